@@ -4,7 +4,7 @@
 
 Two nulls that are true by design. *Other users*: the differences of kNN and WRMF in all universes, centred, so that the
 mean over the users is 0 in each; users are drawn from them with replacement, as many as there are and 300. *Another
-seed*: ten trainings of the same WRMF, in pairs, and five against five, with the spread of seeds added.
+seed*: trainings of the same WRMF, in pairs, and five against five drawn from them, with the spread of seeds added.
 """
 
 from __future__ import annotations
@@ -30,7 +30,8 @@ from cranfield.experiments.store import open_store
 
 LEVELS = (0.01, 0.05, 0.10)
 MF = "wrmf(factors=50, alpha=1, regularization=0.1, target=rating, binary=false, seed={seed})"
-SEEDS = 10
+SEEDS = 20
+OPENED = 5
 VARY = {
     "metrics": ["P", "nDCG(gain=binary)", "AP", "RR"],
     "cutoff": [5, 10, 20, 50],
@@ -66,9 +67,9 @@ def show(name: str, p: NDArray[np.float64]) -> None:
 
 def other_users(path: str, replicates: int, draws: int) -> None:
     """Draw users from centred differences of two different systems."""
-    shares = ["random(train=0.2)", "random(train=0.5)", "random(train=0.8)"]
-    found = computed(path, {"kNN": "knn(k=100)", "MF": MF.format(seed=0)}, {**VARY, "split": shares})
-    population = found.terms.between(0, 1).astype(np.float64)
+    setups = {"split": [f"random(train={share})" for share in (0.2, 0.5, 0.8)], "lists": ["full", "condensed"]}
+    terms = computed(path, {"kNN": "knn(k=100)", "MF": MF.format(seed=0)}, {**VARY, **setups}).terms
+    population = terms.between(0, 1).astype(np.float64)
     population -= population.mean(axis=1, keepdims=True)
     n = population.shape[1]
     rng = np.random.default_rng(1)
@@ -76,14 +77,14 @@ def other_users(path: str, replicates: int, draws: int) -> None:
     scope = Scope(np.arange(len(population)), np.full(len(population), 1 / len(population)))
     for users in (n, 300):
         p = []
-        for replicate in range(replicates):
+        for replicate in range(replicates if users == n else 4 * replicates):
             x = population[:, rng.integers(0, n, users)].astype(np.float32)
             test = joint_tests(x, np.full(len(x), users), [scope], draws=draws, seed=replicate)[0]
             p.append([test.p[name] for name in STATISTICS])
-        show(f"{users:,} users", np.array(p))
+        show(f"{users:,} users, {len(p):,} times", np.array(p))
 
 
-def another_seed(path: str, draws: int) -> None:
+def another_seed(path: str, replicates: int, draws: int) -> None:
     """Hold the same algorithm against itself, trained with other seeds."""
     systems = {f"seed {seed}": MF.format(seed=seed) for seed in range(SEEDS)}
     terms = computed(path, systems, VARY).terms
@@ -94,22 +95,20 @@ def another_seed(path: str, draws: int) -> None:
         test = joint_tests(terms.between(first, second), terms.users, [scope], draws=draws)[0]
         plain.append([test.p[name] for name in STATISTICS])
     print(f"another seed: {n_universes} universes, {SEEDS} seeds, {draws} draws")
-    show(f"{len(plain)} pairs of seeds", np.array(plain))
-    half = SEEDS // 2
-    options = tuple(map(str, range(half)))
+    show(f"{len(plain)} pairs of seeds, p", np.array(plain))
     universes = Opened("universe", "equivalent", tuple(map(str, range(n_universes))))
-    grid = Grid.product([universes, Opened("seed", "chance", options)])
+    grid = Grid.product([universes, Opened("seed", "chance", tuple(map(str, range(OPENED))))])
     cells = Scope(np.arange(grid.n_cells), grid.weights)
-    users = np.repeat(terms.users, half)
-    spread = []
-    for chosen in (group for group in combinations(range(SEEDS), half) if 0 in group):
-        others = [seed for seed in range(SEEDS) if seed not in chosen]
-        x = np.stack([terms.between(*pair) for pair in zip(chosen, others)], axis=1).reshape(grid.n_cells, -1)
-        widened = spread_by_chance(grid, x, users)
-        test = joint_tests(x, users, [cells], spread=widened, draws=draws)[0]
+    users = np.repeat(terms.users, OPENED)
+    rng = np.random.default_rng(2)
+    retrained = []
+    for _ in range(replicates):
+        first, second = np.argsort(rng.random(SEEDS))[: 2 * OPENED].reshape(2, OPENED)
+        x = np.stack([terms.between(*pair) for pair in zip(first, second)], axis=1).reshape(grid.n_cells, -1)
+        test = joint_tests(x, users, [cells], spread=spread_by_chance(grid, x, users), draws=draws)[0]
         assert test.retrained is not None
-        spread.append([test.retrained[name] for name in STATISTICS])
-    show(f"{half} against {half} seeds, {len(spread)} ways", np.array(spread))
+        retrained.append([test.retrained[name] for name in STATISTICS])
+    show(f"{OPENED} against {OPENED} seeds, {replicates} draws, p_retrained", np.array(retrained))
 
 
 def main() -> None:
@@ -124,7 +123,7 @@ def main() -> None:
     if options.only != "seeds":
         other_users(options.ratings, options.replicates, options.draws)
     if options.only != "users":
-        another_seed(options.ratings, options.draws)
+        another_seed(options.ratings, options.replicates, options.draws)
 
 
 if __name__ == "__main__":

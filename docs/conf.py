@@ -12,7 +12,14 @@ author = "The cranfield authors"
 copyright = author
 version = release = cranfield.__version__
 
-extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinx.ext.viewcode", "reference"]
+extensions = [
+    "myst_parser",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.napoleon",
+    "sphinx.ext.viewcode",
+    "reference",
+    "glossary",
+]
 exclude_patterns = ["_extensions", "images/*.py"]
 root_doc = "index"
 

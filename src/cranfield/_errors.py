@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from cranfield._pages import page_for
 from cranfield._shown import shown
 
 
 class CranfieldError(Exception):
     r"""Anything that went wrong and that the user can put right; the command line exits with 2.
 
-    Its message is one line, in which nothing from a file, a name or a server commands a terminal.
+    Its message is one line, in which nothing from a file, a name or a server commands a terminal. The command line adds
+    the page of the documentation that helps, such as ``docs/splits.md``: see `page`.
 
     Examples
     --------
@@ -20,6 +22,11 @@ class CranfieldError(Exception):
 
     def __str__(self) -> str:
         return shown(" ".join(line.strip() for line in super().__str__().splitlines()))
+
+    @property
+    def page(self) -> str | None:
+        """The page of the documentation that helps, from the root of the repository; None before it is raised."""
+        return page_for(self)
 
 
 class OwnCodeError(CranfieldError):

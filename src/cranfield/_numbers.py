@@ -14,8 +14,10 @@ def number_text(value: float | None, digits: int = 4, sign: str = "") -> str:
     --------
     >>> number_text(0.12345), number_text(float("nan")), number_text(None), number_text(0.5, 2, "+")
     ('0.1235', '–', '–', '+0.50')
+    >>> number_text(-0.00001)
+    '0.0000'
     """
-    return DASH if value is None or math.isnan(value) else f"{value:{sign}.{digits}f}"
+    return DASH if value is None or math.isnan(value) else f"{rounded(value, digits):{sign}.{digits}f}"
 
 
 def percent_text(value: float | None, unit: str = "%", sign: str = "") -> str:
@@ -26,7 +28,18 @@ def percent_text(value: float | None, unit: str = "%", sign: str = "") -> str:
     >>> percent_text(0.1234), percent_text(0.1234, " %"), percent_text(None)
     ('12.3%', '12.3 %', '–')
     """
-    return DASH if value is None or math.isnan(value) else f"{100 * value:{sign}.1f}{unit}"
+    return DASH if value is None or math.isnan(value) else f"{rounded(100 * value, 1):{sign}.1f}{unit}"
+
+
+def rounded(value: float, digits: int) -> float:
+    """Return a number rounded to so many decimals, which is never -0.
+
+    Examples
+    --------
+    >>> rounded(-0.04, 1), rounded(-0.06, 1)
+    (0.0, -0.1)
+    """
+    return round(value, digits) + 0.0
 
 
 def count_text(number: int, thing: str) -> str:

@@ -82,13 +82,27 @@ def _opened(source: str | Path | IO[bytes]) -> IO[bytes]:
     return Path(source).open("rb") if isinstance(source, str | Path) else source
 
 
-def write_parquet(table: pl.DataFrame, target: Path | IO[bytes]) -> None:
+def write_parquet(table: pl.DataFrame, target: Path | IO[bytes], **options: Any) -> None:
     """Write a table as Parquet."""
     if not isinstance(target, Path):
-        table.write_parquet(target)
+        table.write_parquet(target, **options)
         return
     with target.open("wb") as file:
-        table.write_parquet(file)
+        table.write_parquet(file, **options)
+
+
+def sink_parquet(tables: Iterator[pl.DataFrame], target: Path) -> None:
+    """Write tables with the same columns as one Parquet file, one after the other, so that they need not fit memory."""
+    from polars.io.plugins import register_io_source
+
+    first = next(tables)
+
+    def rows(*_: Any) -> Iterator[pl.DataFrame]:
+        yield first
+        yield from tables
+
+    with target.open("wb") as file:
+        register_io_source(rows, schema=first.schema).sink_parquet(file)
 
 
 def write_csv(table: pl.DataFrame, path: Path, **options: Any) -> None:

@@ -22,7 +22,9 @@ from cranfield._shown import one_line, shown
 WIDTH = 100
 """How many letters wide a table may be where the output is not a terminal, unless the variable COLUMNS says it."""
 
-_NUMBER = re.compile(r"[\s+±<>=\[(.−–-]*(\d|∞|$)")
+# A cell holds a number if its first word is one, in signs and brackets, or two or three of them, as in 7/3/0.
+_DIGITS = r"(?:\d[\d,]*(?:\.\d+)?(?:e[+-]?\d+)?|\.\d+|∞)"
+_NUMBER = re.compile(rf"[+±<>=≈\[(−–-]*(?:{_DIGITS}(?:[/–±]{_DIGITS})*[%,;:\])*]*)?(?:\s|$)")
 
 _LATEX = {
     "\\": r"\textbackslash{}", "&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_", "{": r"\{", "}": r"\}",
@@ -162,16 +164,18 @@ class Table:
         return [[cell if isinstance(cell, Cell) else Cell(cell) for cell in row] for row in self.rows]
 
     def of_text(self) -> list[bool]:
-        """Return which columns hold text: the first, and those with a cell that does not begin like a number.
+        """Return which columns hold text: the first, and those with a cell that does not begin with a number.
 
         Examples
         --------
         >>> Table(["a", "b", "better"], [["x", "0.5 ±0.1", "–"], ["y", "[0.1, 0.2]", "knn"]]).of_text()
         [True, False, True]
+        >>> Table(["", "version", "made", "id"], [["x", "0.2.0", "1998-04-22", "15d0e2"]]).of_text()
+        [True, True, True, True]
         """
         columns = list(zip(*self._cells())) or [()] * len(self.header)
         return [
-            place == 0 or any(cell.text.strip() and not _NUMBER.match(cell.text) for cell in column)
+            place == 0 or any(not _NUMBER.match(cell.text.strip()) for cell in column)
             for place, column in enumerate(columns)
         ]
 

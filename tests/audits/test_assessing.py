@@ -66,7 +66,7 @@ def test_the_sentence_says_which_metric_is_best_where():
     assert same[0].startswith(
         "The advice on metrics is the same under the 2 set-ups that differ in the split or the target design: P@5"
     )
-    assert "these score highest: P@5 in 2 (split 0 and others) and AP@5 in 1 (split 1)" in other[0]
+    assert "highest score: P@5 in 2 (split 0 and others) and AP@5 in 1 (split 1)" in other[0]
     failed = {**_rows("P@5")[0], "rank": None, "reason": "why"}
     assert "; 1 could not be assessed." in said_of_advice([*_rows("P@5", "P@5"), failed])[0]
     assert said_of_advice(_rows("P@5")) == []

@@ -8,6 +8,7 @@ import pytest
 from cranfield import SettingError
 from cranfield.audits.asking import menu_of
 from cranfield.audits.crossing import cross
+from cranfield.audits.notes import notes_on
 from cranfield.experiments import System
 
 
@@ -59,8 +60,26 @@ def test_the_training_seed_changes_systems_that_draw_alone(tiny):
     assert spellings == [("popularity", "random"), *(("popularity", f"random(seed={seed})") for seed in (1, 2, 3, 4))]
 
 
-def test_a_seed_that_nothing_depends_on_is_one_setup(tiny):
-    assert len(crossed(tiny(audit={"vary": {"training_seed": 5}})).setups) == 1
+@pytest.mark.parametrize(
+    "vary", [{"training_seed": 5}, {"gain": ["exp", "rating"], "metrics": ["P", "AP"], "cutoff": [5, 10]}]
+)
+def test_a_decision_that_changes_nothing_is_refused(tiny, vary):
+    with pytest.raises(SettingError, match=f"{next(iter(vary))} changes nothing in any combination"):
+        crossed(tiny(audit={"vary": vary}))
+
+
+def test_options_that_are_declared_invalid_are_left_out_and_counted_with_their_reason(tiny):
+    vary = {"cutoff": [5, 10, 50], "average": ["mean", "median"]}
+    crossing = crossed(tiny(audit={"vary": vary, "invalid": {"cutoff": {"50": "lists are short"}}}))
+    assert len(crossing.cells) == 4
+    assert notes_on(crossing) == ["Declared invalid here, with 2 combinations: cutoff 50 (lists are short)."]
+
+
+def test_contradictions_are_counted_where_a_sample_is_drawn_too(tiny):
+    vary = {"lists": ["full", "condensed"], "nonrelevant": ["all", 5], "cutoff": [1, 2, 3, 4, 5]}
+    crossing = crossed(tiny(audit={"vary": vary, "budget": 12}))
+    assert not crossing.complete
+    assert len(crossing.invalid) == 6
 
 
 def test_the_split_seed_changes_the_split_alone(tiny):

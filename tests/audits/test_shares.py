@@ -83,16 +83,6 @@ def test_the_ranks_of_a_system_sum_to_1(terms):
     assert first["lower"] <= first["share"] <= first["upper"]
 
 
-def test_resampled_averages_of_reduced_universes_are_ratios():
-    rng = np.random.default_rng(1)
-    covered = (rng.random((2, USERS)) < 0.6).astype(np.float32)
-    values = rng.random((2, USERS)) * covered
-    terms = Terms(values[:, None], reduced={0: covered})
-    counts = user_counts(USERS, 5)
-    expected = (counts @ values.T) / (counts @ covered.T)
-    assert resampled_averages(terms, counts)[..., 0] == pytest.approx(expected.T, rel=1e-5)
-
-
 def test_resampled_effects_are_those_of_the_drawn_users(terms):
     x = terms.between(0, 1)
     counts = user_counts(USERS, 3)

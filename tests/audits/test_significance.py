@@ -71,7 +71,7 @@ def test_users_who_are_not_in_a_universe_are_no_ties(values):
 
 def test_the_sentences_name_the_tests_and_what_they_say_of_the_start(found):
     sentences = " ".join(found.sentences("a", "b"))
-    assert "One is significantly better, by the test: permutation in" in sentences
+    assert "One is significantly better in this share of the cells, test by test: permutation in" in sentences
     assert "Under the starting point" in sentences or "The test alone changes the significance" in sentences
 
 

@@ -7,12 +7,13 @@ import pytest
 from scipy.stats import kendalltau
 
 import cranfield as cf
-from cranfield import CranfieldError, SettingError
+from cranfield import CranfieldError, Ratings, SettingError
 from cranfield.audits import Audit, read_audit
 from cranfield.audits.asking import menu_of
 from cranfield.audits.crossing import cross
 from cranfield.audits.given import audit_runs
 from cranfield.audits.true_values import check_truth, true_values
+from cranfield.data import datasets
 from cranfield.experiments import Source, System
 from cranfield.experiments.tuning import Tuning
 
@@ -50,12 +51,9 @@ def test_the_share_led_by_the_truly_better_system_is_that_of_the_frame(found):
 
 def test_the_verdict_says_whether_the_share_agrees_and_which_option_is_nearest(found):
     sentences = " ".join(found.sentences("knn", "mf"))
-    assert (
-        "In truth (the given values) mf (0.5) is better than knn (0.3); the share of the cells agrees with it"
-        in sentences
-    )
-    assert "Of all decisions split matters most for the agreement with the true order" in sentences
-    assert "and lowest with random(train=0.2) (0.33" in sentences
+    assert "In truth (the given values) mf (0.5) is better than knn (0.3). Most cells agree" in sentences
+    assert "The decision that matters most for it is split" in sentences
+    assert sentences.endswith("] with random(train=0.2).")
 
 
 def test_a_truth_that_orders_them_the_other_way_has_the_opposite_tau(grid, terms, found):
@@ -63,7 +61,7 @@ def test_a_truth_that_orders_them_the_other_way_has_the_opposite_tau(grid, terms
     turned = {name: -value for name, value in TRUE.items()}
     other = Audit.of(grid, list(TRUE), averages, terms, draws=250, resamples=40, truth=turned)
     assert other.truth()["tau"].to_list() == pytest.approx((-found.truth()["tau"]).to_list())
-    assert "does not agree with it" in " ".join(other.sentences("knn", "mf"))
+    assert "Most cells do not agree" in " ".join(other.sentences("knn", "mf"))
 
 
 def test_the_truth_is_a_file_and_reads_back(found, tmp_path):
@@ -138,7 +136,7 @@ def test_a_truth_that_is_none_is_refused_before_anything_starts(tiny, truth, wor
 
 def test_data_without_a_truth_and_systems_that_are_searched_are_named(tiny):
     source = Source("flat", simulate="popularity(users=60, items=40, ratings=900)")
-    with pytest.raises(SettingError, match="no data of the experiment are one"):
+    with pytest.raises(SettingError, match="needs data whose truth is known"):
         check_truth("P@10", tiny(data=(source,)))
     searched = System("best", "knn", tuning=Tuning({"k": (2, 5)}))
     with pytest.raises(SettingError, match=r"the parameters of systems.best are searched"):
@@ -151,3 +149,23 @@ def test_a_file_of_true_values_needs_its_columns_and_each_system_once(tiny, tmp_
         path.write_text(text)
         with pytest.raises(CranfieldError, match=words):
             check_truth(str(path), tiny())
+
+
+@pytest.mark.parametrize("overlap", [False, True])
+def test_ratings_of_random_items_tell_the_true_precision(monkeypatch, tiny, overlap):
+    rng = np.random.default_rng(0)
+    places = np.argsort(rng.random((60, 30)), axis=1)[:, :20]
+    users, items = np.repeat(np.arange(60), 20), places.ravel()
+    everything = Ratings.of(users, items, np.where(rng.random(1200) < 0.1 + 0.025 * items, 5, 1))
+    observed = rng.random(1200) < 0.3
+    known, judged = everything.keep(observed), everything if overlap else everything.keep(~observed)
+    monkeypatch.setattr(datasets, "load_pair", lambda name: (known, judged))
+    systems = (System("liked", "average"), System("dice", "random"))
+    experiment = tiny(data=(Source("coats", dataset="coat"),), systems=systems, audit={"vary": {"cutoff": [5, 10]}})
+    found = true_values("P@5", menu_of(experiment))
+    liked, dice = found.table[()]
+    assert found.source == "P@5 by ratings of random items"
+    assert liked > dice + 0.1
+    assert dice == pytest.approx(0.1 + 0.025 * 14.5, abs=0.15)
+    with pytest.raises(SettingError, match="tell the true precision; write P@10"):
+        check_truth("nDCG@5", experiment)

@@ -38,7 +38,7 @@ def test_agreement_within_the_question_stands_beside_chance(audit):
     sentence = _sentence(audit.sentences(), "of the same question")
     assert "(split random(train=0.8)), mf leads in 100 %" in sentence
     assert "if they were equally good, one of them would lead in" in sentence
-    assert "Their joint test: median z, p = " in sentence
+    assert "Their joint test with the spread of seeds: median z, p = " in sentence
 
 
 def test_the_options_stand_in_the_sentence_with_the_share(audit):
@@ -95,13 +95,19 @@ def test_the_rule_stands_beside_always_naming_the_same(audit):
     assert "always naming the same one is right for" in sentence
 
 
-def test_retraining_is_said_to_be_out_of_the_test(audit, noise):
-    sentence = _sentence(audit.sentences(), "retraining")
+def test_where_seeds_are_opened_the_joint_test_has_their_spread(audit):
+    p = audit.pair().answer().corrected_retrained["either"]
+    assert f"joint test with the spread of seeds, p {_p(p)}" in _sentence(audit.sentences(), "one way or the other")
+    sentence = _sentence(audit.sentences(), "What retraining does")
     assert "mf differs significantly from itself in" in sentence
     assert "chance alone turns the winner in" in sentence
-    p = audit.pair().answer().corrected_retrained["either"]
-    assert f"with the spread of chance added, the joint test has p {_p(p)}" in sentence
-    assert "no chance option" in _sentence(_audit(noise, CUTOFF).verdict, "retraining")
+    assert f"the joint test has p {_p(audit.pair().answer().corrected['either'])}" in sentence
+
+
+def test_where_no_seed_is_opened_nothing_is_claimed_of_retraining(noise):
+    sentences = _audit(noise, CUTOFF).verdict
+    assert "joint test, p " in _sentence(sentences, "one way or the other")
+    assert "holds for these trained models" in _sentence(sentences, "No seed was opened")
 
 
 def test_questions_are_answered_one_by_one(audit):

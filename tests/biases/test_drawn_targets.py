@@ -141,3 +141,14 @@ def test_lists_that_were_cut_are_refused(split):
     (short,) = cf.recommend(split, "popularity", length=5)
     with pytest.raises(cf.InputError, match="end at 5 of"):
         expected_over_draws(short, split.test, "P@3", nonrelevant=3, train=split.train, threshold=4)
+
+
+def test_candidates_that_no_list_holds_are_noted_as_training_items_may_be(split):
+    (whole,) = cf.recommend(split, "popularity", length="all")
+    options = {"nonrelevant": 3, "threshold": 4}
+    assert not _on_lists(expected_over_draws(whole, split.test, "P@3", train=split.train, **options))
+    assert _on_lists(expected_over_draws(whole, split.test, "P@3", **options))
+
+
+def _on_lists(scores):
+    return [note for note in scores.notes if "are in no list" in note and "--train" in note]

@@ -105,6 +105,16 @@ def test_in_one_relevant_designs_random_precision_is_1_over_t(split):
     )
 
 
+def test_the_density_of_the_targets_stands_beside(split):
+    (run,) = cf.recommend(split, "popularity", length=5)
+    result = times_random(run, split.test, "P@5", train=split.train, threshold=4)
+    stated = cf.density(split, threshold=4)
+    assert result.density.as_dict() == pytest.approx(stated.as_dict())
+    assert result.frame()["random"].item() == pytest.approx(stated.rho)
+    assert f"ρ = {stated.rho:.4g}, σ = {stated.sigma:.4g}" in result.table().text()
+    assert times_random(run, split.test, "P@5", threshold=4).density is None
+
+
 def test_condensed_lists_are_compared_with_random_rankings_of_the_judged_items(split):
     (run,) = cf.recommend(split, "popularity", length="all")
     result = times_random(run, split.test, "P@1", train=split.train, threshold=4, lists="condensed")
@@ -116,7 +126,7 @@ def test_condensed_lists_are_compared_with_random_rankings_of_the_judged_items(s
 
 
 def test_what_has_no_random_value_is_refused(split):
-    (run,) = cf.recommend(split, "popularity", length=5)
+    (run,) = cf.recommend(split, "average", length=5)
     with pytest.raises(cf.SettingError, match="predicts no ratings"):
         times_random(run, split.test, "RMSE", train=split.train, threshold=4)
     with pytest.raises(cf.SettingError, match="use mean or weighted"):

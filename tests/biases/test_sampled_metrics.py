@@ -8,7 +8,7 @@ import pytest
 from scipy import stats
 
 import cranfield as cf
-from cranfield.biases import correct_sampled
+from cranfield.biases import correct_runs, correct_sampled
 from cranfield.biases.sampled_metrics import _chances
 
 
@@ -105,3 +105,88 @@ def test_numbers_may_differ_between_rows():
 def test_bad_input_is_refused(ranks, options, message):
     with pytest.raises(cf.CranfieldError, match=message):
         correct_sampled(ranks, **options)
+
+
+def test_one_relevant_runs_are_sampled_ranks_among_the_candidates_of_their_users(split):
+    options = {"relevant": "one", "threshold": 4, "length": "all"}
+    full = cf.recommend(split, ["popularity", "random"], **options)
+    drawn = cf.recommend(split, ["popularity", "random"], nonrelevant=12, **options)
+    truth = cf.measure(full, split.test, "HitRate@3", threshold=4).average(by="list")[:, 0]
+    results = correct_runs(drawn, split.test, "HitRate@3", train=split.train, threshold=4)
+    assert list(results) == ["popularity", "random"]
+    for result, value in zip(results.values(), truth):
+        row = result.frame.row(0, named=True)
+        assert row["lower"] - 1e-9 <= value <= row["upper"] + 1e-9
+        assert row["sampled"] > value
+
+
+def test_items_that_are_not_ranked_count_0():
+    ranks = np.ones(300)
+    plain, fewer = (
+        correct_sampled(ranks, "HitRate@10", sampled=99, candidates=100, unranked=u).frame.row(0, named=True)
+        for u in (0, 100)
+    )
+    for name in ("sampled", "estimate", "lower", "upper"):
+        assert fewer[name] == pytest.approx(0.75 * plain[name])
+
+
+@pytest.mark.parametrize(
+    ("lists", "train", "message"), [("all", True, "only lists of one relevant item"), ("one", False, "--train FILE")]
+)
+def test_runs_that_cannot_be_corrected_are_refused(lists, train, message, split):
+    runs = cf.recommend(split, "popularity", relevant=lists, nonrelevant=5, threshold=4)
+    with pytest.raises(cf.SettingError, match=message):
+        correct_runs(runs, split.test, train=split.train if train else None, threshold=4)
+
+
+@pytest.mark.slow
+def test_intervals_hold_the_value_of_the_whole_catalogue_on_movielens_1m(real_data):
+    split = cf.splits.random(cf.read(real_data("ml-1m.parquet")), train=0.8, seed=0)
+    systems = ["popularity", "puresvd(factors=20)", "average", "random"]
+    options = {"relevant": "one", "threshold": 5, "length": "all"}
+    metrics = ["HitRate@10", "nDCG@10"]
+    truth = cf.measure(cf.recommend(split, systems, **options), split.test, metrics, threshold=5).average(by="list")
+    inside = []
+    for m in (20, 99, 500):
+        drawn = cf.recommend(split, systems, nonrelevant=m, seed=m, **options)
+        for values, result in zip(
+            truth, correct_runs(drawn, split.test, metrics, train=split.train, threshold=5).values()
+        ):
+            frame = result.frame
+            inside += [low <= value <= high for value, low, high in zip(values, frame["lower"], frame["upper"])]
+            assert (frame["sampled"] > values).all()
+            if m < 100:
+                assert not frame["identified"].any()
+    assert len(inside) == 24
+    assert sum(inside) >= 23
+
+
+@pytest.mark.slow
+def test_the_order_of_the_ncf_benchmark_turns_round_on_the_whole_catalogue_and_is_not_identified(real_data):
+    """Definitions 8.4: HR@10 of EASE is .7177 and .6969 among 99 sampled items, .1089 and .1121 among all."""
+    ratings, given = cf.read(real_data("ml-1m.parquet")), pl.read_parquet(real_data("ml-1m-ncf-negatives.parquet"))
+    users, wanted = ratings.user_ids.codes(given["user"]), ratings.item_ids.codes(given["item"])
+    others = np.stack([ratings.item_ids.codes(given["negatives"].arr.get(k)) for k in range(99)], axis=1)
+    width = ratings.n_items
+    held = np.isin(ratings.users.astype(np.int64) * width + ratings.items, users.astype(np.int64) * width + wanted)
+    train = ratings.keep(~held)
+    among, whole = {}, {}
+    for penalty in (300, 1000):
+        model = cf.recommenders.recommender(f"ease(l2={penalty})").fit(train)
+        ranks, full, candidates = [], [], []
+        for start in range(0, len(users), 1000):
+            part = slice(start, start + 1000)
+            scores = np.nan_to_num(np.asarray(model.score(users[part]), dtype=np.float64), nan=-1e9)
+            own = scores[np.arange(len(scores)), wanted[part]][:, None]
+            ranks.append(1 + (np.take_along_axis(scores, others[part].astype(np.int64), axis=1) >= own).sum(axis=1))
+            for row, user in enumerate(users[part]):
+                scores[row, train.items[train.indptr[user] : train.indptr[user + 1]]] = -np.inf
+            full.append((scores >= own).sum(axis=1))
+            candidates.append(np.isfinite(scores).sum(axis=1) - 1)
+        frame = pl.DataFrame({"rank": np.concatenate(ranks), "candidates": np.concatenate(candidates)})
+        row = correct_sampled(frame, "HitRate@10", sampled=99).frame.row(0, named=True)
+        among[penalty], whole[penalty] = row["sampled"], (np.concatenate(full) <= 10).mean()
+        assert row["lower"] <= whole[penalty] <= row["upper"]
+        assert not row["identified"]
+    assert among == pytest.approx({300: 0.6969, 1000: 0.7177}, abs=5e-4)
+    assert whole == pytest.approx({300: 0.1121, 1000: 0.1089}, abs=5e-4)

@@ -74,7 +74,7 @@ def test_propensities_come_from_a_column(folder, cranfield):
     ("arguments", "message"),
     [
         ((), "give ratings with --data"),
-        (("--test", "test.csv", "run.tsv"), "with --test and --train"),
+        (("--test", "test.csv", "run.tsv"), "popularity is counted in the training ratings; give them with --train"),
         (("--data", "ratings.csv", "--test", "test.csv"), "--test does nothing with --data"),
         (("--test", "a", "--train", "b", "c", "-s", "knn"), "--system does nothing without --data"),
         (("--data", "nowhere.csv"), "nowhere.csv"),
@@ -87,3 +87,17 @@ def test_a_mistake_is_one_line_and_exit_code_2(arguments, message, folder, cranf
     code, out, err = cranfield("bias", *arguments)
     assert (code, out, err.count("\n")) == (2, "", 1)
     assert message in err
+
+
+def test_sampled_ranks_are_corrected_on_demand(folder, cranfield, monkeypatch):
+    monkeypatch.chdir(folder)
+    ranked = ("--relevant", "one", "--nonrelevant", "9", "--threshold", "4", "-s", "popularity", "--out", "ranks")
+    assert cranfield("recommend", "--train", "train.csv", "--test", "test.csv", *ranked).code == 0
+    options = ("--test", "test.csv", "ranks/popularity.parquet", "-m", "HitRate@3", "--threshold", "4")
+    code, out, _ = cranfield("evaluate", *options, "--train", "train.csv", "--correct-sampled")
+    assert code == 0
+    assert "popularity: sampled metrics corrected" in out
+    code, out, _ = cranfield("evaluate", *options, "--train", "train.csv", "--correct-sampled", "--format", "json")
+    row = json.loads(out)[0]
+    assert row["whole_lower"] <= row["whole_catalogue"] <= row["whole_upper"]
+    assert cranfield("evaluate", *options, "--correct-sampled").code == 2

@@ -242,7 +242,7 @@ MISTAKES = {
         "split ratings.csv --method random(train=80) --out p", "train=80 is not a share; give a number between 0 and 1"
     ),
     "a temporal split without times": Mistake(
-        "split ratings.csv --method temporal --out p", "temporal needs times, and the ratings of all 10 users have none"
+        "split ratings.csv --method temporal --out p", "temporal needs times, and the ratings of the 10 users have none"
     ),
     "a misspelt key": Mistake("run key.toml", "key.toml, decisions: no key 'treshold'; did you mean 'threshold'?"),
     "a misspelt system in a file": Mistake("run system.toml", "there is no system 'kn'; did you mean 'knn'?"),

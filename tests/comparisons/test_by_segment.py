@@ -12,6 +12,7 @@ from cranfield.comparisons import compare_segments
 from cranfield.comparisons.interactions import interactions
 from cranfield.comparisons.samples import as_scores
 from cranfield.measures import Averaging, Segments
+from cranfield.measures.folds import join_folds
 
 N = 120
 
@@ -168,3 +169,34 @@ def test_the_spread_between_repetitions_is_in_the_test_of_an_interaction(kind):
     # The means of the repetitions vary by 0.3, so that the error is near 0.3 / √3.
     assert spread["standard_error"][0] == pytest.approx(0.3 / np.sqrt(3), rel=0.05)
     assert spread["test"][0].endswith(", users crossed with repetitions")
+
+
+def _changing(rng, users=60, times=3):
+    """Scores of two equally good systems, in groups that users change between repetitions, as light users may."""
+    user, parts = rng.normal(0, 0.1, (2, users)), []
+    for _ in range(times):
+        values = user + rng.normal(0, 0.05, (2, users)) + rng.normal(0, 0.01, (2, 1))
+        groups = np.where(np.arange(users) + rng.integers(0, 20, users) < 40, "light", "heavy")
+        parts.append((as_scores(dict(zip("ab", values))), groups))
+    names = np.concatenate([groups for _, groups in parts])
+    scores = replace(
+        join_folds([part for part, _ in parts], range(times)),
+        groups=(names == "light").astype(np.int16),
+        group_names=("heavy", "light"),
+    )
+    return Segments("activity", "users", scores)
+
+
+def test_groups_that_users_change_between_repetitions_are_tested_too():
+    rng, worlds = np.random.default_rng(7), 150
+    p = np.array([interactions(_changing(rng), Averaging())["p"][0] for _ in range(worlds)])
+    assert not np.isnan(p).any()
+    assert (p < 0.05).mean() <= 0.05 + 3 * np.sqrt(0.05 * 0.95 / worlds)
+    assert (p < 0.5).mean() > 0.3
+    assert cf.compare_segments(_changing(rng), significance="student").interactions["test"][0].startswith("Welch's t")
+
+
+def test_too_few_users_for_a_test_of_the_order_are_said_to_be_so():
+    scores = as_scores({"a": [0.1, 0.9, 0.3], "b": [0.2, 0.8, 0.1]})
+    said = cf.compare_segments(scores.segments({0: "x", 1: "y", 2: "y"})).verdict[-1]
+    assert said.endswith("two systems change places between a group and the rest with too few users to test it.")

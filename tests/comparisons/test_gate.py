@@ -12,6 +12,7 @@ from cranfield._errors import SettingError
 from cranfield.comparisons import compare
 from cranfield.comparisons.errors import chosen_test
 from cranfield.comparisons.gate import Margin, gate
+from cranfield.comparisons.power import users_needed
 from cranfield.comparisons.samples import as_scores, make_samples
 from cranfield.measures import Averaging
 
@@ -33,7 +34,9 @@ def test_a_system_is_shown_undecided_or_worse():
     assert outcomes == {"new": "shown", "noisy": "undecided", "bad": "worse"}
     together = result.no_worse(than="old", by="2%")
     assert (bool(together), together.outcome) == (False, "worse")
-    assert together.sentences[0] == "worse: no worse than old by more than 2 % is shown for 1 of 3 systems and metrics."
+    assert (
+        together.sentences[0] == "worse: “no worse than old by more than 2 %” is shown for 1 of 3 systems and metrics."
+    )
     assert bool(result.no_worse("new", than="old", by="2%"))
     assert "undecided: noisy (" in str(result.no_worse("noisy", than="old", by="2%"))
     assert result.better("old", than="bad").outcome == "shown"
@@ -187,3 +190,17 @@ def test_a_system_of_a_gate_may_be_spelled_or_displayed():
     assert result.better("old", than="average").rows["baseline"].item() == "item mean"
     with pytest.raises(SettingError, match="there is no system 'avarage'"):
         result.better("old", than="avarage")
+
+
+def test_where_no_number_of_users_would_show_it_the_number_for_equal_systems_is_named():
+    rng = np.random.default_rng(0)
+    old = rng.beta(2, 5, 300)
+    result = compare({"new": old - 0.007 + rng.normal(0, 0.05, 300), "old": old}, significance="student")
+    found = result.no_worse("new", than="old", by="1%")
+    row = found.frame().row(0, named=True)
+    assert (found.outcome, row["users_needed"]) == ("undecided", np.inf)
+    margin = 0.01 * row["baseline_mean"]
+    expected = users_needed(margin / result.power()["sd"][0], 2 * 0.05).item()
+    assert row["users_if_equal"] == pytest.approx(expected, rel=0.02)
+    assert f"if the two are equally good, it takes about {row['users_if_equal']:,.0f} (power 0.8)" in str(found)
+    assert "equally good" not in str(result.better("new", than="old"))

@@ -8,7 +8,7 @@ import pytest
 from cranfield._errors import SettingError
 from cranfield.comparisons import compare
 from cranfield.comparisons.equivalence import two_one_sided
-from cranfield.comparisons.power import power, smallest_effect, users_needed
+from cranfield.comparisons.power import power, smallest_shift, users_needed
 
 
 @pytest.mark.parametrize(
@@ -32,8 +32,8 @@ def test_power_without_an_effect_is_alpha():
 
 
 @pytest.mark.parametrize("n", [5, 50, 6040, 33_388])
-def test_the_smallest_effect_has_just_the_wanted_power(n):
-    assert float(power(n, smallest_effect([n]).item())) == pytest.approx(0.8, abs=1e-6)
+def test_the_smallest_shift_has_just_the_wanted_power(n):
+    assert float(power(n, smallest_shift([n - 1]).item() / np.sqrt(n))) == pytest.approx(0.8, abs=1e-6)
 
 
 @pytest.mark.parametrize(("n", "effect", "alpha"), [(2, 30.0, 0.01), (2, 100.0, 0.001), (3, 28.0, 0.001)])
@@ -45,7 +45,7 @@ def test_power_of_a_great_effect_on_very_few_users_is_not_certain(n, effect, alp
     # P(|Z + shift| > critical sqrt(chi2 / freedom)), straight from the definition of the non-central t distribution.
     rejects = quad(lambda x: norm.sf(critical * x / np.sqrt(freedom) - shift) * chi.pdf(x, freedom), 0, 20)[0]
     assert float(power(n, effect, alpha)) == pytest.approx(rejects, abs=1e-7)
-    assert float(power(n, smallest_effect([n], alpha).item(), alpha)) == pytest.approx(0.8, abs=1e-6)
+    assert float(power(n, smallest_shift([n - 1], alpha).item() / np.sqrt(n), alpha)) == pytest.approx(0.8, abs=1e-6)
     assert users_needed([effect], alpha).item() > n or rejects >= 0.8
 
 
@@ -77,7 +77,7 @@ def test_a_comparison_says_what_its_users_can_see():
     result = compare(_two())
     row = result.power(0.02).row(0, named=True)
     assert row["difference"] == 0.02
-    assert row["smallest_difference"] == pytest.approx(smallest_effect([400]).item() * row["sd"])
+    assert row["smallest_difference"] == pytest.approx(smallest_shift([399]).item() / 20 * row["sd"])
     assert row["power"] == pytest.approx(float(power(400, 0.02 / row["sd"])))
     assert row["users_needed"] == users_needed([0.02 / row["sd"]]).item()
     assert result.power().row(0, named=True)["difference"] == pytest.approx(abs(result.frame()["difference"].item()))

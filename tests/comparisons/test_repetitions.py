@@ -66,14 +66,14 @@ def test_the_scores_of_repetitions_are_compared_over_users_crossed_with_them():
 def test_the_verdict_and_the_caption_say_so():
     parts = _repetitions(np.random.default_rng(1))
     result = compare(parts)
-    assert result.caption.startswith("test: t, users crossed with 4 repetitions (in place of permutation)")
+    assert result.caption.startswith("t-test over users crossed with 4 repetitions (in place of the permutation test)")
     said = result.verdict[-1]
     assert said.startswith(
         "Between 4 repetitions (new splits and seeds) the standard deviation of the average of value is one 0.0"
     )
     assert "intervals and p-values include it (users crossed with repetitions)" in said
     ranks = compare(parts, significance="wilcoxon")
-    assert ranks.caption.startswith("test: wilcoxon")
+    assert ranks.caption.startswith("wilcoxon test over users alone")
     assert "p-values of this test do not" in ranks.verdict[-1]
     assert "two repetitions say little" in compare(parts[:2]).verdict[-1]
     assert all("repetition" not in sentence for sentence in compare(parts[0]).verdict)
@@ -134,8 +134,22 @@ def test_the_verdict_says_what_does_not_include_the_spread_between_repetitions(o
 def test_a_test_over_users_alone_says_so_in_every_caption_and_is_no_gate(significance):
     result = compare(_repetitions(np.random.default_rng(1)), significance=significance)
     name = significance.partition("(")[0]
-    assert ", over users alone, not over the 4 repetitions; " in result.caption
+    assert " test over users alone, not over the 4 repetitions; " in result.caption
     for form in (result.latex(), result.markdown(), str(result)):
         assert "over users alone, not over the 4 repetitions" in form
     with pytest.raises(SettingError, match=f"a gate over 4 repetitions needs .* significance='{name}"):
         result.no_worse("one", than="two", by=0.01)
+
+
+def test_what_the_users_could_have_shown_has_the_spread_between_repetitions_in_it():
+    from scipy.stats import nct, t
+
+    result = compare(_repetitions(np.random.default_rng(1), times=3, seed_sd=0.03))
+    row, power = (frame.row(0, named=True) for frame in (result.frame(), result.power()))
+    assert row["degrees"] < 20
+    critical = t.ppf(0.975, row["degrees"])
+    shift = power["smallest_difference"] / row["standard_error"]
+    reached = nct.sf(critical, row["degrees"], shift) + nct.cdf(-critical, row["degrees"], shift)
+    assert reached == pytest.approx(0.8, abs=1e-6)
+    assert power["smallest_difference"] > (row["upper"] - row["lower"]) / 2
+    assert np.isnan(power["users_needed"])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 
 import numpy as np
 import pytest
@@ -84,7 +85,7 @@ def test_a_null_result_says_its_interval_how_many_users_tie_and_what_could_have_
     (said,) = result.verdict
     assert "are level" in said
     assert f"equal for {row['ties']} of 600 users" in said
-    assert f"with power 0.8 a single test of these users shows a difference of {smallest:.4f} (" in said
+    assert f"a single test of these users shows a difference of {smallest:.4f} (" in said
     assert "not significant" not in said
 
 
@@ -129,7 +130,9 @@ def test_json_holds_the_verdict():
 
 def test_nobody_has_the_best_average_where_all_have_the_same():
     said = compare({name: [0.0] * 20 for name in "abc"}).verdict[0]
-    assert said.startswith("value: all 3 systems have the same average, 0.0000. The largest difference")
+    assert said == "value: all 3 systems have the same value for every user, 0.0000 on average."
+    turned = compare({"a": [0.1, 0.3, 0.2], "b": [0.3, 0.1, 0.2], "c": [0.2, 0.3, 0.1]}).verdict[0]
+    assert turned.startswith("value: all 3 systems have the same average, 0.2000. The largest difference, between a ")
     assert "best" not in said
     assert "power" not in said
 
@@ -192,7 +195,7 @@ def test_level_systems_have_the_size_of_their_largest_difference_once():
     said = compare(VALUES).verdict[0]
     size = said.partition("largest difference ")[2].partition(",")[0]
     assert said.count(size) == 1
-    assert ". The largest difference is between " in said
+    assert ". The largest difference, between " in said
 
 
 def test_where_nobody_is_first_alone_the_first_sentence_says_so():
@@ -211,7 +214,7 @@ def test_where_nobody_is_first_alone_the_first_sentence_says_so():
         lower_is_better=(False, False),
     )
     said = compare(scores).verdict[0]
-    assert said == "by none of 2 metrics is a system first alone: a is level with b by P@10, level with c by RR."
+    assert said == "No system is first alone by any of 2 metrics: a is level with b by P@10 and with c by RR."
 
 
 def test_an_interval_of_a_share_beyond_a_hundred_times_is_not_shown():
@@ -220,3 +223,64 @@ def test_an_interval_of_a_share_beyond_a_hundred_times_is_not_shown():
     wide = Relative(np.array([1.0, 1.0]), np.array([0.5, 0.5]), np.array([1.6, 1.6])).widened(np.array([2.0, 60.0]))
     assert not np.isnan(wide.upper[0])
     assert np.isnan([wide.lower[1], wide.upper[1]]).all()
+
+
+def test_averages_that_four_decimals_cannot_show_have_more():
+    rng = np.random.default_rng(2)
+    (said,) = compare({"a": rng.random(50) * 4e-5, "b": rng.random(50) * 1e-5}).verdict
+    means = [float(text) for text in re.findall(r"[ab] \((0\.0000\d+)\)", said)]
+    assert len(means) == 2
+    assert means[0] > 2 * means[1] > 0
+    assert "[0.0000, " not in said
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_a_relative_interval_includes_0_exactly_if_the_absolute_one_does(seed):
+    rng = np.random.default_rng(seed)
+    user = rng.beta(1, 4, 60)
+    values = {f"s{k}": np.clip(user + 0.02 * k + rng.normal(0, 0.2, 60), 0, None) for k in range(8)}
+    rows = compare(values, significance="student").frame()
+    for lower, upper, low, high in rows.select("lower", "upper", "relative_lower", "relative_upper").iter_rows():
+        assert (lower <= 0 <= upper) == (low <= 0 <= high) or 0.0 in (low, high)
+        assert lower <= 0 or low >= 0
+        assert upper >= 0 or high <= 0
+
+
+def test_no_end_of_an_interval_is_minus_0():
+    rng = np.random.default_rng(0)
+    user = rng.beta(2, 5, 400)
+    values = {name: user + rng.normal(0, 0.00001, 400) for name in "abc"}
+    assert not re.search(r"-0(\.0+)?[ ,\]]", " ".join(compare(values).verdict))
+
+
+def _with_undefined(*undefined: bool):
+    """Scores of three systems by as many metrics, of which some are undefined for everybody."""
+    from dataclasses import replace
+
+    from cranfield.comparisons.samples import as_scores
+
+    values = np.random.default_rng(1).random((3, len(undefined), 40)) + np.arange(3)[:, None, None]
+    values[:, np.array(undefined)] = np.nan
+    several = (False,) * len(undefined)
+    metrics = tuple(f"P@{k}" for k in range(1, len(undefined) + 1))
+    return replace(as_scores(dict(zip("abc", values[:, 0]))), metrics=metrics, values=values, lower_is_better=several)
+
+
+def test_metrics_of_which_nothing_can_be_said_are_named_together_and_do_not_open_the_verdict():
+    first, *others = compare(_with_undefined(True, False, True, False)).verdict
+    assert first == "c is best by both metrics that can be measured."
+    assert [said.partition(":")[0] for said in others] == ["P@2", "P@4", "P@1 and P@3"]
+    assert others[-1].endswith(": nothing can be said, since there is no user for whom it is defined for every system.")
+    (only, nothing) = compare(_with_undefined(True, False)).verdict
+    assert only.startswith("P@2: c is best")
+    assert nothing.startswith("P@1: nothing can be said")
+
+
+def test_against_a_baseline_what_the_users_could_have_shown_is_said_once():
+    rng = np.random.default_rng(3)
+    user = 1 + rng.random(80)
+    values = {f"s{k}": user + rng.normal(0, 0.1 + 0.02 * k, 80) for k in range(4)}
+    (said,) = compare(values, baseline="s0").verdict
+    assert said.startswith("value: of 3 systems none is better than s0 and none is worse; level with it: s1 (")
+    assert said.count("power 0.8") == 1
+    assert re.search(r"shows a difference of [\d.]+ \([\d.]+ %\) to [\d.]+ \([\d.]+ %\) with power 0.8\.$", said)

@@ -86,7 +86,7 @@ def test_decisions_survive_their_dictionary_and_pickle(changes):
         ({"metrics": ("P@10", "nDCG@10"), "threshold": 4},
          "random 80/20, full lists, P@10 and nDCG@10, plain mean, relevant from 4 (P); nDCG: gain = rating"),
         ({"metrics": "nDCG@10", "threshold": 4},
-         "random 80/20, full lists, nDCG@10, plain mean, nDCG: gain = rating, relevant from 4 in no metric"),
+         "random 80/20, full lists, nDCG@10, plain mean, nDCG: gain = rating, no metric uses the threshold, 4"),
     ],
 )  # fmt: skip
 def test_a_phrase_says_what_a_paper_would_say(changes, phrase):

@@ -81,10 +81,11 @@ def test_the_results_are_those_of_the_functions_called_by_hand(tiny, tmp_path, c
     results = run(experiment, tmp_path / "out")
     ratings = simulate.world(60, 40, 900).ratings.compact()
     scores = _by_hand(ratings, decisions, {one.name: one.spelling for one in experiment.systems}, seed=5)
-    assert_frame_equal(_whole(results.averages()), scores.over_common_lists().frame(decisions.averaging))
+    assert_frame_equal(_whole(results.averages()), scores.frame(decisions.averaging))
     comparison = cf.compare(scores, seed=5, **{**decisions.comparing.as_dict(), **decisions.tested.as_dict()})
     assert_frame_equal(_whole(results.comparisons()), comparison.frame())
-    comparison = replace(comparison, trained_once=("random",))
+    beside = "" if decisions.tested == decisions.averaging else decisions.average
+    comparison = replace(comparison, trained_once=("random",), beside=beside)
     assert results.sentences("tiny") == comparison.verdict
     assert results.card()["results"]["tiny"]["sentences"] == comparison.verdict
     assert "random draws at random and was trained once" in comparison.verdict[-1]

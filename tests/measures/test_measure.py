@@ -26,12 +26,22 @@ def test_scores_are_labelled_and_in_the_order_given():
     assert np.isnan(scores.values[0, 1, 2]), "cat has no relevant item"
 
 
-def test_full_is_coverage_times_reduced():
-    scores = measure(RUNS, TEST, ["P@2", "RR"], threshold=4)
+@pytest.mark.parametrize("system", RUNS)
+def test_of_one_system_full_is_coverage_times_reduced(system):
+    scores = measure({system: RUNS[system]}, TEST, ["P@2", "RR"], threshold=4)
     full = scores.average(coverage="full")
     reduced = scores.average(coverage="reduced")
     assert full == pytest.approx(scores.user_coverage[:, None] * reduced)
-    assert scores.user_coverage == pytest.approx([1.0, 1 / 3])
+    assert scores.user_coverage == pytest.approx([1.0 if system == "full" else 1 / 3])
+
+
+def test_reduced_averages_of_several_systems_are_over_the_users_that_all_serve():
+    scores = measure(RUNS, TEST, ["P@2", "RR"], threshold=4)
+    common = scores.covered.all(axis=0)
+    assert common.sum() == 1
+    assert scores.average(coverage="reduced") == pytest.approx(scores.values[:, :, common].mean(axis=2))
+    assert scores.average(coverage="reduced") == pytest.approx(cf.compare(scores, coverage="reduced").averages)
+    assert "over the 1 user that both systems serve" in scores.table(coverage="reduced").caption
 
 
 def test_an_undefined_value_is_zero_or_left_out_as_asked():

@@ -80,6 +80,8 @@ def test_the_table_has_the_best_system_first_and_says_what_its_columns_hold():
 def test_users_are_called_users_where_each_has_one_list():
     scores = _scores([[[0.1, 0.2]], [[0.3, 0.1]]], [[True, True], [True, False]])
     assert scores.table().caption.startswith("2 users; full lists")
-    assert replace(scores, users=np.zeros(2, dtype=np.int32)).table().caption.startswith("2 lists; full lists")
+    assert (
+        replace(scores, users=np.zeros(2, dtype=np.int32)).table().caption.startswith("1 user with 2 lists; full lists")
+    )
     assert "users without a list count 0" in scores.table().caption
-    assert "over the 1 user that both systems serve" in scores.over_common_lists().table(coverage="reduced").caption
+    assert "over the 1 user that both systems serve" in scores.table(coverage="reduced").caption

@@ -85,7 +85,7 @@ def test_the_page_says_what_each_answer_means_and_does_not(page):
         "noise floor",
         "Influence says what moves the result, not which option is right",
         "predicts nothing about options that were not opened",
-        "It takes the trained models as given",
+        "takes the trained models as given",
     ):
         assert words in text, words
 

@@ -9,6 +9,7 @@ import polars as pl
 import pytest
 
 from cranfield.experiments import Decisions, Experiment, Source, System, read_experiment, run
+from cranfield.experiments.decisions import IN_TABLES
 from cranfield.reports import report_experiment
 
 _WORLD = 'simulate = "world(users=40, items=30, ratings=400)"\n'
@@ -43,7 +44,15 @@ def test_every_set_of_ratings_has_a_page_and_figures_and_folds_no_other_decision
         for shows in ("averages", "comparisons"):
             lines = (results.path / "tables" / f"{data}-{shows}.tex").read_text().splitlines()
             caption = next(line for line in lines if line.startswith(r"\caption"))
-            assert caption.startswith(rf"\caption{{{data}: {results.experiment.decisions!s}; ")
+            assert caption.startswith(rf"\caption{{{data}: {results.experiment.decisions.words(without=IN_TABLES)}")
+            phrases = (
+                "full lists",
+                "average: mean",
+                "users without a list count 0",
+                "relevant from 4 (P, Recall, AP, RR)",
+            )
+            assert [caption.count(phrase) for phrase in phrases] == [1] * len(phrases)
+            assert ("permutation test; correction: max" in caption) == (shows == "comparisons")
             assert rf"\label{{tab:{data}-{shows}}}" in lines
 
 
@@ -89,3 +98,21 @@ def test_an_experiment_with_one_relevant_item_per_list_has_a_page(tmp_path):
     page = (results.path / "report.html").read_text()
     assert "popularity" in page
     assert 'id="bias"' not in page  # its protocols are of lists with all relevant items
+
+
+def test_metrics_of_predicted_ratings_bring_their_section_and_figures(tmp_path):
+    experiment = Experiment(
+        data=(Source("tiny", simulate="world(users=40, items=30, ratings=600)"),),
+        systems=(System("near", "knn(k=5)"), System("mean", "average")),
+        decisions=Decisions(
+            split="k_fold(k=2)",
+            metrics=("SDCSE@5", "UpSell(margin=spread)@5"),
+            calibration="linear",
+            significance="student",
+        ),
+    )
+    paths = report_experiment(run(experiment, tmp_path))
+    (page,) = (path.read_text(encoding="utf-8") for path in paths if path.suffix == ".html")
+    assert 'id="predictions"' in page
+    assert "Predicted ratings of the first 5 rated items" in page
+    assert {"tiny-predictions-migration.svg", "tiny-predictions-rank.pdf"} <= {path.name for path in paths}

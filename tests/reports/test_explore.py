@@ -40,28 +40,48 @@ def test_every_combination_of_decisions_is_there_once(explored):
 def test_averages_are_those_of_the_scores(explored, variants, average, policy):
     scores = variants[1][1]
     row = explored.find(**{**label_of("test", scores, "P@5"), "average": average, "coverage": policy})
-    assert explored.means[row].tolist() == scores.over_common_lists().average(average, coverage=policy)[:, 0].tolist()
+    assert explored.means[row].tolist() == scores.average(average, coverage=policy)[:, 0].tolist()
 
 
-@pytest.mark.parametrize(
-    ("average", "policy", "coverage"), [("mean", "full", "full"), (AVERAGES[-1], "reduced", "reduced")]
-)
-def test_p_values_are_those_of_a_comparison_with_the_best(explored, variants, average, policy, coverage):
+@pytest.mark.parametrize(("average", "policy"), [("mean", "full"), (AVERAGES[-1], "reduced")])
+def test_p_values_are_those_of_a_comparison_corrected_for_all_pairs(explored, variants, average, policy):
     scores = variants[0][1]
     row = explored.find(**{**label_of("test", scores, "P@5"), "average": average, "coverage": policy})
     best = SYSTEMS[int(np.argmax(explored.means[row]))]
-    found = cf.compare(
-        scores,
-        significance="student",
-        correction="holm",
-        baseline=best,
-        average=average,
-        coverage=coverage,
-        metrics=["P@5"],
-    ).frame()
-    expected = dict(zip(found["system_a"], found["p_corrected"]))
+    how = {"significance": "student", "correction": "bonferroni", "average": average, "coverage": policy}
+    frame = cf.compare(scores, metrics=["P@5"], **how).matrix()
+    expected = dict(zip(frame["system"], frame[best]))
     for s, system in enumerate(SYSTEMS):
-        assert np.isnan(explored.p[row, s]) if system == best else explored.p[row, s] == expected[system]
+        p = explored.p[row, s]
+        assert np.isnan(p) if system == best else p == pytest.approx(expected[system], rel=1e-12)
+
+
+@pytest.mark.parametrize("policy", ["full", "reduced"])
+def test_a_pair_has_the_p_value_of_the_page_under_the_decisions_of_the_page(explored, variants, policy):
+    scores, averaging = variants[0][1], Averaging(coverage=policy)
+    comparison = cf.compare(scores, coverage=policy, alpha=0.1)
+    together = explored.with_comparison(comparison, "test", scores, averaging)
+    assert together.alpha == together.as_dict()["alpha"] == 0.1
+    changed = np.zeros(len(explored.rows), dtype=bool)
+    for metric in scores.metrics:
+        row = explored.find(**label_of("test", scores, metric, coverage=policy))
+        best = SYSTEMS[int(np.argmax(explored.means[row]))]
+        matrix = comparison.matrix(metric)
+        expected = dict(zip(matrix["system"], matrix[best]))
+        assert [p for p in together.p[row] if p == p] == [expected[name] for name in SYSTEMS if name != best]
+        changed[row] = True
+    assert np.array_equal(together.p[~changed], explored.p[~changed], equal_nan=True)
+
+
+def test_p_values_have_the_spread_between_repetitions_in_them(make_scores):
+    parts = [make_scores(systems=SYSTEMS, metrics=("P@5",), seed=seed) for seed in range(3)]
+    explored = explore([("test", join_folds(parts, range(3)))])
+    row = explored.find(**label_of("test", parts[0], "P@5", coverage="full"))
+    best = SYSTEMS[int(np.argmax(explored.means[row]))]
+    crossed = cf.compare(parts, baseline=best, correction="none").frame()
+    assert set(crossed["method"]) == {"crossed"}
+    expected = np.minimum(6 * crossed["p"].to_numpy(), 1)
+    assert [p for p in explored.p[row] if p == p] == pytest.approx(expected.tolist())
 
 
 def test_averages_without_a_paired_test_have_no_p_value(explored, variants):
@@ -105,8 +125,9 @@ def test_the_decisions_of_the_page_are_among_them(make_scores):
         assert found.means[row].tolist() == scores.average(**{**asked, "average": average})[:, 0].tolist()
     row = found.find(**label_of("test", scores, "Recall@5"))
     best = SYSTEMS[int(np.argmax(found.means[row]))]
-    told = cf.compare(scores, significance="student", correction="holm", baseline=best, undefined="leave out").frame()
-    assert sorted(one for one in found.p[row] if one == one) == sorted(told["p_corrected"])
+    alone = cf.compare(scores, significance="student", correction="none", baseline=best, undefined="leave out").frame()
+    expected = np.minimum(6 * alone["p"].to_numpy(), 1)
+    assert [p for p in found.p[row] if p == p] == pytest.approx(expected.tolist())
 
 
 def test_of_averages_that_a_page_cannot_tell_apart_the_first_is_the_best():

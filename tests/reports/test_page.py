@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import html
 import html.parser
 import json
 import re
@@ -202,8 +203,10 @@ def test_equal_scores_have_a_page_that_says_so(tmp_path):
     test = cf.Ratings.of(["a", "b"], ["x", "y"], [5, 5])
     same = {"a": ["x", "z"], "b": ["z", "y"]}
     scores = cf.measure({"one": same, "two": same, "three": same}, test, ["P@2", "RR"], threshold=4)
-    made = report(scores, cf.compare(scores))
-    assert "All systems have the same averages" in made
+    comparison = cf.compare(scores)
+    made = report(scores, comparison)
+    assert comparison.verdict[0] == "one, two and three are level at the top by both metrics."
+    assert all(sentence in made for sentence in comparison.verdict)
     assert "No pair of systems differs significantly" in made
 
 
@@ -247,7 +250,7 @@ def test_the_leaderboard_averages_as_it_is_asked_to(scores):
     made = report(scores, average="median", coverage="reduced")
     back = pl.read_csv(embedded(made)["files"]["leaderboard.csv"].encode())
     assert back["mean"].to_list() == scores.frame("median", coverage="reduced")["mean"].to_list()
-    assert "average: median; each system over the users that it serves" in made
+    assert f"average: median; over the {scores.served.sum()} users that all 4 systems serve" in made
     explorer = embedded(made)["explorer"]
     start, sizes = explorer["keys"][explorer["start"]], [len(one["options"]) for one in explorer["dimensions"]]
     average = start // int(np.prod(sizes[:6])) % sizes[6]
@@ -268,7 +271,7 @@ def test_without_a_comparison_nothing_is_said_of_significance(scores):
 
 def test_a_comparison_with_a_baseline_has_a_page(scores, evil):
     made = report(scores, cf.compare(scores, baseline=evil[0]))
-    assert f"are better than {evil[0]} and" in "".join(read(made).texts)
+    assert f" better than {evil[0]} and " in "".join(read(made).texts)
 
 
 def test_missing_libraries_are_named_with_the_remedy(scores, monkeypatch):
@@ -279,12 +282,14 @@ def test_missing_libraries_are_named_with_the_remedy(scores, monkeypatch):
         report(scores)
 
 
-def test_the_verdict_speaks_of_six_metrics_and_names_how_many_others_there_are(make_scores):
+def test_the_verdict_has_every_sentence_and_folds_those_beyond_six_metrics(make_scores):
     scores = make_scores(systems=("a", "b", "c"), metrics=tuple(f"P@{n}" for n in range(1, 8)))
-    for made in (report(scores), report(scores, cf.compare(scores))):
+    comparison = cf.compare(scores, significance="student")
+    for made in (report(scores), report(scores, comparison)):
         verdict = re.search(r'<div class="verdict">(.*?)</div>', made, re.S)[1]
-        assert verdict.count("<p>P@") == 6
-        assert "The other 1 metric is in the tables below." in verdict
+        shown, folded = verdict.split("<details><summary>The other metrics</summary>")
+        assert (shown.count("<p>P@"), folded.count("<p>P@")) == (6, 1)
+    assert [html.unescape(text) for text in re.findall("<p>(.*?)</p>", shown)] == comparison.sentences(6)
 
 
 @pytest.mark.slow

@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cranfield import ImpossibleSplitError, Ratings, SettingError, splits
+from cranfield import ImpossibleSplitError, Ratings, SettingError, read, splits
+from cranfield._settings import settings
 from cranfield.data import filters
 
 METHODS = [
@@ -72,6 +73,20 @@ def test_the_parts_are_disjoint_and_together_the_whole(method, rows, seed, valid
 def test_the_order_of_the_rows_does_not_matter(method, rows, random):
     shuffled = random.sample(rows, len(rows))
     assert _outcome(_ratings(rows), method) == _outcome(_ratings(shuffled), method)
+
+
+@pytest.mark.parametrize(
+    "method",
+    [*METHODS, "temporal(target=random, new_items=drop)", "rolling(windows=2, horizon=20)",
+     "cold_items(left=1, warm=0.3)", "strong_generalisation(given=2)"],
+)  # fmt: skip
+def test_the_number_of_threads_does_not_matter(method, tmp_path, monkeypatch):
+    _grid().frame().write_csv(tmp_path / "ratings.csv")
+    outcomes = []
+    for threads in (1, 4):
+        monkeypatch.setattr(settings, "threads", threads)
+        outcomes.append(_outcome(read(tmp_path / "ratings.csv"), method))
+    assert outcomes[0] == outcomes[1]
 
 
 def _outcome(ratings, method):

@@ -65,7 +65,7 @@ def run_again(pair, few_worlds, tmp_path_factory):
 
 def test_the_published_number_is_the_mean_over_folds_of_the_mean_over_users_with_training_ratings(pair):
     known, judged = pair
-    sums = published_sums(known, judged, "actual", 4.0, 3)
+    sums = published_sums(known, judged, "actual", False, 4.0, 3)
     means = []
     for fold in range(5):
         with pytest.warns(cf.CranfieldWarning):
@@ -79,7 +79,7 @@ def test_the_published_number_is_the_mean_over_folds_of_the_mean_over_users_with
 
 
 def test_the_optimal_observed_ranking_leads_on_the_observed_test_set(pair):
-    sums = published_sums(*pair, "actual", 4.0, 0)
+    sums = published_sums(*pair, "actual", False, 4.0, 0)
     values = dict(zip(sums.systems, sums.means(OBSERVED_P1)[0]))
     assert max(values, key=values.get) == "optimal observed ranking"
 
@@ -101,15 +101,17 @@ def test_all_systems_stand_under_three_designs_with_intervals(run_again):
 def test_every_protocol_is_scored_under_every_discovery(run_again):
     frame = run_again.exhibit("table-5-orders").frame
     assert frame["variant"].unique().sort().to_list() == ["actual", "item-independent", "relevance-independent"]
-    assert frame["protocol"].n_unique() == 7
+    assert frame["protocol"].n_unique() == 8
+    assert frame.select((pl.col("winner_lower") <= pl.col("winner_upper")).all()).item()
     assert frame.filter(pl.col("tau").is_not_nan()).select((pl.col("tau").abs() <= 1).all()).item()
 
 
 def test_every_discovery_and_every_draw_has_numbers_of_its_own(run_again):
     names = ("table-1-published", "table-2-relevance-independent", "table-2-item-independent")
     frames = [run_again.exhibit(name).frame.filter(pl.col("number") == f"published {TRUE_NDCG}") for name in names]
-    values = {tuple(frame["value"].round(12)) for frame in frames}
-    assert len(values) == 3
+    drawn = [part for frame in frames[1:] for part in frame.partition_by("drawn")]
+    values = {tuple(frame["value"].round(12)) for frame in [frames[0], *drawn]}
+    assert len(values) == 5
     margins = {finding.margin for finding in run_again.claims if "P@10 on full lists" in finding.claim}
     assert len(margins) > 1
 
@@ -119,7 +121,8 @@ def test_worlds_are_scored_and_drawn(run_again):
     assert frame["knob"].unique().to_list() == ["popularity_bias"]
     assert frame.select((pl.col("winner_lower") <= pl.col("winner") + 1e-9).all()).item()
     assert frame.select((pl.col("winner_upper") >= pl.col("winner") - 1e-9).all()).item()
-    assert definition(run_again.exhibit("figure-2-worlds").draw())["hconcat"]
+    above, below = definition(run_again.exhibit("figure-2-worlds").draw())["vconcat"]
+    assert len(above["hconcat"]) == len(below["hconcat"]) == 1
     assert definition(run_again.exhibit("figure-1-orders").draw())["layer"]
 
 
@@ -175,6 +178,17 @@ def test_the_column_known_of_a_file_says_what_was_observed(pair, tmp_path, endin
     assert everything.frame().equals(judged.frame())
 
 
+def test_the_column_split_of_a_parquet_file_names_the_parts(tmp_path):
+    rows = {"user": [1, 1, 2], "item": [5, 6, 5], "rating": [4, 1, 3], "split": ["train", "test", "test"]}
+    pl.DataFrame(rows).write_parquet(tmp_path / "coat.parquet")
+    observed, judged = observed_and_judged(str(tmp_path / "coat.parquet"), dict(DEFAULTS))
+    assert observed.frame().rows() == [(1, 5, 4.0)]
+    assert judged.frame().rows() == [(1, 6, 1.0), (2, 5, 3.0)]
+    pl.DataFrame({**rows, "split": ["a", "b", "b"]}).write_parquet(tmp_path / "odd.parquet")
+    with pytest.raises(SettingError, match="does not hold train and test"):
+        observed_and_judged(str(tmp_path / "odd.parquet"), dict(DEFAULTS))
+
+
 def test_the_command_says_that_a_file_has_no_column_known(pair, tmp_path, capsys):
     pair[1].frame().write_csv(tmp_path / "small.csv")
     with pytest.raises(SystemExit) as ended:
@@ -185,21 +199,22 @@ def test_the_command_says_that_a_file_has_no_column_known(pair, tmp_path, capsys
 
 def test_discovery_independent_of_relevance_gives_items_the_rates_of_others(pair):
     known, judged = pair
-    chances = discovery(known, judged, "relevance-independent", 4.0, 1)
+    chances = discovery(known, judged, "relevance-independent", 4.0, 1, unrated=False)
     assert (chances == chances[0]).all()
     assert sorted(chances[0]) == pytest.approx(sorted(known.item_counts / judged.item_counts))
 
 
-def test_discovery_independent_of_items_has_one_rate_for_what_is_liked_and_one_for_the_rest(pair):
+@pytest.mark.parametrize("unrated", [False, True])
+def test_discovery_independent_of_items_has_one_rate_for_what_is_liked_and_one_for_the_rest(pair, unrated):
     known, judged = pair
-    chances = discovery(known, judged, "item-independent", 4.0, 1)
+    chances = discovery(known, judged, "item-independent", 4.0, 1, unrated=unrated)
     liked = int((judged.values >= 4).sum())
     found = int((known.values >= 4).sum())
-    expected = [(len(known) - found) / (chances.size - liked), found / liked]
+    expected = [(len(known) - found) / ((chances.size if unrated else len(judged)) - liked), found / liked]
     assert np.unique(chances) == pytest.approx(sorted(expected))
 
 
-def test_pairs_without_a_judgment_become_known_with_a_rating_of_0_only_where_the_paper_does_so(pair):
+def test_pairs_without_a_judgment_become_known_with_a_rating_of_0_only_where_all_pairs_are_drawn(pair):
     seen, everything = resampled(*pair, "item-independent", 4.0, 1, unrated=True)
     assert (seen.values == 0).any()
     assert len(everything) > len(pair[1])

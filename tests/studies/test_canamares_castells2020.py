@@ -48,13 +48,13 @@ def test_targets_are_drawn_outside_the_test_set_and_training_items_leave_them(wo
     rankers = _rankers(split, seed=0)
     users = rankers[0].users
     trained, tested = split.train.user_counts[users], split.test.user_counts[users]
-    sizes = [np.diff(ranker.targets.drawn.indptr) for ranker in rankers[::2]]
+    sizes = [np.diff(ranker.targets.drawn.indptr) for ranker in rankers[: len(SIZES)]]
     for size, unrated in zip(SIZES, sizes):
         assert (unrated <= np.minimum(size, world.n_items - trained - tested)).all()
     expected = 20 * (1 - trained / (world.n_items - tested))
     assert sizes[SIZES.index(20)].sum() == pytest.approx(expected.sum(), rel=0.05)
     assert (sizes[-1] == world.n_items - trained - tested).all()
-    first = [set(ranker.targets.drawn.cells(users[:1])[1].tolist()) for ranker in rankers[::2]]
+    first = [set(ranker.targets.drawn.cells(users[:1])[1].tolist()) for ranker in rankers[: len(SIZES)]]
     assert all(fewer <= more for fewer, more in pairwise(first))
 
 
@@ -90,6 +90,33 @@ def test_figure_1_has_condensed_and_full_lists_beside_what_is_printed(found):
     assert row["printed"] == 0.659
     assert set(frame["targets"]) == {"Test", "2,000 unrated", "Full"}
     assert definition(found.exhibit("figure-01").draw())["mark"]["type"] == "bar"
+
+
+def test_without_ratings_of_random_items_figure_2_is_shown_as_not_run(found):
+    rows = found.exhibit("figure-02-numbers").table.rows
+    assert {row[2] for row in rows} == {"not run"}
+    assert "not run" not in {row[1] for row in rows}
+    assert "figure-02" not in {exhibit.name for exhibit in found.exhibits}
+
+
+@pytest.mark.parametrize("overlap", [False, True])
+def test_full_lists_are_measured_by_ratings_of_random_items_too(world, tmp_path, overlap):
+    keys = np.random.default_rng(0).random(len(world))
+    known, judged = world.keep(keys < 0.6), world if overlap else world.keep(keys >= 0.6)
+    found = replicate("canamares-castells2020", judged, out=tmp_path / "out", known=known, folds=2, figures=False)
+    folds = [pl.read_parquet(found.folder / "measured" / f"fold-{fold}.parquet") for fold in (1, 2)]
+    by_random_items = [fold.filter(metric="unbiased P@10")["value"] for fold in folds]
+    row = found.exhibit("figure-02-numbers").frame.filter(system="Popularity", targets="Unbiased", metric="P@10")
+    assert row["value"].item() == pytest.approx(np.mean([values[1] for values in by_random_items]))
+    if not overlap:
+        split = next(iter(k_fold(known, k=2, seed=0)))
+        (run,) = recommend(split, {"p": "popularity"}, 10, min_ratings=1, fill="random")
+        users = split.train.user_counts > 0
+        own = measure(run, judged.keep(users[judged.users]), "P@10", threshold=4).values[0, 0]
+        assert by_random_items[0][1] == pytest.approx(np.nan_to_num(own).sum() / users.sum())
+    assert definition(found.exhibit("figure-02").draw())["hconcat"]
+    assert found.exhibit("figure-04-recall-numbers").frame.height == 5 * len(SIZES)
+    assert "By nDCG(gain=binary)@10 targets in between come nearest to the unbiased order" in found.frame()["claim"]
 
 
 def test_figure_4_has_ties_and_p_values_in_two_panels(found):

@@ -35,13 +35,17 @@ def said_of_advice(rows: Sequence[Mapping[str, Any]]) -> list[str]:
     else:
         order = sorted(named.items(), key=lambda entry: -len(entry[1]))
         texts = [f"{metric} in {len(setups)}{_example(setups)}" for metric, setups in order]
-        said = f"The advice on metrics is not the same under {several}; these score highest: {listed(texts)}"
+        said = f"The advice on metrics is not the same under {several}; highest score: {listed(texts)}"
     clear = sum(row["clear"] for row in best)
     taus = [row["tau"] for row in best[1:] if row["tau"] is not None]
-    agrees = "; the order of the metrics agrees with that of the starting point by a tau of"
-    reach = f"{agrees} {min(taus):.2f} to {max(taus):.2f}" if taus else ""
+    reach = f"; tau with the order of metrics under the starting point: {_range(taus)}" if taus else ""
     left = f"; {failed} could not be assessed" if failed else ""
     return [f"{said}{reach}{left}. The choice is clear in {clear} of them."]
+
+
+def _range(values: Sequence[float]) -> str:
+    low, high = f"{min(values):.2f}", f"{max(values):.2f}"
+    return low if low == high else f"{low} to {high}"
 
 
 def _example(setups: Sequence[str]) -> str:

@@ -263,8 +263,8 @@ class Audit:
     def significance(self) -> pl.DataFrame:
         """Return what other tests say: one row per pair, question, test and correction; none if none is opened.
 
-        ``universes`` is the number to which the test applies: tests of ranks and signs do not under weights, nor in a
-        reduced average over different users. Shares are of their cells; ``start_p`` is the p-value under the starting
+        ``universes`` is the number to which the test applies: tests of ranks and signs do not under weights.
+        Shares are of their cells; ``start_p`` is the p-value under the starting
         point, and ``start_p_corrected`` that with the correction over the pairs of systems.
         """
         return pl.DataFrame(list(self.tests), schema=SIGNIFICANCE_KINDS)
@@ -361,7 +361,8 @@ class Audit:
         rows = sorted(rows, key=lambda row: -row["share"])
         texts = [f"{row['system']} is first in {share_text(row['share'])} of the cells" for row in rows[:4]]
         fewer = f", and {len(rows) - 4} more in fewer cells" if len(rows) > 4 else ""
-        return f"Of {len(self.systems)} systems, {', '.join(texts)}{fewer}."
+        tied = "; where several tie for it, each of them is first" if sum(row["share"] for row in rows) > 1.005 else ""
+        return f"Of {len(self.systems)} systems, {', '.join(texts)}{fewer}{tied}."
 
     def plot(self, kind: str = "curve", **options: Any) -> Any:
         """Return a figure as an Altair chart.

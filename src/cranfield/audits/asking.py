@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import product
 from typing import Any
 
@@ -45,6 +45,8 @@ class Opening:
         What it may be; the experiment's own value is one of them.
     start
         The place of the experiment's own value.
+    invalid
+        Options that the file declares invalid here, as text, each with the reason; they are not among the values.
     """
 
     name: str
@@ -52,6 +54,7 @@ class Opening:
     values: tuple[Any, ...]
     start: int
     weights: tuple[float, ...] | None = None
+    invalid: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         _ = self.opened  # weights that do not fit are refused before anything starts
@@ -116,9 +119,9 @@ def menu_of(experiment: Experiment, *, scale: tuple[float, float] = (1.0, 5.0)) 
     options = _options(experiment, table)
     if "threshold" in options:
         experiment = replace(experiment, decisions=experiment.decisions.on(*scale))
-    kinds, weights = _of_decisions("kinds", table, options), _of_decisions("weights", table, options)
+    kinds, weights, invalid = (_of_decisions(key, table, options) for key in ("kinds", "weights", "invalid"))
     openings = [
-        _opening(experiment, name, options, kinds.get(name), weights.get(name))
+        _opening(experiment, name, options, kinds.get(name), weights.get(name), invalid.get(name, {}))
         for name in sorted(options, key=_place)
         if name not in OPENED
     ]
@@ -196,10 +199,13 @@ def _place(name: str) -> tuple[int, str]:
     return (order.get(name, order["min_ratings"]), name)
 
 
-def _opening(experiment: Experiment, name: str, options: Mapping[str, Any], kind: Any, weights: Any) -> Opening:
+def _opening(
+    experiment: Experiment, name: str, options: Mapping[str, Any], kind: Any, weights: Any, invalid: Any
+) -> Opening:
     decision = openable(name, experiment)
     values = _values(experiment, decision, options)
     start = _start(experiment, name, options, values)
+    values, weights = _without_invalid(name, values, weights, start, invalid)
     if start not in values:
         values = (start, *values)
         weights = None if weights is None else [1.0, *weights]
@@ -208,7 +214,26 @@ def _opening(experiment: Experiment, name: str, options: Mapping[str, Any], kind
     chosen: Kind = decision.kind if kind is None else check.one_of(f"audit.kinds.{name}", kind, KINDS)  # type: ignore[assignment]
     if chosen == "chance" and len(values) < FEWEST_SEEDS:
         raise SettingError(f"audit.vary: {name} is chance and has {len(values)} options; give at least {FEWEST_SEEDS}")
-    return Opening(name, chosen, values, values.index(start), None if weights is None else _numbers(name, weights))
+    checked = None if weights is None else _numbers(name, weights)
+    return Opening(name, chosen, values, values.index(start), checked, dict(invalid))
+
+
+def _without_invalid(
+    name: str, values: tuple[Any, ...], weights: Any, start: Any, invalid: Any
+) -> tuple[tuple[Any, ...], Any]:
+    """Return the options, and their weights, without those that are declared invalid."""
+    if not isinstance(invalid, Mapping) or not all(isinstance(reason, str) and reason for reason in invalid.values()):
+        raise SettingError(f'audit.invalid.{name}={invalid!r} has no reasons; write {{ "option" = "reason" }}')
+    texts = [text_of(value) for value in values]
+    for option in invalid:
+        if option == text_of(start):
+            raise SettingError(f"audit.invalid.{name}: {option} is the starting point; change the experiment instead")
+        if option not in texts:
+            raise SettingError(f"audit.invalid.{name}: {option!r} is not an option{nearest(option, texts)}")
+    kept = [text not in invalid for text in texts]
+    if isinstance(weights, list | tuple) and len(weights) == len(values):
+        weights = [weight for weight, keep in zip(weights, kept) if keep]
+    return tuple(value for value, keep in zip(values, kept) if keep), weights
 
 
 def _numbers(name: str, weights: Any) -> tuple[float, ...]:

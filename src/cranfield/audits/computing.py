@@ -173,17 +173,11 @@ def _threshold(universe: Universe) -> float:
 
 def _terms(universes: list[Averaged], systems: int, users: int) -> Terms:
     values = np.zeros((systems, len(universes), users), dtype=np.float32)
-    reduced = {}
     for number, universe in enumerate(universes):
         values[:, number, universe.places] = universe.terms
-        if universe.reduced is not None:
-            weights = np.zeros((systems, users), dtype=np.float32)
-            weights[:, universe.places] = universe.reduced
-            reduced[number] = weights
     return Terms(
         values,
         np.array([universe.users for universe in universes]),
-        reduced,
         np.array([universe.linear for universe in universes]),
         np.array([universe.even for universe in universes]),
     )

@@ -175,6 +175,22 @@ class _Layer(Generic[T]):
                         f"audit.vary: {opening.name}={text_of(opening.values[option])} is possible in no combination: "
                         f"{reasons[0]}"
                     )
+            if not self._matters(axis):
+                raise SettingError(
+                    f"audit.vary: {opening.name} changes nothing in any combination of the other options; leave it out"
+                )
+
+    def _matters(self, axis: int) -> bool:
+        """Tell whether two options of a decision ever make different things; of many combinations, 500 are tried."""
+        others = [size if place != axis else 1 for place, size in enumerate(self.sizes)]
+        for steps in islice(np.ndindex(*others), _TRIED):
+            options = np.repeat(np.array([steps]), self.sizes[axis], axis=0)
+            options[:, axis] = np.arange(self.sizes[axis])
+            numbers = np.ravel_multi_index(tuple(options.T), self.sizes).tolist()
+            things = [thing for thing in map(self.thing, numbers) if not isinstance(thing, str)]
+            if len({thing.key if isinstance(thing, Setup) else thing for thing in things}) > 1:
+                return True
+        return False
 
     def _with_option(self, axis: int, option: int) -> Iterator[T | str]:
         """Give things with an option until one is possible: with the start beside it, then with other options."""
@@ -230,6 +246,7 @@ def _cells(
     menu: Menu, layers: Sequence[_Layer[Any]]
 ) -> tuple[Cells, tuple[tuple[tuple[int, ...], str], ...], bool, float]:
     sizes = [len(opening.values) for opening in menu.openings]
+    invalid: tuple[tuple[tuple[int, ...], str], ...] = ()
 
     def is_valid(cells: Cells) -> NDArray[np.bool_]:
         return np.logical_and.reduce([layer.valid(cells) for layer in layers])
@@ -242,7 +259,7 @@ def _cells(
             return everything[valid], invalid, True, 0.0
     start = [opening.start for opening in menu.openings]
     cells, imbalance = balanced_sample(sizes, menu.budget, start, is_valid, seed=menu.experiment.seed)
-    return cells, (), False, imbalance
+    return cells, invalid, False, imbalance
 
 
 def _reason(layers: Sequence[_Layer[Any]], cell: NDArray[np.int32]) -> str:

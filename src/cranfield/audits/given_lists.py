@@ -64,7 +64,7 @@ def _check(parts: Sequence[Judged], cutoff: int | None) -> None:
         depth = "whole lists" if cutoff is None else f"cut-off {cutoff}"
         raise SettingError(
             f"the lists of {name} are too short to be condensed: at {depth} items are missing for "
-            f"{percent_text(float(short.mean()))} of the users; give longer lists"
+            f"{percent_text(float(short.mean()), ' %')} of the users; give longer lists"
         )
 
 

@@ -101,6 +101,11 @@ class QuestionAnswer:
     corrected: Mapping[str, float] = field(default_factory=dict)
     corrected_retrained: Mapping[str, float] = field(default_factory=dict)
 
+    @property
+    def relied_on(self) -> Mapping[str, float]:
+        """The p-values to rely on: those with the spread of seeds, where seeds were opened."""
+        return self.corrected_retrained or self.corrected
+
     def share(self, what: str, over: str = "cells") -> LeadShare:
         """Return one of the shares."""
         return next(share for share in self.shares if (share.what, share.over) == (what, over))

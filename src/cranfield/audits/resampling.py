@@ -68,15 +68,7 @@ def _sums(values: Singles, counts: Singles) -> Singles:
 
 def resampled_averages(terms: Terms, counts: Singles) -> Floats:
     """Return systems × resamples × universes: numbers that order the systems as their averages would be ordered."""
-    averages = []
-    for values in terms.values:
-        averages.append(_sums(values, counts).astype(np.float64))
-    for universe, covered in terms.reduced.items():
-        for system, weights in enumerate(covered):
-            total = (counts @ weights).astype(np.float64)
-            own = averages[system][:, universe]
-            averages[system][:, universe] = np.divide(own, total, out=np.zeros(len(own)), where=total > 0)
-    return np.stack(averages)
+    return np.stack([_sums(values, counts).astype(np.float64) for values in terms.values])
 
 
 def interval(observed: float, drawn: Floats, level: float = 0.95) -> tuple[float, float]:

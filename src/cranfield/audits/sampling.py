@@ -73,7 +73,7 @@ def balanced_sample(
                 cells, cost = changed, changed_cost
         costs.append(cost)
     if len(cells) < max(sizes):
-        raise SettingError(f"only {len(cells)} of {size} drawn combinations are possible; open fewer decisions")
+        raise SettingError(f"only {len(cells)} of {size} drawn combinations are possible; raise the budget")
     return cells, imbalance_of(cells, sizes)
 
 

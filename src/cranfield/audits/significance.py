@@ -11,7 +11,6 @@ import numpy as np
 import polars as pl
 
 from cranfield._errors import SettingError
-from cranfield._numbers import percent_text
 from cranfield._phrases import listed
 from cranfield._progress import progress
 from cranfield._spelling import parse
@@ -21,6 +20,7 @@ from cranfield.audits.leads import Floats, Leads
 from cranfield.audits.menu import question_text
 from cranfield.audits.pair import Effort, PairAudit, Question
 from cranfield.audits.terms import Singles, Terms
+from cranfield.audits.wording import share_text
 from cranfield.comparisons.comparing import Comparing
 from cranfield.comparisons.corrections import corrections
 from cranfield.comparisons.sample import Sample
@@ -91,7 +91,7 @@ def outcome_of(significance: str, x: Singles, terms: Terms, leads: Leads, *, see
     """Return what a test says of a pair, x being universes × users (`Terms.between`).
 
     Student's test is that of `Leads`. Tests of ranks and signs apply where x is the difference of a user's two values:
-    not under weights that differ, nor in a reduced average over different users.
+    not under weights that differ.
     """
     if significance == _STUDENT:
         return Outcome(leads.p, leads.lead.astype(np.float64))
@@ -236,10 +236,9 @@ def said_of_tests(rows: Sequence[Mapping[str, Any]], systems: tuple[str, str]) -
     own = [row for row in rows if row["question"] is None and (row["system_a"], row["system_b"]) == systems]
     if not own:
         return []
-    shares = [
-        f"{_name(row)} in {percent_text(row['significant'], ' %')}" for row in own if row["significant"] is not None
-    ]
-    sentences = [f"One is significantly better, by the test: {listed(shares)} of the cells."] if shares else []
+    shares = [f"{_name(row)} in {share_text(row['significant'])}" for row in own if row["significant"] is not None]
+    said = f"One is significantly better in this share of the cells, test by test: {listed(shares)}."
+    sentences = [said] if shares else []
     split: dict[bool, list[str]] = {True: [], False: []}
     for row in own:
         if row["start_p"] is not None:
@@ -250,9 +249,9 @@ def said_of_tests(rows: Sequence[Mapping[str, Any]], systems: tuple[str, str]) -
             f"{listed(split[True])} and not by {listed(split[False])}."
         )
     elif split[True] or split[False]:
-        said = "significant" if split[True] else "not significant"
+        verdict = "significant" if split[True] else "not significant"
         every = split[True] or split[False]
-        sentences.append(f"Under the starting point the difference is {said} by {listed(every)}.")
+        sentences.append(f"Under the starting point the difference is {verdict} by {listed(every)}.")
     return sentences
 
 

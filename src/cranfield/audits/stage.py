@@ -67,7 +67,8 @@ class Audited(Stage[Audit]):
         children = children_of(line)
         menu = children.crossing.menu
         opened = [
-            [opening.name, opening.kind, list(opening.opened.options), opening.weights] for opening in menu.openings
+            [opening.name, opening.kind, list(opening.opened.options), opening.weights, dict(opening.invalid)]
+            for opening in menu.openings
         ]
         metrics = sorted({universe.measurement.metric for universe in children.crossing.universes})
         return {

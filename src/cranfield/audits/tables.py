@@ -24,7 +24,7 @@ STATISTICS_IN_WORDS = {
     "median": "median z, absolute",
     "net": "share significant for one minus share significant for the other, absolute",
     "either": "share significant, one way or the other",
-    "largest": "largest z, absolute, less where few users decide",
+    "largest": "largest z, absolute, where at least 30 users differ",
 }
 """What each statistic of the joint test is."""
 
@@ -219,7 +219,7 @@ def _flip_row(view: View, flip: Flip) -> list[str]:
         " + ".join(dict.fromkeys(swap.kind for swap in flip.swaps)),
         " and ".join(turns),
         view.leader(view.sign * flip.lead) or "neither",
-        number_text(view.sign * flip.difference, sign="+"),
+        number_text(view.sign * flip.difference if flip.lead else 0.0, sign="+"),
         number_text(view.sign * flip.d_z, 3, sign="+"),
         p_text(flip.p),
     ]

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,25 +20,15 @@ class Terms:
     log(v + ε) for a geometric mean. The difference of two systems' terms is x, and their averages differ in the
     direction of Σ x. A user who is not in a universe has the term 0.
 
-    A *reduced* average is over the users that a system covers, S/C with S = Σ w c v and C = Σ w c, where c is 1 for a
-    covered user and 0 otherwise. Its term is w c v, and ``reduced`` holds w c. With r = (S_a + S_b)/(C_a + C_b), which
-    does not change when a user's lists of both systems are swapped,
-
-        x = w c_a (v_a − r) − w c_b (v_b − r)   and   S_a/C_a − S_b/C_b = Σ x · (C_a + C_b)/(2 C_a C_b),
-
-    so the sign of Σ x is the sign of the difference, before and after any swap: one linear form is enough.
-
     Parameters
     ----------
     values
         Systems × universes × users, without NaN.
     users
         The number of users in each universe; by default all.
-    reduced
-        For universes with a reduced average, by number: systems × users, the weights of covered users.
     paired
         For each universe whether x is the difference of a user's two values, all users weighing the same, so that tests
-        of ranks and signs apply; by default where there is no ``reduced`` average.
+        of ranks and signs apply; by default it is.
     linear
         For each universe whether its average is one of the above. A median, a trimmed mean, a risk-sensitive average or
         an average of ranks is not: its terms serve for effect sizes only, and it is left out of the joint test.
@@ -53,7 +42,6 @@ class Terms:
 
     values: Singles
     users: NDArray[np.int64] = None  # type: ignore[assignment]
-    reduced: Mapping[int, Singles] = field(default_factory=dict)
     linear: NDArray[np.bool_] = None  # type: ignore[assignment]
     paired: NDArray[np.bool_] = None  # type: ignore[assignment]
 
@@ -66,8 +54,7 @@ class Terms:
         n_universes, n_users = values.shape[1:]
         users = np.full(n_universes, n_users) if self.users is None else np.asarray(self.users, dtype=np.int64)
         linear = np.ones(n_universes, dtype=bool) if self.linear is None else np.asarray(self.linear, dtype=bool)
-        whole = np.array([universe not in self.reduced for universe in range(n_universes)])
-        paired = whole if self.paired is None else np.asarray(self.paired, dtype=bool) & whole
+        paired = np.ones(n_universes, dtype=bool) if self.paired is None else np.asarray(self.paired, dtype=bool)
         if {users.shape, linear.shape, paired.shape} != {(n_universes,)}:
             raise SettingError(f"users, linear and paired must have one entry for each of the {n_universes} universes")
         object.__setattr__(self, "values", values)
@@ -93,22 +80,9 @@ class Terms:
     def between(self, first: int, second: int) -> Singles:
         """Return universes × users: x for two systems, above 0 where the first is better."""
         x: Singles = self.values[first] - self.values[second]
-        for universe, covered in self.reduced.items():
-            x[universe] = _reduced(self.values[[first, second], universe], covered[[first, second]])
         return x
 
     def across(self, system: int, first: int, second: int) -> Singles:
         """Return for each user x of one system in two universes, above 0 where the first has the better value."""
-        pair = self.values[system, [first, second]]
-        if first in self.reduced and second in self.reduced:
-            return _reduced(pair, np.stack([self.reduced[first][system], self.reduced[second][system]]))
-        x: Singles = pair[0] - pair[1]
+        x: Singles = self.values[system, first] - self.values[system, second]
         return x
-
-
-def _reduced(sums: Singles, covered: Singles) -> Singles:
-    """Return x of a reduced average from w c v and w c of both sides."""
-    total = float(covered.sum(dtype=np.float64))
-    ratio = float(sums.sum(dtype=np.float64)) / total if total else 0.0
-    x: Singles = (sums[0] - ratio * covered[0]) - (sums[1] - ratio * covered[1])
-    return x.astype(np.float32)

@@ -1,9 +1,9 @@
-"""True values of systems: stated in a table or a file, or computed on a simulated world."""
+"""True values of systems: stated in a table or a file, or computed by judgments of random items, or in a world."""
 
 from __future__ import annotations
 
 import csv
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 from math import isfinite
@@ -25,8 +25,10 @@ from cranfield.data.simulate.true_value import METRICS, parse_metric
 from cranfield.experiments import Experiment, Source
 from cranfield.experiments.inputs import filtered, input_checksum
 from cranfield.experiments.source import SIMULATIONS
-from cranfield.rankings import Ranking, rank_under
+from cranfield.measures import true_values as estimated
+from cranfield.rankings import Ranking, Run, rank_under
 from cranfield.recommenders import recommender
+from cranfield.splits import truths
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,12 +63,14 @@ def check_truth(truth: Any, experiment: Experiment) -> None:
     if metric is None:
         stated_values(truth, [system.name for system in experiment.systems], experiment.path)
         return
-    parse_metric(metric)
-    if not any(map(_is_world, experiment.data)):
+    name = parse_metric(metric).name
+    if not any(_is_world(source) or _has_judgments(source) for source in experiment.data):
         raise SettingError(
-            f"audit.truth={metric} is the true value in a simulated world, and no data of the experiment are one; "
-            "take data with simulate = 'world(...)', or give the true value of each system"
+            f"audit.truth={metric} needs data whose truth is known: a simulated world (simulate = 'world(...)') or a "
+            "dataset with ratings of random items (coat, cm100k, ...); or give the true value of each system"
         )
+    if name != "P" and any(map(_has_judgments, experiment.data)):
+        raise SettingError(f"audit.truth={metric}: judgments of random items tell the true precision; write P@10")
     for system in experiment.systems:
         if system.tuning is not None:
             raise SettingError(
@@ -103,15 +107,16 @@ def true_values(truth: Any, menu: Menu) -> KnownValues:
     ----------
     truth
         True values by system; a file with the columns ``system`` and ``value``; or ``P@n``, ``Recall@n`` or ``nDCG@n``
-        for data that are a simulated world. Each system is then trained on all of its observed ratings, with the
-        filters of the starting point, and ranks what the user has not rated: what people would get. The value is the
-        mean over all users of the metric with every item judged.
+        for data that are a simulated world, and ``P@n`` for a dataset with ratings of random items. Each system is then
+        trained on all observed ratings, with the filters of the starting point, and ranks what the user has not rated:
+        what people would get. The value is the mean over all users of the metric with every item judged; by ratings of
+        random items it is estimated (`cranfield.measures.true_values`).
     menu
         What is opened: values depend on parameters of systems, and on the data.
     """
     metric = _world_metric(truth)
     if metric is not None:
-        return _of_worlds(metric, menu)
+        return _of_data(metric, menu)
     names = [system.name for system in menu.experiment.systems]
     values = stated_values(truth, names, menu.experiment.path)
     parameters = _parameters(menu)
@@ -125,22 +130,22 @@ def _parameters(menu: Menu) -> list[Opening]:
     return [opening for opening in menu.openings if opening.name.startswith(SYSTEMS)]
 
 
-def _of_worlds(metric: str, menu: Menu) -> KnownValues:
-    """Return the true values in every simulated world among the data, for all options of parameters."""
+def _of_data(metric: str, menu: Menu) -> KnownValues:
+    """Return the true values on all data whose truth is known, for all options of parameters."""
     experiment, parameters = menu.experiment, _parameters(menu)
     several = [opening.name for opening in menu.openings if opening.name == "data"]
     table: dict[tuple[str, ...], tuple[float, ...]] = {}
     for source in experiment.data if several else experiment.data[:1]:
-        if not _is_world(source):
+        if not (_is_world(source) or _has_judgments(source)):
             continue
-        world = SIMULATIONS.call(str(source.simulate))
-        ratings = filtered(experiment, world.ratings)
+        value_of = (_by_world if _is_world(source) else _by_judgments)(experiment, source, metric)
         for options in product(*(opening.values for opening in parameters)):
             key = (*([source.name] if several else []), *map(text_of, options))
             spelled = _spelled(experiment, parameters, options)
-            table[key] = tuple(_true_value(each, world, ratings, experiment, metric) for each in spelled)
+            table[key] = tuple(map(value_of, spelled))
     by = (*several, *(opening.name for opening in parameters))
-    return KnownValues(f"{metric} on all true preferences", by, table)
+    worlds = all(map(_is_world, experiment.data if several else experiment.data[:1]))
+    return KnownValues(f"{metric} {'on all true preferences' if worlds else 'by ratings of random items'}", by, table)
 
 
 def stated_values(truth: Any, systems: Sequence[str], path: Any = Path) -> tuple[float, ...]:
@@ -204,9 +209,51 @@ def _spelled(experiment: Experiment, parameters: Sequence[Opening], options: Seq
     return list(spelled.values())
 
 
-def _true_value(spelling: str, world: World, ratings: Ratings, experiment: Experiment, metric: str) -> float:
+def _has_judgments(source: Source) -> bool:
+    """Whether a source is a dataset with a test part of random items beside what people chose to rate."""
+    from cranfield.data.datasets import find
+
+    return source.dataset is not None and find(source.dataset).parts == ("train", "test")
+
+
+def _by_world(experiment: Experiment, source: Source, metric: str) -> Callable[[str], float]:
+    """Return what gives the true value of a spelled system in a simulated world."""
+    world: World = SIMULATIONS.call(str(source.simulate))
+    ratings = filtered(experiment, world.ratings)
+
+    def value(spelling: str) -> float:
+        return float(np.nanmean(world.true_value(_run(experiment, spelling, ratings, metric), metric, exclude=ratings)))
+
+    return value
+
+
+def _by_judgments(experiment: Experiment, source: Source, metric: str) -> Callable[[str], float]:
+    """Return what estimates the true precision of a spelled system by ratings of random items.
+
+    Where the observed ratings are among these (CM100k), a random half of them is the truth, and systems learn from what
+    was observed in the other half.
+    """
+    from cranfield.data.datasets import load_pair
+
+    observed, judged = load_pair(str(source.dataset))
+    pairs = [own.users.astype(np.int64) * own.n_items + own.items for own in (observed, judged)]
+    probability = None
+    if np.isin(pairs[0], pairs[1]).any():
+        half = truths.half(observed, judged, seed=experiment.seed)
+        observed, judged, probability = half.train, half.judged, half.probability
+    truth = truths.given(filtered(experiment, observed), judged, probability=probability)
+    cutoff = parse(metric).cutoff or 10
+
+    def value(spelling: str) -> float:
+        run = _run(experiment, spelling, truth.train, metric)
+        return float(estimated(run, truth, cutoff=cutoff, threshold=experiment.decisions.threshold).precision.mean())
+
+    return value
+
+
+def _run(experiment: Experiment, spelling: str, ratings: Ratings, metric: str) -> Run:
+    """Train a system on all ratings, and rank what each user has not rated."""
     model = recommender(spelling, experiment.seed).fit(ratings)
     ranking = Ranking(length=parse(metric).cutoff or "all", fill=experiment.decisions.fill)
     (run,) = rank_under(model, ratings, [ranking], seed=experiment.seed)
-    values = world.true_value(run, metric, exclude=ratings)
-    return float(np.nanmean(values))
+    return run

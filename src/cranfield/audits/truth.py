@@ -11,13 +11,13 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from cranfield._numbers import percent_text
 from cranfield.audits.grid import Grid
 from cranfield.audits.leads import Floats, Leads
 from cranfield.audits.pair import PairAudit
 from cranfield.audits.resampling import interval
 from cranfield.audits.terms import Terms
 from cranfield.audits.true_values import KnownValues, stated_values
+from cranfield.audits.wording import share_text
 
 Signs = NDArray[np.int8]
 
@@ -212,13 +212,13 @@ def _said_of_pair(row: Mapping[str, Any], source: str) -> Iterator[str]:
     first = row["truly_better"] == row["system_a"]
     better, worse = (row["system_a"], row["system_b"]) if first else (row["system_b"], row["system_a"])
     values = (row["true_a"], row["true_b"]) if first else (row["true_b"], row["true_a"])
-    ends = "" if row["lower"] is None else f" [{_percent(row['lower'])}, {_percent(row['upper'])}]"
-    agrees = "agrees with" if row["right"] > 0.5 else "does not agree with"
+    ends = "" if row["lower"] is None else f" [{share_text(row['lower'])}, {share_text(row['upper'])}]"
+    agrees = "Most cells agree" if row["right"] > 0.5 else "Most cells do not agree"
     yield (
-        f"In truth ({source}) {better} ({values[0]:.4g}) is better than {worse} ({values[1]:.4g}); the share of the "
-        f"cells {agrees} it: the truly better one leads in {_percent(row['right'])}{ends} of them, significantly in "
-        f"{_percent(row['right_significantly'])}, and the other one significantly in "
-        f"{_percent(row['wrong_significantly'])}."
+        f"In truth ({source}) {better} ({values[0]:.4g}) is better than {worse} ({values[1]:.4g}). {agrees}: {better} "
+        f"leads in {share_text(row['right'])}{ends} of them, significantly in "
+        f"{share_text(row['right_significantly'])}, and {worse} leads significantly in "
+        f"{share_text(row['wrong_significantly'])}."
     )
 
 
@@ -233,16 +233,12 @@ def _said_of_options(options: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     if best is None or worst is None or best["tau"] == worst["tau"]:
         return
     yield (
-        f"Of all decisions {best['decision']} matters most for the agreement with the true order, by the mean tau over "
-        f"the other decisions: it is highest with {best['option']} ({_tau_text(best)}) and lowest with "
-        f"{worst['option']} ({_tau_text(worst)}); over all cells it is {_tau_text(options[0])}."
+        f"The measured order of all systems agrees with the true one by a mean tau of {_tau_text(options[0])} over all "
+        f"cells. The decision that matters most for it is {best['decision']}: the mean tau is {_tau_text(best)} with "
+        f"{best['option']} and {_tau_text(worst)} with {worst['option']}."
     )
 
 
 def _tau_text(row: Mapping[str, Any]) -> str:
     ends = "" if row["lower"] is None else f" [{row['lower']:.2f}, {row['upper']:.2f}]"
     return f"{row['tau']:.2f}{ends}"
-
-
-def _percent(share: float) -> str:
-    return percent_text(share, " %")

@@ -17,7 +17,7 @@ from cranfield.audits.linear import LINEAR, transform_of
 from cranfield.audits.setups import Measurement
 from cranfield.measures.averages import Average
 from cranfield.measures.averaging import OF_GROUPS, Averaging
-from cranfield.measures.counting import counted, over_groups
+from cranfield.measures.counting import over_groups
 from cranfield.measures.definition import Metric
 from cranfield.measures.judged import Judged
 from cranfield.measures.unjudged_bounds import bounds, has_bounds
@@ -184,9 +184,10 @@ class MeasuredLists:
             )
         if averaging.groups == "equal" or self.lists.windows is not None:
             return self._over_groups(averaging, values, kept, own)
-        covered = self.lists.covered & kept if averaging.coverage == "reduced" else kept[None]
-        per_user, counts = self.lists.by_user(values, np.broadcast_to(covered, values.shape).astype(np.float64))
-        inside = counts > 0
+        if averaging.coverage == "reduced":
+            kept = kept & self.lists.covered.all(axis=0)
+        per_user, counts = self.lists.by_user(values, np.broadcast_to(kept, values.shape).astype(np.float64))
+        inside = counts[0] > 0
         weights = np.ones(len(self.lists.places)) if own is None else self._summed(own, kept)
         return averaged(
             self.lists.places,
@@ -218,10 +219,12 @@ class MeasuredLists:
         inside = ~np.isnan(scaled.values)
         if not inside.any():
             raise SettingError("the metric is undefined for every user: no test rating is relevant")
-        inside = inside & self.lists.covered if averaging.coverage == "reduced" else inside & inside.all(axis=0)
+        inside = inside & inside.all(axis=0)
+        if averaging.coverage == "reduced":
+            inside = inside & self.lists.covered.all(axis=0)
         per_user, counts = self.lists.by_user(np.nan_to_num(scaled.values), inside.astype(np.float64))
         weights = np.ones(len(self.lists.places))
-        return averaged(self.lists.places, per_user, weights, counts > 0, averaging, scaled.lower_is_better)
+        return averaged(self.lists.places, per_user, weights, counts[0] > 0, averaging, scaled.lower_is_better)
 
     def _counted(self, as_zero: bool) -> tuple[Floats, NDArray[np.bool_], bytes]:
         """Return the values without NaN, which lists count, and a hash of both."""
@@ -251,51 +254,21 @@ class MeasuredLists:
     def _over_groups(
         self, averaging: Averaging, values: Floats, kept: NDArray[np.bool_], own: Floats | None
     ) -> Averaged:
-        """Average within each group of lists, then over the groups: a weighted mean over users (`over_groups`).
-
-        A reduced average is over the lists that a system covers itself. Where systems cover different ones it is not a
-        sum over the same users, and the terms, over the lists that all cover, serve for effect sizes.
-        """
+        """Average within each group of lists, then over the groups: a weighted mean over users (`over_groups`)."""
         groups = self.lists.groups
         if groups is None:
             raise SettingError("groups='equal' needs lists in groups; split with percentiles, or set groups='pooled'")
         kept = kept & (groups >= 0)
-        reduced = averaging.coverage == "reduced" and not self.lists.covered[:, kept].all()
-        averages = self._averages_over_groups(averaging, values, kept, own) if reduced else None
-        if reduced:
+        if averaging.coverage == "reduced":
             kept = kept & self.lists.covered.all(axis=0)
+        if not kept.any():
+            raise SettingError("no user has a value that counts")
         weights = None if own is None else own[kept]
         table, share = over_groups(values[:, kept], groups[kept], weights, self.lists.unit[kept])
         places = self.lists.places[np.unique(self.lists.unit[kept])]
-        inside = np.ones(table.shape, dtype=np.bool_)
+        inside = np.ones(table.shape[1], dtype=np.bool_)
         plain = averaging.with_(average="weighted", groups="pooled", coverage="full")
-        result = averaged(places, table, share, inside, plain, self.lower_is_better)
-        if averages is None:
-            return result
-        digest = _digest(result.digest.encode(), averages.tobytes())
-        return replace(result, averages=averages, linear=False, digest=digest)
-
-    def _averages_over_groups(
-        self, averaging: Averaging, values: Floats, kept: NDArray[np.bool_], own: Floats | None
-    ) -> Floats:
-        """Return the average of each system over the groups of the lists that it covers itself."""
-        plain = averaging.with_(by="user")
-        rows = [
-            counted(
-                row[kept],
-                plain,
-                counts_zero=True,
-                covered=covered[kept],
-                users=self.lists.unit[kept].astype(np.int32),
-                weights=None if own is None else own[kept],
-                groups=None if self.lists.groups is None else self.lists.groups[kept],
-            ).mean
-            for row, covered in zip(values, self.lists.covered)
-        ]
-        averages: Floats = np.array(rows)
-        if np.isnan(averages).any():
-            raise SettingError("a system covers no user, so that a reduced average has nothing to average")
-        return averages
+        return averaged(places, table, share, inside, plain, self.lower_is_better)
 
 
 @dataclass(frozen=True, eq=False)
@@ -310,8 +283,6 @@ class Averaged:
         Of each system, as it is reported.
     terms
         Systems × users, larger being better: see `Terms`.
-    reduced
-        Systems × users: the weights of covered users, for a reduced average that leaves somebody out; else None.
     users
         How many users count.
     even
@@ -325,7 +296,6 @@ class Averaged:
     places: NDArray[np.int64]
     averages: Floats
     terms: NDArray[np.float32]
-    reduced: NDArray[np.float32] | None
     users: int
     even: bool
     linear: bool
@@ -342,26 +312,21 @@ def averaged(
     lower_is_better: bool,
     digest: bytes = b"",
 ) -> Averaged:
-    """Return the averages of systems × users values, over the users that are ``inside``, and what each user adds.
-
-    Where all systems have the same users inside, a reduced average is a full one over these users.
-    """
+    """Return the averages of systems × users values, over the users that are ``inside``, and what each user adds."""
     kind = averaging.kind
-    counts = inside.any(axis=0) & (weights > 0)
+    counts = inside & (weights > 0)
     if not counts.any():
         raise SettingError("no user has a value that counts")
-    averages = np.array([kind(row[own & counts], weights[own & counts]) for row, own in zip(values, inside)])
+    averages = np.array([kind(row[counts], weights[counts]) for row in values])
     transform = transform_of(kind)
-    alike = bool((inside == inside[:1]).all())
     scaled = (values if transform is None else transform(values)) * (-1.0 if lower_is_better else 1.0)
-    factor = weights * (inside & counts)
+    factor = weights * counts
     even = bool((weights[counts] == weights[counts][0]).all())
     digest = digest or hashlib.blake2b(values.tobytes(), digest_size=16).digest()
     return Averaged(
         places,
         averages,
         (factor * scaled).astype(np.float32),
-        None if alike else factor.astype(np.float32),
         int(np.count_nonzero(counts)),
         even,
         kind.spelling.name in LINEAR,
@@ -369,7 +334,7 @@ def averaged(
         _digest(
             digest,
             places.tobytes(),
-            counts.tobytes() if alike else factor.tobytes(),
+            counts.tobytes(),
             b"" if even else (weights / weights[counts].sum()).tobytes(),
             (str(kind) if transform is not None or kind.spelling.name not in ("mean", "weighted") else "mean").encode(),
             bytes([lower_is_better]),

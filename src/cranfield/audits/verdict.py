@@ -21,6 +21,8 @@ NOT_A_PROBABILITY = (
 
 # Beyond so many, only their number is given.
 _MOST_NAMED = 4
+# Smaller shares of the variance are not named.
+_LEAST_NAMED = 0.005
 
 
 def verdict(grid: Grid, pair: PairAudit, noise: Sequence[SeedNoise] = (), alpha: float = 0.05) -> list[str]:
@@ -49,7 +51,7 @@ def _starting(grid: Grid, pair: PairAudit) -> str:
     first, second, _ = _leader(pair)
     numbers = (
         f"difference {abs(pair.leads.difference[universe]):.4f}, d_z {abs(pair.leads.d_z[universe]):.3f}, "
-        f"p {_p(pair.leads.p[universe])}"
+        f"p {_p(pair.leads.p[universe])} by a single t-test over users"
     )
     if pair.flips.lead == 0:
         return f"Under the starting point {first} and {second} are equal."
@@ -61,6 +63,8 @@ def _agreement(pair: PairAudit, answer: QuestionAnswer) -> str:
     first, _, sign = _leader(pair)
     share = answer.share("leads" if sign > 0 else "trails")
     significant = answer.share("leads significantly" if sign > 0 else "trails significantly")
+    if answer.universes == 1:
+        return f"The same question ({question_text(answer.question)}) has no other universe."
     return (
         f"Of the {answer.universes:,} universes of the same question ({question_text(answer.question)}), {first} "
         f"leads in {_with_interval(share)} and significantly in {share_text(significant.share)}{_chance(share)}"
@@ -69,8 +73,12 @@ def _agreement(pair: PairAudit, answer: QuestionAnswer) -> str:
 
 
 def _joint_of_question(answer: QuestionAnswer) -> str:
-    p = answer.corrected
-    return f". Their joint test: median z, p {_p(p['median'])}; either way, p {_p(p['either'])}" if p else ""
+    p = answer.relied_on
+    return f". Their {_test_of(answer)}: median z, p {_p(p['median'])}; either way, p {_p(p['either'])}" if p else ""
+
+
+def _test_of(answer: QuestionAnswer) -> str:
+    return "joint test with the spread of seeds" if answer.corrected_retrained else "joint test"
 
 
 def _shares(grid: Grid, pair: PairAudit, answer: QuestionAnswer) -> str:
@@ -105,11 +113,12 @@ def _chance(share: LeadShare) -> str:
 def _joint(answer: QuestionAnswer, alpha: float) -> str:
     if answer.joint is None:
         return ""
-    joint, p = answer.joint, answer.corrected or answer.joint.p
+    joint, p = answer.joint, answer.relied_on
     sentence = (
         f"In {share_text(joint.observed['either'])} of the universes one is significantly better, one way or the other "
         f"(without any difference {share_text(joint.expected['either'])} on average, and "
-        f"{share_text(joint.often['either of universes'])} or more in 5 % of cases; joint test, p {_p(p['either'])}"
+        f"{share_text(joint.often['either of universes'])} or more in 5 % of cases; {_test_of(answer)}, "
+        f"p {_p(p['either'])}"
     )
     if p["either"] < alpha <= p["median"]:
         return (
@@ -118,6 +127,8 @@ def _joint(answer: QuestionAnswer, alpha: float) -> str:
         )
     if p["either"] < alpha:
         return f"{sentence}; median z, p {_p(p['median'])}). That they differ somewhere does not say who leads."
+    if p["median"] < alpha:
+        return f"{sentence}). The median of all z does show that they differ (p {_p(p['median'])})."
     if p["largest"] < alpha:
         return (
             f"{sentence}). Only the largest of all differences shows that they differ (max |z|, p {_p(p['largest'])})."
@@ -192,7 +203,8 @@ def _stays(pair: PairAudit) -> str:
 def _influence(grid: Grid, pair: PairAudit) -> str:
     rows = [row for row in pair.influence if row["with_decision"] is None and row["answer"] == "d_z"]
     decided = sorted((row for row in rows if row["kind"] != "chance"), key=lambda row: -row["shapley"])
-    if not decided or not decided[0]["variance"]:
+    decided = [row for row in decided if row["variance"] and row["shapley"] >= _LEAST_NAMED]
+    if not decided:
         return ""
     texts = [
         f"{row['decision']} ({share_text(row['shapley'])} [{share_text(row['lower'])}, {share_text(row['upper'])}])"
@@ -224,9 +236,12 @@ def _rule(pair: PairAudit) -> str:
 
 
 def _retraining(grid: Grid, pair: PairAudit, noise: Sequence[SeedNoise]) -> str:
-    text = "The joint test takes the trained models as given and says nothing about retraining"
+    """Say what seeds do, or that nothing is known of it."""
     if not grid.of_kind("chance"):
-        return f"{text}; no chance option (a seed) was opened that would show it."
+        return (
+            "No seed was opened, so all of this holds for these trained models: two trainings of the same algorithm "
+            "can differ significantly too. training_seed and split_seed in an experiment file show how often they do."
+        )
     own = [
         f"{each.system} differs significantly from itself in {share_text(each.significant)} of {each.pairs:,} pairs "
         f"that differ in {each.decision} alone"
@@ -234,12 +249,13 @@ def _retraining(grid: Grid, pair: PairAudit, noise: Sequence[SeedNoise]) -> str:
         if each.system in pair.systems
     ]
     own.append(f"chance alone turns the winner in {share_text(pair.turned_by_chance)} of the set-ups")
-    p = pair.answer().corrected_retrained
+    p = pair.answer().corrected
     if p:
         own.append(
-            f"with the spread of chance added, the joint test has p {_p(p['either'])} (median z, p {_p(p['median'])})"
+            f"without the spread of seeds, that is for these trained models alone, the joint test has p "
+            f"{_p(p['either'])} (median z, p {_p(p['median'])})"
         )
-    return f"{text}: {'; '.join(own)}."
+    return f"What retraining does: {'; '.join(own)}."
 
 
 def _named(texts: Sequence[str]) -> str:

@@ -26,7 +26,7 @@ def share_text(share: float | None, *, short: bool = False) -> str:
         return "<1 %" if short else "under 1 %"
     if 0.995 < share < 1 - 1e-9:
         return ">99 %" if short else "over 99 %"
-    return f"{100 * share:.0f} %"
+    return f"{abs(100 * share):.0f} %" if abs(share) < 0.005 else f"{100 * share:.0f} %"
 
 
 def interval_text(share: float, lower: float | None, upper: float | None, *, short: bool = False) -> str:

@@ -8,7 +8,7 @@ from cranfield.biases.estimators import Estimates, estimate
 from cranfield.biases.precision_formulas import ExpectedPrecision, expected_precision, one_relevant_bounds
 from cranfield.biases.propensities import Propensities, fit_propensities, given_propensities
 from cranfield.biases.random_rankings import RandomTargets, TimesRandom, times_random, times_random_of
-from cranfield.biases.sampled_metrics import CorrectedMetrics, correct_sampled
+from cranfield.biases.sampled_metrics import CorrectedMetrics, correct_runs, correct_sampled
 
 __all__ = [
     "Bias",
@@ -20,6 +20,7 @@ __all__ = [
     "RandomTargets",
     "TimesRandom",
     "bias",
+    "correct_runs",
     "correct_sampled",
     "density",
     "density_of",

@@ -248,10 +248,7 @@ class Bias:
             [row["system"], row["equation"], number_text(row["predicted"]), number_text(row["measured"])]
             for row in self.predicted.iter_rows(named=True)
         ]
-        density = self.density.as_dict()
-        symbols = {"rho": "ρ", "sigma": "σ", "delta": "δ", "t": "t"}
-        stated = ", ".join(f"{symbol} = {density[name]:.4g}" for name, symbol in symbols.items())
-        notes = [f"Of the targets under {CHOSEN}: {stated}."]
+        notes = [f"Of the targets under {CHOSEN}: {self.density.symbols}."]
         notes += [f"Measured and predicted values differ where {reason}." for reason in self.departures]
         header = ["system", "formula", "predicted", "measured"]
         return Table(header, rows, "Precision as Bellogín et al. (2017) predict it, and as measured", notes)

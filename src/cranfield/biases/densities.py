@@ -86,6 +86,12 @@ class Density:
         """E[P of random] as printed: σδ in AR (equation 4), 1/t in 1R (equation 5)."""
         return 1.0 / self.t if self.one_relevant else self.sigma * self.delta
 
+    @property
+    def symbols(self) -> str:
+        """ρ, σ, δ and t in a line."""
+        values = {"ρ": self.rho, "σ": self.sigma, "δ": self.delta, "t": self.t}
+        return ", ".join(f"{symbol} = {value:.4g}" for symbol, value in values.items())
+
     def as_dict(self) -> dict[str, float]:
         """Return ρ, σ, δ, t and what is predicted for random, by name."""
         names = ("rho", "sigma", "delta", "t", "predicted_random")
@@ -153,7 +159,11 @@ def density_of(targets: Targets, threshold: float | str | None = AUTO) -> Densit
     block = max(1, _CELLS // max(train.n_items, 1))
     for start in range(0, len(users), block):
         part = users[start : start + block]
-        counts = _one_relevant_sizes(targets, part) if is_one_relevant else _sizes(targets, part, level)
+        if is_one_relevant:
+            rows, items = targets.relevant_cells(part)
+            counts = targets.sizes(part[rows], items), np.ones(len(rows))
+        else:
+            counts = _sizes(targets, part, level)
         sizes.append(counts[0])
         relevant.append(counts[1])
     candidates = int(np.count_nonzero(test.item_counts)) if targets.ranking.candidates == "test" else train.n_items
@@ -180,14 +190,3 @@ def _sizes(targets: Targets, users: NDArray[Any], level: float) -> tuple[NDArray
     places = np.concatenate([np.arange(test.indptr[user], test.indptr[user + 1]) for user in users])
     liked = (test.values[places] >= level) & allowed[rows, test.items[places]]
     return allowed.sum(axis=1), np.bincount(rows[liked], minlength=len(users))
-
-
-def _one_relevant_sizes(targets: Targets, users: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Return |T_u^r| of each list, one for each relevant test item, and 1 for each."""
-    rows, items = targets.relevant_cells(users)
-    pool = targets.pool(users)
-    groups = targets.item_groups
-    if targets.ranking.candidates == "group" and groups is not None:
-        sizes = np.stack([pool[:, groups == group].sum(axis=1) for group in range(int(groups.max()) + 1)], axis=1)
-        return sizes[rows, groups[items]] + 1, np.ones(len(rows))
-    return pool.sum(axis=1)[rows] + 1, np.ones(len(rows))

@@ -27,6 +27,9 @@ from cranfield.measures.scores import Scores
 from cranfield.rankings.lists import Ties
 from cranfield.rankings.run import Run
 
+_MANY = 0.01
+"""A larger share of candidates that no list holds is worth a note."""
+
 
 def expected_over_draws(
     runs: Any,
@@ -92,7 +95,22 @@ def expected_over_draws(
     scores = measure_judged(of_lists, measuring)
     name = "nonrelevant" if unrated is None else "unrated"
     step = Step("measure", {**scores.step.settings, name: number, "relevant": relevant, "over": "all draws"})
-    return replace(scores, step=step)
+    return replace(scores, step=step, notes=(*scores.notes, *_on_unranked(judged, baseline.sizes)))
+
+
+def _on_unranked(judged: Sequence[Judged], sizes: NDArray[np.int64]) -> list[str]:
+    """Say where many candidates are in no list, as training items are where they are not given."""
+    notes = []
+    for lists in judged:
+        served = lists.lengths > 0
+        missing = 1.0 - lists.lengths[served].sum() / max(int(sizes[served].sum()), 1)
+        if missing > _MANY:
+            name = "" if lists.ranked is None else lists.ranked.name
+            notes.append(
+                f"{name}: {missing:.0%} of the candidates are in no list, and count as ranked below all others; if "
+                "they are training items, give these as train=... (--train FILE)"
+            )
+    return notes
 
 
 def _number_drawn(nonrelevant: int | None, unrated: int | None, relevant: str) -> int:

@@ -50,7 +50,7 @@ class Estimates:
     ----------
     frame
         One row per system, metric and estimator: the estimate, its interval, the number of observed relevant items
-        behind it, their effective sample size, and the most that ``clip`` can lower it by (null where not known).
+        behind it, their effective sample size, and the most that ``clip`` can lower it by (of IPS; null for others).
     propensities
         The propensities that were used.
     threshold, n, clip, level
@@ -307,7 +307,7 @@ class _UserSums:
     weights: Floats
     test_ratings: Floats
     expected_ratings: Floats | None
-    clip_bias: float | None
+    clip_bias: float
 
     @classmethod
     def of(cls, judged: Judged, chances: Propensities, clip: float, imputed: dict[str, Any], n: int) -> _UserSums:
@@ -426,13 +426,9 @@ def _over(numerator: Floats, denominator: Floats) -> Floats:
     return np.divide(numerator, denominator, out=np.full(numerator.shape, np.nan), where=denominator > 0)
 
 
-def _clip_bias(
-    chances: Propensities, clip: float, users: NDArray[Any], items: NDArray[Any], places: int
-) -> float | None:
-    """Return the most that clipping can lower an IPS estimate by; None where not every pair has a propensity."""
+def _clip_bias(chances: Propensities, clip: float, users: NDArray[Any], items: NDArray[Any], places: int) -> float:
+    """Return the most that clipping can lower an IPS estimate by; a pair that has no propensity may have any."""
     if clip == 0:
         return 0.0
-    if chances.given is not None:
-        return None
-    chance = chances.of(users, items)
+    chance = np.nan_to_num(chances.of(users, items), nan=0.0)
     return float(np.maximum(1.0 - chance / clip, 0.0).sum() / places)

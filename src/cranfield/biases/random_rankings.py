@@ -21,7 +21,7 @@ from cranfield._errors import SettingError
 from cranfield._progress import progress
 from cranfield._random import stream
 from cranfield._table import Table
-from cranfield.biases.densities import density_of
+from cranfield.biases.densities import Density, density_of
 from cranfield.data import Ratings
 from cranfield.data.relevance import AUTO
 from cranfield.measures.averages import Average
@@ -61,6 +61,8 @@ class TimesRandom:
         The mean number of targets per list.
     averaging
         How lists are averaged.
+    density
+        ρ, σ, δ and t of the targets; None where training ratings are not given.
     """
 
     scores: Scores
@@ -68,6 +70,7 @@ class TimesRandom:
     errors: NDArray[np.float64]
     targets: float
     averaging: Averaging
+    density: Density | None = None
 
     def frame(self) -> pl.DataFrame:
         """Return one row per system and metric: the average, that of random, its error, and the ratio of both.
@@ -100,6 +103,8 @@ class TimesRandom:
             if self.errors.any()
             else f"Random: the expectation over all rankings of the targets of a user ({self.targets:,.0f} on average)."
         ]
+        if self.density is not None:
+            notes.append(f"Of the targets: {self.density.symbols}; ρ is the precision of a random ranking.")
         return Table(["system", *self.scores.metrics], rows, "Times the score of a random ranking", notes)
 
     def _repr_html_(self) -> str:
@@ -185,7 +190,7 @@ def times_random_of(
 ) -> TimesRandom:
     """Return scores beside those of random rankings of the targets in ``baseline``."""
     random, errors = baseline.measure(measuring, averaging, seed)
-    return TimesRandom(scores, random, errors, float(baseline.sizes.mean()), averaging)
+    return TimesRandom(scores, random, errors, float(baseline.sizes.mean()), averaging, baseline.density)
 
 
 @dataclass(frozen=True, eq=False)
@@ -247,6 +252,27 @@ class RandomTargets:
             seen, inside = _seen(train, judgments, is_tested if candidates == "test" else None)
             sizes = sizes - seen
         return cls(first, np.maximum(sizes, 1), inside, longest, train, is_tested if candidates == "test" else None)
+
+    @property
+    def density(self) -> Density | None:
+        """How dense relevance is in the targets; None where training ratings are not given."""
+        judgments, train = self.like.judgments, self.like.context.train
+        if not isinstance(train, Ratings):
+            return None
+        one_relevant = self.like.ranked is not None and self.like.ranked.one_relevant
+        relevant = judgments.relevant & self.inside
+        positive = int((train.values >= judgments.threshold).sum()) + int(judgments.relevant.sum())
+        return Density(
+            sizes=self.sizes,
+            relevant=np.bincount(judgments.lists[relevant], minlength=judgments.n_lists).astype(np.int64),
+            n_users=len(np.unique(judgments.users)),
+            n_candidates=len(judgments.item_ids) if self.candidates is None else int(self.candidates.sum()),
+            n_ratings=len(train) + len(judgments.base),
+            n_test=len(judgments.base),
+            n_positive=positive,
+            one_relevant=one_relevant,
+            threshold=judgments.threshold,
+        )
 
     def tied(self) -> Judged:
         """Return a list for each, in which every order of the targets is as likely as any other."""

@@ -20,8 +20,16 @@ from numpy.typing import NDArray
 from cranfield import _checks as check
 from cranfield._errors import InputError, SettingError
 from cranfield._table import Table
+from cranfield.biases.random_rankings import RandomTargets
+from cranfield.data import Ratings
+from cranfield.data.relevance import AUTO
+from cranfield.measures.context import Context
 from cranfield.measures.definition import Metric
-from cranfield.measures.inputs import as_metrics
+from cranfield.measures.inputs import as_metrics, as_test
+from cranfield.measures.judging import judged_by
+from cranfield.measures.judgments import Judgments
+from cranfield.measures.measuring import as_judged
+from cranfield.rankings.run import Run
 
 Floats = NDArray[np.float64]
 SUPPORTED = ("HitRate", "Recall", "P", "RR", "AP", "nDCG")
@@ -59,8 +67,8 @@ class CorrectedMetrics:
     estimator: str
     level: float
 
-    def table(self) -> Table:
-        """Return the same for people; a value that is not identified is called so."""
+    def table(self, system: str = "") -> Table:
+        """Return the same for people, perhaps of a named system; a value that is not identified is called so."""
         rows = [
             [
                 row["metric"],
@@ -73,7 +81,8 @@ class CorrectedMetrics:
         header = ["metric", "among sampled", "whole catalogue", f"{self.level:.0%} interval"]
         unclear = "Not identified: values in the whole interval agree with the sampled ranks. Rank all candidates."
         notes = [] if self.frame["identified"].all() else [unclear]
-        return Table(header, rows, f"Sampled metrics corrected, {self.n_ranks:,} ranks", notes)
+        of_system = f"{system}: sampled" if system else "Sampled"
+        return Table(header, rows, f"{of_system} metrics corrected, {self.n_ranks:,} ranks", notes)
 
     def _repr_html_(self) -> str:
         return self.table().html()
@@ -85,6 +94,7 @@ def correct_sampled(
     *,
     sampled: int | None = None,
     candidates: int | None = None,
+    unranked: int = 0,
     replacement: bool = False,
     estimator: Literal["mle", "bv"] = "mle",
     gamma: float = 0.1,
@@ -103,6 +113,8 @@ def correct_sampled(
         m: how many other items were sampled for each.
     candidates
         n: how many items they were sampled from, without the relevant one.
+    unranked
+        How many further relevant items the system did not rank at all; they count 0.
     replacement
         Whether they were drawn with replacement.
     estimator
@@ -133,6 +145,7 @@ def correct_sampled(
     check.one_of("estimator", estimator, ("mle", "bv"))
     rows = _Rows.of(ranks, sampled, candidates)
     replacement = check.flag("replacement", replacement)
+    reached = len(rows.ranks) / (len(rows.ranks) + check.whole("unranked", unranked, at_least=0))
     grid = _grid(int(rows.candidates.max()) + 1)
     mixture = _Mixture.of(rows, grid, replacement)
     explained = mixture.most_likely()
@@ -146,10 +159,73 @@ def correct_sampled(
             value = mixture.corrected(worth, _gamma(gamma))
         value = float(np.clip(value, low, high))
         identified = high - low <= _WIDE * value
-        results.append((str(metric), among, value, low, high, bool(identified)))
+        results.append((str(metric), *(reached * part for part in (among, value, low, high)), bool(identified)))
     schema = {"metric": pl.String, "sampled": pl.Float64, "estimate": pl.Float64, "lower": pl.Float64}
     frame = pl.DataFrame(results, schema={**schema, "upper": pl.Float64, "identified": pl.Boolean}, orient="row")
     return CorrectedMetrics(frame, len(rows.ranks), estimator, level)
+
+
+def correct_runs(
+    runs: Any,
+    test: Any,
+    metrics: Sequence[str | Metric] | str | Metric = ("HitRate@10", "nDCG@10"),
+    *,
+    train: Ratings | None,
+    candidates: Literal["all", "test"] = "all",
+    threshold: float | str | None = AUTO,
+    **options: Any,
+) -> dict[str, CorrectedMetrics]:
+    """Estimate metrics on the whole catalogue from one-relevant runs among drawn items, by the name of the system.
+
+    Parameters
+    ----------
+    runs, test
+        One-relevant runs, as `recommend` makes them with ``relevant="one"`` and ``nonrelevant=N``, or their files; and
+        the test ratings.
+    train
+        The training ratings: a list's items are drawn from those that its user has not rated there.
+    candidates
+        What they are drawn from: ``all`` items of training set and test set, or those with a ``test`` rating; without
+        the relevant test items of the user.
+    metrics, options
+        As for `correct_sampled`.
+
+    Examples
+    --------
+    >>> import cranfield as cf
+    >>> split = cf.splits.random(cf.simulate.world(60, 50, 900, seed=1).ratings, seed=1)
+    >>> runs = cf.recommend(split, "popularity", relevant="one", nonrelevant=20, threshold=4)
+    >>> correct_runs(runs, split.test, train=split.train)["popularity"].frame["metric"].to_list()
+    ['HitRate@10', 'nDCG@10']
+    """
+    judged = as_judged(runs, as_test(test), threshold, Context(train))
+    if any(lists.ranked is None or not lists.ranked.one_relevant for lists in judged):
+        raise SettingError("only lists of one relevant item among drawn ones can be corrected; see relevant='one'")
+    if train is None:
+        raise SettingError(
+            "which items were drawn from follows from the training ratings; give train=... (--train FILE)"
+        )
+    judgments = judged[0].judgments
+    whole = Judgments.of(as_test(test), judgments.threshold)
+    pool = RandomTargets.of([judged_by(_no_lists(whole), whole, Context(train))], candidates=candidates)
+    liked = np.bincount(whole.lists[whole.relevant & pool.inside], minlength=whole.n_lists)
+    others = np.zeros(len(whole.user_ids), dtype=np.int64)
+    others[whole.users] = pool.sizes - liked
+    n = others[judgments.users]
+    m = np.minimum(max(int(lists.lengths.max(initial=1)) for lists in judged) - 1, n)
+    results = {}
+    for lists in judged:
+        assert lists.ranked is not None
+        frame = pl.DataFrame({"rank": lists.ranks, "sampled": m[lists.lists], "candidates": n[lists.lists]})
+        missing = lists.n_lists - len(frame)
+        results[lists.ranked.name] = correct_sampled(frame, metrics, unranked=missing, **options)
+    return results
+
+
+def _no_lists(judgments: Judgments) -> Run:
+    """Return a run without lists, for what follows from test and training ratings alone."""
+    nothing = np.zeros(0, dtype=np.int32)
+    return Run("", judgments.user_ids, judgments.item_ids, nothing, np.zeros(1, dtype=np.int64), nothing)
 
 
 def _gamma(value: float) -> float:
@@ -224,7 +300,7 @@ class _Rows:
 
 def _whole_numbers(name: str, values: Any) -> NDArray[np.int64]:
     array = np.asarray(values)
-    if array.ndim != 1 or array.dtype.kind not in "iuf" or not (array == np.floor(array)).all():
+    if array.ndim != 1 or array.dtype.kind not in "iuf" or not (np.isfinite(array) & (array == np.floor(array))).all():
         raise InputError(f"the column {name!r} does not hold whole numbers", remedy="give counts and ranks from 1")
     return array.astype(np.int64)
 

@@ -104,7 +104,7 @@ def _told(error: Exception) -> str | None:
     if isinstance(error, click.ClickException):
         return _in_a_line(error)
     if isinstance(error, CranfieldError):
-        return str(error)
+        return str(error) if error.page is None else f"{error}; see {error.page}"
     if is_short_of_memory(error):
         return SHORT_OF_MEMORY.format(f" ({error})" if str(error) else "")
     if isinstance(error, OSError):

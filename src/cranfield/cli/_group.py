@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import importlib
-import re
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
 import click
 
-from cranfield._errors import SettingError
+from cranfield._memory import size
 from cranfield._settings import settings
 from cranfield._spelling import nearest
 
@@ -79,26 +78,11 @@ def process_options(command: Command) -> Command:
     return threads(quiet(command))
 
 
-_SIZES = {"": 1, "b": 1} | {
-    letters: base**power
-    for power, prefix in enumerate("kmgt", start=1)
-    for letters, base in ((f"{prefix}b", 1000), (f"{prefix}ib", 1024))
-}
-
-
-def _size(text: str) -> int:
-    """Return a number of bytes, as a person writes it: 500MB, 4GiB."""
-    form = re.fullmatch(r"(\d{1,15}(?:\.\d{1,9})?) ?([a-z]*)", text.lower(), re.ASCII)
-    if form is None or form[2] not in _SIZES or float(form[1]) == 0:
-        raise SettingError(f"{text!r} is not a size; write bytes, or a size such as 500MB or 4GiB")
-    return round(float(form[1]) * _SIZES[form[2]])
-
-
 def unpack_option(command: Command) -> Command:
     """Give a command that reads compressed files ``--unpack-limit``."""
     return click.option(
         "--unpack-limit",
-        type=_size,
+        type=size,
         metavar="SIZE",
         expose_value=False,
         callback=_keep,

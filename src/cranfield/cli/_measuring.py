@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, get_args
 import click
 
 from cranfield._errors import SettingError
+from cranfield._files import meant
 from cranfield._settings import settings
 from cranfield.cli._decisions import decision_option, decision_options
 from cranfield.cli._output import say_line
@@ -23,11 +24,15 @@ from cranfield.measures.judgments import NegativeGrades
 from cranfield.measures.measuring import Kind, Measuring
 
 if TYPE_CHECKING:
+    from cranfield._record import Step
     from cranfield.data import Ratings
     from cranfield.measures import Scores
     from cranfield.rankings import Run
+    from cranfield.rankings.ranged import HeldOutTable, RunTables
 
 Command = TypeVar("Command", bound=Callable[..., Any])
+
+TEST_SET = "the test set was read"
 
 
 @dataclass(frozen=True)
@@ -53,10 +58,7 @@ class MeasuringOptions:
         from cranfield.data import read
         from cranfield.rankings import read_test
 
-        columns = SharedColumns({role: self.reading[role] for role in ("user", "item")})
-        reading = {name: value for name, value in self.reading.items() if name not in ("user", "item", *_WRITTEN)}
-        files = [self.test, *([] if self.train is None else [self.train])]
-        ratings = {path: self._how(path, reading, files) for path in files}
+        columns, ratings = self._columns, self._how_ratings
         loaded = Loaded(
             runs=self._read_runs(columns),
             test=columns.read(read_test, self.test, format=self.test_format, **ratings[self.test]),
@@ -66,6 +68,43 @@ class MeasuringOptions:
         columns.check()
         return loaded
 
+    def open(self, engine: str, memory: str | None) -> Loaded | OpenedTables:
+        """Read the files, or open them if they are to be read by ranges of users."""
+        from cranfield.data import read
+        from cranfield.measures.engines import is_large, parquet_path
+        from cranfield.rankings import read_test
+        from cranfield.rankings.ranged import HeldOutTable, RunTables
+
+        if not is_large(self.runs, self.test, engine, memory):
+            return self.load()
+        columns, ratings, several = self._columns, self._how_ratings, len(self.runs) > 1
+        path, test = parquet_path(self.test), ratings[self.test]
+        opened = OpenedTables(
+            runs=[
+                columns.read(RunTables.opened, meant(run), among_others=several, **self._how_run(run))
+                for run in self._runs
+            ],
+            test=columns.read(read_test, self.test, format=self.test_format, **test)
+            if path is None
+            else columns.read(HeldOutTable.opened, path, format=self.test_format, **test),
+            train=None if self.train is None else columns.read(read, self.train, **ratings[self.train]),
+            options=self,
+            memory=memory,
+        )
+        columns.check()
+        return opened
+
+    @property
+    def _columns(self) -> SharedColumns:
+        return SharedColumns({role: self.reading[role] for role in ("user", "item")})
+
+    @property
+    def _how_ratings(self) -> dict[str, dict[str, Any]]:
+        """How each file of ratings is read."""
+        reading = {name: value for name, value in self.reading.items() if name not in ("user", "item", *_WRITTEN)}
+        files = [self.test, *([] if self.train is None else [self.train])]
+        return {path: self._how(path, reading, files) for path in files}
+
     @property
     def reading_of_test(self) -> dict[str, Any]:
         """How the test file is read, for a column of it that groups users or items."""
@@ -74,13 +113,21 @@ class MeasuringOptions:
     def _read_runs(self, columns: SharedColumns) -> list[Run]:
         from cranfield.rankings.read import check_names
 
+        reader = _read_one_file if len(self.runs) == 1 else _read_among_others
+        runs = [columns.read(reader, path, **self._how_run(path)) for path in self._runs]
+        return check_names([run for of_file in runs for run in of_file])
+
+    @property
+    def _runs(self) -> tuple[str, ...]:
         twice = next((path for path in self.runs if self.runs.count(path) > 1), None)
         if twice is not None:
             raise SettingError(f"{twice} is given twice as a run; give each run once")
+        return self.runs
+
+    def _how_run(self, path: str) -> dict[str, Any]:
+        """Return how the file of a run is read."""
         reading = {**self.run_reading, "ties": self.ties, "format": self.run_format, "tag": self.tag}
-        reader = _read_one_file if len(self.runs) == 1 else _read_among_others
-        runs = [columns.read(reader, path, **self._how(path, reading, self.runs)) for path in self.runs]
-        return check_names([run for of_file in runs for run in of_file])
+        return self._how(path, reading, self.runs)
 
     def _how(self, path: str, reading: Mapping[str, Any], files: Sequence[str]) -> dict[str, Any]:
         """Return how to read a file: as all ``files`` of its kind, and written as all files are."""
@@ -114,14 +161,7 @@ class Loaded:
 
     def at_levels(self, metrics: Sequence[str], levels: str) -> tuple[str, ...]:
         """Return metrics at the levels of relevance that are asked for, and tell what these are."""
-        if levels == "none":
-            return tuple(metrics)
-        from cranfield.data.scale import RatingScale
-        from cranfield.measures.levels import at_levels, levels_note
-
-        scale = RatingScale.of(self.test.grades, *([] if self.train is None else [self.train.grades]))
-        tell([levels_note(scale)])
-        return tuple(map(str, at_levels(metrics, scale)))
+        return _at_levels(metrics, levels, lambda: self.test.grades, self.train)
 
     def measure(self, metrics: Sequence[str], *, bounds: bool = False, catalogue: str = NONE) -> Scores:
         """Measure the runs."""
@@ -132,6 +172,90 @@ class Loaded:
             train=self.train, negative_grades=self.options.negative_grades, bounds=bounds, strict=self.options.strict,
             catalogue=catalogue,
         )  # fmt: skip
+
+    @property
+    def histories(self) -> list[tuple[str, Sequence[Step]]]:
+        """As what the files were read, by the name of the system or of the test set."""
+        return [(TEST_SET, self.test.history), *((run.name, run.history) for run in self.runs)]
+
+
+@dataclass(frozen=True)
+class OpenedTables:
+    """Runs and a test set that are read by ranges of users, perhaps a training set, and the options they have."""
+
+    runs: list[RunTables]
+    test: HeldOutTable | Ratings
+    train: Ratings | None
+    options: MeasuringOptions
+    memory: str | None
+
+    def at_levels(self, metrics: Sequence[str], levels: str) -> tuple[str, ...]:
+        """Return metrics at the levels of relevance that are asked for, and tell what these are."""
+        return _at_levels(metrics, levels, lambda: self.test.grades, self.train)
+
+    def measure(self, metrics: Sequence[str], *, bounds: bool = False, catalogue: str = NONE) -> Scores:
+        """Measure the runs."""
+        from cranfield.measures.engines import measure_tables
+
+        options = self.options
+        return measure_tables(
+            self.runs, self.test, Measuring(metrics=metrics, threshold=options.threshold, lists=options.lists),
+            train=self.train, negative_grades=options.negative_grades, bounds=bounds, strict=options.strict,
+            catalogue=catalogue, memory=self.memory,
+        )  # fmt: skip
+
+    @property
+    def histories(self) -> list[tuple[str, Sequence[Step]]]:
+        """As what the files were read, by the name of the system or of the test set."""
+        return [
+            (TEST_SET, self.test.history),
+            *((name, tables.history) for tables in self.runs for name in tables.systems),
+        ]
+
+
+def _at_levels(
+    metrics: Sequence[str], levels: str, grades: Callable[[], Any], train: Ratings | None
+) -> tuple[str, ...]:
+    if levels == "none":
+        return tuple(metrics)
+    from cranfield.data.scale import RatingScale
+    from cranfield.measures.levels import at_levels, levels_note
+
+    scale = RatingScale.of(grades(), *([] if train is None else [train.grades]))
+    tell([levels_note(scale)])
+    return tuple(map(str, at_levels(metrics, scale)))
+
+
+def refuse_for_ranges(loaded: Loaded | OpenedTables, options: Sequence[str]) -> None:
+    """Refuse options that need all lists at once where these are read by ranges of users."""
+    if isinstance(loaded, OpenedTables) and options:
+        raise SettingError(
+            f"{options[0]} needs all lists at once, and these are read by ranges of users; leave it out, or give more "
+            "memory (--engine memory reads all of them, whatever their size)"
+        )
+
+
+def all_at_once(loaded: Loaded | OpenedTables) -> Loaded:
+    """Return what was read whole, as `refuse_for_ranges` made sure."""
+    assert isinstance(loaded, Loaded)
+    return loaded
+
+
+def engine_options(command: Command) -> Command:
+    """Give a command ``--engine`` and ``--memory``."""
+    engine = click.option(
+        "--engine",
+        type=click.Choice(["auto", "memory", "ranges"]),
+        default="auto",
+        show_default=True,
+        help="Measure all at once in memory, or Parquet files by ranges of users; auto: by ranges what does not fit.",
+    )
+    memory = click.option(
+        "--memory",
+        metavar="SIZE",
+        help="The most memory to use, such as 2GiB.  [default: 60 % of what is free]",
+    )
+    return engine(memory(command))
 
 
 negative_grades_option = click.option(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -14,7 +14,7 @@ import polars as pl
 
 from cranfield._errors import CranfieldError, SettingError
 from cranfield._files import whole_file, write_text
-from cranfield._polars import write_csv, write_parquet
+from cranfield._polars import sink_parquet, write_csv, write_parquet
 from cranfield._settings import settings
 from cranfield._shown import shown, shown_lines
 from cranfield._table import Table, csv_of
@@ -121,6 +121,15 @@ def check_frame_file(out: str) -> str:
     if ending not in (".parquet", ".csv", ".tsv", ".json") and (Path(out).is_file() or not Path(out).exists()):
         raise SettingError(f"{out} does not end in a format to write; name it .parquet, .csv, .tsv or .json")
     return ending
+
+
+def put_parts(parts: Iterator[pl.DataFrame], out: str) -> None:
+    """Write frames one below the other to a file; to Parquet they go one by one, without being held together."""
+    if check_frame_file(out) != ".parquet":
+        put_frame(pl.concat(parts), out)
+        return
+    with whole_file(out) as temporary:
+        sink_parquet(parts, temporary)
 
 
 def put_frame(frame: pl.DataFrame, out: str) -> None:

@@ -11,6 +11,7 @@ import click
 
 from cranfield._errors import SettingError
 from cranfield._files import meant
+from cranfield._polars import read_parquet
 from cranfield._spelling import suggestion
 from cranfield.cli._group import unpack_option
 from cranfield.data import Ratings, read
@@ -195,7 +196,7 @@ class SharedColumns:
         self._taken: set[str] = set()
         self._missing: dict[str, MissingColumnError] = {}
 
-    def read(self, reader: Callable[..., Read], path: str, **reading: Any) -> Read:
+    def read(self, reader: Callable[..., Read], path: str | Path, **reading: Any) -> Read:
         """Read a file with those of the columns that it has, unless ``reading`` names others."""
         names = {role: name for role, name in self._names.items() if reading.get(role) is None}
         while True:
@@ -203,7 +204,7 @@ class SharedColumns:
                 content = reader(path, **{**reading, **names})
             except MissingColumnError as error:
                 # A pipe cannot be read again.
-                if error.role not in names or not Path(path).is_file():
+                if error.role not in names or not (Path(path).is_file() or Path(path).is_dir()):
                     raise
                 del names[error.role]
                 self._missing.setdefault(error.role, error)
@@ -239,6 +240,14 @@ def file_or_dataset(source: str, reading: dict[str, Any], part: str | None = Non
     return datasets.load(source, part=part)
 
 
+def is_in_parts(source: str) -> bool:
+    """Tell whether a source is the name of a dataset with a training and a test part."""
+    from cranfield.data import datasets
+
+    named = not Path(source).exists() and source.lower() in datasets.known()
+    return named and datasets.find(source.lower()).parts == ("train", "test")
+
+
 def ratings_or_plays(source: str, reading: dict[str, Any]) -> Ratings | Split:
     """Read ratings; of Last.fm 1K the plays, divided by time as Bellogín et al. (2017) divide them."""
     from cranfield.data import datasets
@@ -256,11 +265,31 @@ def ratings_or_plays(source: str, reading: dict[str, Any]) -> Ratings | Split:
 
 
 def observed_and_judged(source: str, reading: dict[str, Any]) -> tuple[Ratings, Ratings]:
-    """Read what a service would have observed, and all judgments: two parts of a dataset, or the column ``known``."""
+    """Read what a service would have observed, and all judgments.
+
+    They are two parts of a dataset; or what the column ``known`` marks, and everything; or the two parts that the
+    column ``split`` of a Parquet file names, ``train`` and ``test``.
+    """
     from cranfield.data import datasets
 
-    judged = file_or_dataset(source, reading)
     if not Path(source).is_file():
+        file_or_dataset(source, reading)  # says what is wrong with the name
         return datasets.load_pair(source)
+    if (parts := _parts_of(Path(source), reading)) is not None:
+        return parts
+    judged = read(source, **reading)
     flags = read(source, **{**reading, "rating": "known"})
     return judged.keep(flags.values > 0), judged
+
+
+def _parts_of(path: Path, reading: dict[str, Any]) -> tuple[Ratings, Ratings] | None:
+    """Return the parts that a column ``split`` of a Parquet file names; None where there is no such column."""
+    if not is_parquet(path):
+        return None
+    frame = read_parquet(path)
+    if "split" not in frame.columns or "known" in frame.columns:
+        return None
+    if set(frame["split"].unique()) != {"train", "test"}:
+        raise SettingError(f"the column split of {path} does not hold train and test; give a column known instead")
+    train, test = (read(frame.filter(split=part).drop("split"), **reading) for part in ("train", "test"))
+    return train, test

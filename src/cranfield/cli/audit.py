@@ -11,7 +11,6 @@ import click
 from cranfield._settings import settings
 from cranfield.cli._given import is_given, refuse_idle
 from cranfield.cli._group import common_options, jobs_option, unpack_option
-from cranfield.cli._measuring import tell
 from cranfield.cli._output import say, say_line
 from cranfield.cli._report import can_draw, experiment_report
 from cranfield.cli._stages import stages
@@ -74,7 +73,7 @@ def command(
         if out is None:
             refuse_idle("without --out", "wanted", "show")
         audited = _of_lists(files, test, train, threshold, metric, preset, budget, truth, seed)
-        _say(audited)
+        say(audited)
         if out is not None:
             _write(audited, Path(out), wanted, show)
         return
@@ -95,7 +94,7 @@ def command(
     if not settings.quiet:
         say_line(planned.estimate, err=True)
     _, folder = experiment_and_folder(files[0], out, own_seed)
-    _say(
+    say(
         audit(
             files[0],
             out,
@@ -157,9 +156,3 @@ def _of_lists(
         truth=truth,
         seed=seed,
     )
-
-
-def _say(audited: Audit) -> None:
-    say(audited)
-    if not settings.quiet:
-        tell(audited.notes)

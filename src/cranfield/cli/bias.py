@@ -154,8 +154,10 @@ def _of_lists(
     from cranfield.biases import bias
     from cranfield.rankings import read_runs, read_test
 
-    if not runs or test is None or train is None:
+    if not runs or test is None:
         raise click.UsageError("give ratings with --data, or ranked lists with --test and --train")
+    if train is None:
+        raise click.UsageError("popularity is counted in the training ratings; give them with --train")
     files = [test, train]
     return bias(
         runs=read_runs(runs if len(runs) > 1 else runs[0]),

@@ -15,12 +15,16 @@ from cranfield.cli._decisions import decision_options
 from cranfield.cli._given import refuse_idle
 from cranfield.cli._group import common_options
 from cranfield.cli._measuring import (
+    Loaded,
     MeasuringOptions,
+    all_at_once,
     averaging_options,
     catalogue_option,
+    engine_options,
     levels_option,
     measuring_options,
     metric_option,
+    refuse_for_ranges,
     tell,
     tell_of_grades,
 )
@@ -108,6 +112,7 @@ Examples:
 )
 @click.option("--power", type=float, help="Show instead whether these users could show a difference of this size.")
 @catalogue_option
+@engine_options
 @tipping_options
 @judgments_option
 @segment_option
@@ -128,6 +133,8 @@ def command(
     judgments: str | None,
     by_segment: tuple[str, ...],
     report: str | None,
+    engine: str,
+    memory: str | None,
     format: str,
     out: str | None,
     **options: Any,
@@ -146,19 +153,25 @@ def command(
         refuse_idle("with --no-worse, --better, --power or --format matrix", "by_segment")
     margin = None if no_worse is None else Margin.read(no_worse)
     if tipping_point or tipping_figure is not None:
-        refuse_idle("with --tipping-point or --tipping-figure", "catalogue", "levels")
+        refuse_idle("with --tipping-point or --tipping-figure", "catalogue", "levels", "engine", "memory")
         put_tipping(measuring, metrics, options, judgments, tipping_figure, format, out)
         return
-    loaded = with_judgments(measuring.load(), judgments)
+    loaded = measuring.open(engine, memory)
+    wanted = {"--judgments": judgments, "--segment": by_segment, "--report": report}
+    refuse_for_ranges(loaded, [option for option, given in wanted.items() if given])
+    if isinstance(loaded, Loaded):
+        loaded = with_judgments(loaded, judgments)
     metrics = loaded.at_levels(metrics, levels)
     scores = loaded.measure(metrics, catalogue=catalogue)
     result = compare(scores, significance=significance, **options)
-    segments = [
-        compare_segments(segment, significance=significance, **options)
-        for segment in segments_of(loaded, metrics, by_segment)
-    ]
-    tell_of_grades(loaded, metrics)
-    answers = notes_on_judgments(loaded, metrics, judgments)
+    segments, answers = [], []
+    if isinstance(loaded, Loaded):
+        segments = [
+            compare_segments(segment, significance=significance, **options)
+            for segment in segments_of(loaded, metrics, by_segment)
+        ]
+        tell_of_grades(loaded, metrics)
+        answers = notes_on_judgments(loaded, metrics, judgments)
     if gated or format not in ("table", "json") or power is not None:
         tell(answers)
     gate = (result.no_worse(by=str(no_worse)) if margin else result.better()) if gated else None
@@ -168,7 +181,7 @@ def command(
         result = replace(result, claims=tuple(gate.sentences))
         _put_gate(gate, result, format, out)
     elif power is not None:
-        put(_frame(result.power(power), format, result, "paired t-test"), out)
+        put(_frame(result.power(power), format, result, "paired t"), out)
     elif format == "matrix":
         put_text("\n\n".join(_matrix(result, metric) for metric in result.metrics), out)
     elif format == "latex":
@@ -186,7 +199,10 @@ def command(
     else:
         put_text("\n\n".join(map(str, (result, *segments, *answers))), out)
     averaging = Averaging(**{declared.name: options[declared.name] for declared in fields(Averaging)})
-    write_page(report, loaded, scores, metrics, averaging=averaging, comparison=result, segments=segments)
+    if report is not None:
+        write_page(
+            report, all_at_once(loaded), scores, metrics, averaging=averaging, comparison=result, segments=segments
+        )
     if gate is not None and not gate:
         sys.exit(1)
 

@@ -2,36 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
-from cranfield._errors import SettingError
+from cranfield.cli._biases import (
+    corrected_runs,
+    measured_over_draws,
+    times_random_of,
+    times_random_section,
+    with_corrected,
+)
 from cranfield.cli._given import refuse_idle
 from cranfield.cli._group import common_options
 from cranfield.cli._measuring import (
-    Loaded,
     MeasuringOptions,
+    all_at_once,
     averaging_options,
     catalogue_option,
+    engine_options,
     levels_option,
     measuring_options,
     metric_option,
+    refuse_for_ranges,
     tell,
 )
-from cranfield.cli._output import check_frame_file, output_options, put, put_frame, put_tables, written
+from cranfield.cli._output import check_frame_file, output_options, put, put_frame, put_parts, put_tables, written
 from cranfield.cli._report import report_option, write_page
 from cranfield.cli._segments import segment_option, segments_of, with_groups
-from cranfield.measures import DEFAULT_METRICS, Averaging, Scores
+from cranfield.measures import DEFAULT_METRICS, Averaging
 from cranfield.measures.catalogue import NONE
 from cranfield.measures.notes import notes_on_reading
 from cranfield.measures.predicted_ratings import examine_for
-
-if TYPE_CHECKING:
-    from cranfield.biases import TimesRandom
-    from cranfield.reports.section import Section
 
 _EXAMPLES = """\b
 Examples:
@@ -41,6 +44,7 @@ Examples:
   cranfield evaluate --test test.csv a.csv --per-user values.parquet --format json
   cranfield evaluate --test test.csv a.csv b.csv --train train.csv --segment activity --segment users.csv:age
   cranfield evaluate --test test.csv --train train.csv a.csv b.csv --times-random
+  cranfield evaluate --test test.csv --train train.csv ranks.parquet -m HitRate@10 --correct-sampled
   cranfield evaluate --test test.csv a.csv b.csv -m nDCG@10 -m SDCSE@10 -m RMSE@10 --levels all
 """
 
@@ -52,7 +56,7 @@ Examples:
 @averaging_options(
     average="mean, median, 'weighted(by=judged|relevant|train|FILE:COLUMN)', 'geometric(form=trec_eval|adjusted)', "
     "trimmed, standardised, 'urisk(baseline=SYSTEM, alpha=1)', 'trisk(baseline=SYSTEM)', georisk.",
-    coverage="Users without a list count 0, or only covered users are averaged.",
+    coverage="Users without a list count 0, or only users that every system serves count.",
 )
 @click.option(
     "--interval",
@@ -70,6 +74,7 @@ Examples:
 )
 @click.option("--bounds", is_flag=True, help="Also what the averages would be if all unjudged items were relevant.")
 @catalogue_option
+@engine_options
 @click.option(
     "--times-random",
     is_flag=True,
@@ -95,7 +100,14 @@ Examples:
     type=click.Choice(["all", "test"]),
     default="all",
     show_default=True,
-    help="With --times-random or --over-draws: what was ranked, all items or those with a test rating.",
+    help="With --times-random, --over-draws or --correct-sampled: what was ranked or drawn from, all items or those "
+    "with a test rating.",
+)
+@click.option(
+    "--correct-sampled",
+    is_flag=True,
+    help="Also what the whole catalogue would say, with an interval: for one-relevant runs among drawn items, whose "
+    "candidates follow from --train.",
 )
 @click.option(
     "--migration",
@@ -117,10 +129,13 @@ def command(
     over_draws: int | None,
     relevant: Any,
     candidates: Any,
+    correct_sampled: bool,
     migration: str | None,
     per_user: str | None,
     by_segment: tuple[str, ...],
     report: str | None,
+    engine: str,
+    memory: str | None,
     format: str,
     out: str | None,
     interval: Any,
@@ -132,34 +147,39 @@ def command(
     for file in (per_user, migration):
         if file is not None:
             check_frame_file(file)
-    loaded = measuring.load()
+    loaded = measuring.open(engine, memory)
+    wanted = {"--over-draws": over_draws, "--times-random": times_random, "--segment": by_segment, "--report": report,
+              "--migration": migration, "--correct-sampled": correct_sampled}  # fmt: skip
+    refuse_for_ranges(loaded, [option for option, given in wanted.items() if given])
     metrics = loaded.at_levels(metrics, levels)
     averaging = Averaging(**decisions)
     if over_draws is None:
         refuse_idle("without --over-draws", "relevant")
-        if not times_random:
-            refuse_idle("without --times-random or --over-draws", "candidates")
+        if not times_random and not correct_sampled:
+            refuse_idle("without --times-random, --over-draws or --correct-sampled", "candidates")
         scores = loaded.measure(metrics, bounds=bounds, catalogue=catalogue)
     else:
         extras = {"--bounds": bounds, "--times-random": times_random, "--segment": by_segment, "--report": report,
-                  "--catalogue": catalogue != NONE}  # fmt: skip
-        scores = _over_draws(
-            loaded, metrics, over_draws, relevant, candidates, [name for name, given in extras.items() if given]
-        )
+                  "--catalogue": catalogue != NONE, "--correct-sampled": correct_sampled}  # fmt: skip
+        others = [name for name, given in extras.items() if given]
+        scores = measured_over_draws(all_at_once(loaded), metrics, over_draws, relevant, candidates, others)
     scores.check_measured()
-    scores = replace(scores, notes=(*scores.notes, *notes_on_reading(loaded.runs, loaded.test)))
+    scores = replace(scores, notes=(*scores.notes, *notes_on_reading(loaded.histories)))
     if per_user is not None:
-        put_frame(scores.per_user(), per_user)
+        put_parts(scores.per_user_parts(), per_user)
     if migration is not None:
-        predictions = examine_for((*metrics, "CSE"), loaded.runs, loaded.test, train=loaded.train)
+        whole = all_at_once(loaded)
+        predictions = examine_for((*metrics, "CSE"), whole.runs, whole.test, train=whole.train)
         assert predictions is not None  # CSE looks at them
         put_frame(predictions.migration(), migration)
-    segments = segments_of(loaded, metrics, by_segment)
-    times = _times_random(loaded, metrics, averaging, candidates, seed) if times_random else None
+    segments = segments_of(all_at_once(loaded), metrics, by_segment) if by_segment else []
+    times = times_random_of(all_at_once(loaded), metrics, averaging, candidates, seed) if times_random else None
+    corrected = corrected_runs(all_at_once(loaded), metrics, candidates, level) if correct_sampled else {}
     how: dict[str, Any] = {"interval": interval, "level": level, "seed": seed}
     if format in ("csv", "json"):
         frame = scores.frame(averaging, **how)
         frame = frame if times is None else frame.join(times.frame().drop("mean"), on=["system", "metric"], how="left")
+        frame = with_corrected(frame, corrected)
         frame = with_groups(frame, [segment.frame(averaging, **how) for segment in segments])
         put(written(frame, format), out)
         tell([scores.relevance] if scores.relevance else [])
@@ -168,55 +188,22 @@ def command(
         tables = [
             scores.table(averaging, **how, services=True),
             *([] if times is None else [times.table()]),
+            *(values.table(system) for system, values in corrected.items()),
             *(segment.table(averaging, **how) for segment in segments),
         ]
         if format == "latex":
             names = ["averages", *(f"averages {k}" for k in range(1, len(tables)))]
             tables = [table.titled(loaded.test.name or "", name) for table, name in zip(tables, names)]
         put_tables(tables, format, out)
+    if report is None:
+        return
     write_page(
         report,
-        loaded,
+        all_at_once(loaded),
         scores,
         metrics,
         averaging=averaging,
         level=level,
         segments=segments,
-        sections=[] if report is None or times is None else [_section(times)],
+        sections=[] if times is None else [times_random_section(times)],
     )
-
-
-def _times_random(
-    loaded: Loaded, metrics: tuple[str, ...], averaging: Averaging, candidates: Any, seed: int
-) -> TimesRandom:
-    """Measure the runs beside random rankings of the same targets."""
-    from cranfield.biases import times_random
-
-    return times_random(
-        loaded.runs, loaded.test, metrics, threshold=loaded.options.threshold, lists=loaded.options.lists,
-        train=loaded.train, negative_grades=loaded.options.negative_grades, seed=seed, average=averaging,
-        candidates=candidates,
-    )  # fmt: skip
-
-
-def _over_draws(
-    loaded: Loaded, metrics: tuple[str, ...], number: int, relevant: Any, candidates: Any, extras: Sequence[str]
-) -> Scores:
-    """Measure the runs in expectation over the draw of so many items."""
-    from cranfield.biases import expected_over_draws
-
-    options = loaded.options
-    if options.lists == "condensed" or options.negative_grades != "judged":
-        extras = [*extras, "--lists condensed" if options.lists == "condensed" else "--negative-grades"]
-    if extras:
-        raise SettingError(f"--over-draws has no {extras[0]}; leave one of them out")
-    return expected_over_draws(
-        loaded.runs, loaded.test, metrics, nonrelevant=number, relevant=relevant, train=loaded.train,
-        threshold=options.threshold, candidates=candidates,
-    )  # fmt: skip
-
-
-def _section(times: TimesRandom) -> Section:
-    from cranfield.reports.sections.times_random import beside_random
-
-    return beside_random(times)

@@ -16,6 +16,7 @@ from cranfield.cli._output import say, say_line
 from cranfield.cli._reading import (
     file_or_dataset,
     for_file,
+    is_in_parts,
     observed_and_judged,
     ratings_or_plays,
     reading_options,
@@ -28,6 +29,7 @@ from cranfield.splits import Split
 from cranfield.studies import STUDIES, replicate
 from cranfield.studies.bellogin2017 import BELLOGIN_2017
 from cranfield.studies.canamares_castells2018 import CANAMARES_CASTELLS_2018
+from cranfield.studies.canamares_castells2020 import CANAMARES_CASTELLS_2020
 
 _EXAMPLES = """\b
 Examples:
@@ -36,6 +38,7 @@ Examples:
   cranfield replicate canamares2020 --data ml-1m --data ratings.csv --seeds 5
   cranfield replicate bellogin2017 --data ml-1m --data hetrec2011-lastfm.parquet --data lastfm-1k
   cranfield replicate canamares-castells2018 --data cm100k
+  cranfield replicate aftab2022 --data ml-1m --data renttherunway.parquet --repeated mean
   cranfield replicate valcarce2020 --data ml-100k --folds 2 --samples 5 -s popularity -s 'knn(k=50)' -s puresvd
 """
 
@@ -47,8 +50,15 @@ Examples:
     required=True,
     multiple=True,
     metavar="FILE|NAME",
-    help="The ratings: a file, or a known dataset; repeat for the panels of canamares2020 and bellogin2017. The file "
-    "of canamares-castells2018 has a column known: what people had known before.",
+    help="The ratings: a file, or a known dataset; repeat for the panels of canamares2020, bellogin2017 and aftab2022. "
+    "The file of canamares-castells2018 has a column known: what people had known before.",
+)
+@click.option(
+    "--known",
+    "observed",
+    metavar="FILE",
+    help="The ratings that a service would have observed, where --data are ratings of items drawn at random: for "
+    "canamares-castells2018 and -2020.  [default: the training part of a dataset such as coat]",
 )
 @click.option(
     "--out", metavar="FOLDER", help="Where everything goes; a second run goes on.  [default: the study's name]"
@@ -56,13 +66,14 @@ Examples:
 @click.option("--split", metavar="FILE", help="The test ratings, where the very split is known; the rest is training.")
 @click.option("--folds", type=int, help="How many folds.  [default: the paper's]")
 @click.option(
-    "--system", "-s", "systems", multiple=True, metavar="SYSTEM", help="A system; repeat.  [default: the paper's 21]"
+    "--system", "-s", "systems", multiple=True, metavar="SYSTEM", help="A system; repeat.  [default: the paper's]"
 )
-@click.option("--samples", type=int, help="Samples a size in random scenarios.  [default: 50]")
+@click.option("--samples", type=int, help="Samples a size in random scenarios.  [default: 50; aftab2022 20]")
 @click.option(
     "--seeds",
     type=int,
-    help="Splits of the starting point of canamares2020; draws of canamares-castells2018.  [default: 10; 10 and 5]",
+    help="Splits of the starting point of canamares2020; draws of canamares-castells2018; splits of aftab2022.  "
+    "[default: 10; 10 and 5; 3]",
 )
 @click.option("--curve-seeds", type=int, help="Splits of the curves of canamares2020.  [default: 3]")
 @click.option(
@@ -80,7 +91,8 @@ Examples:
 @click.option(
     "--threshold",
     type=float,
-    help="The lowest rating of a relevant item.  [default: 4; bellogin2017 5; 3 of 4 for canamares-castells2018]",
+    help="The lowest rating of a relevant item.  [default: 4; bellogin2017 5; 3 of 4 for canamares-castells2018; 8 of "
+    "10 for aftab2022]",
 )
 @click.option("--decimals", type=int, help="Round averages before ordering systems.  [default: 12]")
 @click.option("--figures/--no-figures", default=True, show_default=True, help="Whether to draw the figures.")
@@ -97,6 +109,7 @@ Examples:
 def command(
     study: str,
     data: tuple[str, ...],
+    observed: str | None,
     out: str | None,
     split: str | None,
     systems: tuple[str, ...],
@@ -106,9 +119,9 @@ def command(
     **options: Any,
 ) -> None:
     """Run a paper's study on any ratings: its tables, its figures, its claims, and what holds of them here."""
-    files = [*data, *([] if split is None else [split])]
-    known = None
-    if study == CANAMARES_CASTELLS_2018.name and len(data) == 1:
+    files = [*data, *(file for file in (split, observed) if file is not None)]
+    known = None if observed is None else file_or_dataset(observed, for_file(observed, reading, files))
+    if known is None and len(data) == 1 and _is_pair(study, data[0]):
         known, judged = observed_and_judged(data[0], reading)
         ratings: list[Ratings | Split] = [judged]
     else:
@@ -132,3 +145,10 @@ def command(
     if not settings.quiet:
         say_line("")
         say_line(f"The report: {replication.folder / 'report.html'}")
+
+
+def _is_pair(study: str, source: str) -> bool:
+    """Tell whether a study takes both parts of its data: what was observed, and ratings of items drawn at random."""
+    if study == CANAMARES_CASTELLS_2018.name:
+        return True
+    return study == CANAMARES_CASTELLS_2020.name and is_in_parts(source)

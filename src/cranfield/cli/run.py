@@ -12,6 +12,7 @@ from cranfield.audits.stage import AUDITED
 from cranfield.cli._given import is_given, refuse_idle
 from cranfield.cli._going_on import AGAIN, goes_on
 from cranfield.cli._group import common_options, jobs_option, unpack_option
+from cranfield.cli._measuring import tell
 from cranfield.cli._output import say, say_line
 from cranfield.cli._report import experiment_report
 from cranfield.cli._stages import stages
@@ -72,6 +73,8 @@ def command(
         strict=strict,
     )
     say(results)
+    found = results.card()["results"].values()
+    tell(f"in brackets: {kind}" for kind in dict.fromkeys(one["intervals"] for one in found if one["intervals"]))
     if results.experiment.audit is not None:
         say(audit_of(results))
     if (missing := results.missing()) and not settings.quiet:

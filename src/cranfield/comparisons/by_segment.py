@@ -50,8 +50,8 @@ class SegmentComparison:
 
     @property
     def averaged(self) -> Segments:
-        """The scores that averages are shown of: over the users that are compared."""
-        return replace(self.segments, scores=self.segments.scores.over_common_lists())
+        """The scores by group, as of `Segments`."""
+        return self.segments
 
     def frame(self) -> pl.DataFrame:
         """Return `Comparison.frame` of every group, with the columns ``segment`` and ``group`` before it."""
@@ -64,7 +64,7 @@ class SegmentComparison:
 
     def averages(self) -> pl.DataFrame:
         """Return the averages of every group with their intervals; see `Segments.frame`."""
-        return self.averaged.frame(self.averaging, level=1 - self.alpha)
+        return self.segments.frame(self.averaging, level=1 - self.alpha)
 
     @cached_property
     def verdict(self) -> list[str]:
@@ -92,10 +92,11 @@ class SegmentComparison:
         others = turned.filter(~pl.col("significant"))
         if len(others):
             cases = "1 case" if len(others) == 1 else f"{len(others):,} cases"
-            smallest = p_text(others["p_corrected"].fill_nan(None).min())  # type: ignore[arg-type]
+            smallest = others["p_corrected"].fill_nan(None).min()
+            why = "by no more than chance can explain (smallest p of an interaction, corrected: "
+            why = "with too few users to test it" if smallest is None else f"{why}{p_text(smallest)})"  # type: ignore[arg-type]
             said.append(
-                f"{self.segments.name}: in {cases} two systems change places between a group and the rest by no more "
-                f"than chance can explain (smallest p of an interaction, corrected: {smallest})."
+                f"{self.segments.name}: in {cases} two systems change places between a group and the rest {why}."
             )
         if not len(turned):
             said.append(f"{self.segments.name}: no two systems change places in any group.")
@@ -135,7 +136,7 @@ class SegmentComparison:
 
     def table(self) -> Table:
         """Return the averages by group as a table for people."""
-        averages = self.averaged.table(self.averaging, level=1 - self.alpha)
+        averages = self.segments.table(self.averaging, level=1 - self.alpha)
         return replace(averages, notes=self.notes)
 
     def as_dict(self) -> dict[str, Any]:

@@ -357,8 +357,11 @@ def _rows(sample: Sample, verdict: Verdict, relative: Relative, comparing: Compa
     effect = effects(sample, comparing.alpha, None if largest is None else largest.level(comparing.alpha))
     # A test's own intervals are of each pair alone, but for those of Tukey's, and do not know of repetitions.
     by_the_test = parse(comparing.significance).name == "tukey" or not (together or sample.cells is not None)
-    lower, upper = (verdict.lower, verdict.upper) if by_the_test else (None, None)
+    ends = (verdict.lower, verdict.upper) if by_the_test else (None, None)
+    lower, upper = (own if own is not None else of_t for own, of_t in zip(ends, (effect.lower, effect.upper)))
     relative = relative.widened(effect.widened)
+    if parse(comparing.significance).name != "tukey":  # whose intervals hold for all pairs, those of ratios for one
+        relative = relative.beside(lower, upper)
     corrected: Floats = corrections.call(comparing.correction, verdict.p)
     if largest is not None and comparing.correction == CORRECTION:
         corrected = largest.corrected(verdict.p, effect.p_of_t)
@@ -378,8 +381,8 @@ def _rows(sample: Sample, verdict: Verdict, relative: Relative, comparing: Compa
             "mean_a": effect.mean_a,
             "mean_b": effect.mean_b,
             "difference": effect.difference,
-            "lower": effect.lower if lower is None else lower,
-            "upper": effect.upper if upper is None else upper,
+            "lower": lower,
+            "upper": upper,
             "standard_error": effect.standard_error,
             "degrees": effect.degrees,
             "spread": pl.Series(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -22,12 +22,12 @@ from cranfield.comparisons.errors import OF_AVERAGES, chosen_test
 from cranfield.comparisons.gate import NONE as NO_MARGIN
 from cranfield.comparisons.gate import Gate, Margin, gate, pairs_with
 from cranfield.comparisons.letters import compact_letters
-from cranfield.comparisons.power import power as power_of
-from cranfield.comparisons.power import smallest_effect, users_needed
+from cranfield.comparisons.power import power_of_shift, smallest_shift, users_needed
 from cranfield.comparisons.sample import Floats, Sample
 from cranfield.comparisons.sentences import (
     MetricFacts,
     at_odds,
+    by_means,
     not_crossed,
     p_text,
     repeated,
@@ -78,6 +78,8 @@ class Comparison:
         The values by user that claims are tested with; empty for a comparison that was read from a folder.
     warnings
         What can hardly be meant in the inputs: see `Scores.warnings`.
+    beside
+        The kind of average that tables beside it show, where no paired test looks at it and means are compared.
     step
         All decisions, with notes on the users that count.
     """
@@ -101,6 +103,7 @@ class Comparison:
     claims: tuple[str, ...] = ()
     samples: tuple[Sample, ...] = field(default=(), repr=False)
     warnings: tuple[str, ...] = ()
+    beside: str = ""
     step: Step = field(default_factory=lambda: Step("compare"))
 
     def frame(self) -> pl.DataFrame:
@@ -182,12 +185,16 @@ class Comparison:
         Columns: ``sd`` of the differences; ``smallest_difference`` that these users show with the ``wanted`` power;
         ``difference`` asked about (or the observed one), the ``power`` to see it, and ``users_needed`` to see it with
         the wanted power. The power of an observed difference only restates its p-value: ask about one that matters.
+        With repetitions the test is that over users crossed with these; ``users_needed`` is then NaN, since more users
+        do not make the spread between repetitions smaller.
         """
         _checks.share("wanted", wanted)
         if difference is not None:
             difference = _checks.number("difference", difference)
-        n = self.rows["n"].to_numpy().astype(np.float64)
-        sd = self.rows["standard_error"].to_numpy() * np.sqrt(n)
+        n, error, degrees = (
+            self.rows[name].to_numpy().astype(np.float64) for name in ("n", "standard_error", "degrees")
+        )
+        sd = error * np.sqrt(n)
         size = np.abs(self.rows["difference"].to_numpy()) if difference is None else np.full(len(n), abs(difference))
         with np.errstate(divide="ignore", invalid="ignore"):
             effect = np.where(
@@ -195,12 +202,13 @@ class Comparison:
                 np.where(size == 0, 0.0, np.nan),
                 np.minimum(size / sd, 1e6),
             )
+        needed = np.full(len(n), np.nan) if self.spread else users_needed(effect, self.alpha, wanted)
         return self.rows.select(*_PAIR, "n").with_columns(
             sd=sd,
-            smallest_difference=smallest_effect(n, self.alpha, wanted) * sd,
+            smallest_difference=np.where(n > 1, smallest_shift(degrees, self.alpha, wanted) * error, np.nan),
             difference=size,
-            power=power_of(n, effect, self.alpha),
-            users_needed=users_needed(effect, self.alpha, wanted),
+            power=np.where(n > 1, power_of_shift(np.sqrt(n) * effect, degrees, self.alpha), 0.0),
+            users_needed=needed,
         )
 
     def equivalence(self, margin: float, *, relative: bool = False) -> pl.DataFrame:
@@ -333,7 +341,8 @@ class Comparison:
         rows = self.rows.with_columns(smallest_difference=smallest)
         facts = [self._facts(m, rows.filter(pl.col("metric") == metric)) for m, metric in enumerate(self.metrics)]
         first, *details = verdict(facts, self.baseline, most)
-        return [*self.claims, first, *self.shortfall, *details, *self.remarks]
+        means = [by_means(self.beside)] if self.beside else []
+        return [*self.claims, first, *means, *self.shortfall, *details, *self.remarks]
 
     @property
     def remarks(self) -> list[str]:
@@ -400,12 +409,12 @@ class Comparison:
         correction = (
             "no correction" if self.correction == "none" else f"correction: {self.correction} within each metric"
         )
-        test = self.significance
+        test = f"{self.significance} test"
         if self.spread and self.is_crossed:
-            test = f"t, users crossed with {self.repetitions} repetitions (in place of {test})"
+            test = f"t-test over users crossed with {self.repetitions} repetitions (in place of the {test})"
         elif self.spread:
-            test = f"{test}, over users alone, not over the {self.repetitions} repetitions"
-        said = [f"test: {test}", correction, f"alpha {self.alpha:g}", *averaging_phrases(settings)]
+            test = f"{test} over users alone, not over the {self.repetitions} repetitions"
+        said = [test, correction, f"alpha {self.alpha:g}", *averaging_phrases(settings)]
         if self.relevance:
             said.append(self.relevance)
         return "; ".join(said) + (f", {self.population}" if self.population else "")
@@ -442,8 +451,8 @@ class Comparison:
                     number_text(row["mean_a"]),
                     number_text(row["mean_b"]),
                     number_text(row["difference"], sign="+"),
-                    _ends(row["lower"], row["upper"]),
-                    _relative(row),
+                    ends_text(row["lower"], row["upper"]),
+                    share_text(row),
                     number_text(row["effect"], 2, "+"),
                     f"{row['wins']}/{row['ties']}/{row['losses']}",
                     p_text(row["p"]),
@@ -540,17 +549,24 @@ class Comparison:
         return said + self.table().html()
 
 
-def _ends(lower: float, upper: float, digits: int = 4) -> str:
-    """Return an interval in brackets; a dash where there is none."""
-    if np.isnan([lower, upper]).any():
+def ends_text(lower: float | None, upper: float | None, digits: int = 4) -> str:
+    """Return an interval in brackets; a dash where there is none.
+
+    Examples
+    --------
+    >>> ends_text(-0.01, 0.02), ends_text(None, float("nan"))
+    ('[-0.0100, +0.0200]', '–')
+    """
+    if lower is None or upper is None or np.isnan([lower, upper]).any():
         return DASH
     return f"[{number_text(lower, digits, sign='+')}, {number_text(upper, digits, sign='+')}]"
 
 
-def _relative(row: dict[str, Any]) -> str:
-    """Return a relative difference with its interval, in percent."""
+def share_text(row: Mapping[str, Any]) -> str:
+    """Return the relative difference of a row of `Comparison.frame` with its interval, in percent."""
     share = percent_text(row["relative"], " %", sign="+")
-    ends = _ends(100 * row["relative_lower"], 100 * row["relative_upper"], 1)
+    lower, upper = (None if end is None else 100 * end for end in (row["relative_lower"], row["relative_upper"]))
+    ends = ends_text(lower, upper, 1)
     return share if ends == DASH else f"{share} {ends}"
 
 

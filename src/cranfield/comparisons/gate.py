@@ -96,7 +96,7 @@ class Gate:
         ``worse`` the most), and ``margin``, all three as shares of the baseline's average where ``is_relative``; the
         one-sided ``p`` of the claim, ``p_corrected`` (Holm over the systems of the metric) and ``p_worse``, that of the
         opposite claim, corrected likewise; ``n`` users, and ``users_needed`` to show it with power 0.8 if the gain
-        stays as it is, infinite where no number would.
+        stays as it is, infinite where no number would, and ``users_if_equal`` if the two are equally good.
         """
         return self.rows
 
@@ -121,7 +121,7 @@ class Gate:
         if len(said) == 1:
             return said
         shown = int((self.rows["outcome"] == "shown").sum())
-        return [f"{self.outcome}: {self.claim} is shown for {shown} of {len(said)} systems and metrics.", *said]
+        return [f"{self.outcome}: “{self.claim}” is shown for {shown} of {len(said)} systems and metrics.", *said]
 
     def _sentence(self, row: dict[str, Any]) -> str:
         if row["n"] == 0:
@@ -132,11 +132,13 @@ class Gate:
         name, base = (f"{row[role]} ({number_text(row[mean])})" for role, mean in _NAMED)
         opening, evidence = f"{row['metric']}: {row['outcome']}: {name} is", self._evidence(row)
         gain, limit = (_amount(row[column], row["is_relative"]) for column in ("gain", "limit"))
+        limit_known = not np.isnan(row["limit"])
         if row["outcome"] == "worse":
             end = f" by more than {self.margin}" if self.margin.size else ""
-            return f"{opening} worse than {base}{end}; it is at best {limit} {evidence}."
-        limit_known = not np.isnan(row["limit"])
-        worst = f"it is at worst {limit}" if limit_known else "no limit can be found"
+            least = f"; it is at least {limit}" if limit_known else ""
+            return f"{opening} worse than {base}{end}{least} {evidence}."
+        side = "least" if row["limit"] > 0 else "worst"
+        worst = f"it is at {side} {limit}" if limit_known else "no limit can be found"
         if row["outcome"] == "shown":
             return f"{opening} {self._claim(base)}; {worst} {evidence}."
         goal = f"within {self.margin}" if self.margin.size else "better"
@@ -198,7 +200,11 @@ def _signed(gain: float, relative: bool) -> str:
 
 def _wanted(row: dict[str, Any]) -> str:
     if row["users_needed"] == float("inf"):
-        return "If the difference stays as it is, no number of users would show it."
+        equal = row["users_if_equal"]
+        otherwise = (
+            f"; if the two are equally good, it takes about {equal:,.0f} (power 0.8)" if np.isfinite(equal) else ""
+        )
+        return f"If the difference stays as it is, no number of users would show it{otherwise}."
     if np.isnan(row["users_needed"]):
         return "There are too few users to say how many it would take."
     return f"If the difference stays as it is, it takes about {row['users_needed']:,.0f} users to show it (power 0.8)."
@@ -277,7 +283,8 @@ class _Claim:
                 "p_corrected": corrected,
                 "p_worse": p_worse,
                 "n": sample.n,
-                "users_needed": self._users_needed(levels),
+                "users_needed": self._users_needed(levels, self._gain + self._margins),
+                "users_if_equal": self._users_needed(levels, self._margins),
             }
         )
 
@@ -343,17 +350,16 @@ class _Claim:
             near, far = np.where(beyond, near, middle), np.where(beyond, middle, far)
         return np.where(step > 0, np.where(reached, -far, np.nan), np.where(np.isnan(error), np.nan, self._gain))
 
-    def _users_needed(self, levels: Floats) -> Floats:
-        """Return how many users show the claim with power 0.8, if the gain stays as it is; infinite if none do.
+    def _users_needed(self, levels: Floats, ahead: Floats) -> Floats:
+        """Return how many users show the claim with power 0.8, if a gain is so far ahead of it; infinite if none do.
 
         More users do not make the spread between repetitions smaller: where that alone is too large, none do.
         """
         from scipy.special import ndtri
 
         claimed = self._moved(self._margins)
-        a, b = claimed.averages(slice(0, claimed.n_pairs))
-        ahead, errors = self._sign * (a - b), standard_errors(claimed)
-        n = claimed.n.astype(np.float64)
+        errors, n = standard_errors(claimed), claimed.n.astype(np.float64)
+        ahead = ahead * self._means[1] if self._margin.relative else ahead
         with np.errstate(divide="ignore", invalid="ignore"):
             if claimed.cells is None:
                 effect = np.where(ahead > 0, np.minimum(ahead / (errors.error * np.sqrt(n)), 1e6), 0.0)

@@ -45,7 +45,8 @@ def interactions(
     the degrees of freedom of Welch and Satterthwaite. Where users are on both sides, as in groups of items, it is
     Student's paired test of the difference inside minus the difference outside, over the users who are on both. The
     values of users are those that belong to the average (`Sample.influences`). Where users were measured in several
-    repetitions, the error has the spread between these in it (`crossed`). p-values are corrected by Holm's
+    repetitions, the error has the spread between these in it (`crossed`); a user who is in the group in some of them
+    only, as a light user may be, is on both sides, but not paired. p-values are corrected by Holm's
     procedure over all groups and pairs of a metric; of two groups, each of which is what is outside the other, one is
     counted.
 
@@ -84,19 +85,24 @@ def _units(scores: Scores) -> NDArray[np.int32]:
 def _rows(
     group: str, inside: Sample, outside: Sample, users_in: NDArray[np.int32], users_out: NDArray[np.int32]
 ) -> pl.DataFrame:
-    both, place_in, place_out = np.intersect1d(users_in, users_out, return_indices=True)
+    _, *places = np.intersect1d(users_in, users_out, return_indices=True)
+    place_in, place_out = places
+    is_paired = _is_paired(inside, outside, place_in, place_out)
     parts = []
     for pairs in inside.blocks():
         x, y = inside.influences(pairs), outside.influences(pairs)
         (n_in, mean_in, sd_in), (n_out, mean_out, sd_out) = moments(x), moments(y)
-        if len(both):
+        if is_paired:
             n, difference, sd = moments(x[:, place_in] - y[:, place_out])
             error, degrees = sd / np.sqrt(np.maximum(n, 1)), n - 1
         else:
             difference, (error, degrees) = mean_in - mean_out, _welch(n_in, sd_in, n_out, sd_out)
         if inside.cells is not None and outside.cells is not None:
-            cells = _cells(inside.cell_influences(pairs), outside.cell_influences(pairs), place_in, place_out)
-            over_both = crossed(cells)
+            sides = _as_long(inside.cell_influences(pairs), outside.cell_influences(pairs))
+            if is_paired:
+                over_both = crossed(sides[0][:, place_in] - sides[1][:, place_out])
+            else:
+                over_both = crossed(_unpaired(*sides, place_in, place_out))
             error, degrees = over_both.error, np.where(degrees > 0, over_both.degrees, 0.0)
         p = np.where(np.isnan(difference) | (degrees <= 0), np.nan, p_of_t(difference, error, degrees + 1))
         parts.append((mean_in, mean_out, n_in, n_out, difference, error, p))
@@ -117,37 +123,56 @@ def _rows(
             "standard_error": error,
             "p": p,
             "turns": signs[0] * signs[1] < 0,
-            "test": [("paired t" if len(both) else "Welch's t") + _CROSSED * (inside.cells is not None)] * len(p),
+            "test": [("paired t" if is_paired else "Welch's t") + _CROSSED * (inside.cells is not None)] * len(p),
         },
         schema=_SCHEMA,
     )
 
 
-def _cells(inside: Floats, outside: Floats, place_in: NDArray[np.intp], place_out: NDArray[np.intp]) -> Floats:
-    """Return pairs × users × repetitions: values whose mean is the interaction and whose spread gives its error.
+def _is_paired(inside: Sample, outside: Sample, place_in: NDArray[np.intp], place_out: NDArray[np.intp]) -> bool:
+    """Say whether users are on both sides at once: in groups of users they may change sides between repetitions."""
+    if inside.cells is None or outside.cells is None:
+        return len(place_in) > 0
+    sides = _as_long(inside.cells[:1], outside.cells[:1])
+    return bool((~np.isnan(sides[0][0, place_in]) & ~np.isnan(sides[1][0, place_out])).any())
 
-    For users on both sides, their differences inside minus outside. Else, with n of N users inside, N/n times how far a
-    user inside lies from the mean inside, minus the same outside, plus the difference of the means.
-    """
+
+def _as_long(inside: Floats, outside: Floats) -> tuple[Floats, Floats]:
+    """Return both with as many repetitions."""
     times = max(inside.shape[2], outside.shape[2])
-    inside, outside = (
+    padded = [
         np.pad(cells, ((0, 0), (0, 0), (0, times - cells.shape[2])), constant_values=np.nan)
         for cells in (inside, outside)
+    ]
+    return padded[0], padded[1]
+
+
+def _unpaired(inside: Floats, outside: Floats, place_in: NDArray[np.intp], place_out: NDArray[np.intp]) -> Floats:
+    """Return pairs × users × repetitions: values whose mean is the interaction and whose spread gives its error.
+
+    With n of N users inside, N/n times how far a user inside lies from the mean inside, minus the same outside, plus
+    the difference of the means. A user who is inside in some repetitions only counts there by the share of these.
+    """
+    present = [~np.isnan(cells) for cells in (inside, outside)]
+    times = [side.sum(axis=2) for side in present]
+    shares = [(side > 0).astype(np.float64) for side in times]
+    met = times[0][:, place_in] + times[1][:, place_out]
+    shares[0][:, place_in] = times[0][:, place_in] / np.maximum(met, 1)
+    shares[1][:, place_out] = times[1][:, place_out] / np.maximum(met, 1)
+    counts = [np.maximum(share.sum(axis=1), 1e-9) for share in shares]
+    per_user = [
+        np.where(side, cells, 0.0).sum(axis=2) / np.maximum(number, 1)
+        for cells, side, number in zip((inside, outside), present, times)
+    ]
+    means = [(share * values).sum(axis=1) / n for share, values, n in zip(shares, per_user, counts)]
+    total = counts[0] + counts[1]
+    spread_in, spread_out = (
+        ((total / n)[:, None, None] * (cells - mean[:, None, None]))
+        for cells, mean, n in zip((inside, outside), means, counts)
     )
-    if len(place_in):
-        return inside[:, place_in] - outside[:, place_out]
-    parts = []
-    for cells in (inside, outside):
-        present = ~np.isnan(cells)
-        per_user = np.where(present, cells, 0.0).sum(axis=2) / np.maximum(present.sum(axis=2), 1)
-        counted = present.any(axis=2)
-        n = np.maximum(counted.sum(axis=1), 1)
-        parts.append((cells, np.where(counted, per_user, 0.0).sum(axis=1) / n, n))
-    (x, mean_in, n_in), (y, mean_out, n_out) = parts
-    total, middle = (n_in + n_out)[:, None, None], (mean_in - mean_out)[:, None, None]
-    spread_in = total / n_in[:, None, None] * (x - mean_in[:, None, None])
-    spread_out = total / n_out[:, None, None] * (y - mean_out[:, None, None])
-    return np.concatenate([spread_in, -spread_out], axis=1) + middle
+    spread_in[:, place_in] = np.where(present[0][:, place_in], spread_in[:, place_in], -spread_out[:, place_out])
+    others = np.delete(-spread_out, place_out, axis=1)
+    return np.concatenate([spread_in, others], axis=1) + (means[0] - means[1])[:, None, None]
 
 
 def _welch(n_in: Floats, sd_in: Floats, n_out: Floats, sd_out: Floats) -> tuple[Floats, Floats]:

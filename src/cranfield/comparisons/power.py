@@ -24,17 +24,30 @@ def power(n: ArrayLike, effect: ArrayLike, alpha: float = 0.05) -> Floats:
     >>> round(float(power(34, 0.5)), 3)
     0.808
     """
+    n, effect = np.asarray(n, dtype=np.float64), np.abs(np.asarray(effect, dtype=np.float64))
+    return np.where(n > 1, power_of_shift(np.sqrt(n) * effect, np.maximum(n - 1, 1), alpha), 0.0)
+
+
+def power_of_shift(shift: ArrayLike, degrees: ArrayLike, alpha: float = 0.05) -> Floats:
+    """Return P(|T| > t_{1−α/2}) for T of the non-central t distribution with a non-centrality of 0 or more, ``shift``.
+
+    The shift is a difference in standard errors.
+
+    Examples
+    --------
+    >>> power_of_shift([0.0, 3.0], 100.0).round(3).tolist()
+    [0.05, 0.844]
+    """
     from scipy.stats import nct, t
 
-    n, effect = np.asarray(n, dtype=np.float64), np.abs(np.asarray(effect, dtype=np.float64))
-    freedom = np.maximum(n - 1, 1)
-    critical, shift = t.isf(alpha / 2, freedom), np.sqrt(n) * effect
+    shift, freedom = np.broadcast_arrays(np.asarray(shift, dtype=np.float64), np.asarray(degrees, dtype=np.float64))
+    critical = t.isf(alpha / 2, freedom)
     # Far from 0 the other side adds nothing, and its cdf is where the numerics are weakest.
     other = np.where(shift < 5, np.nan_to_num(nct.cdf(-critical, freedom, np.minimum(shift, 5))), 0.0)
     near = nct.sf(critical, freedom, np.minimum(shift, _FAR))
     far = shift > _FAR
     chance = (np.where(far, _far(shift, critical, freedom), near) if far.any() else near) + other
-    return np.where(n > 1, np.clip(chance, 0.0, 1.0), 0.0)
+    return np.clip(chance, 0.0, 1.0)
 
 
 def _far(shift: Floats, critical: Floats, freedom: Floats) -> Floats:
@@ -76,28 +89,29 @@ def users_needed(effect: ArrayLike, alpha: float = 0.05, wanted: float = 0.8) ->
     return np.where(np.isnan(effect), np.nan, np.where(possible, high, np.inf))
 
 
-def smallest_effect(n: ArrayLike, alpha: float = 0.05, wanted: float = 0.8) -> Floats:
-    """Return the smallest d_z that n users show with the ``wanted`` power.
+def smallest_shift(degrees: ArrayLike, alpha: float = 0.05, wanted: float = 0.8) -> Floats:
+    """Return the smallest difference, in standard errors, that a two-sided t-test shows with the ``wanted`` power.
 
     Examples
     --------
-    >>> smallest_effect([34]).round(3).tolist()
-    [0.495]
+    With 34 users, and with the two degrees of freedom that three repetitions may leave:
+
+    >>> smallest_shift([33, 2]).round(2).tolist()
+    [2.89, 5.65]
     """
-    n, place = np.unique(np.atleast_1d(np.asarray(n, dtype=np.float64)), return_inverse=True)
-    return np.array(_smallest_effects(tuple(n.tolist()), alpha, wanted))[place]
+    degrees, place = np.unique(np.atleast_1d(np.asarray(degrees, dtype=np.float64)), return_inverse=True)
+    return np.array(_smallest_shifts(tuple(degrees.tolist()), alpha, wanted))[place]
 
 
 @lru_cache(maxsize=256)
-def _smallest_effects(numbers: tuple[float, ...], alpha: float, wanted: float) -> list[float]:
-    """Return the smallest d_z for each number of users; every verdict asks again for the same few numbers."""
-    n = np.array(numbers)
-    low, high = np.zeros(n.shape), np.ones(n.shape)
-    while (short := (n > 1) & (high < 1e150) & (power(n, high, alpha) < wanted)).any():
+def _smallest_shifts(degrees: tuple[float, ...], alpha: float, wanted: float) -> list[float]:
+    """Return the smallest shift for each number of degrees; every verdict asks again for the same few numbers."""
+    freedom = np.array(degrees)
+    low, high = np.zeros(freedom.shape), np.full(freedom.shape, 4.0)
+    while (short := (high < 1e150) & (power_of_shift(high, freedom, alpha) < wanted)).any():
         low, high = np.where(short, high, low), np.where(short, 2 * high, high)
-    for _ in range(60):
+    for _ in range(50):
         middle = (low + high) / 2
-        enough = power(n, middle, alpha) >= wanted
+        enough = power_of_shift(middle, freedom, alpha) >= wanted
         low, high = np.where(enough, low, middle), np.where(enough, middle, high)
-    smallest: list[float] = np.where(n > 1, high, np.nan).tolist()
-    return smallest
+    return list(high.tolist())

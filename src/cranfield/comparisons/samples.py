@@ -55,7 +55,7 @@ def make_samples(
         if zero:
             values[missing] = 0.0
         if averaging.coverage == "reduced":
-            values[:, ~scores.covered.all(axis=0)] = np.nan
+            values[:, ~scores.served] = np.nan
         if not zero:
             # A user's lists, where they are several, are the same ones for every system.
             values[:, ~defined_for_all(values)] = np.nan
@@ -89,7 +89,7 @@ def population(scores: Scores, averaging: Averaging) -> str:
     >>> population(scores, Averaging(coverage="reduced"))
     'over the 1 of 2 users that both systems serve'
     """
-    common = scores.covered.all(axis=0)
+    common = scores.served
     if averaging.coverage == "full" or common.all():
         return ""
     users = [len(np.unique(codes)) for codes in (scores.users[common], scores.users)]
@@ -213,7 +213,7 @@ def _check(scores: Scores) -> None:
         raise InputError(
             f"{scores.metrics[metric]} of {scores.systems[system]} is {reason} for user "
             f"{scores.user_ids.ids([scores.users[place]])[0]}",
-            remedy="mend the value, or leave it out as NaN",
+            remedy="mend the value, or give NaN and undefined='leave out'",
         )
 
 
@@ -231,7 +231,7 @@ def _scale(scale: Average) -> Average:
     if scale.spelling.name not in AVERAGES:
         raise SettingError(
             f"systems cannot be compared by their {scale.spelling.name}, since a paired test looks at averages of "
-            f"differences; use average={', '.join(AVERAGES)}, or significance='sign' for medians"
+            f"differences; use average={', '.join(AVERAGES)}; who is better for more users is for significance='sign'"
         )
     return scale
 
@@ -290,7 +290,8 @@ class _Notes:
 
     def see(self, metric: str, missing: NDArray[np.bool_], zero: bool) -> None:
         """Take in where a metric is undefined, and whether that counts 0."""
-        lists = int(missing.any(axis=0).sum())
+        counted = missing[:, self._scores.served] if self._averaging.coverage == "reduced" else missing
+        lists = int(counted.any(axis=0).sum())
         if lists:
             rule = "counted as 0" if zero else "left out"
             self._missing.setdefault((lists, rule), []).append(metric)

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from cranfield._numbers import DASH, number_text
+from cranfield._numbers import DASH, number_text, rounded
 from cranfield._phrases import listed
 from cranfield.comparisons.tiers import Row, Tiers, tiers
 
@@ -62,10 +62,24 @@ class MetricFacts:
         """Return by how much the first of two systems leads."""
         for row in self.rows:
             if (row["system_a"], row["system_b"]) == (first, second):
-                return Lead(row, self.lower_is_better, forward=True)
+                return Lead(row, self.lower_is_better, self.digits, forward=True)
             if (row["system_a"], row["system_b"]) == (second, first):
-                return Lead(row, self.lower_is_better, forward=False)
+                return Lead(row, self.lower_is_better, self.digits, forward=False)
         raise KeyError((first, second))
+
+    @property
+    def digits(self) -> int:
+        """How many decimals its numbers have: four, and more where averages are so small that these say nothing."""
+        return decimals(max((abs(mean) for mean in self.means.values()), default=0.0))
+
+    def named(self, system: str) -> str:
+        """Return a system with its average."""
+        return f"{system} ({number_text(self.means[system], self.digits)})"
+
+    @property
+    def is_equal(self) -> bool:
+        """Whether every user has the same value from every system."""
+        return all(row["ties"] == row["n"] for row in self.rows)
 
     @property
     def tiers(self) -> Tiers:
@@ -76,8 +90,8 @@ class MetricFacts:
 class Lead:
     """How far one system of a pair is ahead of the other: absolute, relative, with intervals."""
 
-    def __init__(self, row: Row, lower_is_better: bool, *, forward: bool) -> None:
-        self.row = row
+    def __init__(self, row: Row, lower_is_better: bool, digits: int = 4, *, forward: bool) -> None:
+        self.row, self._digits = row, digits
         self.systems = (row["system_a"], row["system_b"]) if forward else (row["system_b"], row["system_a"])
         sign = 1 if forward != lower_is_better else -1
         self.base = row["mean_b" if forward else "mean_a"]
@@ -94,30 +108,47 @@ class Lead:
         share = "" if np.isnan(self.share) else f", {_percent(self.share)}{_percents(self.share_interval)}"
         if np.isnan(self.interval).any():
             return f"{self.short} (too few users for an interval)"
-        return f"{self.gain:.4f} {_brackets(self.interval)}{share}"
+        return f"{self._text(self.gain)} {self._brackets}{share}"
+
+    def _text(self, value: float) -> str:
+        return number_text(value, self._digits)
+
+    @property
+    def _brackets(self) -> str:
+        return f"[{', '.join(map(self._text, self.interval))}]"
 
     @property
     def ends(self) -> str:
-        """The intervals of the lead alone, absolute and relative."""
+        """The intervals of the lead alone, absolute and relative, as the end of a sentence."""
         if np.isnan(self.interval).any():
-            return "too few users for an interval"
+            return "has too few users for an interval"
         share = "" if np.isnan(self.share) else _percents(self.share_interval)
-        return f"interval {_brackets(self.interval)}{f',{share} %' if share else ''}"
+        return f"has the interval {self._brackets}{f',{share} %' if share else ''}"
 
     @property
     def short(self) -> str:
         """The lead without intervals."""
-        return f"{self.gain:.4f}" + ("" if np.isnan(self.share) else f", {_percent(self.share, sign='+')}")
+        return self._text(self.gain) + ("" if np.isnan(self.share) else f", {_percent(self.share, sign='+')}")
+
+    @property
+    def ties(self) -> str:
+        """For how many users the two are equal."""
+        return f"equal for {self.row['ties']:,} of {self.row['n']:,} users"
 
     @property
     def could_show(self) -> str:
-        """What the users of the pair could have shown."""
-        row, smallest = self.row, self.row["smallest_difference"]
-        ties = f"equal for {row['ties']:,} of {row['n']:,} users"
+        """For how many users the two are equal, and what a test of the users could have shown."""
+        smallest = self.smallest
+        return f"{self.ties}; {_power(smallest)}" if smallest else self.ties
+
+    @property
+    def smallest(self) -> str:
+        """The smallest difference that a test of the users shows with power 0.8; empty where nothing varies."""
+        smallest = self.row["smallest_difference"]
         if smallest is None or not smallest > 0:
-            return ties
+            return ""
         share = "" if np.isnan(self.share) or not self.base > 0 else f" ({_percent(smallest / self.base)})"
-        return f"{ties}; with power 0.8 a single test of these users shows a difference of {smallest:.4f}{share}"
+        return f"{self._text(smallest)}{share}"
 
 
 def verdict(metrics: Sequence[MetricFacts], baseline: str | None, most: int | None = None) -> list[str]:
@@ -125,9 +156,27 @@ def verdict(metrics: Sequence[MetricFacts], baseline: str | None, most: int | No
 
     The first sentence is over all metrics, however many are described one by one.
     """
-    said = [_of_metric(metric, baseline) for metric in metrics[:most]]
     known = [metric for metric in metrics if not metric.nothing]
-    return said if len(known) < 2 else [_overall(known, baseline), *said]
+    said = [_of_metric(metric, baseline) for metric in known[:most]]
+    without: dict[str, list[str]] = {}
+    for metric in metrics:
+        if metric.nothing:
+            without.setdefault(metric.nothing, []).append(metric.name)
+    said += [f"{listed(names)}: nothing can be said, since {why}." for why, names in without.items()]
+    if len(known) < 2:
+        return said
+    return [_overall(known, _all(len(known), without=len(metrics) - len(known)), baseline), *said]
+
+
+def by_means(shown: str) -> str:
+    """Return what to keep in mind where tables show an average that no paired test looks at.
+
+    Examples
+    --------
+    >>> by_means("median")
+    'This is by plain means, which the test goes with: there is no paired test of the median that tables show.'
+    """
+    return f"This is by plain means, which the test goes with: there is no paired test of the {shown} that tables show."
 
 
 def trained_once(systems: Sequence[str]) -> str:
@@ -208,8 +257,6 @@ p-value by the sign test."
 
 def _of_metric(metric: MetricFacts, baseline: str | None) -> str:
     name = f"{metric.name}, {metric.population}" if metric.population else metric.name
-    if metric.nothing:
-        return f"{metric.name}: nothing can be said, since {metric.nothing}."
     if len(metric.rows) == 1:
         said = _of_two(metric)
     else:
@@ -226,7 +273,7 @@ def _of_two(metric: MetricFacts) -> str:
     if row["better"] is not None:  # a test of ranks may find the other one better
         first, second = row["better"], row["system_a"] if row["better"] == row["system_b"] else row["system_b"]
     lead = metric.pair(first, second)
-    names = [f"{system} ({metric.means[system]:.4f})" for system in (first, second)]
+    names = [metric.named(system) for system in (first, second)]
     wins, losses = ("wins", "losses") if first == row["system_a"] else ("losses", "wins")
     p, better, worse = _p(row), f"better for {row[wins]:,}", f"worse for {row[losses]:,}"
     if row["significant"]:
@@ -243,24 +290,26 @@ def _of_many(metric: MetricFacts) -> str:
     if standing.between:
         said.append(f"{_names(standing.between)} {_is(standing.between)} level with some of them only")
     text = "; ".join(said) + "."
-    if len(standing.top) == 1:
+    if len(standing.top) == 1 or metric.is_equal:
         return text
     largest = _largest(metric, standing.top)
-    between = f"between {' and '.join(largest.systems)}: {largest.ends}"
-    return f"{text} The largest difference is {between} ({_p(largest.row)}; {largest.could_show})."
+    pair = " and ".join(largest.systems)
+    return f"{text} The largest difference, between {pair}, {largest.ends} ({_p(largest.row)}; {largest.could_show})."
 
 
 def _top(metric: MetricFacts, standing: Tiers) -> str:
     best = standing.top[0]
+    average = number_text(metric.means[best], metric.digits)
     if len(standing.top) == 1:
-        return f"{best} is best ({metric.means[best]:.4f})"
+        return f"{best} is best ({average})"
     largest = f"largest difference {_largest(metric, standing.top).short}"
     if not standing.beaten and not standing.between:
-        if len(set(metric.means.values())) == 1:
-            return f"all {len(standing.top)} systems have the same average, {metric.means[best]:.4f}"
-        average = f"{best} has the best average, {metric.means[best]:.4f}"
-        return f"all {len(standing.top)} systems are level ({largest}; {average})"
-    return f"{_names(standing.top)} are level at the top ({metric.means[best]:.4f}; {largest})"
+        if metric.is_equal:
+            return f"all {len(standing.top)} systems have the same value for every user, {average} on average"
+        if len({f"{mean:.12g}" for mean in metric.means.values()}) == 1:
+            return f"all {len(standing.top)} systems have the same average, {average}"
+        return f"all {len(standing.top)} systems are level ({largest}; {best} has the best average, {average})"
+    return f"{_names(standing.top)} are level at the top ({average}; {largest})"
 
 
 def _largest(metric: MetricFacts, systems: Sequence[str]) -> Lead:
@@ -283,43 +332,47 @@ def _against(metric: MetricFacts, baseline: str) -> str:
     better = [system for system, row in pairs.items() if row["better"] == system]
     worse = [system for system, row in pairs.items() if row["better"] == baseline]
     level = [system for system in pairs if system not in better and system not in worse]
-    said = [f"of {len(pairs)} systems {len(better)} are better than {baseline} and {len(worse)} worse"]
+    said = [f"of {len(pairs)} systems {_count(better)} better than {baseline} and {_count(worse)} worse"]
     for word, group in (("better", better), ("worse", worse)):
         named = [f"{system} ({metric.pair(system, baseline)}, {_p(pairs[system])})" for system in group]
         if named:
             said.append(f"{word}: {_names(named)}")
     if level:
         leads = {system: metric.pair(system, baseline) for system in level}
-        named = [f"{system} ({lead}, {_p(pairs[system])}; {lead.could_show})" for system, lead in leads.items()]
+        named = [f"{system} ({lead}, {_p(pairs[system])}; {lead.ties})" for system, lead in leads.items()]
         said.append(f"level with it: {_names(named)}")
+        ranked = sorted(leads.values(), key=lambda lead: lead.row["smallest_difference"] or 0.0)
+        sizes = list(dict.fromkeys(filter(None, (ranked[0].smallest, ranked[-1].smallest))))
+        if sizes:
+            said.append(_power(" to ".join(sizes)))
     return "; ".join(said) + "."
 
 
-def _overall(metrics: Sequence[MetricFacts], baseline: str | None) -> str:
+def _overall(metrics: Sequence[MetricFacts], by_all: str, baseline: str | None) -> str:
     """Return one sentence over several metrics: who is first by how many, level by which, behind by which."""
     if baseline is not None:
         return _overall_against(metrics, baseline)
     tops = {metric.name: metric.tiers.top for metric in metrics}
     leaders = [system for system in metrics[0].means if all(system in top for top in tops.values())]
     if len(leaders) > 1:
-        return f"{_names(leaders)} are level at the top by {_all(metrics)}."
+        return f"{_names(leaders)} are level at the top by {by_all}."
     alone = {system: sum(top == (system,) for top in tops.values()) for system in metrics[0].means}
     level = {system: sum(system in top for top in tops.values()) for system in metrics[0].means}
     best = max(alone, key=lambda system: (level[system], alone[system]))
     if alone[best] == len(metrics):
-        return f"{best} is best by {_all(metrics)}."
-    said = [f"{best} is first by {alone[best]} of {len(metrics)} metrics"]
-    if not alone[best]:
-        said = [f"by none of {len(metrics)} metrics is a system first alone: {best} is"]
+        return f"{best} is best by {by_all}."
     with_whom: dict[tuple[str, ...], list[str]] = {}
     for name, top in tops.items():
         if best in top and len(top) > 1:
             with_whom.setdefault(tuple(system for system in top if system != best), []).append(name)
-    said += [f"level with {_names(others)} by {_names(names)}" for others, names in with_whom.items()]
+    shared = listed([f"with {_names(others)} by {_names(names)}" for others, names in with_whom.items()])
+    said = [f"level {shared}"] if shared else []
     behind = [name for name, top in tops.items() if best not in top]
     if behind:
-        said.append(f"and not at the top by {_names(behind)}")
-    return (", " if alone[best] else " ").join((said[0], ", ".join(said[1:]))) + "."
+        said.append(f"not at the top by {_names(behind)}")
+    if not alone[best]:
+        return f"No system is first alone by any of {len(metrics)} metrics: {best} is {', and '.join(said)}."
+    return f"{best} is first by {alone[best]} of {len(metrics)} metrics, {', and '.join(said)}."
 
 
 def _overall_against(metrics: Sequence[MetricFacts], baseline: str) -> str:
@@ -330,26 +383,43 @@ def _overall_against(metrics: Sequence[MetricFacts], baseline: str) -> str:
             count[0] += row["better"] == row["system_a"]
             count[1] += row["better"] == baseline
     named = [f"{system} by {better} (worse by {worse})" for system, (better, worse) in counts.items()]
-    return f"better than {baseline}, of {len(metrics)} metrics: {_names(named)}."
+    return f"Better than {baseline}, of {len(metrics)} metrics: {_names(named)}."
 
 
-def _all(metrics: Sequence[MetricFacts]) -> str:
-    return "both metrics" if len(metrics) == 2 else f"all {len(metrics)} metrics"
+def _all(metrics: int, without: int) -> str:
+    """Return all metrics in words; ``without`` is the number of those of which nothing can be said."""
+    return ("both metrics" if metrics == 2 else f"all {metrics} metrics") + " that can be measured" * (without > 0)
+
+
+def _count(systems: Sequence[str]) -> str:
+    return {0: "none is", 1: "1 is"}.get(len(systems), f"{len(systems)} are")
+
+
+def _power(sizes: str) -> str:
+    return f"a single test of these users shows a difference of {sizes} with power 0.8"
+
+
+def decimals(largest: float) -> int:
+    """Return how many decimals show three digits of a number, four at least and twelve at the most.
+
+    Examples
+    --------
+    >>> decimals(0.34), decimals(0.00021), decimals(0.0)
+    (4, 6, 4)
+    """
+    return 4 if not 0 < largest < 0.001 else min(12, 2 - int(np.floor(np.log10(largest))))
 
 
 def _percent(share: float, sign: str = "") -> str:
-    return f"{100 * share:{sign}.{0 if abs(share) >= 0.0995 else 1}f} %"
+    digits = 0 if abs(share) >= 0.0995 else 1
+    return f"{rounded(100 * share, digits):{sign}.{digits}f} %"
 
 
 def _percents(ends: Sequence[float]) -> str:
     if any(np.isnan(end) for end in ends):
         return ""
     digits = 0 if max(abs(end) for end in ends) >= 0.0995 else 1
-    return f" [{', '.join(f'{100 * end:.{digits}f}' for end in ends)}]"
-
-
-def _brackets(interval: Sequence[float]) -> str:
-    return f"[{', '.join(number_text(end) for end in interval)}]"
+    return f" [{', '.join(f'{rounded(100 * end, digits):.{digits}f}' for end in ends)}]"
 
 
 def _names(names: Sequence[Any]) -> str:

@@ -17,6 +17,7 @@ from cranfield._panics import panics_unheard
 from cranfield._polars import scan_parquet
 from cranfield.data.columns import ROLES, Role
 from cranfield.data.compressed import too_large, unpack_limit
+from cranfield.data.parquet import ParquetTable
 from cranfield.data.values import Fault
 
 _KINDS = "a path, a dataframe (pandas, Polars, PyArrow, DuckDB), a dictionary of columns or a list of tuples"
@@ -96,9 +97,13 @@ class FrameTable:
 
 
 def parquet_table(source: Path | Any, label: str) -> FrameTable:
-    """Return the table of a Parquet file, given by its path or open for reading."""
-    table = FrameTable(scan_parquet(source), label)
-    size = source.stat().st_size if isinstance(source, Path) else len(source.getbuffer())
+    """Return the table of a Parquet file, given by its path or open for reading, or of a folder of such files."""
+    if isinstance(source, Path) and source.is_dir():
+        files = ParquetTable(source)
+        table, size = FrameTable(files.frame(), label), files.file_bytes
+    else:
+        table = FrameTable(scan_parquet(source), label)
+        size = source.stat().st_size if isinstance(source, Path) else len(source.getbuffer())
     table.check_size(unpack_limit(size))
     return table
 

@@ -227,6 +227,25 @@ class Ratings:
             history=self.history if step is None else (*self.history, step),
         )
 
+    def of_consecutive(self, first: int, last: int) -> Ratings:
+        """Return the ratings of the users from one code up to another, over a vocabulary of these users.
+
+        Examples
+        --------
+        >>> ratings = Ratings.of(["ann", "bob", "cid"], ["x", "y", "x"])
+        >>> ratings.of_consecutive(1, 3).frame().rows()
+        [('bob', 'y', 1.0), ('cid', 'x', 1.0)]
+        """
+        start, stop = int(self.indptr[first]), int(self.indptr[last])
+        return replace(
+            self,
+            user_ids=Vocabulary(self.user_ids.all.slice(first, last - first)),
+            indptr=self.indptr[first : last + 1] - start,
+            items=self.items[start:stop],
+            values=self.values[start:stop],
+            times=None if self.times is None else self.times[start:stop],
+        )
+
     def compact(self) -> Ratings:
         """Return the same ratings with users and items that have none left out of the vocabularies."""
         some_user, some_item = self.user_counts > 0, self.item_counts > 0

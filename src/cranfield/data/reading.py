@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from cranfield._checksums import check_unchanged
 from cranfield._errors import InputError, SettingError
+from cranfield._files import meant
 from cranfield._record import Step
 from cranfield._settings import settings
 from cranfield._spelling import nearest
@@ -23,6 +24,7 @@ from cranfield.data.compressed import unpacked
 from cranfield.data.features import About, Features, features_of
 from cranfield.data.frames import FrameTable, frame_table, parquet_table
 from cranfield.data.long_tail import celma
+from cranfield.data.parquet import is_parquet_folder
 from cranfield.data.ratings import Ratings
 from cranfield.data.repeated import REMEDY, Repeated, RepeatedPairError, check_policy
 from cranfield.data.sources import PARQUET, contents, file_and_member, is_parquet, refuse_text_options, text_table
@@ -59,9 +61,9 @@ def read(
     ----------
     source
         A file: CSV, TSV or other text, plain or inside gzip, Zstandard, bzip2, xz or zip (``archive.zip/file.csv``
-        names one of several), or Parquet. The content decides the kind, not the name. Or an open binary file,
-        or a dataframe: pandas, Polars, PyArrow, DuckDB, any that speaks Arrow; or a dictionary of columns, or a list
-        of tuples (user, item[, rating[, time]]) or of dictionaries.
+        names one of several), or Parquet, also a folder of its parts. The content decides the kind, not the name. Or
+        an open binary file, or a dataframe: pandas, Polars, PyArrow, DuckDB, any that speaks Arrow; or a dictionary of
+        columns, or a list of tuples (user, item[, rating[, time]]) or of dictionaries.
     user, item, rating, time
         The columns, by name or by position counted from 1. By default they are found by the names they usually have
         (``userId``, ``movieId``, ``asin``, ``stars``, ``timestamp``, ...); columns without names are taken in the
@@ -188,6 +190,8 @@ def _table(
     encoding: str,
 ) -> TextTable | FrameTable:
     if isinstance(source, (str, Path)):
+        if is_parquet_folder(folder := meant(source)):
+            return parquet_table(folder, str(source))
         path, member = file_and_member(Path(source))
         check_unchanged(path)
         if is_parquet(path):

@@ -61,8 +61,22 @@ def threshold_of(test: Ratings, train: Ratings | None = None) -> float:
     judgments = bool(test.history) and test.history[-1].settings.get("format") == "qrels"
     if judgments or len(test) == 0:
         return ANY
-    values = [part.values for part in (test, train) if isinstance(part, Ratings) and len(part)]
-    return usual_threshold(min(float(part.min()) for part in values), max(float(part.max()) for part in values))
+    return threshold_on_scale(float(test.values.min()), float(test.values.max()), AUTO, train)
+
+
+def threshold_on_scale(lowest: float, highest: float, threshold: Any, train: Ratings | None = None) -> float:
+    """Return a threshold as a number, for test ratings from ``lowest`` to ``highest``.
+
+    Examples
+    --------
+    >>> threshold_on_scale(1, 5, AUTO), threshold_on_scale(1, 5, 3), threshold_on_scale(1, 5, None)
+    (4.0, 3.0, 1.0)
+    """
+    if threshold != AUTO:
+        return ANY if threshold is None else check.number("threshold", threshold)
+    if isinstance(train, Ratings) and len(train):
+        lowest, highest = min(lowest, float(train.values.min())), max(highest, float(train.values.max()))
+    return usual_threshold(lowest, highest)
 
 
 def threshold_on(test: Ratings, threshold: Any, train: Ratings | None = None) -> float:

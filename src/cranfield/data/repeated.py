@@ -21,12 +21,13 @@ class RepeatedPairError(InputError):
     """A (user, item) pair that occurs more than once.
 
     ``place`` and ``earlier`` are places in the arrays as they were given, counted from 0: where a pair first occurs
-    again, and where it stood before.
+    again, and where it stood before. ``count`` is how many ratings are repeated in all.
     """
 
-    def __init__(self, problem: str, place: int, earlier: int) -> None:
-        super().__init__(problem, row=place + 1, remedy=REMEDY)
-        self.place, self.earlier = place, earlier
+    def __init__(self, user: object, item: object, place: int, earlier: int, count: int) -> None:
+        many = f"{count:,} repeated rating{'s' if count > 1 else ''} in all"
+        super().__init__(f"user {user!r} rates item {item!r} more than once ({many})", row=place + 1, remedy=REMEDY)
+        self.pair, self.place, self.earlier, self.count = (user, item), place, earlier, count
 
     @classmethod
     def of(
@@ -37,12 +38,7 @@ class RepeatedPairError(InputError):
         rows = np.arange(len(pairs.items)) if pairs.order is None else pairs.order
         at = int(repeats[np.argmin(rows[repeats])])
         user = user_ids.all[int(np.searchsorted(pairs.indptr, at, side="right")) - 1]
-        return cls(
-            f"user {user!r} rates item {item_ids.all[int(pairs.items[at])]!r} more than once "
-            f"({len(repeats):,} repeated rating{'s' if len(repeats) > 1 else ''} in all)",
-            int(rows[at]),
-            int(rows[at - 1]),
-        )
+        return cls(user, item_ids.all[int(pairs.items[at])], int(rows[at]), int(rows[at - 1]), len(repeats))
 
 
 def check_policy(repeated: str) -> None:

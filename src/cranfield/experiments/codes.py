@@ -23,7 +23,7 @@ from cranfield.data import Ratings, Vocabulary
 from cranfield.data.features import Features
 from cranfield.data.writing import write_table
 from cranfield.measures import Averaging, Scores, Segments
-from cranfield.measures.catalogue import Outside
+from cranfield.measures.outside import Outside
 from cranfield.rankings import Run
 from cranfield.rankings.calibration import Calibration
 from cranfield.splits import Split

@@ -41,6 +41,12 @@ GROUPS: tuple[type[Decided], ...] = (
 RENAMED = {"test": "significance"}
 """What decisions were called before."""
 
+IN_TABLES = (
+    *("lists", "metrics", "threshold", "undefined", "average", "coverage"),
+    *("significance", "correction", "alpha", "baseline"),
+)
+"""The decisions that tables of results say by themselves, in their heads and captions."""
+
 _UNTESTED = ("median", "trimmed", "trisk", "georisk")
 
 Group = TypeVar("Group", bound=Decided)
@@ -91,11 +97,22 @@ class _Decisions(Decided):
         return {name: (mine[name], theirs[name]) for name in mine if mine[name] != theirs[name]}
 
     def __str__(self) -> str:
-        said = {name: _phrase(name, self._of(name)) for name in _SAID}
-        plain = said["threshold"]
+        return self.words()
+
+    def words(self, without: Collection[str] = ()) -> str:
+        """Return the decisions in words, perhaps without some.
+
+        Examples
+        --------
+        >>> Decisions(metrics="P@10").words(without=IN_TABLES)
+        'random 80/20'
+        """
+        said = {name: _phrase(name, self._of(name)) for name in _SAID if name not in without}
+        plain = said.get("threshold")
         if plain is not None:
             relevance = relevance_phrase(self._of("metrics"), self._of("threshold"))
-            said["threshold"] = relevance if plain in relevance else f"{relevance}, {plain} in no metric".lstrip(", ")
+            unused = f"no metric uses the threshold, {self._of('threshold'):g}"
+            said["threshold"] = relevance if plain in relevance else ", ".join(filter(None, (relevance, unused)))
         return ", ".join(phrase for phrase in said.values() if phrase)
 
     def group(self, kind: type[Group], **others: Any) -> Group:

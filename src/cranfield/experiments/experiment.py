@@ -24,7 +24,7 @@ from cranfield.recommenders.registry import recommender, system_among
 ASSESSING = ("metrics", "scenarios", "sizes", "samples", "averages", "cutoffs", "correlation")
 """The options of `assess` that an experiment may give."""
 
-AUDITING = ("preset", "budget", "vary", "systems", "kinds", "weights", "truth")
+AUDITING = ("preset", "budget", "vary", "systems", "kinds", "weights", "invalid", "truth")
 """The keys of an experiment's table ``audit``; see `cranfield.audit`, which checks what they hold."""
 
 NOTES = ("data", "tuning", "code", "hardware")

@@ -18,7 +18,7 @@ from cranfield.comparisons import Comparison
 from cranfield.comparisons.comparing import compare_scores, tested_average
 from cranfield.comparisons.windows import window_leads
 from cranfield.data.writing import write_table
-from cranfield.experiments.decisions import Decisions
+from cranfield.experiments.decisions import IN_TABLES, Decisions
 from cranfield.measures import Averaging, Scores
 from cranfield.measures.averaging import PLAIN
 from cranfield.measures.folds import join_folds
@@ -65,12 +65,11 @@ class Findings:
     @property
     def window_sentences(self) -> list[str]:
         """Whether the winner is stable over windows of time, a sentence a metric; nothing without windows."""
-        scores = _averaged(self.scores, self.comparison)
-        return [lead.sentence() for lead in window_leads(scores, self.averaging)]
+        return [lead.sentence() for lead in window_leads(self.scores, self.averaging)]
 
     def table(self, decisions: Decisions) -> Table:
         """Return the averages as a table for people."""
-        return _averaged(self.scores, self.comparison).table(decisions.averaging)
+        return self.scores.table(decisions.averaging)
 
     def write(self, folder: Path, decisions: Decisions) -> list[Path]:
         """Write the frames, the tables and the verdict; return the files."""
@@ -78,12 +77,13 @@ class Findings:
         paths = [write_table(self.averages, home / "averages.parquet")]
         paths += [write_table(self.averages, tables / f"{self.data}-averages.csv")]
         table = self.table(decisions)
-        words = str(decisions)
+        words = decisions.words(without=IN_TABLES)
         paths += [_write(tables / f"{self.data}-averages.tex", table.titled(self.data, "averages", words).latex())]
         paths += [_write(tables / f"{self.data}-averages.md", table.markdown())]
         if self.comparison is not None:
             paths += [write_table(self.comparisons, home / "comparisons.parquet")]
             paths += [write_table(self.comparisons, tables / f"{self.data}-comparisons.csv")]
+            words = ", ".join(filter(None, (words, f"{decisions.lists} lists")))
             compared = self.comparison.printed().titled(self.data, "comparisons", words)
             paths += [_write(tables / f"{self.data}-comparisons.tex", compared.latex())]
         return [*paths, _write(home / "results.json", json.dumps(self.as_dict(), indent=1, ensure_ascii=False))]
@@ -135,12 +135,7 @@ def findings(
         data,
         whole,
         main,
-        pl.concat(
-            [
-                _labelled(_averaged(scores, comparison).frame(decisions.averaging), data, r, f)
-                for (r, f, scores), comparison in zip(cases, compared)
-            ]
-        ),
+        pl.concat([_labelled(scores.frame(decisions.averaging), data, r, f) for r, f, scores in cases]),
         pl.concat(
             [
                 _labelled(comparison.frame(), data, r, f)
@@ -159,12 +154,9 @@ def _compared(scores: Scores, decisions: Decisions, seed: int, *, in_words: bool
     scores.check_measured()
     comparing = decisions.comparing
     averaging = tested_average(comparing.significance, decisions.tested)
-    return compare_scores(scores, comparing, averaging, seed=seed, among_served=in_words)
-
-
-def _averaged(scores: Scores, comparison: Comparison | None) -> Scores:
-    """Return the scores that averages are shown of: beside a comparison these are over the users that it is over."""
-    return scores if comparison is None else scores.over_common_lists()
+    comparison = compare_scores(scores, comparing, averaging, seed=seed, among_served=in_words)
+    is_shown = decisions.tested == decisions.averaging
+    return comparison if is_shown else replace(comparison, beside=str(decisions.averaging.average))
 
 
 def _labelled(frame: pl.DataFrame, data: str, repetition: int | None, fold: int | None) -> pl.DataFrame:

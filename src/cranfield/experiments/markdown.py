@@ -5,11 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from cranfield._numbers import DASH, percent_text
+from cranfield._numbers import DASH, number_text, percent_text
 from cranfield._table import Table, markdown_text
+from cranfield.comparisons.comparison import ends_text, share_text
+from cranfield.comparisons.sentences import p_text
 from cranfield.experiments.decisions import DECISIONS
 
-COMPARED = ("difference", "p", "p_corrected")
+COMPARED = (
+    *("difference", "lower", "upper", "relative", "relative_lower", "relative_upper"),
+    *("p", "p_corrected"),
+)
 """What is told of every comparison."""
 
 _DATA = ("users", "items", "ratings", "density", "gini_items", "mean_rating", "start", "end")
@@ -119,11 +124,20 @@ def _coverage(card: Mapping[str, Any]) -> Table:
 
 def _comparisons(card: Mapping[str, Any]) -> Table:
     rows = [
-        [name, row["metric"], row["system_a"], row["system_b"], *(_said(row[key]) for key in COMPARED)]
+        [
+            name,
+            *(row[key] for key in ("metric", "system_a", "system_b")),
+            number_text(row["difference"], sign="+"),
+            ends_text(row["lower"], row["upper"]),
+            share_text(row),
+            *(p_text(row[key]) for key in ("p", "p_corrected")),
+        ]
         for name, result in card["results"].items()
         for row in result["p"]
     ]
-    return Table(["data", "metric", "a", "b", "a − b", "p", "p corrected"], rows)
+    kinds = dict.fromkeys(result["intervals"] for result in card["results"].values() if result["intervals"])
+    header = ["data", "metric", "a", "b", "a − b", "interval", "relative", "p", "p corrected"]
+    return Table(header, rows, "; ".join(kinds))
 
 
 def _versions(card: Mapping[str, Any]) -> Table:

@@ -46,8 +46,9 @@ class Averaging(Decided):
         groups, as in P1R: (1/m) Σ_k mean of group k (Bellogín et al. 2017, section 6.1). Lists without a group are left
         out, and so are groups without a list.
     coverage
-        ``full``: a user without a list scores what an empty list does, 0. ``reduced``: only covered users are averaged.
-        full = coverage × reduced (Cañamares et al. 2020 print it the other way round).
+        ``full``: a user without a list scores what an empty list does, 0. ``reduced``: only users that every system
+        serves are averaged. Of one system full = coverage × reduced (Cañamares et al. 2020 print it the other way
+        round).
     by
         Average over lists, or over users after averaging each user's lists (one-relevant designs). With equal groups a
         user's lists are averaged within each group.

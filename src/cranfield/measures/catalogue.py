@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import reprlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 from cranfield._decisions import Decided, decision
 from cranfield._errors import InputError, SettingError
 from cranfield._files import meant
-from cranfield._numbers import percent_text
 from cranfield._phrases import unless
 from cranfield._polars import read_parquet, readable
 from cranfield.data import UNKNOWN, Ratings, Vocabulary
@@ -23,6 +22,7 @@ from cranfield.data.columns import place_by_name
 from cranfield.data.sources import contents, is_parquet
 from cranfield.measures.definition import Metric
 from cranfield.measures.judged import Judged
+from cranfield.measures.outside import EXAMPLES, Outside, catalogue_notes
 from cranfield.measures.scores import Scores
 
 NONE, TRAIN = "none", "train"
@@ -30,7 +30,6 @@ NONE, TRAIN = "none", "train"
 
 # What may stand between the columns of a text file; a line without any of these is one id.
 _SEPARATORS = ("\t", "::", ";", ",", "|")
-_EXAMPLES = 3
 
 
 def _catalogue(name: str, value: Any) -> str:
@@ -58,6 +57,11 @@ class Cataloguing(Decided):
         help="The items that exist: a file with a column of items or one id per line, or train for the training items. "
         "Recommended items outside it are counted apart from unjudged ones.",
     )
+
+
+def is_no_catalogue(catalogue: Any) -> bool:
+    """Whether it is not said which items exist."""
+    return catalogue is None or (isinstance(catalogue, str) and catalogue == NONE)
 
 
 def catalogue_ids(catalogue: Any, train: Ratings | None = None) -> Vocabulary:
@@ -136,25 +140,6 @@ def _item_column(frame: pl.DataFrame, label: str) -> pl.Series:
     return frame.to_series(place or 0)
 
 
-class Outside(NamedTuple):
-    """What the whole lists of a system hold that is not in the catalogue.
-
-    Parameters
-    ----------
-    entries, recommended
-        How many entries are outside, and how many there are.
-    items
-        How many different items are outside; None for several folds together, whose items are not compared.
-    examples
-        Some of these items.
-    """
-
-    entries: int
-    recommended: int
-    items: int | None
-    examples: tuple[str, ...]
-
-
 def outside_of(judged: Judged, cutoffs: Sequence[int], catalogue: Vocabulary) -> tuple[Outside, NDArray[np.float64]]:
     """Count the entries of judged lists that are not in a catalogue; return their share down to each cut-off, too.
 
@@ -170,48 +155,19 @@ def outside_of(judged: Judged, cutoffs: Sequence[int], catalogue: Vocabulary) ->
     there = strange[entries.items]
     items = np.unique(entries.items[there])
     down_to = [entries.ranks <= cutoff for cutoff in cutoffs]
-    examples = tuple(str(name) for name in run.item_ids.text.gather(items[:_EXAMPLES]))
+    examples = tuple(str(name) for name in run.item_ids.text.gather(items[:EXAMPLES]))
     shares = np.array([there[near].mean() if near.any() else np.nan for near in down_to])
     return Outside(int(np.count_nonzero(there)), len(there), len(items), examples), shares
-
-
-def outside_in_folds(folds: Sequence[Sequence[Outside]]) -> tuple[Outside, ...]:
-    """Return what the lists of each system hold outside the catalogue in all folds together.
-
-    Examples
-    --------
-    >>> outside_in_folds([[Outside(1, 10, 1, ("x",))], [Outside(2, 10, 2, ("x", "y"))]])
-    (Outside(entries=3, recommended=20, items=None, examples=('x', 'y')),)
-    """
-    return tuple(
-        Outside(
-            sum(fold.entries for fold in of_system),
-            sum(fold.recommended for fold in of_system),
-            None,
-            tuple(dict.fromkeys(name for fold in of_system for name in fold.examples))[:_EXAMPLES],
-        )
-        for of_system in zip(*folds)
-    )
-
-
-def catalogue_notes(names: Sequence[str], outside: Sequence[Outside]) -> Iterator[str]:
-    """Give a sentence for each system that recommends items outside the catalogue."""
-    for name, of_system in zip(names, outside):
-        if of_system.entries:
-            examples = ", ".join(of_system.examples)
-            number = "" if of_system.items is None else f"{of_system.items:,} "
-            items = "item that is" if of_system.items == 1 else "items that are"
-            yield (
-                f"{name} recommends {number}{items} not in the catalogue, such as {examples}: "
-                f"{of_system.entries:,} of its {of_system.recommended:,} recommendations "
-                f"({percent_text(of_system.entries / of_system.recommended)}), counted apart from unjudged ones"
-            )
 
 
 def with_catalogue(scores: Scores, judged: Sequence[Judged], catalogue: Vocabulary) -> Scores:
     """Return scores that count what the lists hold outside a catalogue, apart from unjudged items."""
     cutoffs = [Metric.of(metric).cutoff or max(scores.longest, 1) for metric in scores.metrics]
-    outside, of_systems = zip(*(outside_of(lists, cutoffs, catalogue) for lists in judged))
+    return with_outside(scores, *zip(*(outside_of(lists, cutoffs, catalogue) for lists in judged)))
+
+
+def with_outside(scores: Scores, outside: tuple[Outside, ...], of_systems: Sequence[NDArray[np.float64]]) -> Scores:
+    """Return scores that say what the lists of each system hold outside a catalogue, and the share of it by metric."""
     shares = np.stack(of_systems)
     notes = tuple(catalogue_notes(scores.systems, outside))
     return replace(

@@ -372,7 +372,7 @@ class _Overlap:
         long = [np.where(swapped, a, b) for a, b in zip(*ends)]
         alone = np.isinf(short[0])
         cells = np.append(0, np.cumsum(longer))
-        # Sums over the items: of c_S·c_L, of each one's norm, and of the items that only the longer ranking holds.
+        # Pooled over the items: of c_S·c_L, of each one's norm, and of the items that only the longer ranking holds.
         sums = np.zeros((5, cells[-1]))
         for _, items, step in expanded(longer[groups]):
             depth, cell = (step + 1).astype(np.float64), cells[groups[items]] + step

@@ -18,6 +18,7 @@ from cranfield._own_code import check_form, imported, names_code
 from cranfield._registry import Cutoff, Entry, Registry
 from cranfield._spelling import Spelling, parse
 from cranfield.measures.judged import Judged
+from cranfield.measures.pooled import Pooled
 
 Values = NDArray[np.float64]
 F = TypeVar("F", bound=Callable[..., Any])
@@ -55,7 +56,7 @@ class Definition(Entry[Callable[..., Any]]):
     thing
         The function. It takes the `Judged` lists (already cut, condensed and under the right threshold) and the
         parameters; it returns one value per list, NaN where it is undefined. With ``whole_system`` it returns a single
-        number.
+        number, or `Pooled` that become one: those can be measured on parts of the users.
     family
         The page of the documentation that holds its formula.
     requires
@@ -286,6 +287,22 @@ class Metric:
             from cranfield.measures.over_draws import expected
 
             return expected(self, judged)
+        judged, values = self._returned(judged)
+        if self.definition.whole_system:
+            return float(values)
+        per_list = self._checked(values, judged.n_lists)
+        return np.where(_REQUIREMENTS[self.definition.requires](judged), per_list, np.nan)
+
+    def sums(self, judged: Judged) -> Pooled:
+        """Return what a property of the whole system is made of, for lists of some of the users."""
+        sums = self._returned(judged)[1]
+        if not isinstance(sums, Pooled):
+            judged.judgments.need_all_users(str(self))
+            raise SettingError(f"{self} is not made of sums that add up")
+        return sums
+
+    def _returned(self, judged: Judged) -> tuple[Judged, Any]:
+        """Return the lists as the metric looks at them, and what its function makes of them."""
         parameters = {key: value for key, value in self.parameters if key != "dialect"}
         # What a rating of unrated items is given for looks at them, so at full lists.
         usual = self.definition.condensed and parameters.get("unrated") is None
@@ -300,11 +317,7 @@ class Metric:
             judged = judged.with_ties_broken()
         if self.definition.takes_cutoff:
             parameters["cutoff"] = self.cutoff
-        values = self._computed(judged, parameters)
-        if self.definition.whole_system:
-            return float(values)
-        per_list = self._checked(values, judged.n_lists)
-        return np.where(_REQUIREMENTS[self.definition.requires](judged), per_list, np.nan)
+        return judged, self._computed(judged, parameters)
 
     def _at_level(self, judged: Judged, level: float, condensed: bool) -> Judged:
         """Return the lists at a level of relevance: its threshold, and what the family makes of other items.
@@ -326,9 +339,11 @@ class Metric:
         try:
             with np.errstate(over="raise", divide="raise", invalid="raise"):
                 values = self.definition.function(judged, **parameters)
+                # Pooled of some kinds overflow silently.
+                infinite = np.isinf(float(values) if isinstance(values, Pooled) else values).any()
         except (FloatingPointError, OverflowError) as error:
             raise self._overflow(judged) from error
-        if np.isinf(values).any():  # sums of some kinds overflow silently
+        if infinite:
             raise self._overflow(judged)
         return values
 

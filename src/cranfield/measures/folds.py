@@ -8,8 +8,8 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from cranfield.measures.catalogue import catalogue_notes, outside_in_folds
 from cranfield.measures.joined_scores import check_alike, lists_of
+from cranfield.measures.outside import catalogue_notes, outside_in_folds
 from cranfield.measures.scores import Scores
 
 Floats = NDArray[np.float64]
@@ -33,8 +33,8 @@ def join_folds(folds: Sequence[Scores], repetitions: Sequence[int] | None = None
         **{**lists_of(folds), "repetitions": repetition_of_lists(folds, repetitions)},
         step=replace(first.step, settings={**first.step.settings, "folds": len(folds)}),
         counts={},
-        notes=_joined_notes(joined, folds, "notes"),
-        warnings=_joined_notes(joined, folds, "warnings"),
+        notes=_joined_notes(joined, folds, "notes", repetitions),
+        warnings=_joined_notes(joined, folds, "warnings", repetitions),
         overall=_averaged([fold.overall for fold in folds]),
         filled=_averaged([fold.filled for fold in folds]),
         unjudged=_averaged([fold.unjudged for fold in folds]),
@@ -51,15 +51,24 @@ def repetition_of_lists(folds: Sequence[Scores], repetitions: Sequence[int] | No
     return np.repeat(np.array(repetitions, dtype=np.int16), [fold.n_lists for fold in folds])
 
 
-def _joined_notes(joined: Scores, folds: Sequence[Scores], name: str) -> tuple[str, ...]:
-    """Return the sentences of all folds, each once; those about the catalogue are about all folds together."""
-    of_folds = {
-        note: None
+def _joined_notes(
+    joined: Scores, folds: Sequence[Scores], name: str, repetitions: Sequence[int] | None
+) -> tuple[str, ...]:
+    """Return the sentences of all folds: what holds for all of them once, else with the fold that it is of.
+
+    Those about the catalogue are about all folds together.
+    """
+    of_folds = [
+        [note for note in getattr(fold, name) if note not in catalogue_notes(fold.systems, fold.outside_catalogue)]
         for fold in folds
-        for note in getattr(fold, name)
-        if note not in catalogue_notes(fold.systems, fold.outside_catalogue)
-    }
-    return (*of_folds, *catalogue_notes(joined.systems, joined.outside_catalogue))
+    ]
+    times = list(repetitions or [0] * len(folds))
+    notes = dict.fromkeys(note for note in of_folds[0] if all(note in others for others in of_folds))
+    for place, of_fold in enumerate(of_folds):
+        within = f"fold {times[:place].count(times[place]) + 1}" if times.count(times[place]) > 1 else ""
+        which = ", ".join(filter(None, [f"repetition {times[place] + 1}" if len(set(times)) > 1 else "", within]))
+        notes |= dict.fromkeys(f"{which}: {note}" for note in of_fold if note not in notes)
+    return (*notes, *catalogue_notes(joined.systems, joined.outside_catalogue))
 
 
 def _averaged(tables: Sequence[Floats | None]) -> Floats | None:

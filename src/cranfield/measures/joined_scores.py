@@ -45,11 +45,14 @@ def join_scores(parts: Sequence[Scores]) -> Scores:
         return first
     lists = lists_of(parts)
     owner = np.repeat(np.arange(len(parts)), [part.n_lists for part in parts])
-    pairs = np.unique(np.stack([lists["users"], owner]), axis=1)[0]
-    if (np.diff(pairs) == 0).any():
-        twice = lists["user_ids"].ids(pairs[:-1][np.diff(pairs) == 0][:1])[0]
+    users = lists["users"]
+    order = None if (users[1:] >= users[:-1]).all() else np.argsort(users, kind="stable")
+    if order is not None:
+        users, owner = users[order], owner[order]
+    again = np.flatnonzero((users[1:] == users[:-1]) & (owner[1:] != owner[:-1]))
+    if len(again):
+        twice = lists["user_ids"].ids(users[again[:1]])[0]
         raise InputError(f"user {twice} is in more than one part", remedy="give every user's lists in one part")
-    order = np.argsort(lists["users"], kind="stable")
     return replace(
         first,
         **{name: values if name == "user_ids" else _taken(values, order) for name, values in lists.items()},
@@ -84,7 +87,6 @@ def lists_of(parts: Sequence[Scores]) -> dict[str, Any]:
     groups, names = _groups(parts)
     ids = _all_users(parts)
     bounds = [part.bounds for part in parts if part.bounds is not None]
-    reduced = [part.reduced_to for part in parts if part.reduced_to is not None]
     return {
         "values": np.concatenate([part.values for part in parts], axis=2),
         "covered": np.concatenate([part.covered for part in parts], axis=1),
@@ -95,7 +97,6 @@ def lists_of(parts: Sequence[Scores]) -> dict[str, Any]:
         "bounds": np.concatenate(bounds, axis=3) if len(bounds) == len(parts) else None,
         "groups": groups,
         "group_names": names,
-        "reduced_to": np.concatenate(reduced) if len(reduced) == len(parts) else None,
         "repetitions": _of_all([part.repetitions for part in parts]),
         "trained": _of_all([part.trained for part in parts]),
     }
@@ -132,8 +133,8 @@ def _groups(parts: Sequence[Scores]) -> tuple[NDArray[np.int16] | None, tuple[st
     return np.concatenate(codes).astype(np.int16), names
 
 
-def _taken(values: Any, order: NDArray[np.intp]) -> Any:
-    return values[..., order] if isinstance(values, np.ndarray) else values
+def _taken(values: Any, order: NDArray[np.intp] | None) -> Any:
+    return values[..., order] if isinstance(values, np.ndarray) and order is not None else values
 
 
 def _services(parts: Sequence[Scores]) -> dict[str, Any]:

@@ -71,6 +71,8 @@ class Judgments:
         That of the test set, how its grades below 0 were read, and what a reader should know of them.
     level
         The rating below which nothing gains anything, where a metric says so; see `gaining_from`.
+    grades_of_all
+        The distinct ratings of the whole test set, where these are the judgments of some of its users; else None.
     """
 
     users: NDArray[np.int32]
@@ -85,6 +87,7 @@ class Judgments:
     negative_grades: str = "judged"
     notes: tuple[str, ...] = ()
     level: float | None = None
+    grades_of_all: NDArray[np.float64] | None = None
     _kept: dict[Any, Any] = field(default_factory=dict, repr=False)
     _base: Judgments | None = field(default=None, repr=False)
     _whole: Judgments | None = field(default=None, repr=False)
@@ -103,10 +106,7 @@ class Judgments:
                 pool = (users * len(test.item_ids) + test.items)[~judged]
             test = test.keep(judged)
             if len(test) == 0:
-                raise SettingError(
-                    f"every grade of the test set is below 0 and {negative_grades} by negative_grades, so nothing is "
-                    "judged; read them as judged"
-                )
+                raise nothing_judged(negative_grades)
         raters = np.flatnonzero(test.user_counts)
         return cls(
             users=raters.astype(np.int32),
@@ -121,7 +121,12 @@ class Judgments:
 
     def changed(self, **changes: Any) -> Judgments:
         """Return other judgments, of which nothing that was made of these holds."""
-        return replace(self, **{"_whole": None, **changes}, _kept={}, _base=None)
+        return replace(self, **{"_whole": None, "grades_of_all": None, **changes}, _kept={}, _base=None)
+
+    def regraded(self, grade: Callable[[NDArray[np.float64]], NDArray[np.float64]], **changes: Any) -> Judgments:
+        """Return judgments with other ratings, each of which follows from the rating that it replaces."""
+        of_all = None if self.grades_of_all is None else np.unique(grade(self.grades_of_all))
+        return self.changed(grades=grade(self.grades), grades_of_all=of_all, **changes)
 
     @property
     def base(self) -> Judgments:
@@ -190,12 +195,22 @@ class Judgments:
     @of_base
     def distinct(self) -> NDArray[np.float64]:
         """The distinct ratings, ascending, of the whole test set that these judgments may be a part of."""
-        return np.unique(self.grades if self._whole is None else self._whole.distinct)
+        if self._whole is not None:
+            return self._whole.distinct
+        return np.unique(self.grades if self.grades_of_all is None else self.grades_of_all)
 
     @property
     def top_grade(self) -> float:
-        """The highest rating there is."""
-        return float(self.grades.max(initial=0.0))
+        """The highest rating there is, of all users of the test set."""
+        return float((self.grades if self.grades_of_all is None else self.grades_of_all).max(initial=0.0))
+
+    def need_all_users(self, what: str) -> None:
+        """Refuse to measure on some of the users what looks at all of them."""
+        if self.grades_of_all is not None:
+            raise SettingError(
+                f"{what} looks at all users together, and cannot be measured on ranges of them or on Spark; leave it "
+                "out, or measure in memory (engine='memory', --engine memory)"
+            )
 
     @of_base
     def top_grades(self) -> NDArray[np.float64]:
@@ -219,8 +234,12 @@ class Judgments:
 
         def make() -> Judgments:
             # A rating below 0 gains nothing as it is.
-            grades = np.where(self.grades >= level, self.grades, np.minimum(self.grades, 0.0))
-            return self.changed(grades=grades, threshold=level, level=level, _whole=self._whole or self.base)
+            return self.regraded(
+                lambda grades: np.where(grades >= level, grades, np.minimum(grades, 0.0)),
+                threshold=level,
+                level=level,
+                _whole=self._whole or self.base,
+            )
 
         return once(self.base._kept, ("gaining from", level), make)
 
@@ -300,6 +319,14 @@ class Judgments:
             base = self.lists.astype(np.float64) * room
             return base - np.sort(base - gains)  # the lists keep their places, so each key gives its gain back
         return gains[np.lexsort((-gains, self.lists))]
+
+
+def nothing_judged(negative_grades: str) -> SettingError:
+    """Return the error for a test set without any grade that is judged."""
+    return SettingError(
+        f"every grade of the test set is below 0 and {negative_grades} by negative_grades, so nothing is judged; read "
+        "them as judged"
+    )
 
 
 def _is_whole(values: NDArray[np.float64]) -> bool:

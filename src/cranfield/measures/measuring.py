@@ -18,7 +18,7 @@ from cranfield._record import Step
 from cranfield.data import Ratings
 from cranfield.data.relevance import AUTO, auto_or_number, threshold_on
 from cranfield.data.scale import RatingScale
-from cranfield.measures.catalogue import NONE, catalogue_ids, with_catalogue
+from cranfield.measures.catalogue import NONE, catalogue_ids, is_no_catalogue, with_catalogue
 from cranfield.measures.context import Context
 from cranfield.measures.definition import Metric, spelled_metric
 from cranfield.measures.inputs import as_judgments, as_runs, as_test, some_metrics
@@ -26,7 +26,7 @@ from cranfield.measures.judged import Judged
 from cranfield.measures.judging import Groups, judged_by
 from cranfield.measures.judgments import Judgments, NegativeGrades
 from cranfield.measures.levels import at_levels, levels_note
-from cranfield.measures.notes import notes_on, notes_on_whom
+from cranfield.measures.notes import Graded, notes_on, notes_on_whom
 from cranfield.measures.phrases import metrics_phrase, threshold_phrase
 from cranfield.measures.plausibility import check_inputs
 from cranfield.measures.predicted import check_predictions, scale_of
@@ -134,6 +134,11 @@ class Measuring(Decided):
         """The metrics themselves."""
         return [Metric.of(metric) for metric in self.metrics]
 
+    @property
+    def of_predictions(self) -> list[str]:
+        """The metrics that look at predicted ratings."""
+        return [str(metric) for metric in self.wanted if "predictions" in metric.definition.needs]
+
     def as_dict(self) -> dict[str, Any]:
         """Return the decisions by name, ready for JSON."""
         return {**super().as_dict(), "metrics": [str(metric) for metric in self.metrics]}
@@ -155,6 +160,8 @@ def measure(
     groups: Groups | None = None,
     catalogue: Any = NONE,
     strict: bool = False,
+    engine: Literal["auto", "memory", "ranges"] = "auto",
+    memory: str | int | None = None,
     **renamed: Any,
 ) -> Scores:
     """Measure the lists of one or more systems against a test set.
@@ -199,6 +206,10 @@ def measure(
         ones (`Scores.nonexistent`). ``"none"``: nothing is counted.
     strict
         Make each warning about inputs that can hardly be meant (`Scores.warnings`) an error.
+    engine, memory
+        Where it is done. ``memory``: all at once. ``ranges``: by ranges of users, so that runs and test set, in Parquet
+        files or folders, may be larger than memory; ``memory`` bounds what is used, as in ``"2GiB"``. ``auto``: by
+        ranges where all at once would take more than that, or than 60 % of what is free.
 
     Examples
     --------
@@ -212,14 +223,31 @@ def measure(
     measuring = Measuring(metrics=metrics, threshold=threshold, levels=levels, lists=lists)
     bounds = check.flag("bounds", bounds)
     strict = check.flag("strict", strict)
+    if _is_large(runs, test, engine, memory, groups):
+        from cranfield.measures.engines import measure_sources
+
+        return measure_sources(
+            runs, test, measuring, ties=ties, train=train, similarity=similarity, bounds=bounds,
+            negative_grades=negative_grades, catalogue=catalogue, strict=strict, memory=memory,
+        )  # fmt: skip
     context = Context(train, similarity)
     test = None if test is None else as_test(test)
     judged = as_judged(runs, test, threshold, context, ties=ties, negative_grades=negative_grades, groups=groups)
     warnings = check_inputs(judged, test, strict=strict)
     scores = measure_judged(judged, measuring, bounds=bounds, warnings=warnings)
-    if catalogue is None or (isinstance(catalogue, str) and catalogue == NONE):
+    if is_no_catalogue(catalogue):
         return scores
     return with_catalogue(scores, judged, catalogue_ids(catalogue, train))
+
+
+def _is_large(runs: Any, test: Any, engine: str, memory: str | int | None, groups: Groups | None) -> bool:
+    """Say whether the runs are measured by ranges of users."""
+    from cranfield.measures.engines import is_large
+
+    large = is_large(runs, test, engine, memory)
+    if large and groups is not None:
+        raise SettingError("groups=... are not read by ranges of users; leave them out, or set engine='memory'")
+    return large
 
 
 def as_judged(
@@ -293,21 +321,28 @@ def _ranked(judged: Judged) -> Ranked:
 
 
 def measure_judged(
-    judged: Sequence[Judged], measuring: Measuring, *, bounds: bool = False, warnings: tuple[str, ...] = ()
+    judged: Sequence[Judged],
+    measuring: Measuring,
+    *,
+    bounds: bool = False,
+    warnings: tuple[str, ...] = (),
+    of_part: bool = False,
 ) -> Scores:
     """Measure judged lists that all have the same judgments, under their threshold.
 
-    ``warnings`` are what `check_inputs` has to say of them.
+    ``warnings`` are what `check_inputs` has to say of them. Lists ``of_part`` of the users have no value of metrics of
+    the whole system.
     """
     of_levels = []
     if measuring.levels != "none":
         scale = scale_of(judged[0])
         measuring, of_levels = measuring.on_scale(scale), [levels_note(scale)]
     systems, judgments, wanted = [_ranked(lists) for lists in judged], judged[0].judgments, measuring.wanted
-    check_predictions(judged, [str(metric) for metric in wanted if "predictions" in metric.definition.needs])
+    if not of_part:
+        check_predictions(judged, measuring.of_predictions)
     longest = max(system.longest for system in systems)
     views = [lists.condensed() if measuring.lists == "condensed" else lists for lists in judged]
-    measured = [_measure_system(view, wanted, bounds, longest) for view in views]
+    measured = [_measure_system(view, wanted, bounds, longest, of_part) for view in views]
     counts = [{**system.counts, **lists.counts} for system, lists in zip(systems, judged)]
     groups, group_names = _groups(judged)
     covered = np.stack([system.covered for system in measured])
@@ -345,7 +380,7 @@ def measure_judged(
         trained=_trained(judged[0].context.train, judgments),
         trained_once=tuple(system.name for system in systems if system.draws),
         made_for=notes_on_whom([system for system, served in zip(systems, covered) if not served.all()]),
-        notes=(*warnings, *of_levels, *notes_on(systems, counts, judgments, wanted)),
+        notes=(*warnings, *of_levels, *notes_on(systems, counts, Graded.of(judgments), wanted)),
         warnings=warnings,
     )
 
@@ -373,14 +408,16 @@ class _SystemScores:
     bounds: NDArray[np.float64]
 
 
-def _measure_system(judged: Judged, metrics: Sequence[Metric], bounds: bool, longest: int) -> _SystemScores:
+def _measure_system(
+    judged: Judged, metrics: Sequence[Metric], bounds: bool, longest: int, of_part: bool
+) -> _SystemScores:
     values = np.full((len(metrics), judged.n_lists), np.nan)
     overall = [float("nan")] * len(metrics)
     for m, metric in enumerate(metrics):
-        if metric.definition.whole_system:
-            overall[m] = metric(judged)
-        else:
+        if not metric.definition.whole_system:
             values[m] = metric(judged)
+        elif not of_part:
+            overall[m] = metric(judged)
     cutoffs = [metric.cutoff or longest for metric in metrics]
     service = {n: _service(judged, n) for n in set(cutoffs)}
     return _SystemScores(

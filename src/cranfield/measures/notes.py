@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
 
 import numpy as np
 
 from cranfield._numbers import count_text
 from cranfield._phrases import listed
+from cranfield._record import Step
 from cranfield.data import Ratings
 from cranfield.measures.definition import Metric
 from cranfield.measures.judgments import Judgments, NegativeGrades
 from cranfield.measures.metrics.gains import EXPONENTIAL
 from cranfield.measures.ranked import Ranked
-from cranfield.rankings.run import Run
 
 # A rating this much below the highest is worth 2^-50 of it, which a sum of a few thousand gains loses by rounding.
 _LONG_SCALE = 50
@@ -42,10 +43,26 @@ _THINGS: Mapping[str, str] = {
 }
 
 
+class Graded(NamedTuple):
+    """What is said of a test set: what became of its grades, its highest one, the threshold, lists without relevant."""
+
+    notes: tuple[str, ...]
+    top_grade: float
+    threshold: float
+    n_lists: int
+    n_without_relevant: int
+
+    @classmethod
+    def of(cls, judgments: Judgments) -> Graded:
+        """Look at judgments."""
+        without = int((judgments.n_relevant == 0).sum())
+        return cls(judgments.notes, judgments.top_grade, judgments.threshold, judgments.n_lists, without)
+
+
 def notes_on(
     systems: Sequence[Ranked],
     counts: Sequence[Mapping[str, int]],
-    judgments: Judgments,
+    graded: Graded,
     metrics: Sequence[Metric],
 ) -> tuple[str, ...]:
     """Return the sentences a reader should see beside the scores; what holds for several systems is said once."""
@@ -55,9 +72,9 @@ def notes_on(
             said.setdefault(note, []).append(system.name)
     everybody = len(systems) if len(systems) > 1 else 0
     return (
-        *judgments.notes,
-        *_on_scale(judgments.top_grade, metrics),
-        *_on_judgments(judgments),
+        *graded.notes,
+        *_on_scale(graded.top_grade, metrics),
+        *_on_judgments(graded),
         *(f"{'every run' if len(who) == everybody else ', '.join(who)}: {note}" for note, who in said.items()),
     )
 
@@ -82,17 +99,18 @@ without a list, unless coverage is reduced.',)
     )
 
 
-def notes_on_reading(runs: Sequence[Run], test: Ratings) -> tuple[str, ...]:
+def notes_on_reading(histories: Sequence[tuple[str, Sequence[Step]]]) -> tuple[str, ...]:
     """Return as what each source was read, in a sentence; nothing for what was made here.
 
     Examples
     --------
-    >>> from cranfield.rankings import read_runs, read_test
-    >>> notes_on_reading(read_runs({"knn": {"ann": ["x"]}}), read_test({"ann": {"x": 1}}))
+    >>> from cranfield.rankings import read_run, read_test
+    >>> run, test = read_run({"ann": ["x"]}), read_test({"ann": {"x": 1}})
+    >>> notes_on_reading([("the test set was read", test.history), ("knn", run.history)])
     ('the test set was read as qrels, knn as dict',)
     """
     said: dict[str, list[str]] = {}
-    for name, history in (("the test set was read", test.history), *((run.name, run.history) for run in runs)):
+    for name, history in histories:
         if history and "format" in history[-1].settings:
             said.setdefault(str(history[-1].settings["format"]), []).append(name)
     return (", ".join(f"{', '.join(who)} as {kind}" for kind, who in said.items()),) if said else ()
@@ -106,16 +124,29 @@ def notes_on_grades(test: Ratings, metrics: Sequence[Metric], negative_grades: N
 
 def notes_on_negative_grades(test: Ratings, reading: NegativeGrades) -> Iterator[str]:
     """Yield what became of grades below 0, where they were read from relevance judgments or not as judged."""
-    negative = test.values < 0
-    count = int(negative.sum())
+    count, without = negative_grades_of(test)
     is_qrels = bool(test.history) and test.history[-1].settings.get("format") == "qrels"
-    if count == 0 or (reading == "judged" and not is_qrels):
+    if reading == "judged" and count and is_qrels:
+        grades = f"{count_text(count, 'test grade')} below 0, read as"
+        yield f"{grades} judged and not relevant; some collections mean pooled and not judged: see negative_grades"
+    elif reading != "judged":
+        yield from on_unread_grades(count, without, reading)
+
+
+def negative_grades_of(test: Ratings) -> tuple[int, int]:
+    """Return how many grades are below 0, and how many users have no other."""
+    negative = test.values < 0
+    if not negative.any():
+        return 0, 0
+    without = np.count_nonzero(test.user_counts) - np.count_nonzero(test.keep(~negative).user_counts)
+    return int(negative.sum()), int(without)
+
+
+def on_unread_grades(count: int, without: int, reading: NegativeGrades) -> Iterator[str]:
+    """Yield how many grades below 0 are not judged, and how many users have no other."""
+    if not count:
         return
     grades = f"{count_text(count, 'test grade')} below 0, read as"
-    if reading == "judged":
-        yield f"{grades} judged and not relevant; some collections mean pooled and not judged: see negative_grades"
-        return
-    without = int(np.count_nonzero(test.user_counts) - np.count_nonzero(test.keep(~negative).user_counts))
     many = "1 test user has no other grade and is" if without == 1 else f"{without:,} test users have no other and are"
     gone = f"; {many} not measured" if without else ""
     yield f"{grades} {'not judged' if reading == 'unjudged' else 'pooled and not judged'}{gone}"
@@ -140,16 +171,15 @@ def _is_exponential(metric: Metric) -> bool:
     return dict(metric.parameters).get("gain") in EXPONENTIAL
 
 
-def _on_judgments(judgments: Judgments) -> Iterator[str]:
-    lists = judgments.n_lists
-    none = int((judgments.n_relevant == 0).sum())
-    if none and none == lists:
+def _on_judgments(graded: Graded) -> Iterator[str]:
+    lists, without = graded.n_lists, graded.n_without_relevant
+    if without and without == lists:
         yield (
-            f"no test rating is {judgments.threshold:g} or more (the highest is {judgments.top_grade:g}): nothing is "
+            f"no test rating is {graded.threshold:g} or more (the highest is {graded.top_grade:g}): nothing is "
             "relevant, and metrics of relevance are undefined"
         )
-    elif none:
-        yield f"{none:,} of {lists:,} test users have no relevant item: metrics of relevance are undefined for them"
+    elif without:
+        yield f"{without:,} of {lists:,} test users have no relevant item: metrics of relevance are undefined for them"
 
 
 def _on_counts(counts: Mapping[str, int]) -> Iterator[str]:

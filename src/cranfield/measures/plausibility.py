@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 import polars as pl
@@ -31,8 +31,10 @@ _EVEN = 0.5
 _HANDFUL = 10
 # Lists in which chance alone would find so many test ratings, and that hold none, were not made for this test set.
 _EXPECTED_HITS = 20.0
-# A run that holds so many items, all those of the test set with their ratings, is not a coincidence.
-_COPY = 100
+ENOUGH_FOR_A_COPY = 100
+"""A run that holds so many items, all those of the test set with their ratings, is not a coincidence."""
+COPY = "the lists hold the items of the test set with their ratings, as a copy of it would"
+NO_ITEMS = "every list is empty, and scores 0"
 # So many runs are named in a warning that holds for several.
 _SHOWN = 4
 # Ratings have at most so many different values, in steps of a half or more; so many values tell.
@@ -60,21 +62,26 @@ def check_inputs(judged: Sequence[Judged], test: Ratings | None = None, *, stric
     of_ratings = list(_on_training_as_test(train, test))
     of_runs = [
         *((run, note) for lists, run in pairs if not run.one_relevant for note in _on_ids(lists, run)),
-        *_on_swapped([run for _, run in pairs], test),
+        *on_swapped([run for _, run in pairs], test),
         *_on_hits(pairs),
     ]
     warnings = [
         *of_ratings,
-        *_named_once(of_runs, len(pairs)),
+        *named_once(of_runs, len(pairs)),
         *_on_seen_items([run for _, run in pairs], train),
         *_on_same_lists([run for _, run in pairs]),
     ]
+    return accepted(warnings, strict=strict)
+
+
+def accepted(warnings: Sequence[str], *, strict: bool) -> tuple[str, ...]:
+    """Return the warnings; the first one is an error where these are not accepted."""
     if strict and warnings:
         raise InputError(warnings[0], remedy="mend it, or leave --strict (strict=True) out to go on with a warning")
     return tuple(warnings)
 
 
-def _named_once(notes: Sequence[tuple[Run, str]], n_runs: int) -> Iterator[str]:
+def named_once(notes: Sequence[tuple[Run, str]], n_runs: int) -> Iterator[str]:
     """Say once what holds for several runs."""
     names: dict[str, list[str]] = {}
     for run, note in notes:
@@ -105,11 +112,16 @@ def _refuse_same_file(runs: Sequence[Run], test: Ratings | None) -> None:
     for run in runs:
         run_path = _file(run.history)
         if run_path is not None and run_path.resolve() == path.resolve():
-            raise InputError(
-                "this file is given both as the test set and as a run",
-                source=str(run_path),
-                remedy="give the held-out ratings as the test set, and the lists of a system as the run",
-            )
+            raise same_file(run_path)
+
+
+def same_file(path: Path) -> InputError:
+    """Return the error for a file that is given twice."""
+    return InputError(
+        "this file is given both as the test set and as a run",
+        source=str(path),
+        remedy="give the held-out ratings as the test set, and the lists of a system as the run",
+    )
 
 
 def _on_ids(judged: Judged, run: Run) -> Iterator[str]:
@@ -118,14 +130,25 @@ def _on_ids(judged: Judged, run: Run) -> Iterator[str]:
     users, items = judgments.user_ids, judgments.item_ids
     known_users = _known(run.user_ids, users)
     if not known_users.any():
-        _refuse_swapped_columns(judged, run)
-        problem = f"no user of {_called(run)} has test ratings"
-        raise _strangers(run, problem, run.user_ids, users, "give the run and the test set of one split")
+        refuse_other_users(run, users, items)
     yield from _on_share("users", known_users, run.user_ids, users)
     if not len(run.items):
-        yield "every list is empty, and scores 0"
+        yield NO_ITEMS
         return
-    known_items, train = _known(run.item_ids, items), judged.context.train
+    yield from on_items(run, items, judged.context.train)
+    yield from _on_turned_columns(run, users, items)
+
+
+def refuse_other_users(run: Run, users: Vocabulary, items: Vocabulary) -> NoReturn:
+    """Refuse a run none of whose users the test set knows; ``users`` and ``items`` are those of the test set."""
+    _refuse_swapped_columns(run, users, items)
+    problem = f"no user of {_called(run)} has test ratings"
+    raise _strangers(run, problem, run.user_ids, users, "give the run and the test set of one split")
+
+
+def on_items(run: Run, items: Vocabulary, train: Ratings | None) -> Iterator[str]:
+    """Look at how many items of a run the test set knows; none is an error."""
+    known_items = _known(run.item_ids, items)
     if train is not None:
         known_items = known_items | _known(run.item_ids, train.item_ids)
     if not known_items.any():
@@ -136,7 +159,6 @@ def _on_ids(judged: Judged, run: Run) -> Iterator[str]:
         )
         raise _strangers(run, problem, run.item_ids, items, remedy)
     yield from _on_share("items", known_items, run.item_ids, items)
-    yield from _on_turned_columns(run, users, items)
 
 
 def _known(ids: Vocabulary, others: Vocabulary) -> NDArray[np.bool_]:
@@ -145,9 +167,8 @@ def _known(ids: Vocabulary, others: Vocabulary) -> NDArray[np.bool_]:
     return np.ones(len(ids), dtype=np.bool_) if codes is None else codes != UNKNOWN
 
 
-def _refuse_swapped_columns(judged: Judged, run: Run) -> None:
+def _refuse_swapped_columns(run: Run, users: Vocabulary, items: Vocabulary) -> None:
     """Refuse a run whose users are items of the test set, and whose items are users."""
-    users, items = judged.judgments.user_ids, judged.judgments.item_ids
     if min(_share(run.user_ids, items), _share(run.item_ids, users)) >= _MANY:
         raise InputError(
             f"the users of {_called(run)} are items of the test set, and its items are users",
@@ -217,17 +238,24 @@ def _strangers(run: Run, problem: str, ids: Vocabulary, others: Vocabulary, reme
 
 def _on_share(kind: str, known: NDArray[np.bool_], run_ids: Vocabulary, others: Vocabulary) -> Iterator[str]:
     """Say that few ids of a run meet those of the test set, or that more would if both were written alike."""
-    if known.all():
-        return
-    met, smaller = int(known.sum()), min(len(run_ids), len(others))
-    mine, theirs = (Vocabulary(ids) for ids in (run_ids.all.filter(pl.Series(~known)), _others(run_ids, others)))
+    if not known.all():
+        mine, theirs = (Vocabulary(ids) for ids in (run_ids.all.filter(pl.Series(~known)), _others(run_ids, others)))
+        yield from on_few_met(kind, int(known.sum()), (len(run_ids), len(others)), (mine, theirs))
+
+
+def on_few_met(kind: str, met: int, known: tuple[int, int], unmet: tuple[Vocabulary, Vocabulary]) -> Iterator[str]:
+    """Say that few ids meet, or that more would if both sides, the run and the test set, wrote them alike.
+
+    ``known`` is how many ids each side has, and ``unmet`` are those, or some of those, that the other one lacks.
+    """
+    mine, theirs = unmet
     form = differing_form(mine, theirs) if min(len(mine), len(theirs)) > 1 else None
-    if form is None and met >= FEW * smaller:
+    if form is None and met >= FEW * min(known):
         return
     reason = "" if form is None else f"; these differ by {form}"
     yield (
-        f"the test set knows only {met:,} of the {len(run_ids):,} {kind} of the run, and {len(others):,} in all; the "
-        f"others of the run are {examples(mine)}, those of the test set {examples(theirs)}{reason}"
+        f"the test set knows only {met:,} of the {known[0]:,} {kind} of the run, and {known[1]:,} in all; the others "
+        f"of the run are {examples(mine)}, those of the test set {examples(theirs)}{reason}"
     )
 
 
@@ -240,7 +268,7 @@ def _others(ids: Vocabulary, others: Vocabulary) -> pl.Series:
     return others.all.filter(pl.Series(missing))
 
 
-def _on_swapped(runs: Sequence[Run], test: Ratings | None) -> Iterator[tuple[Run, str]]:
+def on_swapped(runs: Sequence[Run], test: Ratings | None) -> Iterator[tuple[Run, str]]:
     """Say that the test set holds the scores of a system, and the run ratings; refuse where more speaks for it."""
     if test is None or not _has_many_values(test.values):
         return
@@ -293,19 +321,27 @@ def _has_steps(values: NDArray[Any]) -> bool:
 
 def _on_training_as_test(train: Ratings | None, test: Ratings | None) -> Iterator[str]:
     """Refuse a test set that is the training set, and say that the two share ratings."""
-    if train is None or test is None or not len(train) or not len(test):
-        return
-    shared = count_hits(_as_run(test), as_judgments(train, None))
-    if shared == len(test) == len(train):
+    if train is not None and test is not None and len(train) and len(test):
+        yield from on_shared(shared_ratings(test, train), len(test), len(train), _file(test.history))
+
+
+def shared_ratings(test: Ratings, train: Ratings) -> int:
+    """Return how many test ratings are in the training set too."""
+    return count_hits(_as_run(test), as_judgments(train, None))
+
+
+def on_shared(shared: int, in_test: int, in_train: int, file: Path | None) -> Iterator[str]:
+    """Say that test and training set share ratings, or refuse the same ones."""
+    if shared == in_test == in_train:
         raise InputError(
             "the test set is the training set: they hold the same users and items",
-            source=_file(test.history),
+            source=file,
             remedy="give the held-out ratings as the test set",
         )
     if shared:
         yield (
-            f"{shared:,} of {len(test):,} test ratings ({shared / len(test):.0%}) are in the training set too: a "
-            "system that was trained on it has seen them"
+            f"{shared:,} of {in_test:,} test ratings ({shared / in_test:.0%}) are in the training set too: a system "
+            "that was trained on it has seen them"
         )
 
 
@@ -323,27 +359,32 @@ def _on_hits(pairs: Sequence[tuple[Judged, Run]]) -> Iterator[tuple[Run, str]]:
     holds for every run, nothing can be measured.
     """
     without = [(run, _by_chance(lists, run)) for lists, run in pairs if not len(lists) and not run.one_relevant]
+    yield from on_no_hits(without, len(pairs))
+    for lists, run in pairs:
+        if is_copy(lists, run):
+            yield run, COPY
+
+
+def on_no_hits(without: Sequence[tuple[Run, float]], n_runs: int) -> Iterator[tuple[Run, str]]:
+    """Look at runs without a hit, each with the number of hits that chance alone would find."""
     without = [(run, expected) for run, expected in without if expected >= _EXPECTED_HITS]
     for run, expected in without:
         problem = (
             f"no list holds any item that its user has rated in the test set, where chance alone would find about "
             f"{expected:,.0f}"
         )
-        if len(without) == len(pairs):
+        if len(without) == n_runs:
             remedy = (
                 "this is so if the training ratings are given as the test set, or as the run; give the held-out "
                 "ratings as the test set (--test), and the lists of a system as the run"
             )
             raise InputError(problem, source=_place(run), remedy=remedy)
         yield run, problem
-    for lists, run in pairs:
-        if _is_copy(lists, run):
-            yield run, "the lists hold the items of the test set with their ratings, as a copy of it would"
 
 
-def _is_copy(judged: Judged, run: Run) -> bool:
+def is_copy(judged: Judged, run: Run, at_least: int = ENOUGH_FOR_A_COPY) -> bool:
     """Whether a run holds all ratings of the test set, each as a score, and nothing else."""
-    if run.scores is None or run.one_relevant or not _COPY <= len(judged) == len(run.items) == len(judged.judgments):
+    if run.scores is None or run.one_relevant or not at_least <= len(judged) == len(run.items) == len(judged.judgments):
         return False
     assert judged.places is not None  # every join has them
     return np.array_equal(run.scores[judged.places], judged.grades)
@@ -370,12 +411,17 @@ def _on_seen_items(runs: Sequence[Run], train: Ratings | None) -> Iterator[str]:
     """Say that lists which were read hold items of their user's own training ratings."""
     if train is None or not len(train):
         return
-    seen = []
+    counts = []
     for run in runs:
         made_here = bool(run.history) and run.history[-1].action != "read_run"
         count = 0 if run.one_relevant or made_here else count_hits(run, as_judgments(train, None))
-        if count:
-            seen.append(f"{count:,} of {len(run.items):,} items of {run.name} ({count / len(run.items):.0%})")
+        counts.append((run.name, count, len(run.items)))
+    yield from on_seen(counts)
+
+
+def on_seen(counts: Sequence[tuple[str, int, int]]) -> Iterator[str]:
+    """Say which systems recommend what a user has rated: how many of how many items, by name."""
+    seen = [f"{count:,} of {held:,} items of {name} ({count / held:.0%})" for name, count, held in counts if count]
     if seen:
         more = [f"those of {len(seen) - _SHOWN} more runs"] if len(seen) > _SHOWN else []
         yield (
@@ -396,8 +442,12 @@ def _on_same_lists(runs: Sequence[Run]) -> Iterator[str]:
         else:
             group.append(run)
     for group in (group for same in kinds.values() for group in same if len(group) > 1):
-        names = listed([run.name for run in group])
-        yield f"{names} hold the same lists, as if one file were given under several names"
+        yield same_lists_note([run.name for run in group])
+
+
+def same_lists_note(names: Sequence[str]) -> str:
+    """Say that runs hold the same lists."""
+    return f"{listed(names)} hold the same lists, as if one file were given under several names"
 
 
 def _same_lists(run: Run, other: Run) -> bool:

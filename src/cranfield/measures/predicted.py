@@ -12,6 +12,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from cranfield._errors import SettingError
+from cranfield.data import Ratings
 from cranfield.data.scale import RatingScale
 from cranfield.measures._scale import power_of_two
 from cranfield.measures.judged import Judged
@@ -203,17 +204,21 @@ def check_predictions(judged: Sequence[Judged], metrics: Sequence[str]) -> None:
         run = lists.run
         if run is None or run.predictions is not None or run.scores is None or run.made_scores or lists.places is None:
             continue
-        names = f"{', '.join(metrics)} need{'s' if len(metrics) == 1 else ''} predicted ratings, and"
-        if run.only_ranks:
-            raise SettingError(f"{names} {run.name} gives scores that only rank; {OFFER}")
-        scale, scores = scale_of(lists), run.scores[lists.places]
-        scores = scores[~np.isnan(scores)]
-        if len(scores) and not _are_ratings(scores, scale):
-            low, middle, high = np.quantile(scores, [0.05, 0.5, 0.95])
-            raise SettingError(
-                f"{names} the scores of {run.name} are not on the rating scale of {scale.low:g} to {scale.high:g} "
-                f"(median {middle:.4g}, 90 % from {low:.4g} to {high:.4g}); {OFFER}"
-            )
+        check_scores(run.name, run.only_ranks, run.scores[lists.places], scale_of(lists), metrics)
+
+
+def check_scores(name: str, only_ranks: bool, scores: Values, scale: RatingScale, metrics: Sequence[str]) -> None:
+    """Refuse the scores of a system, given those of its rated items, where they are not ratings."""
+    names = f"{', '.join(metrics)} need{'s' if len(metrics) == 1 else ''} predicted ratings, and"
+    if only_ranks:
+        raise SettingError(f"{names} {name} gives scores that only rank; {OFFER}")
+    scores = scores[~np.isnan(scores)]
+    if len(scores) and not _are_ratings(scores, scale):
+        low, middle, high = np.quantile(scores, [0.05, 0.5, 0.95])
+        raise SettingError(
+            f"{names} the scores of {name} are not on the rating scale of {scale.low:g} to {scale.high:g} "
+            f"(median {middle:.4g}, 90 % from {low:.4g} to {high:.4g}); {OFFER}"
+        )
 
 
 def _are_ratings(scores: Values, scale: RatingScale) -> bool:
@@ -226,6 +231,9 @@ def _are_ratings(scores: Values, scale: RatingScale) -> bool:
 
 def scale_of(judged: Judged) -> RatingScale:
     """Return the scale of the test ratings, and of the training ratings where these are known."""
-    train = judged.context.train
-    parts = [judged.judgments.distinct, *([] if train is None else [train.grades])]
-    return RatingScale.of(*parts)
+    return rating_scale(judged.judgments.distinct, judged.context.train)
+
+
+def rating_scale(grades: Values, train: Ratings | None) -> RatingScale:
+    """Return the scale of test ratings, given the distinct ones, and of the training ratings where these are known."""
+    return RatingScale.of(grades, *([] if train is None else [train.grades]))

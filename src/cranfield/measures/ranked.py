@@ -21,7 +21,7 @@ class Ranked:
 
     Parameters
     ----------
-    name, ties, one_relevant, group_names, draws, made_for
+    name, ties, one_relevant, group_names, draws, only_ranks, made_for
         As in `Run`.
     counts
         What happened to the lists on the way in.
@@ -52,6 +52,7 @@ class Ranked:
     has_scores: bool = False
     has_predictions: bool = False
     draws: bool = False
+    only_ranks: bool = False
     made_for: str = ""
 
     @classmethod
@@ -75,6 +76,7 @@ class Ranked:
             has_scores=run.scores is not None,
             has_predictions=run.predictions is not None,
             draws=run.draws,
+            only_ranks=run.only_ranks,
             made_for=run.made_for,
         )
 

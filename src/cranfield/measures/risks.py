@@ -103,8 +103,7 @@ def _policed(scores: Scores, m: int, averaging: Averaging) -> Values:
         values = np.nan_to_num(values)
     if averaging.coverage == "full":
         return values
-    covered = scores.covered if scores.reduced_to is None else scores.reduced_to
-    return np.where(covered, values, np.nan)
+    return np.where(scores.served, values, np.nan)
 
 
 def _differences(values: Values, base: int, lower_is_better: bool) -> Values:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, Unpack
@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from cranfield._checks import one_of, share, whole
 from cranfield._decisions import takes_decisions
 from cranfield._errors import SettingError
+from cranfield._numbers import count_text
 from cranfield._record import Step
 from cranfield._spelling import nearest
 from cranfield._table import Table
@@ -21,12 +22,12 @@ from cranfield.data import Ratings, Vocabulary
 from cranfield.measures.averages import Average
 from cranfield.measures.averaging import Averaging, AveragingOptions, Undefined
 from cranfield.measures.counting import Counted, counted, defined_for_all
+from cranfield.measures.outside import Outside
 from cranfield.measures.phrases import relevance_phrase
 from cranfield.measures.user_columns import column_of
 from cranfield.recommenders.registry import system_among
 
 if TYPE_CHECKING:
-    from cranfield.measures.catalogue import Outside
     from cranfield.measures.segments import Segments
 
 LEVEL = 0.95
@@ -90,9 +91,6 @@ class Scores:
     recommended, longest
         systems × metrics: how many items the lists hold down to the cut-off; and the length of the longest list of any
         system. `Scores.join` needs them.
-    reduced_to
-        Whether each list counts in reduced averages, the same for all systems: see `over_common_lists`, which has
-        undefined values left out of the averages of all systems, too. None: those count that a system gives.
     trained_once
         Systems that draw at random and were trained once, where that is known.
     made_for
@@ -131,7 +129,6 @@ class Scores:
     group_names: tuple[str, ...] = ()
     recommended: NDArray[np.int64] | None = None
     longest: int = 0
-    reduced_to: NDArray[np.bool_] | None = None
     highest_rating: float | None = None
     repetitions: NDArray[np.int16] | None = None
     trained: NDArray[np.int64] | None = None
@@ -160,18 +157,31 @@ class Scores:
         return "user" if len(np.unique(self.users)) == self.n_lists else "list"
 
     @property
+    def whom(self) -> str:
+        """Who was measured, in words: ``940 users``, or ``298 users in 3 repetitions``.
+
+        Examples
+        --------
+        >>> import cranfield as cf
+        >>> test = cf.Ratings.of(["ann", "bob"], ["x", "y"])
+        >>> cf.measure({"mine": {"ann": ["x"]}}, test, "P@1").whom
+        '2 users'
+        """
+        users = len(np.unique(self.users))
+        said = count_text(users, "user")
+        if self.repetitions is not None:
+            return f"{said} in {int(self.repetitions.max()) + 1} repetitions"
+        return said if users == self.n_lists else f"{said} with {self.n_lists:,} lists"
+
+    @property
     def user_coverage(self) -> NDArray[np.float64]:
         """For each system the share of lists it gives."""
         return self.covered.mean(axis=1) if self.n_lists else np.full(len(self.systems), np.nan)
 
-    def over_common_lists(self) -> Scores:
-        """Return the same scores with averages over the same lists for every system.
-
-        Reduced averages are over the lists that every system gives, and averages that leave undefined values out over
-        the lists for which the metric is defined for every system: as `compare` does. What a system reaches over the
-        users that it serves itself is another question. Other averages stay as they are.
-        """
-        return replace(self, reduced_to=np.logical_and.reduce(self.covered, axis=0))
+    @cached_property
+    def served(self) -> NDArray[np.bool_]:
+        """Whether each list is given by every system: reduced averages are over these."""
+        return np.asarray(self.covered.all(axis=0), dtype=np.bool_)
 
     def system(self, name: str) -> int:
         """Return the place of a system, or raise an error that suggests the nearest name."""
@@ -233,7 +243,7 @@ class Scores:
         result = np.full((len(self.systems), len(self.metrics)), np.nan)
         for s in range(len(self.systems)):
             for m in range(len(self.metrics)):
-                result[s, m] = scores.counted(scores.values_of(s, m, averaging), s, m, averaging).mean
+                result[s, m] = scores.counted(scores.values_of(s, m, averaging), m, averaging).mean
         return result if scores.overall is None else np.where(np.isnan(scores.overall), result, scores.overall)
 
     def on_scale(self, averaging: Averaging) -> Scores:
@@ -278,9 +288,9 @@ class Scores:
         return averages_frame(self, averaging, level=level, interval=interval, seed=seed)
 
     def values_of(self, s: int, m: int, averaging: Averaging) -> NDArray[np.float64]:
-        """Return the values of a system, NaN where its lists do not count: see `over_common_lists`."""
+        """Return the values of a system, NaN where they do not count: see `Averaging`."""
         values: NDArray[np.float64] = self.values[s, m]
-        if self.reduced_to is None or self.counts_zero(m, averaging.undefined) or np.isnan(values).all():
+        if self.counts_zero(m, averaging.undefined) or np.isnan(values).all():
             return values
         return np.where(self._common(m, averaging.coverage == "reduced"), values, np.nan)
 
@@ -288,9 +298,7 @@ class Scores:
         """Return for which of the lists that count a metric is defined for every system."""
         key = m, is_reduced
         if key not in self._common_lists:
-            values = self.values[:, m]
-            if is_reduced and self.reduced_to is not None:
-                values = np.where(self.reduced_to, values, np.nan)
+            values = np.where(self.served, self.values[:, m], np.nan) if is_reduced else self.values[:, m]
             self._common_lists[key] = defined_for_all(values)
         return self._common_lists[key]
 
@@ -299,17 +307,22 @@ class Scores:
         """What `_common` has found."""
         return {}
 
-    def counted(self, values: NDArray[np.float64], s: int, m: int, averaging: Averaging) -> Counted:
+    def counted(self, values: NDArray[np.float64], m: int, averaging: Averaging) -> Counted:
         """Return which of the lists' ``values`` an average is made of."""
         return counted(
             values,
             averaging,
             counts_zero=self.counts_zero(m, averaging.undefined),
-            covered=self.covered[s] if self.reduced_to is None else self.reduced_to,
+            covered=self.served,
             users=self.users,
             weights=self.weights(averaging.kind),
             groups=self.grouped_by() if averaging.groups == "equal" else None,
         )
+
+    def averaged_values(self, s: int, m: int, averaging: Averaging) -> NDArray[np.float64]:
+        """Return the values that an average of a system is made of, one for each user or list that counts."""
+        scores = self.on_scale(averaging.with_kind())
+        return scores.counted(scores.values_of(s, m, averaging), m, averaging).values
 
     def weights(self, kind: Average) -> NDArray[np.float64] | None:
         """Return what each list weighs in a kind of average, None if all weigh the same.
@@ -359,7 +372,6 @@ class Scores:
             relevant=self.relevant[keep],
             groups=None if self.groups is None else self.groups[keep],
             bounds=None if self.bounds is None else self.bounds[..., keep],
-            reduced_to=None if self.reduced_to is None else self.reduced_to[keep],
             repetitions=None if self.repetitions is None else self.repetitions[keep],
             trained=None if self.trained is None else self.trained[keep],
             overall=None,
@@ -440,6 +452,13 @@ class Scores:
             )
             return pl.DataFrame(columns).with_columns(named)
         return pl.DataFrame(columns)
+
+    def per_user_parts(self) -> Iterator[pl.DataFrame]:
+        """Yield the rows of `per_user` one system and metric at a time: all of them may take much memory."""
+        for s, system in enumerate(self.systems):
+            for m, metric in enumerate(self.metrics):
+                values, covered = self.values[s : s + 1, m : m + 1], self.covered[s : s + 1]
+                yield replace(self, systems=(system,), metrics=(metric,), values=values, covered=covered).per_user()
 
     def only(self, metrics: list[str] | tuple[str, ...]) -> Scores:
         """Return the scores of some of the metrics."""

@@ -64,22 +64,16 @@ def on_left_out(scores: Scores, averaging: Averaging) -> list[str]:
         if scores.counts_zero(m, averaging.undefined) or not np.isnan(scores.values[:, m]).any():
             continue
         values = [scores.values_of(s, m, averaging) for s in range(len(scores.systems))]
-        parts = [scores.counted(row, s, m, averaging) for s, row in enumerate(values)]
+        parts = [scores.counted(row, m, averaging) for row in values]
         if any(part.missing for part in parts) and any(len(part.values) for part in parts):
             counts.setdefault(tuple(len(part.values) for part in parts), []).append(metric)
     return [f"{', '.join(metrics)}: {_whom(scores, users)}" for users, metrics in counts.items()]
 
 
 def _whom(scores: Scores, counts: Sequence[int]) -> str:
-    """Say over how many users each system is averaged."""
-    if scores.reduced_to is not None or len(scores.systems) == 1:
-        whose = "the system" if len(scores.systems) == 1 else "every system"
-        return f"over the {_units(scores, max(counts))} for whom {whose} has a value"
-    each = ", ".join(f"{system} {count:,}" for system, count in zip(scores.systems, counts))
-    return (
-        f"each system over the {scores.unit}s for whom it has a value ({each}); a comparison is over those for whom "
-        "every system has one"
-    )
+    """Say over how many users the systems are averaged."""
+    whose = "the system" if len(scores.systems) == 1 else "every system"
+    return f"over the {_units(scores, max(counts))} for whom {whose} has a value"
 
 
 def deepest(metrics: Sequence[str]) -> tuple[str, str]:
@@ -140,7 +134,7 @@ def _services(scores: Scores, all_of_them: bool) -> dict[str, NDArray[np.float64
 def _caption(scores: Scores, averaging: Averaging) -> str:
     settings = scores.step.settings
     parts = [
-        _units(scores, scores.n_lists),
+        scores.whom,
         f"{settings.get('lists', 'full')} lists",
         *([scores.relevance] if scores.relevance else []),
         *_averaged(scores, averaging),
@@ -160,10 +154,8 @@ def _averaged(scores: Scores, averaging: Averaging) -> list[str]:
         {"average": averaging.average, "coverage": averaging.coverage, "undefined": averaging.undefined}
     )
     if averaging.coverage == "reduced" and len(scores.systems) > 1:
-        coverage = f"each system over the {scores.unit}s that it serves"
-        if scores.reduced_to is not None:
-            common = _units(scores, int(np.count_nonzero(scores.reduced_to)))
-            coverage = f"over the {common} that {all_systems(len(scores.systems))} serve"
+        common = _units(scores, int(np.count_nonzero(scores.served)))
+        coverage = f"over the {common} that {all_systems(len(scores.systems))} serve"
     groups = [] if averaging.groups == "pooled" else [f"groups: {averaging.groups}"]
     return [average, *groups, coverage, undefined]
 

@@ -73,7 +73,7 @@ def optimistic(judged: Judged, depth: int) -> Judged:
 
 def _judged_throughout(judged: Judged, depth: int, grade: float) -> Judged:
     """Return the lists with a judgment of the given grade for every unjudged item down to rank ``depth``."""
-    entries, judgments = judged.entries, judged.judgments
+    entries, judgments, of_all = judged.entries, judged.judgments, judged.judgments.grades_of_all
     assert judged.run is not None  # it has entries
     assert judged.places is not None
     missing = _within(judged, depth) & ~np.isin(entries.places, judged.places)
@@ -101,6 +101,7 @@ def _judged_throughout(judged: Judged, depth: int, grade: float) -> Judged:
             indptr=judgments.indptr + shift,
             items=merged(judgments.items, items),
             grades=merged(judgments.grades, np.full(len(lists), grade)),
+            grades_of_all=None if of_all is None else np.unique(np.append(of_all, grade)),
         ),
         lists=np.concatenate([judged.lists, lists])[order],
         ranks=ranks[order],

@@ -13,11 +13,12 @@ import polars as pl
 
 from cranfield._checksums import check_unchanged
 from cranfield._errors import InputError
-from cranfield._polars import scan_parquet
+from cranfield._files import meant
 from cranfield._shown import shown
 from cranfield.data.compressed import unpacked
 from cranfield.data.frames import FrameTable, parquet_table
 from cranfield.data.layout import Layout, as_utf8, is_number
+from cranfield.data.parquet import is_parquet_folder
 from cranfield.data.sources import (
     PARQUET,
     contents,
@@ -65,9 +66,9 @@ class TextOptions:
     encoding: str = "utf-8"
     wanted: Sequence[str] = ()
 
-    def refuse(self, label: str) -> None:
-        """Refuse options that are given for a source that is not text."""
-        refuse_text_options(label, self.separator, self.header, self.quote, self.encoding, "--run-")
+    def refuse(self, label: str, option: str = "--run-") -> None:
+        """Refuse options that are given for a source that is not text; theirs begin with ``option``."""
+        refuse_text_options(label, self.separator, self.header, self.quote, self.encoding, option)
 
 
 PLAIN_TEXT = TextOptions()
@@ -78,11 +79,9 @@ def open_file(path: Path, options: TextOptions = PLAIN_TEXT) -> RunTable | Mappi
 
     A folder of parts (``part-00000``, ...), as Spark and Mahout write, is one table.
     """
-    if path.is_dir() and (parts := sorted(path.glob("part-*"))):
+    path = meant(path)
+    if path.is_dir() and not is_parquet_folder(path) and (parts := sorted(path.glob("part-*"))):
         texts = [file_text(part) for part in parts]
-        if any(text is None for text in texts):
-            options.refuse(str(path))
-            return _of_table(FrameTable(scan_parquet(parts), str(path)))
         return _of_text(b"\n".join(text[0] for text in texts if text), str(path), options)
     text = file_text(path)
     if text is None:
@@ -104,6 +103,8 @@ def open_bytes(data: bytes, label: str, options: TextOptions = PLAIN_TEXT) -> Ru
 
 def file_text(path: Path) -> tuple[bytes, str] | None:
     """Return what is in a file, unpacked, and what to call it; None for Parquet, which nobody need hold in memory."""
+    if is_parquet_folder(path := meant(path)):
+        return None
     path, member = file_and_member(path)
     check_unchanged(path)
     if is_parquet(path):

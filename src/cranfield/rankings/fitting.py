@@ -12,6 +12,7 @@ from typing import Any
 
 from cranfield import _checks as check
 from cranfield._errors import InputError
+from cranfield._memory import available_memory
 from cranfield._progress import progress
 from cranfield._settings import settings
 from cranfield.data import Ratings
@@ -21,7 +22,7 @@ from cranfield.recommenders.adapters import named_systems
 from cranfield.recommenders.epochs import CheckpointError
 from cranfield.recommenders.model import Model
 from cranfield.recommenders.protocol import Recommender, fit_takes
-from cranfield.recommenders.work import available_memory, blas_threads
+from cranfield.recommenders.work import blas_threads
 
 NOWHERE: Mapping[str, Path] = MappingProxyType({})
 """No checkpoint of any system."""

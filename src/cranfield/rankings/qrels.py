@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
@@ -13,6 +13,7 @@ import numpy as np
 import polars as pl
 
 from cranfield._errors import InputError, SettingError
+from cranfield._files import meant
 from cranfield._record import Step
 from cranfield.data import Ratings, read
 from cranfield.data.frames import parquet_table
@@ -70,20 +71,31 @@ def read_test(source: Any, *, format: Literal["ratings", "qrels"] | None = None,
         return _stated(_of_qrels(*text, name, reading), "qrels")
     if format == "qrels":
         raise SettingError("only a text file or {user: {item: grade}} can be qrels; leave format out for ratings")
-    columns = {} if text is not None or format is not None else _columns(source)
+    columns = {} if text is not None or format is not None else columns_of_test(_names(source))
     reading = {"name": name, **columns, **reading}
     return _stated(_of_pandas(source, reading) or read(source, **reading), "ratings")
 
 
-def _columns(source: Any) -> dict[str, str]:
-    """Name the users and items of a frame or a Parquet file that calls them queries and documents, as ranx does."""
+def _names(source: Any) -> list[str]:
+    """Return the names of the columns of a frame or a Parquet file."""
     if isinstance(source, str):
-        names: Any = parquet_table(Path(source), source).names
+        names: Any = parquet_table(meant(source), source).names
     elif isinstance(source, pl.LazyFrame):
         names = source.collect_schema().names()
     else:
         names = getattr(source, "column_names", None) or getattr(source, "columns", ())
-    roles = find_roles([str(name) for name in names], {}, "the test set")
+    return [str(name) for name in names]
+
+
+def columns_of_test(names: Sequence[str]) -> dict[str, str]:
+    """Name the users and items of a table that calls them queries and documents, as ranx does.
+
+    Examples
+    --------
+    >>> columns_of_test(["q_id", "doc_id", "rel"])
+    {'user': 'q_id', 'item': 'doc_id'}
+    """
+    roles = find_roles(names, {}, "the test set")
     return {role: roles[role] for role in ("user", "item") if role in roles}
 
 

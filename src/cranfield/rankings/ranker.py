@@ -179,7 +179,7 @@ class Ranker:
                 return own_top(name, system, users, self._most, self.targets, ties)
             if by_pairs:
                 return self._rated_lists(name, system, users, ties)
-            return self.columns(users, self.scores(name, system, users), ties)
+            return self.columns(users, self.with_fill(users, self.scores(name, system, users)), ties)
 
         width = min(self._most, self.width) if gives_lists else 1 if by_pairs else self.width
         pieces = blocks(len(self.users), width)
@@ -223,10 +223,12 @@ class Ranker:
         assert self.profiles is not None
         return self.profiles.matrix()
 
+    def with_fill(self, users: NDArray[np.int32], scores: NDArray[Any]) -> NDArray[Any]:
+        """Return the scores with the gaps filled, where they are."""
+        return scores if self.fitted_fill is None else filled(scores, self.fitted_fill, users)
+
     def columns(self, users: NDArray[Any], scores: NDArray[Any], ties: TieOrder) -> tuple[NDArray[Any], ...]:
-        """Rank a block of users by their scores, which are overwritten."""
-        if self.fitted_fill is not None:
-            scores = filled(scores, self.fitted_fill, users)
+        """Rank a block of users by their scores `with_fill`, which are overwritten."""
         return (self._relevant_ranks if self.ranking.one_relevant else self._lists)(users, scores, ties)
 
     def joined(

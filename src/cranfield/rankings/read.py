@@ -156,13 +156,18 @@ def read_runs(sources: Any, *, system: str | int | None = None, **reading: Any) 
 
 def check_names(runs: list[Run]) -> list[Run]:
     """Return runs as they are, each of which must have its own name."""
-    names = [run.name for run in runs]
+    check_system_names([run.name for run in runs])
+    return runs
+
+
+def check_system_names(names: list[str]) -> list[str]:
+    """Return names as they are, no two of which may be the same."""
     for name in names:
         if names.count(name) > 1:
             raise InputError(
                 f"two systems are called {name!r}", remedy="rename a file, or give a dictionary from name to source"
             )
-    return runs
+    return names
 
 
 @dataclass(frozen=True)
@@ -197,7 +202,7 @@ class _Content:
     """What a record says of the run, by the names of its fields."""
 
 
-def _name_of(path: Path) -> str:
+def name_of_run(path: Path) -> str:
     """Return the name of a file's system: what is displayed of the system that cranfield made it of, or the file's."""
     spelling = (made_of(path) or {}).get("system")
     name = system_name(path)
@@ -208,7 +213,7 @@ def _content(source: Source, options: TextOptions) -> _Content:
     name, word, about = None, "the dictionary", {}
     if isinstance(source, (str, os.PathLike)):
         path = Path(source)
-        name, word, about = _name_of(path), str(path), _recorded(made_of(path) or {})
+        name, word, about = name_of_run(path), str(path), about_run(path)
         source = open_file(path, options)
     elif hasattr(source, "read") and not is_frame(source):
         content, label = source.read(), str(getattr(source, "name", "the open file"))
@@ -229,11 +234,12 @@ def _content(source: Source, options: TextOptions) -> _Content:
     return _Content(source, name, word, about)
 
 
-def _recorded(record: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what the record beside a file, as ``cranfield recommend`` writes it, says of the lists.
+def about_run(path: Path) -> dict[str, Any]:
+    """Return what the record beside a file, as ``cranfield recommend`` writes it, says of the lists: fields of `Run`.
 
     A record that was changed by hand, or is of another version, may say less.
     """
+    record = made_of(path) or {}
     parameters, spelling, calibrated = (record.get(key) for key in ("parameters", "system", "calibrated"))
     about: dict[str, Any] = {
         "draws": isinstance(parameters, dict) and "seed" in parameters,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import groupby
 from typing import Any
 
 from numpy.typing import NDArray
@@ -86,7 +87,10 @@ def _narrowed(base: Ranker, ranking: Ranking) -> Ranker:
 
 
 def rank_with(system: Recommender, rankers: Sequence[Ranker], *, name: str | None = None) -> list[Run]:
-    """Rank items by a fitted system for rankers of the same users, as `rankers_for` gives them."""
+    """Rank items by a fitted system for rankers of the same users, as `rankers_for` gives them.
+
+    Gaps are filled once for rankers with the same fill that follow each other.
+    """
     name = system_name(system) if name is None else name
     if isinstance(system, GivesLists) or not rankers:  # its lists are its own: there are no scores to share
         return [ranker.run(name, ranker.ranked(name, system)) for ranker in rankers]
@@ -96,7 +100,12 @@ def rank_with(system: Recommender, rankers: Sequence[Ranker], *, name: str | Non
     def make(block: slice) -> list[tuple[NDArray[Any], ...]]:
         users = first.users[block]
         scores = first.scores(name, system, users)
-        return [ranker.columns(users, scores.copy(), ties) for ranker in rankers]
+        columns = []
+        for _, alike in groupby(rankers, key=lambda ranker: ranker.ranking.fill):
+            same_fill = list(alike)
+            full = same_fill[0].with_fill(users, scores)
+            columns += [ranker.columns(users, full.copy(), ties) for ranker in same_fill]
+        return columns
 
     pieces = blocks(len(first.users), first.width)
     with blas_threads(1 if ours else settings.workers):

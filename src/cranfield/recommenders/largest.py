@@ -23,7 +23,7 @@ def largest(block: NDArray[Any], k: int) -> tuple[NDArray[np.int64], NDArray[Any
     """
     rows, width = block.shape
     k = min(k, width)
-    compiled = kernels(block.size) if k else None
+    compiled = kernels(block.size, if_loaded=True) if k else None
     if compiled is not None:
         columns, values = np.empty((rows, k), dtype=np.int64), np.empty((rows, k), dtype=block.dtype)
         compiled.largest(block, columns, values)

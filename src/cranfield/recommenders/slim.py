@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from cranfield._memory import available_memory
 from cranfield._progress import progress
 from cranfield.data import Ratings
 from cranfield.recommenders._sparse import ones_like, product_or_nan, rating_matrix
@@ -15,7 +16,7 @@ from cranfield.recommenders.model import setting
 from cranfield.recommenders.neighbourhood import cosine_neighbours
 from cranfield.recommenders.profiles import ProfileModel
 from cranfield.recommenders.registry import register
-from cranfield.recommenders.work import available_memory, compiled_loops, need_memory
+from cranfield.recommenders.work import compiled_loops, need_memory
 
 # Columns that are solved between two looks at the progress bar.
 _COLUMNS = 256

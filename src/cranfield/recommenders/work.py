@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -11,6 +10,7 @@ from functools import lru_cache
 from typing import Any, TypeVar
 
 from cranfield._errors import CranfieldError, MissingExtraError
+from cranfield._memory import available_memory
 from cranfield._progress import Progress, progress
 from cranfield._settings import settings
 
@@ -133,9 +133,12 @@ def compiled_loops(system: str) -> Any:
     return _loops
 
 
-def kernels(operations: float) -> Any | None:
-    """Return the compiled kernels if so many operations are worth loading them, None if not or without numba."""
-    if operations < _WORTH_COMPILING:
+def kernels(operations: float, *, if_loaded: bool = False) -> Any | None:
+    """Return the compiled kernels if so many operations are worth loading them, None if not or without numba.
+
+    With ``if_loaded``, also where numba is loaded already: for results that are the same without them, to the last bit.
+    """
+    if operations < _WORTH_COMPILING and not (if_loaded and "numba" in sys.modules):
         return None
     try:
         from cranfield.recommenders import _kernels
@@ -152,18 +155,3 @@ def need_memory(system: str, needed: float, why: str, remedy: str) -> None:
             f"{system} needs {needed / 2**30:.1f} GiB of memory for {why}, "
             f"and {free / 2**30:.1f} GiB are free; {remedy}"
         )
-
-
-def available_memory() -> float:
-    """Return the free memory of this machine in bytes; infinite where it cannot be known."""
-    try:
-        with open("/proc/meminfo") as lines:  # noqa: PTH123 - a kernel table, not a file
-            for line in lines:
-                if line.startswith("MemAvailable:"):
-                    return float(line.split()[1]) * 1024
-    except OSError:
-        pass
-    try:
-        return float(os.sysconf("SC_PHYS_PAGES")) * os.sysconf("SC_PAGE_SIZE")
-    except (AttributeError, OSError, ValueError):
-        return float("inf")

@@ -121,10 +121,11 @@ def facts_of(audit: Audit, view: View) -> list[tuple[str, str]]:
     if decided:
         most = max(decided, key=lambda row: row["shapley"])
         facts.append((most["decision"], f"explains {share_text(most['shapley'])} of the variance of the effect size"))
-    if answer.corrected and audit.grid.n_cells > 1:
-        p = p_text(answer.corrected["either"])
+    if answer.relied_on and audit.grid.n_cells > 1:
+        p = p_text(answer.relied_on["either"])
         text = p if p.startswith("<") else f"= {p}"
-        facts.append((f"p {text}", "joint test: do they differ anywhere, one way or the other?"))
+        seeds = ", with the spread of seeds" if answer.corrected_retrained else ""
+        facts.append((f"p {text}", f"joint test{seeds}: do they differ anywhere, one way or the other?"))
     return facts
 
 

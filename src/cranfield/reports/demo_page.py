@@ -10,6 +10,7 @@ from cranfield._files import write_text
 from cranfield._record import Step
 from cranfield._table import csv_of
 from cranfield.measures import Scores
+from cranfield.measures.averaging import PLAIN
 from cranfield.reports import figures
 from cranfield.reports.audit_page import write_figures, write_tables
 from cranfield.reports.demonstration import HELD_OUT, METRIC, METRICS, RANDOM_ITEMS, SYSTEMS, TRUTH, Demo
@@ -49,6 +50,8 @@ def demo_page(demo: Demo) -> str:
     true = dict(zip(demo.systems, demo.averages(TRUTH).tolist()))
     protocols = [_measured(demo, test) for test in (HELD_OUT, RANDOM_ITEMS)]
     explored = explore(demo.variants)
+    for test, comparison in demo.comparisons.items():
+        explored = explored.with_comparison(comparison, test, demo.scores[test], PLAIN)
     start = explored.find(**label_of(HELD_OUT, demo.scores[HELD_OUT], METRIC))
     published = demo.scores[HELD_OUT]
     sections = [

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -17,6 +17,7 @@ from cranfield.experiments.results import Measured
 from cranfield.measures import PredictedRatings, Scores, measure
 from cranfield.measures.folds import join_folds
 from cranfield.measures.measuring import Kind
+from cranfield.measures.predicted_figures import FIGURES
 from cranfield.measures.predicted_ratings import examine_for, over_folds
 from cranfield.measures.windows import in_window
 from cranfield.reports import figures
@@ -39,10 +40,11 @@ def report_experiment(results: Results, folder: Path | None = None) -> list[Path
     home, audit = results.path if folder is None else folder, _audit(results)
     paths = []
     for data in results.data:
-        paths += [_page(results, data, home, audit), *_drawn(results, data, home)]
+        predictions = _predictions(results, data)
+        paths += [_page(results, data, home, audit, predictions), *_drawn(results, data, home, predictions)]
     if audit is not None:
         experiment, names = results.experiment, ", ".join(results.data)
-        title = f"{experiment.title}: does the winner survive other decisions?"
+        title = f"{experiment.title.rstrip('?!.: ')}: does the winner survive other decisions?"
         paths += write_audit(audit, home / AUDIT_HOME, title=title, lead=str(experiment), data=names)
     return paths
 
@@ -53,7 +55,7 @@ def _audit(results: Results) -> Audit | None:
     return None if results.line.made(AUDITED, whole) is None else audit_of(results)
 
 
-def _page(results: Results, data: str, folder: Path, audit: Audit | None) -> Path:
+def _page(results: Results, data: str, folder: Path, audit: Audit | None, predictions: PredictedRatings | None) -> Path:
     findings, parts = results.findings(data), list(results.measured(data))
     several, decisions = len(results.data) > 1, results.decided(data)
     experiment = replace(results.experiment, decisions=decisions)
@@ -82,7 +84,7 @@ def _page(results: Results, data: str, folder: Path, audit: Audit | None) -> Pat
         ),
         other_lists=None if condensed is None else replace(condensed, user_columns=columns),
         segments=results.segments(data),
-        predictions=_predictions(parts, findings.scores.metrics),
+        predictions=predictions,
         audit=audit,
         sections=popularity_sections(parts, decisions, results.experiment.seed),
         title=f"{experiment.title} ({data})" if several else experiment.title,
@@ -92,9 +94,10 @@ def _page(results: Results, data: str, folder: Path, audit: Audit | None) -> Pat
     )
 
 
-def _predictions(parts: list[Measured], metrics: Sequence[str]) -> PredictedRatings | None:
-    """Return predicted ratings beside true ones, where a metric looks at them."""
-    examined = [examine_for(metrics, part.judged, train=part.train) for part in parts]
+def _predictions(results: Results, data: str) -> PredictedRatings | None:
+    """Return predicted ratings beside true ones, folds together, where a metric looks at them."""
+    metrics = results.findings(data).scores.metrics
+    examined = [examine_for(metrics, part.judged, train=part.train) for part in results.measured(data)]
     return over_folds([part for part in examined if part is not None]) if any(examined) else None
 
 
@@ -125,17 +128,18 @@ def _lists(decisions: Decisions) -> tuple[Kind, ...]:
     return ("condensed",) if decisions.lists == "condensed" else ("full", "condensed")
 
 
-def _drawn(results: Results, data: str, folder: Path) -> list[Path]:
+def _drawn(results: Results, data: str, folder: Path, predictions: PredictedRatings | None) -> list[Path]:
     findings, averaging = results.findings(data), results.experiment.decisions.averaging
     metric = findings.scores.metrics[0]
-    scores = findings.scores if findings.comparison is None else findings.scores.over_common_lists()
-    charts = {"averages": figures.averages(scores, metric, averaging=averaging, style="paper")}
+    charts = {"averages": figures.averages(findings.scores, metric, averaging=averaging, style="paper")}
     if findings.comparison is not None and metric in findings.comparison.metrics:
         charts["wins"] = figures.wins(findings.comparison, metric, style="paper")
     for segment in results.segments(data):
         if len(segment.averaged.scores.systems) > 1:
             chart = figures.segments(segment.averaged, metric, averaging=averaging, style="paper")
             charts[f"segments-{file_name(segment.averaged.name)}"] = chart
+    if predictions is not None:
+        charts |= {f"predictions-{kind}": predictions.plot(kind, style="paper") for kind in FIGURES}
     paths = {name: [folder / "figures" / f"{data}-{name}.{ending}" for ending in ("pdf", "svg")] for name in charts}
     for name, chart in charts.items():
         figures.save(chart, *paths[name])

@@ -63,7 +63,7 @@ def averages(
     """Return the average of every system with its interval of confidence ``level``, best first."""
     alt = altair()
     frame = scores.only([metric]).frame(averaging, level=level)
-    lower = scores.lower_is_better[scores.metric(metric)]
+    lower = scores.on_scale(averaging).lower_is_better[scores.metric(metric)]
     rows = frame.select("system", "mean", "lower", "upper").drop_nulls("mean").drop_nans("mean")
     rows = rows.sort("mean", descending=not lower, maintain_order=True).head(MOST_SYSTEMS)
     y = alt.Y("system:N", sort=rows["system"].to_list(), title=None)
@@ -90,7 +90,7 @@ def segments(
 ) -> Any:
     """Return the average of every system in each group with its interval, best first; the best of a group in colour."""
     alt = altair()
-    sign = 1 if averaged.scores.lower_is_better[averaged.scores.metric(metric)] else -1
+    sign = 1 if averaged.scores.on_scale(averaging).lower_is_better[averaged.scores.metric(metric)] else -1
     frame = averaged.frame(averaging, level=level).filter(metric=metric)
     frame = frame.select("group", "system", "mean", "lower", "upper").drop_nulls("mean").drop_nans("mean")
     rows: list[dict[str, Any]] = []
@@ -116,21 +116,23 @@ def segments(
     return _styled(interval + base.mark_point(filled=True, size=70, opacity=1).encode(y=y, x="mean:Q"), style)
 
 
-def distributions(scores: Scores, metric: str, *, style: Style = "screen") -> Any:
-    """Return how the lists' values are spread, by system: 10 to 90 %, 25 to 75 %, median and mean; best first."""
+def distributions(scores: Scores, metric: str, *, averaging: Averaging = PLAIN, style: Style = "screen") -> Any:
+    """Return how what is averaged is spread, by system: 10 to 90 %, 25 to 75 %, median and average; best first."""
     alt = altair()
     m = scores.metric(metric)
+    averages = scores.average(averaging)[:, m]
     rows = []
     for s, system in enumerate(scores.systems):
-        values = scores.values[s, m][np.isfinite(scores.values[s, m])]
-        if len(values):
+        values = scores.averaged_values(s, m, averaging)
+        if len(values) and np.isfinite(averages[s]):
             q10, q25, q50, q75, q90 = np.quantile(values, [0.1, 0.25, 0.5, 0.75, 0.9]).tolist()
             rows.append({"system": system, "q10": q10, "q25": q25, "median": q50, "q75": q75, "q90": q90,
-                         "mean": float(values.mean())})  # fmt: skip
-    rows = sorted(rows, key=lambda row: row["mean"], reverse=not scores.lower_is_better[m])[:MOST_SYSTEMS]
+                         "mean": float(averages[s])})  # fmt: skip
+    lower = scores.on_scale(averaging).lower_is_better[m]
+    rows = sorted(rows, key=lambda row: row["mean"], reverse=not lower)[:MOST_SYSTEMS]
     y = alt.Y("system:N", sort=[row["system"] for row in rows], title=None)
     quantiles = {f"q{level}": (f"{level} % below", ".4f") for level in (10, 25, 75, 90)}
-    tooltip = tips(system="system", mean=("mean", ".4f"), median=("median", ".4f"), **quantiles)
+    tooltip = tips(system="system", mean=("average", ".4f"), median=("median", ".4f"), **quantiles)
     base = alt.Chart(alt.Data(values=rows)).encode(tooltip=tooltip)
     wide = base.mark_rule(color=MUTED, strokeWidth=1.5).encode(y=y, x=alt.X("q10:Q", title=metric), x2="q90:Q")
     narrow = base.mark_bar(color=MUTED, opacity=0.45, height={"band": 0.5}).encode(y=y, x="q25:Q", x2="q75:Q")
@@ -236,9 +238,10 @@ def against_truth(
     lengths = [min(_LETTER * sizes["size"] * len(system), sizes["name"]) for system in order]
     places = [(x.place(measured[system]), y.place(truth[system])) for system in order]
     rows = [
-        {"system": system, "measured": measured[system], "truth": truth[system], "left": left, "level": y.value(level)}
-        for system, (left, level) in zip(order, _beside(places, lengths, sizes["size"], height))
-    ]
+        {"system": system, "measured": measured[system], "truth": truth[system], "left": left, "level": y.value(level),
+         "edge": x.value(place[0] + (-_GAP if left else _GAP)), "is_moved": level != place[1]}
+        for system, place, (left, level) in zip(order, places, _beside(places, lengths, sizes["size"], height))
+    ]  # fmt: skip
     base = alt.Chart(alt.Data(values=rows)).encode(
         x=alt.X("measured:Q", title=name, scale=alt.Scale(domain=[x.low, x.high], nice=False)),
         tooltip=tips(system="system", measured=(f"{name}", ".4f"), truth=("true value", ".4f")),
@@ -253,7 +256,10 @@ def against_truth(
         .encode(y=alt.Y("level:Q", title="true value", scale=scale, axis=axis), text="system:N")
         for left, align, dx in ((True, "right", -_GAP), (False, "left", _GAP))
     ]
-    return _styled(alt.layer(points, *names), style).properties(width=width, height=height)
+    # A name that stands higher or lower than its point is joined to it by a line.
+    lines = base.transform_filter("datum.is_moved").mark_rule(color=MUTED, strokeWidth=0.8)
+    lines = lines.encode(x2="edge:Q", y=alt.Y("truth:Q", title="true value", scale=scale, axis=axis), y2="level:Q")
+    return _styled(alt.layer(lines, points, *names), style).properties(width=width, height=height)
 
 
 @dataclass(frozen=True)

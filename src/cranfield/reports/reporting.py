@@ -86,8 +86,6 @@ def report(
     True
     """
     averaging = Averaging.of(average, **decisions)
-    if comparison is not None:
-        scores = scores.over_common_lists()
     reported = Reported(
         scores,
         comparison,

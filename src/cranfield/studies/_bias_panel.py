@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
 
@@ -18,6 +19,9 @@ MOVIELENS, HETREC, LASTFM = "MovieLens 1M", "HetRec 2011 Last.fm", "Last.fm (las
 ABSENT = "Last.fm (lastfm-1k), the paper's own extract of nearly 1,000 listeners"
 THRESHOLD = 5.0
 TARGETS = 100
+
+
+Given = TypeVar("Given", bound=Ratings | Split)
 
 
 @dataclass(frozen=True)
@@ -173,9 +177,9 @@ def name_of(data: Ratings | Split) -> str:
     return data.name or "the ratings"
 
 
-def numbered(data: Sequence[Ratings | Split]) -> dict[str, Ratings | Split]:
+def numbered(data: Sequence[Given]) -> dict[str, Given]:
     """Return the ratings by name, numbered where names are missing or the same."""
-    names: dict[str, Ratings | Split] = {}
+    names: dict[str, Given] = {}
     for place, ratings in enumerate(data, start=1):
         name = name_of(ratings)
         names[f"{name} ({place})" if name in names else name] = ratings

@@ -13,14 +13,19 @@ from cranfield.data.together import over_one_vocabulary
 
 Variant = Literal["actual", "relevance-independent", "item-independent"]
 VARIANTS: tuple[Variant, ...] = ("actual", "relevance-independent", "item-independent")
+JUDGED_PAIRS, ALL_PAIRS = "judged pairs", "all pairs"
+"""Which pairs can become known where that is drawn anew."""
 
 
-def discovery(known: Ratings, judged: Ratings, variant: Variant, threshold: float, seed: int) -> NDArray[np.float64]:
+def discovery(
+    known: Ratings, judged: Ratings, variant: Variant, threshold: float, seed: int, *, unrated: bool
+) -> NDArray[np.float64]:
     """Return users × items: with which probability a user comes to know an item in a variant of the paper.
 
     Both are over one vocabulary. *Relevance-independent* (c): each item takes the share of its judgments that were
     known from an item drawn at random (a permutation), whoever the user. *Item-independent* (d): P(known | relevant)
-    and P(known | not relevant) over all pairs, a pair without a judgment being not relevant.
+    and P(known | not relevant) over the judged pairs; with ``unrated`` over all pairs, a pair without a judgment being
+    not relevant.
     """
     shape = (judged.n_users, judged.n_items)
     if variant == "relevance-independent":
@@ -32,7 +37,8 @@ def discovery(known: Ratings, judged: Ratings, variant: Variant, threshold: floa
     liked[judged.users[relevant], judged.items[relevant]] = True
     discovered = int((known.values >= threshold).sum())
     of_liked = discovered / max(int(relevant.sum()), 1)
-    of_others = (len(known) - discovered) / max(liked.size - int(relevant.sum()), 1)
+    others = (liked.size if unrated else len(judged)) - int(relevant.sum())
+    of_others = (len(known) - discovered) / max(others, 1)
     return np.where(liked, of_liked, of_others)
 
 
@@ -41,14 +47,14 @@ def resampled(
 ) -> tuple[Ratings, Ratings]:
     """Draw what is known in a variant of the paper; return it with the judgments.
 
-    With ``unrated`` a pair without a judgment can become known too, as in the paper: it is observed with a rating of 0,
-    and so the judgments that are returned hold it. Without it only judged pairs can, so that the judgments stay what
-    they are: a random sample.
+    With ``unrated`` a pair without a judgment can become known too: it is observed with a rating of 0, and so the
+    judgments that are returned hold it. Without it only judged pairs can, so that the judgments stay what they are: a
+    random sample.
     """
     known, judged = over_one_vocabulary([known, judged])
     if variant == "actual":
         return known, judged
-    chances = discovery(known, judged, variant, threshold, seed)
+    chances = discovery(known, judged, variant, threshold, seed, unrated=unrated)
     drawn = stream(seed, "discovery", "pairs").random(chances.shape) < chances
     if not unrated:
         return judged.keep(drawn[judged.users, judged.items]), judged

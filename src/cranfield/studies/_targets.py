@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import polars as pl
+
+from cranfield.measures.correlation import kendall_tau_b
+
 SIZES = (0, 1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 3706)
 """The numbers of unrated targets; 0 is a condensed list, and 3706 a full one on MovieLens 1M."""
 
@@ -15,4 +19,21 @@ TIES, TIES_AT_ZERO, SUM_OF_P = "ratio of ties", "ratio of ties at zero", "sum of
 """The numbers of all pairs, of each metric."""
 
 INTERSECTION = "expected intersection ratio in the top ten"
-"""What two lists in random order have in common: the mean of min(10, targets)/targets."""
+"""What two lists in random order have in common: the mean of min(10, targets)/targets, 1 for a user without targets."""
+
+UNBIASED = "unbiased"
+"""Before the name of a metric: it is measured by ratings of items drawn at random."""
+
+AGREEMENT = "Kendall's tau with the unbiased order"
+
+
+def agreement(means: pl.DataFrame, metric: str) -> list[float]:
+    """Return for each size Kendall's tau between the values of the systems and those of unbiased ratings.
+
+    There are none where no unbiased ratings are known.
+    """
+    true = dict(means.filter(metric=f"{UNBIASED} {metric}").select("system", "value").iter_rows())
+    if not true:
+        return []
+    by_size = [dict(means.filter(metric=metric, unrated=size).select("system", "value").iter_rows()) for size in SIZES]
+    return [kendall_tau_b([own[system] for system in true], list(true.values())) for own in by_size]

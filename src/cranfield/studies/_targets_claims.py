@@ -6,15 +6,17 @@ import numpy as np
 import polars as pl
 
 from cranfield.studies._claims import Finding, Floats, Saying, finding_over_splits
-from cranfield.studies._targets import METRICS, PAIRS, SIZES, SUM_OF_P, TIES, TIES_AT_ZERO
+from cranfield.studies._targets import METRICS, PAIRS, SIZES, SUM_OF_P, TIES, TIES_AT_ZERO, agreement
 
 _WHERE = "Abstract, Figure 3"
 _POWER = "Abstract, Figure 4"
+_TRUTH = "Abstract, Figures 2 and 4"
 
 
 def claims_of(numbers: pl.DataFrame) -> list[Finding]:
     """Return the verdicts on what the paper says, for each metric; the splits are the folds."""
-    said = [saying for metric in METRICS for saying in (*_of_order(numbers, metric), *_of_power(numbers, metric))]
+    groups = (_of_order, _of_power, _of_truth)
+    said = [saying for metric in METRICS for group in groups for saying in group(numbers, metric)]
     return [finding_over_splits(saying) for saying in said]
 
 
@@ -55,6 +57,22 @@ def _of_power(numbers: pl.DataFrame, metric: str) -> list[Saying]:
     zero = _curve(part, f"{TIES_AT_ZERO} of {metric}")
     claim = f"By {metric} ties at zero grow with the number of targets"
     return [*said, Saying(claim, _POWER, np.diff(zero, axis=1).min(axis=1) + 1e-3, _points(zero))]
+
+
+def _of_truth(numbers: pl.DataFrame, metric: str) -> list[Saying]:
+    """Say which targets come nearest to the order by unbiased ratings, where these are known."""
+    folds = numbers["fold"].unique(maintain_order=True).to_list()
+    taus = np.array([agreement(numbers.filter(fold=fold), metric) for fold in folds])
+    if not taus.size:
+        return []
+    evidence = f"Kendall's tau with the unbiased order: {_points(taus)}"
+    best = taus[:, 1:-1].max(axis=1)
+    return [
+        Saying(f"By {metric} condensed lists are further from the unbiased order than full ones", _TRUTH,
+               taus[:, -1] - taus[:, 0], evidence),
+        Saying(f"By {metric} targets in between come nearest to the unbiased order", _TRUTH,
+               best - np.maximum(taus[:, 0], taus[:, -1]), evidence),
+    ]  # fmt: skip
 
 
 def _by_fold(part: pl.DataFrame, systems: list[str]) -> Floats:

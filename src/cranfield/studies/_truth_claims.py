@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from cranfield.studies._claims import Finding, Saying, finding_over_splits
+from cranfield.studies._resampled import JUDGED_PAIRS
 from cranfield.studies._truth_exhibits import Found
 from cranfield.studies._truth_orders import TruePairs, values_of
 from cranfield.studies._truth_protocols import FULL_LISTS, Readings
@@ -36,7 +37,7 @@ def claims(results: Found) -> list[Finding]:
 def _of_protocol(results: Found) -> list[Saying]:
     if not results.published:
         return []
-    published, half = results.published["actual"], results.halves["actual"]
+    published, half = results.published["actual"][JUDGED_PAIRS], results.halves["actual"]
     assert results.weighted is not None
     return [
         _above(published, OBSERVED_NDCG, "popularity", "average", "observed: popularity is above the average", _NDCG),

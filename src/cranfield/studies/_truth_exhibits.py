@@ -10,11 +10,12 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from cranfield._figures import altair, data_of, series, themed, tips
 from cranfield._table import Cell, Table
+from cranfield.studies._resampled import JUDGED_PAIRS
 from cranfield.studies._study import Exhibit
+from cranfield.studies._truth_figures import draw_orders, draw_worlds
 from cranfield.studies._truth_orders import SCHEMA, order_scores
-from cranfield.studies._truth_protocols import CONDENSED_LISTS, ESTIMATED, FULL_LISTS, P1R, UAR, Readings
+from cranfield.studies._truth_protocols import Readings
 from cranfield.studies._truth_sums import Floats, Sums
 from cranfield.studies._truth_work import (
     COMPLETE_P1,
@@ -29,6 +30,7 @@ from cranfield.studies._truth_work import (
     TRUE_P1,
     TRUE_P10,
 )
+from cranfield.studies._truth_worlds import BASE, KNOBS
 
 PRINTED: Mapping[str, tuple[float, float, float, float]] = {
     "random": (0.0013, 0.0213, 0.0030, 0.0147),
@@ -51,12 +53,8 @@ TOIS_PRINTED: Mapping[str, tuple[float, ...]] = {
     "plsa": (0.0086, 0.0437, 0.027, 0.0035, 0.0094, 0.0184, 0.0157, 0.0087),
 }
 """What is printed in 2021: precision, recall, nDCG and anti-precision at 10, observed and then true."""
-SHOWN = (
-    (FULL_LISTS, "P@10"), (FULL_LISTS, "AntiP@10"), (FULL_LISTS, "IPS@10"), (ESTIMATED, "P@10 by DR (svd)"),
-    (CONDENSED_LISTS, "P@10"), (P1R, "HitRate@10"), (UAR, "P@10"),
-)  # fmt: skip
-"""The readings that the figure of simulated worlds draws; its table has all of them."""
 _Z = 1.96
+_LABELS = (OBSERVED_P1, TRUE_P1, OBSERVED_NDCG, TRUE_NDCG)
 _INTERVALS = "95 % intervals over users and repetitions"
 _FLAW = (
     "in the published truth four fifths of what people know has left with training, so known pairs are judged about "
@@ -70,8 +68,10 @@ class Found:
 
     Parameters
     ----------
-    published, halves
-        By variant, the paper's systems under its own protocol and with a random half as the truth.
+    published
+        By variant, and by which pairs can become known in it, the paper's systems under its own protocol.
+    halves
+        By variant, the paper's systems with a random half as the truth.
     weighted
         All systems by the published division with weights.
     readings, lists
@@ -84,7 +84,7 @@ class Found:
 
     readings: Mapping[str, Sequence[Readings]]
     lists: Mapping[str, Sums]
-    published: Mapping[str, Sums] = field(default_factory=dict)
+    published: Mapping[str, Mapping[str, Sums]] = field(default_factory=dict)
     halves: Mapping[str, Sums] = field(default_factory=dict)
     weighted: Sums | None = None
     fifths: tuple[Sums, Sums] | None = None
@@ -149,13 +149,17 @@ def _ranged(value: float, lower: float, upper: float, digits: int = 3) -> str:
     return f"{value:.{digits}f} [{lower:.{digits}f}, {upper:.{digits}f}]"
 
 
+def _shared(value: float, lower: float, upper: float) -> str:
+    return f"{value:.0%} [{lower:.0%}, {upper:.0%}]"
+
+
 def _cell(values: Floats, ends: tuple[Floats, Floats], system: int) -> str:
     return _ranged(values[system], ends[0][system], ends[1][system], 4)
 
 
 def _published_table(results: Found) -> Exhibit:
-    here, half = results.published["actual"], results.halves["actual"]
-    labels = (OBSERVED_P1, TRUE_P1, OBSERVED_NDCG, TRUE_NDCG)
+    here, half = results.published["actual"][JUDGED_PAIRS], results.halves["actual"]
+    labels = _LABELS
     values = {label: here.means(label)[0] for label in labels}
     ranges = {label: here.interval(label) for label in labels}
     complete, (lower, upper) = half.means(COMPLETE_P1)[0], half.interval(COMPLETE_P1)
@@ -186,24 +190,23 @@ def _tidy(system: str, label: str, value: float, lower: float, upper: float, pri
 
 
 def _variant_table(results: Found, variant: str) -> Exhibit:
-    here = results.published[variant]
-    labels = (OBSERVED_P1, TRUE_P1, OBSERVED_NDCG, TRUE_NDCG)
-    values = {label: here.means(label)[0] for label in labels}
-    ranges = {label: here.interval(label) for label in labels}
-    rows: list[list[str | Cell]] = [
-        [system, *(_cell(values[label], ranges[label], s) for label in labels)] for s, system in enumerate(here.systems)
-    ]
-    tidy = [
-        _tidy(system, f"published {label}", values[label][s], ranges[label][0][s], ranges[label][1][s], None)
-        for s, system in enumerate(here.systems)
-        for label in labels
-    ]
+    rows: list[list[str | Cell]] = []
+    tidy = []
+    for way, here in results.published[variant].items():
+        values = {label: here.means(label)[0] for label in _LABELS}
+        ranges = {label: here.interval(label) for label in _LABELS}
+        for s, system in enumerate(here.systems):
+            rows.append([way, system, *(_cell(values[label], ranges[label], s) for label in _LABELS)])
+            for label in _LABELS:
+                low, high = ranges[label][0][s], ranges[label][1][s]
+                tidy.append({"drawn": way, **_tidy(system, f"published {label}", values[label][s], low, high, None)})
     caption = f"The published protocol with {variant} discovery: what is known is drawn anew"
     notes = [
-        "95 % intervals over users and repetitions",
-        "a pair without a judgment that becomes known counts as rated 0",
+        _INTERVALS,
+        "drawn among judged pairs, or among all pairs; a pair without a judgment that becomes known counts as rated 0",
     ]
-    return Exhibit(f"table-2-{variant}", caption, pl.DataFrame(tidy), Table(["System", *labels], rows, caption, notes))
+    header = ["Drawn among", "System", *_LABELS]
+    return Exhibit(f"table-2-{variant}", caption, pl.DataFrame(tidy), Table(header, rows, caption, notes))
 
 
 def _designs_table(results: Found) -> Exhibit:
@@ -287,7 +290,7 @@ def _orders_table(orders: pl.DataFrame) -> Exhibit:
         cells = [of[variant, protocol, metric] for variant in variants]
         rows.append(
             [protocol, metric, *(f"{_ranged(row['tau'], row['lower'], row['upper'], 2)}" for row in cells)]
-            + [f"{row['winner']:.0%}" for row in cells]
+            + [_shared(row["winner"], row["winner_lower"], row["winner_upper"]) for row in cells]
         )
     pairs = ", ".join(
         f"{of_variant['pairs'][0]} ({variant})"
@@ -312,26 +315,7 @@ def _orders_table(orders: pl.DataFrame) -> Exhibit:
 
 def _orders_figure(orders: pl.DataFrame) -> Exhibit:
     caption = "Kendall's tau with the true order, by protocol and metric, with 95 % intervals over users and draws"
-    return Exhibit("figure-1-orders", caption, orders, draw=partial(_draw_orders, orders))
-
-
-def _draw_orders(orders: pl.DataFrame) -> Any:
-    alt = altair()
-    rows = orders.with_columns(reading=pl.format("{}: {}", "protocol", "metric"))
-    variants = orders["variant"].unique(maintain_order=True).to_list()
-    order = rows.filter(variant=variants[0]).sort("tau", descending=True)["reading"].to_list()
-    base = alt.Chart(data_of(rows)).encode(
-        y=alt.Y("reading:N", sort=order, title=None),
-        tooltip=tips(
-            reading="reading", variant="discovery", tau=("tau", ".2f"), lower=("from", ".2f"), upper=("to", ".2f")
-        ),
-        **series("variant", variants, mark="point"),
-    )
-    points = base.mark_point(filled=True, size=40).encode(
-        x=alt.X("tau:Q", title="Kendall's tau with the true order", scale=alt.Scale(domain=[-1, 1]))
-    )
-    bars = base.mark_rule().encode(x="lower:Q", x2="upper:Q")
-    return themed((bars + points).properties(width=360, height=14 * len(order)))
+    return Exhibit("figure-1-orders", caption, orders, draw=partial(draw_orders, orders))
 
 
 def _worlds_table(worlds: pl.DataFrame) -> Exhibit:
@@ -339,34 +323,30 @@ def _worlds_table(worlds: pl.DataFrame) -> Exhibit:
     of = {(row["knob"], row["value"], row["protocol"], row["metric"]): row for row in worlds.iter_rows(named=True)}
     readings = worlds.select("protocol", "metric").unique(maintain_order=True).rows()
     rows: list[list[str | Cell]] = [
-        [protocol, metric, *(f"{of[knob, value, protocol, metric]['tau']:.2f}" for knob, value in settings)]
+        [protocol, metric, *(_tau_and_winner(of[knob, value, protocol, metric]) for knob, value in settings)]
         for protocol, metric in readings
     ]
     header = ["Protocol", "Metric", *(f"{knob} {value:g}" for knob, value in settings)]
-    caption = "Kendall's tau with the true order on simulated worlds, as one bias turns"
-    notes = [f"means over {worlds['worlds'][0]} worlds; the file has intervals, and how often the true winner is found"]
+    caption = (
+        "Kendall's tau with the true order on simulated worlds, and how often the true winner is found (in brackets)"
+    )
+    notes = [
+        f"means over {worlds['worlds'][0]} worlds for each setting; one knob turns at a time, the others stay at "
+        + ", ".join(f"{knob} {value:g}" for knob, value in BASE.items() if knob in KNOBS),
+        "tau is over the pairs of systems that differ significantly in truth; a winner is right if no other system "
+        "truly beats it; the file has the intervals of both",
+    ]
     return Exhibit("table-6-worlds", caption, worlds, Table(header, rows, caption, notes))
 
 
+def _tau_and_winner(row: Mapping[str, Any]) -> str:
+    return f"{row['tau']:.2f} ({row['winner']:.0%})"
+
+
 def _worlds_figure(worlds: pl.DataFrame) -> Exhibit:
-    caption = "Kendall's tau with the true order on simulated worlds, as the biases of what is observed turn"
-    return Exhibit("figure-2-worlds", caption, worlds, draw=partial(_draw_worlds, worlds))
-
-
-def _draw_worlds(worlds: pl.DataFrame) -> Any:
-    alt = altair()
-    names = [f"{protocol}: {metric}" for protocol, metric in SHOWN]
-    rows = worlds.with_columns(reading=pl.format("{}: {}", "protocol", "metric")).filter(pl.col("reading").is_in(names))
-    panels = []
-    for knob in worlds["knob"].unique(maintain_order=True):
-        base = alt.Chart(data_of(rows.filter(knob=knob))).encode(
-            x=alt.X("value:Q", title=knob.replace("_", " "), scale=alt.Scale(zero=False)),
-            tooltip=tips(reading="reading", value=knob, tau=("tau", ".2f"), winner=("true winner found", ".0%")),
-            **series("reading", names),
-        )
-        line = base.mark_line(point={"size": 18, "filled": True}).encode(
-            y=alt.Y("tau:Q", title="tau with the true order", scale=alt.Scale(domain=[-1, 1], clamp=True))
-        )
-        bars = base.mark_rule(opacity=0.4).encode(y="lower:Q", y2="upper:Q")
-        panels.append((bars + line).properties(width=200, height=220))
-    return themed(alt.hconcat(*panels))
+    caption = (
+        "How well protocols, metrics and estimators find the truth on simulated worlds as the biases of what is "
+        "observed turn: Kendall's tau with the true order (above), and how often the true winner is found (below), "
+        "with 95 % intervals"
+    )
+    return Exhibit("figure-2-worlds", caption, worlds, draw=partial(draw_worlds, worlds))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -26,9 +26,11 @@ SCHEMA = {
     "lower": pl.Float64,
     "upper": pl.Float64,
     "winner": pl.Float64,
+    "winner_lower": pl.Float64,
+    "winner_upper": pl.Float64,
     "pairs": pl.Int64,
 }
-"""One row per reading: tau with the true order over ``pairs``, its interval, and how often the winner is right."""
+"""One row per reading: tau with the true order over ``pairs``, how often the winner is right, and their intervals."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,10 +106,15 @@ def order_scores(draws: Sequence[Readings], *, resamples: int = 200, seed: int =
     tau = np.mean([pairs.tau(values_of(draw, everybody))[:, 0] for draw in draws], axis=0)
     winner = np.mean([pairs.finds_winner(values_of(draw, everybody))[:, 0] for draw in draws], axis=0)
     weights = user_draws(users, resamples, seed)
-    taus = np.array([pairs.tau(values_of(draw, weights)) for draw in draws])
     picks = (stream(seed, "truth", "draws").random((resamples, len(draws))) * len(draws)).astype(np.int64)
-    mixed = taus[picks, :, np.arange(resamples)[:, None]].mean(axis=1)
-    lower, upper = np.percentile(mixed, _TAILS, axis=0)
+
+    def interval(score: Callable[[Floats], Floats]) -> Floats:
+        scores = np.array([score(values_of(draw, weights)) for draw in draws])
+        mixed = scores[picks, :, np.arange(resamples)[:, None]].mean(axis=1)
+        return np.asarray(np.percentile(mixed, _TAILS, axis=0))
+
+    lower, upper = interval(pairs.tau)
+    winner_lower, winner_upper = interval(pairs.finds_winner)
     names = draws[0].names
     return pl.DataFrame(
         {
@@ -117,6 +124,8 @@ def order_scores(draws: Sequence[Readings], *, resamples: int = 200, seed: int =
             "lower": lower,
             "upper": upper,
             "winner": winner,
+            "winner_lower": winner_lower,
+            "winner_upper": winner_upper,
             "pairs": [len(pairs.better)] * len(names),
         },
         schema=SCHEMA,

@@ -13,7 +13,8 @@ from cranfield._errors import ImpossibleSplitError
 from cranfield._random import stream
 from cranfield._record import Step
 from cranfield.data import Ratings
-from cranfield.measures import Scores, measure, true_values
+from cranfield.data.popularity import head_items
+from cranfield.measures import Metric, Scores, measure, true_values
 from cranfield.rankings import Ranking, Run
 from cranfield.splits import Split, Truth, popularity_groups
 from cranfield.studies._truth_estimators import ESTIMATORS, estimator_sums
@@ -32,9 +33,11 @@ ONE_RELEVANT = ("HitRate@10", "RR@100")
 UNIFORM = ("P@10", "nDCG@10")
 _DRAWN = 100
 _GROUPS = 10
+_HEAD = 0.1
 
 ONE = f"1R, {_DRAWN} drawn"
 FULL_LISTS, CONDENSED_LISTS, P1R, UAR, U1R = "full lists", "condensed lists", "P1R", "UAR", "U1R"
+HEADLESS = "1R, without the head"
 ESTIMATED = "full lists, estimated"
 PROTOCOLS: Mapping[str, Sequence[str]] = {
     FULL_LISTS: FULL,
@@ -43,6 +46,7 @@ PROTOCOLS: Mapping[str, Sequence[str]] = {
     P1R: ONE_RELEVANT,
     UAR: UNIFORM,
     U1R: ONE_RELEVANT,
+    HEADLESS: ONE_RELEVANT,
 }
 """The metrics by protocol; estimates are beside them."""
 
@@ -117,40 +121,56 @@ def read_protocols(
     train: Ratings, observed: Ratings, fitted: Mapping[str, Any], worth: Worth, threshold: float, seed: int
 ) -> Readings:
     """Measure fitted systems under every protocol on an observed test set, and by the truth."""
+    lists = _protocol_lists(train, observed, fitted, threshold, seed)
+    runs = list(lists[FULL_LISTS][0].values())
+    names, signs, tops, bottoms = [], [], [], []
+    for protocol, metrics in PROTOCOLS.items():
+        of_protocol, test = lists[protocol]
+        if (test.values >= threshold).any():
+            scores = measure(list(of_protocol.values()), test, metrics, threshold=threshold, train=train)
+            above, below = _sums(scores, train.n_users, by_group=protocol == P1R)
+        else:  # nothing can be read, and 0 over 0 says so
+            above = below = np.zeros((len(metrics), len(runs), train.n_users))
+        tops.append(above)
+        bottoms.append(below)
+        signs += [-1.0 if Metric.of(metric).lower_is_better else 1.0 for metric in metrics]
+        names += [(protocol, str(Metric.of(metric))) for metric in metrics]
+    above, below = estimator_sums(runs, Split(train, observed, Step("observed")), threshold, seed)
+    names += [(ESTIMATED, metric) for metric in ESTIMATORS]
+    signs += [1.0] * len(ESTIMATORS)
+    return Readings(
+        tuple(fitted),
+        tuple(names),
+        np.array(signs),
+        np.concatenate([*tops, above]),
+        np.concatenate([*bottoms, below]),
+        worth(runs),
+    )
+
+
+def _protocol_lists(
+    train: Ratings, observed: Ratings, fitted: Mapping[str, Any], threshold: float, seed: int
+) -> dict[str, tuple[dict[str, Run], Ratings]]:
+    """Return the lists of every system under each protocol, and the test ratings that they are measured by."""
     full, condensed, single, parts = _rankings(threshold)
-    runs, short, singles, within = ranked(fitted, _grouped(train, observed), [full, condensed, single, parts], seed)
+    only, alone = full.with_(candidates="test"), single.with_(nonrelevant="all", candidates="test")
+    both = _together(train, observed)
+    groups = popularity_groups(both, min(_GROUPS, int(np.count_nonzero(both.item_counts))))
+    grouped = Split(train, observed, Step("popularity groups"), item_groups=groups)
+    runs, short, singles, within = ranked(fitted, grouped, [full, condensed, single, parts], seed)
     uniform = Split(train, uniform_items(observed, seed), Step("uniform items"))
-    only = full.with_(candidates="test")
-    even, even_singles = ranked(fitted, uniform, [only, single.with_(nonrelevant="all", candidates="test")], seed)
-    lists = {
+    even, even_singles = ranked(fitted, uniform, [only, alone], seed)
+    tail = Split(train, observed.keep(~head_items(both, _HEAD)[observed.items]), Step("without the head"))
+    has_tail = bool((tail.test.values >= threshold).any())
+    return {
         FULL_LISTS: (runs, observed),
         CONDENSED_LISTS: (short, observed),
         ONE: (singles, observed),
         P1R: (within, observed),
         UAR: (even, uniform.test),
         U1R: (even_singles, uniform.test),
+        HEADLESS: (ranked(fitted, tail, [alone], seed)[0] if has_tail else {}, tail.test),
     }
-    names, signs, tops, bottoms = [], [], [], []
-    for protocol, (of_protocol, test) in lists.items():
-        scores = measure(list(of_protocol.values()), test, PROTOCOLS[protocol], threshold=threshold, train=train)
-        above, below = _sums(scores, train.n_users, by_group=protocol == P1R)
-        tops.append(above)
-        bottoms.append(below)
-        signs += [-1.0 if lower else 1.0 for lower in scores.lower_is_better]
-        names += [(protocol, metric) for metric in scores.metrics]
-    above, below = estimator_sums(list(runs.values()), Split(train, observed, Step("observed")), threshold, seed)
-    names += [(ESTIMATED, metric) for metric in ESTIMATORS]
-    signs += [1.0] * len(ESTIMATORS)
-    tops.append(above)
-    bottoms.append(below)
-    return Readings(
-        tuple(runs),
-        tuple(names),
-        np.array(signs),
-        np.concatenate(tops),
-        np.concatenate(bottoms),
-        worth(list(runs.values())),
-    )
 
 
 def uniform_items(test: Ratings, seed: int) -> Ratings:
@@ -177,17 +197,15 @@ def _rankings(threshold: float) -> tuple[Ranking, Ranking, Ranking, Ranking]:
     return full, full.with_(lists="condensed"), single, single.with_(nonrelevant="all", candidates="group")
 
 
-def _grouped(train: Ratings, observed: Ratings) -> Split:
-    """Return training and observed test ratings as a split with the popularity groups of the items."""
-    both = Ratings.from_codes(
+def _together(train: Ratings, observed: Ratings) -> Ratings:
+    """Return training and observed test ratings, which popularity is counted in."""
+    return Ratings.from_codes(
         train.user_ids,
         train.item_ids,
         np.concatenate([train.users, observed.users]),
         np.concatenate([train.items, observed.items]),
         np.concatenate([train.values, observed.values]),
     )
-    groups = popularity_groups(both, min(_GROUPS, int(np.count_nonzero(both.item_counts))))
-    return Split(train, observed, Step("popularity groups"), item_groups=groups)
 
 
 def _sums(scores: Scores, n_users: int, *, by_group: bool) -> tuple[Floats, Floats]:

@@ -30,9 +30,11 @@ FIFTHS = ("P@10", "Recall@10", NDCG, "AntiP@10")
 """What Mena-Maldonado et al. (2021) print."""
 
 
-def published_sums(known: Ratings, judged: Ratings, variant: Variant, threshold: float, seed: int) -> Sums:
-    """Run the protocol of Cañamares and Castells (2018) once: five folds, seven systems."""
-    observed, everything = resampled(known, judged, variant, threshold, seed, unrated=True)
+def published_sums(
+    known: Ratings, judged: Ratings, variant: Variant, unrated: bool, threshold: float, seed: int
+) -> Sums:
+    """Run the protocol of Cañamares and Castells (2018) once: five folds, seven systems; see `resampled`."""
+    observed, everything = resampled(known, judged, variant, threshold, seed, unrated=unrated)
     divisions = [_published(observed, everything, fold, seed) for fold in range(FOLDS)]
     return Sums.joined([_of_paper(truth, threshold, seed) for truth in divisions], folds=FOLDS)
 

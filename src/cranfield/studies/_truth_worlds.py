@@ -20,9 +20,9 @@ SYSTEMS = (
     "wrmf(factors=10, iterations=8)", "knn(k=50)", "itemknn", "ease", "rw(k=50)",
 )  # fmt: skip
 KNOBS: dict[str, tuple[float, ...]] = {
-    "popularity_bias": (0.0, 0.9, 1.8, 3.0),
-    "relevance_bias": (-0.6, 0.0, 0.6, 1.1),
-    "ratings": (4_000, 8_000, 16_000),
+    "popularity_bias": (0.0, 0.6, 1.2, 1.8, 2.4, 3.0),
+    "relevance_bias": (-0.6, 0.0, 0.6, 1.1, 1.6),
+    "ratings": (2_000, 4_000, 8_000, 16_000),
 }
 """What is turned, one at a time, around the defaults of `BASE`."""
 BASE = {"users": 300, "items": 200, "ratings": 8_000, "popularity_bias": 1.8, "relevance_bias": 1.1}

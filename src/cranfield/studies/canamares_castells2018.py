@@ -26,7 +26,7 @@ from cranfield.experiments.exports import Exports
 from cranfield.experiments.store import Made, Store
 from cranfield.studies import _truth_claims, _truth_exhibits
 from cranfield.studies._claims import OF_SPLITS
-from cranfield.studies._resampled import VARIANTS
+from cranfield.studies._resampled import ALL_PAIRS, JUDGED_PAIRS, VARIANTS
 from cranfield.studies._study import PanelResults, PanelStudy
 from cranfield.studies._truth_estimators import ESTIMATORS
 from cranfield.studies._truth_exhibits import Found
@@ -47,10 +47,11 @@ from cranfield.studies._truth_worlds import SYSTEMS as WORLD_SYSTEMS
 REPETITIONS = 10
 """How often the paper repeats its five folds."""
 DRAWS = 5
-"""How many truths are drawn to score protocols, and how many worlds are simulated for each setting."""
-WORLDS = 3
+"""How many truths are drawn to score protocols."""
+WORLDS = 20
+"""How many worlds are simulated for each setting of a knob."""
 TOIS = {
-    "mostpopular": "popularity", "randomguess": "random", "smootheditemaverage": "average(damping=10)",
+    "mostpopular": "popularity", "randomguess": "random", "smootheditemaverage": "average(damping=1)",
     "userknn": "knn", "itemknn": "itemknn", "wrmf": "wrmf(factors=20)", "slim": "slim(neighbours=50, sweeps=20)",
     "plsa": "plsa(topics=10, iterations=50)",
 }  # fmt: skip
@@ -85,7 +86,7 @@ def _work(
     draws = DRAWS if seeds is None else repetitions
     known, judged = over_one_vocabulary([known, judged])
     study = _Study(store, known, judged, threshold, seed, panel_of(threshold, systems))
-    results = study.found(repetitions, draws, min(WORLDS, draws))
+    results = study.found(repetitions, draws, WORLDS if seeds is None else min(WORLDS, repetitions))
     exports = Exports(store)
     exports.publish({})
     exports.withdraw()
@@ -95,6 +96,7 @@ def _work(
         "threshold": threshold,
         "repetitions": repetitions,
         "draws": draws,
+        "worlds": WORLDS if seeds is None else min(WORLDS, repetitions),
         "seed": seed,
     }
     return PanelResults(_truth_exhibits.exhibits(results), _truth_claims.claims(results), settings)
@@ -115,7 +117,7 @@ class _Study:
             ratings.users.astype(np.int64) * ratings.n_items + ratings.items for ratings in (self._known, self._judged)
         ]
         paired = bool(np.isin(pairs[0], pairs[1]).all())
-        steps = (4 * repetitions + 5 * draws if paired else draws) + worlds * sum(map(len, KNOBS.values()))
+        steps = (6 * repetitions + 5 * draws if paired else draws) + worlds * sum(map(len, KNOBS.values()))
         with progress("Training and measuring", total=steps, unit="parts") as bar:
             run = partial(self._of_known, repetitions) if paired else self._of_given
             results = run(draws, bar.advance)
@@ -134,8 +136,12 @@ class _Study:
             ]
             return Sums.joined([Sums.of_arrays(arrays, "") for arrays in parts])
 
-        published: dict[str, Sums] = {
-            name: sums(f"published/{name}", published_sums, repetitions, name) for name in VARIANTS
+        published: dict[str, dict[str, Sums]] = {
+            name: {
+                way: sums(f"published/{name}/{way}", published_sums, repetitions, name, way == ALL_PAIRS)
+                for way in ((JUDGED_PAIRS,) if name == "actual" else (JUDGED_PAIRS, ALL_PAIRS))
+            }
+            for name in VARIANTS
         }
         halves = {"actual": sums("halves/actual", half_sums, repetitions, "actual")}
         weighted = sums("weighted/fold", folded_sums, draws, self.systems)

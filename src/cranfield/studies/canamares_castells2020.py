@@ -21,18 +21,29 @@ from cranfield._progress import progress
 from cranfield._random import stream
 from cranfield.comparisons.student import moments, p_of_t
 from cranfield.data import Ratings
+from cranfield.data.together import over_one_vocabulary
 from cranfield.data.writing import write_table
 from cranfield.experiments.exports import Exports
 from cranfield.experiments.store import Artifact, Made, Store
 from cranfield.measures import measure
 from cranfield.rankings import Ranking, Run, Serving
 from cranfield.rankings.ranker import Ranker
-from cranfield.rankings.several import rank_with, rankers_for
+from cranfield.rankings.several import rank_with
 from cranfield.recommenders import recommender
-from cranfield.splits import Split, k_fold
+from cranfield.splits import Split, k_fold, truths
 from cranfield.studies._claims import OF_SPLITS
 from cranfield.studies._study import PanelResults, PanelStudy
-from cranfield.studies._targets import COVERAGE, INTERSECTION, METRICS, PAIRS, SIZES, SUM_OF_P, TIES, TIES_AT_ZERO
+from cranfield.studies._targets import (
+    COVERAGE,
+    INTERSECTION,
+    METRICS,
+    PAIRS,
+    SIZES,
+    SUM_OF_P,
+    TIES,
+    TIES_AT_ZERO,
+    UNBIASED,
+)
 from cranfield.studies._targets_claims import claims_of
 from cranfield.studies._targets_exhibits import exhibits_of
 
@@ -60,32 +71,36 @@ def systems_of(threshold: float, seed: int) -> dict[str, str]:
     }
 
 
-def fold_numbers(split: Split, threshold: float, seed: int) -> pl.DataFrame:
+def fold_numbers(split: Split, threshold: float, seed: int, judged: Ratings | None = None) -> pl.DataFrame:
     """Measure the eight systems on one fold, under every number of unrated targets.
 
     Lists are filled at random for the metrics, and left short for the coverage. Means are over all users with training
-    ratings: one without a test rating, or without a relevant one, counts 0.
+    ratings: one without a test rating, or without a relevant one, counts 0. With ``judged``, ratings of items drawn at
+    random, full lists are measured by these as well.
     """
     rankers = _rankers(split, seed)
     rows: list[tuple[str, int, str, float]] = []
     by_user: dict[int, list[Floats]] = {size: [] for size in SIZES}
     for name, spelling in systems_of(threshold, seed).items():
         runs = rank_with(recommender(spelling).fit(split.train), rankers, name=name)
-        for size, whole, short in zip(SIZES, runs[::2], runs[1::2], strict=True):
-            values = _user_values(whole, split, threshold)
+        for size, whole, short in zip(SIZES, runs[: len(SIZES)], runs[len(SIZES) :], strict=True):
+            values = _user_values(whole, split.test, threshold)
             by_user[size].append(values)
             rows += [(name, size, metric, float(value)) for metric, value in zip(METRICS, values.mean(axis=1))]
             lengths = np.minimum(np.diff(short.indptr), 10)
             rows.append((name, size, COVERAGE, float(lengths.mean() / 10)))
+        if judged is not None:
+            values = _user_values(runs[len(SIZES) - 1], judged, threshold)
+            rows += [(name, SIZES[-1], f"{UNBIASED} {metric}", value) for metric, value in zip(METRICS, values.mean(1))]
     for place, (size, values_of_systems) in enumerate(by_user.items()):
-        rows.append((PAIRS, size, INTERSECTION, _intersection(rankers[2 * place], split)))
+        rows.append((PAIRS, size, INTERSECTION, _intersection(rankers[place], split)))
         rows += [(PAIRS, size, *pair) for pair in _pair_numbers(np.stack(values_of_systems))]
     schema = {"system": pl.String, "unrated": pl.Int64, "metric": pl.String, "value": pl.Float64}
     return pl.DataFrame(rows, schema=schema, orient="row")
 
 
 def _rankers(split: Split, seed: int) -> list[Ranker]:
-    """Return for each size what ranks lists that are filled at random, and what ranks lists that are left short.
+    """Return for each size what ranks lists that are filled at random, then for each what ranks lists left short.
 
     N items are drawn from all that are not test items of the user, and of these the training items leave the targets: a
     user has about N (1 − r/m) unrated targets, r of the m items outside the test set being training items. The numbers
@@ -94,14 +109,15 @@ def _rankers(split: Split, seed: int) -> list[Ranker]:
     plain = Ranking(
         fill="none", lists="full", candidates="all", relevant="all", nonrelevant="all", keep_seen=False, length=10
     )
-    rankings = [plain.with_(unrated=size, fill=fill) for size in SIZES for fill in ("random", "none")]
-    rankers = rankers_for(split, rankings, serving=Serving(min_ratings=1, sample="all"), seed=seed)
-    counts = _unrated_counts(split, rankers[0].users, seed)
-    drawn = rankers[-1].targets.drawn
+    everything = plain.with_(unrated=SIZES[-1])
+    widest = Ranker.of(split, Serving(min_ratings=1, sample="all"), everything, seed)
+    drawn = widest.targets.drawn
     assert drawn is not None
+    parts = [drawn.first(count) for count in _unrated_counts(split, widest.users, seed)]
     return [
-        replace(ranker, targets=replace(ranker.targets, drawn=drawn.first(counts[place // 2])))
-        for place, ranker in enumerate(rankers)
+        replace(widest, targets=replace(widest.targets, ranking=plain.with_(unrated=size, fill=fill), drawn=part))
+        for fill in ("random", "none")
+        for size, part in zip(SIZES, parts)
     ]
 
 
@@ -125,13 +141,13 @@ def _intersection(ranker: Ranker, split: Split) -> float:
     drawn = ranker.targets.drawn
     assert drawn is not None
     targets = np.diff(drawn.indptr) + split.test.user_counts[drawn.users]
-    shares = np.minimum(targets, 10) / np.maximum(targets, 1)
+    shares = np.where(targets > 0, np.minimum(targets, 10) / np.maximum(targets, 1), 1.0)
     return float(shares.mean())
 
 
-def _user_values(run: Run, split: Split, threshold: float) -> Floats:
+def _user_values(run: Run, test: Ratings, threshold: float) -> Floats:
     """Return metrics × served users."""
-    scores = measure([run], split.test, METRICS, threshold=threshold)
+    scores = measure([run], test, METRICS, threshold=threshold)
     values = np.zeros((len(METRICS), len(run.users)))
     places = np.searchsorted(run.users, scores.users)
     known = np.isin(scores.users, run.users)
@@ -156,12 +172,34 @@ def _pair_numbers(values: Floats) -> Iterator[tuple[str, float]]:
         yield f"{SUM_OF_P} of {metric}", float(p_of_t(mean, sd / np.sqrt(n), n).sum())
 
 
+def _observed(ratings: Ratings, known: Ratings | None, seed: int) -> tuple[Ratings, Ratings | None]:
+    """Return the ratings that are divided into folds, and those of items drawn at random where there are any.
+
+    Where the observed ratings are among the judgments (CM100k), a random half of all judgments is set aside first: what
+    is trained on would else be missing from the judgments (`cranfield.splits.truths`).
+    """
+    if known is None:
+        return ratings, None
+    known, judged = over_one_vocabulary([known, ratings])
+    pairs = [own.users.astype(np.int64) * own.n_items + own.items for own in (known, judged)]
+    if np.isin(pairs[0], pairs[1]).any():
+        truth = truths.half(known, judged, seed=seed)
+        return truth.train, truth.judged
+    return known, judged
+
+
 def _work(
-    store: Store, data: Sequence[Ratings], *, threshold: float, seed: int, folds: int | None = None
+    store: Store,
+    data: Sequence[Ratings],
+    *,
+    threshold: float,
+    seed: int,
+    folds: int | None = None,
+    known: Ratings | None = None,
 ) -> PanelResults:
     """Measure every fold, and lay out the means over folds."""
     count = _checks.whole("folds", FOLDS if folds is None else folds, at_least=2)
-    (ratings,) = data
+    ratings, judged = _observed(data[0], known, seed)
     frames, artifacts = [], {}
     with progress("Training and measuring", total=count, unit="folds") as bar:
         for fold, split in enumerate(k_fold(ratings, k=count, per_user=False, seed=seed), start=1):
@@ -175,9 +213,10 @@ def _work(
                 "sizes": list(SIZES),
                 "pairs": [TIES, TIES_AT_ZERO, SUM_OF_P, INTERSECTION],
                 "drawn from": "items outside the test set",
+                "judged": None if judged is None else judged.fingerprint,
             }
             name = f"measured/fold-{fold}"
-            artifact = store.artifact(name, made_of, partial(_write, split, threshold, seed))
+            artifact = store.artifact(name, made_of, partial(_write, split, threshold, seed, judged))
             artifacts[name] = (artifact, partial(_export, artifact))
             frames.append(read_parquet(artifact.path()))
             bar.advance()
@@ -196,8 +235,8 @@ def _work(
     return PanelResults(exhibits_of(numbers), claims_of(numbers), settings)
 
 
-def _write(split: Split, threshold: float, seed: int, place: Path) -> Made:
-    return [write_table(fold_numbers(split, threshold, seed), place / "numbers.parquet")], {}
+def _write(split: Split, threshold: float, seed: int, judged: Ratings | None, place: Path) -> Made:
+    return [write_table(fold_numbers(split, threshold, seed, judged), place / "numbers.parquet")], {}
 
 
 def _export(artifact: Artifact, folder: Path) -> list[Path]:
@@ -210,7 +249,7 @@ CANAMARES_CASTELLS_2020 = PanelStudy(
         "Rocío Cañamares, Pablo Castells: On target item sampling in offline recommender system evaluation. "
         "RecSys 2020."
     ),
-    options=("folds",),
+    options=("folds", "known"),
     several=False,
     rule=OF_SPLITS,
     work=_work,

@@ -23,6 +23,7 @@ from cranfield.splits import Split, k_fold, per_user, predefined, random
 from cranfield.studies._study import SYSTEMS, PanelStudy, Study, StudyResults
 from cranfield.studies._work import Asked, Work
 from cranfield.studies._writing import write
+from cranfield.studies.aftab2022 import AFTAB_2022
 from cranfield.studies.bellogin2017 import BELLOGIN_2017
 from cranfield.studies.canamares2020 import CANAMARES_2020
 from cranfield.studies.canamares_castells2018 import CANAMARES_CASTELLS_2018
@@ -40,6 +41,7 @@ STUDIES: dict[str, Study | PanelStudy] = {
         CANAMARES_CASTELLS_2018,
         CANAMARES_CASTELLS_2020,
         BELLOGIN_2017,
+        AFTAB_2022,
     )
 }
 """The papers that can be run again, by name."""
@@ -79,11 +81,11 @@ def replicate(
     Parameters
     ----------
     study
-        ``valcarce2018``, ``valcarce2020``, ``canamares2020``, ``canamares-castells2018``, ``canamares-castells2020`` or
-        ``bellogin2017``.
+        ``valcarce2018``, ``valcarce2020``, ``canamares2020``, ``canamares-castells2018``, ``canamares-castells2020``,
+        ``bellogin2017`` or ``aftab2022``.
     data
-        The ratings; several sets of them for ``canamares2020`` and ``bellogin2017``, which make a panel of each. For
-        ``bellogin2017`` one may be a split: it stays as it is divided.
+        The ratings; several sets of them for ``canamares2020``, ``bellogin2017`` and ``aftab2022``, which make a panel
+        of each. For ``bellogin2017`` one may be a split: it stays as it is divided.
     out
         The folder for tables, figures, the report and everything that was made on the way. What is there already and
         was made of the same is taken again, so an interrupted study goes on where it stopped.
@@ -93,15 +95,17 @@ def replicate(
         How many folds: the paper's unless given (1 for ``valcarce2018``, else 5). One is a split of 80 and 20 %.
     systems
         The systems, with parameters: the 21 of the papers unless given; for ``canamares-castells2018`` those that are
-        held against the truth beside the paper's own.
+        held against the truth beside the paper's own; for ``aftab2022`` those that are run in place of its models.
     samples
-        How many samples a size has where ratings, items or users are missing at random: 50 unless given.
+        How many samples a size has where ratings, items or users are missing at random: 50 unless given, 20 for
+        ``aftab2022``.
     sizes
         What remains of the test set, as for `assess`; the paper's unless given.
     seeds, curve_seeds
         Of ``canamares2020``: how many random splits the starting point is measured on (10 unless given), and how many
         of these the curves over split ratios, neighbours and overlaps are measured on (3). For
-        ``canamares-castells2018`` ``seeds`` is how often the folds are drawn (10) and how many truths are (5).
+        ``canamares-castells2018`` ``seeds`` is how often the folds are drawn (10) and how many truths are (5), for
+        ``aftab2022`` how many random splits there are (3).
     targets
         Of ``bellogin2017``: the size of the target sets of one-relevant designs (100).
     play_counts
@@ -110,7 +114,8 @@ def replicate(
         known to be, by their numbers of users, items and ratings (HetRec 2011 Last.fm).
     threshold
         The lowest rating of a relevant item: 4 unless given; 3 for ``canamares-castells2018`` if no rating is above 4;
-        5 for ``bellogin2017``, and 3 plays on HetRec 2011 Last.fm.
+        5 for ``bellogin2017``, and 3 plays on HetRec 2011 Last.fm; for ``aftab2022`` what ``auto`` gives for each set
+        of ratings: 4 of 5, 8 of 10.
     decimals
         Averages are rounded to so many decimals before systems are ordered (12 unless given): 4 is what the authors'
         tool printed.
@@ -130,8 +135,8 @@ def replicate(
     -----
     An option that a study does not take is refused: ``split``, ``systems``, ``samples``, ``sizes``, ``decimals``,
     ``jobs`` and ``negative_grades`` belong to the studies of metrics, ``valcarce2018`` and ``valcarce2020``; ``folds``
-    to these, to ``canamares-castells2020`` and to ``bellogin2017``; ``systems`` to these and to
-    ``canamares-castells2018``.
+    to these, to ``canamares-castells2020`` and to ``bellogin2017``; ``systems`` to these, to
+    ``canamares-castells2018`` and to ``aftab2022``; ``samples`` to these and to ``aftab2022``.
 
     Examples
     --------

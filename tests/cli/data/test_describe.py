@@ -59,7 +59,8 @@ def test_a_mistake_is_one_line_and_exit_code_2(run, file, tmp_path):
     assert run(str(bad)) == (
         2,
         "",
-        f"cranfield: {bad}, row 2, column 'rating': 'x' is not a number; write a number or leave the row out\n",
+        f"cranfield: {bad}, row 2, column 'rating': 'x' is not a number; write a number or leave the row out; "
+        "see docs/data.md\n",
     )
 
 

@@ -13,6 +13,7 @@ from cranfield._files import write_text
 from cranfield.comparisons import SegmentComparison, compare_segments
 from cranfield.data.writing import write_table
 from cranfield.experiments.codes import read_segments, save_segments
+from cranfield.experiments.decisions import IN_TABLES
 from cranfield.experiments.experiment import Experiment
 from cranfield.experiments.inputs import input_checksum, segment_data
 from cranfield.experiments.pipeline import Pipeline, Unit
@@ -77,7 +78,7 @@ class _Segments(Stage[Results]):
         paths = [write_table(frame, home / f"{name}.parquet") for name, frame in frames.items()]
         paths += [write_table(frame, tables / f"{unit.source.name}-{name}.csv") for name, frame in frames.items()]
         shown = [segment.averaged.table(averaging) for segment in results]
-        words = str(line.decisions)
+        words = line.decisions.words(without=IN_TABLES)
         titled = [table.titled(unit.source.name, f"segments {k}", words) for k, table in enumerate(shown, start=1)]
         for ending, texts in (
             ("tex", [table.latex() for table in titled]),

@@ -6,45 +6,74 @@ of the training and the test set. Where ties are averaged, these take the lists 
 
 from __future__ import annotations
 
-from functools import partial
+from dataclasses import dataclass
+from functools import cached_property, partial
 from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from cranfield.data import UNKNOWN
+from cranfield.data import UNKNOWN, Vocabulary
 from cranfield.measures.definition import Values, metric
+from cranfield.measures.id_counts import IdCounts
 from cranfield.measures.judged import Judged
 from cranfield.measures.metrics._ratio import ratio
 from cranfield.measures.metrics._train import catalogue, codes_of, item_counts, train_of, translated
 from cranfield.measures.metrics.graded import logarithmic
+from cranfield.measures.pooled import Pooled
 
 _beyond = partial(metric, family="beyond-accuracy", zero_if_undefined=False, bounds=False)
+
+
+@dataclass(frozen=True, eq=False)
+class Exposure:
+    """How often lists hold each item, and the items of the catalogue."""
+
+    shown: IdCounts
+    catalogue: Vocabulary
+
+    @classmethod
+    def of(cls, judged: Judged) -> Exposure:
+        """Count the items of judged lists."""
+        items = judged.entries.items
+        assert judged.run is not None  # it has entries
+        known = judged.run.item_ids
+        return cls(IdCounts(known, np.bincount(items, minlength=len(known))[None]), catalogue(judged))
+
+    def __add__(self, other: Exposure) -> Exposure:
+        return Exposure(self.shown + other.shown, Vocabulary.union([self.catalogue, other.catalogue]))
+
+    @cached_property
+    def of_catalogue(self) -> NDArray[np.int64]:
+        """How often the lists hold each item of the catalogue."""
+        codes = codes_of(self.catalogue, self.shown.ids)
+        known = codes != UNKNOWN
+        times = self.shown.counts[0, known]
+        return np.bincount(codes[known], weights=times, minlength=len(self.catalogue)).astype(np.int64)
+
+
 _of_all_lists = partial(_beyond, requires="nothing", needs=("whole lists",), whole_system=True)
 
 
-def _exposure(judged: Judged) -> NDArray[np.int64]:
-    """Return how often the lists hold each item of the catalogue."""
-    entries, items = judged.entries, catalogue(judged)
-    assert judged.run is not None  # it has entries
-    run_items = judged.run.item_ids
-    shown = np.bincount(entries.items, minlength=len(run_items))
-    codes = codes_of(items, run_items)
-    known = codes != UNKNOWN
-    return np.bincount(codes[known], weights=shown[known], minlength=len(items)).astype(np.int64)
+def _share_shown(exposure: Exposure) -> float:
+    times = exposure.of_catalogue
+    return float(np.count_nonzero(times) / len(times)) if len(times) else float("nan")
 
 
 @_of_all_lists("ItemCoverage", aliases=("CatalogueCoverage", "CatalogCoverage"))
-def item_coverage(judged: Judged) -> float:
+def item_coverage(judged: Judged) -> Pooled:
     """Catalogue coverage: the share of the catalogue that stands in at least one list."""
-    exposure = _exposure(judged)
-    return float(np.count_nonzero(exposure) / len(exposure)) if len(exposure) else float("nan")
+    return Pooled(Exposure.of(judged), _share_shown)
+
+
+def _number_shown(exposure: Exposure) -> float:
+    return float(np.count_nonzero(exposure.shown.counts))
 
 
 @_of_all_lists("AggregateDiversity", aliases=("AggDiv",))
-def aggregate_diversity(judged: Judged) -> float:
+def aggregate_diversity(judged: Judged) -> Pooled:
     """Aggregate diversity: the number of distinct items in the lists, catalogue or not."""
-    return float(np.count_nonzero(np.bincount(judged.entries.items)))
+    return Pooled(Exposure.of(judged), _number_shown)
 
 
 def _inequality(exposure: NDArray[np.int64]) -> float:
@@ -54,34 +83,46 @@ def _inequality(exposure: NDArray[np.int64]) -> float:
     return float(((2.0 * np.arange(1, n + 1) - n - 1.0) @ ascending) / total) if total > 0 else float("nan")
 
 
+def _gini(exposure: Exposure) -> float:
+    times = exposure.of_catalogue
+    return _inequality(times) / max(len(times), 1)
+
+
 @_of_all_lists("Gini", lower_is_better=True)
-def gini(judged: Judged) -> float:
+def gini(judged: Judged) -> Pooled:
     """Gini index of exposure, an inequality: 0 if all items of the catalogue are shown equally often.
 
     G = Σ_j (2j − n − 1) x_(j) / (n Σ x), x_(1) ≤ … ≤ x_(n) being how often each of the n items is shown.
     """
-    exposure = _exposure(judged)
-    return _inequality(exposure) / max(len(exposure), 1)
+    return Pooled(Exposure.of(judged), _gini)
+
+
+def _gini_diversity(exposure: Exposure) -> float:
+    times = exposure.of_catalogue
+    return 1.0 - _inequality(times) / (len(times) - 1) if len(times) > 1 else float("nan")
 
 
 @_of_all_lists("GiniDiversity")
-def gini_diversity(judged: Judged) -> float:
+def gini_diversity(judged: Judged) -> Pooled:
     """Gini diversity as RankSys has it: 1 − (1/(n − 1)) Σ_j (2j − n − 1) p_(j), p_(j) the share of the j-th item.
 
     1 if all items of the catalogue are shown equally often, 0 if all lists show one item.
     """
-    exposure = _exposure(judged)
-    return 1.0 - _inequality(exposure) / (len(exposure) - 1) if len(exposure) > 1 else float("nan")
+    return Pooled(Exposure.of(judged), _gini_diversity)
+
+
+def _entropy(exposure: Exposure) -> float:
+    times = exposure.of_catalogue
+    if times.sum() == 0:
+        return float("nan")
+    share = times[times > 0] / times.sum()
+    return float(-(share @ np.log2(share))) + 0.0
 
 
 @_of_all_lists("Entropy")
-def entropy(judged: Judged) -> float:
+def entropy(judged: Judged) -> Pooled:
     """Shannon entropy of exposure: −Σ_i p_i log2 p_i, p_i being the item's share of all places, in bits."""
-    exposure = _exposure(judged)
-    if exposure.sum() == 0:
-        return float("nan")
-    share = exposure[exposure > 0] / exposure.sum()
-    return float(-(share @ np.log2(share))) + 0.0
+    return Pooled(Exposure.of(judged), _entropy)
 
 
 # A spelling has None for ``none``.

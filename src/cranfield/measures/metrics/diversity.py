@@ -71,6 +71,7 @@ def _sum_of_function(judged: Judged, entries: Entries, similarity: Callable[[Any
 
 
 def _table(judged: Judged, matrix: Any) -> Values:
+    judged.judgments.need_all_users("ILD with an array of similarities")
     if hasattr(matrix, "toarray"):
         matrix = matrix.toarray()
     try:

@@ -11,17 +11,21 @@ error; with ``unrated=0`` it counts as rated 0, as no click is.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import partial
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
+import polars as pl
+from numpy.typing import NDArray
 
 from cranfield._checks import Limits
 from cranfield._errors import SettingError
 from cranfield.measures._scale import power_for
 from cranfield.measures.definition import Values, metric
 from cranfield.measures.judged import Judged
-from cranfield.measures.predicted import calibration_curve, predicted_of, scale_of
+from cranfield.measures.pooled import Pooled
+from cranfield.measures.predicted import Predicted, calibration_curve, predicted_of, scale_of
 
 _of_predictions = partial(
     metric,
@@ -154,45 +158,104 @@ def mean_absolute_error(judged: Judged, *, unrated: float | None = None) -> Valu
     return np.ldexp(predicted.mean(np.abs(predicted.in_reach().errors)), predicted.powers)
 
 
-def _pooled(name: str, *, lower_is_better: bool = True) -> Callable[[Callable[..., float]], Callable[..., float]]:
+@dataclass(frozen=True)
+class PooledMean:
+    """The mean over the rated items of all lists of values x, as Σ (x / 2^power)^degree and their count."""
+
+    count: int
+    total: float
+    power: int = 0
+    degree: int = 1
+
+    @classmethod
+    def of(cls, predicted: Predicted, values: NDArray[Any], degree: int = 1) -> PooledMean:
+        """Add up one value per item."""
+        rated = values[predicted.rated]
+        power = power_for(rated) if rated.dtype.kind == "f" else 0
+        scaled = np.ldexp(rated, -power) if power else rated
+        return cls(len(rated), float((scaled**degree if degree > 1 else scaled).sum()), power, degree)
+
+    def __add__(self, other: PooledMean) -> PooledMean:
+        power = max((part.power for part in (self, other) if part.count), default=0)
+        total = sum(float(np.ldexp(part.total, part.degree * (part.power - power))) for part in (self, other))
+        return PooledMean(self.count + other.count, total, power, self.degree)
+
+    def mean(self) -> float:
+        """Return the mean of their powers, and of that the root; NaN of nothing."""
+        if not self.count:
+            return float("nan")
+        mean = self.total / self.count
+        return float(np.ldexp(np.sqrt(mean) if self.degree == 2 else mean, self.power))
+
+
+def _pooled(name: str, *, lower_is_better: bool = True) -> Callable[[Callable[..., Pooled]], Callable[..., Pooled]]:
     return _of_predictions(name, lower_is_better=lower_is_better, whole_system=True)
 
 
+def _mean_of(predicted: Predicted, values: NDArray[Any], degree: int = 1) -> Pooled:
+    return Pooled(PooledMean.of(predicted, values, degree), PooledMean.mean)
+
+
 @_pooled("PooledRMSE")
-def pooled_rmse(judged: Judged, *, unrated: float | None = None) -> float:
+def pooled_rmse(judged: Judged, *, unrated: float | None = None) -> Pooled:
     """Root mean squared error over the predictions of all lists together."""
     predicted = predicted_of(judged, "PooledRMSE", unrated)
-    power = power_for(predicted.errors)
-    return float(np.ldexp(np.sqrt(predicted.overall(np.ldexp(predicted.errors, -power) ** 2)), power))
+    return _mean_of(predicted, predicted.errors, degree=2)
 
 
 @_pooled("PooledMAE")
-def pooled_mae(judged: Judged, *, unrated: float | None = None) -> float:
+def pooled_mae(judged: Judged, *, unrated: float | None = None) -> Pooled:
     """Mean absolute error over the predictions of all lists together."""
     predicted = predicted_of(judged, "PooledMAE", unrated)
-    power = power_for(predicted.errors)
-    return float(np.ldexp(predicted.overall(np.abs(np.ldexp(predicted.errors, -power))), power))
+    return _mean_of(predicted, np.abs(predicted.errors))
 
 
 @_pooled("PooledUpSell")
-def pooled_up_sell(judged: Judged, *, margin: Margin = "half", unrated: float | None = None) -> float:
+def pooled_up_sell(judged: Judged, *, margin: Margin = "half", unrated: float | None = None) -> Pooled:
     """Up-sell over the items of all lists together, so that users weigh by their items."""
     errors, limit = _beyond(judged, "PooledUpSell", margin, unrated)
-    return predicted_of(judged, "PooledUpSell", unrated).overall(errors < -limit)
+    return _mean_of(predicted_of(judged, "PooledUpSell", unrated), errors < -limit)
 
 
 @_pooled("PooledDownSell")
-def pooled_down_sell(judged: Judged, *, margin: Margin = "half", unrated: float | None = None) -> float:
+def pooled_down_sell(judged: Judged, *, margin: Margin = "half", unrated: float | None = None) -> Pooled:
     """Down-sell over the items of all lists together, so that users weigh by their items."""
     errors, limit = _beyond(judged, "PooledDownSell", margin, unrated)
-    return predicted_of(judged, "PooledDownSell", unrated).overall(errors > limit)
+    return _mean_of(predicted_of(judged, "PooledDownSell", unrated), errors > limit)
 
 
 @_pooled("PooledPerfectSell", lower_is_better=False)
-def pooled_perfect_sell(judged: Judged, *, margin: Margin = "half", unrated: float | None = None) -> float:
+def pooled_perfect_sell(judged: Judged, *, margin: Margin = "half", unrated: float | None = None) -> Pooled:
     """Perfect-sell over the items of all lists together, so that users weigh by their items."""
     errors, limit = _beyond(judged, "PooledPerfectSell", margin, unrated)
-    return predicted_of(judged, "PooledPerfectSell", unrated).overall(np.abs(errors) <= limit)
+    return _mean_of(predicted_of(judged, "PooledPerfectSell", unrated), np.abs(errors) <= limit)
+
+
+@dataclass(frozen=True, eq=False)
+class GroupGaps:
+    """How many items each group has, and Σ (y − p) over them: the groups are the places in the arrays."""
+
+    count: NDArray[np.float64]
+    gap: NDArray[np.float64]
+
+    @classmethod
+    def of(cls, curve: pl.DataFrame) -> GroupGaps:
+        """Take the groups of a calibration curve."""
+        count, group = curve["count"].to_numpy(), curve["group"].to_numpy()
+        gap = count * (curve["rating"].to_numpy() - curve["predicted"].to_numpy())
+        return cls(np.bincount(group, count).astype(np.float64), np.bincount(group, gap).astype(np.float64))
+
+    def __add__(self, other: GroupGaps) -> GroupGaps:
+        groups = max(len(self.count), len(other.count))
+        count, gap = np.zeros(groups), np.zeros(groups)
+        for part in (self, other):
+            count[: len(part.count)] += part.count
+            gap[: len(part.gap)] += part.gap
+        return GroupGaps(count, gap)
+
+    def mean(self) -> float:
+        """Return the mean over items of the size of their group's mean gap; NaN of nothing."""
+        return float(np.abs(self.gap).sum() / self.count.sum()) if self.count.any() else float("nan")
 
 
 @_pooled("ECE")
@@ -202,7 +265,7 @@ def expected_calibration_error(
     by: Literal["rating", "rank"] = "rating",
     bins: Annotated[int, Limits(low=1)] = 10,
     unrated: float | None = None,
-) -> float:
+) -> Pooled:
     """Expected calibration error of predicted ratings: Σ_b (n_b / n) |mean of y − mean of p in group b|.
 
     Over the items of all lists together. The groups are ``bins`` equal parts of the rating scale by predicted rating
@@ -211,6 +274,4 @@ def expected_calibration_error(
     group, whatever single errors are.
     """
     curve = calibration_curve(predicted_of(judged, "ECE", unrated), scale_of(judged), by=by, bins=bins)
-    gaps = np.abs(curve["rating"].to_numpy() - curve["predicted"].to_numpy())
-    count = curve["count"].to_numpy()
-    return float((count * gaps).sum() / count.sum()) if len(count) else float("nan")
+    return Pooled(GroupGaps.of(curve), GroupGaps.mean)

@@ -38,7 +38,7 @@ def _turned_round(judged: Judged) -> Judged:
     def make() -> Judged:
         judgments = judged.judgments
         threshold = float(np.nextafter(-judgments.threshold, np.inf))
-        return replace(judged, judgments=judgments.changed(grades=-judgments.grades, threshold=threshold), _views={})
+        return replace(judged, judgments=judgments.regraded(np.negative, threshold=threshold), _views={})
 
     return judged.once("turned round", make)
 

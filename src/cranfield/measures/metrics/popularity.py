@@ -82,6 +82,7 @@ def stratified_recall(
     gained = judged.discounted(np.ones(judged.depth), _gains(judged, weight))
     whole = _totals(judged, weight)
     if weights == "global":
+        judged.judgments.need_all_users("StratRecall(weights=global)")
         whole = np.full(judged.n_lists, whole.mean() if judged.n_lists else 0.0)
     return ratio(gained, whole)
 
@@ -92,6 +93,7 @@ def _utility(judged: Judged, name: str) -> Values:
         return np.ones(judged.depth)
     if name == "dcg":
         return logarithmic(judged.depth)
+    judged.judgments.need_all_users("utility=auc")
     return np.maximum(1.0 - np.arange(1, judged.depth + 1) / max(len(catalogue(judged)), 1), 0.0)
 
 
@@ -104,6 +106,7 @@ def _inverse_propensities(
     set; a is such that the sum of p over all these pairs is the number of test ratings.
     """
     train, judgments = train_of(judged, metric_name), judged.judgments
+    judgments.need_all_users(metric_name)
     counts = item_counts(judged, metric_name, judgments.threshold if count == "positive" else None) + smooth
     known = train.item_ids.translation(judgments.item_ids)
     new_items = 0 if known is None else int((known == UNKNOWN).sum())
@@ -209,5 +212,6 @@ def half_life_score(
     gained = judged.discounted(discount[: judged.depth], worth[judged.pointers])
     best = judgments.ideal(None, lambda _: worth, discount[: longest if cutoff is None else cutoff])
     if weights == "global":
+        judgments.need_all_users("RScore(weights=global)")
         best = np.full(judged.n_lists, best.mean() if judged.n_lists else 0.0)
     return ratio(gained, best)

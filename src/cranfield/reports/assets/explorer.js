@@ -121,7 +121,7 @@
     return size > 0 ? agree / size : NaN;
   }
   const two = (value) => (Number.isNaN(value) ? "not defined" : value.toFixed(2).replace("-", "−"));
-  const pText = (value) => (value < 0.0001 ? "p against best < 0.0001" : `p against best = ${value.toPrecision(2)}`);
+  const pText = (value) => (value < 0.0001 ? "p < 0.0001" : `p = ${Number(value.toPrecision(3))}`);
 
   const before = ranked(start);
   function show() {
@@ -141,7 +141,7 @@
       one.move.setAttribute("aria-label", moved === 0 ? "same place" : `${Math.abs(moved)} places ${moved > 0 ? "up" : "down"}`);
       one.value.textContent = value === null ? "–" : value.toFixed(4);
       one.fill.style.width = `${value === null ? 0 : Math.max(0, (100 * value) / top)}%`;
-      const same = s !== best && tested && !(chance < 0.05);
+      const same = s !== best && tested && !(chance < data.alpha);
       if (same) level.push(systems[s]);
       one.item.className = s === best || same ? "level" : "";
       one.said.textContent = s === best ? "best" : Number.isNaN(chance) ? "" : same ? `level, ${pText(chance)}` : pText(chance);
@@ -169,7 +169,7 @@
     const row = rowOf.get(keyOf(choice)), now = ranked(row), taken = dimensions.map((one, d) => one.options[choice[d]]);
     const digits = (value) => (value === null || Number.isNaN(value) ? "" : Number(value.toPrecision(7)));
     const lines = now.order.map((s, k) => [k + 1, systems[s], digits(now.values[s]), digits(p[row * n + s]), ...taken]);
-    return [["place", "system", "average", "p_against_best", ...dimensions.map((one) => one.name)], ...lines]
+    return [["place", "system", "average", "p_corrected", ...dimensions.map((one) => one.name)], ...lines]
       .map((line) => `${line.map(csvCell).join(",")}\n`).join("");
   }
   show();

@@ -4,7 +4,7 @@
   if (!data || !home) return;
   const select = document.getElementById("pairs-metric"), show = document.getElementById("pairs-show");
   const percent = (v) => signed(100 * v, Math.abs(v) < 0.0995 ? 1 : 0);
-  const text = { p: (v) => (v < 0.0001 ? "<.0001" : v.toPrecision(2)), difference: (v) => signed(v, 4), relative: (v) => `${percent(v)} %`, effect: (v) => signed(v, 2) };
+  const text = { p: (v) => (v < 0.0001 ? "<0.0001" : String(Number(v.toPrecision(3)))), difference: (v) => signed(v, 4), relative: (v) => `${percent(v)} %`, effect: (v) => signed(v, 2) };
   const end = { difference: (v) => signed(v, 4), relative: percent };
   const signed = (v, digits) => `${v < 0 ? "−" : "+"}${Math.abs(v).toFixed(digits)}`;
   const cell = (tag, content, kind) => {

@@ -50,10 +50,11 @@ _SAYS = {
         "with other options."
     ),
     "joint": (
-        "One test of all universes together: users swap the two systems at random, in every universe at once. A small "
-        "p says that the systems differ somewhere, not who leads. Where decisions turn the winner round, the median "
-        "and the net share see nothing, and the share that is significant one way or the other does. It takes the "
-        "trained models as given; the last column adds what other seeds do, where seeds were opened."
+        "One test of all universes together. Chance is made in two ways: users swap the two systems at random, in "
+        "every universe at once; and users are drawn again after the mean difference is taken away. The larger p "
+        "counts. A small p says that the systems differ somewhere, not who leads. Where decisions turn the winner "
+        "round, the median and the net share see nothing, and the share that is significant one way or the other does. "
+        "The test takes the trained models as given; the last column adds what other seeds do, where seeds were opened."
     ),
     "tests": (
         "Other tests and corrections change what is significant, not who leads. Where they disagree, significance "

@@ -54,7 +54,12 @@ def bias_section(answer: Bias, where: str = "") -> Section:
 
     ``where`` says which part of the results it is of, where there are several.
     """
-    frames = {"popularity": answer.shares, "orders": answer.orders, "conclusions": answer.conclusions}
+    frames = {
+        "popularity": answer.shares,
+        "orders": answer.orders,
+        "conclusions": answer.conclusions,
+        "predicted": answer.predicted,
+    }
     shown = {name: table for name, table in answer.tables().items() if name in frames}
     html = paragraphs([*([where] if where else []), *answer.verdict])
     html += "".join(f"<h3>{_TITLES[name]}</h3>{_html(table)}" for name, table in shown.items())

@@ -27,9 +27,9 @@ def explorer(explored: Explored, start: int, truth: Mapping[str, float] | None =
     facts = [
         "Every number here was computed beforehand from the same recommendations: take another decision and see what "
         "it does to the order. Arrows count places against the decisions of this page. Blue systems are the best one "
-        "and those not significantly worse (Student's paired t-test against the best, Holm's correction, 5\u00a0%). "
-        "What is called p against best is of the pairs with the best system alone; the matrix above has another "
-        "p-value, that of the test of this page, corrected for all pairs."
+        f"and those not significantly worse (level {explored.alpha:g}). p-values are those against the best system, "
+        "corrected for all pairs: under the decisions of this page as the pair by pair table has them, under others by "
+        "a t-test with Bonferroni's correction, which is quick and a little stricter."
     ]
     if explored.left_out:
         facts.append(f"To keep this page small it leaves out {explored.left_out}.")
@@ -48,6 +48,8 @@ def _on_page(reported: Reported) -> Section | None:
         return None
     measured = [("test", part) for part in (scores, *reported.variants)]
     explored = explore(measured, averaging=reported.averaging)
+    if reported.comparison is not None:
+        explored = explored.with_comparison(reported.comparison, "test", scores, reported.averaging)
     return explorer(explored, _start(explored, scores, reported.averaging))
 
 

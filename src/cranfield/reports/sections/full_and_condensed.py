@@ -55,8 +55,6 @@ def _on_page(reported: Reported) -> Section | None:
     scores, other = reported.scores, other_lists(reported)
     if other is None or len(scores.systems) < 2 or scores.n_lists == 0:
         return None
-    if scores.reduced_to is not None:
-        other = other.over_common_lists()
     pair = (other, scores) if _kind(scores) == "condensed" else (scores, other)
     return full_and_condensed(*pair, reported.averaging)
 

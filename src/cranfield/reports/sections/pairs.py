@@ -58,7 +58,7 @@ def pairs(comparison: Comparison, *, name: str = "pairs", title: str = "Pair by 
         + '<div class="scroll" id="pairs-root" tabindex="0" role="region" aria-label="Matrix of pairs"></div>'
         + "<noscript><p>The matrix needs the script of this page.</p></noscript>"
         + '<p class="key"><i class="better"></i>the row is significantly better <i class="worse"></i>the row is '
-        + f"significantly worse. {text(comparison.caption)}. In brackets: {text(comparison.intervals)}.</p>"
+        + f"significantly worse. {text(comparison.caption)}. Differences come with {text(comparison.intervals)}.</p>"
         + _wins(comparison, name)
         + notes(comparison.step.notes)
         + downloads(*tables)

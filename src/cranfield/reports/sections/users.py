@@ -5,7 +5,9 @@ from __future__ import annotations
 import numpy as np
 import polars as pl
 
-from cranfield.measures import Scores
+from cranfield.measures import Averaging, Scores
+from cranfield.measures.averaging import PLAIN
+from cranfield.measures.phrases import average_phrase
 from cranfield.reports import figures
 from cranfield.reports.markup import downloads, figure, paragraphs
 from cranfield.reports.section import Reported, Section, on_page
@@ -16,20 +18,32 @@ _FIGURES = 3
 _LEVELS = (0.1, 0.25, 0.5, 0.75, 0.9)
 
 
-def users(scores: Scores) -> Section | None:
-    """Return the distributions of the first metrics; None where no metric has a value by list."""
+def users(scores: Scores, averaging: Averaging = PLAIN) -> Section | None:
+    """Return the distributions of the first metrics; None where no metric has a value by list.
+
+    The values are those that averages are made of: of users where each user's lists are averaged first, and 0 where an
+    undefined value counts 0.
+    """
     metrics = [name for m, name in enumerate(scores.metrics) if np.isfinite(scores.values[:, m]).any()]
     if not metrics:
         return None
+    if scores.on_scale(averaging.with_kind()).overall is not scores.overall:
+        averaging = averaging.with_(average="mean")  # one value of a whole system, as TRisk is, has none of users
+    unit = "user" if averaging.by == "user" else scores.unit
     said = (
-        f"An average hides for whom it is made. Thin lines go from the 10 % of {scores.unit}s with the lowest values "
-        "to the 10 % with the highest, bars hold the middle half, the tick is the median and the dot the mean."
+        f"An average hides for whom it is made. Thin lines go from the 10 % of {unit}s with the lowest values "
+        "to the 10 % with the highest, bars hold the middle half, the tick is the median and the dot the "
+        f"{average_phrase(str(averaging.average))}."
     )
     drawn = "".join(
-        figure(f"users-{k}", figures.distributions(scores, metric), f"{metric} over the {scores.unit}s of each system.")
+        figure(
+            f"users-{k}",
+            figures.distributions(scores, metric, averaging=averaging),
+            f"{metric} over the {unit}s of each system.",
+        )
         for k, metric in enumerate(metrics[:_FIGURES], start=1)
     )
-    tables = {"quantiles": quantiles(scores)}
+    tables = {"quantiles": quantiles(scores, averaging)}
     if scores.values.size <= _MOST_VALUES:
         tables["per-user"] = scores.per_user()
     return Section("users", "User by user", paragraphs([said]) + drawn + downloads(*tables), tables=tables)
@@ -37,18 +51,19 @@ def users(scores: Scores) -> Section | None:
 
 @on_page(40)
 def _on_page(reported: Reported) -> Section | None:
-    return users(reported.scores)
+    return users(reported.scores, reported.averaging)
 
 
-def quantiles(scores: Scores) -> pl.DataFrame:
-    """Return one row per system and metric: how many lists have a value, how many of these are 0, and quantiles."""
+def quantiles(scores: Scores, averaging: Averaging = PLAIN) -> pl.DataFrame:
+    """Return one row per system and metric: the average, how many users (or lists) count, how many are 0, quantiles."""
     rows = []
+    averages = scores.average(averaging)
     for s, system in enumerate(scores.systems):
         for m, metric in enumerate(scores.metrics):
-            values = scores.values[s, m][np.isfinite(scores.values[s, m])]
+            values = scores.averaged_values(s, m, averaging)
             levels = np.quantile(values, _LEVELS).tolist() if len(values) else [None] * len(_LEVELS)
-            counts = {"lists": len(values), "zero": int(np.count_nonzero(values == 0))}
+            counts = {"n": len(values), "zero": int(np.count_nonzero(values == 0))}
             named = {f"q{100 * level:.0f}": value for level, value in zip(_LEVELS, levels)}
-            rows.append({"system": system, "metric": metric, **counts, **named})
-    kinds = {"system": pl.String, "metric": pl.String, "lists": pl.Int64, "zero": pl.Int64}
+            rows.append({"system": system, "metric": metric, "average": averages[s, m], **counts, **named})
+    kinds = {"system": pl.String, "metric": pl.String, "average": pl.Float64, "n": pl.Int64, "zero": pl.Int64}
     return pl.DataFrame(rows, schema={**kinds, **{f"q{100 * level:.0f}": pl.Float64 for level in _LEVELS}})

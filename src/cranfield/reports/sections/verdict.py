@@ -17,20 +17,20 @@ _MOST_METRICS = 6
 
 def verdict(scores: Scores, comparison: Comparison | None, averaging: Averaging) -> Section:
     """Return the verdict: of the comparison where there is one, else who has the highest averages."""
-    means = scores.average(averaging)
-    said = _degenerate(scores, means)
-    if not said:
-        said = _tested(comparison) if comparison is not None else _averages_only(scores, means)[:_MOST_METRICS]
-        others = len(scores.metrics if comparison is None else comparison.metrics) - _MOST_METRICS
-        if others > 0:
-            said.append(f"The other {others} metric{'s are' if others > 1 else ' is'} in the tables below.")
-    metrics = f"{len(scores.metrics)} metric{'s' if len(scores.metrics) > 1 else ''}"
-    tested = "not tested for significance"
-    if comparison is not None:
+    if comparison is None:
+        means = scores.average(averaging)
+        every = _degenerate(scores, means) or _averages_only(scores, means)
+        said, tested = every[:_MOST_METRICS], "not tested for significance"
+    else:
+        every, said = comparison.verdict, comparison.sentences(_MOST_METRICS)
         tested = f"{comparison.caption}. In brackets: {comparison.intervals}"
-    systems, lists = count_text(len(scores.systems), "system"), count_text(scores.n_lists, scores.unit)
-    compared = f"{systems} on {lists} by {metrics}; {tested}."
-    return Section("verdict", "The verdict", f'<div class="verdict">{paragraphs(said)}</div>' + paragraphs([compared]))
+    others = [sentence for sentence in every if sentence not in said]
+    folded = f"<details><summary>The other metrics</summary>{paragraphs(others)}</details>" if others else ""
+    whom = (
+        f"{count_text(len(scores.systems), 'system')} on {scores.whom} by {count_text(len(scores.metrics), 'metric')}"
+    )
+    markup = f'<div class="verdict">{paragraphs(said)}{folded}</div>' + paragraphs([f"{whom}; {tested}."])
+    return Section("verdict", "The verdict", markup)
 
 
 @on_page(10)
@@ -50,10 +50,6 @@ def _degenerate(scores: Scores, means: NDArray[np.float64]) -> list[str]:
     if all(len({float(value) for value in means[:, m]}) == 1 for m in range(len(scores.metrics))):
         return ["All systems have the same averages, by every metric: these data do not tell them apart."]
     return []
-
-
-def _tested(comparison: Comparison) -> list[str]:
-    return comparison.sentences(_MOST_METRICS)
 
 
 def _averages_only(scores: Scores, means: NDArray[np.float64]) -> list[str]:

@@ -28,7 +28,7 @@ def windows(reported: Reported) -> Section | None:
     starts = windows_of(reported.scores)
     if not starts:
         return None
-    scores = reported.scores if reported.comparison is None else reported.scores.over_common_lists()
+    scores = reported.scores
     leads = window_leads(scores, reported.averaging)
     frame = window_frame(scores, reported.averaging, level=reported.level)
     drawn = frame.filter(pl.col("mean").is_not_null() & pl.col("mean").is_not_nan())

@@ -1,0 +1,66 @@
+"""Which page of the documentation helps with an error: that of the stage in which it was raised."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from types import TracebackType
+
+_PAGES: Mapping[str, str] = {
+    "data": "data",
+    "data.datasets": "datasets",
+    "data.filters": "splits",
+    "data.filtering": "splits",
+    "data.simulate": "simulate",
+    "splits": "splits",
+    "recommenders": "recommenders",
+    "rankings": "ranking",
+    **dict.fromkeys((f"rankings.{module}" for module in (
+        "cells", "dicts", "encode", "files", "frames", "layouts", "lists", "names", "numbers", "qrels", "read", "roles",
+        "run", "several", "table", "trec", "write",
+    )), "runs"),
+    "measures": "evaluate",
+    "measures.definition": "metrics/README",
+    "measures.metrics": "metrics/README",
+    "measures.dialects": "dialects",
+    **dict.fromkeys((f"measures.{module}" for module in ("segments", "segmenting", "segment_groups")), "segments"),
+    "comparisons": "compare",
+    "comparisons.by_segment": "segments",
+    "comparisons.gate": "gate",
+    **dict.fromkeys((f"comparisons.{module}" for module in ("labelling", "tipping", "unjudged_pairs")), "unjudged"),
+    "biases": "bias",
+    "assessments": "assess",
+    "experiments": "experiment",
+    "audits": "audit",
+    "reports": "report",
+    "studies": "replications",
+}  # fmt: skip
+"""The page of each stage, and of modules that have another page than their stage."""
+
+_SHARED = tuple(f"data.{module}" for module in ("sources", "compressed", "text", "columns", "frames", "layout"))
+"""Modules that read ratings and runs alike: who called them has the page."""
+
+
+def page_for(error: BaseException) -> str | None:
+    """Return the page that helps with an error, from the root of the repository; None if there is none.
+
+    It is the page of the innermost stage through which the error was raised. An error that was raised in place of
+    another one, to say where it came from, has the page of that other one.
+    """
+    cause = error.__cause__
+    if isinstance(cause, type(error)) and (page := page_for(cause)) is not None:
+        return page
+    for module in reversed(list(_modules(error.__traceback__))):
+        while module and module not in _SHARED:
+            if module in _PAGES:
+                return f"docs/{_PAGES[module]}.md"
+            module = module.rpartition(".")[0]
+    return None
+
+
+def _modules(traceback: TracebackType | None) -> Iterator[str]:
+    """Give the modules of the package through which an error was raised, from the outermost, without its name."""
+    while traceback is not None:
+        name = str(traceback.tb_frame.f_globals.get("__name__", ""))
+        if name.startswith("cranfield."):
+            yield name.removeprefix("cranfield.")
+        traceback = traceback.tb_next

@@ -1,0 +1,148 @@
+"""Where a plan is done: all at once in memory, or by ranges of users for what is larger."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Literal, get_args
+
+import numpy as np
+
+from cranfield import _checks as check
+from cranfield._errors import SettingError
+from cranfield._files import meant
+from cranfield._memory import available_memory, size
+from cranfield.data import Ratings
+from cranfield.data.parquet import ParquetTable, is_parquet_folder
+from cranfield.data.relevance import threshold_on, threshold_on_scale
+from cranfield.data.sources import is_parquet
+from cranfield.measures.catalogue import NONE, catalogue_ids, is_no_catalogue
+from cranfield.measures.inputs import as_test
+from cranfield.measures.judgments import NegativeGrades
+from cranfield.measures.measuring import Measuring
+from cranfield.measures.parts import PartPlan
+from cranfield.measures.plausibility import same_file
+from cranfield.measures.predicted import rating_scale
+from cranfield.measures.ranged import held_bytes, measure_ranges
+from cranfield.measures.scores import Scores
+from cranfield.rankings.lists import Ties
+from cranfield.rankings.ranged import HeldOutTable, RunTables
+from cranfield.rankings.read import check_system_names
+
+Engine = Literal["auto", "memory", "ranges"]
+"""``memory``: all at once. ``ranges``: by ranges of users. ``auto``: by ranges where all at once would not fit."""
+
+# This share of the free memory is used unless the caller says how much.
+_SHARE = 0.6
+
+
+def is_large(runs: Any, test: Any, engine: str, memory: str | int | None) -> bool:
+    """Say whether runs are to be measured by ranges of users, given as `measure` takes them.
+
+    Only runs in Parquet are. The test set may be anything; only if it is Parquet, it is read by ranges too.
+    """
+    engine = check.one_of("engine", engine, get_args(Engine))
+    if engine == "memory":
+        if memory is not None:
+            raise SettingError("memory=... (--memory) is a bound on ranges, and engine='memory' has none; drop one")
+        return False
+    sources = run_sources(runs)
+    sources = list(sources.values()) if isinstance(sources, dict) else sources
+    others = [source for source in sources if parquet_path(source) is None]
+    if others and engine == "ranges":
+        raise SettingError(
+            f"{_shown(others[0])} is not Parquet, and only Parquet is read by ranges of users; write it as Parquet"
+        )
+    if others or not sources or test is None:
+        return False
+    return engine == "ranges" or _whole_bytes([*sources, test]) > memory_limit(memory)
+
+
+def _shown(source: Any) -> str:
+    return str(source) if isinstance(source, str | os.PathLike) else f"a {type(source).__name__}"
+
+
+def memory_limit(memory: str | int | None) -> float:
+    """Return how many bytes may be used: as many as the caller says, or a share of what is free."""
+    return _SHARE * available_memory() if memory is None else float(size(memory))
+
+
+def parquet_path(source: Any) -> Path | None:
+    """Return the path of a Parquet file or folder; None for anything else."""
+    if not isinstance(source, str | os.PathLike):
+        return None
+    path = meant(Path(source))
+    return path if is_parquet(path) or is_parquet_folder(path) else None
+
+
+def _whole_bytes(paths: Sequence[Any]) -> float:
+    tables = [ParquetTable(path) for path in map(parquet_path, paths) if path is not None]
+    return sum(held_bytes(table) for table in tables)
+
+
+def run_sources(runs: Any) -> dict[Any, Any] | list[Any]:
+    """Return the sources of runs: by name, or in a list where they name themselves."""
+    if isinstance(runs, Mapping):
+        return dict(runs)
+    return list(runs) if isinstance(runs, list | tuple) else [runs]
+
+
+def measure_tables(
+    runs: Sequence[RunTables],
+    test: HeldOutTable | Ratings,
+    measuring: Measuring,
+    *,
+    train: Ratings | None = None,
+    similarity: Any = None,
+    bounds: bool = False,
+    negative_grades: NegativeGrades = "judged",
+    catalogue: Any = NONE,
+    strict: bool = False,
+    memory: str | int | None = None,
+) -> Scores:
+    """Measure runs in Parquet tables by ranges of users; the options are those of `measure`."""
+    systems = check_system_names([name for tables in runs for name in tables.systems])
+    _refuse_same_file(runs, test)
+    grades = np.asarray(test.grades, dtype=np.float64)
+    if isinstance(test, Ratings):
+        threshold = threshold_on(test, measuring.threshold, train)
+    else:
+        threshold = threshold_on_scale(float(grades[0]), float(grades[-1]), measuring.threshold, train)
+    plan = PartPlan(
+        measuring.on_scale(rating_scale(grades, train)),
+        threshold,
+        grades,
+        negative_grades=negative_grades,
+        bounds=bounds,
+        strict=strict,
+        train=train,
+        similarity=similarity,
+        catalogue=None if is_no_catalogue(catalogue) else catalogue_ids(catalogue, train),
+        several=len(systems) > 1,
+    )
+    return measure_ranges(runs, test, plan, memory_limit(memory))
+
+
+def _refuse_same_file(runs: Sequence[RunTables], test: HeldOutTable | Ratings) -> None:
+    for tables in runs:
+        if isinstance(test, HeldOutTable) and tables.table.path.resolve() == test.table.path.resolve():
+            raise same_file(tables.table.path)
+
+
+def measure_sources(runs: Any, test: Any, measuring: Measuring, *, ties: Ties, **options: Any) -> Scores:
+    """Measure runs and a test set, given as `measure` takes them, by ranges of users."""
+    sources = run_sources(runs)
+    if isinstance(sources, dict):
+        tables = [RunTables.opened(_path(path), name=str(name), ties=ties) for name, path in sources.items()]
+    else:
+        several = len(sources) > 1 or isinstance(runs, list | tuple)
+        tables = [RunTables.opened(_path(path), among_others=several, ties=ties) for path in sources]
+    path = parquet_path(test)
+    return measure_tables(tables, as_test(test) if path is None else HeldOutTable.opened(path), measuring, **options)
+
+
+def _path(source: Any) -> Path:
+    path = parquet_path(source)
+    assert path is not None  # `is_large` has looked
+    return path

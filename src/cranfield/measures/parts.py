@@ -1,0 +1,338 @@
+"""Parts of the users: each is judged and measured by itself, and all are put together as if measured at once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from cranfield._record import Step
+from cranfield.data import UNKNOWN, Ratings, Vocabulary
+from cranfield.measures.catalogue import with_outside
+from cranfield.measures.context import Context
+from cranfield.measures.definition import Metric
+from cranfield.measures.joined_scores import join_scores
+from cranfield.measures.judged import Judged
+from cranfield.measures.judging import judged_by
+from cranfield.measures.judgments import Judgments, NegativeGrades, nothing_judged
+from cranfield.measures.levels import levels_note
+from cranfield.measures.measuring import Measuring, measure_judged
+from cranfield.measures.notes import Graded, notes_on, notes_on_whom, on_unread_grades
+from cranfield.measures.outside import Outside
+from cranfield.measures.plausibility import (
+    COPY,
+    ENOUGH_FOR_A_COPY,
+    NO_ITEMS,
+    accepted,
+    named_once,
+    on_few_met,
+    on_items,
+    on_no_hits,
+    on_seen,
+    on_shared,
+    on_swapped,
+    refuse_other_users,
+    same_lists_note,
+)
+from cranfield.measures.predicted import check_scores, rating_scale
+from cranfield.measures.ranked import Ranked
+from cranfield.measures.scores import Scores
+from cranfield.measures.tallies import RatingsTally, SystemTally
+from cranfield.rankings.run import Run
+
+
+@dataclass(frozen=True, eq=False)
+class PartPlan:
+    """What is measured on every part of the users, and what each must know of the whole.
+
+    Parameters
+    ----------
+    measuring
+        The metrics and the kind of lists.
+    threshold, grades
+        The lowest relevant rating, and the distinct ratings of the whole test set, ascending.
+    negative_grades, bounds, strict
+        As for `measure`.
+    train, similarity
+        As for `measure`.
+    catalogue
+        The items that exist; None if that is not said.
+    several
+        Whether there are several systems, which might be one under several names.
+    """
+
+    measuring: Measuring
+    threshold: float
+    grades: NDArray[np.float64]
+    negative_grades: NegativeGrades = "judged"
+    bounds: bool = False
+    strict: bool = False
+    train: Ratings | None = None
+    similarity: Any = None
+    catalogue: Vocabulary | None = None
+    several: bool = False
+    context: Context = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "context", Context(self.train, self.similarity))
+
+    @property
+    def top_grade(self) -> float:
+        """The highest rating there is."""
+        return float(self.grades.max(initial=0.0))
+
+    @property
+    def whole(self) -> list[Metric]:
+        """The metrics of the whole system."""
+        return [metric for metric in self.measuring.wanted if metric.definition.whole_system]
+
+    @property
+    def cutoffs(self) -> list[int]:
+        """The cut-offs down to which items are counted, to be looked up in a catalogue."""
+        wanted = {metric.cutoff for metric in self.measuring.wanted if metric.cutoff is not None}
+        return [] if self.catalogue is None else sorted(wanted)
+
+
+@dataclass(frozen=True, eq=False)
+class Part:
+    """What measuring some of the users gives.
+
+    Parameters
+    ----------
+    scores
+        The value of every metric for their lists; None if none of them has a test rating that is judged.
+    test
+        What is counted of their test ratings.
+    systems
+        What is counted of the lists of each system.
+    notes
+        What can hardly be meant in the first of the parts, by system.
+    """
+
+    scores: Scores | None
+    test: RatingsTally
+    systems: tuple[SystemTally, ...]
+    notes: tuple[tuple[str, str], ...] = ()
+
+
+def measure_part(runs: Sequence[Run], test: Ratings, plan: PartPlan) -> Part:
+    """Measure some of the users, given their lists and their test ratings, each of which may be missing."""
+    judgments = _judgments(test, plan)
+    judged = [None if judgments is None else judged_by(run, judgments, plan.context) for run in runs]
+    measured = [lists for lists in judged if lists is not None]
+    scores = None
+    if measured:
+        scores = measure_judged(measured, plan.measuring, bounds=plan.bounds, of_part=True)
+    train = None if plan.train is None else _of_users(plan.train, [test, *runs])
+    return Part(
+        scores,
+        RatingsTally.of(test, judgments, train),
+        tuple(
+            SystemTally.of(
+                run,
+                lists,
+                test,
+                train,
+                cutoffs=plan.cutoffs,
+                digest=plan.several,
+                sums=() if lists is None else _sums(lists, plan),
+            )
+            for run, lists in zip(runs, judged)
+        ),
+        tuple((run.name, note) for run, note in on_swapped(runs, test if len(test) else None)),
+    )
+
+
+def _judgments(test: Ratings, plan: PartPlan) -> Judgments | None:
+    """Return the judgments of some users; None if there are none."""
+    reading = plan.negative_grades
+    if not len(test) or (reading != "judged" and not (test.values >= 0).any()):
+        return None
+    judgments = Judgments.of(test, plan.threshold, reading)
+    return replace(judgments, negative_grades=reading, grades_of_all=plan.grades)
+
+
+def _sums(judged: Judged, plan: PartPlan) -> tuple[Any, ...]:
+    view = judged.condensed() if plan.measuring.lists == "condensed" else judged
+    return tuple(metric.sums(view) for metric in plan.whole)
+
+
+def _of_users(train: Ratings, others: Sequence[Ratings | Run]) -> Ratings:
+    """Return the training ratings from the first to the last of some users."""
+    codes = np.concatenate([train.user_ids.codes(other.user_ids.all) for other in others])
+    codes = codes[codes != UNKNOWN]
+    return train.of_consecutive(int(codes.min()), int(codes.max()) + 1) if len(codes) else train.of_consecutive(0, 0)
+
+
+@dataclass
+class Gathered:
+    """What has been measured so far: the scores of each part, and the tallies of all."""
+
+    scores: list[Scores] = field(default_factory=list)
+    test: RatingsTally | None = None
+    systems: tuple[SystemTally, ...] = ()
+    notes: list[tuple[str, str]] = field(default_factory=list)
+    parts: int = 0
+
+    def add(self, part: Part) -> None:
+        """Take in a part."""
+        if part.scores is not None:
+            self.scores.append(part.scores)
+        if self.test is None:
+            self.test, self.systems = part.test, part.systems
+        else:
+            self.test = self.test + part.test
+            self.systems = tuple(mine + theirs for mine, theirs in zip(self.systems, part.systems))
+        if not self.parts:
+            self.notes.extend(part.notes)
+        self.parts += 1
+
+
+History = tuple[Step, ...]
+"""How something was read."""
+
+
+def put_together(gathered: Gathered, plan: PartPlan, histories: Sequence[History]) -> Scores:
+    """Return the scores of all parts as one, with what there is to say of all lists together.
+
+    ``histories`` say how the run of each system was read.
+    """
+    test, systems = gathered.test, gathered.systems
+    assert test is not None  # there is a part
+    warnings = accepted(list(_warnings(gathered, plan, histories)), strict=plan.strict)
+    scale, of_predictions = rating_scale(plan.grades, plan.train), plan.measuring.of_predictions
+    for system in systems if of_predictions else ():
+        if system.rated_scores is not None:
+            check_scores(system.ranked.name, system.ranked.only_ranks, system.rated_scores, scale, of_predictions)
+    ranked = [_whole_ranked(system, test.items.ids) for system in systems]
+    counts = [{**of_run.counts, **_counts(system, test)} for of_run, system in zip(ranked, systems)]
+    if not gathered.scores:
+        raise nothing_judged(plan.negative_grades)
+    joined = join_scores(gathered.scores)
+    covered = joined.covered
+    wanted = plan.measuring.wanted
+    unread = on_unread_grades(test.negative, test.unread, plan.negative_grades)
+    notes = tuple(unread) if plan.negative_grades != "judged" else ()
+    graded = Graded(notes, plan.top_grade, plan.threshold, test.lists, test.without_relevant)
+    of_levels = [] if plan.measuring.levels == "none" else [levels_note(scale)]
+    strangers = {item for of_run in ranked for item in of_run.unknown_items}
+    catalogue = max(len(test.items.ids) + len(strangers), 1)
+    step = joined.step
+    scores = replace(
+        joined,
+        overall=_overall(systems, plan),
+        item_coverage=np.array([of_run.n_distinct_items / catalogue for of_run in ranked]),
+        catalogue="the data" if all(of_run.shares_items for of_run in ranked) else "test and lists",
+        counts={of_run.name: count for of_run, count in zip(ranked, counts)},
+        made_for=notes_on_whom([of_run for of_run, served in zip(ranked, covered) if not served.all()]),
+        notes=(*warnings, *of_levels, *notes_on(ranked, counts, graded, wanted)),
+        warnings=warnings,
+        step=Step(step.action, {**step.settings, "parts": gathered.parts}, step.effect, step.notes),
+    )
+    return scores if plan.catalogue is None else _with_catalogue(scores, systems, test, plan)
+
+
+def _whole_ranked(system: SystemTally, items: Vocabulary) -> Ranked:
+    """Return what there is to know of a whole run; ``items`` are those of the test set."""
+    codes = items.translation(system.items.ids)
+    unknown = [] if codes is None else system.items.ids.text.filter(pl.Series(codes == UNKNOWN)).to_list()
+    return replace(
+        system.ranked,
+        n_distinct_items=int(np.count_nonzero(system.items.counts[0])),
+        shares_items=codes is None,
+        unknown_items=tuple(unknown),
+    )
+
+
+def _counts(system: SystemTally, test: RatingsTally) -> dict[str, int]:
+    """Return what happened to the lists of a system when they met the test set."""
+    codes = test.items.ids.translation(system.items.ids)
+    unknown = 0 if codes is None else int(system.items.counts[1, codes == UNKNOWN].sum())
+    return {**system.counts, "recommended items unknown to the test set": unknown}
+
+
+def _overall(systems: Sequence[SystemTally], plan: PartPlan) -> Any:
+    """Return systems × metrics: the values of metrics of the whole system, NaN for the others."""
+    wanted, whole = plan.measuring.wanted, plan.whole
+    values = np.full((len(systems), len(wanted)), np.nan)
+    for s, system in enumerate(systems):
+        for metric, sums in zip(whole, system.sums):
+            values[s, wanted.index(metric)] = float(sums)
+    return values
+
+
+def _warnings(gathered: Gathered, plan: PartPlan, histories: Sequence[History]) -> Iterator[str]:
+    """Look for what can hardly be meant in all parts together, as `check_inputs` does at once."""
+    test, train = gathered.test, plan.train
+    assert test is not None
+    if train is not None and len(train):
+        yield from on_shared(test.shared, test.ratings, len(train), None)
+    runs = [_like_a_run(system, history) for system, history in zip(gathered.systems, histories)]
+    of_runs: list[tuple[Run, str]] = []
+    for run, system in zip(runs, gathered.systems):
+        others = Vocabulary.of(system.unmet[1])
+        if not system.met:
+            refuse_other_users(run, others, test.items.ids)
+        if system.met < system.users:
+            known = system.users, test.lists
+            of_runs += [(run, note) for note in on_few_met("users", system.met, known, (run.user_ids, others))]
+        if system.ranked.n_entries:
+            of_runs += [(run, note) for note in on_items(run, test.items.ids, train)]
+        else:
+            of_runs.append((run, NO_ITEMS))
+    by_name = {run.name: run for run in runs}
+    of_runs += [(by_name[name], note) for name, note in gathered.notes]
+    pairs = list(zip(runs, gathered.systems))
+    without = [(run, _by_chance(system, test)) for run, system in pairs if not system.hits]
+    of_runs += list(on_no_hits(without, len(runs)))
+    of_runs += [(run, COPY) for run, system in pairs if system.is_copy and system.hits >= ENOUGH_FOR_A_COPY]
+    yield from named_once(of_runs, len(runs))
+    yield from on_seen([(run.name, system.seen, system.ranked.n_entries) for run, system in pairs])
+    same: dict[int, list[str]] = {}
+    for run, system in pairs:
+        same.setdefault(system.digest, []).append(run.name)
+    for names in same.values():
+        if len(names) > 1:
+            yield same_lists_note(names)
+
+
+def _like_a_run(system: SystemTally, history: History) -> Run:
+    """Return a run with the items and some users of a system that the test set lacks: messages name these."""
+    nothing, users = np.zeros(0, dtype=np.int32), Vocabulary.of(system.unmet[0])
+    start = np.zeros(1, dtype=np.int64)
+    return Run(system.ranked.name, users, system.items.ids, nothing, start, nothing, history=history)
+
+
+def _by_chance(system: SystemTally, test: RatingsTally) -> float:
+    """Return how many hits there would be if test profiles were dealt to the users at random."""
+    codes = test.items.ids.codes(system.items.ids.all)
+    known = codes != UNKNOWN
+    return float(system.items.counts[1, known] @ test.items.counts[0, codes[known]]) / max(test.lists, 1)
+
+
+def _with_catalogue(scores: Scores, systems: Sequence[SystemTally], test: RatingsTally, plan: PartPlan) -> Scores:
+    """Return scores that count what the lists hold outside a catalogue, apart from unjudged items."""
+    assert plan.catalogue is not None
+    # An item with a test rating exists, whatever the catalogue says.
+    outside = [_outside(system, test.items.ids, plan) for system in systems]
+    return with_outside(scores, *zip(*outside))
+
+
+def _outside(system: SystemTally, rated: Vocabulary, plan: PartPlan) -> tuple[Outside, NDArray[np.float64]]:
+    assert plan.catalogue is not None
+    ids = system.items.ids
+    strange = np.logical_and(*(known.codes(ids.all) == UNKNOWN for known in (plan.catalogue, rated)))
+    down_to: dict[int | None, int] = {
+        None: 1,
+        **{cutoff: 2 + place for place, cutoff in enumerate(plan.cutoffs)},
+    }
+    rows = [down_to[metric.cutoff] for metric in plan.measuring.wanted]
+    held, there = system.items.counts.sum(axis=1), system.items.counts[:, strange].sum(axis=1)
+    shares = np.divide(there, held, out=np.full(len(held), np.nan), where=held > 0)[rows]
+    items = np.flatnonzero(strange & (system.items.counts[1] > 0))
+    examples = tuple(str(name) for name in ids.text.gather(items[:3]))
+    return Outside(int(there[1]), int(held[1]), len(items), examples), shares

@@ -1,0 +1,198 @@
+"""Runs and test sets larger than memory: measured by ranges of users, each with the same kernels as all at once."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+import numpy as np
+import polars as pl
+
+from cranfield._errors import CranfieldError
+from cranfield._memory import resident_memory, size_text
+from cranfield._progress import progress
+from cranfield._settings import settings
+from cranfield.data import Ratings
+from cranfield.data.parquet import ParquetTable
+from cranfield.data.ranges import (
+    AscendingRows,
+    Survey,
+    common_kind,
+    divide,
+    keys_of,
+    range_places,
+    range_starts,
+    survey,
+    survey_of_ratings,
+    temporary_folder,
+)
+from cranfield.data.repeated import RepeatedPairError
+from cranfield.measures.parts import Gathered, Part, PartPlan, measure_part, put_together
+from cranfield.measures.scores import Scores
+from cranfield.rankings.ranged import HeldOutTable, RunTables
+
+Source = RunTables | HeldOutTable
+
+# What a row takes while its range is measured, beside its own bytes: codes, keys to sort by, ranks, places.
+_ROW = 110.0
+# What a row of a table takes that is held whole.
+_WHOLE_ROW = 40.0
+# Larger ranges are not faster: their arrays leave the processor's cache.
+_LARGEST_RANGE = 160 << 20
+# Less room than this is not worth a range.
+_SMALLEST_RANGE = 16 << 20
+_HEAD = 1000
+
+
+def row_bytes(table: ParquetTable, columns: Sequence[str], beside: float = _ROW) -> float:
+    """Return about how many bytes a row takes; a cell that holds a list takes as many as its entries would."""
+    head = table.rows(0, min(_HEAD, len(table)), columns)
+    lists = [head[name].list.len() for name in columns if isinstance(head[name].dtype, pl.List)]
+    entries = max(float(lists[0].sum()), 1.0) if lists else len(head)
+    return (head.estimated_size() + beside * entries) / max(len(head), 1)
+
+
+def held_bytes(table: ParquetTable) -> float:
+    """Return about how much memory reading and measuring a table at once would take."""
+    return len(table) * row_bytes(table, table.names, _WHOLE_ROW)
+
+
+def measure_ranges(runs: Sequence[RunTables], test: HeldOutTable | Ratings, plan: PartPlan, memory: float) -> Scores:
+    """Measure the runs by ranges of users, in no more than about so many bytes of memory."""
+    free = memory - resident_memory()
+    most = min(free / (settings.workers + 2), _LARGEST_RANGE)
+    if most < _SMALLEST_RANGE:
+        needed = resident_memory() + _SMALLEST_RANGE * (settings.workers + 2)
+        raise CranfieldError(
+            f"{size_text(memory)} of memory is too little: {size_text(resident_memory())} are in use before any row is "
+            f"read; give at least {size_text(needed)} (--memory, memory=...)"
+        )
+    sources: list[Source] = [*runs, *([test] if isinstance(test, HeldOutTable) else [])]
+    surveys = _surveys(sources, test)
+    weights = [row_bytes(source.table, source.columns) for source in sources]
+    starts = range_starts(surveys, [*weights, *([_ROW] if isinstance(test, Ratings) else [])], most)
+    with ExitStack() as stack:
+        rows = _opened(sources, surveys, starts, free / 2, stack)
+        ranges = _Ranges(runs, test, rows, starts, plan)
+        gathered = ranges.gathered()
+    return put_together(gathered, plan, [tables.history for tables in runs for _ in tables.systems])
+
+
+def _surveys(sources: Sequence[Source], test: HeldOutTable | Ratings) -> list[Survey]:
+    """Look at the users of all tables, and of the test ratings if they are held."""
+    kinds = [source.table.schema[source.user] for source in sources]
+    kind = common_kind([*kinds, *([test.user_ids.dtype] if isinstance(test, Ratings) else [])])
+    surveys = []
+    rows = sum(len(source.table) for source in sources)
+    with progress("Looking at the users", total=rows, unit="rows") as bar:
+        for source in sources:
+            users = survey(source.table, source.user, kind, bar)
+            if users is None:
+                source.check()
+            assert users is not None  # else the check has said which one is missing
+            surveys.append(users)
+    return [*surveys, *([survey_of_ratings(test, kind)] if isinstance(test, Ratings) else [])]
+
+
+class _RangeRows(Protocol):
+    def take(self, place: int) -> pl.DataFrame:
+        """Return the rows of a range; ranges are taken in their order."""
+
+
+def _opened(
+    sources: Sequence[Source], surveys: Sequence[Survey], starts: pl.Series, held: float, stack: ExitStack
+) -> list[_RangeRows]:
+    """Return what gives the rows of each table range by range; those that do not ascend are divided first."""
+    unsorted = [source for source, users in zip(sources, surveys) if not users.ascends]
+    if not unsorted:
+        return [AscendingRows(source.table, source.user, source.columns, starts) for source in sources]
+    needed = sum(len(source.table) * row_bytes(source.table, source.columns, 0.0) for source in unsorted)
+    folder = stack.enter_context(temporary_folder(needed))
+    total = sum(len(source.table) for source in unsorted)
+    rows: list[_RangeRows] = []
+    with progress("Dividing rows by user", total=total, unit="rows") as bar:
+        for place, (source, users) in enumerate(zip(sources, surveys)):
+            if users.ascends:
+                rows.append(AscendingRows(source.table, source.user, source.columns, starts))
+                continue
+            own = folder / str(place)
+            own.mkdir()
+            rows.append(divide(source.table, source.user, source.columns, starts, own, held_bytes=held, bar=bar))
+    return rows
+
+
+@dataclass(frozen=True)
+class _Ranges:
+    """The ranges of users, measured one after the other, as many at a time as there are threads."""
+
+    runs: Sequence[RunTables]
+    test: HeldOutTable | Ratings
+    rows: Sequence[_RangeRows]
+    starts: pl.Series
+    plan: PartPlan
+
+    def gathered(self) -> Gathered:
+        """Measure all of them."""
+        gathered, repeated = Gathered(), list[RepeatedPairError]()
+        count = len(self.starts) + 1
+        with progress("Measuring", total=count, unit="ranges of users") as bar:
+            for part in self._parts(count, repeated):
+                if isinstance(part, RepeatedPairError):
+                    repeated.append(part)
+                elif part is not None:
+                    gathered.add(part)
+                bar.advance()
+        if repeated:
+            assert isinstance(self.test, HeldOutTable)
+            raise self.test.repeated_error(repeated)
+        return gathered
+
+    def _parts(self, count: int, repeated: Sequence[object]) -> Iterator[Part | RepeatedPairError | None]:
+        """Read ranges in their order and measure them on threads; no more of them are held than there are threads."""
+        pending: deque[Future[Part | RepeatedPairError | None]] = deque()
+        held = _HeldRatings(self.test, self.starts) if isinstance(self.test, Ratings) else None
+        with ThreadPoolExecutor(settings.workers) as pool:
+            for place in range(count):
+                frames = [rows.take(place) for rows in self.rows]
+                ratings = None if held is None else held.take(place)
+                pending.append(pool.submit(self._measured, frames, ratings, bool(repeated)))
+                if len(pending) > settings.workers:
+                    yield pending.popleft().result()
+            while pending:
+                yield pending.popleft().result()
+
+    def _measured(
+        self, frames: Sequence[pl.DataFrame], ratings: Ratings | None, is_faulty: bool
+    ) -> Part | RepeatedPairError | None:
+        """Measure a range; where ratings were repeated in another one, only look for those that are in this."""
+        if ratings is None:
+            assert isinstance(self.test, HeldOutTable)
+            try:
+                ratings = self.test.ratings(frames[-1])
+            except RepeatedPairError as error:
+                return error
+        if is_faulty:
+            return None
+        runs = [run for tables, frame in zip(self.runs, frames) for run in tables.runs(frame)]
+        return measure_part(runs, ratings, self.plan)
+
+
+class _HeldRatings:
+    """Test ratings that are held in memory, by ranges of users."""
+
+    def __init__(self, ratings: Ratings, starts: pl.Series) -> None:
+        self._ratings = ratings
+        self._places = range_places(keys_of(ratings.user_ids.all, starts.dtype), starts)
+        self._ascend = bool((np.diff(self._places) >= 0).all())
+
+    def take(self, place: int) -> Ratings:
+        """Return the ratings of the users of a range."""
+        if self._ascend:
+            first, last = np.searchsorted(self._places, [place, place + 1])
+            return self._ratings.of_consecutive(int(first), int(last))
+        kept = self._ratings.keep(np.repeat(self._places == place, self._ratings.user_counts))
+        return replace(kept.compact(), item_ids=kept.item_ids, items=kept.items)

@@ -1,0 +1,361 @@
+"""Runs and test sets in Parquet, read for some of the users at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from cranfield._errors import InputError, SettingError
+from cranfield._record import Step
+from cranfield.data import Ratings, Vocabulary, read
+from cranfield.data.columns import find_columns
+from cranfield.data.parquet import ParquetTable
+from cranfield.data.ranges import BATCH
+from cranfield.data.repeated import RepeatedPairError
+from cranfield.data.values import Fault
+from cranfield.data.values import ratings as as_ratings
+from cranfield.rankings.encode import encode
+from cranfield.rankings.files import TextOptions, system_name
+from cranfield.rankings.layouts import choose_layout
+from cranfield.rankings.lists import check_ties
+from cranfield.rankings.numbers import numbers
+from cranfield.rankings.qrels import columns_of_test
+from cranfield.rankings.read import about_run, name_of_run, read_run
+from cranfield.rankings.roles import find_roles
+from cranfield.rankings.run import Run
+from cranfield.rankings.table import RunTable
+
+_ROLES = ("user", "item", "score", "rank", "prediction")
+_TEXT = ("separator", "header", "quote", "encoding")
+
+
+@dataclass(frozen=True)
+class RunTables:
+    """The runs of one or more systems in a Parquet file or folder.
+
+    Parameters
+    ----------
+    table
+        The file or folder.
+    systems
+        The names of the systems.
+    column
+        The column that tells the system; None if there is one system.
+    layout, roles
+        The layout of the table, and the column of each role.
+    ties
+        What orders items of equal score.
+    has_scores
+        Whether any score is a number; if not, ranks order the lists.
+    about
+        What a record beside the file says of the run, by the names of its fields.
+    """
+
+    table: ParquetTable
+    systems: tuple[str, ...]
+    column: str | None
+    layout: str
+    roles: Mapping[str, str]
+    ties: Any
+    has_scores: bool = True
+    about: Mapping[str, Any] = field(default_factory=dict)
+
+    @classmethod
+    def opened(
+        cls,
+        path: Path,
+        *,
+        name: str | None = None,
+        among_others: bool = False,
+        system: str | int | None = None,
+        tag: bool = False,
+        format: str | None = None,
+        ties: Any = "trec_eval",
+        **reading: Any,
+    ) -> RunTables:
+        """Open a file or folder; the options are those of `read_runs`."""
+        check_ties(ties)
+        TextOptions(**{key: reading.pop(key) for key in _TEXT if key in reading}).refuse(str(path))
+        if tag:
+            raise SettingError(
+                f"{path} has no tag to name the system by; only TREC runs have one; leave tag (--tag) out"
+            )
+        table = ParquetTable(path)
+        if len(table) == 0:
+            raise InputError("there are no rows", source=table.label, remedy="give a run with at least one list")
+        given = {role: reading.get(role) for role in _ROLES}
+        roles = find_roles(table.names, {**given, "system": system}, table.label)
+        column = roles.get("system") if {"user", "item"} <= roles.keys() and name is None else None
+        systems = () if column is None else _systems(table, column)
+        if column is None or (among_others and len(systems) == 1):
+            systems, column = (name or name_of_run(path),), None
+        head = table.rows(0, 1, [column_name for column_name in table.names if column_name != column])
+        layout, found = choose_layout(RunTable(head.to_dict(), table.label, True, _none, _none), given, format)
+        if layout.name == "one-relevant":
+            raise SettingError(
+                f"{path} holds one-relevant lists, which are measured in memory alone; raise --memory (memory=...)"
+            )
+        roles = {role: place for role, place in found.items() if role != "system"}
+        about = {} if column is not None else about_run(path)
+        runs = cls(table, systems, column, layout.name, roles, ties, True, about)
+        return replace(runs, has_scores=runs._any_score())
+
+    @property
+    def columns(self) -> list[str]:
+        """The columns that are read."""
+        return list(dict.fromkeys((*self.roles.values(), *([] if self.column is None else [self.column]))))
+
+    @property
+    def user(self) -> str:
+        """The column of users."""
+        return self.roles["user"]
+
+    @property
+    def history(self) -> tuple[Step, ...]:
+        """As what it is read."""
+        settings = {"source": self.table.label, "format": self.layout, "columns": dict(self.roles), "ties": self.ties}
+        return (Step("read_run", settings),)
+
+    def _any_score(self) -> bool:
+        """Whether any score is a number; only asked where there are ranks as well."""
+        if not {"score", "rank"} <= self.roles.keys() or self.layout != "table":
+            return True
+        try:
+            return any(
+                not np.isnan(numbers(frame.to_series())).all()
+                for _, frame in self.table.batches([self.roles["score"]], BATCH)
+            )
+        except Fault:
+            self.check()
+            raise
+
+    def runs(self, frame: pl.DataFrame) -> list[Run]:
+        """Return the runs of some users, given all rows of these users; one for each system, however empty."""
+        try:
+            return [self._run(name, self._rows(frame, name)) for name in self.systems]
+        except InputError as error:
+            self.check()
+            raise InputError(
+                error.problem, source=self.table.label, column=error.column, remedy=error.remedy
+            ) from error
+
+    def _rows(self, frame: pl.DataFrame, system: str) -> pl.DataFrame:
+        if self.column is None:
+            return frame
+        return frame.filter(pl.col(self.column).cast(pl.String) == system).drop(self.column)
+
+    def _run(self, name: str, frame: pl.DataFrame) -> Run:
+        if frame.is_empty():
+            return self._empty(name, frame)
+        run = read_run(self._ordered(frame), name=name, format=self.layout, ties=self.ties, **self._given)
+        return replace(run, history=self.history, **self.about)
+
+    @property
+    def _given(self) -> dict[str, Any]:
+        return {role: column for role, column in self.roles.items() if role in _ROLES}
+
+    def _ordered(self, frame: pl.DataFrame) -> pl.DataFrame:
+        """Return the rows with what orders the lists of all users: the scores, unless none of them is a number."""
+        if not {"score", "rank"} <= self.roles.keys() or self.layout != "table":
+            return frame
+        if not self.has_scores:
+            return frame.with_columns(pl.lit(None, dtype=pl.Float64).alias(self.roles["score"]))
+        without = bool(np.isnan(numbers(frame[self.roles["score"]])).all())
+        # Scores that are missing for these users alone do not let their ranks rule.
+        return frame.with_columns(pl.lit(None, dtype=pl.Float64).alias(self.roles["rank"])) if without else frame
+
+    def _empty(self, name: str, frame: pl.DataFrame) -> Run:
+        scores = np.zeros(0) if self.has_scores and "score" in self.roles else None
+        item = frame[self.roles["item"]]
+        items = item.explode() if item.dtype.is_nested() else item
+        return Run(
+            name=name,
+            user_ids=Vocabulary.of(encode(frame[self.user])[0].all),
+            item_ids=Vocabulary.of(pl.Series([], dtype=pl.String if items.dtype.is_nested() else items.dtype)),
+            users=np.zeros(0, dtype=np.int32),
+            indptr=np.zeros(1, dtype=np.int64),
+            items=np.zeros(0, dtype=np.int32),
+            scores=scores,
+            ties=self.ties,
+            history=self.history,
+            **self.about,
+        )
+
+    def check(self) -> None:
+        """Raise the error that reading the whole table at once would, if there is one: the column, then the row."""
+        single = [*(role for role in _ROLES if role in self.roles)] if self.layout == "table" else [None]
+        for role in single:
+            for start, frame in self.table.batches(list(self.roles.values()), BATCH):
+                self._check_rows(frame, role, start)
+
+    def _check_rows(self, frame: pl.DataFrame, role: str | None, start: int) -> None:
+        """Read rows of which only the column of one role may be at fault, or all columns."""
+        if role is not None:
+            others = [name for other, name in self.roles.items() if other != role]
+            frame = frame.with_columns(*(pl.lit(1).alias(name) for name in others))
+        try:
+            read_run(frame, format=self.layout, ties="input", **self._given)
+        except InputError as error:
+            row = None if error.row is None else error.row + start
+            raise InputError(
+                error.problem, source=self.table.label, row=row, column=error.column, remedy=error.remedy
+            ) from error
+
+
+def _none(*_: Any) -> Any:
+    raise NotImplementedError
+
+
+def _systems(table: ParquetTable, column: str) -> tuple[str, ...]:
+    parts = []
+    for start, frame in table.batches([column], BATCH):
+        names = frame.to_series()
+        missing = names.is_null() | (names.cast(pl.String) == "")
+        if missing.any():
+            raise InputError(
+                "the system is missing",
+                source=table.label,
+                row=start + int(missing.arg_max() or 0) + 1,
+                column=column,
+                remedy="fill it in or leave the row out",
+            )
+        parts.append(names.unique())
+    return tuple(str(name) for name in encode(pl.concat(parts))[0].all)
+
+
+@dataclass(frozen=True)
+class HeldOutTable:
+    """A test set in a Parquet file or folder.
+
+    Parameters
+    ----------
+    table
+        The file or folder.
+    columns
+        The column of each role: user, item, and perhaps rating and time.
+    reading
+        How repeated ratings and counts are read.
+    """
+
+    table: ParquetTable
+    roles: Mapping[str, str]
+    reading: Mapping[str, Any]
+
+    @classmethod
+    def opened(cls, path: Path, *, format: str | None = None, **reading: Any) -> HeldOutTable:
+        """Open a file or folder; the options are those of `read_test`."""
+        if format == "qrels":
+            raise SettingError("only a text file or {user: {item: grade}} can be qrels; leave format out for ratings")
+        TextOptions(**{key: reading.pop(key) for key in _TEXT if key in reading}).refuse(str(path), "--")
+        table = ParquetTable(path)
+        if len(table) == 0:
+            raise InputError("there are no ratings", source=table.label, remedy="give at least one row")
+        chosen: Any = {role: reading.pop(role, None) for role in ("user", "item", "rating", "time")}
+        named = {} if format is not None else columns_of_test(table.names)
+        chosen = {role: named.get(role) if choice is None else choice for role, choice in chosen.items()}
+        places = find_columns(table.names, len(table.names), chosen, {}, table.label)
+        return cls(table, {role: table.names[place] for role, place in places.items()}, reading)
+
+    @property
+    def columns(self) -> list[str]:
+        """The columns that are read."""
+        return list(self.roles.values())
+
+    @property
+    def user(self) -> str:
+        """The column of users."""
+        return self.roles["user"]
+
+    @property
+    def name(self) -> str:
+        """What to call the ratings."""
+        return system_name(self.table.path)
+
+    @property
+    def history(self) -> tuple[Step, ...]:
+        """As what it is read."""
+        settings = {"format": "ratings", "source": self.table.label, "columns": dict(self.roles), **self.reading}
+        return (Step("read_test", settings),)
+
+    @cached_property
+    def grades(self) -> NDArray[np.float64]:
+        """Return the distinct ratings, ascending."""
+        if "rating" not in self.roles:
+            return np.ones(1)
+        grades = np.zeros(0)
+        for _, frame in self.table.batches([self.roles["rating"]], BATCH):
+            try:
+                values = as_ratings(frame.to_series())
+            except Fault:
+                self.check()
+                raise
+            grades = np.union1d(grades, values.astype(np.float64))
+        return grades
+
+    def ratings(self, frame: pl.DataFrame) -> Ratings:
+        """Return the ratings of some users, given all rows of these users.
+
+        A pair that occurs more than once raises `RepeatedPairError`: give those of all ranges to `repeated_error`.
+        """
+        if frame.is_empty():
+            return self._none(frame)
+        try:
+            ratings = read(frame, **self._chosen, **self.reading)
+        except InputError as error:
+            if isinstance(error.__cause__, RepeatedPairError):
+                raise error.__cause__ from None
+            self.check()
+            raise InputError(
+                error.problem, source=self.table.label, column=error.column, remedy=error.remedy
+            ) from error
+        return replace(ratings, name=self.name, history=self.history)
+
+    def _none(self, frame: pl.DataFrame) -> Ratings:
+        users, items = (Vocabulary(frame[self.roles[role]]) for role in ("user", "item"))
+        nothing = np.zeros(0, dtype=np.int32)
+        return Ratings.from_codes(users, items, nothing, nothing, np.zeros(0, dtype=np.float32))
+
+    def repeated_error(self, errors: Sequence[RepeatedPairError]) -> InputError:
+        """Return the error for the first pair of the table that occurs again, given the first of each range."""
+        names = [self.roles["user"], self.roles["item"]]
+        pairs = pl.DataFrame([error.pair for error in errors], schema=names, orient="row")
+        rows = []
+        for start, frame in self.table.batches(names, BATCH):
+            # Ids of other types were read as others: 1.0 as 1.
+            frame = frame.cast({name: pairs.schema[name] for name in names}, strict=False)
+            rows.append(frame.with_row_index("row", offset=start + 1).join(pairs, on=names, how="semi"))
+        places = pl.concat(rows).group_by(names, maintain_order=True).agg(pl.col("row").sort().head(2))
+        first = places.filter(pl.col("row").list.len() > 1).sort(pl.col("row").list.get(1)).row(0)
+        earlier, row = first[2]
+        error = RepeatedPairError(first[0], first[1], row, earlier, sum(error.count for error in errors))
+        problem = f"{error.problem}, before this in row {earlier}"
+        return InputError(problem, source=self.table.label, row=row, remedy=error.remedy)
+
+    @property
+    def _chosen(self) -> dict[str, Any]:
+        return {role: self.roles.get(role, False) for role in ("user", "item", "rating", "time")}
+
+    def check(self) -> None:
+        """Raise the error that reading the whole table at once would, if there is one: the column, then the row."""
+        for role, column in self.roles.items():
+            for start, frame in self.table.batches([column], BATCH):
+                self._check_rows(frame.to_series(), role, start)
+
+    def _check_rows(self, column: pl.Series, role: str, start: int) -> None:
+        """Read rows of which only the column of one role may be at fault."""
+        columns = {name: pl.Series(np.arange(len(column))) for name in self.roles.values()}
+        columns[self.roles.get("rating", "rating")] = pl.Series(np.ones(len(column)))
+        try:
+            read(pl.DataFrame({**columns, self.roles[role]: column}), **self._chosen, repeated="last")
+        except InputError as error:
+            row = None if error.row is None else error.row + start
+            raise InputError(
+                error.problem, source=self.table.label, row=row, column=error.column, remedy=error.remedy
+            ) from error

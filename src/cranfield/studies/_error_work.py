@@ -1,0 +1,285 @@
+"""Rating errors by rank, as in Aftab and Ramampiaro (2022): what is trained, ranked and measured on each split.
+
+The lists of a model on a split are an artifact of the store, so that a study that was stopped goes on with the next
+model. What is kept of a split is a frame of numbers, one row for each.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
+from itertools import combinations
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from cranfield._errors import CranfieldError, InputError
+from cranfield._progress import progress
+from cranfield.assessments import SCENARIOS, Chunks, Fold, Sampling
+from cranfield.comparisons import compare
+from cranfield.data import Ratings
+from cranfield.data.scale import RatingScale
+from cranfield.experiments.codes import Vocabularies, read_run, run_facts, save_run
+from cranfield.experiments.store import Artifact, Made, Store
+from cranfield.measures import Measuring, Scores, measure
+from cranfield.measures.averages import Average
+from cranfield.rankings import Ranking, Run, Serving
+from cranfield.rankings.recommending import timed_each
+from cranfield.rankings.serving import measured_ratings
+from cranfield.splits import Split, random
+from cranfield.studies._error_models import ErrorModels
+from cranfield.studies._options_work import Rows, SplitMeasurement
+
+EXPLICIT, IMPLICIT = "explicit", "implicit"
+VERSIONS = (EXPLICIT, IMPLICIT)
+TRAIN, VALIDATION = 0.7, 0.1
+"""The share of training ratings, and of these the share that no model learns from, to calibrate scores on."""
+N = 10
+"""The paper does not say how many items count; here the first ten rated ones do."""
+
+MAP, NDCG, SDCSE = "MAP", "NDCG", "SDCSE"
+METRICS = {MAP: f"AP@{N}", NDCG: f"nDCG@{N}", SDCSE: f"SDCSE@{N}"}
+"""The three metrics of the paper, as they are spelled here."""
+ACCURACY = f"SDCSEacc@{N}"
+ERRORS = {"DCSE": f"DCSE@{N}", "WDCSE": f"WDCSE@{N}", "RMSE": f"RMSE@{N}"}
+SELLS = {
+    "us-ds, half a step": f"PerfectSell@{N}",
+    "us-ds, spread": f"PerfectSell(margin=spread)@{N}",
+    "us": f"UpSell@{N}",
+    "ds": f"DownSell@{N}",
+}
+OVERALL = {"ECE by rating": f"ECE@{N}", "ECE by rank": f"ECE(by=rank)@{N}", "RMSE, all items": "PooledRMSE"}
+SIZES = (1.0, 0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3, 0.2, 0.1)
+"""What remains of the test ratings in Figure 3."""
+POPULAR = (1.0, 0.99, 0.98, 0.95, 0.9, 0.85, 0.8)
+"""What remains of the test ratings where the most popular items are missing."""
+HALF = 0.5
+
+
+@dataclass(frozen=True, eq=False)
+class ErrorWork:
+    """What is measured on the splits of one set of ratings.
+
+    Parameters
+    ----------
+    store
+        Where lists are kept.
+    place
+        The folder of this set of ratings in the store.
+    data
+        The ratings.
+    threshold
+        The lowest rating that is liked: 1 in the implicit version, where lower ones are 0.
+    models
+        The models of each split, by its seed.
+    samples
+        How many samples of the test set a size has in Figure 3.
+    """
+
+    store: Store
+    place: str
+    data: Ratings
+    threshold: float
+    models: Mapping[int, ErrorModels]
+    samples: int
+
+    @cached_property
+    def implicit(self) -> Ratings:
+        """The implicit version: liked or not, as 1 and 0."""
+        return replace(self.data, values=(self.data.values >= self.threshold).astype(np.float32))
+
+    def split(self, version: str, seed: int) -> Split:
+        """Return the division of a version into 70 and 30 %, of which a tenth of the former is held out."""
+        data = self.data if version == EXPLICIT else self.implicit
+        return random(data, train=TRAIN, validation=VALIDATION, seed=seed)
+
+    def runs(self, version: str, seed: int) -> tuple[list[Run], dict[str, float], dict[str, str]]:
+        """Return the lists of the models that could be run, the seconds of each, and why others could not."""
+        split, models = self.split(version, seed), self.models[seed]
+        there: dict[str, Artifact] = {}
+        failed: dict[str, str] = {}
+        wanted: dict[str, str] = {}
+        for name, spelling in models.spelled.items():
+            artifact = self.store.kept(*self._made_of(version, seed, split, name, spelling))
+            if artifact is None:
+                wanted[name] = spelling
+            else:
+                there[name] = artifact
+        with progress(f"Training, {self.place}, {version}", total=len(wanted), unit="models") as bar:
+            for name, spelling in wanted.items():
+                try:
+                    (done,) = timed_each(split, {name: spelling}, serving=_TRAINED, ranking=_RANKING, seed=seed)
+                except CranfieldError as error:
+                    failed[name] = str(error).removeprefix(f"{name}: ")
+                else:
+                    place, made_of = self._made_of(version, seed, split, name, spelling)
+                    save = partial(_save, done.result, done.seconds)
+                    there[name] = self.store.make(place, made_of, save, seconds=done.seconds)
+                bar.advance()
+        if len(there) < 2:
+            reasons = "; ".join(f"{name}: {reason}" for name, reason in {**models.absent, **failed}.items())
+            raise InputError(
+                f"fewer than two models could be run on {self.data.name or 'the ratings'} ({reasons})",
+                remedy="give more ratings, or other systems",
+            )
+        ids = Vocabularies(split.train.user_ids, split.train.item_ids)
+        ordered = {name: there[name] for name in models.spelled if name in there}
+        runs = [read_run(artifact.path(), name, ids, artifact.facts) for name, artifact in ordered.items()]
+        return runs, {name: artifact.facts["seconds"] for name, artifact in ordered.items()}, failed
+
+    def _made_of(self, version: str, seed: int, split: Split, name: str, spelling: str) -> tuple[str, dict[str, Any]]:
+        stem = name.replace(", ", "-").replace(" ", "-")
+        made_of = {
+            "train": split.train.fingerprint,
+            "validation": split.validation.fingerprint if split.validation is not None else None,
+            "test": split.test.fingerprint,
+            "features": _features(self.data),
+            "system": spelling,
+            "seed": seed,
+        }
+        return f"runs/{self.place}/{version}/split-{seed}/{stem}", made_of
+
+    def measure(self, version: str, seed: int) -> Rows:
+        """Measure all models on a split of a version."""
+        runs, seconds, failed = self.runs(version, seed)
+        split = self.split(version, seed)
+        test = measured_ratings(split, _TRAINED)
+        threshold = self.threshold if version == EXPLICIT else 1.0
+        spelled = [*METRICS.values(), ACCURACY, *ERRORS.values(), *SELLS.values(), *OVERALL.values()]
+        scores = measure(runs, test, spelled, threshold=threshold, train=split.train)
+        rows = _averages(version, scores)
+        rows += _pairs(version, scores)
+        rows += [("time", version, 0.0, "seconds", name, taken, None) for name, taken in seconds.items()]
+        rows += [("failed", version, 0.0, reason, name, float("nan"), None) for name, reason in failed.items()]
+        rows += _lists(version, runs, scores)
+        if version == EXPLICIT:
+            rows += self._levels(runs, test, split)
+            rows += self._robustness(runs, test, split, seed)
+        return rows
+
+    def _levels(self, runs: Sequence[Run], test: Ratings, split: Split) -> Rows:
+        """Measure the three metrics at the levels of relevance: Figure 4."""
+        levels = RatingScale.of(test.grades, split.train.grades).levels
+        rows: Rows = []
+        for level, lowest in levels.items():
+            names = {MAP: f"AP(rel={lowest:g})@{N}", NDCG: f"nDCG(rel={lowest:g})@{N}"}
+            names[SDCSE] = f"SDCSEacc(rel={lowest:g})@{N}"
+            scores = measure(list(runs), test, list(names.values()), threshold=self.threshold, train=split.train)
+            values = _means(scores)
+            rows += [
+                ("level", level, lowest, name, system, float(values[s, m]), None)
+                for m, name in enumerate(names)
+                for s, system in enumerate(scores.systems)
+            ]
+        return rows
+
+    def _robustness(self, runs: Sequence[Run], test: Ratings, split: Split, seed: int) -> Rows:
+        """Take test ratings away and see what becomes of the order of the models: Figure 3."""
+        ways = {"ratings": SIZES, "popular": POPULAR}
+        sampling = Sampling((Average.of("mean"),), samples=self.samples, seed=seed)
+        measuring = Measuring(metrics=tuple(METRICS.values()), threshold=self.threshold)
+        fold = Fold(list(runs), test, measuring, sampling, train=split.train)
+        chunks = Chunks(self.store.path / "samples" / self.place / f"split-{seed}")
+        scenarios = [SCENARIOS[name] for name in ways]
+        total = fold.n_samples(scenarios, ways)
+        with progress(f"Taking ratings away, {self.place}", total=total, unit="test sets") as bar:
+            frame = fold.study(scenarios, ways, bar, chunks)
+        names = {spelling: name for name, spelling in METRICS.items()}
+        taus = frame.group_by("scenario", "size", "metric", maintain_order=True).agg(pl.col("tau").drop_nans().mean())
+        return [
+            ("robust", scenario, size, names[metric], "", float("nan") if tau is None else tau, None)
+            for scenario, size, metric, tau in taus.iter_rows()
+        ]
+
+
+_TRAINED = Serving(min_ratings=1)
+_RANKING = Ranking(lists="condensed", length="all", calibration="isotonic")
+
+
+def _features(data: Ratings) -> list[str | None]:
+    return [None if part is None else part.fingerprint for part in (data.user_features, data.item_features)]
+
+
+def _save(run: Run, seconds: float, place: Path) -> Made:
+    return [save_run(run, place / "run.parquet")], {**run_facts(run), "seconds": seconds}
+
+
+def _means(scores: Scores) -> NDArray[np.float64]:
+    """Return systems × metrics: means over the users whom every model serves, or the values of whole systems."""
+    return scores.average("mean", undefined="zero", coverage="reduced")
+
+
+def _averages(version: str, scores: Scores) -> Rows:
+    values = _means(scores)
+    rows: Rows = []
+    names = {spelling: name for part in (METRICS, ERRORS, SELLS, OVERALL) for name, spelling in part.items()}
+    for m, spelling in enumerate(scores.metrics):
+        name = names.get(spelling, "SDCSEacc")
+        for s, system in enumerate(scores.systems):
+            value = float(values[s, m])
+            rows.append(
+                ("average", version, 0.0, name, system, 1.0 - value if name.startswith("us-ds") else value, None)
+            )
+    return rows
+
+
+def _pairs(version: str, scores: Scores) -> Rows:
+    """Return the difference and the p-value of each pair of models: Table 1, and errors beside SDCSE.
+
+    Also which share of the users SDCSE and DCSE send opposite ways, of those to whom neither is the same.
+    """
+    names = {**METRICS, **ERRORS}
+    comparison = compare(
+        scores,
+        significance="permutation",
+        metrics=list(names.values()),
+        correction="none",
+        coverage="reduced",
+        undefined="zero",
+    )
+    spelled = {spelling: name for name, spelling in names.items()}
+    columns = comparison.frame().select("metric", "system_a", "system_b", "difference", "p")
+    rows: Rows = [
+        ("pair", version, 0.0, spelled[metric], f"{a} | {b}", difference, p)
+        for metric, a, b, difference, p in columns.iter_rows()
+    ]
+    standard, plain = (scores.values[:, scores.metric(names[name])] for name in (SDCSE, "DCSE"))
+    for a, b in combinations(range(len(scores.systems)), 2):
+        first, second = np.sign(standard[a] - standard[b]), np.sign(plain[a] - plain[b])
+        both = (first * second) != 0
+        both &= ~np.isnan(first * second)
+        share = float((first[both] != second[both]).mean()) if both.any() else float("nan")
+        pair = f"{scores.systems[a]} | {scores.systems[b]}"
+        rows.append(("opposite", version, 0.0, "SDCSE and DCSE", pair, share, None))
+    return rows
+
+
+def _lists(version: str, runs: Sequence[Run], scores: Scores) -> Rows:
+    """Return how many users are measured, and which share of their lists holds a single rated item."""
+    covered = scores.covered.all(axis=0)
+    lengths = np.minimum.reduce([run.list_lengths.mean() for run in runs])
+    single = float((scores.judged[covered] == 1).mean()) if covered.any() else float("nan")
+    facts = {"users": float(covered.sum()), "lists of one rated item": single, "items per list": float(lengths)}
+    return [("lists", version, 0.0, name, "", value, None) for name, value in facts.items()]
+
+
+def units(work: ErrorWork, seeds: Sequence[int]) -> list[SplitMeasurement]:
+    """Return all that is measured for a set of ratings."""
+
+    def unit(version: str, seed: int, make: Callable[[], Rows]) -> SplitMeasurement:
+        of = {
+            "data": work.data.fingerprint,
+            "features": _features(work.data),
+            "version": version,
+            "threshold": work.threshold,
+            "models": dict(work.models[seed].spelled),
+            "samples": work.samples if version == EXPLICIT else None,
+            "seed": seed,
+        }
+        return SplitMeasurement(f"{work.place}/{version}/split-{seed}", of, make, len(work.models[seed].spelled))
+
+    return [unit(version, seed, partial(work.measure, version, seed)) for seed in seeds for version in VERSIONS]

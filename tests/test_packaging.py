@@ -1,0 +1,42 @@
+"""The files around the package say the same as pyproject.toml and the code."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from pathlib import Path
+
+import cranfield as cf
+
+ROOT = Path(__file__).parents[1]
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+
+
+def _listed(text: str, section: str) -> set[str]:
+    """Return the entries of a list in the conda recipe, without spaces."""
+    block = re.search(rf"^  {section}:\n((?:    - .*\n)+)", text, re.M)
+    assert block is not None
+    return {line.removeprefix("    - ").replace(" ", "") for line in block[1].splitlines()}
+
+
+def test_the_conda_recipe_needs_what_the_package_needs():
+    recipe = (ROOT / "conda" / "meta.yaml").read_text(encoding="utf-8")
+    python = f"python{PROJECT['requires-python']}"
+    assert _listed(recipe, "run") == {python, *PROJECT["dependencies"]}
+    assert python in _listed(recipe, "host")
+    assert f"license: {PROJECT['license']}" in recipe
+    for file in PROJECT["license-files"]:
+        assert f"- {file}" in recipe
+
+
+def test_the_citation_names_this_version():
+    citation = (ROOT / "CITATION.cff").read_text(encoding="utf-8")
+    assert f"\nversion: {cf.__version__}\n" in citation
+
+
+def test_the_workflow_tries_the_versions_of_python_that_are_classified():
+    workflow = (ROOT / ".github" / "workflows" / "ci.yml").read_text(encoding="utf-8")
+    tried = re.findall(r'"(3\.\d+)"', workflow)
+    prefix = "Programming Language :: Python :: "
+    classified = [line.removeprefix(prefix) for line in PROJECT["classifiers"] if line.startswith(f"{prefix}3.")]
+    assert tried == classified
