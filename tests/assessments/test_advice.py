@@ -77,7 +77,8 @@ def test_the_firm_metric_is_recommended_and_surely_so(evidence):
     assert row["score"] == pytest.approx((row["power"] + row["ratings"] + row["agreement"]) / 3)
     clear = replace(advice, rows=_apart(advice.rows), systems=8)
     assert clear.sentence().startswith(
-        "Trust firm most on these data (discriminative power 1.00, ratings 1.00, agreement "
+        "Trust firm most on these data (discriminative power 1.00; tau with the order of the whole test set: ratings "
+        "missing at random 1.00; tau with other metrics "
     )
     assert "This is sure: of 200 draws of the systems it comes first in " in clear.sentence()
     for limit in advice.limits:

@@ -168,7 +168,7 @@ class TestFolds:
             )
             for split in cf.splits.k_fold(ratings, k=2, seed=1)
         ]  # fmt: skip
-        parts = [replace(part, notes=("said of both", f"said of fold {k}")) for k, part in enumerate(parts)]
+        parts = [replace(part, notes=("said of both", f"{k} of 7")) for k, part in enumerate(parts)]
         joined = join_folds(parts)
         rows, each = joined.frame(by="list"), [part.frame() for part in parts]
         of_system = pl.col("metric") == "ItemCoverage@5"
@@ -181,7 +181,8 @@ class TestFolds:
             weighed = np.average(values, axis=0, weights=lists)
             assert rows.filter(~of_system)[column].to_list() == pytest.approx(weighed.tolist()), column
         assert "condensed lists; relevant from 4" in joined.table().caption
-        assert joined.notes == ("said of both", "said of fold 0", "said of fold 1")
+        assert joined.notes == ("said of both", "fold 1: 0 of 7", "fold 2: 1 of 7")
+        assert join_folds(parts, [0, 1]).notes[1:] == ("repetition 1: 0 of 7", "repetition 2: 1 of 7")
         assert joined.step.settings["folds"] == 2
 
     def test_folds_with_other_systems_or_metrics_are_refused(self):

@@ -160,6 +160,30 @@ MISTAKES = {
         f"{E} partly.csv", "partly: the test set knows only 1 of the 10 users of the run, and 10 in all;", 0
     ),
     "a few ids of the test set, strictly": Mistake(f"{E} partly.csv --strict", "partly: the test set knows only 1 of"),
+    "a few ids of the test set, in an audit": Mistake(
+        "audit --test test.csv partly.csv als.csv -m P@5", "· Warning: partly: the test set knows only 1 of the 10", 0
+    ),
+    "a few ids of the test set, strictly, in an audit": Mistake(
+        "audit --test test.csv partly.csv als.csv -m P@5 --strict", "partly: the test set knows only 1 of the 10"
+    ),
+    "other ids, in an audit": Mistake(
+        "audit --test test.csv padded.csv als.csv -m P@5", "padded.csv: no user of this run has test ratings"
+    ),
+    "a few ids of the test set, for the bias": Mistake(
+        "-q bias --test test.csv --train train.csv partly.csv als.csv -m P@5 --groups 2",
+        "· Warning: partly: the test set knows only 1 of the 10",
+        0,
+    ),
+    "a few ids of the test set, strictly, for the bias": Mistake(
+        "bias --test test.csv --train train.csv partly.csv als.csv -m P@5 --strict",
+        "partly: the test set knows only 1 of the 10",
+    ),
+    "a few ids of the test set, strictly, for labels": Mistake(
+        "label --test test.csv partly.csv als.csv -m P@5 --strict", "partly: the test set knows only 1 of the 10"
+    ),
+    "a few ids of the test set, for labels": Mistake(
+        "-q label --test test.csv partly.csv als.csv -m P@5", "· Warning: partly: the test set knows only 1 of", 0
+    ),
     # The wrong shape
     "columns without known names": Mistake(
         f"{E} unnamed.csv", "unnamed.csv: a, b, c, d, e do not say which one is the user and which the item; name them"
@@ -188,6 +212,9 @@ MISTAKES = {
         "log.csv: there is no column 'star'; did you mean 'stars'?",
     ),
     "lists in one cell": Mistake(f"{E} cells.csv", "cells: 10 lists written in one cell each, taken apart", 0),
+    "lists in one cell, compared": Mistake(
+        f"{C} cells.csv als.csv", "· cells: 10 lists written in one cell each, taken apart", 0
+    ),
     "a row that is too short": Mistake(
         f"{E} short-row.csv",
         "short-row.csv, row 2: the row has 2 fields where 3 are expected; mend the row",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import click
+import numpy as np
 import polars as pl
 import pytest
 
@@ -58,12 +59,42 @@ def measured(files, cranfield):
     return run
 
 
-@pytest.mark.parametrize("name", ["evaluate", "compare", "dialects", "assess", "recommend", "split", "replicate"])
+OF_RUNS = ("evaluate", "compare", "dialects", "assess", "audit", "bias", "label")
+
+
+@pytest.mark.parametrize("name", [*OF_RUNS, "recommend", "split", "check-split", "replicate"])
 def test_every_command_that_reads_has_the_options(name):
     command = group.get_command(click.Context(group), name)
     options = {option for parameter in command.params for option in (*parameter.opts, *parameter.secondary_opts)}
     assert set(RATINGS) <= options
-    assert (set(RUNS) <= options) == (name in ("evaluate", "compare", "dialects", "assess"))
+    assert ({*RUNS, "--strict"} <= options) == (name in OF_RUNS)
+
+
+@pytest.mark.parametrize("command", ["audit -m P@3", "bias --train train.csv -m P@3 --groups 2", "label -m P@3"])
+def test_the_options_reach_the_files_of_every_command_that_measures(files, cranfield, command):
+    rng = np.random.default_rng(0)
+    names = {
+        "test": ("user", "item", "rating"),
+        "odd": ("visitor", "page", "liked"),
+        "runs": ("film", "who", "strength"),
+    }
+    (files / "odd").mkdir()
+    rated = {user: rng.permutation(20).tolist() for user in range(30)}
+    for name, part in (("train.csv", slice(0, 8)), ("test.csv", slice(8, 14))):
+        rows = [(user, item, int(rng.integers(1, 6))) for user, items in rated.items() for item in items[part]]
+        (files / name).write_text(_text(rows, ",".join(names["test"])))
+        (files / "odd" / name).write_text(_text(rows, ",".join(names["odd"])))
+    for name in ("a.csv", "b.csv"):
+        rows = [(user, item, k) for user in rated for k, item in enumerate(rng.permutation(20)[:8].tolist())]
+        (files / name).write_text(_text(rows, "user,item,score"))
+        (files / "odd" / name).write_text(_text([(i, u, s) for u, i, s in rows], ",".join(names["runs"])))
+    plain = cranfield(*command.split(), "--test", "test.csv", "a.csv", "b.csv", "--threshold", "4")
+    odd = command.replace("train.csv", "odd/train.csv").split()
+    ratings = ("--user", "visitor", "--item", "page", "--rating", "liked")
+    runs = ("--run-user", "who", "--run-item", "film", "--score", "strength")
+    named = cranfield(*odd, "--test", "odd/test.csv", "odd/a.csv", "odd/b.csv", *ratings, *runs, "--threshold", "4")
+    assert (plain.code, named.code) == (0, 0), plain.err + named.err
+    assert named.out == plain.out
 
 
 @pytest.mark.parametrize("name", ["describe", "filter", "simulate"])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -16,6 +17,7 @@ from cranfield._phrases import listed
 from cranfield._random import stream
 from cranfield._spelling import nearest
 from cranfield._table import Cell, Table
+from cranfield.assessments.scenarios import SCENARIOS
 
 LIMITS = (
     "The whole test set is itself incomplete: robustness says how much further loss a metric bears, not how far it is "
@@ -199,9 +201,7 @@ class Advice:
     def sentence(self) -> str:
         """Return the advice in words: the metric, or that there is no clear choice; the evidence; how sure it is."""
         row = self.rows.row(0, named=True)
-        criteria = [(NAMES.get(name, name), row[name]) for name in self.criteria]
-        evidence = ", ".join(f"{name} {value:.2f}" for name, value in criteria if value is not None)
-        best = _candidate(row)
+        evidence, best = self._evidence(row), _candidate(row)
         if len(self.rows) == 1:
             return f"{best} was assessed alone ({evidence}), so there is nothing to prefer it to."
         rivals = self.rows[1:].filter(pl.col("first") > 0).sort("first", descending=True, maintain_order=True).head(2)
@@ -222,6 +222,16 @@ class Advice:
         sure = next(word for share, word in _SURE.items() if round(row["first"], 3) >= share)
         return f"Trust {best} most on these data ({evidence}). This is {sure}: {first}."
 
+    def _evidence(self, row: Mapping[str, Any]) -> str:
+        """Return the criteria of a candidate in words."""
+        known = {name: f"{row[name]:.2f}" for name in self.criteria if row[name] is not None}
+        power, agreement = known.pop("power", None), known.pop("agreement", None)
+        kept = [f"{SCENARIOS[name].title if name in SCENARIOS else name} {tau}" for name, tau in known.items()]
+        said = [f"discriminative power {power}"] if power else []
+        said += [f"tau with the order of the whole test set: {', '.join(kept)}"] if kept else []
+        said += [f"tau with other metrics {agreement}"] if agreement else []
+        return "; ".join(said)
+
     def table(self, first: int | None = 10) -> Table:
         """Return the metrics as a table for people, the ``first`` of them."""
         rows = self.rows if first is None else self.rows.head(_checks.whole("first", first))
@@ -238,8 +248,7 @@ class Advice:
         ]
         names = [NAMES.get(name, name) for name in self.criteria]
         weights = ", ".join(f"{shown} {self.weights[name]:g}" for shown, name in zip(names, self.criteria))
-        share = "discriminative power is the share of pairs of systems that are told apart"
-        caption = f"Weights: {weights}; {share}, the others are mean tau"
+        caption = f"Weights: {weights}; {_CRITERIA}"
         return Table(["metric", "score", "95 %", "first", *names], cells, caption, self.limits)
 
     def __str__(self) -> str:
@@ -250,6 +259,12 @@ class Advice:
 
     def _repr_html_(self) -> str:
         return self.table().html()
+
+
+_CRITERIA = (
+    "discriminative power is the share of pairs of systems that are told apart, agreement the mean tau with other "
+    "metrics, and the others that with the whole test set when these are missing"
+)
 
 
 def advise(

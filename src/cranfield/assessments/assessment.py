@@ -320,8 +320,8 @@ class Assessment:
         alike = power.height > 1 and round(power["dp"][-1] - best["dp"], 12) == 0.0
         how = "no better than the others " if alike else "best " if power.height > 1 else ""
         return [
-            f"{best['metric']} tells the systems apart {how}(DP {best['dp']:.3f}; {best['significant']:.0%} of "
-            f"{best['pairs']} pairs differ at {self.step.settings['alpha']:g})."
+            f"{best['metric']} tells the systems apart {how}(the p-values of {best['pairs']} pairs sum to "
+            f"{best['dp']:.3f}; {best['significant']:.0%} are below {self.step.settings['alpha']:g}, each by itself)."
         ]
 
     def _said_of_groups(self) -> list[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from cranfield._checks import flag
 from cranfield._errors import SettingError
 from cranfield._spelling import parse
 from cranfield.audits.answers import Audit
@@ -22,8 +23,10 @@ from cranfield.data import Ratings
 from cranfield.data.relevance import AUTO
 from cranfield.experiments import Decisions, Experiment, Source, System
 from cranfield.measures.context import Context
+from cranfield.measures.inputs import as_test
 from cranfield.measures.judged import Judged
 from cranfield.measures.measuring import as_judged
+from cranfield.measures.plausibility import check_inputs
 
 OPENED_ON_LISTS = ("lists", *MEASURED, *AVERAGED)
 """The decisions that can be opened on given lists."""
@@ -45,6 +48,7 @@ def audit_runs(
     budget: int | None = None,
     truth: Mapping[str, float] | str | None = None,
     seed: int = 0,
+    strict: bool = False,
 ) -> Audit:
     """Ask whether the winner survives other decisions, for ranked lists that are given.
 
@@ -68,6 +72,8 @@ def audit_runs(
         and ``value``.
     seed
         Fixes what is drawn.
+    strict
+        Take inputs that can hardly be meant for errors, instead of warning of them in the notes.
 
     Examples
     --------
@@ -77,7 +83,9 @@ def audit_runs(
     >>> found.grid
     Grid(1 decisions, 2 cells, 2 universes)
     """
+    test = as_test(test)
     judged = as_judged(runs, test, AUTO if threshold is None else threshold, Context(train))
+    warnings = [f"Warning: {warning}." for warning in check_inputs(judged, test, strict=flag("strict", strict))]
     longest = max(lists.depth for lists in judged)
     table = _table(longest, metric, preset, vary, kinds, budget)
     level = judged[0].judgments.threshold
@@ -103,7 +111,11 @@ def audit_runs(
 
     computed = compute(crossing, names, lists_of)
     return computed.audit(
-        alpha=decisions.alpha, seed=seed, notes=notes_on(crossing), testings=menu.testings, truth=known
+        alpha=decisions.alpha,
+        seed=seed,
+        notes=(*warnings, *notes_on(crossing)),
+        testings=menu.testings,
+        truth=known,
     )
 
 

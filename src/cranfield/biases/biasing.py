@@ -55,6 +55,7 @@ def bias(
     clip: float = 0.0,
     seed: int = 0,
     jobs: int | None = None,
+    strict: bool = False,
 ) -> Bias:
     """Say how much of an evaluation is popularity, and which of its conclusions change without it.
 
@@ -85,6 +86,8 @@ def bias(
         Also IPS, SNIPS and doubly robust estimates with such propensities: see `estimate`.
     seed, jobs
         Fixes every random choice; how many systems are trained at a time.
+    strict
+        With ``runs``: take inputs that can hardly be meant for errors, instead of warning of them in the notes.
 
     Examples
     --------
@@ -107,7 +110,7 @@ def bias(
     else:
         if systems is not None:
             raise SettingError("systems are trained on ratings, and runs are given; leave one of them out")
-        protocols, level = _of_lists(runs, test, train, str(measured), threshold, groups, ties, seed)
+        protocols, level = _of_lists(runs, test, train, str(measured), threshold, groups, ties, seed, strict)
     answer = _answer(protocols, measured, level, alpha, seed, given=data is None)
     if propensities is None:
         return answer
@@ -161,6 +164,7 @@ def _of_lists(
     groups: int,
     ties: Ties,
     seed: int,
+    strict: bool,
 ) -> tuple[Protocols, float]:
     if test is None:
         raise SettingError("runs are measured against test ratings; give them as test=... (--test FILE)")
@@ -176,7 +180,7 @@ def _of_lists(
         longest = max(int(run.list_lengths.max(initial=1)) for run in lists)
         lists += recommend(split, {POPULARITY: POPULARITY}, length=max(longest, 1), seed=seed)
     level = threshold_on(split.test, threshold)
-    return protocols_of_lists(lists, split, metric, level, groups=groups, seed=seed), level
+    return protocols_of_lists(lists, split, metric, level, groups=groups, seed=seed, strict=strict), level
 
 
 def _answer(protocols: Protocols, metric: Metric, level: float, alpha: float, seed: int, *, given: bool) -> Bias:

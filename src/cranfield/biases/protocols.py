@@ -78,19 +78,28 @@ _BY_GROUP = Averaging(by="user", groups="equal")
 
 
 def protocols_of_lists(
-    runs: Sequence[Run], split: Split, metric: str, threshold: float, *, groups: int = 10, seed: int = 0
+    runs: Sequence[Run],
+    split: Split,
+    metric: str,
+    threshold: float,
+    *,
+    groups: int = 10,
+    seed: int = 0,
+    strict: bool = False,
 ) -> Protocols:
     """Measure given lists under each protocol; nothing is trained again.
 
     Candidates that are not in a list are taken to follow it in random order.
     """
     test = split.test
-    chosen = Protocol(CHOSEN, measure(runs, test, metric, threshold=threshold, train=split.train), _PLAIN)
+    scores = measure(runs, test, metric, threshold=threshold, train=split.train, strict=strict)
+    chosen = Protocol(CHOSEN, scores, _PLAIN)
+    warnings = [f"Warning: {warning}." for warning in scores.warnings]
     measuring = Measuring(metrics=[metric], threshold=threshold)
     if not measuring.wanted[0].definition.averages_ties:
         note = f"neutral protocols are left out: {metric} has no expectation over the unknown order below a list"
-        return Protocols((chosen,), split, tuple(runs), (note,))
-    protocols, notes = [chosen], []
+        return Protocols((chosen,), split, tuple(runs), (*warnings, note))
+    protocols, notes = [chosen], warnings
     lists = [CodedLists.of(run, split, threshold) for run in runs]
     try:
         percentile = popularity_groups(split.train, groups).astype(np.int64)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import wraps
 from pathlib import Path
@@ -16,7 +16,13 @@ from cranfield._settings import settings
 from cranfield.cli._decisions import decision_option, decision_options
 from cranfield.cli._output import say_line
 from cranfield.cli._own_code import runs_named_code
-from cranfield.cli._reading import SharedColumns, for_file, reading_options, run_reading_options
+from cranfield.cli._reading import (
+    RUN_READING_OPTIONS,
+    SharedColumns,
+    for_file,
+    reading_options,
+    run_reading_options,
+)
 from cranfield.cli._renamed import renamed_option
 from cranfield.measures.averaging import Averaging, By
 from cranfield.measures.catalogue import NONE, Cataloguing
@@ -268,6 +274,48 @@ negative_grades_option = click.option(
 
 catalogue_option = decision_option(Cataloguing.decisions()["catalogue"], metavar="FILE|train|none")
 
+_OF_FILES = (
+    click.option("--run-format", metavar="NAME", help="The layout of the runs.  [default: detected]"),
+    click.option(
+        "--test-format", type=click.Choice(["ratings", "qrels"]), help="What the test file holds.  [default: detected]"
+    ),
+    click.option("--tag", is_flag=True, help="Name systems by the tag of their TREC run, not by their file."),
+    click.option(
+        "--strict", is_flag=True, help="Take inputs that can hardly be meant for errors, instead of warning of them."
+    ),
+)
+
+LIST_OPTIONS = ("run_format", "test_format", "tag", "strict", *RUN_READING_OPTIONS)
+"""The names of the options of ranked lists that `list_options` gives, beside those of ratings."""
+
+
+def list_options(without: Collection[str] = ()) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Give a command that may read ranked lists the options of their files.
+
+    It receives ``load``, which takes the runs, the test file, the training file or None, and the threshold, and returns
+    what they hold; and the dictionary ``reading``, for other files of ratings.
+    """
+
+    def add(command: Callable[..., Any]) -> Callable[..., Any]:
+        @wraps(command)
+        def with_files(**options: Any) -> Any:
+            how = {name: options.pop(name) for name in ("run_format", "test_format", "tag", "strict", "run_reading")}
+            usual: dict[str, Any] = {"lists": "full", "ties": "trec_eval", "negative_grades": "judged"}
+
+            def load(runs: tuple[str, ...], test: str, train: str | None, threshold: Any) -> Loaded:
+                files: dict[str, Any] = {"runs": runs, "test": test, "train": train, "threshold": threshold}
+                return MeasuringOptions(**usual, **how, reading=options["reading"], **files).load()
+
+            return command(load=load, **options)
+
+        decorated = reading_options(run_reading_options(with_files, without=without))
+        for option in reversed(_OF_FILES):
+            decorated = option(decorated)
+        return decorated
+
+    return add
+
+
 _OPTIONS = (
     click.argument("runs", nargs=-1, required=True, metavar="RUN..."),
     click.option("--test", required=True, metavar="FILE", help="The held-out ratings, or TREC qrels."),
@@ -288,15 +336,8 @@ _OPTIONS = (
         help="How items of equal score are ordered.",
     ),
     click.option("--train", metavar="FILE", help="The training ratings: the catalogue, popularity and novelty."),
-    click.option("--run-format", metavar="NAME", help="The layout of the runs.  [default: detected]"),
-    click.option(
-        "--test-format", type=click.Choice(["ratings", "qrels"]), help="What the test file holds.  [default: detected]"
-    ),
     negative_grades_option,
-    click.option("--tag", is_flag=True, help="Name systems by the tag of their TREC run, not by their file."),
-    click.option(
-        "--strict", is_flag=True, help="Take inputs that can hardly be meant for errors, instead of warning of them."
-    ),
+    *_OF_FILES,
 )
 
 
@@ -335,9 +376,9 @@ def _check_outputs(measuring: MeasuringOptions, outputs: Mapping[str, str]) -> N
 
 
 def tell(notes: Iterable[str]) -> None:
-    """Write notes beside the output, unless nothing is to be said."""
-    if not settings.quiet:
-        for note in notes:
+    """Write notes beside the output, unless nothing is to be said but warnings."""
+    for note in notes:
+        if not settings.quiet or note.startswith("Warning: "):
             say_line(f"· {note}", err=True)
 
 

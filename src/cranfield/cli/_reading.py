@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from functools import wraps
 from pathlib import Path
 from typing import Any, TypeVar, get_args
@@ -111,26 +111,38 @@ def reading_options(command: Callable[..., Any]) -> Callable[..., Any]:
     return decorated
 
 
-_RUN_OPTIONS = (
-    click.option("--score", metavar="COLUMN", help="The column of scores in the runs."),
-    click.option("--rank", metavar="COLUMN", help="The column of ranks in the runs."),
-    click.option("--prediction", metavar="COLUMN", help="The column of predicted ratings in the runs."),
-    click.option("--system", metavar="COLUMN", help="The column of systems, in a file that holds the runs of several."),
-    click.option("--run-user", metavar="COLUMN", help="The column of users in the runs, if --user does not name it."),
-    click.option("--run-item", metavar="COLUMN", help="The column of items in the runs, if --item does not name it."),
-    click.option("--run-separator", metavar="TEXT", help="What divides the fields of the runs; --separator: ratings."),
-    click.option(
+_RUN_OPTIONS = {
+    "score": click.option("--score", metavar="COLUMN", help="The column of scores in the runs."),
+    "rank": click.option("--rank", metavar="COLUMN", help="The column of ranks in the runs."),
+    "prediction": click.option("--prediction", metavar="COLUMN", help="The column of predicted ratings in the runs."),
+    "system": click.option(
+        "--system", metavar="COLUMN", help="The column of systems, in a file that holds the runs of several."
+    ),
+    "run_user": click.option(
+        "--run-user", metavar="COLUMN", help="The column of users in the runs, if --user does not name it."
+    ),
+    "run_item": click.option(
+        "--run-item", metavar="COLUMN", help="The column of items in the runs, if --item does not name it."
+    ),
+    "run_separator": click.option(
+        "--run-separator", metavar="TEXT", help="What divides the fields of the runs; --separator: ratings."
+    ),
+    "run_header": click.option(
         "--run-header/--no-run-header",
         default=None,
         help="Whether the first row of the runs names the columns; --header: ratings.",
     ),
-)
+}
+
+RUN_READING_OPTIONS = tuple(_RUN_OPTIONS)
+"""The names of the options that `run_reading_options` gives."""
 
 
-def run_reading_options(command: Callable[..., Any]) -> Callable[..., Any]:
+def run_reading_options(command: Callable[..., Any], *, without: Collection[str] = ()) -> Callable[..., Any]:
     """Give a command the options of `cranfield.read_runs`; it receives them as one dictionary, ``run_reading``.
 
-    The columns of users and items, quotes and encoding are in ``reading``, for ratings and runs alike.
+    The columns of users and items, quotes and encoding are in ``reading``, for ratings and runs alike. Options
+    ``without`` which a command has others of the same name are left out.
     """
 
     @wraps(command)
@@ -139,13 +151,13 @@ def run_reading_options(command: Callable[..., Any]) -> Callable[..., Any]:
         score: str | None,
         rank: str | None,
         prediction: str | None,
-        system: str | None,
         run_user: str | None,
         run_item: str | None,
         run_separator: str | None,
         run_header: bool | None,
         **options: Any,
     ) -> Any:
+        system = None if "system" in without else options.pop("system")
         run_reading = {
             "score": score,
             "rank": rank,
@@ -159,8 +171,8 @@ def run_reading_options(command: Callable[..., Any]) -> Callable[..., Any]:
         return command(*arguments, run_reading=run_reading, **options)
 
     decorated: Callable[..., Any] = with_run_reading
-    for option in reversed(_RUN_OPTIONS):
-        decorated = option(decorated)
+    for name, option in reversed(_RUN_OPTIONS.items()):
+        decorated = decorated if name in without else option(decorated)
     return decorated
 
 

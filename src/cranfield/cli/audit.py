@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import webbrowser
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from cranfield._settings import settings
 from cranfield.cli._given import is_given, refuse_idle
-from cranfield.cli._group import common_options, jobs_option, unpack_option
+from cranfield.cli._group import common_options, jobs_option
+from cranfield.cli._measuring import LIST_OPTIONS, Loaded, list_options
 from cranfield.cli._output import say, say_line
+from cranfield.cli._reading import READING_OPTIONS
 from cranfield.cli._report import can_draw, experiment_report
 from cranfield.cli._stages import stages
 
@@ -42,11 +45,13 @@ Examples:
 @click.option("--report/--no-report", "wanted", default=True, show_default=True, help="Write a page and figures too.")
 @click.option("--open", "show", is_flag=True, help="Open the page of the audit in a browser.")
 @click.option("--allow-code", is_flag=True, help="Run the code that the file names as well; look at it first.")
+@list_options()
 @jobs_option
-@unpack_option
 @common_options
 def command(
     files: tuple[str, ...],
+    load: Callable[..., Loaded],
+    reading: dict[str, Any],  # noqa: ARG001, `load` has it
     out: str | None,
     preset: str | None,
     budget: int | None,
@@ -72,12 +77,14 @@ def command(
         refuse_idle("with --test", "dry_run", "jobs", "allow_code")
         if out is None:
             refuse_idle("without --out", "wanted", "show")
-        audited = _of_lists(files, test, train, threshold, metric, preset, budget, truth, seed)
+        loaded = load(files, test, train, threshold)
+        options = {"metric": metric, "threshold": threshold, "preset": preset, "budget": budget, "truth": truth}
+        audited = _of_lists(loaded, seed=seed, **options)
         say(audited)
         if out is not None:
             _write(audited, Path(out), wanted, show)
         return
-    refuse_idle("without --test", "train", "threshold", "metric")
+    refuse_idle("without --test", "train", "threshold", "metric", *LIST_OPTIONS, *READING_OPTIONS)
     if len(files) != 1:
         raise click.UsageError("an audit takes one experiment file; give --test to audit ranked lists")
     own_seed = seed if is_given("seed") else None
@@ -130,29 +137,7 @@ def _say_where(folder: Path, page: Path | None, show: bool) -> None:
         webbrowser.open(page.resolve().as_uri())
 
 
-def _of_lists(
-    files: tuple[str, ...],
-    test: str,
-    train: str | None,
-    threshold: float | None,
-    metric: str,
-    preset: str | None,
-    budget: int | None,
-    truth: str | None,
-    seed: int,
-) -> Audit:
+def _of_lists(loaded: Loaded, **options: Any) -> Audit:
     from cranfield.audits.given import audit_runs
-    from cranfield.data import read
-    from cranfield.rankings import read_runs, read_test
 
-    return audit_runs(
-        read_runs(files if len(files) > 1 else files[0]),
-        read_test(test),
-        train=None if train is None else read(train),
-        metric=metric,
-        threshold=threshold,
-        preset=preset,
-        budget=budget,
-        truth=truth,
-        seed=seed,
-    )
+    return audit_runs(loaded.runs, loaded.test, train=loaded.train, strict=loaded.options.strict, **options)

@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from cranfield._settings import settings
 from cranfield.cli._decisions import decision_option
 from cranfield.cli._given import refuse_idle
 from cranfield.cli._group import common_options, jobs_option
-from cranfield.cli._measuring import tell
+from cranfield.cli._measuring import LIST_OPTIONS, Loaded, list_options, tell
 from cranfield.cli._output import output_options, put, put_tables, put_text
 from cranfield.cli._own_code import runs_named_code
-from cranfield.cli._reading import for_file, reading_options
 from cranfield.cli._report import report_option
 from cranfield.measures import Measuring
 
@@ -78,7 +77,7 @@ Examples:
 @jobs_option
 @report_option
 @output_options("table", "json", "markdown", "latex")
-@reading_options
+@list_options(without=["system"])
 @common_options
 @runs_named_code("systems")
 def command(
@@ -98,6 +97,7 @@ def command(
     report: str | None,
     format: str,
     out: str | None,
+    load: Callable[..., Loaded],
     reading: dict[str, Any],
     seed: int,
 ) -> None:
@@ -106,21 +106,27 @@ def command(
     Train systems on ratings with --data, or measure ranked lists with --test and --train.
     """
     from cranfield.biases import bias
+    from cranfield.data import read
 
     if propensities is None:
         refuse_idle("without --propensities", "clip")
     options = {"metric": metric, "threshold": threshold, "groups": groups, "alpha": alpha, "seed": seed, "clip": clip}
     options["propensities"] = _propensities(propensities)
     if data is not None:
-        refuse_idle("with --data", "test", "train", "runs")
+        refuse_idle("with --data", "test", "train", "runs", *LIST_OPTIONS)
         chosen = list(systems) or None
-        answer = bias(_read(data, reading, [data]), chosen, nonrelevant=nonrelevant, jobs=jobs, **options)
+        answer = bias(read(data, **reading), chosen, nonrelevant=nonrelevant, jobs=jobs, **options)
     else:
         refuse_idle("without --data", "systems", "nonrelevant", "jobs")
-        answer = _of_lists(runs, test, train, reading, options)
+        if not runs or test is None:
+            raise click.UsageError("give ratings with --data, or ranked lists with --test and --train")
+        if train is None:
+            raise click.UsageError("popularity is counted in the training ratings; give them with --train")
+        loaded = load(runs, test, train, threshold)
+        options["strict"] = loaded.options.strict
+        answer = bias(runs=loaded.runs, test=loaded.test, train=loaded.train, **options)
     _put(answer, format, out)
-    if not settings.quiet:
-        tell(answer.notes)
+    tell(answer.notes)
     if report is not None:
         from cranfield.reports.page import page
         from cranfield.reports.reporting import write_page
@@ -140,31 +146,6 @@ def _propensities(given: str | None) -> Any:
     if not path:
         raise click.UsageError(f"--propensities {given} is neither {' nor '.join(KINDS)} nor FILE:COLUMN")
     return read(path, rating=column)
-
-
-def _read(path: str, reading: dict[str, Any], files: list[str]) -> Any:
-    from cranfield.data import read
-
-    return read(path, **for_file(path, reading, files))
-
-
-def _of_lists(
-    runs: tuple[str, ...], test: str | None, train: str | None, reading: dict[str, Any], options: dict[str, Any]
-) -> Bias:
-    from cranfield.biases import bias
-    from cranfield.rankings import read_runs, read_test
-
-    if not runs or test is None:
-        raise click.UsageError("give ratings with --data, or ranked lists with --test and --train")
-    if train is None:
-        raise click.UsageError("popularity is counted in the training ratings; give them with --train")
-    files = [test, train]
-    return bias(
-        runs=read_runs(runs if len(runs) > 1 else runs[0]),
-        test=read_test(test, **for_file(test, reading, files)),
-        train=_read(train, reading, files),
-        **options,
-    )
 
 
 def _put(answer: Bias, format: str, out: str | None) -> None:

@@ -26,7 +26,6 @@ from cranfield.cli._measuring import (
     metric_option,
     refuse_for_ranges,
     tell,
-    tell_of_grades,
 )
 from cranfield.cli._output import output_options, put, put_text, written
 from cranfield.cli._renamed import renamed_option
@@ -170,13 +169,12 @@ def command(
             compare_segments(segment, significance=significance, **options)
             for segment in segments_of(loaded, metrics, by_segment)
         ]
-        tell_of_grades(loaded, metrics)
         answers = notes_on_judgments(loaded, metrics, judgments)
     if gated or format not in ("table", "json") or power is not None:
         tell(answers)
     gate = (result.no_worse(by=str(no_worse)) if margin else result.better()) if gated else None
     if format not in ("table", "json") or power is not None:
-        tell(scores.warnings)  # the verdict has them where it is printed
+        tell(f"Warning: {warning}." for warning in scores.warnings)  # the verdict has them where it is printed
     if gate is not None:
         result = replace(result, claims=tuple(gate.sentences))
         _put_gate(gate, result, format, out)
@@ -198,6 +196,7 @@ def command(
         put(json.dumps({**result.as_dict(), **by_group, **unjudged}, indent=1, ensure_ascii=False), out)
     else:
         put_text("\n\n".join(map(str, (result, *segments, *answers))), out)
+    tell(note for note in scores.notes if note not in scores.warnings)
     averaging = Averaging(**{declared.name: options[declared.name] for declared in fields(Averaging)})
     if report is not None:
         write_page(

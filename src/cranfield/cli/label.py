@@ -6,7 +6,7 @@ import click
 
 from cranfield.cli._given import refuse_idle
 from cranfield.cli._group import process_options
-from cranfield.cli._measuring import MeasuringOptions, measuring_options
+from cranfield.cli._measuring import MeasuringOptions, measuring_options, tell
 from cranfield.cli._unjudged import judgments_option, show_labelling, with_judgments
 from cranfield.comparisons import label
 
@@ -34,7 +34,8 @@ Examples:
 @process_options
 def command(measuring: MeasuringOptions, metric: str, budget: int, judgments: str | None, out: str | None) -> None:
     """Name the (user, item) pairs whose judgment would settle a comparison of two systems soonest."""
-    refuse_idle("here", "lists", "train", "strict", "negative_grades")
+    refuse_idle("here", "lists", "train", "negative_grades")
     loaded = with_judgments(measuring.load(), judgments)
+    tell(f"Warning: {warning}." for warning in loaded.measure((metric,)).warnings)
     labelling = label(loaded.runs, loaded.test, metric, budget=budget, threshold=measuring.threshold)
     show_labelling(labelling, out)

@@ -131,7 +131,7 @@ class Ranker:
         seen = train
         if ranking.calibration != "none":
             held_out = held_out or _held_out(data, seed)
-            train, _, seen = held_out
+            train, seen = held_out.train, held_out.seen
         inputs = seen if profiles is None else profiles
         targets = Targets(inputs, test, ranking, seed, groups)
         users, served = served_users(inputs, serving, seed)
@@ -175,13 +175,13 @@ class Ranker:
 
         def make(block: slice) -> tuple[NDArray[Any], ...]:
             users = self.users[block]
-            if gives_lists:
-                return own_top(name, system, users, self._most, self.targets, ties)
             if by_pairs:
                 return self._rated_lists(name, system, users, ties)
+            if gives_lists:
+                return own_top(name, system, users, self._most, self.targets, ties)
             return self.columns(users, self.with_fill(users, self.scores(name, system, users)), ties)
 
-        width = min(self._most, self.width) if gives_lists else 1 if by_pairs else self.width
+        width = 1 if by_pairs else min(self._most, self.width) if gives_lists else self.width
         pieces = blocks(len(self.users), width)
         with blas_threads(1 if ours else settings.workers):
             parts = each(make, pieces, f"Ranking by {name}", threads=settings.workers if ours else 1)
@@ -321,4 +321,4 @@ class Ranker:
         fill = self.ranking.fill if isinstance(self.ranking.fill, str) else type(self.ranking.fill).__name__
         settings = {"system": name, "length": self.ranking.length, "fill": fill, "seed": self.targets.seed}
         steps = (*self.targets.train.history, self.served, self.targets.step, Step("recommend", settings))
-        return steps if calibration is None else (*steps, Step("calibrate", calibration.as_dict()))
+        return steps if calibration is None else (*steps, calibration.step)

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cranfield import _checks
+from cranfield._numbers import percent_text
 from cranfield._phrases import listed
 from cranfield.assessments import Assessment, assess
 from cranfield.audits import Audit, audit_runs
@@ -163,13 +164,16 @@ class Demo:
         first, best = published[0], truly[0]
         said = [
             f"The table everyone publishes, {METRIC} on {HELD_OUT}, has {first} first: "
-            f"in truth users like {true[first]:.1%} of what it recommends."
+            f"in truth users like {percent_text(true[first], ' %')} of what it recommends."
         ]
         if first == best:
-            said.append(f"It is the best system in truth as well; {truly[1]} comes next with {true[truly[1]]:.1%}.")
+            said.append(
+                f"It is the best system in truth as well; {truly[1]} comes next, with "
+                f"{percent_text(true[truly[1]], ' %')}."
+            )
         else:
             said.append(
-                f"Truly best is {best}, with {true[best]:.1%}; "
+                f"Truly best is {best}, with {percent_text(true[best], ' %')}; "
                 f"that table has it in place {published.index(best) + 1} of {len(truly)}."
             )
         measured, true_place = (order.index("popularity") + 1 for order in (published, truly))
