@@ -16,7 +16,7 @@ from cranfield import ImpossibleSplitError, SettingError
 from cranfield._figures import definition
 from cranfield.studies import _bias_work, replicate
 from cranfield.studies._bias_panel import prepared
-from cranfield.studies._bias_work import SYSTEMS, coin_folds
+from cranfield.studies._bias_work import SYSTEMS, WHOLE, coin_folds
 from cranfield.studies._lemma import lemma_bounds
 
 SPELLED = {
@@ -55,7 +55,10 @@ def _numbers(found, unit, **wanted):
 
 
 def _by_hand(split, metric, lists, averaging):
-    runs = cf.recommend(split, SPELLED, "all", threshold=3, **lists)
+    runs = [
+        cf.recommend(split, {name: system}, "all", threshold=3, fill="random" if name in WHOLE else "none", **lists)[0]
+        for name, system in SPELLED.items()
+    ]
     scores = cf.measure(runs, split.test, metric, threshold=3, train=split.train)
     return dict(zip(scores.systems, scores.average("mean", undefined="zero", by="list", **averaging)[:, 0]))
 

@@ -31,6 +31,8 @@ from cranfield.studies._options_work import Rows, SplitMeasurement
 
 PLSA, SVD, WRMF, KNN, POPULARITY, RANDOM = "pLSA", "MF (svd)", "MF (wrmf)", "kNN", "Popularity", "Random"
 SYSTEMS = (PLSA, SVD, WRMF, KNN, POPULARITY, RANDOM)
+WHOLE = (POPULARITY, RANDOM)
+"""The systems that rank every item, also one without training ratings (section 7: they reach full coverage)."""
 BOUNDED = (PLSA, KNN)
 """The systems of Figure 3."""
 
@@ -220,9 +222,11 @@ class BiasWork:
         spelled = systems_of(self.seed)
         different = list({id(ranker): ranker for ranker in rankers.values()}.values())
         place_of = {id(ranker): place for place, ranker in enumerate(different)}
+        whole = [_filled(ranker) for ranker in different]
         runs: dict[int, list[Run]] = {}
         for done in fit_each(split.train, spelled):
-            runs[done.place] = rank_with(done.result, different, name=list(spelled)[done.place])
+            name = list(spelled)[done.place]
+            runs[done.place] = rank_with(done.result, whole if name in WHOLE else different, name=name)
         return {
             key: [runs[system][place_of[id(ranker)]] for system in range(len(spelled))]
             for key, ranker in rankers.items()
@@ -280,6 +284,12 @@ class BiasWork:
         values = scores.average("mean", undefined="zero", by="list")[:, 0]
         rows: Rows = [(part, "1R", x, PRECISION, run.name, float(value), None) for run, value in zip(runs, values)]
         return rows if part == "skew" else rows + _bound_rows(part, x, runs)
+
+
+def _filled(ranker: Ranker) -> Ranker:
+    """Return a ranker of the same targets whose lists hold all of them: what has no score follows at random."""
+    ranking = ranker.ranking.with_(fill="random")
+    return replace(ranker, targets=replace(ranker.targets, ranking=ranking))
 
 
 def _plain(split: Split, ranking: Ranking, seed: int) -> BiasDesign:
@@ -342,6 +352,7 @@ def units(panel: str, work: BiasWork, curve_folds: int, skewed: bool) -> list[Sp
         "nonrelevant": work.nonrelevant,
         "folds": work.folds,
         "systems": systems_of(work.seed),
+        "ranking every item": WHOLE,
         **({} if work.divided is None else {"test": work.divided.test.fingerprint, "drawn": work.drawn}),
     }
     measurements = []
