@@ -17,7 +17,7 @@ _BETWEEN = "\x1f"
 
 
 @dataclass(frozen=True, eq=False)
-class Context:
+class FeatureCoding:
     """Columns as they were in training: the categories of text, and the mean and spread of numbers.
 
     A value that is missing, or a category that training did not have, is of no category and has the mean number: it
@@ -34,7 +34,7 @@ class Context:
 
     Examples
     --------
-    >>> known = Context.of(pl.DataFrame({"age": [20.0, 40.0, None], "town": ["Oslo", "Rome", None]}))
+    >>> known = FeatureCoding.of(pl.DataFrame({"age": [20.0, 40.0, None], "town": ["Oslo", "Rome", None]}))
     >>> categories, numbers = known.encoded(pl.DataFrame({"age": [50.0, None], "town": ["Paris", "Rome"]}))
     >>> categories.tolist(), numbers.tolist()
     ([[2], [1]], [[2.0], [0.0]])
@@ -47,7 +47,7 @@ class Context:
     spreads: NDArray[np.float64]
 
     @classmethod
-    def of(cls, rows: pl.DataFrame) -> Context:
+    def of(cls, rows: pl.DataFrame) -> FeatureCoding:
         """Look at the columns of the users or items that a system learns from."""
         texts = [name for name, kind in rows.schema.items() if kind == pl.String]
         numbers = [name for name in rows.columns if name not in texts]

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from cranfield._random import stream
 from cranfield.data import Ratings
 from cranfield.data.features import About
-from cranfield.recommenders.context import SIDES, Context, rows_of
+from cranfield.recommenders.context import SIDES, FeatureCoding, rows_of
 from cranfield.recommenders.epochs import Epoch, Numbers
 from cranfield.recommenders.model import setting
 from cranfield.recommenders.networks import EXAMPLES, NetworkModel, Weights, libraries
@@ -89,12 +89,12 @@ class PointwiseNetwork(NetworkModel):
         return self._trained(weights, loss, lambda number: examples(source, number), known)
 
     def _encode_context(self, train: Ratings) -> None:
-        self._contexts: dict[str, Context] = {}
+        self._contexts: dict[str, FeatureCoding] = {}
         self._encoded: dict[str, Any] = {}
         for about in self._described:
             rows = rows_of(train, about, self.name)
-            self._contexts[about] = Context.of(rows)
-            self._encoded[about] = Encoded(*self._contexts[about].encoded(rows))
+            self._contexts[about] = FeatureCoding.of(rows)
+            self._encoded[about] = EncodedFeatures(*self._contexts[about].encoded(rows))
 
     def _rated(self, train: Ratings, number: int) -> Iterator[tuple[Any, ...]]:
         """Give the ratings in a random order, scaled."""
@@ -127,7 +127,7 @@ class PointwiseNetwork(NetworkModel):
         return {name: w[name][codes] for name in own}
 
     def _side(self, w: Weights, about: str, embedded: Mapping[str, Any], context: tuple[Any, ...]) -> dict[str, Any]:
-        """Return what is computed of users or items alone; ``context`` is as `Context.encoded` gives it, or empty."""
+        """Return what is computed of users or items alone; ``context`` is as `FeatureCoding.encoded` gives it, or empty."""
         raise NotImplementedError
 
     def _joined(self, w: Weights, user: Mapping[str, Any], item: Mapping[str, Any]) -> Any:
@@ -167,8 +167,8 @@ class PointwiseNetwork(NetworkModel):
 
 
 @dataclass(frozen=True, eq=False)
-class Encoded:
-    """The context of all users or items: categories by column, and numbers; see `Context.encoded`."""
+class EncodedFeatures:
+    """The context of all users or items: categories by column, and numbers; see `FeatureCoding.encoded`."""
 
     categories: NDArray[np.int32]
     numbers: NDArray[np.float32]
@@ -178,7 +178,7 @@ class Encoded:
 
 
 def context_weights(
-    context: Context, width: int, draw: np.random.Generator, about: str
+    context: FeatureCoding, width: int, draw: np.random.Generator, about: str
 ) -> dict[str, NDArray[np.float32]]:
     """Return small random weights that make a vector of a context; see `context_vector`."""
     shapes = {"categories": (len(context.categories), width), "numbers": (len(context.numbers), width)}
