@@ -7,6 +7,7 @@ import sys
 import numpy as np
 import pytest
 
+import cranfield as cf
 from cranfield._settings import settings
 from cranfield.data import Ratings
 from cranfield.recommenders import recommender
@@ -51,7 +52,9 @@ def test_another_seed_starts_elsewhere(world, name):
 def test_slim_columns_minimise_their_objective(world, dense, neighbours):
     l1, l2 = 0.1, 0.5
     rated = (dense(world) > 0).astype(float)
-    model = recommender(f"slim(l1={l1}, l2={l2}, neighbours={neighbours}, sweeps=2000, tolerance=1e-10)").fit(world)
+    model = recommender(
+        f"slim(l1={l1}, l2={l2}, neighbours={neighbours}, sweeps=2000, tolerance=1e-10, binary=true)"
+    ).fit(world)
     weights = model._weights.toarray()
     assert (weights >= 0).all()
     assert (np.diag(weights) == 0).all()
@@ -199,3 +202,38 @@ def test_topic_scores_are_probabilities_of_items(world):
         scores = _fitted(name, world)
         sums = np.nansum(scores, axis=1)[world.user_counts > 0]
         assert (np.abs(sums - 1) < 0.01).all()
+
+
+@pytest.mark.parametrize(
+    ("ratings", "adapted"),
+    [
+        ([1, 5, 3, 4, 2, 5], {"l1": 0.35 * 80 / 6, "l2": 150 * 80 / 6, "binary": False}),
+        ([1, 500, 3, 4, 2, 5], {"l1": 0.35, "l2": 150.0, "binary": True}),
+    ],
+)
+def test_slim_follows_the_scale_of_the_ratings(ratings, adapted):
+    train = Ratings.of([1, 1, 2, 2, 3, 3], [1, 2, 1, 3, 2, 3], ratings)
+    assert recommender("slim").fit(train).adapted == pytest.approx(adapted)
+
+
+@pytest.mark.parametrize(("system", "setting", "most"), [("plsa", "topics", 50), ("puresvd", "factors", 30)])
+def test_short_profiles_make_few_topics_and_factors(system, setting, most):
+    users, items = np.divmod(np.arange(120 * 70), 70)
+    short = Ratings.of(users[items < 2], (items + users)[items < 2] % 70)
+    assert recommender(system).fit(short).adapted == {setting: 2}
+    assert recommender(system).fit(Ratings.of(users, items)).adapted == {setting: most}
+    assert recommender(f"{system}({setting}=3)").fit(short).adapted == {}
+
+
+def test_what_a_system_chose_by_the_data_stands_in_the_history_of_its_run():
+    (run,) = cf.recommend(Ratings.of([1, 1, 2], [1, 2, 3]), ["puresvd"], length=1)
+    assert dict(run.history[-1].effect) == {"factors": 2}
+
+
+def test_counts_of_plays_can_be_predicted():
+    draw = np.random.default_rng(0)
+    cells = np.unique(draw.integers(0, 600, 400))
+    train = Ratings.of(cells // 20, cells % 20, np.round(np.exp(draw.normal(4, 2.5, len(cells)))) + 1)
+    scores = recommender("svd(epochs=5)").fit(train).score([0, 1])
+    assert np.isfinite(scores).all()
+    assert abs(np.median(scores) - train.values.mean()) < train.values.std()

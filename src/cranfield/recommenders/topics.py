@@ -13,6 +13,7 @@ from cranfield._progress import progress
 from cranfield._random import stream
 from cranfield.data import Ratings
 from cranfield.recommenders._sparse import nan_for_untrained, rating_matrix
+from cranfield.recommenders.factors import average_profile
 from cranfield.recommenders.language_models import without_zeros
 from cranfield.recommenders.model import Model, setting
 from cranfield.recommenders.profiles import ProfileModel
@@ -84,20 +85,22 @@ class ProbabilisticLatentSemantics(_Topics, ProfileModel):
     Parameters
     ----------
     topics, iterations
-        The number of topics, and of passes.
+        The number of topics, and of passes. None for as many topics as a user has training ratings on average, at most
+        50: with more the topics of a user fit the few ratings and say nothing of others.
     binary
         Whether every rating counts 1, or as much as it says.
     seed
         Fixes the start.
     """
 
-    topics: int = setting(50, low=1)
+    topics: int | None = setting(None, low=1, or_none=int)
     iterations: int = setting(300, low=1)
     binary: bool = setting(False)
     seed: int = setting(0, low=0)
 
     def _fit(self, train: Ratings) -> None:
-        self._explain(train, self.topics, self.iterations, self.binary, stream(self.seed, "plsa"))
+        self._topics = average_profile(train, at_most=50) if self.topics is None else self.topics
+        self._explain(train, self._topics, self.iterations, self.binary, stream(self.seed, "plsa"))
 
     def _mixtures(self, of_users: NDArray[np.float32]) -> NDArray[np.float32]:
         return _shares(of_users, axis=1)
@@ -110,7 +113,7 @@ class ProbabilisticLatentSemantics(_Topics, ProfileModel):
         loops = compiled_loops(self.name)
         rows = without_zeros(profiles)
         counts = (np.ones(len(rows.data)) if self.binary else rows.data).astype(np.float32)
-        theta = np.full((rows.shape[0], self.topics), 1 / self.topics, dtype=np.float32)
+        theta = np.full((rows.shape[0], self._topics), 1 / self._topics, dtype=np.float32)
         gained, weights = np.empty_like(theta), np.empty_like(counts)
         with _ONE_AT_A_TIME:
             for _ in range(self.iterations):
