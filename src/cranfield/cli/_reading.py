@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import replace
 from functools import wraps
 from pathlib import Path
 from typing import Any, TypeVar, get_args
@@ -304,4 +305,4 @@ def _parts_of(path: Path, reading: dict[str, Any]) -> tuple[Ratings, Ratings] | 
     if set(frame["split"].unique()) != {"train", "test"}:
         raise SettingError(f"the column split of {path} does not hold train and test; give a column known instead")
     train, test = (read(frame.filter(split=part).drop("split"), **reading) for part in ("train", "test"))
-    return train, test
+    return replace(train, name=path.stem), replace(test, name=path.stem)

@@ -83,6 +83,12 @@ Examples:
 )
 @click.option("--targets", type=int, help="Size of the one-relevant target sets of bellogin2017.  [default: 100]")
 @click.option(
+    "--all-systems",
+    is_flag=True,
+    default=None,
+    help="For canamares-castells2020: the 78 systems of its Figure 4 too, which take about ten times as long.",
+)
+@click.option(
     "--play-counts/--no-play-counts",
     default=None,
     help="For bellogin2017: the ratings are play counts; keep those that reach the threshold, all of them positive.  "
