@@ -127,7 +127,7 @@ class PointwiseNetwork(NetworkModel):
         return {name: w[name][codes] for name in own}
 
     def _side(self, w: Weights, about: str, embedded: Mapping[str, Any], context: tuple[Any, ...]) -> dict[str, Any]:
-        """Return what is computed of users or items alone; ``context`` is what `FeatureCoding.encoded` gives, or empty."""
+        """Return what is computed of users or items alone; ``context`` is as `FeatureCoding.encoded` gives it."""
         raise NotImplementedError
 
     def _joined(self, w: Weights, user: Mapping[str, Any], item: Mapping[str, Any]) -> Any:
