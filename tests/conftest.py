@@ -22,6 +22,7 @@ from cranfield.measures.definition import METRICS
 from cranfield.measures.dialects.peers import TOOLS
 from cranfield.measures.metrics.gains import GAINS
 from cranfield.recommenders import SYSTEMS
+from cranfield.recommenders.networks import NetworkModel
 from cranfield.splits import registry as splits
 
 REGISTRIES = (
@@ -74,14 +75,40 @@ def pytest_collect_file(file_path, parent):
 
 
 def pytest_collection_modifyitems(items):
-    """Let the files that take longest come first."""
+    """Let the files that take longest come first, and mark what is tried with a neural system."""
     folders = {folder: place for place, folder in enumerate(LONGEST_FIRST)}
     items.sort(key=lambda item: folders.get(item.path.parent.name, len(folders)))
+    for item in items:
+        parameters = item.callspec.params.values() if hasattr(item, "callspec") else ()
+        if item.path.name in LAWS and any(str(value).split("(")[0] in NEURAL for value in parameters):
+            item.add_marker(pytest.mark.neural)
+
+
+LAWS = ("test_registry.py", "test_kept.py", "test_kernels.py", "test_truth.py")
+"""The files whose tests try every system."""
+
+NEURAL = [name for name, system in SYSTEMS.items() if issubclass(system, NetworkModel)]
+
+
+def pytest_runtest_setup(item):
+    """Skip what needs JAX where it is not installed."""
+    if item.get_closest_marker("neural") and not find_spec("jax"):
+        pytest.skip("it needs JAX: pip install 'cranfield[neural]'")
 
 
 def _data_folder() -> Path:
     beside = Path(__file__).parents[2] / "shared" / "data"
     return Path(os.environ.get("CRANFIELD_DATA", beside))
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _compiled_once(tmp_path_factory):
+    """Keep what JAX has compiled: that takes longer than all else about a small network."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("JAX_COMPILATION_CACHE_DIR", str(tmp_path_factory.getbasetemp() / "jax"))
+        patch.setenv("JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES", "-1")
+        patch.setenv("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0")
+        yield
 
 
 @pytest.fixture(scope="session", autouse=True)
