@@ -3,6 +3,7 @@
     python benchmarks/audit.py --universes ml-1m.parquet    # kNN and WRMF, nine train shares, 2,016 universes
     python benchmarks/audit.py              # 2,016 universes, 6,040 users, 10,000 draws, 200 resamples
     python benchmarks/audit.py --large      # 33,388 users
+    python benchmarks/audit.py --scaling    # joint test and influence for more and more users and universes
     python benchmarks/audit.py --quick      # a tenth of the users and draws
     python benchmarks/audit.py --threads 1
 
@@ -15,6 +16,7 @@ import argparse
 import resource
 import time
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -50,11 +52,11 @@ BARS = {
 }
 
 
-def grid() -> Grid:
-    """Return 2,016 cells: nine train shares, seven metrics, and so on."""
+def grid(shares: int = 9) -> Grid:
+    """Return 2,016 cells: nine train shares (or fewer), seven metrics, and so on."""
     return Grid.product(
         [
-            Opened("split", "question", tuple(f"random(train=0.{share})" for share in range(1, 10))),
+            Opened("split", "question", tuple(f"random(train=0.{share})" for share in range(1, 1 + shares))),
             Opened("metric", "equivalent", ("P", "R", "AP", "RR", "nDCG", "nDCG(gain=exp)", "RBP")),
             Opened("cutoff", "equivalent", ("5", "10", "20", "50")),
             Opened("average", "equivalent", ("mean", "weighted")),
@@ -84,13 +86,13 @@ def processor_time() -> float:
     )
 
 
-def timed(name: str, work: Callable[[], object]) -> None:
-    """Print how long some work takes, on the clock and on the processors."""
+def timed(name: str, work: Callable[[], object], *, bar: bool = True) -> None:
+    """Print how long some work takes, on the clock and on the processors, beside its bar."""
     wall, processor = time.perf_counter(), processor_time()
     work()
     wall, processor = time.perf_counter() - wall, processor_time() - processor
-    bar = f"   (bar {BARS[name]:g} s)" if name in BARS else ""
-    print(f"  {name:<28}{wall:8.2f} s {processor:8.2f} s of processor time{bar}")
+    limit = f"   (bar {BARS[name]:g} s)" if bar and name in BARS else ""
+    print(f"  {name:<28}{wall:8.2f} s {processor:8.2f} s of processor time{limit}")
 
 
 def answers(users: int, draws: int, resamples: int) -> None:
@@ -111,6 +113,24 @@ def answers(users: int, draws: int, resamples: int) -> None:
     timed("rule", lambda: rule_of(cells, leads.lead[cells.universe]))
     timed("all answers of a pair", lambda: Audit.of(cells, "ab", averages, terms, draws=draws, resamples=resamples))
     print(f"  largest memory {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20:.2f} GiB")
+
+
+def scaling(draws: int, resamples: int) -> None:
+    """Time the joint test and the influence for more and more users and universes: both grow no faster than these."""
+    everything = grid()
+    print(f"{draws:,} draws, {resamples} resamples")
+    for users in (6_040, 16_694, 33_388):
+        terms = random_terms(everything, users)
+        for shares in (2, 4, 9):
+            cells = grid(shares)
+            part = Terms(terms.values[:, : cells.n_cells])
+            x, averages = part.between(0, 1), part.values.mean(axis=2, dtype=np.float64)
+            leads = leads_of(x, part, averages, np.zeros(len(x), dtype=bool))
+            print(f" {users:,} users, {cells.n_universes:,} universes")
+            scope = Scope(np.arange(len(x)), cells.weights)
+            timed("joint test", partial(joint_tests, x, part.users, [scope], draws=draws), bar=False)
+            drawn = partial(resampled, x, part, user_counts(users, resamples))
+            timed("influence", lambda: influence_rows(cells, leads, drawn()), bar=False)  # noqa: B023
 
 
 def menu_experiment(path: str) -> Experiment:
@@ -162,13 +182,17 @@ def one_universe(lists: SetupLists, metric: str) -> object:
 
 
 def repeated(name: str, which: str, work: Callable[[], object], times: int = 20) -> None:
-    """Print the processor time of short work, the shortest of some."""
-    taken = []
+    """Print how long short work takes, on the clock and on the processors: the shortest of some times."""
+    walls, processors = [], []
     for _ in range(times):
-        start = time.process_time()
+        wall, processor = time.perf_counter(), time.process_time()
         work()
-        taken.append(time.process_time() - start)
-    print(f"  {name + ', ' + which:<50}{1000 * min(taken):8.2f} ms   (bar {1000 * BARS[name]:g} ms)")
+        walls.append(1000 * (time.perf_counter() - wall))
+        processors.append(1000 * (time.process_time() - processor))
+    print(
+        f"  {name + ', ' + which:<50}{min(walls):8.2f} ms {min(processors):8.2f} ms of processor time"
+        f"   (bar {1000 * BARS[name]:g} ms)"
+    )
 
 
 def beside_trec_eval(part: Sequence[Judged], universes: int) -> None:
@@ -183,12 +207,15 @@ def beside_trec_eval(part: Sequence[Judged], universes: int) -> None:
     for user, item, grade in zip(judgments.users[judgments.lists], judgments.items, judgments.grades):
         qrels.setdefault(str(user), {})[str(item)] = int(grade)
     ranked = [_scored(judged.run) for judged in part if judged.run is not None]
-    start = time.process_time()
+    wall, processor = time.perf_counter(), time.process_time()
     evaluator = pytrec_eval.RelevanceEvaluator(qrels, {"P.10", "ndcg_cut.10", "map_cut.50"}, relevance_level=4)
     for run in ranked:
         evaluator.evaluate(run)
-    taken = (time.process_time() - start) / 3
-    print(f"  pytrec_eval on dictionaries: {1000 * taken:.0f} ms per universe, {taken * universes:.0f} s for all")
+    wall, processor = (time.perf_counter() - wall) / 3, (time.process_time() - processor) / 3
+    print(
+        f"  pytrec_eval on dictionaries: {1000 * wall:.0f} ms ({1000 * processor:.0f} of processor time) per universe, "
+        f"{wall * universes:.0f} s ({processor * universes:.0f}) for all"
+    )
 
 
 def _scored(run: Run) -> dict[str, dict[str, float]]:
@@ -204,6 +231,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--quick", action="store_true", help="a tenth of the users and draws")
     parser.add_argument("--large", action="store_true", help="33,388 users")
+    parser.add_argument("--scaling", action="store_true", help="more and more users and universes")
     parser.add_argument("--threads", type=int)
     parser.add_argument("--universes", metavar="FILE", help="time the universes of these ratings instead")
     parser.add_argument("--folder", help="keep models and lists of --universes here, for another time")
@@ -211,6 +239,9 @@ def main() -> None:
     settings.threads = options.threads
     if options.universes is not None:
         universes(options.universes, options.folder)
+        return
+    if options.scaling:
+        scaling(1_000 if options.quick else 10_000, 50 if options.quick else 200)
         return
     users = 33_388 if options.large else 6_040
     if options.quick:

@@ -25,12 +25,12 @@ from cranfield import CranfieldError
 from cranfield._settings import settings
 from cranfield.data import Ratings, Vocabulary
 from cranfield.measures.measuring import measure
+from cranfield.rankings import Ranking, rank
 from cranfield.rankings.read import read_run
 from cranfield.rankings.recommending import recommend
 from cranfield.rankings.run import Run
 from cranfield.rankings.top import TieOrder, top
-from cranfield.recommenders import SYSTEMS, _work, as_recommender
-from cranfield.recommenders.model import Model
+from cranfield.recommenders import SYSTEMS, as_recommender, work
 from cranfield.splits import Split, random
 
 PAPER = (
@@ -120,29 +120,13 @@ def world(large: bool) -> Split:
         return random(Ratings.of(user, item, draw.integers(1, 6, len(user)).astype(float)), train=0.8, seed=0)
 
 
-class Trained(Model):
-    """A system that is trained already, so that ranking is timed alone; a `Model`, so that several threads rank."""
-
-    name = "trained"
-
-    def __init__(self, system: Any) -> None:
-        self.system = system
-
-    def fit(self, train: Ratings) -> Trained:
-        self._n_users = train.n_users
-        return self
-
-    def _score(self, users: Any) -> Any:
-        return self.system.score(users)
-
-
 def warm_up(name: str) -> None:
     """Load what is compiled, on a small world."""
     draw = np.random.default_rng(0).integers(0, 9, (2, 60))
     cells = np.unique(draw[0] * 9 + draw[1])
-    worth, _work._WORTH_COMPILING = _work._WORTH_COMPILING, 0
+    worth, work._WORTH_COMPILING = work._WORTH_COMPILING, 0
     recommend(Ratings.of(cells // 9, cells % 9, np.ones(len(cells))), name, 5)
-    _work._WORTH_COMPILING = worth
+    work._WORTH_COMPILING = worth
 
 
 def trained_and_ranked(name: str, split: Split) -> tuple[float, float, Run]:
@@ -156,7 +140,7 @@ def trained_and_ranked(name: str, split: Split) -> tuple[float, float, Run]:
     start = time.perf_counter()
     system.fit(split.train)
     fitted = time.perf_counter()
-    (run,) = recommend(split, {name: Trained(system)}, length=100)
+    run = rank(system, split, ranking=Ranking(length=100), name=name)
     return fitted - start, time.perf_counter() - fitted, run
 
 

@@ -78,14 +78,17 @@ def test_p_values_approach_those_of_all_sign_vectors():
 
 
 def test_many_users_are_drawn_in_groups_that_keep_mean_spread_and_skewness():
-    columns = _universes(np.random.default_rng(9), 6000, 4).T
-    groups = _in_groups(columns, seed=1)
-    centred = (columns - columns.mean(axis=0)).astype(np.float64)
-    assert groups.shape == (1500, 4)
-    assert groups.sum(axis=0) == pytest.approx(np.zeros(4), abs=0.1)
-    assert np.square(groups).sum(axis=0) == pytest.approx(np.square(centred).sum(axis=0), rel=0.1)
-    few = _in_groups(columns[:1500], seed=1)
-    assert few == pytest.approx(columns[:1500] - columns[:1500].mean(axis=0), abs=1e-5)
+    x = _universes(np.random.default_rng(9), 6001, 4)
+    groups = _in_groups(x, seed=1)
+    centred = (x - x.mean(axis=1, keepdims=True)).astype(np.float64)
+    assert groups.shape == (4, 1500)
+    assert groups.sum(axis=1) == pytest.approx(np.zeros(4), abs=0.1)
+    for power, tolerance in ((2, 0.1), (3, 0.3)):
+        assert (groups.astype(np.float64) ** power).sum(axis=1) == pytest.approx(
+            (centred**power).sum(axis=1), rel=tolerance, abs=1000
+        )
+    few = _in_groups(x[:, :1500], seed=1)
+    assert few == pytest.approx(x[:, :1500] - x[:, :1500].mean(axis=1, keepdims=True), abs=1e-5)
 
 
 def test_where_decisions_turn_the_winner_round_only_either_direction_and_the_largest_see_it():

@@ -38,3 +38,17 @@ def test_the_same_seed_draws_the_same_sample():
     assert np.array_equal(
         balanced_sample(SIZES, 30, [0] * 4, seed=5)[0], balanced_sample(SIZES, 30, [0] * 4, seed=5)[0]
     )
+
+
+def test_given_cells_are_in_the_sample_and_options_stay_even():
+    beside = [[1, 0, 0, 0], [0, 1, 0, 0], [0, 0, 4, 0], [0, 0, 0, 1]]
+    cells, _ = balanced_sample(SIZES, 41, [0, 0, 0, 0], beside=beside)
+    assert cells[:5].tolist() == [[0, 0, 0, 0], *beside]
+    assert len(np.unique(cells, axis=0)) == 41
+    assert all(np.ptp(np.bincount(column, minlength=size)) <= 1 for column, size in zip(cells.T, SIZES))
+
+
+def test_given_cells_that_would_make_options_uneven_are_not_forced():
+    beside = [[0, 0, option, 0] for option in range(1, 5)]
+    cells, _ = balanced_sample(SIZES, 8, [0, 0, 0, 0], beside=beside)
+    assert all(np.ptp(np.bincount(column, minlength=size)) <= 1 for column, size in zip(cells.T, SIZES))

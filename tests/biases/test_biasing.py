@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import numpy as np
+import polars as pl
 import pytest
 
 import cranfield as cf
+from cranfield.biases import Bias
 from cranfield.biases.popularity_share import partial_correlation
 
 
@@ -170,3 +174,29 @@ def test_protocols_that_are_not_possible_are_left_out_and_the_reason_is_given(wo
 def test_what_cannot_be_answered_is_refused(options, message):
     with pytest.raises(cf.CranfieldError, match=message):
         cf.bias(**options)
+
+
+@pytest.mark.parametrize(
+    ("better", "places", "sentence"),
+    [
+        ("b", (2, 1), "The winner depends on the protocol: a is first under AR, and b (under P1R) is significantly"),
+        (None, (2, 1), "is open: a is first under AR, and b (under P1R) leads without it, by no significant"),
+        (None, (1, 2), "The winner stands without popularity's advantage: a is first under AR and under P1R."),
+    ],
+)
+def test_the_verdict_opens_with_what_becomes_of_the_winner(better, places, sentence):
+    comparison = SimpleNamespace(
+        frame=lambda: pl.DataFrame(
+            {"system_a": ["a"], "system_b": ["b"], "better": [better or "a"], "significant": [better is not None]}
+        )
+    )
+    protocols = tuple(SimpleNamespace(name=name, scores=SimpleNamespace(systems=("a", "b"))) for name in ("AR", "P1R"))
+    orders = pl.DataFrame(
+        {"protocol": ["AR", "AR", "P1R", "P1R"], "system": ["a", "b"] * 2, "place": [1, 2, *places]},
+    )
+    nothing = dict.fromkeys(("shares", "groups", "times", "density", "predicted"))
+    answer = Bias(
+        "P@10", 4.0, "a", protocols=protocols, comparisons={"P1R": comparison}, notes=(), caveats=(), **nothing
+    )
+    answer.__dict__["orders"] = orders
+    assert sentence in answer._on_winner()[0]

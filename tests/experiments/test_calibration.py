@@ -49,6 +49,12 @@ def test_what_was_fitted_is_kept_and_only_the_calibration_is_made_anew(calibrate
     assert again.line.read(JUDGED, again.line.units("cell")[1]).run.calibration.method == "linear"
 
 
+def test_the_card_says_what_the_scores_were_calibrated_on(calibrated):
+    steps = dict(calibrated.steps("tiny"))
+    assert steps["calibration of mean"].settings["method"] == "own"
+    assert "10% of the training ratings, which no system learned from" in str(steps["calibration of near"])
+
+
 def test_without_a_calibration_systems_that_only_rank_are_refused_before_anything_is_trained(tiny):
     with pytest.raises(SettingError, match=r"systems.popularity gives scores that only rank, and SDCSE@5 needs"):
         tiny(decisions=Decisions(metrics=("SDCSE@5",)))

@@ -41,7 +41,7 @@ def test_reduced_averages_of_several_systems_are_over_the_users_that_all_serve()
     assert common.sum() == 1
     assert scores.average(coverage="reduced") == pytest.approx(scores.values[:, :, common].mean(axis=2))
     assert scores.average(coverage="reduced") == pytest.approx(cf.compare(scores, coverage="reduced").averages)
-    assert "over the 1 user that both systems serve" in scores.table(coverage="reduced").caption
+    assert "over the 1 of 3 users that both systems serve" in scores.table(coverage="reduced").caption
 
 
 def test_an_undefined_value_is_zero_or_left_out_as_asked():

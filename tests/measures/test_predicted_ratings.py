@@ -8,7 +8,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import cranfield as cf
 from cranfield import Ratings, SettingError
 from cranfield.measures import Metric, examine_predictions, judge
 from cranfield.measures.predicted_ratings import MOST_GRADES, examine_for, over_folds
@@ -78,16 +77,3 @@ def test_every_figure_is_drawn_in_both_styles(kind):
         assert "mine" in str(found.plot(kind, style=style).to_dict())
     with pytest.raises(SettingError, match="kind='matrix' is not one of migration, rating, rank"):
         found.plot("matrix")
-
-
-def test_the_page_has_a_section_of_predicted_ratings_where_they_are_given():
-    from cranfield.reports.reporting import report
-
-    runs = [_run(5, 3, 1, 4, 2), _run(4, 4, 4, 4, 3, name="other <b>")]
-    scores = cf.measure(runs, TEST, ["RMSE@2"])
-    html = report(scores, predictions=examine_predictions(runs, TEST, n=2))
-    assert "Predicted ratings" in html
-    assert "other &lt;b&gt;" in html
-    assert "other <b>" not in html
-    assert "Predicted ratings of the first 2 rated items" in html
-    assert 'id="predictions"' not in report(scores)

@@ -49,7 +49,9 @@ def test_slim_columns_are_elastic_nets(train):
         others = rated.copy()
         others[:, j] = 0
         expected[:, j] = net.fit(others, rated[:, j]).coef_
-    model = recommender(f"slim(l1={l1}, l2={l2}, neighbours=none, sweeps=5000, tolerance=1e-10)").fit(train)
+    model = recommender(f"slim(l1={l1}, l2={l2}, neighbours=none, sweeps=5000, tolerance=1e-10, binary=true)").fit(
+        train
+    )
     np.testing.assert_allclose(model._weights.toarray(), expected, atol=1e-6)
 
 

@@ -7,6 +7,7 @@ import sys
 import numpy as np
 import pytest
 
+import cranfield as cf
 from cranfield._settings import settings
 from cranfield.data import Ratings
 from cranfield.recommenders import recommender
@@ -36,9 +37,19 @@ def _fitted(spelling, train, **options):
 
 @pytest.mark.parametrize("name", TRAINED)
 def test_same_seed_same_scores_whatever_the_threads(world, name, monkeypatch):
+    monkeypatch.setattr("cranfield.recommenders.work._RATINGS_A_THREAD", 1)
+    monkeypatch.setattr(settings, "threads", 2)
     first = _fitted(SMALL[name], world, seed=5)
     monkeypatch.setattr(settings, "threads", 1)
     assert np.array_equal(first, _fitted(SMALL[name], world, seed=5), equal_nan=True)
+
+
+@pytest.mark.parametrize(("ratings", "threads"), [(100, 1), (9_999, 1), (10_000, 2), (10**6, 3)])
+def test_threads_are_as_many_as_the_ratings_are_worth(monkeypatch, ratings, threads):
+    numba = pytest.importorskip("numba")
+    monkeypatch.setattr(settings, "threads", 3)
+    compiled_loops("wrmf", ratings)
+    assert numba.get_num_threads() == min(threads, numba.config.NUMBA_NUM_THREADS)
 
 
 @pytest.mark.parametrize("name", ["svd", "bprmf", "mf-pointwise", "wrmf", "lda", "plsa"])
@@ -51,7 +62,9 @@ def test_another_seed_starts_elsewhere(world, name):
 def test_slim_columns_minimise_their_objective(world, dense, neighbours):
     l1, l2 = 0.1, 0.5
     rated = (dense(world) > 0).astype(float)
-    model = recommender(f"slim(l1={l1}, l2={l2}, neighbours={neighbours}, sweeps=2000, tolerance=1e-10)").fit(world)
+    model = recommender(
+        f"slim(l1={l1}, l2={l2}, neighbours={neighbours}, sweeps=2000, tolerance=1e-10, binary=true)"
+    ).fit(world)
     weights = model._weights.toarray()
     assert (weights >= 0).all()
     assert (np.diag(weights) == 0).all()
@@ -155,7 +168,7 @@ def test_bprmf_draws_every_item_outside_the_profile_and_no_other(world, by_user)
     for train in (neighbours, world):
         triples = np.empty((3, 20_000), dtype=np.int32)
         raters = np.flatnonzero(train.user_counts)
-        compiled_loops("bprmf").draw_triples(
+        compiled_loops("bprmf", len(train)).draw_triples(
             train.users, train.indptr, train.items, raters, by_user, train.n_items, np.ones(1, np.uint64), triples
         )
         rated = {(u, i) for u, i in zip(train.users.tolist(), train.items.tolist(), strict=True)}
@@ -199,3 +212,38 @@ def test_topic_scores_are_probabilities_of_items(world):
         scores = _fitted(name, world)
         sums = np.nansum(scores, axis=1)[world.user_counts > 0]
         assert (np.abs(sums - 1) < 0.01).all()
+
+
+@pytest.mark.parametrize(
+    ("ratings", "adapted"),
+    [
+        ([1, 5, 3, 4, 2, 5], {"l1": 0.35 * 80 / 6, "l2": 150 * 80 / 6, "binary": False}),
+        ([1, 500, 3, 4, 2, 5], {"l1": 0.35, "l2": 150.0, "binary": True}),
+    ],
+)
+def test_slim_follows_the_scale_of_the_ratings(ratings, adapted):
+    train = Ratings.of([1, 1, 2, 2, 3, 3], [1, 2, 1, 3, 2, 3], ratings)
+    assert recommender("slim").fit(train).adapted == pytest.approx(adapted)
+
+
+@pytest.mark.parametrize(("system", "setting", "most"), [("plsa", "topics", 50), ("puresvd", "factors", 30)])
+def test_short_profiles_make_few_topics_and_factors(system, setting, most):
+    users, items = np.divmod(np.arange(120 * 70), 70)
+    short = Ratings.of(users[items < 2], (items + users)[items < 2] % 70)
+    assert recommender(system).fit(short).adapted == {setting: 2}
+    assert recommender(system).fit(Ratings.of(users, items)).adapted == {setting: most}
+    assert recommender(f"{system}({setting}=3)").fit(short).adapted == {}
+
+
+def test_what_a_system_chose_by_the_data_stands_in_the_history_of_its_run():
+    (run,) = cf.recommend(Ratings.of([1, 1, 2], [1, 2, 3]), ["puresvd"], length=1)
+    assert dict(run.history[-1].effect) == {"factors": 2}
+
+
+def test_counts_of_plays_can_be_predicted():
+    draw = np.random.default_rng(0)
+    cells = np.unique(draw.integers(0, 600, 400))
+    train = Ratings.of(cells // 20, cells % 20, np.round(np.exp(draw.normal(4, 2.5, len(cells)))) + 1)
+    scores = recommender("svd(epochs=5)").fit(train).score([0, 1])
+    assert np.isfinite(scores).all()
+    assert abs(np.median(scores) - train.values.mean()) < train.values.std()

@@ -16,7 +16,7 @@ from cranfield import ImpossibleSplitError, SettingError
 from cranfield._figures import definition
 from cranfield.studies import _bias_work, replicate
 from cranfield.studies._bias_panel import prepared
-from cranfield.studies._bias_work import SYSTEMS, coin_folds
+from cranfield.studies._bias_work import SYSTEMS, WHOLE, coin_folds
 from cranfield.studies._lemma import lemma_bounds
 
 SPELLED = {
@@ -55,7 +55,10 @@ def _numbers(found, unit, **wanted):
 
 
 def _by_hand(split, metric, lists, averaging):
-    runs = cf.recommend(split, SPELLED, "all", threshold=3, **lists)
+    runs = [
+        cf.recommend(split, {name: system}, "all", threshold=3, fill="random" if name in WHOLE else "none", **lists)[0]
+        for name, system in SPELLED.items()
+    ]
     scores = cf.measure(runs, split.test, metric, threshold=3, train=split.train)
     return dict(zip(scores.systems, scores.average("mean", undefined="zero", by="list", **averaging)[:, 0]))
 
@@ -226,6 +229,16 @@ def test_the_extract_of_the_paper_is_ranked_among_drawn_items(play_split, tmp_pa
 
 def _pair_names(ratings):
     return np.char.add(ratings.users.astype(str), np.char.add(" ", ratings.items.astype(str)))
+
+
+def test_curves_change_no_number_of_a_design(plays, monkeypatch):
+    cheap = {**SPELLED, "pLSA": "popularity", "MF (svd)": "average", "MF (wrmf)": "average", "kNN": "popularity"}
+    monkeypatch.setattr(_bias_work, "systems_of", lambda _: cheap)
+    monkeypatch.setattr(_bias_work, "SHARES", (1.0, 0.5))
+    work = prepared("plays", plays, threshold=3, play_counts=True, targets=12, folds=2, seed=0).work
+    work = replace(work, nonrelevant=20)
+    plain, curved = ([row for row in work.fold(0, curves) if row[0] == "design"] for curves in (False, True))
+    assert plain == curved  # where everything is positive the threshold is 1, and so is the share of all test ratings
 
 
 def test_folds_by_coins_are_parts_of_the_ratings(world):

@@ -14,7 +14,8 @@ from cranfield._figures import definition
 from cranfield.data import simulate
 from cranfield.recommenders import recommender
 from cranfield.splits import k_fold
-from cranfield.studies import replicate
+from cranfield.studies import canamares_castells2020, replicate
+from cranfield.studies._targets_grid import PairSums, grid_of
 from cranfield.studies.canamares_castells2020 import METRICS, SIZES, _rankers, systems_of
 
 
@@ -130,3 +131,29 @@ def test_the_claims_of_the_paper_are_held_against_the_folds(found):
     assert claims.height == 15
     assert set(claims["verdict"]) <= {"holds", "does not hold", "cannot tell"}
     assert "By P@10 ties are fewest between condensed and full lists" in claims["claim"].to_list()
+
+
+def test_there_are_78_systems_in_figure_4():
+    systems = grid_of(4.0, 0)
+    assert len(systems) == 78
+    assert len({str(recommender(spelling)) for spelling in systems.values()}) == 78
+
+
+def test_sums_of_p_values_are_those_of_the_users_of_all_folds_together():
+    values = np.random.default_rng(0).random((4, 2, 3, 50)).astype(np.float32)
+    values[1] = values[0]  # equal systems have p = 1
+    pooled = PairSums.of(values[..., :20]) + PairSums.of(values[..., 20:])
+    for size, metric in np.ndindex(2, 3):
+        pairs = combinations(values[:, size, metric].astype(np.float64), 2)
+        expected = sum(1.0 if np.array_equal(a, b) else ttest_rel(a, b).pvalue for a, b in pairs)
+        assert pooled.sums_of_p()[size, metric] == pytest.approx(expected, rel=1e-6)
+
+
+def test_the_sums_of_all_systems_stand_in_figure_4(world, tmp_path, monkeypatch):
+    few = {name: spelling for name, spelling in grid_of(4.0, 0).items() if "k=10" in name or "(" not in name}
+    monkeypatch.setattr(canamares_castells2020, "grid_of", lambda threshold, seed: few)
+    found = replicate("canamares-castells2020", world, out=tmp_path / "out", folds=2, all_systems=True, figures=False)
+    table = found.exhibit("figure-04-precision-numbers").table
+    assert list(table.header[-2:]) == ["sum of p-values of P@10, 78 systems", "printed sum, 78 systems"]
+    assert 0 < float(table.rows[0][-2]) < len(few) * (len(few) - 1) / 2
+    assert len(found.exhibit("figure-04-recall-numbers").table.header) == 6

@@ -258,8 +258,21 @@ def _cells(
         if np.count_nonzero(valid) <= menu.budget:
             return everything[valid], invalid, True, 0.0
     start = [opening.start for opening in menu.openings]
-    cells, imbalance = balanced_sample(sizes, menu.budget, start, is_valid, seed=menu.experiment.seed)
+    cells, imbalance = balanced_sample(
+        sizes, menu.budget, start, is_valid, beside=_single_changes(menu, start), seed=menu.experiment.seed
+    )
     return cells, invalid, False, imbalance
+
+
+def _single_changes(menu: Menu, start: Sequence[int]) -> list[list[int]]:
+    """Return the cells that differ from the start in one decision: what turns the winner is looked for among them."""
+    return [
+        [*start[:place], option, *start[place + 1 :]]
+        for place, opening in enumerate(menu.openings)
+        if opening.kind != "chance"
+        for option in range(len(opening.values))
+        if option != opening.start
+    ]
 
 
 def _reason(layers: Sequence[_Layer[Any]], cell: NDArray[np.int32]) -> str:

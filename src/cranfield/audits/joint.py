@@ -114,8 +114,8 @@ def joint_tests(
     """
     squares = np.einsum("uv,uv->u", x, x, dtype=np.float64)
     unit = np.divide(1.0, np.sqrt(squares), out=np.zeros(len(x)), where=squares > 0).astype(np.float32)
-    columns = np.multiply(x, unit[:, None]).T  # z of a draw is its signs times these
-    groups = _in_groups(columns, seed)
+    scaled = np.multiply(x, unit[:, None])
+    columns, groups = scaled.T, _in_groups(scaled, seed).T  # z of a draw is its signs times the columns
     group_squares = np.square(groups)
     critical = critical_z(users, alpha).astype(np.float32)
     enough = np.count_nonzero(x, axis=1) >= _FEWEST_USERS
@@ -169,16 +169,19 @@ def draw_counts(n_users: int, block: int, seed: int = 0) -> Singles:
     return counts.reshape(_BLOCK, n_users)
 
 
-def _in_groups(columns: Singles, seed: int) -> Singles:
-    """Return users × universes less their means; of more than `_GROUPS` users, the sums of random groups."""
-    centred: Singles = columns - columns.mean(axis=0, dtype=np.float64).astype(np.float32)
-    n_users = len(columns)
+def _in_groups(x: Singles, seed: int) -> Singles:
+    """Return universes × users less their means; of more than `_GROUPS` users, the sums of random groups."""
+    n_users = x.shape[1]
+    means = x.mean(axis=1, dtype=np.float64)
     if n_users <= _GROUPS:
-        return centred
+        return (x - means[:, None]).astype(np.float32)
     order = np.argsort(stream(seed, "audit", "groups").random(n_users), kind="stable")
     bounds = np.linspace(0, n_users, _GROUPS, endpoint=False).astype(np.int64)
-    sums: Singles = np.add.reduceat(centred[order], bounds, axis=0)
-    return sums
+    sizes = np.diff(bounds, append=n_users)
+    # Row by row: a copy of all users in another order would take as much memory as they do.
+    return np.stack([np.add.reduceat(row[order], bounds) - mean * sizes for row, mean in zip(x, means)]).astype(
+        np.float32
+    )
 
 
 def _over_root(sums: Singles, squares: Singles) -> Singles:

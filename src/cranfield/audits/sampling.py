@@ -28,6 +28,7 @@ def balanced_sample(
     start: Sequence[int],
     is_valid: IsValid = lambda cells: np.ones(len(cells), dtype=np.bool_),
     *,
+    beside: Sequence[Sequence[int]] = (),
     seed: int = 0,
 ) -> tuple[Cells, float]:
     """Draw cells of a product so that options are about equally frequent, and pairs of options too.
@@ -42,11 +43,13 @@ def balanced_sample(
     sizes
         The number of options of each decision.
     size
-        How many cells to draw.
+        How many cells to draw: at least as many as a decision has options.
     start
         The first cell of the sample.
     is_valid
         Says which cells are possible.
+    beside
+        Cells that the sample has as well, unless options could not be equally frequent with them.
     seed
         Fixes the draw.
 
@@ -63,12 +66,13 @@ def balanced_sample(
     ([0, 0, 0, 0], [0, 0, 0, 0], True)
     """
     rng = stream(seed, "audit", "sample")
-    cells = _mended(_columns(sizes, size, start, rng), sizes, is_valid, rng)
+    fixed = _fixed(sizes, size, start, beside, is_valid)
+    cells = _mended(_columns(sizes, size, fixed, rng), sizes, is_valid, rng, len(fixed))
     cost = _cost(cells, sizes)
     costs = [cost]
     while len(costs) < _PASSES and not (len(costs) > _PATIENCE and cost > _SETTLED * costs[-_PATIENCE]):
         for column in range(len(sizes)):
-            changed = _swapped(cells, column, sizes, is_valid, rng)
+            changed = _swapped(cells, column, sizes, is_valid, rng, len(fixed))
             if (changed_cost := _cost(changed, sizes)) < cost:
                 cells, cost = changed, changed_cost
         costs.append(cost)
@@ -86,16 +90,28 @@ def imbalance_of(cells: Cells, sizes: Sequence[int]) -> float:
     return float(np.sqrt(np.concatenate(squares).mean())) if squares else 0.0
 
 
-def _columns(sizes: Sequence[int], size: int, start: Sequence[int], rng: np.random.Generator) -> Cells:
-    """Return balanced columns in random order, of which the first entries are those of the start."""
+def _fixed(
+    sizes: Sequence[int], size: int, start: Sequence[int], beside: Sequence[Sequence[int]], is_valid: IsValid
+) -> Cells:
+    """Return the cells that the sample begins with: the start, and those beside it if no option is too frequent."""
+    cells = np.array([start, *beside], dtype=np.int32)
+    cells = cells[is_valid(cells)]
+    most = [int(np.bincount(column, minlength=options).max()) for column, options in zip(cells.T, sizes)]
+    fits = all(count <= size // options for count, options in zip(most, sizes))
+    return cells if fits else cells[:1]
+
+
+def _columns(sizes: Sequence[int], size: int, fixed: Cells, rng: np.random.Generator) -> Cells:
+    """Return balanced columns in random order, of which the first entries are those of the fixed cells."""
     cells = np.empty((size, len(sizes)), dtype=np.int32)
+    cells[: len(fixed)] = fixed
     for column, options in enumerate(sizes):
         # Which options have one more than others is drawn too.
         order = np.argsort(rng.random(options), kind="stable")
-        values = order[np.arange(size) % options][np.argsort(rng.random(size), kind="stable")]
-        place = int(np.flatnonzero(values == start[column])[0])
-        values[0], values[place] = values[place], values[0]
-        cells[:, column] = values
+        counts = np.bincount(order[np.arange(size) % options], minlength=options)
+        taken = np.bincount(fixed[:, column], minlength=options)
+        values = np.repeat(np.arange(options), counts - taken)
+        cells[len(fixed) :, column] = values[np.argsort(rng.random(len(values)), kind="stable")]
     return cells
 
 
@@ -117,15 +133,15 @@ def _cost(cells: Cells, sizes: Sequence[int]) -> float:
     )
 
 
-def _mended(cells: Cells, sizes: Sequence[int], is_valid: IsValid, rng: np.random.Generator) -> Cells:
+def _mended(cells: Cells, sizes: Sequence[int], is_valid: IsValid, rng: np.random.Generator, fixed: int) -> Cells:
     """Return the cells with repeated and invalid ones mended by swaps; what cannot be mended is left out."""
     codes, valid = _codes(cells, sizes), is_valid(cells)
     counts = Counter(codes.tolist())
     for _ in range(_ROUNDS):
-        for row in range(1, len(cells)):
+        for row in range(fixed, len(cells)):
             # Of repeated cells those that come later change, until one is left.
             if not valid[row] or counts[int(codes[row])] > 1:
-                _mend(row, cells, codes, valid, counts, sizes, is_valid, rng)
+                _mend(row, cells, codes, valid, counts, sizes, is_valid, rng, fixed)
     first = np.zeros(len(cells), dtype=np.bool_)
     first[np.unique(codes, return_index=True)[1]] = True
     return cells[first & valid]
@@ -140,10 +156,11 @@ def _mend(
     sizes: Sequence[int],
     is_valid: IsValid,
     rng: np.random.Generator,
+    fixed: int,
 ) -> None:
     """Swap an option of a cell with that of another, so that both are possible and new; in place, if a try does so."""
     columns = (rng.random(_TRIES) * len(sizes)).astype(int)
-    others = 1 + (rng.random(_TRIES) * (len(cells) - 1)).astype(int)
+    others = fixed + (rng.random(_TRIES) * (len(cells) - fixed)).astype(int)
     mine, theirs = np.repeat(cells[[row]], _TRIES, axis=0), cells[others]
     tries = np.arange(_TRIES)
     mine[tries, columns], theirs[tries, columns] = theirs[tries, columns], mine[tries, columns]
@@ -160,9 +177,11 @@ def _mend(
         return
 
 
-def _swapped(cells: Cells, column: int, sizes: Sequence[int], is_valid: IsValid, rng: np.random.Generator) -> Cells:
+def _swapped(
+    cells: Cells, column: int, sizes: Sequence[int], is_valid: IsValid, rng: np.random.Generator, fixed: int
+) -> Cells:
     """Return the cells with some pairs of entries of a column swapped that each by itself would even out the pairs."""
-    rows = np.argsort(rng.random(len(cells) - 1), kind="stable") + 1
+    rows = np.argsort(rng.random(len(cells) - fixed), kind="stable") + fixed
     half = len(rows) // 2
     first, second = rows[:half], rows[half : 2 * half]
     mine, theirs = cells[first], cells[second]

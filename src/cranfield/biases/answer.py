@@ -143,16 +143,32 @@ class Bias:
                 if first in (a, b) and better not in (None, first):
                     beaten_by.setdefault(str(better), []).append(name)
         if not beaten_by:
-            return [
-                f"The winner stands without popularity's advantage: {first} is first under {CHOSEN}, and no system is "
-                f"significantly better under {listed(names)}."
-            ]
+            return [self._on_unbeaten(first, names)]
         others = listed([f"{system} (under {listed(under)})" for system, under in beaten_by.items()])
         better = "is" if len(beaten_by) == 1 else "are"
         return [
             f"The winner depends on the protocol: {first} is first under {CHOSEN}, and {others} {better} significantly "
             "better than it without popularity's advantage."
         ]
+
+    def _on_unbeaten(self, first: str, names: list[str]) -> str:
+        """Say who leads under neutral protocols, where none is significantly better than the winner."""
+        leaders: dict[str, list[str]] = {}
+        for name in names:
+            for system in self.orders.filter(protocol=name, place=1)["system"]:
+                if system != first:
+                    leaders.setdefault(system, []).append(name)
+        if not leaders:
+            return (
+                f"The winner stands without popularity's advantage: {first} is first under {CHOSEN} and under "
+                f"{listed(names)}."
+            )
+        others = listed([f"{system} (under {listed(under)})" for system, under in leaders.items()])
+        leads = "leads" if len(leaders) == 1 else "lead"
+        return (
+            f"Whether the winner stands without popularity's advantage is open: {first} is first under {CHOSEN}, and "
+            f"{others} {leads} without it, by no significant difference."
+        )
 
     def _on_shares(self) -> list[str]:
         rows = {row["system"]: row for row in self.shares.iter_rows(named=True)}

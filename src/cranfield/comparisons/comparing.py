@@ -194,9 +194,9 @@ def compare(
     Parameters
     ----------
     scores
-        The `Scores` of ``measure``, also in parts; a list of those of several repetitions (new splits, new seeds); or per-user values
-        as ``{system: values}`` or a frame with one column per system. With repetitions the test is one over users
-        crossed with repetitions, see `crossed`.
+        The `Scores` of ``measure``, or `ScoreParts`; a list of those of several repetitions (new splits, new seeds); or
+        per-user values as ``{system: values}`` or a frame with one column per system. With repetitions the test is one
+        over users crossed with repetitions, see `crossed`.
     significance
         ``permutation``, ``student`` (or ``t``), ``wilcoxon``, ``sign``, ``bootstrap``, ``tukey``, ``log_student``; with
         settings as in ``wilcoxon(zeros=pratt)``.

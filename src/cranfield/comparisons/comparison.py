@@ -414,10 +414,16 @@ class Comparison:
             test = f"t-test over users crossed with {self.repetitions} repetitions (in place of the {test})"
         elif self.spread:
             test = f"{test} over users alone, not over the {self.repetitions} repetitions"
-        said = [test, correction, f"alpha {self.alpha:g}", *averaging_phrases(settings)]
-        if self.relevance:
-            said.append(self.relevance)
-        return "; ".join(said) + (f", {self.population}" if self.population else "")
+        averaged = {name: value for name, value in settings.items() if name != "coverage" or not self.population}
+        said = [
+            test,
+            correction,
+            f"alpha {self.alpha:g}",
+            *averaging_phrases(averaged),
+            self.population,
+            self.relevance,
+        ]
+        return "; ".join(filter(None, said))
 
     @property
     def is_crossed(self) -> bool:

@@ -35,8 +35,8 @@ def compare_parts(
     check_additive(averaging)
     if comparing.subsets:
         raise SettingError(
-            "subsets of users are drawn from all of them at once, and these are kept in parts; leave subsets (--subsets) "
-            "out, or measure in memory"
+            "subsets of users are drawn from all of them at once, and these are kept in parts; leave subsets "
+            "(--subsets) out, or measure in memory"
         )
     if len(scores.systems) < 2:
         raise InputError("there is 1 system to compare", remedy="give two or more")

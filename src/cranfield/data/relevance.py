@@ -7,6 +7,7 @@ from typing import Any
 
 from cranfield import _checks as check
 from cranfield.data.ratings import Ratings
+from cranfield.data.scale import LONGEST_SCALE
 
 AUTO = "auto"
 """The threshold that follows from the ratings: see `usual_threshold`."""
@@ -15,7 +16,6 @@ ANY = 1.0
 """The threshold under which every positive rating is relevant, as in trec_eval."""
 
 _FIVE_STARS = (4.0, 5.0)
-_LONGEST_SCALE = 10.0
 
 
 def usual_threshold(lowest: float, highest: float) -> float:
@@ -36,7 +36,7 @@ def usual_threshold(lowest: float, highest: float) -> float:
     >>> usual_threshold(1, 1), usual_threshold(0, 1), usual_threshold(1, 25000)
     (1.0, 1.0, 1.0)
     """
-    if highest <= 1 or highest > _LONGEST_SCALE:
+    if highest <= 1 or highest > LONGEST_SCALE:
         return ANY
     if _FIVE_STARS[0] <= highest <= _FIVE_STARS[1]:
         return _FIVE_STARS[0]

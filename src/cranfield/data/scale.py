@@ -12,6 +12,9 @@ from numpy.typing import ArrayLike, NDArray
 # Steps between grades are read to a millionth: in single precision 0.3 − 0.2 is not 0.1.
 _DIGITS = 6
 
+LONGEST_SCALE = 10.0
+"""The highest grade of a scale; ratings beyond it are counts."""
+
 
 @dataclass(frozen=True)
 class RatingScale:
@@ -54,6 +57,11 @@ class RatingScale:
             "Medium-High": self.low + self.range / 2,
             "High": self.low + 3 * self.range / 4,
         }
+
+    @property
+    def are_counts(self) -> bool:
+        """Whether ratings go beyond 10: then they are counts, as of plays, and not grades."""
+        return self.high > LONGEST_SCALE
 
     def clipped(self, predictions: NDArray[Any]) -> NDArray[np.float64]:
         """Return predictions with those beyond the scale at its ends."""

@@ -13,6 +13,7 @@ from cranfield.experiments.markdown import COMPARED
 from cranfield.experiments.pipeline import Pipeline, Unit
 from cranfield.experiments.stages.assess import ASSESS
 from cranfield.experiments.stages.data import DATA, decided
+from cranfield.experiments.stages.models import MODELS
 from cranfield.experiments.stages.results import RESULTS
 from cranfield.experiments.stages.scores import SCORES
 from cranfield.experiments.stages.searches import SEARCHES, parameters_of
@@ -81,13 +82,14 @@ def _splits(line: Pipeline, unit: Unit) -> Iterator[dict[str, Any]]:
 
 
 def _system(line: Pipeline, system: System) -> dict[str, Any]:
-    """Return a system with its parameters; one that a search set differently in each part has the list of them."""
+    """Return a system with its parameters: those of each part, where a search or the data chose different ones."""
     if system.spelling is None:
         return {"spelling": f"file {Path(str(system.run)).name}", "parameters": None, "searches": []}
     cells = [cell for cell in line.units("cell") if cell.system is system]
-    stated = [parameters_of(line, cell) for cell in cells]
+    adapted = [line.artifact(MODELS, cell).facts.get("adapted", {}) for cell in cells]
+    stated = [{**parameters_of(line, cell), **chosen} for cell, chosen in zip(cells, adapted)]
     values = {name: [record[name] for record in stated] for name in stated[0]}
-    searched = () if system.tuning is None else system.tuning.space
+    searched = {*adapted[0], *(() if system.tuning is None else system.tuning.space)}
     return {
         "spelling": system.spelling,
         "parameters": {
@@ -128,7 +130,7 @@ def _measuring(line: Pipeline, unit: Unit) -> dict[str, Any]:
     facts = [line.artifact(SCORES, part).facts for part in line.units("part", unit)]
     return {
         "removed_test_users": [fact["removed_test_users"] for fact in facts],
-        "notes": list(dict.fromkeys(note for fact in facts for note in fact["notes"])),
+        "notes": list(line.read(RESULTS, unit).scores.notes),
     }
 
 

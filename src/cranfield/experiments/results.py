@@ -41,6 +41,7 @@ from cranfield.experiments.stages.searches import spelling_of
 from cranfield.experiments.stages.splits import measured_test, split_of
 from cranfield.experiments.store import HOME, Artifact, Store, check_folder
 from cranfield.measures import Judged, Segments
+from cranfield.rankings.calibration import Calibration
 
 
 class Measured(NamedTuple):
@@ -189,6 +190,10 @@ class Results:
         done.append(("split", split_of(line, part).step))
         ranked = [run.facts["history"] for cell in cells if (run := line.made(RUNS, cell)) is not None]
         done += [(step["action"], step_of(step)) for step in (ranked[0] if ranked else ())]
+        for cell in cells:
+            run = line.made(RUNS, cell)
+            if run is not None and run.facts.get("calibration"):
+                done.append((f"calibration of {cell.system.name}", Calibration.of(run.facts["calibration"]).step))
         systems = {
             cell.system.name: f"file {Path(str(cell.system.run)).name}"
             if cell.system.spelling is None

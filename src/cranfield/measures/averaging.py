@@ -83,7 +83,7 @@ class Averaging(Decided):
         "users without a list count 0, or are left out",
         choices=("full", "reduced"),
         renamed={"common": "reduced"},
-        phrase=unless("full", "covered users only"),
+        phrase=unless("full", "only users that every system serves"),
     )
     by: Any = borrowed("user", partial(check.one_of, choices=("list", "user")))
 

@@ -123,9 +123,9 @@ class Tally:
     parts: int = 1
 
     def __add__(self, other: Tally) -> Tally:
-        both, of_scores = (self.of_scores, other.of_scores), self.of_scores or other.of_scores
-        if both[0] is not None and both[1] is not None:
-            (census, services, facts), (more, further, _) = both
+        of_scores = self.of_scores or other.of_scores
+        if self.of_scores is not None and other.of_scores is not None:
+            (census, services, facts), (more, further, _) = self.of_scores, other.of_scores
             of_scores = census + more, services + further, facts
         return Tally(
             self.test + other.test,

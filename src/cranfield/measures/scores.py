@@ -503,6 +503,10 @@ class Scores:
                 values, covered = self.values[s : s + 1, m : m + 1], self.covered[s : s + 1]
                 yield replace(self, systems=(system,), metrics=(metric,), values=values, covered=covered).per_user()
 
+    def with_facts(self, **facts: Any) -> Scores:
+        """Return the same values with other facts beside them, such as further notes."""
+        return replace(self, **facts)
+
     def only(self, metrics: list[str] | tuple[str, ...]) -> Scores:
         """Return the scores of some of the metrics."""
         places = [self.metric(name) for name in metrics]

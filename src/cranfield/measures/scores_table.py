@@ -145,14 +145,19 @@ def _units(scores: Scores, count: int) -> str:
     return count_text(count, scores.unit)
 
 
+def _common(scores: Scores) -> str:
+    """Return how many users every system serves."""
+    served, every = scores.n_served_users, scores.n_users
+    return f"{served:,} of {every:,} users" if served < every else count_text(every, "user")
+
+
 def _averaged(scores: Scores, averaging: Averaging) -> list[str]:
     """Return how lists are averaged, in clauses."""
     average, coverage, undefined = averaging_phrases(
         {"average": averaging.average, "coverage": averaging.coverage, "undefined": averaging.undefined}
     )
     if averaging.coverage == "reduced" and len(scores.systems) > 1:
-        common = _units(scores, scores.n_served)
-        coverage = f"over the {common} that {all_systems(len(scores.systems))} serve"
+        coverage = f"over the {_common(scores)} that {all_systems(len(scores.systems))} serve"
     groups = [] if averaging.groups == "pooled" else [f"groups: {averaging.groups}"]
     return [average, *groups, coverage, undefined]
 

@@ -30,12 +30,13 @@ class HeldOut(NamedTuple):
     """Ratings divided for a calibration.
 
     ``train`` is what systems learn from, ``validation`` what none of them learns from, and ``seen`` both: what a list
-    does not recommend again.
+    does not recommend again. ``words`` say what was held out.
     """
 
     train: Ratings
     validation: Ratings
     seen: Ratings
+    words: str = "the validation part of the split"
 
 
 def hold_out(data: Split | Ratings, seed: int) -> HeldOut:
@@ -53,7 +54,8 @@ def hold_out(data: Split | Ratings, seed: int) -> HeldOut:
             "calibration out"
         )
     step = Step("hold out for calibration", {"share": SHARE, "seed": seed}, {"ratings": int(drawn.sum())})
-    return HeldOut(train.keep(~drawn, step), train.keep(drawn, step), train)
+    words = f"{SHARE:.0%} of the training ratings, which no system learned from"
+    return HeldOut(train.keep(~drawn, step), train.keep(drawn, step), train, words)
 
 
 def _together(first: Ratings, second: Ratings) -> Ratings:
@@ -85,7 +87,7 @@ def calibrate_system(name: str, system: Recommender, held_out: HeldOut, method: 
     scores = pair_scores(name, system, validation.users, validation.items, validation.n_items)
     kind, scale = "own" if predicts_ratings(system) else method, RatingScale.of(held_out.seen.grades)
     try:
-        return fitted_calibration(kind, scores, validation.values, scale, "ratings that no system learned from")
+        return fitted_calibration(kind, scores, validation.values, scale, held_out.words)
     except SettingError as error:
         raise SettingError(f"{name}: {error}") from None
 
@@ -121,8 +123,8 @@ def calibrate(run: Run, validation_run: Run, validation: Ratings, method: str = 
     scale, held_out = RatingScale.of(validation.grades), "the validation ratings that were given"
     calibration = fitted_calibration(method, scores, ratings, scale, held_out)
     assert run.scores is not None
-    step = Step("calibrate", calibration.as_dict())
-    return replace(run, predictions=calibration(run.scores), calibration=calibration, history=(*run.history, step))
+    history = (*run.history, calibration.step)
+    return replace(run, predictions=calibration(run.scores), calibration=calibration, history=history)
 
 
 def _met(run: Run, ratings: Ratings) -> tuple[Any, Any]:

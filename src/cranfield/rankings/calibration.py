@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cranfield._errors import SettingError
+from cranfield._record import Step
 from cranfield._registry import Registry
 from cranfield.data.scale import RatingScale
 
@@ -71,6 +72,12 @@ class Calibration:
     def is_constant(self) -> bool:
         """Whether it predicts one rating for every score: the scores say nothing of the ratings."""
         return self.method != "own" and len(set(self.ratings)) == 1
+
+    @property
+    def step(self) -> Step:
+        """What was done, for the record of a run; the map itself is kept beside."""
+        effect = {"ratings": self.pairs, "knots": len(self.scores), "spread": self.spread}
+        return Step("calibrate", {"method": self.method, "fitted on": self.held_out}, effect)
 
     def as_dict(self) -> dict[str, Any]:
         """Return it ready for JSON."""

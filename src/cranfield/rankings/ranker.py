@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -82,13 +83,15 @@ def _held_out(data: Split | Ratings, seed: int) -> HeldOut:
 class RunColumns(NamedTuple):
     """The columns of a run (None for no lists), and what there is to know of its system.
 
-    ``predicts`` says whether the scores are predicted ratings, None if nobody knows; ``draws`` whether it draws.
+    ``predicts`` says whether the scores are predicted ratings, None if nobody knows; ``draws`` whether it draws;
+    ``adapted`` are the settings that it chose by the data.
     """
 
     columns: list[NDArray[Any]] | None
     predicts: bool | None
     draws: bool
     calibration: Calibration | None = None
+    adapted: Mapping[str, Any] = MappingProxyType({})
 
 
 @dataclass(frozen=True, eq=False)
@@ -131,7 +134,7 @@ class Ranker:
         seen = train
         if ranking.calibration != "none":
             held_out = held_out or _held_out(data, seed)
-            train, _, seen = held_out
+            train, seen = held_out.train, held_out.seen
         inputs = seen if profiles is None else profiles
         targets = Targets(inputs, test, ranking, seed, groups)
         users, served = served_users(inputs, serving, seed)
@@ -175,13 +178,13 @@ class Ranker:
 
         def make(block: slice) -> tuple[NDArray[Any], ...]:
             users = self.users[block]
-            if gives_lists:
-                return own_top(name, system, users, self._most, self.targets, ties)
             if by_pairs:
                 return self._rated_lists(name, system, users, ties)
+            if gives_lists:
+                return own_top(name, system, users, self._most, self.targets, ties)
             return self.columns(users, self.with_fill(users, self.scores(name, system, users)), ties)
 
-        width = min(self._most, self.width) if gives_lists else 1 if by_pairs else self.width
+        width = 1 if by_pairs else min(self._most, self.width) if gives_lists else self.width
         pieces = blocks(len(self.users), width)
         with blas_threads(1 if ours else settings.workers):
             parts = each(make, pieces, f"Ranking by {name}", threads=settings.workers if ours else 1)
@@ -241,7 +244,9 @@ class Ranker:
         columns = [np.concatenate(column) for column in zip(*parts, strict=True)] if parts else None
         # Items that another system puts last have no rating that this one predicts.
         predicts = predicts_ratings(system) if self.fitted_fill is None else False
-        return RunColumns(columns, predicts, isinstance(system, Model) and hasattr(system, "seed"), calibration)
+        if not isinstance(system, Model):
+            return RunColumns(columns, predicts, draws=False, calibration=calibration)
+        return RunColumns(columns, predicts, hasattr(system, "seed"), calibration, system.adapted)
 
     @property
     def width(self) -> int:
@@ -294,7 +299,7 @@ class Ranker:
             calibration=calibration,
             draws=ranked.draws,
             counts={"empty_lists": int(np.count_nonzero(sizes == 0))},
-            history=self._history(name, calibration),
+            history=self._history(name, ranked.adapted, calibration),
         )
 
     def _one_relevant_run(self, name: str, ranked: RunColumns) -> Run:
@@ -314,11 +319,13 @@ class Ranker:
             one_relevant=True,
             draws=ranked.draws,
             counts={"unranked": int(np.count_nonzero(ranks == 0))},
-            history=self._history(name),
+            history=self._history(name, ranked.adapted),
         )
 
-    def _history(self, name: str, calibration: Calibration | None = None) -> tuple[Step, ...]:
+    def _history(
+        self, name: str, adapted: Mapping[str, Any], calibration: Calibration | None = None
+    ) -> tuple[Step, ...]:
         fill = self.ranking.fill if isinstance(self.ranking.fill, str) else type(self.ranking.fill).__name__
         settings = {"system": name, "length": self.ranking.length, "fill": fill, "seed": self.targets.seed}
-        steps = (*self.targets.train.history, self.served, self.targets.step, Step("recommend", settings))
-        return steps if calibration is None else (*steps, Step("calibrate", calibration.as_dict()))
+        steps = (*self.targets.train.history, self.served, self.targets.step, Step("recommend", settings, adapted))
+        return steps if calibration is None else (*steps, calibration.step)

@@ -62,5 +62,5 @@ class RatedRanker(Ranker):
             lengths=lengths.astype(np.int32),
             draws=ranked.draws,
             counts={"empty_lists": int(np.count_nonzero(lengths == 0))},
-            history=self._history(name),
+            history=self._history(name, ranked.adapted),
         )

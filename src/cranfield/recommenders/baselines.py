@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from cranfield._random import stream
 from cranfield.data import Ratings
 from cranfield.recommenders.first_allowed import best_first, first_allowed
-from cranfield.recommenders.model import Model, setting
+from cranfield.recommenders.model import Model, PairModel, setting
 from cranfield.recommenders.profiles import ProfileModel
 from cranfield.recommenders.registry import register
 
@@ -111,7 +111,7 @@ class Random(Model):
         return scores
 
 
-class _SameForAll(ProfileModel):
+class _SameForAll(ProfileModel, PairModel):
     """A system whose score of an item is the same for every user."""
 
     _item_scores: NDArray[np.float64]
@@ -124,6 +124,9 @@ class _SameForAll(ProfileModel):
         return np.tile(self._item_scores, (len(users), 1))
 
     _score_newcomers = _score
+
+    def _score_pairs(self, users: NDArray[np.int64], items: NDArray[np.int64]) -> NDArray[np.float64]:  # noqa: ARG002
+        return self._item_scores[items]
 
     def _score_profiles(self, profiles: Any) -> NDArray[np.float64]:
         return np.tile(self._item_scores, (profiles.shape[0], 1))
@@ -214,7 +217,7 @@ class AverageRating(_SameForAll):
 
 @register("useraverage")
 @dataclass
-class UserAverage(Model):
+class UserAverage(PairModel):
     """The user's own average training rating, for every item; the mean of all ratings for a user without any.
 
     It ranks nothing (every item is tied): it is the baseline of rating prediction.
@@ -240,6 +243,9 @@ class UserAverage(Model):
 
     def _score(self, users: NDArray[np.int64]) -> NDArray[np.float64]:
         return np.repeat(self._averages[users][:, None], self._n_items, axis=1)
+
+    def _score_pairs(self, users: NDArray[np.int64], items: NDArray[np.int64]) -> NDArray[np.float64]:  # noqa: ARG002
+        return self._averages[users]
 
     def _score_newcomers(self, users: NDArray[np.int64]) -> NDArray[np.float64]:
         return np.full((len(users), self._n_items), self._mean)

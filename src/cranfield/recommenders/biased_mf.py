@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from cranfield._random import stream
 from cranfield.data import Ratings
+from cranfield.data.scale import RatingScale
 from cranfield.recommenders.factors import check_settled, normal_factors, random_state
 from cranfield.recommenders.model import PairModel, setting
 from cranfield.recommenders.registry import register
@@ -27,6 +28,9 @@ class BiasedFactors(PairModel):
 
     A user or item without training ratings keeps a bias and a vector of 0. A predictor of ratings makes poor lists:
     items that few have rated well come first.
+
+    The descent sees ratings on a scale that is no wider than that of 1 to 5, whatever theirs is, so that the same step
+    suits any of them.
 
     Parameters
     ----------
@@ -50,7 +54,7 @@ class BiasedFactors(PairModel):
         return True
 
     def _fit(self, train: Ratings) -> None:
-        loops = compiled_loops(self.name)
+        loops = compiled_loops(self.name, len(train))
         draw = stream(self.seed, "svd")
         spread = 0.1 / np.sqrt(self.factors)
         self._users = normal_factors(draw, train.user_counts, self.factors, spread)
@@ -58,11 +62,12 @@ class BiasedFactors(PairModel):
         self._user_bias = np.zeros(train.n_users, dtype=np.float32)
         self._item_bias = np.zeros(train.n_items, dtype=np.float32)
         self._mean = float(train.values.mean(dtype=np.float64))
+        wide = max(1.0, RatingScale.of(train.values).range / 4)
         loops.biased_factors(
             train.users,
             train.items,
-            train.values,
-            self._mean,
+            train.values / train.values.dtype.type(wide),
+            self._mean / wide,
             self._user_bias,
             self._item_bias,
             self._users,
@@ -74,6 +79,8 @@ class BiasedFactors(PairModel):
         )
         learned = (self._users, self._items, self._user_bias, self._item_bias)
         check_settled(self.name, learned, rate=self.rate)
+        for part in learned[1:]:
+            part *= np.float32(wide)
 
     def _score(self, users: NDArray[np.int64]) -> NDArray[np.float64]:
         block = (self._users[users] @ self._items.T).astype(np.float64)

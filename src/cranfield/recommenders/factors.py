@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cranfield._errors import SettingError
+from cranfield.data import Ratings
 
 
 def normal_factors(
@@ -17,6 +18,17 @@ def normal_factors(
     rows = draw.standard_normal((len(counts), factors)) * spread
     rows[counts == 0] = 0
     return rows.astype(np.float32)
+
+
+def average_profile(train: Ratings, *, at_most: int) -> int:
+    """Return how many ratings a user has on average, to the nearest whole number from 1 to ``at_most``.
+
+    Examples
+    --------
+    >>> average_profile(Ratings.of([1, 1, 1, 2, 2], [1, 2, 3, 1, 2]), at_most=50)
+    2
+    """
+    return max(1, min(at_most, round(len(train) / train.n_users)))
 
 
 def check_settled(system: str, factors: Iterable[NDArray[np.float32]], **settings: float) -> None:

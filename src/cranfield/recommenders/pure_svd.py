@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from cranfield._random import stream
 from cranfield.data import Ratings
 from cranfield.recommenders._sparse import nan_for_untrained, ones_like, rating_matrix, without_rounding_errors
+from cranfield.recommenders.factors import average_profile
 from cranfield.recommenders.model import setting
 from cranfield.recommenders.profiles import ProfileModel
 from cranfield.recommenders.registry import register
@@ -28,18 +29,20 @@ class PureSVD(ProfileModel):
     Parameters
     ----------
     factors
-        f; 30 reproduces the published run on MovieLens 1M.
+        f; None for as many as a user has training ratings on average, at most 30, which reproduces the published run on
+        MovieLens 1M. With more factors than ratings a user's list is little more than chance.
     binary
         Whether every rating counts 1.
     """
 
-    factors: int = setting(30, low=1)
+    factors: int | None = setting(None, low=1, or_none=int)
     binary: bool = setting(False)
 
     def _fit(self, train: Ratings) -> None:
         ratings = rating_matrix(train)
         self._ratings = ones_like(ratings) if self.binary else ratings
         self._user_counts, self._item_counts = train.user_counts, train.item_counts
+        self._factors = average_profile(train, at_most=30) if self.factors is None else self.factors
         self._items = np.ascontiguousarray(self._vectors().T)
 
     def _vectors(self) -> NDArray[np.float64]:
@@ -49,11 +52,11 @@ class PureSVD(ProfileModel):
         if not self._ratings.data.any():
             return np.zeros((1, self._ratings.shape[1]))
         least = min(self._ratings.shape)
-        if self.factors >= least:
-            return np.asarray(np.linalg.svd(self._ratings.toarray(), full_matrices=False)[2][: self.factors])
+        if self._factors >= least:
+            return np.asarray(np.linalg.svd(self._ratings.toarray(), full_matrices=False)[2][: self._factors])
 
         def found(start: NDArray[np.float64]) -> NDArray[np.float64]:
-            return np.asarray(svds(self._ratings, k=self.factors, v0=start, return_singular_vectors="vh")[2])
+            return np.asarray(svds(self._ratings, k=self._factors, v0=start, return_singular_vectors="vh")[2])
 
         # A fixed start makes the iteration, hence the vectors, the same each time.
         try:

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from cranfield._memory import available_memory
 from cranfield._progress import progress
 from cranfield.data import Ratings
+from cranfield.data.scale import RatingScale
 from cranfield.recommenders._sparse import ones_like, product_or_nan, rating_matrix
 from cranfield.recommenders.model import setting
 from cranfield.recommenders.neighbourhood import cosine_neighbours
@@ -36,27 +37,31 @@ class SparseLinear(ProfileModel):
     Parameters
     ----------
     l1, l2
-        λ and β.
+        λ and β; None for 0.35 and 150 times the mean squared entry of A, which suits ratings of any scale.
     neighbours
         A column is made of the so many items nearest to it by the cosine (fsSLIM); None for all items, which needs a
         dense items × items matrix.
     binary
-        Whether every rating counts 1.
+        Whether every rating counts 1; None where ratings are counts, of which some are above 10.
     sweeps, tolerance
         The descent of a column ends after so many sweeps, or when no weight moves by more.
     """
 
-    l1: float = setting(1.0, low=0)
-    l2: float = setting(500.0, low=0)
+    l1: float | None = setting(None, low=0, or_none=float)
+    l2: float | None = setting(None, low=0, or_none=float)
     neighbours: int | None = setting(200, low=1, or_none=int)
-    binary: bool = setting(True)
+    binary: bool | None = setting(None, or_none=bool)
     sweeps: int = setting(100, low=1)
     tolerance: float = setting(1e-4, above=0)
 
     def _fit(self, train: Ratings) -> None:
-        loops = compiled_loops(self.name)
+        loops = compiled_loops(self.name, len(train))
         ratings = rating_matrix(train)
-        self._ratings = ones_like(ratings) if self.binary else ratings
+        self._binary = RatingScale.of(train.values).are_counts if self.binary is None else self.binary
+        self._ratings = ones_like(ratings) if self._binary else ratings
+        square = float(np.square(self._ratings.data).mean())
+        self._l1 = 0.35 * square if self.l1 is None else self.l1
+        self._l2 = 150 * square if self.l2 is None else self.l2
         if self.neighbours is None:
             need_memory(
                 self.name,
@@ -77,7 +82,7 @@ class SparseLinear(ProfileModel):
         with progress("Fitting slim", total=count, unit="items") as bar:
             for first in range(0, count, _COLUMNS):
                 weights = np.zeros((min(_COLUMNS, count - first), count))
-                loops.slim_whole(gram, first, self.l1, self.l2, self.sweeps, self.tolerance, weights)
+                loops.slim_whole(gram, first, self._l1, self._l2, self.sweeps, self.tolerance, weights)
                 pieces.append(sparse.csr_array(weights))
                 bar.advance(len(weights))
         return sparse.vstack(pieces, format="csr").T.tocsr()
@@ -88,7 +93,8 @@ class SparseLinear(ProfileModel):
         raters = self._ratings.T.tocsr()
         near = _padded(cosine_neighbours(raters, k), k)
         weights = np.zeros(near.shape)
-        settings = (self.l1, self.l2, self.sweeps, self.tolerance)
+        # As floats, since a loop is compiled once more for whole numbers.
+        settings = (float(self._l1), float(self._l2), self.sweeps, float(self.tolerance))
         count = len(near)
         # The Gram matrix of a small catalogue is quickly had; that of a large one does not fit.
         whole = 8 * count**2 < available_memory() / 4 and count <= 20_000
@@ -111,7 +117,7 @@ class SparseLinear(ProfileModel):
         return self._score_profiles(self._ratings[users])
 
     def _score_profiles(self, profiles: Any) -> NDArray[np.float64]:
-        return product_or_nan(ones_like(profiles) if self.binary else profiles, self._weights)
+        return product_or_nan(ones_like(profiles) if self._binary else profiles, self._weights)
 
 
 def _padded(neighbours: Any, k: int) -> NDArray[np.int64]:

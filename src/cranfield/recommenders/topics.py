@@ -13,11 +13,12 @@ from cranfield._progress import progress
 from cranfield._random import stream
 from cranfield.data import Ratings
 from cranfield.recommenders._sparse import nan_for_untrained, rating_matrix
+from cranfield.recommenders.factors import average_profile
 from cranfield.recommenders.language_models import without_zeros
 from cranfield.recommenders.model import Model, setting
 from cranfield.recommenders.profiles import ProfileModel
 from cranfield.recommenders.registry import register
-from cranfield.recommenders.work import compiled_loops
+from cranfield.recommenders.work import compiled_loops, read_only
 
 # The compiled loops have threads of their own, and several callers at once break them.
 _ONE_AT_A_TIME = Lock()
@@ -38,7 +39,7 @@ class _Topics(Model):
     needs_positive: ClassVar[bool] = True
 
     def _explain(self, train: Ratings, topics: int, iterations: int, binary: bool, draw: np.random.Generator) -> None:
-        loops = compiled_loops(self.name)
+        loops = compiled_loops(self.name, len(train))
         ratings = without_zeros(rating_matrix(train))
         counts = (np.ones(len(ratings.data)) if binary else ratings.data).astype(np.float32)
         by_item = _transposed_places(ratings)
@@ -50,7 +51,7 @@ class _Topics(Model):
         with progress(f"Fitting {self.name}", total=iterations, unit="iterations") as bar:
             for _ in range(iterations):
                 theta, phi = self._mixtures(of_users), self._distributions(of_items)
-                loops.explain_users(ratings.indptr, ratings.indices, counts, theta, phi, weights, of_users)
+                loops.explain_users(ratings.indptr, read_only(ratings.indices), counts, theta, phi, weights, of_users)
                 loops.explain_items(by_item.indptr, by_item.indices, by_item.data, weights, theta, phi, of_items)
                 bar.advance()
         self._theta, self._phi = self._point_estimates(of_users, of_items)
@@ -84,20 +85,22 @@ class ProbabilisticLatentSemantics(_Topics, ProfileModel):
     Parameters
     ----------
     topics, iterations
-        The number of topics, and of passes.
+        The number of topics, and of passes. None for as many topics as a user has training ratings on average, at most
+        50: with more the topics of a user fit the few ratings and say nothing of others.
     binary
         Whether every rating counts 1, or as much as it says.
     seed
         Fixes the start.
     """
 
-    topics: int = setting(50, low=1)
+    topics: int | None = setting(None, low=1, or_none=int)
     iterations: int = setting(300, low=1)
     binary: bool = setting(False)
     seed: int = setting(0, low=0)
 
     def _fit(self, train: Ratings) -> None:
-        self._explain(train, self.topics, self.iterations, self.binary, stream(self.seed, "plsa"))
+        self._topics = average_profile(train, at_most=50) if self.topics is None else self.topics
+        self._explain(train, self._topics, self.iterations, self.binary, stream(self.seed, "plsa"))
 
     def _mixtures(self, of_users: NDArray[np.float32]) -> NDArray[np.float32]:
         return _shares(of_users, axis=1)
@@ -107,14 +110,14 @@ class ProbabilisticLatentSemantics(_Topics, ProfileModel):
 
     def _score_profiles(self, profiles: Any) -> NDArray[np.float32]:
         """Find the topics of each profile by expectation maximisation, the topics' items being fixed."""
-        loops = compiled_loops(self.name)
         rows = without_zeros(profiles)
+        loops = compiled_loops(self.name, rows.nnz)
         counts = (np.ones(len(rows.data)) if self.binary else rows.data).astype(np.float32)
-        theta = np.full((rows.shape[0], self.topics), 1 / self.topics, dtype=np.float32)
+        theta = np.full((rows.shape[0], self._topics), 1 / self._topics, dtype=np.float32)
         gained, weights = np.empty_like(theta), np.empty_like(counts)
         with _ONE_AT_A_TIME:
             for _ in range(self.iterations):
-                loops.explain_users(rows.indptr, rows.indices, counts, theta, self._phi, weights, gained)
+                loops.explain_users(rows.indptr, read_only(rows.indices), counts, theta, self._phi, weights, gained)
                 theta = self._mixtures(gained)
         return nan_for_untrained(theta @ self._phi.T, self._item_counts, np.diff(rows.indptr))
 

@@ -55,7 +55,7 @@ _LENGTH = 50
 _SIZES, _SAMPLES = (1.0, 0.8, 0.6, 0.4, 0.2), 10
 _THRESHOLD, _THRESHOLDS = 4.0, (3.0, 4.0, 5.0)
 # How many of the first systems of the published table are audited, and what is opened: nothing is trained again.
-_AUDITED = 4
+_AUDITED = 3
 _OPENED: Mapping[str, list[Any]] = {
     "metrics": ["P", "nDCG", "AP"],
     "cutoff": [5, 10, 20, 50],
@@ -266,8 +266,8 @@ def demo(size: str = "medium", *, seed: int = 0, stages: Stages = silent) -> Dem
 
     Examples
     --------
-    >>> found = demo("small")
-    >>> found.tau("held-out ratings") < found.tau("ratings of random items")
+    >>> found = demo("small")  # doctest: +SKIP
+    >>> found.tau("held-out ratings") < found.tau("ratings of random items")  # doctest: +SKIP
     True
     """
     shape = SIZES[_checks.one_of("size", size, tuple(SIZES))]

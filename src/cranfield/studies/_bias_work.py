@@ -31,6 +31,8 @@ from cranfield.studies._options_work import Rows, SplitMeasurement
 
 PLSA, SVD, WRMF, KNN, POPULARITY, RANDOM = "pLSA", "MF (svd)", "MF (wrmf)", "kNN", "Popularity", "Random"
 SYSTEMS = (PLSA, SVD, WRMF, KNN, POPULARITY, RANDOM)
+WHOLE = (POPULARITY, RANDOM)
+"""The systems that rank every item, also one without training ratings (section 7: they reach full coverage)."""
 BOUNDED = (PLSA, KNN)
 """The systems of Figure 3."""
 
@@ -147,13 +149,14 @@ class BiasWork:
         """Measure a fold: Figure 2, the random splits of Figure 8, Figure 9 and, with ``curves``, Figures 3 and 4."""
         split = self._folds[fold]
         designs = self._designs(split)
+        # Keys begin with the part of the study: a threshold of 1 is not a share of 1.
         rankers: dict[Any, Ranker] = {key: design.ranker for key, design in designs.items()}
         thinned = self._thinned(split) if curves else {}
         sizes = self._sizes(split) if curves else {}
         runs = self._ranked(split, {**rankers, **thinned, **sizes})
         rows = self._design_rows(designs, runs)
-        for way, share in thinned:
-            rows += self._density_rows(way, share, runs[way, share], thinned[way, share], split)
+        for place, ranker in thinned.items():
+            rows += self._density_rows(*place[1:], runs[place], ranker, split)
         for key, ranker in sizes.items():
             rows += self._one_relevant_rows("size", float(key[1]), runs[key], ranker)
         return rows
@@ -220,9 +223,11 @@ class BiasWork:
         spelled = systems_of(self.seed)
         different = list({id(ranker): ranker for ranker in rankers.values()}.values())
         place_of = {id(ranker): place for place, ranker in enumerate(different)}
+        whole = [_filled(ranker) for ranker in different]
         runs: dict[int, list[Run]] = {}
         for done in fit_each(split.train, spelled):
-            runs[done.place] = rank_with(done.result, different, name=list(spelled)[done.place])
+            name = list(spelled)[done.place]
+            runs[done.place] = rank_with(done.result, whole if name in WHOLE else different, name=name)
         return {
             key: [runs[system][place_of[id(ranker)]] for system in range(len(spelled))]
             for key, ranker in rankers.items()
@@ -239,17 +244,19 @@ class BiasWork:
                 rows += _wilcoxon(name, scores)
         return rows
 
-    def _thinned(self, split: Split) -> dict[tuple[str, float], Ranker]:
+    def _thinned(self, split: Split) -> dict[tuple[str, str, float], Ranker]:
         """Return what ranks items as test ratings are removed, in AR and in 1R."""
         keys = stream(self.seed, "studies", "bias", "density", split.fold).random(len(split.test))
         order = np.argsort(keys, kind="stable")
-        rankers: dict[tuple[str, float], Ranker] = {}
+        rankers: dict[tuple[str, str, float], Ranker] = {}
         for share in SHARES:
             kept = np.zeros(len(order), dtype=np.bool_)
             kept[order[: int(nearest_count(share, len(order)))]] = True
             smaller = replace(split, test=split.test.keep(kept))
-            rankers["AR", share] = RatedRanker.of(smaller, EVERYONE, self._all_relevant, self.seed)
-            rankers["1R", share] = Ranker.of(smaller, EVERYONE, self._one_relevant(self.threshold), self.seed)
+            rankers["density", "AR", share] = RatedRanker.of(smaller, EVERYONE, self._all_relevant, self.seed)
+            rankers["density", "1R", share] = Ranker.of(
+                smaller, EVERYONE, self._one_relevant(self.threshold), self.seed
+            )
         return rankers
 
     def _sizes(self, split: Split) -> dict[tuple[str, float], Ranker]:
@@ -280,6 +287,12 @@ class BiasWork:
         values = scores.average("mean", undefined="zero", by="list")[:, 0]
         rows: Rows = [(part, "1R", x, PRECISION, run.name, float(value), None) for run, value in zip(runs, values)]
         return rows if part == "skew" else rows + _bound_rows(part, x, runs)
+
+
+def _filled(ranker: Ranker) -> Ranker:
+    """Return a ranker of the same targets whose lists hold all of them: what has no score follows at random."""
+    ranking = ranker.ranking.with_(fill="random")
+    return replace(ranker, targets=replace(ranker.targets, ranking=ranking))
 
 
 def _plain(split: Split, ranking: Ranking, seed: int) -> BiasDesign:
@@ -342,6 +355,7 @@ def units(panel: str, work: BiasWork, curve_folds: int, skewed: bool) -> list[Sp
         "nonrelevant": work.nonrelevant,
         "folds": work.folds,
         "systems": systems_of(work.seed),
+        "ranking every item": WHOLE,
         **({} if work.divided is None else {"test": work.divided.test.fingerprint, "drawn": work.drawn}),
     }
     measurements = []

@@ -24,6 +24,7 @@ from cranfield.studies._targets import (
     UNBIASED,
     agreement,
 )
+from cranfield.studies._targets_grid import PRINTED_SUMS, Floats
 
 TEST, LARGEST = SIZES[0], SIZES[-1]
 """Condensed lists, and full ones on MovieLens 1M."""
@@ -46,8 +47,11 @@ PRINTED = {
 _STEMS = dict(zip(METRICS, ("precision", "recall", "ndcg")))
 
 
-def exhibits_of(numbers: pl.DataFrame) -> list[Exhibit]:
-    """Return Figures 1 to 5 with their numbers as tables, from the numbers of all folds."""
+def exhibits_of(numbers: pl.DataFrame, sums_of_p: Floats | None = None) -> list[Exhibit]:
+    """Return Figures 1 to 5 with their numbers as tables, from the numbers of all folds.
+
+    ``sums_of_p`` has the sums of p-values over the 78 systems of the paper, sizes × metrics, where they are known.
+    """
     means = numbers.group_by("system", "unrated", "metric", maintain_order=True).agg(
         pl.col("value").mean(), lowest=pl.col("value").min(), highest=pl.col("value").max()
     )
@@ -62,8 +66,11 @@ def exhibits_of(numbers: pl.DataFrame) -> list[Exhibit]:
         rows = [
             (PAIRS, size, f"{AGREEMENT}, {metric}", *[tau] * 3) for size, tau in zip(SIZES, agreement(means, metric))
         ]
-        taus = pl.DataFrame(rows, schema=means.schema, orient="row")
-        exhibits += _figure_4(f"figure-04-{stem}", metric, pl.concat([means.filter(system=PAIRS), taus]))
+        if sums_of_p is not None:
+            sums = sums_of_p[:, METRICS.index(metric)].tolist()
+            rows += [(PAIRS, size, f"{SUM_OF_P} of {metric}, 78 systems", *[own] * 3) for size, own in zip(SIZES, sums)]
+        further = pl.DataFrame(rows, schema=means.schema, orient="row")
+        exhibits += _figure_4(f"figure-04-{stem}", metric, pl.concat([means.filter(system=PAIRS), further]))
     return exhibits
 
 
@@ -151,27 +158,35 @@ def _bar_chart(part: pl.DataFrame, targets: Sequence[str], metric: str) -> Any:
 
 def _figure_4(stem: str, metric: str, pairs: pl.DataFrame) -> list[Exhibit]:
     """Return ties and p-values over all pairs of systems."""
-    names = [INTERSECTION, *(f"{what} of {metric}" for what in (TIES, TIES_AT_ZERO, SUM_OF_P))]
-    if f"{AGREEMENT}, {metric}" in pairs["metric"]:
-        names.insert(0, f"{AGREEMENT}, {metric}")
+    own_sums, all_sums = f"{SUM_OF_P} of {metric}", f"{SUM_OF_P} of {metric}, 78 systems"
+    ratios = [f"{AGREEMENT}, {metric}", INTERSECTION, *(f"{what} of {metric}" for what in (TIES, TIES_AT_ZERO))]
+    names = [name for name in (*ratios, own_sums, all_sums) if name in pairs["metric"]]
     part = pairs.filter(pl.col("metric").is_in(names)).with_columns(system=pl.col("metric")).drop("metric")
     caption = f"Figure 4: ties and p-values of {metric} over the 28 pairs of systems, by the number of unrated targets"
-    note = "the paper sums the p-values of the 3,003 pairs of 78 systems, the users of all folds taken together"
-    rows: list[list[str | Cell]] = [
-        [str(size), *(f"{part.filter(system=name, unrated=size)['value'].item():.4f}" for name in names)]
-        for size in SIZES
-    ]
+    header, rows = ["Unrated", *names], list[list[str | Cell]]()
+    for place, size in enumerate(SIZES):
+        rows.append([str(size), *(f"{part.filter(system=name, unrated=size)['value'].item():.4f}" for name in names)])
+        if all_sums in names and metric == METRICS[0]:
+            rows[-1].append(f"{PRINTED_SUMS[place]:.2f}")
+    if all_sums in names and metric == METRICS[0]:
+        header.append("printed sum, 78 systems")
+    note = (
+        "the paper sums the p-values of the 3,003 pairs of 78 systems, the users of all folds taken together; the sum "
+        "over 28 pairs is a mean over folds"
+    )
+    shown = all_sums if all_sums in names else own_sums
     return [
-        Exhibit(f"{stem}-numbers", caption, part, Table(["Unrated", *names], rows, caption, (note,))),
-        Exhibit(stem, caption, part, draw=partial(_two_panels, part, names)),
+        Exhibit(f"{stem}-numbers", caption, part, Table(header, rows, caption, (note,))),
+        Exhibit(
+            stem, caption, part, draw=partial(_two_panels, part, [name for name in names if name in ratios], shown)
+        ),
     ]
 
 
-def _two_panels(part: pl.DataFrame, names: Sequence[str]) -> Any:
+def _two_panels(part: pl.DataFrame, ratios: Sequence[str], sums: str) -> Any:
     alt = altair()
-    ties = part.filter(pl.col("system").is_in(list(names[:-1])))
-    p_values = part.filter(pl.col("system") == names[-1])
-    return themed(alt.hconcat(_lines(ties, "ratio"), _lines(p_values, "sum of p-values")))
+    panels = (part.filter(pl.col("system").is_in(list(names))) for names in (ratios, [sums]))
+    return themed(alt.hconcat(*(_lines(own, title) for own, title in zip(panels, ("ratio", "sum of p-values")))))
 
 
 def _curves(stem: str, caption: str, part: pl.DataFrame, metric: str) -> list[Exhibit]:

@@ -46,6 +46,7 @@ from cranfield.studies._targets import (
 )
 from cranfield.studies._targets_claims import claims_of
 from cranfield.studies._targets_exhibits import exhibits_of
+from cranfield.studies._targets_grid import PairSums, grid_of
 
 Floats = NDArray[np.float64]
 
@@ -97,6 +98,18 @@ def fold_numbers(split: Split, threshold: float, seed: int, judged: Ratings | No
         rows += [(PAIRS, size, *pair) for pair in _pair_numbers(np.stack(values_of_systems))]
     schema = {"system": pl.String, "unrated": pl.Int64, "metric": pl.String, "value": pl.Float64}
     return pl.DataFrame(rows, schema=schema, orient="row")
+
+
+def fold_sums(split: Split, threshold: float, seed: int) -> PairSums:
+    """Measure the 78 systems of Figure 4 on one fold, under every number of unrated targets."""
+    rankers, systems = _rankers(split, seed)[: len(SIZES)], grid_of(threshold, seed)
+    values = np.empty((len(systems), len(SIZES), len(METRICS), len(rankers[0].users)), dtype=np.float32)
+    with progress("Measuring the systems of Figure 4", total=len(systems), unit="systems") as bar:
+        for own, (name, spelling) in zip(values, systems.items()):
+            runs = rank_with(recommender(spelling).fit(split.train), rankers, name=name)
+            own[:] = [_user_values(run, split.test, threshold) for run in runs]
+            bar.advance()
+    return PairSums.of(values)
 
 
 def _rankers(split: Split, seed: int) -> list[Ranker]:
@@ -196,11 +209,12 @@ def _work(
     seed: int,
     folds: int | None = None,
     known: Ratings | None = None,
+    all_systems: bool | None = None,
 ) -> PanelResults:
     """Measure every fold, and lay out the means over folds."""
     count = _checks.whole("folds", FOLDS if folds is None else folds, at_least=2)
     ratings, judged = _observed(data[0], known, seed)
-    frames, artifacts = [], {}
+    frames, artifacts, sums = [], {}, []
     with progress("Training and measuring", total=count, unit="folds") as bar:
         for fold, split in enumerate(k_fold(ratings, k=count, per_user=False, seed=seed), start=1):
             made_of = {
@@ -213,12 +227,17 @@ def _work(
                 "sizes": list(SIZES),
                 "pairs": [TIES, TIES_AT_ZERO, SUM_OF_P, INTERSECTION],
                 "drawn from": "items outside the test set",
+                "without targets": 1,
                 "judged": None if judged is None else judged.fingerprint,
             }
             name = f"measured/fold-{fold}"
             artifact = store.artifact(name, made_of, partial(_write, split, threshold, seed, judged))
             artifacts[name] = (artifact, partial(_export, artifact))
             frames.append(read_parquet(artifact.path()))
+            if all_systems:
+                made_of = {**made_of, "systems": grid_of(threshold, seed), "pairs": SUM_OF_P, "judged": None}
+                artifact = store.artifact(f"pairs/fold-{fold}", made_of, partial(_write_sums, split, threshold, seed))
+                sums.append(PairSums.read(artifact.path()))
             bar.advance()
     exports = Exports(store)
     exports.publish(artifacts)
@@ -232,11 +251,16 @@ def _work(
         "seed": seed,
     }
     numbers = pl.concat(frame.with_columns(fold=pl.lit(fold)) for fold, frame in enumerate(frames, start=1))
-    return PanelResults(exhibits_of(numbers), claims_of(numbers), settings)
+    of_grid = sum(sums[1:], start=sums[0]).sums_of_p() if sums else None
+    return PanelResults(exhibits_of(numbers, of_grid), claims_of(numbers), settings)
 
 
 def _write(split: Split, threshold: float, seed: int, judged: Ratings | None, place: Path) -> Made:
     return [write_table(fold_numbers(split, threshold, seed, judged), place / "numbers.parquet")], {}
+
+
+def _write_sums(split: Split, threshold: float, seed: int, place: Path) -> Made:
+    return [fold_sums(split, threshold, seed).save(place / "sums.npz")], {}
 
 
 def _export(artifact: Artifact, folder: Path) -> list[Path]:
@@ -249,7 +273,7 @@ CANAMARES_CASTELLS_2020 = PanelStudy(
         "Rocío Cañamares, Pablo Castells: On target item sampling in offline recommender system evaluation. "
         "RecSys 2020."
     ),
-    options=("folds", "known"),
+    options=("folds", "known", "all_systems"),
     several=False,
     rule=OF_SPLITS,
     work=_work,

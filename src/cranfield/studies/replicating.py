@@ -67,6 +67,7 @@ def replicate(
     seeds: int | None = None,
     curve_seeds: int | None = None,
     targets: int | None = None,
+    all_systems: bool | None = None,
     play_counts: bool | None = None,
     threshold: float | None = None,
     decimals: int | None = None,
@@ -108,6 +109,9 @@ def replicate(
         ``aftab2022`` how many random splits there are (3).
     targets
         Of ``bellogin2017``: the size of the target sets of one-relevant designs (100).
+    all_systems
+        Of ``canamares-castells2020``: whether to train the 78 systems too whose p-values its Figure 4 sums. They take
+        about ten times as long as the eight of the other figures.
     play_counts
         Of ``bellogin2017``: whether the ratings are play counts. Those below the threshold are then dropped, and the
         others become positive ratings from 1 to 5, as `cranfield.celma` makes them. None: only where the ratings are
@@ -151,7 +155,7 @@ def replicate(
     options = {
         "split": split, "folds": folds, "systems": systems, "samples": samples, "sizes": sizes, "decimals": decimals,
         "jobs": jobs, "negative_grades": negative_grades, "seeds": seeds, "curve_seeds": curve_seeds, "known": known,
-        "targets": targets, "play_counts": play_counts,
+        "targets": targets, "play_counts": play_counts, "all_systems": all_systems,
     }  # fmt: skip
     paper, several = _study(study), [data] if isinstance(data, Ratings | Split) else list(data)
     _check_options(paper, several, {name: value for name, value in options.items() if value is not None})

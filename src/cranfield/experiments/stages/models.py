@@ -21,6 +21,7 @@ from cranfield.rankings.fitting import fit_each, fitted
 from cranfield.recommenders import recommender
 from cranfield.recommenders.epochs import EpochModel
 from cranfield.recommenders.kept import can_be_kept, read_model, save_model
+from cranfield.recommenders.model import Model
 from cranfield.recommenders.protocol import Recommender, fit_takes
 from cranfield.recommenders.state import CannotKeepError
 
@@ -109,8 +110,9 @@ def _save(line: Pipeline, unit: Unit, system: Recommender, place: Path) -> Made:
 
 
 def _training_of(system: Recommender) -> dict[str, Any]:
-    """Return how a system that learns by epochs was trained: by what, and for how long."""
-    return {"training": system.training} if isinstance(system, EpochModel) else {}
+    """Return how a system was trained: by epochs, for how long; and what it chose by the data."""
+    training = {"training": system.training} if isinstance(system, EpochModel) else {}
+    return {**training, "adapted": system.adapted} if isinstance(system, Model) and system.adapted else training
 
 
 def _looks_at_validation(spelling: str) -> bool:

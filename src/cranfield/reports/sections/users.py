@@ -39,7 +39,7 @@ def users(scores: Scores, averaging: Averaging = PLAIN) -> Section | None:
         figure(
             f"users-{k}",
             figures.distributions(scores, metric, averaging=averaging),
-            f"{metric} over the {unit}s of each system.",
+            f"{metric} over the {unit}s, by system.",
         )
         for k, metric in enumerate(metrics[:_FIGURES], start=1)
     )
