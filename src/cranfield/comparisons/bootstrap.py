@@ -44,19 +44,20 @@ def bootstrap(
     n_samples, plus_one = _checks.whole("resamples", resamples), _checks.flag("plus_one", plus_one)
     _checks.one_of("weights", weights, get_args(Weights))
     return [
-        bootstrap_verdict(sample, result, n_samples, plus_one, alpha)
+        bootstrap_verdict(sample, result, n_samples, plus_one, alpha, weights)
         for sample, result in zip(data, resampled(data, n_samples, seed, weights))
     ]
 
 
 def bootstrap_verdict(
-    sample: Sample | PartedSample, result: Resampled, n_samples: int, plus_one: bool, alpha: float
+    sample: Sample | PartedSample, result: Resampled, n_samples: int, plus_one: bool, alpha: float, weights: Weights
 ) -> Verdict:
     """Return the verdict from resampled means and statistics."""
     shift, t, observed, mean = result
     low, high = np.quantile(shift, [alpha / 2, 1 - alpha / 2], axis=0) + mean
     exceeded = (t >= observed * (1 - 1e-12)).sum(axis=0).astype(np.float64)
-    verdict = Verdict.by_sampling(exceeded, n_samples, plus_one, "bootstrap", sample, lower=low, upper=high)
+    method = "bootstrap" if weights == "multinomial" else "bootstrap, Poisson weights"
+    verdict = Verdict.by_sampling(exceeded, n_samples, plus_one, method, sample, lower=low, upper=high)
     verdict.p[cannot_differ(sample, observed)] = 1.0
     return verdict
 

@@ -92,6 +92,7 @@ def _bootstrap(compared: ComparedParts, parameters: Mapping[str, Any], alpha: fl
     for sums, unit in zip(compared.pairs, compared.units):
         rounding = 1e-12 * sums.reach
         mean = np.where(np.abs(sums.influences.mean) <= rounding, 0.0, sums.influences.mean)
+        mean = np.where(sums.influences.n > 0, mean, np.nan)
         means.append(mean)
         arguments.append((unit, mean, rounding, n_samples, seed))
     drawn = compared.parts.sum(_drawn, arguments)
@@ -104,8 +105,7 @@ def _bootstrap(compared: ComparedParts, parameters: Mapping[str, Any], alpha: fl
         with np.errstate(divide="ignore", invalid="ignore"):
             observed = np.where(mean == 0, 0.0, np.abs(mean) * np.sqrt(count) / sd)
         result = shift * unit, t, observed, mean * unit
-        verdict = bootstrap_verdict(sample, result, n_samples, plus_one, alpha)
-        verdicts.append(replace(verdict, method=np.full(sample.n_pairs, "bootstrap, Poisson weights", dtype=object)))
+        verdicts.append(bootstrap_verdict(sample, result, n_samples, plus_one, alpha, "poisson"))
     return verdicts
 
 
