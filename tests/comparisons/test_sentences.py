@@ -291,3 +291,9 @@ def test_what_brackets_hold_is_said_however_long_the_comparison_is():
         result = compare({f"s{k}": RNG.random(30) for k in range(systems)}, significance="student")
         assert f"· in brackets: {result.intervals}" in str(result)
         assert result.as_dict()["intervals"] == result.intervals
+
+
+def test_one_user_gives_no_interval_of_either_kind():
+    row = compare({"a": [0.9], "b": [0.8]}).frame().row(0, named=True)
+    assert row["relative"] == pytest.approx(0.125)
+    assert np.isnan([row["lower"], row["upper"], row["relative_lower"], row["relative_upper"]]).all()
