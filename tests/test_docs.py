@@ -231,6 +231,11 @@ def test_the_readme_counts_what_is_registered(words, count):
     assert re.findall(rf"(\d+) {words}", PAGES["README.md"]) == [str(count())]
 
 
+def test_the_readme_does_not_promise_more_datasets_than_there_are():
+    (number,) = re.findall(r"over (\d+) known datasets", PAGES["README.md"])
+    assert len(cf.datasets.listing()) > int(number) >= 10
+
+
 def test_the_readme_names_as_many_tools_as_there_are_dialects():
     numbers = ["six", "seven", "eight", "nine", "ten", "eleven", "twelve"]
     assert re.findall(r"dialects of (\w+) tools", PAGES["README.md"]) == [numbers[len(TOOLS) - 6]]
