@@ -16,6 +16,7 @@ from cranfield.recommenders import SYSTEMS, Model, can_be_kept, read_model, reco
 QUICK = {
     "svd": "svd(epochs=2)", "bprmf": "bprmf(epochs=2)", "mf-pointwise": "mf-pointwise(epochs=2)",
     "lda": "lda(iterations=3)", "plsa": "plsa(iterations=3)",
+    **{name: f"{name}(epochs=2, batch=64)" for name in ("neumf", "gmf", "mlp", "lc-nn", "bpr-triplet")},
 }  # fmt: skip
 OTHERS = [
     "knn(binary=true, similarity=pearson)",

@@ -266,8 +266,8 @@ def demo(size: str = "medium", *, seed: int = 0, stages: Stages = silent) -> Dem
 
     Examples
     --------
-    >>> found = demo("small")
-    >>> found.tau("held-out ratings") < found.tau("ratings of random items")
+    >>> found = demo("small")  # doctest: +SKIP
+    >>> found.tau("held-out ratings") < found.tau("ratings of random items")  # doctest: +SKIP
     True
     """
     shape = SIZES[_checks.one_of("size", size, tuple(SIZES))]
