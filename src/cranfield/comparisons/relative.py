@@ -14,7 +14,7 @@ from cranfield.comparisons.sample import Floats, Sample
 _RESAMPLES = 1000
 # More users than these are put at random into so many blocks, and blocks are drawn: their sums are spread alike.
 _MOST_BLOCKS = 10_000
-_PAIRS_AT_ONCE = 256
+_PAIRS_AT_ONCE, _DRAWN_AT_ONCE = 256, 1 << 16
 # More pairs of a metric get no interval of the ratio: of 200 systems these would take minutes, and nobody reads them.
 _MOST_PAIRS = 5_000
 # An interval that reaches so many times the other average says nothing.
@@ -91,12 +91,12 @@ def _draws(n_users: int, seed: int) -> _Draws:
     block = np.arange(n_users)
     if blocks < n_users:
         block = np.argsort(random.random(n_users), kind="stable") % blocks
-    counts = np.stack(
-        [
-            np.bincount((random.random(blocks) * blocks).astype(np.intp), minlength=blocks).astype(np.float64)
-            for _ in range(_RESAMPLES)
-        ]
-    )
+    counts = np.empty((_RESAMPLES, blocks))
+    at_once = max(1, _DRAWN_AT_ONCE // max(1, blocks))
+    for start in range(0, _RESAMPLES, at_once):
+        rows = counts[start : start + at_once]
+        drawn = (random.random(rows.shape) * blocks).astype(np.intp) + blocks * np.arange(len(rows))[:, None]
+        rows[:] = np.bincount(drawn.reshape(-1), minlength=rows.size).reshape(rows.shape)
     return _Draws(counts, block)
 
 
