@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
+from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -131,6 +132,28 @@ def _unchecked_charts():
 def checked_charts(monkeypatch):
     """Check every part of a chart against the schema of Vega-Lite."""
     monkeypatch.setattr("altair.utils.schemapi.DEBUG_MODE", True)
+
+
+@pytest.fixture(scope="session")
+def without_drawing():
+    """Return a context in which every figure is empty: drawing them takes most of the time of a page."""
+
+    @contextmanager
+    def context():
+        empty = '<svg xmlns="http://www.w3.org/2000/svg" width="9" height="9"></svg>'
+        with pytest.MonkeyPatch.context() as patch:
+            for module in ("_figures", "reports.markup"):
+                patch.setattr(f"cranfield.{module}.svg_of", lambda *_, **__: empty)
+            yield
+
+    return context
+
+
+@pytest.fixture
+def undrawn(without_drawing):
+    """Leave every figure empty, where a test is about something else."""
+    with without_drawing():
+        yield
 
 
 @pytest.fixture(scope="session", autouse=True)

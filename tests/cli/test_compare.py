@@ -12,6 +12,8 @@ import cranfield as cf
 from cranfield.audits.given import audit_runs
 from cranfield.comparisons import compare
 
+pytestmark = pytest.mark.usefixtures("undrawn")
+
 USERS, ITEMS = 40, 30
 
 

@@ -22,6 +22,8 @@ from cranfield.reports.page import page
 from cranfield.reports.section import Section
 from cranfield.reports.tables import leaderboard_frame
 
+pytestmark = pytest.mark.usefixtures("undrawn")
+
 VOID = {"meta", "input", "img", "br", "hr"}
 
 

@@ -68,8 +68,9 @@ def decision_options(group: type[Decided], **changes: Mapping[str, Any]) -> Call
     ... @decision_options(Ranking, length={"default": 10})
     ... def command(**decisions):
     ...     pass
-    >>> lists, length = command.params[1], command.params[7]
-    >>> lists.opts, list(lists.type.choices), lists.default, length.default
+    >>> options = {option.name: option for option in command.params}
+    >>> lists = options["lists"]
+    >>> lists.opts, list(lists.type.choices), lists.default, options["length"].default
     (['--lists'], ['full', 'condensed'], 'full', 10)
     """
 
