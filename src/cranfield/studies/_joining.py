@@ -31,7 +31,7 @@ OF_REPETITIONS = ClaimRule(
 
 
 @dataclass(frozen=True)
-class Part:
+class StudyPart:
     """One run of a study: on which ratings, which repetition of them, and what came out.
 
     Parameters
@@ -49,10 +49,10 @@ class Part:
     replication: Replication
 
 
-def joined(parts: Sequence[Part], folder: Path, settings: Mapping[str, object]) -> Replication:
+def joined(parts: Sequence[StudyPart], folder: Path, settings: Mapping[str, object]) -> Replication:
     """Return what the parts say together; ``settings`` are those of the whole."""
     first = parts[0].replication
-    by_data: dict[str, list[Part]] = {}
+    by_data: dict[str, list[StudyPart]] = {}
     for part in parts:
         by_data.setdefault(part.data, []).append(part)
     repeated = len(parts) > len(by_data)
@@ -73,7 +73,7 @@ def joined(parts: Sequence[Part], folder: Path, settings: Mapping[str, object]) 
     return Replication(first.study, first.reference, tuple(exhibits), tuple(claims), None, folder, step, rule)
 
 
-def _names(parts: Sequence[Part], *, drawn: bool) -> list[str]:
+def _names(parts: Sequence[StudyPart], *, drawn: bool) -> list[str]:
     """Return the names of the tables, or of the figures, of all parts in their order."""
     return list(
         dict.fromkeys(
@@ -85,11 +85,13 @@ def _names(parts: Sequence[Part], *, drawn: bool) -> list[str]:
     )
 
 
-def _of(part: Part, name: str) -> Exhibit | None:
+def _of(part: StudyPart, name: str) -> Exhibit | None:
     return next((exhibit for exhibit in part.replication.exhibits if exhibit.name == name), None)
 
 
-def _joined_table(name: str, parts: Sequence[Part], by_data: Mapping[str, Sequence[Part]], repeated: bool) -> Exhibit:
+def _joined_table(
+    name: str, parts: Sequence[StudyPart], by_data: Mapping[str, Sequence[StudyPart]], repeated: bool
+) -> Exhibit:
     """Return one table of all parts; rows that every part has, such as printed ones, stand in it once."""
     owned = [(part, exhibit) for part in parts if (exhibit := _of(part, name)) is not None]
     first = owned[0][1]
@@ -108,7 +110,7 @@ def _joined_table(name: str, parts: Sequence[Part], by_data: Mapping[str, Sequen
     return replace(first, frame=frame, table=Table(header, rows, first.caption, notes))
 
 
-def _labelled(frame: pl.DataFrame, part: Part, keys: Sequence[str]) -> pl.DataFrame:
+def _labelled(frame: pl.DataFrame, part: StudyPart, keys: Sequence[str]) -> pl.DataFrame:
     labels = [pl.lit(getattr(part, key)).alias(key) for key in keys if key not in frame.columns]
     return frame.select(*labels, *frame.columns)
 
@@ -125,7 +127,7 @@ def _shared_rows(tables: Sequence[Table]) -> list[Sequence[str | Cell]]:
     return [row for row in tables[0].rows if all(_texts(row) in other for other in others)]
 
 
-def _panels(by_data: Mapping[str, Sequence[Part]]) -> list[Exhibit]:
+def _panels(by_data: Mapping[str, Sequence[StudyPart]]) -> list[Exhibit]:
     """Return the figures of each set of ratings, drawn from its first repetition, side by side by figure."""
     firsts = {data: own[0] for data, own in by_data.items()}
     if len(firsts) == 1:
@@ -140,7 +142,7 @@ def _panels(by_data: Mapping[str, Sequence[Part]]) -> list[Exhibit]:
     ]
 
 
-def _power_tables(by_data: Mapping[str, Sequence[Part]], repeated: bool) -> list[Exhibit]:
+def _power_tables(by_data: Mapping[str, Sequence[StudyPart]], repeated: bool) -> list[Exhibit]:
     """Return the discriminative power over repetitions and summed over data, where the study has it."""
     powers = {data: [_power(part) for part in own] for data, own in by_data.items()}
     if not all(power for own in powers.values() for power in own):
@@ -157,7 +159,7 @@ def _power_tables(by_data: Mapping[str, Sequence[Part]], repeated: bool) -> list
     return tables
 
 
-def _power(part: Part) -> dict[str, float]:
+def _power(part: StudyPart) -> dict[str, float]:
     """Return the DP of each metric of this run as the study's table has it; nothing where it has no such table."""
     table = _of(part, "table-3")
     if part.replication.assessment is None or table is None:
@@ -193,7 +195,7 @@ def _spread(powers: Mapping[str, Sequence[Mapping[str, float]]], metrics: Sequen
     return Exhibit("power-repetitions", caption, frame, Table([n.capitalize() for n in names], cells, caption, [note]))
 
 
-def _joined_claims(parts: Sequence[Part], several: bool, repeated: bool) -> list[Finding]:
+def _joined_claims(parts: Sequence[StudyPart], several: bool, repeated: bool) -> list[Finding]:
     """Return the claims on one set of ratings, over its repetitions."""
     name: Callable[[Finding], Finding] = (lambda claim: claim.on(parts[0].data)) if several else (lambda claim: claim)
     first, *others = (part.replication.claims for part in parts)

@@ -20,7 +20,7 @@ from cranfield.rankings import file_name
 from cranfield.recommenders import recommender
 from cranfield.reports.figures import check_libraries
 from cranfield.splits import Split, k_fold, per_user, predefined, random
-from cranfield.studies._joining import Part, joined
+from cranfield.studies._joining import StudyPart, joined
 from cranfield.studies._study import SYSTEMS, PanelStudy, Study, StudyResults, data_names
 from cranfield.studies._work import Asked, Work
 from cranfield.studies._writing import write
@@ -234,7 +234,7 @@ def _replicate_parts(
                     seed=_checks.whole("seed", seed, at_least=0) + repetition,
                     **{**options, "known": known[place]},
                 )
-                parts.append(Part(name, repetition + 1, part))
+                parts.append(StudyPart(name, repetition + 1, part))
         replication = joined(parts, store.path, {"repetitions": times, "seed": seed})
         with store.writing():
             write(replication, {}, figures)
