@@ -306,7 +306,7 @@ def main() -> None:
     finders: set[str] = set()
     with tempfile.TemporaryDirectory() as folder:
         project = Path(folder) / "project"
-        shutil.copytree(ROOT, project, ignore=shutil.ignore_patterns(".git", "__pycache__", ".*_cache"))
+        shutil.copytree(ROOT, project, ignore=shutil.ignore_patterns(".git", ".venv", "__pycache__", ".*_cache"))
         everything = [mutant for path in paths for mutant in mutants_of(path, project)]
         sample = random.Random(options.seed).sample(everything, min(options.count, len(everything)))
         data_file = options.map.resolve()

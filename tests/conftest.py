@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
+from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -21,6 +22,7 @@ from cranfield.measures.definition import METRICS
 from cranfield.measures.dialects.peers import TOOLS
 from cranfield.measures.metrics.gains import GAINS
 from cranfield.recommenders import SYSTEMS
+from cranfield.recommenders.networks import NetworkModel
 from cranfield.splits import registry as splits
 
 REGISTRIES = (
@@ -41,6 +43,17 @@ SETTINGS = dict(vars(cranfield.settings))
 settings.register_profile("thorough", deadline=None, derandomize=True, max_examples=200)
 settings.register_profile("cranfield", deadline=None, derandomize=True, max_examples=20)
 settings.load_profile("cranfield")
+
+
+def pytest_configure(config):
+    """Let workers and processes keep what they compile in pytest's cache, where nothing may be kept beside the code.
+
+    Images of Python often forbid that (PYTHONDONTWRITEBYTECODE), and each process would compile the package again.
+    """
+    cache = getattr(config, "cache", None)
+    if os.environ.get("PYTHONDONTWRITEBYTECODE") and cache is not None and not hasattr(config, "workerinput"):
+        del os.environ["PYTHONDONTWRITEBYTECODE"]
+        os.environ["PYTHONPYCACHEPREFIX"] = str(cache.mkdir("bytecode"))
 
 
 LONGEST_FIRST = ("experiments", "reports", "cli", "studies", "assessments", "oracles")
@@ -73,14 +86,40 @@ def pytest_collect_file(file_path, parent):
 
 
 def pytest_collection_modifyitems(items):
-    """Let the files that take longest come first."""
+    """Let the files that take longest come first, and mark what is tried with a neural system."""
     folders = {folder: place for place, folder in enumerate(LONGEST_FIRST)}
     items.sort(key=lambda item: folders.get(item.path.parent.name, len(folders)))
+    for item in items:
+        parameters = item.callspec.params.values() if hasattr(item, "callspec") else ()
+        if item.path.name in LAWS and any(str(value).split("(")[0] in NEURAL for value in parameters):
+            item.add_marker(pytest.mark.neural)
+
+
+LAWS = ("test_registry.py", "test_kept.py", "test_kernels.py", "test_truth.py")
+"""The files whose tests try every system."""
+
+NEURAL = [name for name, system in SYSTEMS.items() if issubclass(system, NetworkModel)]
+
+
+def pytest_runtest_setup(item):
+    """Skip what needs JAX where it is not installed."""
+    if item.get_closest_marker("neural") and not find_spec("jax"):
+        pytest.skip("it needs JAX: pip install 'cranfield[neural]'")
 
 
 def _data_folder() -> Path:
     beside = Path(__file__).parents[2] / "shared" / "data"
     return Path(os.environ.get("CRANFIELD_DATA", beside))
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _compiled_once(tmp_path_factory):
+    """Keep what JAX has compiled: that takes longer than all else about a small network."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("JAX_COMPILATION_CACHE_DIR", str(tmp_path_factory.getbasetemp() / "jax"))
+        patch.setenv("JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES", "-1")
+        patch.setenv("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0")
+        yield
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -104,6 +143,28 @@ def _unchecked_charts():
 def checked_charts(monkeypatch):
     """Check every part of a chart against the schema of Vega-Lite."""
     monkeypatch.setattr("altair.utils.schemapi.DEBUG_MODE", True)
+
+
+@pytest.fixture(scope="session")
+def without_drawing():
+    """Return a context in which every figure is empty: drawing them takes most of the time of a page."""
+
+    @contextmanager
+    def context():
+        empty = '<svg xmlns="http://www.w3.org/2000/svg" width="9" height="9"></svg>'
+        with pytest.MonkeyPatch.context() as patch:
+            for module in ("_figures", "reports.markup"):
+                patch.setattr(f"cranfield.{module}.svg_of", lambda *_, **__: empty)
+            yield
+
+    return context
+
+
+@pytest.fixture
+def undrawn(without_drawing):
+    """Leave every figure empty, where a test is about something else."""
+    with without_drawing():
+        yield
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -10,6 +10,7 @@ import subprocess
 import sys
 from collections import defaultdict
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from types import ModuleType
 
@@ -36,9 +37,16 @@ LINE = [
 HEAVY = ["scipy", "pandas", "numba", "sklearn", "implicit", "altair", "torch", "rich"]
 
 
+@cache
+def _nodes(path: Path) -> list[ast.Import | ast.ImportFrom | ast.ClassDef | ast.Call]:
+    """Return the imports, classes and calls of a file; walking the whole package takes a second."""
+    kinds = (ast.Import, ast.ImportFrom, ast.ClassDef, ast.Call)
+    return [node for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, kinds)]
+
+
 def _imports(path: Path) -> Iterator[list[str]]:
     """Give what a file imports from the package: the parts of each name."""
-    for node in ast.walk(ast.parse(path.read_text())):
+    for node in _nodes(path):
         names = []
         if isinstance(node, ast.Import):
             names = [alias.name for alias in node.names]
@@ -97,7 +105,7 @@ def test_nothing_that_a_package_offers_has_the_name_of_a_module():
 def test_a_class_name_has_one_meaning():
     places = defaultdict(list)
     for path in SOURCE.rglob("*.py"):
-        for node in ast.walk(ast.parse(path.read_text())):
+        for node in _nodes(path):
             if isinstance(node, ast.ClassDef):
                 places[node.name].append(str(path.relative_to(SOURCE)))
     assert {name: files for name, files in places.items() if len(files) > 1} == {}
@@ -119,12 +127,10 @@ IN_MEMORY = ("file.read_bytes()", "io.BytesIO(", 'b"')
 
 
 def _calls_of_polars(path: Path) -> list[str]:
-    text = path.read_text()
-    calls = [node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Call)]
     found = []
-    for call in calls:
+    for call in (node for node in _nodes(path) if isinstance(node, ast.Call)):
         if isinstance(call.func, ast.Attribute) and call.func.attr in FILES_OF_POLARS and call.args:
-            first = ast.get_source_segment(text, call.args[0]) or ""
+            first = ast.get_source_segment(path.read_text(), call.args[0]) or ""
             if not (first == "data" or first.startswith(IN_MEMORY)):
                 found.append(f"{path.name}: {call.func.attr}({first})")
     return found

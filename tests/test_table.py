@@ -3,6 +3,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
+import pytest
 
 from cranfield._table import WIDTH, Cell, Table, csv_text, latex_text, markdown_text, places
 
@@ -109,3 +110,24 @@ def test_latex_refers_to_a_table_by_its_label():
     lines = replace(WIDE, label="tab:mine").latex().splitlines()
     assert lines[2:4] == [r"\caption{What it shows}", r"\label{tab:mine}"]
     assert r"\label" not in WIDE.latex()
+
+
+def test_what_our_own_words_use_is_known_to_latex():
+    from cranfield.measures.phrases import relevance_phrase
+
+    gains = relevance_phrase(["nDCG(gain=exp)@10", "RBP(gain=exp1)", "P@10"], 4.0)
+    for text in (gains, "1–5 × 3 ± 2 → ∞, α ≤ 0.05 “shown” …"):
+        assert not text.isascii()
+        assert latex_text(text).isascii()
+
+
+@pytest.mark.parametrize("text", ["0.2.0", "1997-09-20T03:05:10+00:00", "154d065a0264cefe", "9e1x", "x 5"])
+def test_what_only_begins_like_a_number_is_text(text):
+    assert Table(["a", "b"], [["x", text]]).of_text() == [True, True]
+
+
+@pytest.mark.parametrize(
+    "text", ["153/539/248", "<0.0001", "–", "", "0.678–0.824", "-5.7 % [-8.2, -3.0]", "2e-05", "∞"]
+)
+def test_numbers_in_all_their_forms_are_numbers(text):
+    assert Table(["a", "b"], [["x", text]]).of_text() == [True, False]

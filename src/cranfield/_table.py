@@ -29,7 +29,10 @@ _NUMBER = re.compile(rf"[+±<>=≈\[(−–-]*(?:{_DIGITS}(?:[/–±]{_DIGITS})*
 _LATEX = {
     "\\": r"\textbackslash{}", "&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_", "{": r"\{", "}": r"\}",
     "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "<": r"\textless{}", ">": r"\textgreater{}",
-    "±": r"$\pm$",
+    # What our own words use, and LaTeX does not know by itself.
+    "±": r"$\pm$", "−": "$-$", "–": "--", "×": r"$\times$", "→": r"$\to$", "∞": r"$\infty$", "Σ": r"$\Sigma$",
+    "≤": r"$\leq$", "≥": r"$\geq$", "α": r"$\alpha$", "ε": r"$\varepsilon$", "…": r"\ldots{}", "“": "``", "”": "''",
+    "\u00a0": "~",
 }  # fmt: skip
 
 

@@ -14,6 +14,8 @@ import pytest
 
 from cranfield import cli
 
+pytestmark = pytest.mark.usefixtures("undrawn")
+
 
 @pytest.fixture
 def files(tmp_path, monkeypatch):

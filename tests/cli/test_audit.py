@@ -6,6 +6,8 @@ import json
 
 import pytest
 
+pytestmark = pytest.mark.usefixtures("undrawn")
+
 FILE = """
 [systems]
 popular = "popularity"

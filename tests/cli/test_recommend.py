@@ -88,9 +88,10 @@ def test_lists_of_ones_own_are_calibrated_by_held_out_ones(files, cranfield):
     assert "linear calibration on 3 ratings, spread of the residuals 0" in done.out
     assert pl.read_csv(files / "calibrated.csv")["prediction"].to_list() == pytest.approx([4.6, 1.4, 3.0])
     assert cf.read_run(files / "calibrated.csv").calibration.spread == pytest.approx(0, abs=1e-9)
-    refused = cranfield("calibrate", *asked, "--out", files / "mine.csv")
-    assert refused.code == 2
-    assert "would replace a file that is read" in refused.err
+    for name, words in (("mine.csv", "would replace a file that is read"), ("a.trec", "has no place for a column")):
+        refused = cranfield("calibrate", *asked, "--out", files / name)
+        assert refused.code == 2
+        assert words in refused.err
 
 
 def test_resuming_makes_only_what_is_missing(files, cranfield):

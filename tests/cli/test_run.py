@@ -9,6 +9,8 @@ import pytest
 
 from cranfield.experiments import Experiment, read_experiment
 
+pytestmark = pytest.mark.usefixtures("undrawn")
+
 
 @pytest.fixture
 def experiment(tmp_path):

@@ -69,7 +69,7 @@ def test_differences_intervals_and_counts_are_those_of_the_values():
     assert row["superiority"] == pytest.approx((row["wins"] + row["ties"] / 2) / 300)
 
 
-@pytest.mark.parametrize("worlds", [120, pytest.param(1500, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("worlds", [60, pytest.param(1500, marks=pytest.mark.slow)])
 def test_effect_intervals_hold_as_often_as_they_say(worlds):
     rng = np.random.default_rng(0)
     held = 0
@@ -111,6 +111,20 @@ def test_reduced_coverage_compares_all_pairs_over_the_users_that_every_system_se
     assert "users without a list: knn 40, pop 30" in str(full)
     assert common.population == "over the 240 of 300 users that all 3 systems serve"
     assert all(common.population in one for one in (common.sentences()[0], common.caption, str(common)))
+    two = compare(scores_of(np.concatenate([values, values], axis=1), covered=covered), coverage="reduced")
+    assert two.verdict[0].endswith(f" by both metrics, {common.population}.")
+
+
+def test_a_note_on_undefined_values_counts_the_users_that_are_compared():
+    values = _world(3, 1)
+    covered = np.ones((3, 300), dtype=bool)
+    covered[0, :40] = False
+    values[:, :, 30:50] = np.nan
+    notes = [compare(scores_of(values, covered=covered), coverage=name).step.notes for name in ("full", "reduced")]
+    assert [note[0].partition(": ")[2] for note in notes] == [
+        "undefined for 20 users, counted as 0",
+        "undefined for 10 users, counted as 0",
+    ]
 
 
 def test_the_sentence_the_averages_and_the_pairs_are_over_the_same_users():

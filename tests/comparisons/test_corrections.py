@@ -46,7 +46,7 @@ def test_a_pair_without_a_p_value_stays_without_one_and_does_not_count(name):
     assert corrected[[0, 2]] == pytest.approx(corrections.call(name, np.array([0.01, 0.02])))
 
 
-@pytest.mark.parametrize("worlds", [50, pytest.param(400, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("worlds", [25, pytest.param(400, marks=pytest.mark.slow)])
 @pytest.mark.parametrize(
     ("test", "correction"),
     [("permutation", "holm"), ("t", "bonferroni"), ("t", "max_t"), ("tukey(resamples=199)", None)],

@@ -79,21 +79,21 @@ def test_exact_agrees_with_many_samples(kind, n):
     d -= d[d != 0].mean() * rng.random()  # not all far from the null
     d = np.round(d * 10) / 10 if kind == "lattice" else d
     p, _, error = exact_p(d)
-    draws, exceeded = 250_000, 0
+    draws, exceeded = 100_000, 0
     enough = abs(d.sum()) - 1e-10 * np.abs(d).sum()
     flips, d = np.random.default_rng(1), d[d != 0]
     # The sums of eight differences under all 256 patterns of signs: a draw is one of them for each eight.
     eights = np.append(d, np.zeros(-len(d) % 8)).reshape(-1, 8)
     signs = 2.0 * np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1) - 1
     sums = eights @ signs.T
-    for _ in range(125):
-        drawn = flips.integers(0, 256, (draws // 125, len(eights)), dtype=np.uint8)
+    for _ in range(50):
+        drawn = flips.integers(0, 256, (draws // 50, len(eights)), dtype=np.uint8)
         exceeded += np.count_nonzero(np.abs(sums[np.arange(len(eights)), drawn].sum(axis=1)) >= enough)
     standard_error = np.sqrt(max(p * (1 - p), 1e-6) / draws)
     assert abs(exceeded / draws - p) <= 4 * standard_error + error
 
 
-@pytest.mark.parametrize("n", [28, 32, 36])
+@pytest.mark.parametrize("n", [28, 34])
 @pytest.mark.parametrize("kind", ["random", "skewed", "heavy-tailed", "reciprocal ranks"])
 def test_the_error_that_inversion_states_is_not_exceeded(kind, n):
     rng = np.random.default_rng(n)
@@ -150,13 +150,13 @@ NASTY = {
 @pytest.mark.parametrize("kind", NASTY)
 def test_the_error_bound_holds_against_rational_arithmetic(kind):
     rng = np.random.default_rng(14)
-    for _ in range(60):
+    for _ in range(40):
         truth = NASTY[kind](rng, int(rng.integers(3, 13)))
         p, _, error = exact_p([float(one) for one in truth])
         assert abs(p - float(in_rationals(truth))) <= error, list(truth)
 
 
-@pytest.mark.parametrize("worlds", [15, pytest.param(150, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("worlds", [6, pytest.param(150, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("kind", NASTY)
 def test_the_error_bound_holds_on_every_way_against_rational_arithmetic(kind, monkeypatch, worlds):
     monkeypatch.setattr(sys.modules["cranfield.comparisons.permutations.exact"], "_FEW", 0)
@@ -370,7 +370,7 @@ def test_what_no_exact_way_can_settle_is_sampled_if_that_is_surer_and_said_so(mo
     assert abs(verdict.p[0] - p) < verdict.error[0]
 
 
-@pytest.mark.parametrize("worlds", [250, pytest.param(4000, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("worlds", [120, pytest.param(4000, marks=pytest.mark.slow)])
 def test_p_is_uniform_under_the_null(worlds):
     from scipy.stats import kstest
 
@@ -380,7 +380,7 @@ def test_p_is_uniform_under_the_null(worlds):
     assert kstest(p, "uniform").pvalue > 0.01
 
 
-@pytest.mark.parametrize("worlds", [400, pytest.param(6000, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("worlds", [200, pytest.param(6000, marks=pytest.mark.slow)])
 def test_p_is_never_too_often_small_under_a_discrete_null(worlds):
     rng = np.random.default_rng(12)
     d = rng.integers(-1, 2, (worlds, 12)) / 10

@@ -182,7 +182,7 @@ def test_splitting_ties_makes_the_sign_test_more_careful():
     assert dropped < split
 
 
-@pytest.mark.parametrize("exponent", [-900, -600, 600, 900])
+@pytest.mark.parametrize("exponent", [-900, 600])
 # The ε of log_student is on the scale of the values.
 @pytest.mark.parametrize("test", sorted(set(significance_tests) - {"log_student"}))
 def test_very_small_and_very_large_values_give_the_p_values_of_ordinary_ones(test, exponent):

@@ -121,7 +121,7 @@ def test_influences_of_systems_are_those_of_pairs(average):
 @pytest.mark.parametrize("alpha", [0.05, 0.01])
 def test_letters_corrected_p_values_and_intervals_agree(significance, alpha):
     rng = np.random.default_rng(11)
-    for _ in range(10):
+    for _ in range(4):
         result = compare(_world(rng, 60), significance=significance, alpha=alpha)
         frame = result.frame()
         includes = (frame["lower"] <= 0) & (frame["upper"] >= 0)

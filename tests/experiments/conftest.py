@@ -9,15 +9,20 @@ import pytest
 
 from cranfield.experiments import Decisions, Experiment, Source, System, run
 
+QUICK = {"metrics": ("P@10", "nDCG@10"), "significance": "student"}
+"""Decisions that take least time, for tests that are about others."""
+
 
 @pytest.fixture(scope="session")
 def tiny():
-    """An experiment of a fraction of a second; keywords change it."""
+    """An experiment of a fraction of a second; keywords change it, and a dictionary some of its quick decisions."""
 
     def make(**changes: object) -> Experiment:
+        decisions = changes.pop("decisions", {})
         usual = {
             "data": (Source("tiny", simulate="world(users=60, items=40, ratings=900)"),),
             "systems": (System("popularity", "popularity"), System("random", "random"), System("near", "knn(k=5)")),
+            "decisions": Decisions(**{**QUICK, **decisions}) if isinstance(decisions, dict) else decisions,
         }
         return Experiment(**{**usual, **changes})  # type: ignore[arg-type]
 
@@ -29,19 +34,6 @@ def _run_of_tiny(tiny, tmp_path_factory):
     folder = tmp_path_factory.mktemp("tiny") / "out"
     run(tiny(), folder)
     return folder
-
-
-@pytest.fixture(scope="session")
-def _student_run(tiny, tmp_path_factory):
-    folder = tmp_path_factory.mktemp("student") / "out"
-    run(tiny(decisions=Decisions(significance="student")), folder)
-    return folder
-
-
-@pytest.fixture
-def student_folder(_student_run, tmp_path):
-    """A folder of one's own, as running `tiny` with the cheapest of tests leaves it."""
-    return Path(shutil.copytree(_student_run, tmp_path / "out", symlinks=True))
 
 
 @pytest.fixture
@@ -57,7 +49,7 @@ def tiny_file(tmp_path):
     path.write_text(
         '[systems]\npopularity = "popularity"\nrandom = "random"\n'
         'liked = { system = "average", search = { damping = [0, 9] } }\n'
-        '[decisions]\nsplit = "k_fold(k=2)"\nsignificance = "student"\n'
+        '[decisions]\nsplit = "k_fold(k=2)"\nsignificance = "student"\nmetrics = ["P@10", "nDCG@10"]\n'
         '[data.tiny]\nsimulate = "world(users=60, items=40, ratings=900)"\n'
     )
     return path

@@ -25,9 +25,9 @@ def contents(folder: Path) -> dict[str, bytes]:
 
 
 def start(
-    experiment: Path, folder: Path, at: tuple[int, str] | None = None, jobs: int = 1, modules: Path | None = None
+    experiment: Path, folder: Path, at: tuple[int | str, str] | None = None, jobs: int = 1, modules: Path | None = None
 ) -> int:
-    """Run the experiment in a child; ``at`` kills it before or after the n-th file gets its name.
+    """Run the experiment in a child; ``at`` kills it before or after the n-th file, or a stage's first record.
 
     The names of the modules that the child has imported in the end go to the file ``modules``.
     """
@@ -57,19 +57,24 @@ def _report(results: object, folder: Path) -> list[Path]:
     return [path]
 
 
-def _deadly(count: int, when: str) -> None:
-    whole, seen = Path.replace, [0]
+def _deadly(where: int | str, when: str) -> None:
+    """Let the process die before or after it does something: the n-th renaming, or the first record of a stage."""
+    from cranfield.experiments.store import Record
 
-    def replace(self: Path, target: Path) -> Path:
-        seen[0] += 1
-        if seen[0] == count and when == "before":
+    owner, name = (Path, "replace") if isinstance(where, int) else (Record, "write")
+    whole, seen = getattr(owner, name), [0]
+
+    def deadly(*arguments: object) -> object:
+        seen[0] += where == arguments[1].split("/")[0] if isinstance(where, str) else 1
+        is_there = seen[0] == (1 if isinstance(where, str) else where)
+        if is_there and when == "before":
             os.kill(os.getpid(), signal.SIGKILL)
-        done = whole(self, target)
-        if seen[0] == count and when == "after":
+        done = whole(*arguments)
+        if is_there and when == "after":
             os.kill(os.getpid(), signal.SIGKILL)
         return done
 
-    Path.replace = replace  # type: ignore[method-assign]
+    setattr(owner, name, deadly)
 
 
 def finish(experiment: Path, folder: Path, jobs: int = 1, modules: Path | None = None) -> None:
@@ -124,6 +129,23 @@ def at_files(experiment: Path, home: Path, moments: list[tuple[int, str]]) -> di
     return {"reached": sorted(reached), "files": len(whole)}
 
 
+def at_stages(experiment: Path, home: Path, stages: list[str], seed: int) -> dict[str, object]:
+    """Kill one run at every stage, before or after the first record there; the next child goes on where it stopped.
+
+    Before that, a child in a folder of its own is killed at a random time.
+    """
+    outcome = at_random_times(experiment, home, 1, seed, 1)
+    whole, reached, folder = contents(home / "whole"), [], home / "killed"
+    for number, stage in enumerate(stages):
+        moment = (stage, ("before", "after")[number % 2])
+        _, status = os.waitpid(start(experiment, folder, moment), 0)
+        assert status == signal.SIGKILL, (stage, status)
+        reached.append(_last_stage(folder))
+    finish(experiment, folder)
+    assert contents(folder) == whole, _differences(contents(folder), whole)
+    return {**outcome, "reached": reached}
+
+
 def _last_stage(folder: Path) -> str:
     try:
         told = [json.loads(line) for line in (folder / "log.jsonl").read_text().splitlines()]
@@ -146,5 +168,7 @@ if __name__ == "__main__":
     kind, experiment, home, argument, seed, jobs = sys.argv[1:]
     if kind == "times":
         print(json.dumps(at_random_times(Path(experiment), Path(home), int(argument), int(seed), int(jobs))))
+    elif kind == "stages":
+        print(json.dumps(at_stages(Path(experiment), Path(home), json.loads(argument), int(seed))))
     else:
         print(json.dumps(at_files(Path(experiment), Path(home), json.loads(argument))))

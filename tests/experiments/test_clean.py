@@ -4,7 +4,7 @@ import pytest
 
 from cranfield._errors import CranfieldError
 from cranfield.cli import main
-from cranfield.experiments import Decisions, clean, plan, run
+from cranfield.experiments import clean, plan, run
 
 
 def _files(folder):
@@ -15,7 +15,7 @@ def _files(folder):
 def test_what_only_earlier_experiments_use_is_named_and_freed(tiny, tmp_path):
     alone, out = tmp_path / "alone", tmp_path / "out"
     run(tiny(title="First"), alone)
-    run(tiny(title="Second", decisions=Decisions(fill="popularity")), out)
+    run(tiny(title="Second", decisions={"fill": "popularity"}), out)
     run(tiny(title="First"), out)
     before = _files(out)
     spare = clean(out)
@@ -63,33 +63,31 @@ def test_an_experiment_that_is_not_finished_keeps_what_it_has(tiny, tmp_path, mo
 
 
 @pytest.mark.parametrize("file", ["current.json", "roots"])
-def test_nothing_is_freed_where_the_current_experiment_is_not_known(tiny, tmp_path, file):
-    run(tiny(decisions=Decisions(threshold=3)), tmp_path)
-    run(tiny(), tmp_path)
-    home = tmp_path / ".cranfield"
+def test_nothing_is_freed_where_the_current_experiment_is_not_known(tiny, tiny_folder, file):
+    run(tiny(decisions={"threshold": 3}), tiny_folder)
+    home = tiny_folder / ".cranfield"
     if file == "roots":
         newest = max((home / "roots").iterdir(), key=lambda path: path.stat().st_mtime_ns)
         newest.write_text("half")
     else:
         (home / file).unlink()
-    before = _files(tmp_path)
+    before = _files(tiny_folder)
     with pytest.raises(CranfieldError, match="does not say which experiment is the current one; run that one again"):
-        clean(tmp_path, free=True)
-    assert _files(tmp_path) == before
+        clean(tiny_folder, free=True)
+    assert _files(tiny_folder) == before
 
 
-def test_the_command_says_what_it_would_free_and_frees_it_with_yes(tiny, tmp_path, capsys):
-    run(tiny(title="First"), tmp_path)
-    run(tiny(title="Second", decisions=Decisions(threshold=3)), tmp_path)
-    before = _files(tmp_path)
-    main(["clean", str(tmp_path)])
-    assert "First" in capsys.readouterr().out
-    assert _files(tmp_path) == before
-    main(["clean", str(tmp_path), "--yes"])
+def test_the_command_says_what_it_would_free_and_frees_it_with_yes(tiny, tiny_folder, capsys):
+    run(tiny(title="Second", decisions={"threshold": 3}), tiny_folder)
+    before = _files(tiny_folder)
+    main(["clean", str(tiny_folder)])
+    assert "can be freed" in capsys.readouterr().out
+    assert _files(tiny_folder) == before
+    main(["clean", str(tiny_folder), "--yes"])
     assert "were freed" in capsys.readouterr().out
-    assert len(_files(tmp_path)) < len(before)
+    assert len(_files(tiny_folder)) < len(before)
     with pytest.raises(SystemExit) as stop:
-        main(["clean", str(tmp_path / "no")])
+        main(["clean", str(tiny_folder / "no")])
     assert stop.value.code == 2
     assert "it is not the folder of an experiment" in capsys.readouterr().err
 
@@ -151,11 +149,10 @@ def test_only_folders_named_by_a_key_are_half_made(tiny, tmp_path):
     assert not left.exists()
 
 
-def test_a_changed_file_of_a_freed_artifact_is_not_taken_for_half_of_one(tiny, tmp_path):
-    run(tiny(decisions=Decisions(threshold=3)), tmp_path)
-    changed = next(path for path in (tmp_path / ".cranfield" / "store").rglob("*.md"))
-    run(tiny(), tmp_path)
+def test_a_changed_file_of_a_freed_artifact_is_not_taken_for_half_of_one(tiny, tiny_folder):
+    changed = next(path for path in (tiny_folder / ".cranfield" / "store").rglob("*.md"))
+    run(tiny(decisions={"threshold": 3}), tiny_folder)
     changed.write_text("my notes")
-    clean(tmp_path, free=True)
-    assert clean(tmp_path, free=True).frame().is_empty()
+    clean(tiny_folder, free=True)
+    assert clean(tiny_folder, free=True).frame().is_empty()
     assert changed.read_text() == "my notes"

@@ -79,7 +79,7 @@ def test_decisions_survive_their_dictionary_and_pickle(changes):
         ({"split": "random(train=0.8)", "metrics": "nDCG(gain=exp)@10"},
          "random 80/20, full lists, nDCG@10 with exponential gain, plain mean"),
         ({"split": "k_fold(k=5)", "lists": "condensed", "metrics": "P@5", "coverage": "reduced"},
-         "5-fold cross-validation, condensed lists, P@5, plain mean, covered users only"),
+         "5-fold cross-validation, condensed lists, P@5, plain mean, only users that every system serves"),
         ({"relevant": "one", "nonrelevant": 100, "metrics": "Recall@10", "significance": "student"},
          "random 80/20, full lists, one relevant item a list, 100 non-relevant items drawn, Recall@10, plain mean, "
          "tested by student"),

@@ -5,14 +5,14 @@ import polars as pl
 import cranfield as cf
 from cranfield.experiments import Decisions, Source, System, diff, run
 from cranfield.experiments.differences import _ranked
+from cranfield.experiments.results import Results
 
 
-def test_the_same_experiment_twice_has_no_difference(tiny, tmp_path):
-    run(tiny(), tmp_path / "a")
+def test_the_same_experiment_twice_has_no_difference(tiny, tiny_folder, tmp_path):
     run(tiny(), tmp_path / "b")
-    found = diff(tmp_path / "a", tmp_path / "b")
+    found = diff(tiny_folder, tmp_path / "b")
     assert found.stated == {}
-    assert found.frame()["change"].to_list() == [0.0] * 18
+    assert found.frame()["change"].to_list() == [0.0] * 6
     assert found.verdicts.is_empty()
     assert found.tau == {"tiny": 1.0}
     assert found.sentences() == [
@@ -21,17 +21,17 @@ def test_the_same_experiment_twice_has_no_difference(tiny, tmp_path):
     ]
 
 
-def test_decisions_seeds_systems_and_data_that_differ_are_named_and_averages_moved(tiny, tmp_path):
-    one = run(tiny(), tmp_path / "a")
+def test_decisions_seeds_systems_and_data_that_differ_are_named_and_averages_moved(tiny, tiny_folder, tmp_path):
+    one = Results(tiny_folder)
     other = run(
         tiny(
-            decisions=Decisions(threshold=3, lists="condensed"),
+            decisions={"threshold": 3, "lists": "condensed"},
             seed=1,
             systems=(System("popularity", "popularity"), System("near", "knn(k=9)"), System("average", "average")),
         ),
         tmp_path / "b",
     )
-    found = diff(tmp_path / "a", tmp_path / "b")
+    found = diff(tiny_folder, tmp_path / "b")
     assert found.stated == {
         "lists": ("full", "condensed"),
         "threshold": ("auto", 3.0),
@@ -62,20 +62,18 @@ def test_ratings_of_the_same_name_and_other_contents_are_noticed(tiny, tmp_path)
     assert list(diff(tmp_path / "a" / "out", tmp_path / "b" / "out").stated) == ["ratings of mine"]
 
 
-def test_a_verdict_that_turns_is_told_though_the_pair_stands_the_other_way_round(tiny, tmp_path):
+def test_a_verdict_that_turns_is_told_though_the_pair_stands_the_other_way_round(tiny, tiny_folder, tmp_path):
     systems = tiny().systems
-    run(tiny(), tmp_path / "a")
-    run(tiny(systems=systems[::-1], decisions=Decisions(alpha=1e-12)), tmp_path / "b")
-    found = diff(tmp_path / "a", tmp_path / "b")
+    run(tiny(systems=systems[::-1], decisions={"alpha": 1e-12}), tmp_path / "b")
+    found = diff(tiny_folder, tmp_path / "b")
     assert len(found.verdicts) > 0
     assert set(found.verdicts["better_after"]) == {None}
     assert "→ no difference" in str(found)
 
 
-def test_other_metrics_still_compare_the_order_of_systems(tiny, tmp_path):
-    run(tiny(), tmp_path / "a")
-    run(tiny(decisions=Decisions(metrics="Recall@5")), tmp_path / "b")
-    found = diff(tmp_path / "a", tmp_path / "b")
+def test_other_metrics_still_compare_the_order_of_systems(tiny, tiny_folder, tmp_path):
+    run(tiny(decisions={"metrics": "Recall@5"}), tmp_path / "b")
+    found = diff(tiny_folder, tmp_path / "b")
     assert found.frame().is_empty()
     assert -1 <= found.tau["tiny"] <= 1
     assert "They measured nothing in common." in str(found)
@@ -88,8 +86,8 @@ def test_lower_is_better_where_it_is(tiny, tmp_path):
     assert frame["rank_before"].to_list() == [1, 2]
 
 
-def test_averages_that_differ_by_rounding_alone_share_a_place(tiny, tmp_path):
-    results = run(tiny(), tmp_path)
+def test_averages_that_differ_by_rounding_alone_share_a_place(tiny, tiny_folder):
+    results = run(tiny(), tiny_folder)
     one = results.averages().filter(pl.col("fold").is_null(), metric="P@10")
     nearly = one.with_columns(mean=pl.Series([0.575, 0.5750000000000001, 0.1]))
     assert _ranked(nearly, results)["rank"].to_list() == [1, 1, 3]

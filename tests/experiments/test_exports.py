@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from cranfield._errors import CranfieldError, CranfieldWarning
 from cranfield._files import write_text
-from cranfield.experiments import Decisions, run
+from cranfield.experiments import run
 from cranfield.experiments.exports import Exports
 from cranfield.experiments.store import open_store
 
@@ -151,6 +151,6 @@ def test_a_stranger_in_the_folder_of_an_experiment_stays_through_all_runs(tiny, 
         results = run(tiny(), out)
     assert results.finished
     with pytest.warns(CranfieldWarning, match=r"near.parquet is not a file of this experiment"):
-        run(tiny(decisions=Decisions(length="all")), out)
+        run(tiny(decisions={"length": "all"}), out)
     for name in ("runs/tiny/near.parquet", "notes.txt", "scores/mine.csv"):
         assert (out / name).read_text() == "mine"

@@ -80,7 +80,7 @@ def test_a_function_of_ones_own_that_has_changed_is_called_again(tiny, tmp_path)
 
 @pytest.mark.usefixtures("defined")
 def test_a_gain_of_ones_own_that_has_changed_is_called_again(tiny, tmp_path):
-    experiment = tiny(systems=_TWO, decisions=Decisions(metrics=("nDCG(gain=my_gain)@5",)))
+    experiment = tiny(systems=_TWO, decisions={"metrics": ("nDCG(gain=my_gain)@5",)})
     run(experiment, tmp_path)
     _gain(7)
     run(experiment, tmp_path)
@@ -172,7 +172,7 @@ def test_the_lists_of_a_model_that_cannot_be_kept_are_kept(tiny, tmp_path):
 
     systems = (System("odd", "odd"), _TWO[0])
     run(tiny(systems=systems), tmp_path)
-    run(tiny(systems=systems, decisions=Decisions(threshold=3)), tmp_path)
+    run(tiny(systems=systems, decisions={"threshold": 3}), tmp_path)
     log = [json.loads(line) for line in (tmp_path / "log.jsonl").read_text().splitlines()]
     assert [one["did"] for one in log if one.get("artifact") == "runs/tiny/odd"] == ["made", "exported", "kept"]
     first, second = (pl.read_parquet(tmp_path / "runs" / "tiny" / f"{one.name}.parquet") for one in systems)

@@ -18,19 +18,18 @@ def test_a_plan_writes_nothing(tiny, tmp_path):
     assert "roughly" in str(found)
 
 
-def test_after_a_run_there_is_nothing_to_do(tiny, tmp_path):
-    run(tiny(), tmp_path)
-    before = sorted(path for path in tmp_path.rglob("*"))
-    assert str(plan(tiny(), tmp_path)).endswith("nothing to do")
-    assert sorted(path for path in tmp_path.rglob("*")) == before
+def test_after_a_run_there_is_nothing_to_do(tiny, tiny_folder):
+    before = sorted(path for path in tiny_folder.rglob("*"))
+    assert str(plan(tiny(), tiny_folder)).endswith("nothing to do")
+    assert sorted(path for path in tiny_folder.rglob("*")) == before
 
 
-def test_what_is_damaged_is_to_be_made_with_the_time_it_took(tiny, tmp_path):
-    results = run(tiny(), tmp_path)
-    (tmp_path / "runs" / "tiny" / "near.parquet").unlink()
-    assert {task.name: task.state for task in plan(tiny(), tmp_path).tasks}["runs/tiny/near"] == "damaged"
+def test_what_is_damaged_is_to_be_made_with_the_time_it_took(tiny, tiny_folder):
+    results = run(tiny(), tiny_folder)
+    (tiny_folder / "runs" / "tiny" / "near.parquet").unlink()
+    assert {task.name: task.state for task in plan(tiny(), tiny_folder).tasks}["runs/tiny/near"] == "damaged"
     results.line.artifacts["runs/tiny/near"].path().unlink()
-    found = plan(tiny(), tmp_path)
+    found = plan(tiny(), tiny_folder)
     states = {task.name: task.state for task in found.tasks}
     assert states["runs/tiny/near"] == "damaged"
     assert states["runs/tiny/random"] == "kept"
@@ -46,7 +45,7 @@ def test_a_plan_has_the_same_tasks_as_the_run(tiny, tmp_path):
 
 def test_ratings_that_do_not_admit_the_split_are_told_by_a_plan(tiny, tmp_path):
     (tmp_path / "r.csv").write_text("user,item,rating\n" + "".join(f"{k},{k % 3},4\n" for k in range(9)))
-    experiment = tiny(data=(Source("x", file=str(tmp_path / "r.csv")),), decisions=Decisions(split="temporal"))
+    experiment = tiny(data=(Source("x", file=str(tmp_path / "r.csv")),), decisions={"split": "temporal"})
     with pytest.raises(CranfieldError, match="temporal needs times"):
         plan(experiment, tmp_path / "out")
 
@@ -82,7 +81,7 @@ def test_mistakes_are_told_by_a_plan_as_by_a_run(tiny, tmp_path):
 def test_decisions_that_the_data_do_not_admit_are_told_by_a_plan_and_before_any_training(
     tiny, tmp_path, monkeypatch, changes, said
 ):
-    experiment = tiny(decisions=Decisions(**changes))
+    experiment = tiny(decisions={**changes})
     with pytest.raises(CranfieldError, match=said):
         plan(experiment, tmp_path / "out")
     monkeypatch.setattr("cranfield.experiments.stages.models.fit_each", None)
@@ -90,10 +89,9 @@ def test_decisions_that_the_data_do_not_admit_are_told_by_a_plan_and_before_any_
         run(experiment, tmp_path / "out")
 
 
-def test_a_changed_split_is_tried_by_a_plan_after_a_run_too(tiny, tmp_path):
-    run(tiny(), tmp_path)
+def test_a_changed_split_is_tried_by_a_plan_after_a_run_too(tiny, tiny_folder):
     with pytest.raises(CranfieldError, match="train=2 is not a share"):
-        plan(tiny(decisions=Decisions(split="random(train=2)")), tmp_path)
+        plan(tiny(decisions={"split": "random(train=2)"}), tiny_folder)
 
 
 @pytest.mark.parametrize("size", ["users=x", "users=-3", "users=3, items=2"])

@@ -8,7 +8,7 @@ import pytest
 from polars.testing import assert_frame_equal
 
 import cranfield as cf
-from cranfield.experiments import Decisions, Results, Source, plan, read_experiment, run
+from cranfield.experiments import Results, Source, plan, read_experiment, run
 
 
 @pytest.fixture(scope="module")
@@ -24,6 +24,7 @@ def written(tmp_path_factory):
     path.write_text(
         '[data.mine]\nfile = "ratings.csv"\n[systems]\npopularity = "popularity"\nnear = "knn(k=5)"\n'
         '[decisions]\nsplit = "k_fold(k=2)"\nsegment = ["activity", "users.csv:age", "popularity(groups=2)"]\n'
+        'metrics = ["P@10", "nDCG@10"]\n'
     )
     return path
 
@@ -82,7 +83,7 @@ def test_a_segment_that_cannot_be_is_refused(file, segment, message):
 def test_periods_need_data_with_times(tiny, tmp_path):
     timeless = (Source("tiny", simulate="world(users=60, items=40, ratings=900, times=false)"),)
     with pytest.raises(cf.SettingError, match=r"segment='period' needs times, and data\.tiny has none"):
-        run(tiny(data=timeless, decisions=Decisions(segment="period")), tmp_path / "out")
+        run(tiny(data=timeless, decisions={"segment": "period"}), tmp_path / "out")
 
 
 def test_one_segment_may_stand_without_a_list(file):

@@ -3,21 +3,20 @@ from __future__ import annotations
 import pytest
 
 from cranfield._errors import CranfieldError
-from cranfield.experiments import Decisions, System, Tuning, diff, run, show
+from cranfield.experiments import System, Tuning, diff, run, show
 from cranfield.experiments.results import Results
 from cranfield.experiments.stages import RUNS, SCORES, SPLITS
 
 
-def test_a_folder_tells_what_was_run_what_is_there_and_the_verdict(tiny, tmp_path):
-    run(tiny(), tmp_path)
-    text = str(show(tmp_path))
+def test_a_folder_tells_what_was_run_what_is_there_and_the_verdict(tiny, tiny_folder):
+    text = str(show(tiny_folder))
     assert "popularity, random and near on tiny: random 80/20" in text
-    assert run(tiny(), tmp_path).sentences("tiny")[0] in text
+    assert run(tiny(), tiny_folder).sentences("tiny")[0] in text
     assert "not reported: how the hyper-parameters were chosen" in text
-    frame = show(tmp_path).frame()
+    frame = show(tiny_folder).frame()
     assert frame["seconds"].null_count() == 0
     assert frame.filter(stage="runs")["bytes"].sum() == sum(
-        path.stat().st_size for path in (tmp_path / "runs").rglob("*.parquet")
+        path.stat().st_size for path in (tiny_folder / "runs").rglob("*.parquet")
     )
     assert not frame["damaged"].any()
 
@@ -40,21 +39,20 @@ def test_searches_stand_before_the_runs_that_they_were_made_for(tiny, tmp_path):
     ]
 
 
-def test_what_is_damaged_is_named(tiny, tmp_path):
-    run(tiny(), tmp_path)
-    (tmp_path / "runs" / "tiny" / "near.parquet").write_bytes(b"")
-    (tmp_path / "card.md").unlink()
-    found = show(tmp_path)
+def test_what_is_damaged_is_named(tiny_folder):
+    (tiny_folder / "runs" / "tiny" / "near.parquet").write_bytes(b"")
+    (tiny_folder / "card.md").unlink()
+    found = show(tiny_folder)
     assert found.frame().filter("damaged")["artifact"].to_list() == ["runs/tiny/near", "card"]
     assert "missing or damaged: runs/tiny/near, card" in str(found)
 
 
-def test_an_unfinished_experiment_says_so(tiny, tmp_path):
-    results = run(tiny(), tmp_path)
+def test_an_unfinished_experiment_says_so(tiny, tiny_folder):
+    results = run(tiny(), tiny_folder)
     (results.line.artifacts["card"].home / "record.json").unlink()
-    assert "not finished; run the experiment again" in str(show(tmp_path))
+    assert "not finished; run the experiment again" in str(show(tiny_folder))
     with pytest.raises(CranfieldError, match="not finished"):
-        Results(tmp_path).card()
+        Results(tiny_folder).card()
 
 
 def test_another_folder_is_refused(tmp_path):
@@ -64,23 +62,22 @@ def test_another_folder_is_refused(tmp_path):
         show(tmp_path / "no")
 
 
-def test_a_log_that_was_cut_off_is_read_as_far_as_it_goes(tiny, tmp_path):
-    run(tiny(), tmp_path)
-    log = tmp_path / "log.jsonl"
+def test_a_log_that_was_cut_off_is_read_as_far_as_it_goes(tiny_folder):
+    log = tiny_folder / "log.jsonl"
     log.write_text(log.read_text()[:-9])
-    show(tmp_path)
+    show(tiny_folder)
     log.unlink()
-    assert show(tmp_path).frame()["seconds"].null_count() == len(show(tmp_path).frame())
+    assert show(tiny_folder).frame()["seconds"].null_count() == len(show(tiny_folder).frame())
 
 
-def test_results_of_unknown_data_suggest_the_nearest(tiny, tmp_path):
+def test_results_of_unknown_data_suggest_the_nearest(tiny_folder):
     with pytest.raises(CranfieldError, match="did you mean 'tiny'"):
-        run(tiny(), tmp_path).sentences("tinny")
+        Results(tiny_folder).sentences("tinny")
 
 
 @pytest.mark.parametrize("artifact", ["results/tiny", "scores/tiny", "card"])
-def test_damaged_results_are_never_read(tiny, tmp_path, artifact):
-    results = run(tiny(), tmp_path)
+def test_damaged_results_are_never_read(tiny, tiny_folder, artifact):
+    results = run(tiny(), tiny_folder)
     path = results.line.artifacts[artifact].path()
     path.write_bytes(path.read_bytes()[:-5])
     read = {
@@ -90,39 +87,42 @@ def test_damaged_results_are_never_read(tiny, tmp_path, artifact):
     }[artifact]
     with pytest.raises(CranfieldError, match=r"is missing or damaged; run the experiment again"):
         read()
-    show(tmp_path)
+    show(tiny_folder)
 
 
-def test_what_was_run_is_told_though_its_file_was_changed(tiny, tmp_path):
-    run(tiny(), tmp_path)
-    path = tmp_path / "experiment.toml"
+def test_what_was_run_is_told_though_its_file_was_changed(tiny_folder):
+    path = tiny_folder / "experiment.toml"
     path.write_text(path.read_text().replace('lists = "full"', 'lists = "condensed"'))
-    assert Results(tmp_path).experiment.decisions.lists == "full"
-    assert "missing or damaged: experiment" in str(show(tmp_path))
+    assert Results(tiny_folder).experiment.decisions.lists == "full"
+    assert "missing or damaged: experiment" in str(show(tiny_folder))
 
 
-def test_an_unfinished_experiment_cannot_be_compared(tiny, tmp_path):
-    results = run(tiny(), tmp_path)
+def test_an_unfinished_experiment_cannot_be_compared(tiny, tiny_folder):
+    results = run(tiny(), tiny_folder)
     (results.line.artifacts["results/tiny"].home / "record.json").unlink()
     with pytest.raises(CranfieldError, match="not finished"):
-        diff(tmp_path, tmp_path)
+        diff(tiny_folder, tiny_folder)
 
 
 @pytest.mark.parametrize("stage", [RUNS, SCORES, SPLITS])
-def test_results_of_an_experiment_that_was_changed_and_not_finished_do_not_count(tiny, tmp_path, monkeypatch, stage):
+def test_results_of_an_experiment_that_was_changed_and_not_finished_do_not_count(tiny, tiny_folder, monkeypatch, stage):
     def stop(*_: object) -> None:
         raise KeyboardInterrupt
 
-    run(tiny(), tmp_path)
     with monkeypatch.context() as patched:
         patched.setattr(type(stage), "made_of", stop)
         with pytest.raises(KeyboardInterrupt):
-            run(tiny(decisions=Decisions(threshold=3), seed=2), tmp_path)
-    results = Results(tmp_path)
+            run(tiny(decisions={"threshold": 3}, seed=2), tiny_folder)
+    results = Results(tiny_folder)
     assert not results.finished
-    for read in (results.averages, results.card, lambda: results.sentences("tiny"), lambda: diff(tmp_path, tmp_path)):
+    for read in (
+        results.averages,
+        results.card,
+        lambda: results.sentences("tiny"),
+        lambda: diff(tiny_folder, tiny_folder),
+    ):
         with pytest.raises(CranfieldError, match="not finished"):
             read()
-    assert "P@10: " not in str(show(tmp_path))
+    assert "P@10: " not in str(show(tiny_folder))
     # Back to the first experiment, whose artifacts are still there.
-    assert run(tiny(), tmp_path).finished
+    assert run(tiny(), tiny_folder).finished

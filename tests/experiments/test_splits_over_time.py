@@ -84,7 +84,7 @@ def test_cold_users_are_shown_beside_warm_ones(made):
 
 def test_cold_users_without_a_list_are_refused_before_anything_is_trained(tiny):
     with pytest.raises(SettingError, match="set newcomers='served', or leave them some ratings"):
-        tiny(decisions=Decisions(split="cold_users(users=0.3)"))
+        tiny(decisions={"split": "cold_users(users=0.3)"})
 
 
 def test_items_that_no_system_can_recommend_are_refused_before_anything_is_trained(tiny):
@@ -104,10 +104,10 @@ def test_held_out_users_are_measured_by_lists_from_their_input(made):
 
 def test_a_system_that_cannot_score_profiles_is_refused_before_anything_is_trained(tiny):
     with pytest.raises(SettingError, match=r"systems\.random cannot score from a profile alone"):
-        tiny(decisions=Decisions(split="strong_generalisation"))
+        tiny(decisions={"split": "strong_generalisation"})
 
 
 def test_times_are_needed_before_anything_is_trained(tiny):
     source = Source("timeless", simulate="world(users=60, items=40, ratings=900, times=false)")
     with pytest.raises(SettingError, match=r"needs times, and data\.timeless has none"):
-        tiny(data=(source,), decisions=Decisions(split="rolling"))
+        tiny(data=(source,), decisions={"split": "rolling"})

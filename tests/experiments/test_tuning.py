@@ -30,7 +30,7 @@ def _made(out):
 
 
 def test_a_system_is_trained_with_what_the_search_by_hand_finds_best(tiny, tmp_path):
-    results = run(_experiment(tiny, decisions=Decisions(split="k_fold(k=2)"), seed=4), tmp_path)
+    results = run(_experiment(tiny, decisions={"split": "k_fold(k=2)"}, seed=4), tmp_path)
     for part in results.line.units("part"):
         split = split_of(results.line, part)
         asked = {**Decisions().serving.as_dict(), **Decisions().ranking.as_dict(), "threshold": 4}
@@ -151,4 +151,4 @@ def test_that_a_validation_part_leaves_nobody_to_measure_names_the_search(tiny, 
     most = int(parts.train.user_counts.max())
     systems = (System("liked", "average", tuning=Tuning({"damping": (0, 9)})),)
     with pytest.raises(SettingError, match=r"systems.liked: searched on a fifth of the training part: nobody has 34"):
-        run(tiny(systems=systems, decisions=Decisions(min_ratings=most)), tmp_path)
+        run(tiny(systems=systems, decisions={"min_ratings": most}), tmp_path)

@@ -37,9 +37,19 @@ def _fitted(spelling, train, **options):
 
 @pytest.mark.parametrize("name", TRAINED)
 def test_same_seed_same_scores_whatever_the_threads(world, name, monkeypatch):
+    monkeypatch.setattr("cranfield.recommenders.work._RATINGS_A_THREAD", 1)
+    monkeypatch.setattr(settings, "threads", 2)
     first = _fitted(SMALL[name], world, seed=5)
     monkeypatch.setattr(settings, "threads", 1)
     assert np.array_equal(first, _fitted(SMALL[name], world, seed=5), equal_nan=True)
+
+
+@pytest.mark.parametrize(("ratings", "threads"), [(100, 1), (9_999, 1), (10_000, 2), (10**6, 3)])
+def test_threads_are_as_many_as_the_ratings_are_worth(monkeypatch, ratings, threads):
+    numba = pytest.importorskip("numba")
+    monkeypatch.setattr(settings, "threads", 3)
+    compiled_loops("wrmf", ratings)
+    assert numba.get_num_threads() == min(threads, numba.config.NUMBA_NUM_THREADS)
 
 
 @pytest.mark.parametrize("name", ["svd", "bprmf", "mf-pointwise", "wrmf", "lda", "plsa"])
@@ -158,7 +168,7 @@ def test_bprmf_draws_every_item_outside_the_profile_and_no_other(world, by_user)
     for train in (neighbours, world):
         triples = np.empty((3, 20_000), dtype=np.int32)
         raters = np.flatnonzero(train.user_counts)
-        compiled_loops("bprmf").draw_triples(
+        compiled_loops("bprmf", len(train)).draw_triples(
             train.users, train.indptr, train.items, raters, by_user, train.n_items, np.ones(1, np.uint64), triples
         )
         rated = {(u, i) for u, i in zip(train.users.tolist(), train.items.tolist(), strict=True)}

@@ -2,21 +2,32 @@
 
 from __future__ import annotations
 
+from importlib.util import find_spec
+
 import pytest
 
 from cranfield.data import simulate
 from cranfield.rankings.recommending import recommend
 from cranfield.recommenders import SYSTEMS
+from cranfield.recommenders.networks import NetworkModel
 
 # What ranks all users alike, or nearly: the published setting of uir is popularity with a small correction.
 IMPERSONAL = {"random", "popularity", "average", "useraverage", "uir"}
 
 # The defaults are for MovieLens 1M; profiles are five times shorter here.
 SPELLED = {
-    **{name: name for name in SYSTEMS},
+    **{name: name for name, system in SYSTEMS.items() if not issubclass(system, NetworkModel) or find_spec("jax")},
     "wrmf": "wrmf(alpha=1, regularization=10)",
     "ials": "ials(factors=8, regularization=0.05)",
     "mf-pointwise": "mf-pointwise(factors=16, epochs=30, rate=0.02)",
+    **(
+        {
+            "gmf": "gmf(factors=16, rate=0.01, epochs=15)",
+            "bpr-triplet": "bpr-triplet(others=unrated, target=ranking, positive=1, rate=0.005)",
+        }
+        if find_spec("jax")
+        else {}
+    ),
 }
 
 

@@ -2,14 +2,43 @@
 
 from __future__ import annotations
 
+import html.parser
+
 import numpy as np
 import pytest
 
 import cranfield as cf
 from cranfield.assessments import assess
-from cranfield.reports.demonstration import SIZES
 
 EVIL = ("<script>alert(1)</script>", "\"quoted\" & 'single'", "=SUM(A1)", "</style><img src=x onerror=alert(2)>")
+
+
+class Markup(html.parser.HTMLParser):
+    def __init__(self):
+        super().__init__()
+        self.tags, self.open = [], []
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.append(tag)
+        self.open.append(tag)
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+
+@pytest.fixture(scope="session")
+def rows_shown():
+    """Return a function that counts the rows of an object's tables, and sees that its markup is whole and harmless."""
+
+    def count(value: object) -> int:
+        reader = Markup()
+        reader.feed(value._repr_html_())
+        assert reader.open == []
+        assert "script" not in reader.tags
+        assert "table" in reader.tags
+        return reader.tags.count("tr") - reader.tags.count("thead")
+
+    return count
 
 
 @pytest.fixture(scope="session")
@@ -58,10 +87,3 @@ def assessment():
 @pytest.fixture(scope="session")
 def comparison(scores):
     return cf.compare(scores)
-
-
-@pytest.fixture
-def tiny(monkeypatch):
-    """Return the name of a size of the demo that takes a second."""
-    monkeypatch.setitem(SIZES, "tiny", {"users": 80, "items": 60, "ratings": 1_500})
-    return "tiny"

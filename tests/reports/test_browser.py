@@ -33,6 +33,7 @@ ARGUMENTS = [
 ]  # fmt: skip
 SYSTEMS = ("<script>alert(1)</script>", "\"quoted\" & 'single'", "=SUM(A1)", "plain")
 METRICS = ("P@5", "P@10", "nDCG@5", "nDCG(gain=exp)@5", "RR@10")
+WINDOW = {"width": 1280, "height": 720}
 
 
 @pytest.fixture(scope="module")
@@ -72,26 +73,45 @@ def path(measured, variants, assessment, tmp_path_factory):
     return written
 
 
+class Tab:
+    """A page of the browser, and what it complained of or asked for; opening it again takes a quarter of the time."""
+
+    def __init__(self, browser, **options):
+        self.page, self.faults, self.file = browser.new_context(**options).new_page(), [], None
+        page, faults = self.page, self.faults
+        page.on("console", lambda message: faults.append(message.text))
+        page.on("pageerror", lambda error: faults.append(str(error)))
+        page.on("dialog", lambda dialog: (faults.append(dialog.message), dialog.dismiss()))
+        page.on("request", lambda request: faults.append(request.url) if request.url != self.file else None)
+
+    def open(self, file, viewport, color_scheme):
+        self.file = file.as_uri()
+        self.page.set_viewport_size(viewport)
+        self.page.emulate_media(media="null", color_scheme=color_scheme)
+        self.page.mouse.move(0, 0)
+        self.page.goto(self.file)
+        return self.page
+
+
+@pytest.fixture(scope="module")
+def tab(browser):
+    return Tab(browser)
+
+
 @pytest.fixture
-def open_page(browser, path):
+def open_page(browser, path, tab):
     """Return a function that opens the page and fails the test if it complains or asks for anything."""
-    opened, faults = [], []
+    tabs = []
 
-    def open_it(file=path, **options):
-        context = browser.new_context(**options)
-        one = context.new_page()
-        one.on("console", lambda message: faults.append(message.text))
-        one.on("pageerror", lambda error: faults.append(str(error)))
-        one.on("dialog", lambda dialog: (faults.append(dialog.message), dialog.dismiss()))
-        one.on("request", lambda request: faults.append(request.url) if request.url != file.as_uri() else None)
-        one.goto(file.as_uri())
-        opened.append(context)
-        return one
+    def open_it(file=path, viewport=WINDOW, color_scheme="light", **options):
+        tabs.append(Tab(browser, **options) if tabs or options else tab)
+        return tabs[-1].open(file, viewport, color_scheme)
 
+    tab.faults.clear()
     yield open_it
-    for context in opened:
-        context.close()
-    assert faults == []
+    for own in tabs[1:] if tab in tabs else tabs:
+        own.page.context.close()
+    assert [fault for own in tabs for fault in own.faults] == []
 
 
 def order(page) -> list[str]:

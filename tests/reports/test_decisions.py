@@ -1,10 +1,13 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 import cranfield as cf
 from cranfield.reports import other_decisions, report
 from cranfield.reports.decisions import further_metrics
+
+pytestmark = pytest.mark.usefixtures("undrawn")
 
 RUNS = {"a": {"ann": list("xyzuvw"), "bob": list("yxwvuz")}, "b": {"ann": list("wvuzyx"), "bob": list("zuxyvw")}}
 

@@ -12,6 +12,8 @@ from cranfield.experiments import Decisions, Experiment, Source, System, read_ex
 from cranfield.experiments.decisions import IN_TABLES
 from cranfield.reports import report_experiment
 
+pytestmark = pytest.mark.usefixtures("undrawn")
+
 _WORLD = 'simulate = "world(users=40, items=30, ratings=400)"\n'
 
 

@@ -10,6 +10,8 @@ from cranfield.measures import Averaging
 from cranfield.reports import report
 from cranfield.reports.sections.full_and_condensed import full_and_condensed
 
+pytestmark = pytest.mark.usefixtures("undrawn")
+
 METRICS = ("P@5", "RR@10")
 
 

@@ -22,6 +22,8 @@ from cranfield.reports.page import page
 from cranfield.reports.section import Section
 from cranfield.reports.tables import leaderboard_frame
 
+pytestmark = pytest.mark.usefixtures("undrawn")
+
 VOID = {"meta", "input", "img", "br", "hr"}
 
 
@@ -250,7 +252,7 @@ def test_the_leaderboard_averages_as_it_is_asked_to(scores):
     made = report(scores, average="median", coverage="reduced")
     back = pl.read_csv(embedded(made)["files"]["leaderboard.csv"].encode())
     assert back["mean"].to_list() == scores.frame("median", coverage="reduced")["mean"].to_list()
-    assert f"average: median; over the {scores.served.sum()} users that all 4 systems serve" in made
+    assert f"average: median; over the {scores.served.sum()} of 40 users that all 4 systems serve" in made
     explorer = embedded(made)["explorer"]
     start, sizes = explorer["keys"][explorer["start"]], [len(one["options"]) for one in explorer["dimensions"]]
     average = start // int(np.prod(sizes[:6])) % sizes[6]

@@ -3,10 +3,13 @@ from __future__ import annotations
 import re
 
 import numpy as np
+import pytest
 
 import cranfield as cf
 from cranfield.comparisons.samples import as_scores
 from cranfield.reports.tables import leaderboard_frame, leaderboard_table
+
+pytestmark = pytest.mark.usefixtures("undrawn")
 
 SYSTEMS = ("a_1", "50 %", "c&d", "{e}")
 

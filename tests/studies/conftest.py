@@ -28,9 +28,10 @@ def run_again(small, tmp_path_factory):
 
 
 @pytest.fixture(scope="session")
-def of_2018(run_again):
-    """Return the study of 2018, with its figures."""
-    return run_again("valcarce2018", figures=True)
+def of_2018(run_again, without_drawing):
+    """Return the study of 2018, with empty figures."""
+    with without_drawing():
+        return run_again("valcarce2018", figures=True)
 
 
 @pytest.fixture(scope="session")

@@ -231,6 +231,16 @@ def _pair_names(ratings):
     return np.char.add(ratings.users.astype(str), np.char.add(" ", ratings.items.astype(str)))
 
 
+def test_curves_change_no_number_of_a_design(plays, monkeypatch):
+    cheap = {**SPELLED, "pLSA": "popularity", "MF (svd)": "average", "MF (wrmf)": "average", "kNN": "popularity"}
+    monkeypatch.setattr(_bias_work, "systems_of", lambda _: cheap)
+    monkeypatch.setattr(_bias_work, "SHARES", (1.0, 0.5))
+    work = prepared("plays", plays, threshold=3, play_counts=True, targets=12, folds=2, seed=0).work
+    work = replace(work, nonrelevant=20)
+    plain, curved = ([row for row in work.fold(0, curves) if row[0] == "design"] for curves in (False, True))
+    assert plain == curved  # where everything is positive the threshold is 1, and so is the share of all test ratings
+
+
 def test_folds_by_coins_are_parts_of_the_ratings(world):
     folds = list(coin_folds(world, 3, 7))
     assert sum(len(fold.test) for fold in folds) == len(world)

@@ -21,7 +21,7 @@ from cranfield.studies._resampled import discovery, resampled
 from cranfield.studies._truth_estimators import estimator_sums
 from cranfield.studies._truth_exhibits import PRINTED
 from cranfield.studies._truth_orders import TruePairs, order_scores
-from cranfield.studies._truth_protocols import FULL_LISTS, Readings, uniform_items
+from cranfield.studies._truth_protocols import FULL_LISTS, Readings
 from cranfield.studies._truth_sums import Sums
 from cranfield.studies._truth_work import OBSERVED_P1, TRUE_NDCG, TRUE_P1, published_sums
 
@@ -220,11 +220,6 @@ def test_pairs_without_a_judgment_become_known_with_a_rating_of_0_only_where_all
     assert len(everything) > len(pair[1])
     _, judged = resampled(*pair, "item-independent", 4.0, 1, unrated=False)
     assert judged.frame().equals(pair[1].frame())
-
-
-def test_uniform_items_have_equally_many_test_ratings(pair):
-    counts = uniform_items(pair[0], 1).item_counts
-    assert len(np.unique(counts[counts > 0])) == 1
 
 
 def _readings(values, truth):

@@ -15,6 +15,8 @@ from cranfield.splits import k_fold, per_user
 from cranfield.studies import STUDIES, SYSTEMS, replicate
 from cranfield.studies.valcarce2020 import arithmetic
 
+pytestmark = pytest.mark.usefixtures("undrawn")
+
 
 def _log(folder):
     """Return what was made and kept."""

@@ -21,29 +21,29 @@ from cranfield.cli._notes import printed_notes
 _COMMANDS = {
     "data": "List, fetch, describe, filter and simulate rating data.",
     "split": "Divide ratings into training and test files.",
-    "check-split": "Examine a split, whatever tool made it: leakage, overlap, shifts.",
+    "check-split": "Check a split made by any tool: leakage, overlap, shifts.",
     "recommend": "Train systems and write their ranked lists.",
     "calibrate": "Make predicted ratings of the scores of ranked lists.",
     "evaluate": "Measure ranked lists against held-out ratings.",
     "dialects": "Show what a metric's name means in other tools, on your data.",
-    "compare": "Say which system is better, and how sure that is.",
-    "label": "Name the judgments that would settle a comparison soonest.",
-    "bias": "Say how much of an evaluation is popularity, and what stands without.",
-    "assess": "Say which metric can be trusted on these data.",
-    "audit": "Say whether the winner survives other decisions.",
-    "new": "Write a commented experiment file to start from.",
-    "run": "Run an experiment file from data to report; stop and go on at will.",
-    "show": "Say what is in an experiment's folder.",
-    "checklist": "Say what a reviewer looks for, with what is reported of it.",
-    "diff": "Say how two experiments differ, and how the results moved.",
-    "clean": "Say what an experiment's folder holds beside it, and free it.",
-    "replicate": "Run the study of a paper again, on any ratings.",
-    "demo": "Run the whole line on a simulated world, to a report.",
+    "compare": "Compare systems: which one is better, and how certain that is.",
+    "label": "List the judgments that would settle a comparison soonest.",
+    "bias": "Show how much of an evaluation is popularity.",
+    "assess": "Assess which metric can be trusted on these data.",
+    "audit": "Audit whether the winner survives other decisions.",
+    "new": "Write an experiment file with comments to start from.",
+    "run": "Run an experiment file from data to report; stop and continue at any time.",
+    "show": "Show what is in the folder of an experiment.",
+    "checklist": "Print a reviewer's checklist for an experiment.",
+    "diff": "Show how two experiments differ, and how the results changed.",
+    "clean": "Delete what the current experiment of a folder does not use.",
+    "replicate": "Repeat the study of a paper on any ratings.",
+    "demo": "Run a whole evaluation on a simulated world.",
 }
 
 _EXAMPLES = """\b
 Examples:
-  cranfield demo                                  the whole line on a simulated world, to a report
+  cranfield demo                                  a whole evaluation on a simulated world, with a report
   cranfield data describe ratings.csv             what is in a file of ratings
   cranfield split ratings.csv --out parts         training and test files
   cranfield recommend --train parts/train.parquet -s popularity -s knn --out runs
@@ -62,7 +62,7 @@ Examples:
 @click.version_option(__version__, prog_name="cranfield")
 @common_options
 def cranfield(seed: int) -> None:
-    """Compare recommender systems offline: which is better, by which metric, and how sure that is."""
+    """Compare recommender systems offline: which one is better, by which metric, and how certain that is."""
 
 
 def main(arguments: list[str] | None = None) -> None:

@@ -42,7 +42,7 @@ class Decision(click.ParamType):  # type: ignore[type-arg]  # takes no parameter
 
 def decision_option(declared: Field[Any], **changes: Any) -> Callable[[Command], Command]:
     """Make the option of a decision, with its default, its words and its help; ``changes`` say what differs here."""
-    options: dict[str, Any] = {"default": declared.default, "show_default": True, "help": declared.metadata["help"]}
+    options: dict[str, Any] = {"default": declared.default, "show_default": True, "help": _sentence(declared)}
     if isinstance(declared.default, bool):
         options |= {"is_flag": True, "show_default": False}
     elif declared.metadata["choices"]:
@@ -50,6 +50,12 @@ def decision_option(declared: Field[Any], **changes: Any) -> Callable[[Command],
     elif declared.metadata["check"]:
         options["type"] = Decision(declared)
     return click.option(f"--{declared.name.replace('_', '-')}", **{**options, **changes})
+
+
+def _sentence(declared: Field[Any]) -> str:
+    """Return what the command line says of a decision, as a sentence."""
+    text: str = declared.metadata["help"]
+    return text[0].upper() + text[1:] + ("" if text.endswith(".") else ".")
 
 
 def decision_options(group: type[Decided], **changes: Mapping[str, Any]) -> Callable[[Command], Command]:
@@ -62,8 +68,9 @@ def decision_options(group: type[Decided], **changes: Mapping[str, Any]) -> Call
     ... @decision_options(Ranking, length={"default": 10})
     ... def command(**decisions):
     ...     pass
-    >>> lists, length = command.params[1], command.params[7]
-    >>> lists.opts, list(lists.type.choices), lists.default, length.default
+    >>> options = {option.name: option for option in command.params}
+    >>> lists = options["lists"]
+    >>> lists.opts, list(lists.type.choices), lists.default, options["length"].default
     (['--lists'], ['full', 'condensed'], 'full', 10)
     """
 

@@ -66,14 +66,16 @@ def common_options(command: Command) -> Command:
         type=_AT_LEAST_ZERO,
         default=lambda: settings.seed,
         callback=_keep,
-        help="Fixes every random choice; 0 unless given.",
+        help="The seed of every random choice.",
     )
     return seed(process_options(command))
 
 
 def process_options(command: Command) -> Command:
     """Give a command ``--threads`` and ``--quiet``."""
-    quiet = click.option("--quiet", "-q", is_flag=True, expose_value=False, callback=_keep, help="Say only the result.")
+    quiet = click.option(
+        "--quiet", "-q", is_flag=True, expose_value=False, callback=_keep, help="Print only the result."
+    )
     threads = click.option("--threads", type=_AT_LEAST_ONE, expose_value=False, callback=_keep, help=_THREADS)
     return threads(quiet(command))
 
@@ -86,8 +88,8 @@ def unpack_option(command: Command) -> Command:
         metavar="SIZE",
         expose_value=False,
         callback=_keep,
-        help="The most that a compressed file may unpack to, such as 4GiB.  [default: 100 times its size, and at "
-        "least 64 MiB; a known dataset's own limit]",
+        help="The largest size that a compressed file may unpack to, such as 4GiB.  [default: 100 times its size, and "
+        "at least 64 MiB; a known dataset's own limit]",
     )(command)
 
 
@@ -96,12 +98,12 @@ def jobs_option(command: Command) -> Command:
     return click.option(
         "--jobs",
         type=_AT_LEAST_ONE,
-        help="Systems to train at a time, each in a process with its share of the threads.  [default: one for every "
-        "thread, if memory allows; one where the ratings are few]",
+        help="The number of systems to train at the same time, each in its own process.  [default: one per thread if "
+        "memory allows; one for small data]",
     )(command)
 
 
-_THREADS = "Threads to use; those of Polars, which reads, are fixed by POLARS_MAX_THREADS."
+_THREADS = "The number of threads; for reading files, set POLARS_MAX_THREADS."
 _AT_LEAST_ONE, _AT_LEAST_ZERO = click.IntRange(min=1), click.IntRange(min=0)
 
 

@@ -254,12 +254,12 @@ def engine_options(command: Command) -> Command:
         type=click.Choice(["auto", "memory", "ranges"]),
         default="auto",
         show_default=True,
-        help="Measure all at once in memory, or Parquet files by ranges of users; auto: by ranges what does not fit.",
+        help="Measure in memory, or Parquet files by ranges of users; auto: by ranges if they do not fit into memory.",
     )
     memory = click.option(
         "--memory",
         metavar="SIZE",
-        help="The most memory to use, such as 2GiB.  [default: 60 % of what is free]",
+        help="The maximum memory to use, such as 2GiB.  [default: 60 % of what is free]",
     )
     return engine(memory(command))
 
@@ -269,20 +269,20 @@ negative_grades_option = click.option(
     type=click.Choice(get_args(NegativeGrades)),
     default="judged",
     show_default=True,
-    help="What test grades below 0 mean: judged and not relevant, not judged, or pooled and not judged.",
+    help="What test grades below 0 mean: judged as not relevant, not judged, or pooled but not judged.",
 )
 
 catalogue_option = decision_option(Cataloguing.decisions()["catalogue"], metavar="FILE|train|none")
 
 _OF_FILES = (
-    click.option("--run-format", metavar="NAME", help="The layout of the runs.  [default: detected]"),
+    click.option("--run-format", metavar="NAME", help="The format of the runs.  [default: detected]"),
     click.option(
-        "--test-format", type=click.Choice(["ratings", "qrels"]), help="What the test file holds.  [default: detected]"
+        "--test-format",
+        type=click.Choice(["ratings", "qrels"]),
+        help="The format of the test file.  [default: detected]",
     ),
-    click.option("--tag", is_flag=True, help="Name systems by the tag of their TREC run, not by their file."),
-    click.option(
-        "--strict", is_flag=True, help="Take inputs that can hardly be meant for errors, instead of warning of them."
-    ),
+    click.option("--tag", is_flag=True, help="Name systems after the tag in their TREC run instead of the file."),
+    click.option("--strict", is_flag=True, help="Turn warnings about likely mistakes in the inputs into errors."),
 )
 
 LIST_OPTIONS = ("run_format", "test_format", "tag", "strict", *RUN_READING_OPTIONS)
@@ -325,7 +325,7 @@ _OPTIONS = (
         type=click.Choice(get_args(Kind)),
         default="full",
         show_default=True,
-        help="Condensed: take items without a test rating out of the lists first.",
+        help="condensed: remove items without a test rating from the lists first.",
     ),
     renamed_option("--condensed", "--lists condensed", is_flag=True),
     click.option(
@@ -333,9 +333,9 @@ _OPTIONS = (
         type=click.Choice(["trec_eval", "input", "average"]),
         default="trec_eval",
         show_default=True,
-        help="How items of equal score are ordered.",
+        help="How to order items with equal scores.",
     ),
-    click.option("--train", metavar="FILE", help="The training ratings: the catalogue, popularity and novelty."),
+    click.option("--train", metavar="FILE", help="The training ratings, for popularity, novelty and checks."),
     negative_grades_option,
     *_OF_FILES,
 )
@@ -400,7 +400,7 @@ def metric_option(default: tuple[str, ...]) -> Callable[[Command], Command]:
         default=default,
         show_default=True,
         metavar="METRIC",
-        help="A metric as it is spelled: P@10, 'nDCG(gain=exp)@100', my_module:my_metric@10. Repeat for more.",
+        help="A metric, such as P@10, 'nDCG(gain=exp)@100' or my_module:my_metric@10. Repeat for more.",
     )
 
     def add(command: Command) -> Command:
@@ -418,7 +418,7 @@ def averaging_options(average: str, coverage: str) -> Callable[[Command], Comman
             type=click.Choice(get_args(By)),
             default=Averaging.by,
             show_default=True,
-            help="Take lists, or users after averaging each user's lists.",
+            help="Average over lists, or over users after averaging each user's lists.",
         )(command)
         return decision_options(
             Averaging, average={"metavar": "AVERAGE", "help": average}, coverage={"help": coverage}

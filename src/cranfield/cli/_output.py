@@ -50,8 +50,10 @@ def output_options(*formats: str) -> Callable[[Command], Command]:
 
     def give(command: Command) -> Command:
         # Eager, so that it is known when the format is found.
-        out = click.option("--out", metavar="FILE", is_eager=True, callback=unfold, help="Write to a file instead.")
-        help = f"What is printed.  [default: by the ending of --out, or {formats[0]}]"
+        out = click.option(
+            "--out", metavar="FILE", is_eager=True, callback=unfold, help="Write to this file instead of the terminal."
+        )
+        help = f"The output format.  [default: by the ending of --out, or {formats[0]}]"
         how = click.option("--format", type=click.Choice(formats), callback=format_of, help=help)
         return how(out(command))
 

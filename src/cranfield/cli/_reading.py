@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import replace
 from functools import wraps
 from pathlib import Path
 from typing import Any, TypeVar, get_args
@@ -32,31 +33,31 @@ DEFAULTS = {
 """What ``reading`` holds where no option is given."""
 
 _OPTIONS = (
-    click.option("--user", metavar="COLUMN", help="The column of users: its name, or its position from 1."),
+    click.option("--user", metavar="COLUMN", help="The column of users: its name, or its position counted from 1."),
     click.option("--item", metavar="COLUMN", help="The column of items."),
     click.option("--rating", metavar="COLUMN", help="The column of ratings."),
-    click.option("--no-rating", is_flag=True, help="Take every rating for 1: implicit feedback."),
+    click.option("--no-rating", is_flag=True, help="There are no ratings: count every row as 1 (implicit feedback)."),
     click.option("--time", metavar="COLUMN", help="The column of times."),
-    click.option("--no-time", is_flag=True, help="Leave times aside."),
-    click.option("--separator", metavar="TEXT", help="What divides the fields: ',' or '::' or '\\t', ..."),
-    click.option("--header/--no-header", default=None, help="Whether the first row names the columns."),
-    click.option("--no-quote", is_flag=True, help="Take quotes for characters like others."),
+    click.option("--no-time", is_flag=True, help="Ignore times."),
+    click.option("--separator", metavar="TEXT", help="The separator between fields: ',' or '::' or '\\t', ..."),
+    click.option("--header/--no-header", default=None, help="Whether the first row holds the column names."),
+    click.option("--no-quote", is_flag=True, help="Treat quotes as ordinary characters."),
     click.option(
-        "--encoding", default=DEFAULTS["encoding"], show_default=True, metavar="NAME", help="How the text is written."
+        "--encoding", default=DEFAULTS["encoding"], show_default=True, metavar="NAME", help="The text encoding."
     ),
     click.option(
         "--repeated",
         type=click.Choice(get_args(Repeated)),
         default=DEFAULTS["repeated"],
         show_default=True,
-        help="What becomes of several ratings of a user for an item.",
+        help="What to do if a user rates an item several times.",
     ),
     click.option(
         "--counts",
         type=click.Choice(["keep", "celma"]),
         default=DEFAULTS["counts"],
         show_default=True,
-        help="Keep play counts, or make them ratings from 1 to 5 after Celma.",
+        help="Keep play counts, or turn them into ratings from 1 to 5 (Celma's method).",
     ),
 )
 
@@ -116,21 +117,21 @@ _RUN_OPTIONS = {
     "rank": click.option("--rank", metavar="COLUMN", help="The column of ranks in the runs."),
     "prediction": click.option("--prediction", metavar="COLUMN", help="The column of predicted ratings in the runs."),
     "system": click.option(
-        "--system", metavar="COLUMN", help="The column of systems, in a file that holds the runs of several."
+        "--system", metavar="COLUMN", help="The column of systems, in a file with the runs of several systems."
     ),
     "run_user": click.option(
-        "--run-user", metavar="COLUMN", help="The column of users in the runs, if --user does not name it."
+        "--run-user", metavar="COLUMN", help="The column of users in the runs, if it differs from --user."
     ),
     "run_item": click.option(
-        "--run-item", metavar="COLUMN", help="The column of items in the runs, if --item does not name it."
+        "--run-item", metavar="COLUMN", help="The column of items in the runs, if it differs from --item."
     ),
     "run_separator": click.option(
-        "--run-separator", metavar="TEXT", help="What divides the fields of the runs; --separator: ratings."
+        "--run-separator", metavar="TEXT", help="The separator in the files of runs; --separator is for ratings."
     ),
     "run_header": click.option(
         "--run-header/--no-run-header",
         default=None,
-        help="Whether the first row of the runs names the columns; --header: ratings.",
+        help="Whether the first row of the runs holds the column names; --header is for ratings.",
     ),
 }
 
@@ -304,4 +305,4 @@ def _parts_of(path: Path, reading: dict[str, Any]) -> tuple[Ratings, Ratings] | 
     if set(frame["split"].unique()) != {"train", "test"}:
         raise SettingError(f"the column split of {path} does not hold train and test; give a column known instead")
     train, test = (read(frame.filter(split=part).drop("split"), **reading) for part in ("train", "test"))
-    return train, test
+    return replace(train, name=path.stem), replace(test, name=path.stem)

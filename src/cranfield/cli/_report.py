@@ -29,7 +29,7 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 
 def report_option(command: Command) -> Command:
     """Give a command the option ``--report``."""
-    return click.option("--report", metavar="FILE", help="Also write a self-contained page (HTML).")(command)
+    return click.option("--report", metavar="FILE", help="Also write a report, one self-contained HTML file.")(command)
 
 
 def style_option(command: Command) -> Command:

@@ -23,8 +23,8 @@ def segment_option(command: Command) -> Command:
         "by_segment",
         multiple=True,
         metavar="SEGMENT",
-        help="Also results by group: activity (new, light, heavy users), popularity or period; a FILE or FILE:COLUMN "
-        "of users or items with their group; or a column of the test file. Repeat for more.",
+        help="Also show results by group: activity (new, light, heavy users), popularity, period, a FILE or "
+        "FILE:COLUMN of users or items with their group, or a column of the test file. Repeat for more.",
     )(command)
 
 

@@ -27,7 +27,7 @@ _IDLE = (
 judgments_option = click.option(
     "--judgments",
     metavar="FILE",
-    help="Judgments that came back, as label asks for them: user, item and rating; rows without a rating are left out.",
+    help="Judgments collected with cranfield label: user, item and rating; rows without a rating are ignored.",
 )
 
 
@@ -36,14 +36,14 @@ def tipping_options(command: Command) -> Command:
     flag = click.option(
         "--tipping-point",
         is_flag=True,
-        help="Show instead how many more of the loser's unjudged items than of the winner's would have to be liked for "
-        "the order to turn round.",
+        help="Instead show how many more of the loser's unjudged items than of the winner's would have to be liked "
+        "to reverse the order.",
     )
     figure = click.option(
         "--tipping-figure",
         metavar="FILE",
-        help="Show tipping points, and draw the difference against the assumed relevance of unjudged items (SVG, PDF, "
-        "PNG or HTML).",
+        help="Show tipping points, and draw the difference against the assumed relevance of unjudged items (SVG, "
+        "PDF, PNG or HTML).",
     )
     return flag(figure(command))
 

@@ -53,17 +53,21 @@ def _how_to_go_on(out: str | None, **_: Any) -> str:
     multiple=True,
     nargs=2,
     metavar="TEST RUNS",
-    help="A further fold: its held-out ratings and the folder of its runs, of the same systems. Repeat for more.",
+    help="A further fold: its held-out ratings and the folder of its runs (of the same systems). Repeat for more.",
 )
 @click.option(
-    "--fold-train", "trains", multiple=True, metavar="FILE", help="The training ratings of each further fold, in turn."
+    "--fold-train",
+    "trains",
+    multiple=True,
+    metavar="FILE",
+    help="The training ratings of each further fold, in the same order.",
 )
 @click.option(
     "--scenario",
     "scenarios",
     multiple=True,
     type=click.Choice(list(SCENARIOS)),
-    help="What is missing from the test set. Repeat for more.  [default: all five]",
+    help="What to remove from the test set. Repeat for more.  [default: all five]",
 )
 @click.option(
     "--sizes",
@@ -71,10 +75,12 @@ def _how_to_go_on(out: str | None, **_: Any) -> str:
     default=("fives",),
     show_default=True,
     metavar="GRID",
-    help="What remains: fives (100 to 5 %), ones (100 to 1 %), top (100 to 80 %), or shares as in 1,0.5,0.1; "
-    "of one scenario: popular=top.",
+    help="How much remains: fives (100 to 5 %), ones (100 to 1 %), top (100 to 80 %), or shares such as 1,0.5,0.1; "
+    "for one scenario: popular=top.",
 )
-@click.option("--samples", type=int, default=50, show_default=True, help="Samples a size in random scenarios.")
+@click.option(
+    "--samples", type=int, default=50, show_default=True, help="The number of samples per size in random scenarios."
+)
 @click.option(
     "--average",
     "averages",
@@ -85,13 +91,15 @@ def _how_to_go_on(out: str | None, **_: Any) -> str:
     help="mean, median, geometric, 'geometric(form=adjusted)', 'weighted(by=judged)', 'weighted(by=relevant)', "
     "trimmed. Repeat for more.",
 )
-@click.option("--cutoffs", metavar="LIST", help="Take every metric at these cut-offs too: 5,10,20, or all (5 to 100).")
+@click.option(
+    "--cutoffs", metavar="LIST", help="Also assess every metric at these cut-offs: 5,10,20, or all (5 to 100)."
+)
 @click.option(
     "--correlation",
     type=click.Choice(["tau-b", "tau-ap"]),
     default="tau-b",
     show_default=True,
-    help="What compares two orders of systems.",
+    help="The correlation between two orders of systems.",
 )
 @click.option("--decimals", type=int, default=12, show_default=True, help="Round averages before ordering systems.")
 @decision_option(Averaging.decisions()["undefined"])
@@ -108,22 +116,28 @@ def _how_to_go_on(out: str | None, **_: Any) -> str:
     type=int,
     default=0,
     show_default=True,
-    help="Resamples of Sakai's bootstrap, for his measures beside the p-values; 0 for none.",
+    help="The number of resamples of Sakai's bootstrap; 0: do not compute it.",
 )
-@click.option("--weight", "weights", multiple=True, metavar="NAME=W", help="What a criterion counts in the advice.")
-@click.option("--figures/--no-figures", default=True, show_default=True, help="Whether --out holds figures as well.")
+@click.option("--weight", "weights", multiple=True, metavar="NAME=W", help="The weight of a criterion in the advice.")
+@click.option("--figures/--no-figures", default=True, show_default=True, help="Whether to write figures to --out.")
 @style_option
 @click.option(
-    "--format", type=click.Choice(["table", "csv", "json"]), default="table", show_default=True, help="What is printed."
+    "--format",
+    type=click.Choice(["table", "csv", "json"]),
+    default="table",
+    show_default=True,
+    help="The output format.",
 )
 @click.option(
     "--study",
     type=click.Choice([*STUDIES, "samples"]),
     default="robustness",
     show_default=True,
-    help="Which study is printed as CSV or JSON.",
+    help="The study to print as CSV or JSON.",
 )
-@click.option("--out", metavar="FOLDER", help="Keep finished parts, frames and figures here; a second run goes on.")
+@click.option(
+    "--out", metavar="FOLDER", help="The folder for finished parts, tables and figures; a second run continues."
+)
 @report_option
 @common_options
 @goes_on(_how_to_go_on)
@@ -144,7 +158,7 @@ def command(
     report: str | None,
     **asking: Any,
 ) -> None:
-    """Say which metric can be trusted on these systems and these data."""
+    """Assess metrics: which one can be trusted on these systems and these data."""
     if folds and report is not None:
         raise SettingError("--report shows one test set; leave it out with --fold, or use cranfield run for folds")
     if format == "table":

@@ -32,19 +32,29 @@ Examples:
 @click.command(epilog=_EXAMPLES)
 @click.argument("files", nargs=-1, required=True, metavar="FILE...")
 @click.option("--out", metavar="FOLDER", help="Where it goes.  [default: the file's name without its ending]")
-@click.option("--preset", metavar="NAME", help="usual, canamares2020 or measuring; instead of the file's.")
-@click.option("--budget", type=int, metavar="N", help="The most universes to compute.  [default: 5000]")
+@click.option("--preset", metavar="NAME", help="usual, canamares2020 or measuring; overrides the file.")
+@click.option("--budget", type=int, metavar="N", help="The maximum number of universes.  [default: 5000]")
 @click.option(
-    "--truth", metavar="FILE|METRIC", help="True values: a file (system, value), or P@n, Recall@n, nDCG@n of a world."
+    "--truth",
+    metavar="FILE|METRIC",
+    help="The true values: a file (system, value), or P@n, Recall@n or nDCG@n of a simulated world.",
 )
-@click.option("--dry-run", is_flag=True, help="Count trainings, rankings and universes, and guess the time.")
+@click.option(
+    "--dry-run",
+    is_flag=True,
+    help="Only print the numbers of training runs, rankings and universes, and an estimate of the time.",
+)
 @click.option("--test", metavar="FILE", help="The held-out ratings; FILE... are then ranked lists.")
-@click.option("--train", metavar="FILE", help="The training ratings, beside --test.")
-@click.option("--threshold", type=float, metavar="R", help="The lowest relevant rating, beside --test.")
-@click.option("-m", "--metric", default="P@10", show_default=True, help="The metric to start from, beside --test.")
-@click.option("--report/--no-report", "wanted", default=True, show_default=True, help="Write a page and figures too.")
-@click.option("--open", "show", is_flag=True, help="Open the page of the audit in a browser.")
-@click.option("--allow-code", is_flag=True, help="Run the code that the file names as well; look at it first.")
+@click.option("--train", metavar="FILE", help="With --test: the training ratings.")
+@click.option("--threshold", type=float, metavar="R", help="With --test: the lowest relevant rating.")
+@click.option("-m", "--metric", default="P@10", show_default=True, help="With --test: the metric to start from.")
+@click.option(
+    "--report/--no-report", "wanted", default=True, show_default=True, help="Also write a report and figures."
+)
+@click.option("--open", "show", is_flag=True, help="Open the report in a browser.")
+@click.option(
+    "--allow-code", is_flag=True, help="Allow the file to run the code that it names. Look at the code first."
+)
 @list_options()
 @jobs_option
 @common_options
@@ -67,9 +77,9 @@ def command(
     jobs: int | None,
     seed: int,
 ) -> None:
-    """Say whether the winner survives other decisions: of an experiment file, or on ranked lists with --test.
+    """Audit a comparison: whether the winner survives other decisions.
 
-    A seed, a preset or a budget that is given here counts instead of the file's.
+    Give an experiment file, or ranked lists with --test. A seed, a preset or a budget given here overrides the file.
     """
     if not wanted:
         refuse_idle("with --no-report", "show")

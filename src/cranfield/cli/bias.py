@@ -31,28 +31,32 @@ Examples:
 
 @click.command(epilog=_EXAMPLES)
 @click.argument("runs", nargs=-1, metavar="[RUN...]")
-@click.option("--data", metavar="FILE", help="Ratings, on which systems are trained under each protocol.")
+@click.option("--data", metavar="FILE", help="Ratings on which systems are trained under each protocol.")
 @click.option(
     "--system",
     "-s",
     "systems",
     multiple=True,
     metavar="SYSTEM",
-    help="With --data: a system to train, as of recommend.  [default: popularity, random, average, knn, puresvd]",
+    help="With --data: a system to train.  [default: popularity, random, average, knn, puresvd]",
 )
 @click.option("--test", metavar="FILE", help="The held-out ratings; RUN... are then ranked lists.")
-@click.option("--train", metavar="FILE", help="The training ratings, in which popularity is counted; with --test.")
+@click.option("--train", metavar="FILE", help="With --test: the training ratings, which define popularity.")
 @click.option("-m", "--metric", default="P@10", show_default=True, help="A metric with a cut-off.")
 @decision_option(Measuring.decisions()["threshold"], metavar="R")
 @click.option(
-    "--groups", type=click.IntRange(min=2), default=10, show_default=True, help="The popularity percentiles of P1R."
+    "--groups",
+    type=click.IntRange(min=2),
+    default=10,
+    show_default=True,
+    help="The number of popularity groups of P1R.",
 )
 @click.option(
     "--nonrelevant",
     type=click.IntRange(min=1),
     default=99,
     show_default=True,
-    help="With --data: the non-relevant items in a list of P1R and U1R.",
+    help="With --data: the number of non-relevant items in a list of P1R and U1R.",
 )
 @click.option(
     "--alpha",
@@ -64,15 +68,15 @@ Examples:
 @click.option(
     "--propensities",
     metavar="KIND|FILE:COLUMN",
-    help="Also IPS, SNIPS and doubly robust estimates, with propensities by popularity, by a logistic model, or from a "
-    "column of a file of user and item.",
+    help="Also show IPS, SNIPS and doubly robust estimates, with propensities by popularity, by a logistic model, or "
+    "from a column of a file with user and item.",
 )
 @click.option(
     "--clip",
     type=click.FloatRange(0, 1),
     default=0.0,
     show_default=True,
-    help="With --propensities: the lowest propensity that is used.",
+    help="With --propensities: the smallest propensity.",
 )
 @jobs_option
 @report_option
@@ -101,7 +105,7 @@ def command(
     reading: dict[str, Any],
     seed: int,
 ) -> None:
-    """Say how much of an evaluation is popularity, and which conclusions change without it.
+    """Show how much of an evaluation is popularity, and which conclusions change without it.
 
     Train systems on ratings with --data, or measure ranked lists with --test and --train.
     """

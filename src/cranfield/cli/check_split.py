@@ -38,7 +38,7 @@ Examples:
     "the same user (user) or of anybody (global).  [default: from the record of the split, else user]",
 )
 @click.option("--fail", is_flag=True, help="End with exit code 1 if something is wrong.")
-@click.option("--report", metavar="FILE", help="Write a page with figures.")
+@click.option("--report", metavar="FILE", help="Also write an HTML page with figures.")
 @output_options("table", "json", "csv")
 @reading_options
 @process_options

@@ -18,7 +18,7 @@ _EXAMPLES = """\b
 Examples:
   cranfield checklist experiment                  the folder of an experiment that cranfield ran
   cranfield checklist experiment --format latex --out checklist.tex
-  cranfield checklist train.csv test.csv mine.tsv theirs.tsv       the files of any other
+  cranfield checklist train.csv test.csv mine.tsv theirs.tsv       the files of another experiment
 """
 
 
@@ -28,9 +28,9 @@ Examples:
 @reading_options
 @process_options
 def command(sources: tuple[str, ...], format: str, out: str | None, reading: dict[str, Any]) -> None:
-    """Print what a reviewer looks for, filled from the record, with what is missing.
+    """Print a reviewer's checklist, filled from the record of an experiment, with what is missing.
 
-    Data, filters, split, candidates, the tuning of every system with ranges and budget, metrics with their definitions,
+    It covers data, filters, split, candidates, the tuning of every system (ranges and budget), metrics and definitions,
     tests, code, seeds, hardware and time.
     """
     if len(sources) == 1 or meant(sources[0]).is_dir():

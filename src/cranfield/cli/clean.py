@@ -16,9 +16,9 @@ Examples:
 
 @click.command(epilog=_EXAMPLES)
 @click.argument("folder", metavar="FOLDER")
-@click.option("--yes", is_flag=True, help="Free it.")
+@click.option("--yes", is_flag=True, help="Delete it.")
 @output_options("text", "csv", "json")
 def command(folder: str, yes: bool, format: str, out: str | None) -> None:
-    """Say what earlier experiments left in FOLDER that the current one does not use, and free it with --yes."""
+    """Show what FOLDER contains that the current experiment does not use, and delete it with --yes."""
     spare = clean(folder, free=yes)
     put(str(spare) if format == "text" else written(spare.frame(), format), out)

@@ -70,8 +70,8 @@ Examples:
     correction={
         "default": None,
         "type": click.Choice(["max_t", "holm", "bonferroni", "benjamini_hochberg", "none"]),
-        "help": "For many comparisons, within each metric.  [default: max_t; none for tukey, holm for wilcoxon, sign "
-        "and log_student]",
+        "help": "The correction for multiple comparisons within each metric.  [default: max_t; none for tukey, holm "
+        "for wilcoxon, sign and log_student]",
     },
     baseline={
         "default": None,
@@ -82,22 +82,22 @@ Examples:
 @click.option(
     "--method",
     type=click.Choice(["exact", "monte-carlo"]),
-    help="How the permutation test is done.  [default: exact]",
+    help="The method of the permutation test.  [default: exact]",
 )
 @averaging_options(
     average="mean, 'weighted(by=judged|relevant|train|FILE:COLUMN)', 'geometric(form=trec_eval|adjusted)', "
     "'standardised(form=normal)' or 'urisk(baseline=SYSTEM, alpha=1)'.",
-    coverage="Users without a list count what an empty one scores, or only users that every system serves count.",
+    coverage="Users without a list count as 0, or only users that every system serves count.",
 )
 @renamed_option("--samples", "--resamples")
 @click.option(
     "--resamples",
     type=int,
-    help="How many resamples a test draws.  [default: 100,000 sign patterns, 1,000 resamples, 5,000 shuffles]",
+    help="The number of resamples of a test.  [default: 100,000 sign patterns, 1,000 resamples, 5,000 shuffles]",
 )
-@click.option("--subsets", type=int, default=0, help="Repeat the test in so many random subsets of the users.")
+@click.option("--subsets", type=int, default=0, help="Repeat the test in this many random subsets of the users.")
 @click.option(
-    "--subset-size", type=float, default=0.5, show_default=True, help="The share of the users that is in a subset."
+    "--subset-size", type=float, default=0.5, show_default=True, help="The share of the users in each subset."
 )
 @renamed_option("--margin", "--no-worse")
 @click.option(
@@ -109,7 +109,7 @@ Examples:
 @click.option(
     "--better", is_flag=True, help="Gate: exit with 1 unless every run is shown to be better than --baseline."
 )
-@click.option("--power", type=float, help="Show instead whether these users could show a difference of this size.")
+@click.option("--power", type=float, help="Instead show whether these users could show a difference of this size.")
 @catalogue_option
 @engine_options
 @tipping_options
@@ -138,7 +138,7 @@ def command(
     out: str | None,
     **options: Any,
 ) -> None:
-    """Say which system is better, and how sure that is."""
+    """Compare systems: which one is better, and how certain that is."""
     if power is not None and format in ("matrix", "latex", "markdown"):
         raise click.UsageError(f"--power has no {format}; use --format table, csv or json")
     gated = _gated(no_worse, better, power, options["baseline"], format)

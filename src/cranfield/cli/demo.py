@@ -1,4 +1,4 @@
-"""``cranfield demo``: the whole line on a simulated world, to a report."""
+"""``cranfield demo``: a whole evaluation on a simulated world, with a report."""
 
 from __future__ import annotations
 
@@ -23,19 +23,19 @@ Examples:
 
 
 @click.command(epilog=_EXAMPLES)
-@click.option("--out", default="cranfield-demo", show_default=True, metavar="FOLDER", help="Where the report goes.")
+@click.option("--out", default="cranfield-demo", show_default=True, metavar="FOLDER", help="The output folder.")
 @click.option("--open", "show", is_flag=True, help="Open the report in a browser.")
 @click.option(
     "--size",
     type=click.Choice(list(SIZES)),
     default="medium",
     show_default=True,
-    help="How large the world is: seconds, less than a minute, or minutes.",
+    help="The size of the world: it takes seconds, less than a minute, or minutes.",
 )
 @style_option
 @common_options
 def command(out: str, show: bool, size: str, style: Style, seed: int) -> None:
-    """Run the whole line on a simulated world where the truth is known, and write a report."""
+    """Run a whole evaluation on a simulated world in which the truth is known, and write a report."""
     check_libraries()
     make_folder(out)
     result = demo(size, seed=seed, stages=stages)

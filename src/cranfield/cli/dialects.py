@@ -20,7 +20,9 @@ Examples:
 @click.command(epilog=_EXAMPLES)
 @measuring_options
 @metric_option(("nDCG@10",))
-@click.option("--published", metavar="NUMBER", help="A number as a paper prints it: which dialects round to it?")
+@click.option(
+    "--published", metavar="NUMBER", help="A number as printed in a paper; the dialects that round to it are marked."
+)
 @output_options("table", "csv", "json", "latex", "markdown")
 @process_options
 def command(

@@ -20,6 +20,6 @@ Examples:
 @click.argument("after", metavar="FOLDER")
 @output_options("text", "csv", "json")
 def command(before: str, after: str, format: str, out: str | None) -> None:
-    """Say which decisions differ between two experiments, and how the results moved."""
+    """Show which decisions differ between two experiments, and how the results changed."""
     differences = diff(before, after)
     put(shown_lines(differences) if format == "text" else written(differences.frame(), format), out)

@@ -56,52 +56,52 @@ Examples:
 @averaging_options(
     average="mean, median, 'weighted(by=judged|relevant|train|FILE:COLUMN)', 'geometric(form=trec_eval|adjusted)', "
     "trimmed, standardised, 'urisk(baseline=SYSTEM, alpha=1)', 'trisk(baseline=SYSTEM)', georisk.",
-    coverage="Users without a list count 0, or only users that every system serves count.",
+    coverage="Users without a list count as 0, or only users that every system serves count.",
 )
 @click.option(
     "--interval",
     type=click.Choice(["analytic", "bootstrap"]),
     default="analytic",
     show_default=True,
-    help="How the confidence interval of an average is made.",
+    help="The method of the confidence intervals of averages.",
 )
 @click.option(
     "--level",
     type=click.FloatRange(0, 1, min_open=True, max_open=True),
     default=0.95,
     show_default=True,
-    help="The confidence of the interval; those of a report are analytic.",
+    help="The confidence level of the intervals.",
 )
-@click.option("--bounds", is_flag=True, help="Also what the averages would be if all unjudged items were relevant.")
+@click.option(
+    "--bounds", is_flag=True, help="Also show the averages if no unjudged item were relevant, and if all were."
+)
 @catalogue_option
 @engine_options
 @click.option(
     "--times-random",
     is_flag=True,
-    help="Also how many times better than a random ranking of all items each system is, without those that --train "
-    "holds for the user.",
+    help="Also show how many times better than a random ranking each system is.",
 )
 @click.option(
     "--over-draws",
     type=click.IntRange(min=1),
     metavar="N",
-    help="Measure in expectation over the draw of N non-relevant items for each list, without drawing; the runs rank "
-    "all candidates.",
+    help="Measure the expectation over the draw of N non-relevant items per list; the runs must rank all candidates.",
 )
 @click.option(
     "--relevant",
     type=click.Choice(["all", "one"]),
     default="all",
     show_default=True,
-    help="With --over-draws: all relevant items of a user in one list, or each in a list of its own.",
+    help="With --over-draws: one list per user, or one list for each relevant item.",
 )
 @click.option(
     "--candidates",
     type=click.Choice(["all", "test"]),
     default="all",
     show_default=True,
-    help="With --times-random, --over-draws or --correct-sampled: what was ranked or drawn from, all items or those "
-    "with a test rating.",
+    help="With --times-random, --over-draws or --correct-sampled: the candidates, all items or those with a test "
+    "rating.",
 )
 @click.option(
     "--correct-sampled",
@@ -112,9 +112,9 @@ Examples:
 @click.option(
     "--migration",
     metavar="FILE",
-    help="Write where each rating migrates to: true by predicted rating (Parquet, CSV, TSV or JSON).",
+    help="Write the migration matrix, true by predicted rating (Parquet, CSV, TSV or JSON).",
 )
-@click.option("--per-user", metavar="FILE", help="Write every list's value (Parquet, CSV, TSV or JSON).")
+@click.option("--per-user", metavar="FILE", help="Write the values of every list (Parquet, CSV, TSV or JSON).")
 @segment_option
 @report_option
 @output_options("table", "csv", "json", "latex", "markdown")

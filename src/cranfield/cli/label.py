@@ -26,14 +26,14 @@ Examples:
     default="P@10",
     show_default=True,
     metavar="METRIC",
-    help="P, DCG or RBP with a cut-off: what an item adds does not depend on other items.",
+    help="P, DCG or RBP with a cut-off.",
 )
-@click.option("--budget", type=int, default=200, show_default=True, help="How many pairs to ask about at the most.")
+@click.option("--budget", type=int, default=200, show_default=True, help="The maximum number of pairs.")
 @judgments_option
 @click.option("--out", metavar="FILE", help="Write the pairs as CSV, with an empty column rating.")
 @process_options
 def command(measuring: MeasuringOptions, metric: str, budget: int, judgments: str | None, out: str | None) -> None:
-    """Name the (user, item) pairs whose judgment would settle a comparison of two systems soonest."""
+    """List the (user, item) pairs whose judgments would settle a comparison of two systems soonest."""
     refuse_idle("here", "lists", "train", "negative_grades")
     loaded = with_judgments(measuring.load(), judgments)
     tell(f"Warning: {warning}." for warning in loaded.measure((metric,)).warnings)

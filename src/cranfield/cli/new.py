@@ -29,8 +29,8 @@ Examples:
     + "; ".join(f"{name}, {preset.summary}" for name, preset in PRESETS.items())
     + ".  [default: cranfield's defaults]",
 )
-@click.option("--force", is_flag=True, help="Replace a file that is there.")
-@click.option("--schema", "schema_only", is_flag=True, help="Print a JSON schema for editors instead.")
+@click.option("--force", is_flag=True, help="Replace an existing file.")
+@click.option("--schema", "schema_only", is_flag=True, help="Instead print a JSON schema for editors.")
 def command(path: str, preset: str | None, force: bool, schema_only: bool) -> None:
     """Write an experiment file with every decision, its default and what it means."""
     if schema_only:

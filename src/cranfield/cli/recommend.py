@@ -54,13 +54,13 @@ Examples:
 
 
 @click.command(epilog=_EPILOG)
-@click.option("--train", required=True, metavar="FILE", help="The ratings to learn from.")
-@click.option("--test", metavar="FILE", help="The held-out ratings, for what is restricted by them.")
+@click.option("--train", required=True, metavar="FILE", help="The training ratings.")
+@click.option("--test", metavar="FILE", help="The held-out ratings, for options that need them.")
 @click.option(
     "--profiles",
     metavar="FILE",
-    help="The input of users who are held out whole, as split --method strong_generalisation writes it: lists are made "
-    "for these users, from it.",
+    help="The profiles of held-out users, as written by split --method strong_generalisation; lists are made for "
+    "these users.",
 )
 @click.option(
     "--system",
@@ -70,27 +70,30 @@ Examples:
     metavar="SYSTEM",
     help="A system, as listed below, or my_module:MyClass(k=5).",
 )
-@click.option("--out", required=True, metavar="FOLDER", help="Where to write one file per system.")
-@click.option("--format", type=click.Choice(_FORMATS), default="parquet", show_default=True, help="What to write.")
+@click.option("--out", required=True, metavar="FOLDER", help="The folder to write to, one file per system.")
+@click.option("--format", type=click.Choice(_FORMATS), default="parquet", show_default=True, help="The file format.")
 @click.option(
-    "--resume", is_flag=True, help="Keep the files that are there and were made of the same; make the others."
+    "--resume",
+    is_flag=True,
+    help="Keep existing files that were made with the same inputs and options; make the others.",
 )
 @decision_options(Serving)
 @decision_options(Ranking, fill={"metavar": "SYSTEM"})
 @click.option(
     "--item-groups",
     metavar="FILE",
-    help="The popularity group of each item, as split --method percentiles writes it: groups.parquet.",
+    help="The popularity group of each item: groups.parquet, as written by split --method percentiles.",
 )
-@click.option("--user-features", metavar="FILE", help="What describes the users, for systems that use it.")
-@click.option("--item-features", metavar="FILE", help="What describes the items, for systems that use it.")
+@click.option("--user-features", metavar="FILE", help="A table of user features, for systems that use them.")
+@click.option("--item-features", metavar="FILE", help="A table of item features, for systems that use them.")
 @renamed_option("-n", "--length")
 @renamed_option("--condensed", "--lists condensed", is_flag=True)
 @decision_option(Measuring.decisions()["threshold"], metavar="R")
 @click.option(
     "--overlap",
     type=click.Choice(["error", "test", "train"]),
-    help="With --test: pairs in both files are an error, or stay in one of them.  [default: error]",
+    help="With --test: what to do with pairs in both files: an error, or keep them in one of the two.  [default: "
+    "error]",
 )
 @jobs_option
 @reading_options

@@ -60,15 +60,20 @@ Examples:
     help="The ratings that a service would have observed, where --data are ratings of items drawn at random: for "
     "canamares-castells2018 and -2020.  [default: the training part of a dataset such as coat]",
 )
+@click.option("--out", metavar="FOLDER", help="The output folder; a second run continues.  [default: the study's name]")
+@click.option("--split", metavar="FILE", help="The test ratings, if the original split is known; the rest is training.")
+@click.option("--folds", type=int, help="The number of folds.  [default: the paper's]")
 @click.option(
-    "--out", metavar="FOLDER", help="Where everything goes; a second run goes on.  [default: the study's name]"
+    "--system",
+    "-s",
+    "systems",
+    multiple=True,
+    metavar="SYSTEM",
+    help="A system. Repeat for more.  [default: the paper's]",
 )
-@click.option("--split", metavar="FILE", help="The test ratings, where the very split is known; the rest is training.")
-@click.option("--folds", type=int, help="How many folds.  [default: the paper's]")
 @click.option(
-    "--system", "-s", "systems", multiple=True, metavar="SYSTEM", help="A system; repeat.  [default: the paper's]"
+    "--samples", type=int, help="The number of samples per size in random scenarios.  [default: 50; aftab2022 20]"
 )
-@click.option("--samples", type=int, help="Samples a size in random scenarios.  [default: 50; aftab2022 20]")
 @click.option(
     "--seeds",
     type=int,
@@ -79,7 +84,7 @@ Examples:
 @click.option(
     "--sizes",
     metavar="GRID",
-    help="What remains of the test set: fives, ones, top, or shares as in 1,0.5,0.1.  [default: the paper's]",
+    help="How much of the test set remains: fives, ones, top, or shares such as 1,0.5,0.1.  [default: the paper's]",
 )
 @click.option("--targets", type=int, help="Size of the one-relevant target sets of bellogin2017.  [default: 100]")
 @click.option(
@@ -105,7 +110,7 @@ Examples:
 @click.option(
     "--negative-grades",
     type=click.Choice(get_args(NegativeGrades)),
-    help="What test grades below 0 mean: judged and not relevant, not judged, or pooled and not judged.  "
+    help="What test grades below 0 mean: judged as not relevant, not judged, or pooled but not judged.  "
     "[default: judged]",
 )
 @reading_options
@@ -124,7 +129,7 @@ def command(
     reading: dict[str, Any],
     **options: Any,
 ) -> None:
-    """Run a paper's study on any ratings: its tables, its figures, its claims, and what holds of them here."""
+    """Repeat the study of a paper on any ratings: its tables, figures and claims, and which claims hold."""
     files = [*data, *(file for file in (split, observed) if file is not None)]
     known = None if observed is None else file_or_dataset(observed, for_file(observed, reading, files))
     if known is None and len(data) == 1 and _is_pair(study, data[0]):

@@ -29,13 +29,15 @@ Examples:
 @click.command(epilog=_EXAMPLES)
 @click.argument("experiment", metavar="FILE")
 @click.option("--out", metavar="FOLDER", help="Where it goes.  [default: the file's name without its ending]")
-@click.option("--dry-run", is_flag=True, help="Say what would be done, and roughly how long it takes.")
-@click.option("--report/--no-report", "wanted", default=True, show_default=True, help="Write a page and figures too.")
-@click.option("--open", "show", is_flag=True, help="Open the report in a browser.")
-@click.option("--allow-code", is_flag=True, help="Run the code that the file names as well; look at it first.")
+@click.option("--dry-run", is_flag=True, help="Only print what would be done, and roughly how long it would take.")
 @click.option(
-    "--strict", is_flag=True, help="Take given lists that can hardly be meant for errors, instead of warning of them."
+    "--report/--no-report", "wanted", default=True, show_default=True, help="Also write a report and figures."
 )
+@click.option("--open", "show", is_flag=True, help="Open the report in a browser.")
+@click.option(
+    "--allow-code", is_flag=True, help="Allow the file to run the code that it names. Look at the code first."
+)
+@click.option("--strict", is_flag=True, help="Turn warnings about likely mistakes in given lists into errors.")
 @jobs_option
 @unpack_option
 @common_options
@@ -51,9 +53,9 @@ def command(
     jobs: int | None,
     seed: int,
 ) -> None:
-    """Run an experiment from data to report; what is there already is not made again.
+    """Run an experiment from data to report. What has already been made is not made again.
 
-    A seed that is given here counts instead of the file's.
+    A seed given here overrides the file.
     """
     if not wanted:
         refuse_idle("with --no-report", "show")

@@ -19,6 +19,6 @@ Examples:
 @click.argument("folder", metavar="FOLDER")
 @output_options("text", "csv", "json")
 def command(folder: str, format: str, out: str | None) -> None:
-    """Say what was run in FOLDER, what is there, its sizes and times, and the verdict."""
+    """Show what was run in FOLDER, what it contains, sizes and times, and the verdict."""
     overview = show(folder)
     put(shown_lines(overview) if format == "text" else written(overview.frame(), format), out)

@@ -37,24 +37,25 @@ Examples:
 @click.command(epilog=_EPILOG)
 @click.argument("file", metavar="FILE|NAME")
 @click.option("--method", metavar="METHOD", help=f"How to split, as listed below.  [default: {_DEFAULT}]")
-@click.option("--test", metavar="FILE|NAME", help="A test set that is given; the first is then the training set.")
+@click.option("--test", metavar="FILE|NAME", help="A given test set; FILE is then the training set.")
 @click.option(
     "--overlap",
     type=click.Choice(["error", "test", "train"]),
-    help="With --test: pairs in both files are an error, or stay in one of them.  [default: error]",
+    help="With --test: what to do with pairs in both files: an error, or keep them in one of the two.  [default: "
+    "error]",
 )
 @click.option(
     "--validation",
     type=float,
     metavar="SHARE",
-    help="Set aside this share of the training ratings (leave_out: so many of each user).",
+    help="Set aside this share of the training ratings for validation (leave_out: this many per user).",
 )
 @click.option(
-    "--filter", "filters", multiple=True, metavar="FILTER", help="Filter FILE first; see cranfield data filter."
+    "--filter", "filters", multiple=True, metavar="FILTER", help="Filter FILE first; see: cranfield data filter."
 )
 @click.option("--out", required=True, metavar="FOLDER", help="Where to write the parts and split.json.")
-@click.option("--format", type=click.Choice(FORMATS), default="parquet", show_default=True, help="What to write.")
-@click.option("--force", is_flag=True, help="Replace what is in FOLDER: another split, or files of the same names.")
+@click.option("--format", type=click.Choice(FORMATS), default="parquet", show_default=True, help="The file format.")
+@click.option("--force", is_flag=True, help="Replace another split, or files of the same names, in FOLDER.")
 @reading_options
 @common_options
 def command(

@@ -414,10 +414,16 @@ class Comparison:
             test = f"t-test over users crossed with {self.repetitions} repetitions (in place of the {test})"
         elif self.spread:
             test = f"{test} over users alone, not over the {self.repetitions} repetitions"
-        said = [test, correction, f"alpha {self.alpha:g}", *averaging_phrases(settings)]
-        if self.relevance:
-            said.append(self.relevance)
-        return "; ".join(said) + (f", {self.population}" if self.population else "")
+        averaged = {name: value for name, value in settings.items() if name != "coverage" or not self.population}
+        said = [
+            test,
+            correction,
+            f"alpha {self.alpha:g}",
+            *averaging_phrases(averaged),
+            self.population,
+            self.relevance,
+        ]
+        return "; ".join(filter(None, said))
 
     @property
     def is_crossed(self) -> bool:
@@ -512,7 +518,10 @@ class Comparison:
         return self.printed().markdown()
 
     def as_dict(self) -> dict[str, Any]:
-        """Return the settings, the averages (best first) and the rows, ready for JSON (NaN becomes null)."""
+        """Return the settings, the verdict, the averages (best first) and the rows, ready for JSON (NaN becomes null).
+
+        ``intervals`` says what those of the rows and of the verdict are.
+        """
         clean = self.rows.with_columns(pl.selectors.float().fill_nan(None))
         averages = [
             {"metric": metric, "system": system, "mean": None if np.isnan(mean) else mean}
@@ -522,6 +531,7 @@ class Comparison:
         return {
             **self.step.as_dict(),
             "verdict": self.verdict,
+            "intervals": self.intervals,
             "population": self.population or None,
             "averages": averages,
             "rows": clean.to_dicts(),
@@ -534,7 +544,7 @@ class Comparison:
     def __str__(self) -> str:
         said = "\n".join(self.sentences())
         if self._is_long:
-            return f"{said}\n\n{self.summary().text()}"
+            return f"{said}\n\n{self.summary().text()}\n· in brackets: {self.intervals}"
         return f"{said}\n\n{self.table().text()}"
 
     def __repr__(self) -> str:

@@ -142,7 +142,7 @@ def label(
     metric
         P, DCG or RBP with a cut-off: metrics in which what an item adds does not depend on other items.
     budget
-        How many pairs to ask about at the most.
+        The maximum number of pairs.
     threshold
         The lowest rating of a relevant item.
 

@@ -14,7 +14,7 @@ from cranfield.comparisons.sample import Floats, Sample
 _RESAMPLES = 1000
 # More users than these are put at random into so many blocks, and blocks are drawn: their sums are spread alike.
 _MOST_BLOCKS = 10_000
-_PAIRS_AT_ONCE = 256
+_PAIRS_AT_ONCE, _DRAWN_AT_ONCE = 256, 1 << 16
 # More pairs of a metric get no interval of the ratio: of 200 systems these would take minutes, and nobody reads them.
 _MOST_PAIRS = 5_000
 # An interval that reaches so many times the other average says nothing.
@@ -46,7 +46,7 @@ class Relative:
         return Relative(self.difference, *(np.where(says, end, np.nan) for end in (lower, upper)))
 
     def beside(self, lower: Floats, upper: Floats) -> Relative:
-        """Return the same with intervals that include 0 exactly if those of the differences, given here, do.
+        """Return the same with intervals that include 0 exactly if those of the differences, given here, do; else none.
 
         The ratio is above 1 exactly if the difference is above 0: an end that lies on the other side of 0 than that
         of the difference is put at 0.
@@ -55,7 +55,7 @@ class Relative:
             below = np.where(lower > 0, np.maximum(self.lower, 0.0), np.minimum(self.lower, 0.0))
             above = np.where(upper < 0, np.minimum(self.upper, 0.0), np.maximum(self.upper, 0.0))
         known = ~np.isnan(lower) & ~np.isnan(upper)
-        return Relative(self.difference, np.where(known, below, self.lower), np.where(known, above, self.upper))
+        return Relative(self.difference, np.where(known, below, np.nan), np.where(known, above, np.nan))
 
 
 def relative_differences(data: Sequence[Sample], alpha: float, seed: int) -> list[Relative]:
@@ -91,12 +91,12 @@ def _draws(n_users: int, seed: int) -> _Draws:
     block = np.arange(n_users)
     if blocks < n_users:
         block = np.argsort(random.random(n_users), kind="stable") % blocks
-    counts = np.stack(
-        [
-            np.bincount((random.random(blocks) * blocks).astype(np.intp), minlength=blocks).astype(np.float64)
-            for _ in range(_RESAMPLES)
-        ]
-    )
+    counts = np.empty((_RESAMPLES, blocks))
+    at_once = max(1, _DRAWN_AT_ONCE // max(1, blocks))
+    for start in range(0, _RESAMPLES, at_once):
+        rows = counts[start : start + at_once]
+        drawn = (random.random(rows.shape) * blocks).astype(np.intp) + blocks * np.arange(len(rows))[:, None]
+        rows[:] = np.bincount(drawn.reshape(-1), minlength=rows.size).reshape(rows.shape)
     return _Draws(counts, block)
 
 

@@ -165,7 +165,9 @@ def verdict(metrics: Sequence[MetricFacts], baseline: str | None, most: int | No
     said += [f"{listed(names)}: nothing can be said, since {why}." for why, names in without.items()]
     if len(known) < 2:
         return said
-    return [_overall(known, _all(len(known), without=len(metrics) - len(known)), baseline), *said]
+    first = _overall(known, _all(len(known), without=len(metrics) - len(known)), baseline)
+    over = known[0].population
+    return [f"{first.removesuffix('.')}, {over}." if over else first, *said]
 
 
 def by_means(shown: str) -> str:

@@ -130,7 +130,7 @@ def _measuring(line: Pipeline, unit: Unit) -> dict[str, Any]:
     facts = [line.artifact(SCORES, part).facts for part in line.units("part", unit)]
     return {
         "removed_test_users": [fact["removed_test_users"] for fact in facts],
-        "notes": list(dict.fromkeys(note for fact in facts for note in fact["notes"])),
+        "notes": list(line.read(RESULTS, unit).scores.notes),
     }
 
 

@@ -117,8 +117,18 @@ class _Decisions(Decided):
 
     def group(self, kind: type[Group], **others: Any) -> Group:
         """Return a group of the decisions; ``others`` are what it borrows and these do not say."""
-        known = {declared.name: self._of(declared.name) for declared in fields(kind) if declared.name in DECISIONS}
-        return kind(**{**known, **others})
+        if others:
+            return kind(**{**self._known(kind), **others})
+        # Checking every value again takes longer than most of what asks for a group.
+        groups: dict[type[Any], Any] = self.__dict__.setdefault("_groups", {})
+        if kind not in groups:
+            groups[kind] = kind(**self._known(kind))
+        group: Group = groups[kind]
+        return group
+
+    def _known(self, kind: type[Decided]) -> dict[str, Any]:
+        """Return the decisions that a group declares or borrows."""
+        return {declared.name: self._of(declared.name) for declared in fields(kind) if declared.name in DECISIONS}
 
     def on(self, lowest: float, highest: float) -> Any:
         """Return the decisions as they are for ratings from ``lowest`` to ``highest``.

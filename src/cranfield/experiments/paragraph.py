@@ -40,7 +40,7 @@ def paragraph(card: Mapping[str, Any]) -> str:
     """
     decisions = card["decisions"]
     sentences = (*_data(card, decisions), *_lists(card, decisions), *_measures(card, decisions))
-    return latex_text(" ".join(f"{sentence}." for sentence in sentences)).replace("α", r"$\alpha$") + "\n"
+    return latex_text(" ".join(f"{sentence}." for sentence in sentences)) + "\n"
 
 
 def _data(card: Mapping[str, Any], decisions: Mapping[str, Any]) -> Iterator[str]:

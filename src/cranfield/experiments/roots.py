@@ -6,7 +6,7 @@ import hashlib
 import json
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -55,6 +55,8 @@ class Roots:
 
     def __init__(self, home: Path) -> None:
         self._home = home
+        # A run saves its root with every artifact: what it wrote itself it need not read again.
+        self._saved: Root | None = None
 
     def begin(self, title: str, text: str) -> Root:
         """Make the experiment that states ``text`` the current one; return its root, new or as it was left."""
@@ -64,13 +66,15 @@ class Roots:
 
     def save(self, root: Root) -> None:
         """Write a root, and that it is the current one; nothing is written unless something has changed."""
-        if not root.text:
+        if not root.text or root == self._saved:
             return
-        if self._read(root.id) != root:
-            text = json.dumps({"sha256": _checksum(asdict(root)), **asdict(root)}, indent=1, ensure_ascii=False)
+        if self._saved is not None or self._read(root.id) != root:
+            stated = {**vars(root), "artifacts": dict(root.artifacts)}
+            text = json.dumps({"sha256": _checksum(stated), **stated}, indent=1, ensure_ascii=False)
             write_text(self._path(root.id), text + "\n")
-        if self._current() != root.id:
+        if (self._saved is None or self._saved.text != root.text) and self._current() != root.id:
             write_text(self._home / "current.json", json.dumps({"root": root.id}) + "\n")
+        self._saved = root
 
     def all(self) -> list[Root]:
         """Return every root that can be read, the one that was written last at the end."""
@@ -87,6 +91,7 @@ class Roots:
     def forget(self, root: Root) -> None:
         """Remove a root; what only it used can then be freed."""
         self._path(root.id).unlink(missing_ok=True)
+        self._saved = None
 
     def _path(self, name: str) -> Path:
         return self._home / "roots" / f"{name}.json"

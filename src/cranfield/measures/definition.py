@@ -291,7 +291,9 @@ class Metric:
         if self.definition.whole_system:
             return float(values)
         per_list = self._checked(values, judged.n_lists)
-        return np.where(_REQUIREMENTS[self.definition.requires](judged), per_list, np.nan)
+        # Where a rating is given for unrated items, every item of a list is judged.
+        requires = self.definition.requires if dict(self.parameters).get("unrated") is None else "items in the list"
+        return np.where(_REQUIREMENTS[requires](judged), per_list, np.nan)
 
     def sums(self, judged: Judged) -> Pooled:
         """Return what a property of the whole system is made of, for lists of some of the users."""

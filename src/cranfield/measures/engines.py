@@ -10,6 +10,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 
 from cranfield import _checks as check
+from cranfield._checksums import check_unchanged
 from cranfield._errors import SettingError
 from cranfield._files import meant
 from cranfield._memory import available_memory, size
@@ -56,7 +57,10 @@ def is_large(runs: Any, test: Any, engine: str, memory: str | int | None) -> boo
         )
     if others or not sources or test is None:
         return False
-    return engine == "ranges" or _whole_bytes([*sources, test]) > memory_limit(memory)
+    paths = [path for path in map(parquet_path, [*sources, test]) if path is not None]
+    for path in paths:
+        check_unchanged(path)
+    return engine == "ranges" or _whole_bytes(paths) > memory_limit(memory)
 
 
 def _shown(source: Any) -> str:
@@ -76,9 +80,8 @@ def parquet_path(source: Any) -> Path | None:
     return path if is_parquet(path) or is_parquet_folder(path) else None
 
 
-def _whole_bytes(paths: Sequence[Any]) -> float:
-    tables = [ParquetTable(path) for path in map(parquet_path, paths) if path is not None]
-    return sum(held_bytes(table) for table in tables)
+def _whole_bytes(paths: Sequence[Path]) -> float:
+    return sum(held_bytes(ParquetTable(path)) for path in paths)
 
 
 def run_sources(runs: Any) -> dict[Any, Any] | list[Any]:

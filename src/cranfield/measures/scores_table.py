@@ -41,7 +41,7 @@ def scores_table(
     ends = pl.DataFrame()
     if pairs:
         ends = scores.frame(averaging, level=LEVEL if level is None else level, interval=interval, seed=seed)
-    lowest_first = scores.on_scale(averaging).lower_is_better
+    lowest_first = averaging.taken_of(scores).lower_is_better
     header, cells = ["system", *scores.metrics], _cells(scores, means, lowest_first, ends, pairs, digits)
     for name, shares in _services(scores, services).items():
         header.append(name)
@@ -148,14 +148,19 @@ def _units(scores: Scores, count: int) -> str:
     return count_text(count, scores.unit)
 
 
+def _common(scores: Scores) -> str:
+    """Return how many users every system serves."""
+    served, every = (len(np.unique(users)) for users in (scores.users[scores.served], scores.users))
+    return f"{served:,} of {every:,} users" if served < every else count_text(every, "user")
+
+
 def _averaged(scores: Scores, averaging: Averaging) -> list[str]:
     """Return how lists are averaged, in clauses."""
     average, coverage, undefined = averaging_phrases(
         {"average": averaging.average, "coverage": averaging.coverage, "undefined": averaging.undefined}
     )
     if averaging.coverage == "reduced" and len(scores.systems) > 1:
-        common = _units(scores, int(np.count_nonzero(scores.served)))
-        coverage = f"over the {common} that {all_systems(len(scores.systems))} serve"
+        coverage = f"over the {_common(scores)} that {all_systems(len(scores.systems))} serve"
     groups = [] if averaging.groups == "pooled" else [f"groups: {averaging.groups}"]
     return [average, *groups, coverage, undefined]
 

@@ -54,7 +54,7 @@ class Ranking(Decided):
         "items that a system cannot score: 'none' leaves them out, a system's name puts them last",
         check=_fill,
         phrase=unless("none", "gaps filled by {}"),
-        help="What orders the items that a system cannot score, after all others: none leaves them out.",
+        help="The system that orders the items that cannot be scored, after all others; none: leave them out.",
     )
     calibration: str = decision(
         "B2",
@@ -62,7 +62,7 @@ class Ranking(Decided):
         "what makes predicted ratings of scores, for metrics of rating error, by held-out training ratings",
         choices=("none", *CALIBRATIONS),
         phrase=unless("none", "{} calibration of scores"),
-        help="Make predicted ratings of scores, by a line or a step function fitted on held-out training ratings.",
+        help="Turn scores into predicted ratings, with a line or a step function fitted on held-out training ratings.",
     )
     lists: str = decision(
         "C1",
@@ -70,7 +70,7 @@ class Ranking(Decided):
         "rank every item, or only those the user rated in the test set",
         choices=("full", "condensed"),
         phrase="{} lists".format,
-        help="Rank every item, or only those that the user rated in the test set.",
+        help="Rank all items, or only those that the user rated in the test set.",
     )
     candidates: str = decision(
         "C1",
@@ -80,7 +80,7 @@ class Ranking(Decided):
         phrase=unless(
             "all", "{} items", {"test": "test items only", "group": "items of the same popularity group only"}
         ),
-        help="Recommend all items, those that have a test rating, or those of the relevant item's popularity group.",
+        help="The items to rank: all, those with a test rating, or those of the relevant item's popularity group.",
     )
     relevant: str = decision(
         "C1",
@@ -88,7 +88,7 @@ class Ranking(Decided):
         "one list per user, or one for each relevant item",
         choices=("all", "one"),
         phrase=unless("all", "one relevant item a list"),
-        help="Rank all relevant items of a user in one list, or each in a list of its own.",
+        help="One list per user, or one list for each relevant item.",
     )
     nonrelevant: str | int = decision(
         "C1",
@@ -96,7 +96,7 @@ class Ranking(Decided):
         "non-relevant items in a list: 'all', or a number drawn at random",
         check=check.all_or_whole,
         phrase=unless("all", "{} non-relevant items drawn"),
-        help="Rank only so many items that are not relevant, drawn at random for each user.",
+        help="Rank only this many non-relevant items, drawn at random for each user.",
     )
     unrated: str | int = decision(
         "C1",
@@ -104,7 +104,7 @@ class Ranking(Decided):
         "unrated items in a list, beside all test items of the user: 'all', or a number drawn at random",
         check=partial(check.all_or_whole, at_least=0),
         phrase=unless("all", "all test items and {} unrated ones drawn"),
-        help="Rank all test items of a user and only so many that the user never rated, drawn at random.",
+        help="Rank all test items of a user and only this many items that the user never rated, drawn at random.",
     )
     keep_seen: bool = decision(
         "C1",
@@ -112,7 +112,7 @@ class Ranking(Decided):
         "whether training items may be recommended again",
         check=check.flag,
         phrase=unless(False, "training items kept"),
-        help="Recommend also what the user rated in the training set.",
+        help="Also recommend items that the user rated in the training set.",
     )
     length: str | int = decision(
         "C1",

@@ -67,7 +67,7 @@ class Serving(Decided):
         "users with fewer training ratings are removed from the experiment",
         check=partial(check.whole, at_least=0),
         phrase=unless(0, "users with {} training ratings", {1: "users with a training rating"}),
-        help="Serve users with at least so many training ratings.",
+        help="Serve only users with at least this many training ratings.",
     )
     sample: str | int | float = decision(
         "B1",
@@ -75,7 +75,7 @@ class Serving(Decided):
         "of these users 'all', a number, or a share",
         check=_sample,
         phrase=unless("all", "{!r} of the users drawn"),
-        help="Serve so many users, or such a share of them, drawn at random.",
+        help="Serve only this many users, or this share of them, drawn at random.",
     )
     newcomers: str = decision(
         "B1",
@@ -83,7 +83,7 @@ class Serving(Decided):
         "users without training ratings: no list, or one from the systems that can",
         choices=("unserved", "served"),
         phrase=unless("unserved", "newcomers served"),
-        help="Users without training ratings get no list, or one from the systems that can.",
+        help="Whether users without training ratings get a list from the systems that can serve them.",
     )
 
     @property

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cranfield.data import Ratings
-from cranfield.recommenders.work import kernels
+from cranfield.recommenders.work import kernels, read_only
 
 
 def rating_matrix(train: Ratings, values: NDArray[Any] | None = None) -> Any:
@@ -66,7 +66,7 @@ def sparse_times_dense(left: Any, right: NDArray[np.float64]) -> NDArray[np.floa
 
 
 def _stored(matrix: Any) -> tuple[NDArray[Any], ...]:
-    return matrix.indptr, matrix.indices, matrix.data
+    return matrix.indptr, read_only(matrix.indices), matrix.data
 
 
 def product_or_nan(left: Any, right: Any) -> NDArray[np.float64]:

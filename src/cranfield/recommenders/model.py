@@ -27,7 +27,7 @@ def setting(
     high: float | None = None,
     below: float | None = None,
     choices: Sequence[str] | None = None,
-    or_none: type[int] | type[float] | type[bool] | None = None,
+    or_none: type[int] | type[float] | type[bool] | type[str] | None = None,
 ) -> Any:
     """Declare a setting of a `Model`: its default and the values it may take.
 
@@ -45,7 +45,7 @@ class Model:
 
     A child declares its settings with `setting`, gives ``_fit`` and ``_score``, and is registered by
     `cranfield.recommenders.register`. What ``_fit`` sets are arrays, sparse matrices in rows (CSR), plain values, or
-    small dataclasses of these, so that a fitted model can be kept (`state`).
+    small dataclasses or dictionaries of these, so that a fitted model can be kept (`state`).
 
     A model knows the users and items that have training ratings, and no others: ``_fit`` sees them alone, so that what
     is learned does not depend on who else is in the vocabularies, such as the users and items of a test part. Other

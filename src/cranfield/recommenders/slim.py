@@ -55,7 +55,7 @@ class SparseLinear(ProfileModel):
     tolerance: float = setting(1e-4, above=0)
 
     def _fit(self, train: Ratings) -> None:
-        loops = compiled_loops(self.name)
+        loops = compiled_loops(self.name, len(train))
         ratings = rating_matrix(train)
         self._binary = RatingScale.of(train.values).are_counts if self.binary is None else self.binary
         self._ratings = ones_like(ratings) if self._binary else ratings
@@ -93,7 +93,8 @@ class SparseLinear(ProfileModel):
         raters = self._ratings.T.tocsr()
         near = _padded(cosine_neighbours(raters, k), k)
         weights = np.zeros(near.shape)
-        settings = (self._l1, self._l2, self.sweeps, self.tolerance)
+        # As floats, since a loop is compiled once more for whole numbers.
+        settings = (float(self._l1), float(self._l2), self.sweeps, float(self.tolerance))
         count = len(near)
         # The Gram matrix of a small catalogue is quickly had; that of a large one does not fit.
         whole = 8 * count**2 < available_memory() / 4 and count <= 20_000

@@ -1,7 +1,8 @@
 """What a fitted model has learned, as arrays: taken out of the model, and put into another of the same kind.
 
 Nothing is pickled. A plan in JSON says what each attribute is: an array, a sparse matrix, a plain value, a small
-dataclass of these, or an array of the training ratings, which is only named, since the ratings are kept elsewhere.
+dataclass or dictionary of these, or an array of the training ratings, which is only named, since the ratings are kept
+elsewhere.
 """
 
 from __future__ import annotations
@@ -72,6 +73,8 @@ class _Packer:
         if hasattr(value, "indptr") and getattr(value, "format", None) == "csr":
             parts = {part: self._array(f"{name}.{part}", getattr(value, part)) for part in _CSR}
             return {"csr": parts, "shape": [int(size) for size in value.shape]}
+        if isinstance(value, dict) and all(isinstance(key, str) for key in value):
+            return {"mapping": {key: self.planned(f"{name}.{key}", inner) for key, inner in value.items()}}
         if is_dataclass(value):
             inside = {
                 field.name: self.planned(f"{name}.{field.name}", getattr(value, field.name)) for field in fields(value)
@@ -108,6 +111,8 @@ class _Unpacker:
             return self._state[spec["array"]]
         if "csr" in spec:
             return self._matrix(spec)
+        if "mapping" in spec:
+            return {key: self.value(part) for key, part in spec["mapping"].items()}
         inside = {name: self.value(part) for name, part in spec["fields"].items()}
         return _dataclass_of(self._owner, spec["object"])(**inside)
 

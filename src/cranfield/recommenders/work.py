@@ -9,6 +9,8 @@ from contextlib import contextmanager
 from functools import lru_cache
 from typing import Any, TypeVar
 
+from numpy.typing import NDArray
+
 from cranfield._errors import CranfieldError, MissingExtraError
 from cranfield._memory import available_memory
 from cranfield._progress import Progress, progress
@@ -16,9 +18,13 @@ from cranfield._settings import settings
 
 Argument = TypeVar("Argument")
 Result = TypeVar("Result")
+Array = TypeVar("Array", bound=NDArray[Any])
 
 # A block of scores is at most this large: 32 MB in double precision, a few of which are alive in each thread.
 _CELLS = 1 << 22
+
+# A thread with fewer ratings than this is done before it is started, and a loop starts its threads in every pass.
+_RATINGS_A_THREAD = 5_000
 
 # Below so many operations SciPy or NumPy is done before the compiled kernels are loaded.
 _WORTH_COMPILING = 1 << 21
@@ -121,16 +127,27 @@ def _blas(_modules: int) -> Any:
     return ThreadpoolController().select(user_api="blas")
 
 
-def compiled_loops(system: str) -> Any:
-    """Return the module of compiled loops, held to the threads that the settings allow, or say what to install."""
+def compiled_loops(system: str, ratings: int) -> Any:
+    """Return the module of compiled loops, or say what to install.
+
+    They are held to the threads that the settings allow and that so many ratings are worth.
+    """
     try:
         import numba
     except ImportError as error:
         raise MissingExtraError(system, library="numba", extra="recommend") from error
-    numba.set_num_threads(min(settings.workers, numba.config.NUMBA_NUM_THREADS))
+    worthwhile = max(1, ratings // _RATINGS_A_THREAD)
+    numba.set_num_threads(min(settings.workers, numba.config.NUMBA_NUM_THREADS, worthwhile))
     from cranfield.recommenders import _loops
 
     return _loops
+
+
+def read_only(array: Array) -> Array:
+    """Return a view that cannot be written: a loop is compiled once more for arrays that can be."""
+    view = array.view()
+    view.flags.writeable = False
+    return view
 
 
 def kernels(operations: float, *, if_loaded: bool = False) -> Any | None:

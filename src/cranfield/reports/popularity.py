@@ -10,6 +10,7 @@ from cranfield.biases import bias, times_random
 from cranfield.experiments import Decisions
 from cranfield.experiments.results import Measured
 from cranfield.measures import Metric
+from cranfield.measures.averaging import PLAIN
 from cranfield.reports.section import Section
 from cranfield.reports.sections.bias import bias_section
 from cranfield.reports.sections.times_random import beside_random
@@ -29,13 +30,15 @@ def popularity_sections(parts: Sequence[Measured], decisions: Decisions, seed: i
         return []
     runs = [judged.run for judged in part.judged]
     options = {"test": part.test, "train": part.train, "threshold": decisions.threshold, "seed": seed}
-    where = "" if len(parts) == 1 else f"Measured on the first of {len(parts)} parts (folds, repetitions or windows)."
+    where = [] if len(parts) == 1 else [f"Measured on the first of {len(parts)} parts (folds, repetitions or windows)."]
+    if decisions.averaging != PLAIN:
+        where.append("Averages are plain means over all users here, those without a list counting 0.")
     try:
         times = times_random(runs, metrics=metrics, **options)
         answer = bias(runs=runs, metric=metrics[0], alpha=decisions.alpha, **options)
     except CranfieldError:  # such as lists of others than the test users: there is nothing to say of them
         return []
-    return [bias_section(answer, where), beside_random(times)]
+    return [bias_section(answer, " ".join(where)), beside_random(times)]
 
 
 def _is_plain(decisions: Decisions) -> bool:

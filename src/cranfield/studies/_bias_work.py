@@ -149,13 +149,14 @@ class BiasWork:
         """Measure a fold: Figure 2, the random splits of Figure 8, Figure 9 and, with ``curves``, Figures 3 and 4."""
         split = self._folds[fold]
         designs = self._designs(split)
+        # Keys begin with the part of the study: a threshold of 1 is not a share of 1.
         rankers: dict[Any, Ranker] = {key: design.ranker for key, design in designs.items()}
         thinned = self._thinned(split) if curves else {}
         sizes = self._sizes(split) if curves else {}
         runs = self._ranked(split, {**rankers, **thinned, **sizes})
         rows = self._design_rows(designs, runs)
-        for way, share in thinned:
-            rows += self._density_rows(way, share, runs[way, share], thinned[way, share], split)
+        for place, ranker in thinned.items():
+            rows += self._density_rows(*place[1:], runs[place], ranker, split)
         for key, ranker in sizes.items():
             rows += self._one_relevant_rows("size", float(key[1]), runs[key], ranker)
         return rows
@@ -243,17 +244,19 @@ class BiasWork:
                 rows += _wilcoxon(name, scores)
         return rows
 
-    def _thinned(self, split: Split) -> dict[tuple[str, float], Ranker]:
+    def _thinned(self, split: Split) -> dict[tuple[str, str, float], Ranker]:
         """Return what ranks items as test ratings are removed, in AR and in 1R."""
         keys = stream(self.seed, "studies", "bias", "density", split.fold).random(len(split.test))
         order = np.argsort(keys, kind="stable")
-        rankers: dict[tuple[str, float], Ranker] = {}
+        rankers: dict[tuple[str, str, float], Ranker] = {}
         for share in SHARES:
             kept = np.zeros(len(order), dtype=np.bool_)
             kept[order[: int(nearest_count(share, len(order)))]] = True
             smaller = replace(split, test=split.test.keep(kept))
-            rankers["AR", share] = RatedRanker.of(smaller, EVERYONE, self._all_relevant, self.seed)
-            rankers["1R", share] = Ranker.of(smaller, EVERYONE, self._one_relevant(self.threshold), self.seed)
+            rankers["density", "AR", share] = RatedRanker.of(smaller, EVERYONE, self._all_relevant, self.seed)
+            rankers["density", "1R", share] = Ranker.of(
+                smaller, EVERYONE, self._one_relevant(self.threshold), self.seed
+            )
         return rankers
 
     def _sizes(self, split: Split) -> dict[tuple[str, float], Ranker]:

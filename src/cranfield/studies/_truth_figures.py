@@ -55,16 +55,17 @@ def draw_worlds(worlds: pl.DataFrame) -> Any:
         for knob in knobs:
             own = rows.filter(knob=knob)
             places = own["value"].unique().to_list()
-            scale = alt.Scale(type="log") if knob == "ratings" else alt.Scale(zero=False)
+            kind = "log" if knob == "ratings" else "linear"
+            scale = alt.Scale(type=kind, domain=[min(places), max(places)], nice=False, zero=False)
             up = {"scale": alt.Scale(domain=domain, clamp=True), "axis": alt.Axis(format=form)}
             base = alt.Chart(data_of(own)).encode(
-                x=alt.X("value:Q", title=_KNOBS[knob], scale=scale, axis=alt.Axis(values=places)),
+                x=alt.X("value:Q", title=_KNOBS[knob], scale=scale, axis=alt.Axis(values=places, format=",~f")),
                 tooltip=tips(
-                    reading="reading", value=(_KNOBS[knob], ",.4~g"), tau=("tau", ".2f"), winner=("winner found", ".0%")
+                    reading="reading", value=(_KNOBS[knob], ",~f"), tau=("tau", ".2f"), winner=("winner found", ".0%")
                 ),
                 **series("reading", names),
             )
-            band = base.mark_area(opacity=0.12, clip=True).encode(
+            band = base.mark_area(fillOpacity=0.15, strokeOpacity=0, clip=True).encode(
                 y=alt.Y(f"{ends[0]}:Q", title=title if knob == knobs[0] else None, **up), y2=f"{ends[1]}:Q"
             )
             line = base.mark_line(point={"size": 18, "filled": True}, clip=True).encode(y=alt.Y(f"{column}:Q", **up))

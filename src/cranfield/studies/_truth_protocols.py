@@ -9,9 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cranfield._errors import ImpossibleSplitError
-from cranfield._random import stream
 from cranfield._record import Step
+from cranfield.biases.neutral_lists import thinned_uniformly
 from cranfield.data import Ratings
 from cranfield.data.popularity import head_items
 from cranfield.measures import Metric, Scores, measure, true_values
@@ -158,7 +157,7 @@ def _protocol_lists(
     groups = popularity_groups(both, min(_GROUPS, int(np.count_nonzero(both.item_counts))))
     grouped = Split(train, observed, Step("popularity groups"), item_groups=groups)
     runs, short, singles, within = ranked(fitted, grouped, [full, condensed, single, parts], seed)
-    uniform = Split(train, uniform_items(observed, seed), Step("uniform items"))
+    uniform = Split(train, observed.keep(thinned_uniformly(observed, seed).kept), Step("uniform items"))
     even, even_singles = ranked(fitted, uniform, [only, alone], seed)
     tail = Split(train, observed.keep(~head_items(both, _HEAD)[observed.items]), Step("without the head"))
     has_tail = bool((tail.test.values >= threshold).any())
@@ -171,23 +170,6 @@ def _protocol_lists(
         U1R: (even_singles, uniform.test),
         HEADLESS: (ranked(fitted, tail, [alone], seed)[0] if has_tail else {}, tail.test),
     }
-
-
-def uniform_items(test: Ratings, seed: int) -> Ratings:
-    """Return test ratings in which each item has the same number η, other items none.
-
-    η is the number that keeps most ratings; which of an item's ratings stay is drawn.
-    """
-    counts = np.sort(test.item_counts[test.item_counts > 0])[::-1]
-    if not len(counts):
-        raise ImpossibleSplitError("there are no observed test ratings; give more ratings")
-    eta = int(counts[int(np.argmax(counts * np.arange(1, len(counts) + 1)))])
-    draws = stream(seed, "truth", "uniform items").random(len(test))
-    order = np.lexsort((draws, test.items))
-    firsts = np.concatenate([[0], np.cumsum(test.item_counts)[:-1]])
-    places = np.empty(len(test), dtype=np.int64)
-    places[order] = np.arange(len(test)) - firsts[test.items[order]]
-    return test.keep((places < eta) & (test.item_counts[test.items] >= eta))
 
 
 def _rankings(threshold: float) -> tuple[Ranking, Ranking, Ranking, Ranking]:

@@ -21,7 +21,8 @@ PANEL = (
     "svd", "puresvd", "wrmf(factors=20)", "bprmf(factors=20, epochs=100)", "knn", "itemknn",
     "knn(normalised=true, min_neighbours=3, ratings=truncated, threshold={t})", "slim(neighbours=50, sweeps=20)",
     "ease", "plsa(topics=10, iterations=50)", "lda(topics=10, iterations=50)", "rm1", "rm2", "rw", "kld", "chi2",
-    "lm-wsr-ub", "lm-wsr-ib", "nncosngbr-ub", "nncosngbr-ib", "ht",
+    "lm-wsr-ub", "lm-wsr-ib", "nncosngbr-ub", "nncosngbr-ib", "ht", "uir", "ials(factors=20)",
+    "mf-pointwise(factors=20)",
 )  # fmt: skip
 """All our systems; ``{t}`` is the lowest rating of a relevant item."""
 

@@ -257,8 +257,8 @@ def test_full_lists_equal_their_definition(data, n, unrated, worlds, judged_of, 
             sum(se / math.log2(k + 1) for k, se in enumerate(some, 1))
             for some in (squares, sorted(squares, reverse=True))
         )
-        judged_items = any(item in test[user] for item in order)
-        expected.append((dcse / wdcse if wdcse else 0.0) if judged_items else math.nan)
+        rated = any(rating is not None for rating in ratings)
+        expected.append((dcse / wdcse if wdcse else 0.0) if rated else math.nan)
     parameters = "condensed=false" if unrated is None else f"unrated={unrated}"
     same(Metric.of(f"SDCSE({parameters})@{n}")(judged_of(run, test)), expected)
 

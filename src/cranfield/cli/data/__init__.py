@@ -10,7 +10,7 @@ _COMMANDS = {
     "list": "List the known datasets.",
     "fetch": "Download a known dataset, or take it from a file you have.",
     "describe": "Say what is in a file of ratings or a known dataset.",
-    "filter": "Write a part of the ratings, and say what was removed.",
+    "filter": "Filter ratings, write the result, and print what was removed.",
     "simulate": "Write simulated ratings, with the truth behind them.",
 }
 

@@ -28,9 +28,9 @@ Examples:
 @reading_options
 @process_options
 def command(source: str, format: str, out: str | None, reading: dict[str, Any]) -> None:
-    """Say what is in a file of ratings, or in a known dataset (see: cranfield data list).
+    """Describe a file of ratings, or a known dataset (see: cranfield data list).
 
-    Users, items, ratings, density, the Gini index of the ratings over users and over items, quartiles of the profile
+    It prints users, items, ratings, density, the Gini index over users and over items, quartiles of the profile
     sizes, the histogram of the ratings, the time span, and what was found out about the file.
     """
     description = describe(file_or_dataset(source, reading))

@@ -24,14 +24,14 @@ Examples:
     "from_path",
     type=click.Path(path_type=Path),
     metavar="PATH",
-    help="Take it from this archive, file or folder instead of downloading it.",
+    help="Import it from this archive, file or folder instead of downloading it.",
 )
-@click.option("--force", is_flag=True, help="Fetch it again though it is in the cache.")
-@click.option("--no-verify", is_flag=True, help="Take it as it is, whatever it counts.")
+@click.option("--force", is_flag=True, help="Fetch it again even if it is in the cache.")
+@click.option("--no-verify", is_flag=True, help="Do not compare its counts with the published ones.")
 @unpack_option
 @process_options
 def command(name: str, from_path: Path | None, force: bool, no_verify: bool) -> None:
-    """Download the dataset NAME, or take it from a file you have, and say where it lies.
+    """Download the dataset NAME, or import it from a file, and print where it is stored.
 
     The names are those of: cranfield data list. Fetched data are kept in the folder named by CRANFIELD_CACHE, or else
     where the system keeps caches.

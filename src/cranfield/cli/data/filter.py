@@ -34,13 +34,13 @@ Examples:
     multiple=True,
     required=True,
     metavar="FILTER",
-    help="A filter, as listed below; repeat for a chain.",
+    help="A filter, as listed below. Repeat for several.",
 )
 @click.option("--out", required=True, metavar="FILE", help="Where to write: .parquet, .csv or .tsv.")
 @reading_options
 @common_options
 def command(file: str, filters: tuple[str, ...], out: str, reading: dict[str, Any], seed: int) -> None:
-    """Write a part of the ratings, and say what was removed.
+    """Filter ratings, write the result, and print what was removed.
 
     FILE may be CSV, TSV or other text, plain or compressed, or Parquet, or the NAME of a known dataset. Filters apply
     in the order in which they stand. Beside the ratings goes a record of the chain: the same name, ending in .json.

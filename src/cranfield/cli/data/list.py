@@ -11,7 +11,7 @@ _SHOWN = ("name", "users", "items", "ratings", "scale", "times", "get", "cached"
 _EXAMPLES = """\b
 Examples:
   cranfield data list
-  cranfield data list ml-                     those whose name holds "ml-"
+  cranfield data list ml-                     those whose name contains "ml-"
   cranfield data list --format csv > datasets.csv
 """
 
@@ -24,10 +24,10 @@ Examples:
     type=click.Choice(["table", "csv", "json"]),
     default="table",
     show_default=True,
-    help="How to print it; csv and json hold the home page and the citation too.",
+    help="The output format; csv and json also contain the home page and the citation.",
 )
 def command(text: str, form: str) -> None:
-    """List the known datasets, or those whose name holds TEXT."""
+    """List the known datasets, or those whose name contains TEXT."""
     import polars as pl
 
     from cranfield.data.datasets import listing

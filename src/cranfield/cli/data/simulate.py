@@ -36,43 +36,53 @@ _KINDS: dict[str, Callable[..., World | Ratings]] = {"world": simulate.world, "p
 
 
 @click.command(epilog=_EXAMPLES)
-@click.option("--out", required=True, metavar="FILE", help="Where the ratings go: .parquet, .csv or .tsv.")
+@click.option("--out", required=True, metavar="FILE", help="Where to write the ratings: .parquet, .csv or .tsv.")
 @click.option(
     "--kind",
     type=click.Choice(list(_KINDS)),
     default="world",
     show_default=True,
-    help="A world with known truth, or ratings that follow a popularity curve and nothing else.",
+    help="A world with known truth, or ratings that only follow a popularity curve.",
 )
-@click.option("--users", type=int, help="How many users.  [default: 1000, or those of --like]")
-@click.option("--items", type=int, help="How many items.  [default: 500, or those of --like]")
-@click.option("--ratings", type=int, help="How many ratings.  [default: 50000, or those of --like]")
-@click.option("--activity", type=float, help="Spread of the profile sizes; 0: all alike.  [default: 1]")
+@click.option("--users", type=int, help="The number of users.  [default: 1000, or those of --like]")
+@click.option("--items", type=int, help="The number of items.  [default: 500, or those of --like]")
+@click.option("--ratings", type=int, help="The number of ratings.  [default: 50000, or those of --like]")
+@click.option("--activity", type=float, help="Spread of the profile sizes; 0: all equal.  [default: 1]")
 @click.option(
     "--histogram",
     metavar="1=SHARE,2=SHARE,...",
     callback=lambda *given: _histogram(given[-1]),
     help="Share of each rating value (popularity) or true grade (world).  [default: like MovieLens]",
 )
-@click.option("--tastes", type=int, help="world: how many latent tastes.  [default: 8]")
-@click.option("--taste", type=float, help="world: share of taste in preferences, the rest is quality.  [default: 0.8]")
+@click.option("--tastes", type=int, help="world: the number of latent tastes.  [default: 8]")
+@click.option(
+    "--taste", type=float, help="world: the share of taste in preferences; the rest is quality.  [default: 0.8]"
+)
 @click.option("--noise", type=float, help="world: error of a rating, in standard deviations.  [default: 0.4]")
-@click.option("--popularity-bias", type=float, help="world: some items are met more often; 0: none.  [default: 1.8]")
-@click.option("--relevance-bias", type=float, help="world: people rate what they like; 0: not so.  [default: 1.1]")
+@click.option(
+    "--popularity-bias",
+    type=float,
+    help="world: how much more often some items are met; 0: equally often.  [default: 1.8]",
+)
+@click.option(
+    "--relevance-bias",
+    type=float,
+    help="world: how much more often people rate what they like; 0: no effect.  [default: 1.1]",
+)
 @click.option("--min-profile", type=int, help="world: the smallest profile.  [default: 5]")
 @click.option("--max-profile", type=int, help="world: the largest profile.  [default: 60 % of the items]")
 @click.option("--threshold", type=float, help="world: the lowest relevant grade, for the record.  [default: 4]")
-@click.option("--times/--no-times", default=None, help="world: with times or without.  [default: with]")
-@click.option("--drift", type=float, help="world: how much of what is rated changes with time, 0 to 1.  [default: 0.5]")
-@click.option("--truth", metavar="FILE", help="world: write the true grade of every pair as well.")
+@click.option("--times/--no-times", default=None, help="world: with or without times.  [default: with]")
+@click.option("--drift", type=float, help="world: how much of what is rated changes over time, 0 to 1.  [default: 0.5]")
+@click.option("--truth", metavar="FILE", help="world: also write the true grade of every pair.")
 @click.option("--alpha", type=float, help="popularity: the skewness, 0 is uniform.  [default: 1.4, or fitted]")
 @click.option("--c1", type=float, help="popularity: ratings of the least popular item.  [default: 0, or fitted]")
 @click.option("--c2", type=float, help="popularity: shift of the ranks.  [default: 7.8 % of the items, or fitted]")
-@click.option("--like", metavar="FILE", help="popularity: ratings to resemble.")
+@click.option("--like", metavar="FILE", help="popularity: ratings to imitate.")
 @reading_options
 @common_options
 def command(out: str, kind: str, truth: str | None, like: str | None, reading: dict[str, Any], **options: Any) -> None:
-    """Write simulated ratings, and beside them a record of how they were made (the same name, ending in .json)."""
+    """Simulate ratings and write them, with a record of all settings (same name, ending in .json)."""
     given = {name: value for name, value in options.items() if value is not None}
     _check_kind(kind, {**given, **({"truth": truth} if truth else {}), **({"like": like} if like else {})})
     check_outputs(out, *([] if truth is None else [truth]))

@@ -1,0 +1,91 @@
+"""What is known of users and items, as numbers that a network takes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from cranfield._errors import InputError
+from cranfield.data import Ratings
+from cranfield.data.features import About
+
+_BETWEEN = "\x1f"
+
+
+@dataclass(frozen=True, eq=False)
+class FeatureCoding:
+    """Columns as they were in training: the categories of text, and the mean and spread of numbers.
+
+    A value that is missing, or a category that training did not have, is of no category and has the mean number: it
+    adds nothing to what a network computes.
+
+    Parameters
+    ----------
+    texts, numbers
+        The names of the columns of text and of numbers.
+    categories
+        Every category: its column, a separator and its text; ascending.
+    means, spreads
+        Of each column of numbers.
+
+    Examples
+    --------
+    >>> known = FeatureCoding.of(pl.DataFrame({"age": [20.0, 40.0, None], "town": ["Oslo", "Rome", None]}))
+    >>> categories, numbers = known.encoded(pl.DataFrame({"age": [50.0, None], "town": ["Paris", "Rome"]}))
+    >>> categories.tolist(), numbers.tolist()
+    ([[2], [1]], [[2.0], [0.0]])
+    """
+
+    texts: NDArray[np.str_]
+    numbers: NDArray[np.str_]
+    categories: NDArray[np.str_]
+    means: NDArray[np.float64]
+    spreads: NDArray[np.float64]
+
+    @classmethod
+    def of(cls, rows: pl.DataFrame) -> FeatureCoding:
+        """Look at the columns of the users or items that a system learns from."""
+        texts = [name for name, kind in rows.schema.items() if kind == pl.String]
+        numbers = [name for name in rows.columns if name not in texts]
+        categories = sorted(f"{name}{_BETWEEN}{value}" for name in texts for value in rows[name].unique().drop_nulls())
+        columns = [rows[name].drop_nulls().to_numpy() for name in numbers]
+        spreads = [column.std() if len(column) else 0.0 for column in columns]
+        return cls(
+            np.array(texts, dtype=np.str_),
+            np.array(numbers, dtype=np.str_),
+            np.array(categories, dtype=np.str_),
+            np.array([column.mean() if len(column) else 0.0 for column in columns], dtype=np.float64),
+            np.array([spread if spread > 0 else 1.0 for spread in spreads], dtype=np.float64),
+        )
+
+    def encoded(self, rows: pl.DataFrame) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
+        """Return the category of each column of text, the number of categories for none, and the scaled numbers."""
+        none, places = len(self.categories), {key: place for place, key in enumerate(self.categories.tolist())}
+        codes = [
+            [places.get(f"{name}{_BETWEEN}{value}", none) for value in rows[name].to_list()]
+            for name in self.texts.tolist()
+        ]
+        values = [rows[name].to_numpy() for name in self.numbers.tolist()]
+        categories = np.array(codes, dtype=np.int32).reshape(len(codes), rows.height).T
+        scaled = (np.array(values, dtype=np.float64).reshape(len(values), rows.height).T - self.means) / self.spreads
+        return categories, np.nan_to_num(scaled).astype(np.float32)
+
+
+SIDES: dict[str, tuple[About, ...]] = {"users": ("user",), "items": ("item",), "both": ("user", "item")}
+"""Whose columns a setting ``context`` means."""
+
+
+def rows_of(train: Ratings, about: About, system: str) -> pl.DataFrame:
+    """Return what is known of the users or items of the training ratings, one row per code."""
+    features = train.user_features if about == "user" else train.item_features
+    if features is None:
+        raise InputError(
+            f"{system} uses what is known of {about}s, and the ratings do not come with it",
+            remedy=f"give a table of them with {about}_features (--{about}-features), or leave context out",
+        )
+    ids: Any = train.user_ids if about == "user" else train.item_ids
+    return features.rows(ids)

@@ -1,0 +1,152 @@
+"""NeuMF and its halves: neural collaborative filtering (He et al. 2017)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cranfield.data.features import About
+from cranfield.recommenders.context import SIDES
+from cranfield.recommenders.model import setting
+from cranfield.recommenders.networks import Weights, dense, rectified
+from cranfield.recommenders.pointwise_networks import PointwiseNetwork, context_vector, context_weights
+from cranfield.recommenders.registry import register
+
+
+@dataclass
+class CollaborativeFiltering(PointwiseNetwork):
+    """The parts of NeuMF: a weighted product of two vectors, and a tower of layers over two others.
+
+    A context goes into the tower: the vectors of its columns are added up and stand beside those of the user and the
+    item.
+    """
+
+    parts: ClassVar[tuple[str, ...]]
+    """Of ``product`` and ``tower``."""
+
+    def _layers(self) -> list[int]:
+        """Return the width of each layer, the first being that of the vectors of user and item side by side."""
+        depth = getattr(self, "depth", 0)
+        return [self.factors << (depth - level) for level in range(depth + 1)]
+
+    def _initial(self, draw: np.random.Generator, sizes: Mapping[About, int]) -> dict[str, NDArray[np.float32]]:
+        weights, layers = {"bias": np.zeros(1, dtype=np.float32)}, self._layers()
+        halves = {"product": self.factors, "tower": layers[0] // 2}
+        for about, size in sizes.items():
+            for part in self.parts:
+                small = draw.standard_normal((size, halves[part])) * 0.01
+                weights[f"{about}.{part} embedding"] = small.astype(np.float32)
+            if "tower" in self.parts:
+                weights[f"{about}.first"] = dense(draw, layers[0], layers[1])[: halves["tower"]]
+            if about in self._contexts:
+                weights |= context_weights(self._contexts[about], self.factors, draw, about)
+                weights[f"{about}.context first"] = dense(draw, self.factors, layers[1])
+        if "tower" in self.parts:
+            weights |= {f"layer {level + 1}": dense(draw, *pair) for level, pair in enumerate(pairwise(layers[1:]))}
+            weights |= {f"offset {level}": np.zeros(width, np.float32) for level, width in enumerate(layers[1:])}
+        width = self.factors * len(self.parts)
+        weights["output"] = (draw.standard_normal(width) / np.sqrt(width)).astype(np.float32)
+        return weights
+
+    def _side(self, w: Weights, about: str, embedded: Mapping[str, Any], context: tuple[Any, ...]) -> dict[str, Any]:
+        sides = {}
+        if "product" in self.parts:
+            sides["product"] = embedded[f"{about}.product embedding"]
+        if "tower" in self.parts:
+            sides["tower"] = embedded[f"{about}.tower embedding"] @ w[f"{about}.first"]
+            if context:
+                sides["tower"] = sides["tower"] + context_vector(w, about, context) @ w[f"{about}.context first"]
+        return sides
+
+    def _joined(self, w: Weights, user: Mapping[str, Any], item: Mapping[str, Any]) -> Any:
+        scores = w["bias"]
+        if "product" in self.parts:
+            scores = scores + (user["product"] * item["product"]) @ w["output"][: self.factors]
+        if "tower" in self.parts:
+            hidden = rectified(user["tower"] + item["tower"] + w["offset 0"])
+            for level in range(1, len(self._layers()) - 1):
+                hidden = rectified(hidden @ w[f"layer {level}"] + w[f"offset {level}"])
+            scores = scores + hidden @ w["output"][-self.factors :]
+        return scores
+
+
+@register("neumf")
+@dataclass
+class NeuralFactors(CollaborativeFiltering):
+    r"""Neural matrix factorisation: a product of vectors and a tower of layers, joined by one more layer.
+
+    .. math::
+        x_{ui} = h \cdot \bigl[p_u \odot q_i ; \; φ_L(\cdots φ_1([p'_u ; q'_i]))\bigr] + b, \qquad
+        φ_l(z) = \max(0, W_l z + b_l)
+
+    (X. He, L. Liao, H. Zhang, L. Nie, X. Hu and T.-S. Chua 2017, Neural collaborative filtering, WWW). The tower halves
+    its width from layer to layer, down to ``factors``. All is trained together, without the pre-training of the paper.
+    NaN for users and items without training ratings, save for users whose context is known.
+
+    Parameters
+    ----------
+    factors, depth
+        The length of the vectors of the product, and of the last layer; and how many layers the tower has: with 8
+        factors and 3 layers it is 64, 32, 16, 8 wide, the first being the vectors of the user and the item.
+    epochs, rate, batch
+        The passes, the rate of Adam, and the examples of a step.
+    negatives, threshold
+        For rankings: how many items from outside the profile are drawn for each rating, anew in every epoch; and the
+        lowest rating that counts, None for all.
+    regularization
+        λ of the squared vectors of the examples.
+    target
+        ``ranking`` learns to tell rated items from others, by cross-entropy; ``rating`` to predict ratings, by squared
+        error.
+    context
+        Whose columns are used: ``users``, ``items`` or ``both``; none by default.
+    patience
+        With a validation part: end when so many epochs in a row were not better; 0 for never.
+    seed
+        Fixes the start, the order of the examples and the items that are drawn.
+    """
+
+    parts = ("product", "tower")
+
+    depth: int = setting(3, low=1, high=10)
+    context: str | None = setting(None, choices=tuple(SIDES), or_none=str)
+
+
+@register("gmf")
+@dataclass
+class GeneralizedFactors(CollaborativeFiltering):
+    r"""The product of NeuMF alone: generalised matrix factorisation.
+
+    .. math:: x_{ui} = h \cdot (p_u \odot q_i) + b
+
+    Parameters
+    ----------
+    factors, epochs, rate, batch, negatives, regularization, target, threshold, patience, seed
+        As of ``neumf``.
+    """
+
+    parts = ("product",)
+
+
+@register("mlp")
+@dataclass
+class TowerOfLayers(CollaborativeFiltering):
+    r"""The tower of NeuMF alone: a multi-layer perceptron over the vectors of user and item.
+
+    .. math:: x_{ui} = h \cdot φ_L(\cdots φ_1([p'_u ; q'_i])) + b
+
+    Parameters
+    ----------
+    factors, depth, epochs, rate, batch, negatives, regularization, target, context, threshold, patience, seed
+        As of ``neumf``.
+    """
+
+    parts = ("tower",)
+
+    depth: int = setting(3, low=1, high=10)
+    context: str | None = setting(None, choices=tuple(SIDES), or_none=str)
