@@ -213,6 +213,14 @@ def test_the_commands_of_the_pages_have_the_options_that_they_name(command):
     group.make_context("cranfield", words, resilient_parsing=True)
 
 
+def test_every_picture_is_made_by_a_script_beside_it_and_shown_on_a_page():
+    folder = ROOT / "docs" / "images"
+    scripts = "".join(path.read_text(encoding="utf-8") for path in folder.glob("*.py"))
+    for picture in [*folder.glob("*.svg"), *folder.glob("*.png")]:
+        assert re.search(rf"[\"/]{picture.stem}[\".]", scripts), f"no script makes {picture.name}"
+        assert any(f"images/{picture.name}" in text for text in PAGES.values()), f"no page shows {picture.name}"
+
+
 def test_the_pages_link_only_to_pages_that_exist():
     for name, text in PAGES.items():
         for target in re.findall(r"\]\(([^)#:\s]+)(?:#[^)]*)?\)", text):
@@ -230,6 +238,11 @@ def test_the_pages_link_only_to_pages_that_exist():
 )
 def test_the_readme_counts_what_is_registered(words, count):
     assert re.findall(rf"(\d+) {words}", PAGES["README.md"]) == [str(count())]
+
+
+def test_the_readme_does_not_promise_more_datasets_than_there_are():
+    (number,) = re.findall(r"over (\d+) known datasets", PAGES["README.md"])
+    assert len(cf.datasets.listing()) > int(number) >= 10
 
 
 def test_the_readme_names_as_many_tools_as_there_are_dialects():
