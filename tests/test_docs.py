@@ -213,12 +213,31 @@ def test_the_commands_of_the_pages_have_the_options_that_they_name(command):
     group.make_context("cranfield", words, resilient_parsing=True)
 
 
-def test_the_pages_link_only_to_pages_that_exist():
+def test_every_picture_is_made_by_a_script_beside_it_and_shown_on_a_page():
+    folder = ROOT / "docs" / "images"
+    scripts = "".join(path.read_text(encoding="utf-8") for path in folder.glob("*.py"))
+    for picture in [*folder.glob("*.svg"), *folder.glob("*.png")]:
+        assert re.search(rf"[\"/]{picture.stem}[\".]", scripts), f"no script makes {picture.name}"
+        assert any(f"images/{picture.name}" in text for text in PAGES.values()), f"no page shows {picture.name}"
+
+
+def _anchors(text: str) -> set[str]:
+    """Return what a link can name on a page: its headings as GitHub and the site write them."""
+    outside = _BLOCK.sub("", text)
+    headings = re.findall(r"^#+ (.+)$", outside, re.M)
+    return {re.sub(r"[^\w\- ]", "", heading.strip().lower()).replace(" ", "-") for heading in headings}
+
+
+def test_the_pages_link_only_to_pages_and_headings_that_exist():
     for name, text in PAGES.items():
-        for target in re.findall(r"\]\(([^)#:\s]+)(?:#[^)]*)?\)", text):
+        for target, heading in re.findall(r"\]\(([^)#:\s]*)(?:#([^)]*))?\)", text):
             # The reference is made with the site, whose build fails at a dead link.
-            made = target.startswith("reference/")
-            assert made or ((ROOT / name).parent / target).exists(), f"{name} links to {target}"
+            if target.startswith(("reference/", "../reference/")):
+                continue
+            page = ((ROOT / name).parent / target).resolve() if target else ROOT / name
+            assert page.exists(), f"{name} links to {target}"
+            if heading and page.suffix == ".md":
+                assert heading in _anchors(page.read_text(encoding="utf-8")), f"{name} links to {target}#{heading}"
 
 
 @pytest.mark.parametrize(
@@ -230,6 +249,11 @@ def test_the_pages_link_only_to_pages_that_exist():
 )
 def test_the_readme_counts_what_is_registered(words, count):
     assert re.findall(rf"(\d+) {words}", PAGES["README.md"]) == [str(count())]
+
+
+def test_the_readme_does_not_promise_more_datasets_than_there_are():
+    (number,) = re.findall(r"over (\d+) known datasets", PAGES["README.md"])
+    assert len(cf.datasets.listing()) > int(number) >= 10
 
 
 def test_the_readme_names_as_many_tools_as_there_are_dialects():

@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from cranfield.experiments import read_experiment
+
 NOTEBOOKS = sorted((Path(__file__).parents[1] / "examples").glob("*.ipynb"))
 
 
@@ -35,6 +37,11 @@ def test_a_notebook_runs_and_its_results_show_themselves(path, capsys, tmp_path,
     charts = [value._repr_mimebundle_() for value in shown if hasattr(value, "_repr_mimebundle_")]
     assert len(charts) >= 2
     assert all("<svg" in chart["image/svg+xml"] for chart in charts)
+
+
+@pytest.mark.parametrize("path", sorted(NOTEBOOKS[0].parent.glob("*.toml")), ids=lambda path: path.stem)
+def test_an_example_file_is_an_experiment(path):
+    assert read_experiment(path).systems
 
 
 def test_notebooks_are_kept_without_outputs():

@@ -66,11 +66,11 @@ def page(command):
 
 def test_the_command_tells_what_it_found_and_writes_a_report(command, page):
     assert command.out.startswith("The table everyone publishes")
-    assert "Truly best is" in command.out
+    assert "The truly best system is" in command.out
     assert f"The report: {command.folder / 'report.html'}" in command.out
     assert [line.rsplit(maxsplit=2)[0].strip() for line in command.err.splitlines()] == [
-        "Simulating a world", "Training and ranking", "Measuring", "Comparing", "Assessing", "Taking other decisions",
-        "Auditing", "Taking popularity out", "Writing the report",
+        "Simulating a world", "Training and ranking", "Measuring", "Comparing", "Assessing", "Trying other decisions",
+        "Auditing", "Removing popularity", "Writing the report",
     ]  # fmt: skip
     assert 'id="truth"' in page
     assert len(page) < 10_000_000
@@ -115,7 +115,7 @@ def test_a_personal_system_is_truly_best_and_popularity_is_measured_above_its_tr
     assert truly[-1] == "popularity"
     assert published.index("popularity") < truly.index("popularity")
     measured = published.index("popularity") + 1
-    assert f"It overrates popularity: place {measured} of 8 there, place 8 in truth" in str(found)
+    assert f"The table overrates popularity: rank {measured} of 8, but rank 8 in truth" in str(found)
 
 
 def test_the_average_rating_is_called_item_mean_in_sentences_and_on_the_page(found, page):
@@ -163,8 +163,8 @@ def test_wrong_claims_are_significant_pairs_whose_winner_is_truly_worse(found):
 
 def test_the_sentences_name_the_published_and_the_true_winner(found):
     said = str(found)
-    assert f"has {found.order(HELD_OUT)[0]} first" in said
-    assert f"Truly best is {found.order(TRUTH)[0]}" in said
+    assert f"puts {found.order(HELD_OUT)[0]} first" in said
+    assert f"The truly best system is {found.order(TRUTH)[0]}" in said
     assert f"{found.tau(HELD_OUT):.2f} on held-out ratings" in said
 
 
@@ -199,8 +199,8 @@ def test_an_unknown_size_is_refused():
 
 def test_stages_are_told_in_the_order_of_the_line(command, found):
     assert [what for what, _, _ in command.told] == [
-        "Simulating a world", "Training and ranking", "Measuring", "Comparing", "Assessing", "Taking other decisions",
-        "Auditing", "Taking popularity out",
+        "Simulating a world", "Training and ranking", "Measuring", "Comparing", "Assessing", "Trying other decisions",
+        "Auditing", "Removing popularity",
     ]  # fmt: skip
     assert all(done in (0, steps) for _, steps, done in command.told)
     assert len(found.variants) == 15

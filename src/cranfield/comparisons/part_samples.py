@@ -141,7 +141,7 @@ class FirstSums:
         """Look at the sample of a part; the argument is how lists are averaged."""
         counted, averaged = sample.counted, sample.tested if sample.geometric else sample.values
         weights = counted.astype(np.float64) if sample.weights is None else counted * sample.weights
-        scaled = scores.on_scale(argument.with_kind())
+        scaled = argument.with_kind().taken_of(scores)
         missing = np.isnan(scaled.values[:, scaled.metric(sample.metric)])
         # What a weighted test looks at is divided by the mean weight, which is not known yet.
         tested = replace(sample, weights=None).tested if not sample.geometric else sample.tested
@@ -320,7 +320,7 @@ def gather(
     parts = SampleParts(scores, averaging, baseline, names)
     first: list[FirstSums] = parts.sum(FirstSums.of, [averaging.with_(average=str(averaging.average))] * len(names))
     for name, sums in zip(names, first):
-        zero = scores.on_scale(averaging.with_kind()).counts_zero(scores.metric(name), averaging.undefined)
+        zero = averaging.with_kind().taken_of(scores.facts).counts_zero(scores.metric(name), averaging.undefined)
         notes.see(name, sums.missing, zero)
     parts = replace(parts, totals=tuple(sums.totals for sums in first))
     units = [unit_for(sums.largest) for sums in first]

@@ -44,7 +44,7 @@ def make_samples(
     """
     scale = _scale(averaging.kind)
     _check(scores)
-    scores = scores.on_scale(averaging)
+    scores = averaging.taken_of(scores)
     first, second = pairs_of(scores.systems, baseline)
     samples, notes = [], SampleNotes(scores, averaging)
     if metrics is not None and not metrics:

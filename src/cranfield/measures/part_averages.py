@@ -111,7 +111,7 @@ class _Counted:
     @classmethod
     def of(cls, scores: Scores, averaging: Averaging, powers: NDArray[Any]) -> _Counted:
         averaging = averaging.with_kind()
-        scaled, scale = scores.on_scale(averaging), averaging.kind.scale
+        scaled, scale = averaging.taken_of(scores), averaging.kind.scale
         assert scale is not None
         served = scaled.served if averaging.coverage == "reduced" else np.ones(scaled.n_lists, dtype=bool)
         metrics = range(len(scaled.metrics))

@@ -203,10 +203,6 @@ class ScoreParts:
         if not self.census.relevant:
             _with_a_list(self.facts).check_measured()
 
-    def on_scale(self, averaging: Averaging) -> Scores:
-        """Return facts of the scores that an average is taken of."""
-        return self.facts.on_scale(averaging)
-
     @takes_decisions(Averaging)
     def average(
         self, average: str | Average | Averaging = "mean", **decisions: Unpack[AveragingOptions]

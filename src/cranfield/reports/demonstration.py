@@ -163,8 +163,8 @@ class Demo:
         published, truly = self.order(HELD_OUT), self.order(TRUTH)
         first, best = published[0], truly[0]
         said = [
-            f"The table everyone publishes, {METRIC} on {HELD_OUT}, has {first} first: "
-            f"in truth users like {percent_text(true[first], ' %')} of what it recommends."
+            f"The table everyone publishes ({METRIC} on {HELD_OUT}) puts {first} first. In truth, users like "
+            f"{percent_text(true[first], ' %')} of what it recommends."
         ]
         if first == best:
             said.append(
@@ -173,17 +173,17 @@ class Demo:
             )
         else:
             said.append(
-                f"Truly best is {best}, with {percent_text(true[best], ' %')}; "
-                f"that table has it in place {published.index(best) + 1} of {len(truly)}."
+                f"The truly best system is {best}, with {percent_text(true[best], ' %')}; the published table has it "
+                f"at rank {published.index(best) + 1} of {len(truly)}."
             )
         measured, true_place = (order.index("popularity") + 1 for order in (published, truly))
         if measured < true_place:
             said.append(
-                f"It overrates popularity: place {measured} of {len(truly)} there, place {true_place} in truth."
+                f"The table overrates popularity: rank {measured} of {len(truly)}, but rank {true_place} in truth."
             )
         said.append(
             f"Kendall's tau with the true order: {self.tau(HELD_OUT):.2f} on {HELD_OUT}, "
-            f"{self.tau(RANDOM_ITEMS):.2f} on {RANDOM_ITEMS} (1 is the same order, 0 none at all)."
+            f"{self.tau(RANDOM_ITEMS):.2f} on {RANDOM_ITEMS} (1: the same order, 0: no relation)."
         )
         for test in (HELD_OUT, RANDOM_ITEMS):
             pairs, significant, wrong = self.claims(test)
@@ -200,8 +200,8 @@ class Demo:
         also = f", and {listed(level)} {'is' if len(level) == 1 else 'are'} not significantly worse" if level else ""
         missed = "" if best in (first, *level) else f"; {best} is missed"
         said.append(
-            f"What holds: on {RANDOM_ITEMS} {leads}{also}{missed}. Significance says that a difference is not an "
-            "accident of the users drawn, not that the test set asks the right question."
+            f"What can be relied on: on {RANDOM_ITEMS}, {leads}{also}{missed}. Significance says that a difference is "
+            "not an accident of the sampled users. It does not say that the test set asks the right question."
         )
         return [*said, self.advice_check()]
 
@@ -292,7 +292,7 @@ def demo(size: str = "medium", *, seed: int = 0, stages: Stages = silent) -> Dem
     with stages("Assessing"):
         assessment = assess(runs, split.test, METRICS, threshold=_THRESHOLD, sizes=_SIZES, samples=_SAMPLES, seed=seed)
     variants = []
-    with stages("Taking other decisions", len(tests)) as advance:
+    with stages("Trying other decisions", len(tests)) as advance:
         for name, test in tests.items():
             # Of the truth no item is unjudged, so that condensed lists are the lists.
             lists: tuple[Kind, ...] = ("full",) if name == TRUTH else ("full", "condensed")
@@ -301,7 +301,7 @@ def demo(size: str = "medium", *, seed: int = 0, stages: Stages = silent) -> Dem
             advance()
     with stages("Auditing"):
         audit = _audit(runs, split.test, scores, seed)
-    with stages("Taking popularity out"):
+    with stages("Removing popularity"):
         without = bias(runs=runs, test=split.test, train=split.train, metric=METRIC, threshold=_THRESHOLD, seed=seed)
     return Demo(world, split, tuple(runs), scores, comparisons, assessment, tuple(variants), audit, without)
 
