@@ -65,7 +65,10 @@ class Table(Protocol):
     label: str
     has_places: bool
     """Whether its rows have an order, so that a row is known by its place."""
-    schema: dict[str, pl.DataType]
+
+    @property
+    def schema(self) -> dict[str, pl.DataType]:
+        """The types of the columns."""
 
     @property
     def names(self) -> list[str]:
@@ -150,7 +153,13 @@ class ParquetTable:
             rows = frame.select(own).slice(start, count).collect().with_columns(values) if own else pl.select(values)
             return rows.select(columns)
 
-    def batches(self, columns: Sequence[str], size: int, *, some: bool = False) -> Iterator[tuple[int, pl.DataFrame]]:
+    def batches(
+        self,
+        columns: Sequence[str],
+        size: int,
+        *,
+        some: bool = False,  # noqa: ARG002
+    ) -> Iterator[tuple[int, pl.DataFrame]]:
         """Yield the rows in order, so many at a time, each time with the place of the first."""
         for start in range(0, len(self), size):
             yield start, self.rows(start, min(start + size, len(self)), columns)

@@ -31,8 +31,8 @@ from cranfield.rankings.lists import Ties
 from cranfield.rankings.ranged import HeldOutTable, RunTables
 from cranfield.rankings.read import check_system_names
 
-Engine = Literal["auto", "memory", "ranges"]
-"""``memory``: all at once. ``ranges``: by ranges of users. ``auto``: by ranges where all at once would not fit."""
+Engine = Literal["auto", "memory", "ranges", "spark"]
+"""``memory``: all at once. ``ranges``: by ranges of users. ``spark``: on Spark. ``auto``: as the data ask for."""
 
 # This share of the free memory is used unless the caller says how much.
 _SHARE = 0.6
@@ -142,8 +142,8 @@ def part_plan(
 
 def _refuse_same_file(runs: Sequence[RunTables], test: HeldOutTable | Ratings) -> None:
     for tables in runs:
-        paths = [getattr(of.table, "path", None) for of in (tables, test) if not isinstance(of, Ratings)]
-        if len(paths) == 2 and paths[0] is not None and paths[0].resolve() == paths[1].resolve():
+        paths: list[Any] = [getattr(of.table, "path", None) for of in (tables, test) if not isinstance(of, Ratings)]
+        if len(paths) == 2 and None not in paths and paths[0].resolve() == paths[1].resolve():
             raise same_file(paths[0])
 
 

@@ -108,7 +108,8 @@ class RunTables:
         layout, found = choose_layout(RunTable(head.to_dict(), table.label, True, _none, _none), given, format)
         if layout.name == "one-relevant":
             raise SettingError(
-                f"{table.label} holds one-relevant lists, which are measured in memory alone; raise --memory (memory=...)"
+                f"{table.label} holds one-relevant lists, which are measured in memory alone; raise --memory "
+                "(memory=...)"
             )
         roles = {role: place for role, place in found.items() if role != "system"}
         runs = cls(table, systems, column, layout.name, roles, ties, True, about if about and column is None else {})
