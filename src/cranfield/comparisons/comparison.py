@@ -73,7 +73,7 @@ class Comparison:
     spread
         metrics × systems: the standard deviation of each average between repetitions; empty without these.
     claims
-        What was found of a claim that a gate asks for; see `no_worse`. It is the verdict then, with what to keep in mind.
+        What was found of a claim that a gate asks for; see `no_worse`. It takes the place of the verdict.
     samples
         The values by user that claims are tested with; empty for a comparison that was read from a folder.
     warnings
@@ -336,7 +336,7 @@ class Comparison:
         return self.sentences()
 
     def sentences(self, most: int | None = None) -> list[str]:
-        """Return the verdict, with the sentences of no more than so many metrics; that of a gate speaks of its claim."""
+        """Return the verdict, with the sentences of no more than so many metrics; a gate speaks of its claim."""
         if self.claims:
             return [*self.claims, *self.shortfall, *self.remarks]
         smallest = self.power()["smallest_difference"] if len(self.rows) else pl.Series(dtype=pl.Float64)

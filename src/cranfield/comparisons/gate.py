@@ -256,7 +256,7 @@ class _Claim:
             raise SettingError(f"an amount of {margin} has no test for geometric means; give a share, such as 1%")
         # No average that cannot be negative is further below the baseline's than that is above 0.
         everything = sample.values.size and not sample.lower_is_better and np.fmin.reduce(sample.values, None) >= 0
-        if everything and 0 < margin.size and not margin.relative and (margin.size >= self._means[1]).any():
+        if everything and margin.size > 0 and not margin.relative and (margin.size >= self._means[1]).any():
             raise SettingError(
                 f"a margin of {margin} lets every system through, since {sample.metric} of "
                 f"{sample.systems[sample.second[0]]} is {number_text(self._means[1][0])}; give a smaller amount, or a "
