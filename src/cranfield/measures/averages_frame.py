@@ -35,7 +35,7 @@ _BOUNDS_SCHEMA: Mapping[str, Any] = {"least": pl.Float64, "most": pl.Float64}
 
 def averages_frame(scores: Scores, averaging: Averaging, *, level: float, interval: str, seed: int) -> pl.DataFrame:
     """Return one row for each system and metric; see `Scores.frame`."""
-    scaled = scores.on_scale(averaging)
+    scaled = averaging.taken_of(scores)
     rows = [
         {
             "system": system,
@@ -46,8 +46,13 @@ def averages_frame(scores: Scores, averaging: Averaging, *, level: float, interv
         for s, system in enumerate(scores.systems)
         for m, metric in enumerate(scores.metrics)
     ]
+    return pl.DataFrame(rows, schema=averages_schema(scores))
+
+
+def averages_schema(scores: Any) -> dict[str, Any]:
+    """Return the columns of the frame of averages of scores, whole or in parts."""
     further = {} if scores.nonexistent is None else {"nonexistent": pl.Float64}
-    return pl.DataFrame(rows, schema={**_SCHEMA, **further, **({} if scores.bounds is None else _BOUNDS_SCHEMA)})
+    return {**_SCHEMA, **further, **({} if scores.bounds is None else _BOUNDS_SCHEMA)}
 
 
 def _row(
