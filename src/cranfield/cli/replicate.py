@@ -50,8 +50,8 @@ Examples:
     required=True,
     multiple=True,
     metavar="FILE|NAME",
-    help="The ratings: a file, or a known dataset; repeat for the panels of canamares2020, bellogin2017 and aftab2022. "
-    "The file of canamares-castells2018 has a column known: what people had known before.",
+    help="The ratings: a file, or a known dataset. Repeat for more: a panel, or rows of the tables, for each. The file "
+    "of canamares-castells2018 has a column known: what people had known before.",
 )
 @click.option(
     "--known",
@@ -79,6 +79,11 @@ Examples:
     type=int,
     help="Splits of the starting point of canamares2020; draws of canamares-castells2018; splits of aftab2022.  "
     "[default: 10; 10 and 5; 3]",
+)
+@click.option(
+    "--repetitions",
+    type=int,
+    help="How often the whole study is run, with other splits, draws and trainings each time.  [default: once]",
 )
 @click.option("--curve-seeds", type=int, help="Splits of the curves of canamares2020.  [default: 3]")
 @click.option(
@@ -131,13 +136,15 @@ def command(
 ) -> None:
     """Repeat the study of a paper on any ratings: its tables, figures and claims, and which claims hold."""
     files = [*data, *(file for file in (split, observed) if file is not None)]
-    known = None if observed is None else file_or_dataset(observed, for_file(observed, reading, files))
-    if known is None and len(data) == 1 and _is_pair(study, data[0]):
-        known, judged = observed_and_judged(data[0], reading)
-        ratings: list[Ratings | Split] = [judged]
+    known: Ratings | list[Ratings | None] | None = None
+    ratings: list[Ratings | Split] = []
+    if observed is None and all(_is_pair(study, source) for source in data):
+        pairs = [observed_and_judged(source, reading) for source in data]
+        known, ratings = [pair[0] for pair in pairs], [pair[1] for pair in pairs]
     else:
         read_source = ratings_or_plays if study == BELLOGIN_2017.name else file_or_dataset
-        ratings = [read_source(source, for_file(source, reading, files)) for source in data]
+        ratings += [read_source(source, for_file(source, reading, files)) for source in data]
+        known = None if observed is None else file_or_dataset(observed, for_file(observed, reading, files))
     test = None if split is None else read_test(split, **for_file(split, reading, files))
     if test is not None:
         tell(notes_on_negative_grades(test, negative_grades or "judged"))
