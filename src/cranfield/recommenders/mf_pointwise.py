@@ -64,7 +64,7 @@ class PointwiseFactors(EpochModel, PairModel):
         return "numba, on 1 thread"
 
     def _start(self, train: Ratings) -> tuple[Numbers, Epoch]:
-        loops = compiled_loops(self.name, len(train))
+        loops = compiled_loops(self.name)
         self._user_counts, self._item_counts = train.user_counts, train.item_counts
         kept = train if self.threshold is None else train.keep(train.values >= self.threshold)
         draw, users = stream(self.seed, "mf-pointwise"), kept.users
