@@ -131,9 +131,11 @@ def _blas(_modules: int) -> Any:
 def compiled_loops(system: str) -> Any:
     """Return the module of compiled loops, or say what to install."""
     try:
-        from cranfield.recommenders import _loops
+        import numba  # noqa: F401
     except ImportError as error:
         raise MissingExtraError(system, library="numba", extra="recommend") from error
+    from cranfield.recommenders import _loops
+
     return _loops
 
 
