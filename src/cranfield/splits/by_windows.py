@@ -182,7 +182,7 @@ def _check_span(ratings: Ratings, cuts: Sequence[int], length: int, horizon: Any
     if empty:
         shown = listed(empty[:3]) if len(empty) <= 3 else f"{', '.join(empty[:3])} and {len(empty) - 3} more"
         raise ImpossibleSplitError(
-            f"{len(empty)} of {count_text(len(cuts), 'window')} {'has' if len(empty) == 1 else 'have'} no test user: none of the "
-            f"{count_text(users, 'user')} rated in {shown}; "
+            f"{len(empty)} of {count_text(len(cuts), 'window')} {'has' if len(empty) == 1 else 'have'} no test user: "
+            f"none of the {count_text(users, 'user')} rated in {shown}; "
             "choose a longer horizon, or fewer windows"
         )
