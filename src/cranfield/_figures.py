@@ -176,6 +176,21 @@ def inline(draw: Callable[[], Any]) -> str:
         return ""
 
 
+# The names of what a page of a PDF uses: "/Resources << /XObject << /xo4 16 0 R ...", a line each.
+_NAMED = re.compile(rb"(/\w+ <<\n)((?: +/\w+ \d+ 0 R\n){2,})( *>>)")
+
+
+def _in_order(pdf: bytes) -> bytes:
+    """Return a PDF whose dictionaries of names are sorted; the drawing library gives them in a random order.
+
+    Examples
+    --------
+    >>> _in_order(b"/XObject <<\\n /b 2 0 R\\n /a 1 0 R\\n>>")
+    b'/XObject <<\\n /a 1 0 R\\n /b 2 0 R\\n>>'
+    """
+    return _NAMED.sub(lambda found: found[1] + b"".join(sorted(found[2].splitlines(True))) + found[3], pdf)
+
+
 def save(chart: Any, *paths: str | Path) -> None:
     """Write a figure to files: SVG, PDF, PNG, or its Vega-Lite definition as JSON, by the ending."""
     drawn = ""
@@ -194,7 +209,7 @@ PNG_SCALE = 3.0
 
 _ENDINGS: dict[str, Callable[[Any, str], bytes]] = {
     ".svg": lambda _, drawn: drawn.encode(),
-    ".pdf": lambda _, drawn: bytes(vl_convert().svg_to_pdf(drawn)),
+    ".pdf": lambda _, drawn: _in_order(bytes(vl_convert().svg_to_pdf(drawn))),
     # An image would show what our fonts lack in a font of the machine, and so differ from one machine to the next.
     ".png": lambda _, drawn: bytes(vl_convert().svg_to_png(drawn.translate(_fonts.boxes(drawn)), scale=PNG_SCALE)),
     ".json": lambda chart, _: json.dumps(definition(chart), indent=2, sort_keys=True).encode(),

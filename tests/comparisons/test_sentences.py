@@ -61,10 +61,9 @@ def test_relative_intervals_are_the_same_for_the_same_seed():
 
 
 def test_many_users_are_drawn_in_blocks_with_the_interval_of_the_users(monkeypatch):
-    from cranfield.comparisons import relative
 
     whole = compare(VALUES).frame()
-    monkeypatch.setattr(relative, "_MOST_BLOCKS", 200)
+    monkeypatch.setattr("cranfield.comparisons.sample.MOST_BLOCKS", 200)
     blocks = compare(VALUES).frame()
     widths = [frame["relative_upper"] - frame["relative_lower"] for frame in (whole, blocks)]
     assert widths[0].to_list() == pytest.approx(widths[1].to_list(), rel=0.2)
@@ -215,6 +214,22 @@ def test_where_nobody_is_first_alone_the_first_sentence_says_so():
     )
     said = compare(scores).verdict[0]
     assert said == "No system is first alone by any of 2 metrics: a is level with b by P@10 and with c by RR."
+
+
+def test_the_best_of_most_metrics_is_named_where_nobody_is_level_with_it():
+    from dataclasses import replace
+
+    from cranfield.comparisons.samples import as_scores
+
+    rng = np.random.default_rng(4)
+    values = rng.random((2, 1, 100)) + np.array([[0.5, 0.5, 0], [0, 0, 0.5]])[:, :, None]
+    scores = replace(
+        as_scores(dict(zip("ab", values[:, 0]))),
+        metrics=("P@5", "P@10", "RR"),
+        values=values,
+        lower_is_better=(False,) * 3,
+    )
+    assert compare(scores).verdict[0] == "a is first by 2 of 3 metrics, not at the top by RR."
 
 
 def test_an_interval_of_a_share_beyond_a_hundred_times_is_not_shown():

@@ -122,6 +122,16 @@ def test_figures_are_written_in_the_format_of_the_ending(scores, tmp_path, endin
     assert path.read_bytes().startswith(start)
 
 
+def test_the_same_figure_is_the_same_pdf(scores, tmp_path):
+    # Points over each other that are half transparent are objects of their own, with names in a dictionary.
+    chart = altair.Chart(altair.Data(values=[{"x": x, "y": x} for x in range(20)])).mark_point(opacity=0.5, filled=True)
+    chart = figures.themed(chart.encode(x="x:Q", y="y:Q").properties(title="points"))
+    written = [tmp_path / f"{number}.pdf" for number in range(4)]
+    for path in written:
+        figures.save(chart, path)
+    assert len({path.read_bytes() for path in written}) == 1
+
+
 def test_the_definition_can_be_kept(scores, tmp_path):
     figures.save(figures.averages(scores, "P@5"), tmp_path / "figure.json")
     assert "vega-lite" in json.loads((tmp_path / "figure.json").read_text())["$schema"]

@@ -291,8 +291,8 @@ class Comparison:
     ) -> Gate:
         if not self.samples:
             raise SettingError(
-                "this comparison was read from a folder and holds no values by user; compare the scores again, as in "
-                "cf.compare(results.findings(data).scores)"
+                "this comparison was read from a folder, or its users are kept in parts, and it holds no values by "
+                "user; compare the scores again, as in cf.compare(results.findings(data).scores), or in memory"
             )
         base = than or self.baseline
         if base is None:

@@ -367,8 +367,8 @@ def _overall(metrics: Sequence[MetricFacts], by_all: str, baseline: str | None) 
     for name, top in tops.items():
         if best in top and len(top) > 1:
             with_whom.setdefault(tuple(system for system in top if system != best), []).append(name)
-    shared = listed([f"with {_names(others)} by {_names(names)}" for others, names in with_whom.items()])
-    said = [f"level {shared}"] if shared else []
+    shared = [f"with {_names(others)} by {_names(names)}" for others, names in with_whom.items()]
+    said = [f"level {listed(shared)}"] if shared else []
     behind = [name for name, top in tops.items() if best not in top]
     if behind:
         said.append(f"not at the top by {_names(behind)}")
