@@ -45,6 +45,17 @@ settings.register_profile("cranfield", deadline=None, derandomize=True, max_exam
 settings.load_profile("cranfield")
 
 
+def pytest_configure(config):
+    """Let workers and processes keep what they compile in pytest's cache, where nothing may be kept beside the code.
+
+    Images of Python often forbid that (PYTHONDONTWRITEBYTECODE), and each process would compile the package again.
+    """
+    cache = getattr(config, "cache", None)
+    if os.environ.get("PYTHONDONTWRITEBYTECODE") and cache is not None and not hasattr(config, "workerinput"):
+        del os.environ["PYTHONDONTWRITEBYTECODE"]
+        os.environ["PYTHONPYCACHEPREFIX"] = str(cache.mkdir("bytecode"))
+
+
 LONGEST_FIRST = ("experiments", "reports", "cli", "studies", "assessments", "oracles")
 """The folders whose files take longest; a worker that began one of them last would work alone in the end."""
 

@@ -63,3 +63,9 @@ def test_what_the_lists_cannot_show_is_refused(short, split, vary, words):
 def test_one_run_cannot_be_audited(short, split):
     with pytest.raises(SettingError, match="at least two systems"):
         audit_runs(short[:1], split.test)
+
+
+def test_a_start_without_a_cutoff_is_refused_where_cutoffs_are_opened(short, split):
+    with pytest.raises(SettingError, match="RR has no cut-off, which is opened on given lists"):
+        audit_runs(short, split.test, metric="RR")
+    assert audit_runs(short, split.test, metric="RR", vary={"threshold": [4, 5]}).grid.n_universes == 2

@@ -147,7 +147,7 @@ def test_protocols_that_are_not_possible_are_left_out_and_the_reason_is_given(wo
     assert [protocol.name for protocol in bias.protocols] == ["AR", "U1R", "UAR"]
     assert any("fewer than the 100 targets" in note for note in bias.notes)
     few = cf.Ratings.of([1, 1, 2, 2, 3, 3, 4], ["a", "b", "a", "c", "a", "d", "e"])
-    bias = cf.bias(few, ["popularity", "random"], groups=2, nonrelevant=1, seed=3)
+    bias = cf.bias(few, ["popularity", "random"], groups=2, nonrelevant=1, seed=3, metric="P@1")
     assert any(note.startswith("U1R and UAR are left out: ") for note in bias.notes)
 
 
@@ -200,3 +200,12 @@ def test_the_verdict_opens_with_what_becomes_of_the_winner(better, places, sente
     )
     answer.__dict__["orders"] = orders
     assert sentence in answer._on_winner()[0]
+
+
+def test_lists_in_which_everything_is_a_hit_are_not_measured(world, given):
+    with pytest.raises(cf.SettingError, match="nonrelevant=5 makes lists of 6 items"):
+        cf.bias(world.ratings, "random", nonrelevant=5)
+    _, split, runs = given
+    bias = cf.bias(runs=runs, test=split.test, train=split.train, groups=20)
+    assert any("have 5 items, no more than the 10 that the metric looks at" in note for note in bias.notes)
+    assert "P1R" not in [protocol.name for protocol in bias.protocols]

@@ -284,3 +284,16 @@ def test_against_a_baseline_what_the_users_could_have_shown_is_said_once():
     assert said.startswith("value: of 3 systems none is better than s0 and none is worse; level with it: s1 (")
     assert said.count("power 0.8") == 1
     assert re.search(r"shows a difference of [\d.]+ \([\d.]+ %\) to [\d.]+ \([\d.]+ %\) with power 0.8\.$", said)
+
+
+def test_what_brackets_hold_is_said_however_long_the_comparison_is():
+    for systems in (3, 9):
+        result = compare({f"s{k}": RNG.random(30) for k in range(systems)}, significance="student")
+        assert f"· in brackets: {result.intervals}" in str(result)
+        assert result.as_dict()["intervals"] == result.intervals
+
+
+def test_one_user_gives_no_interval_of_either_kind():
+    row = compare({"a": [0.9], "b": [0.8]}).frame().row(0, named=True)
+    assert row["relative"] == pytest.approx(0.125)
+    assert np.isnan([row["lower"], row["upper"], row["relative_lower"], row["relative_upper"]]).all()

@@ -91,3 +91,12 @@ def test_what_has_no_expectation_is_refused(decisions, message):
 def test_an_assessment_of_it_is_refused(tiny):
     with pytest.raises(cf.SettingError, match="set draws='sampled'"):
         tiny(decisions=Decisions(draws="exact", nonrelevant=9), assess={})
+
+
+def test_results_by_group_of_items_need_lists_of_one_relevant_item(tiny, tmp_path):
+    decisions = {"draws": "exact", "nonrelevant": 9, "segment": "popularity"}
+    with pytest.raises(cf.SettingError, match="for a part of a list's test items; set draws='sampled'"):
+        _measured(tiny, tmp_path / "all", **decisions)
+    results = _measured(tiny, tmp_path / "one", relevant="one", **decisions)
+    (segment,) = results.segments("tiny")
+    assert {group.split(" ")[0] for group in segment.segments.frame()["group"]} >= {"head", "tail"}

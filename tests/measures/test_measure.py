@@ -328,3 +328,9 @@ def test_the_usual_threshold_follows_from_training_and_test_ratings_as_in_an_exp
     split = cf.splits.predefined(train, test)
     with pytest.raises(cf.CranfieldError, match="no user who is served has a test rating of 4 or more"):
         cf.recommend(split, "popularity", relevant="one")
+
+
+def test_the_highest_rating_is_named_also_where_it_is_below_0():
+    disliked = cf.Ratings.of(["ann", "bob"], ["x", "y"], [-2, -1])
+    with pytest.raises(cf.SettingError, match="no test rating is 1 or more; the highest is -1; lower"):
+        measure({"mine": {"ann": ["x"], "bob": ["y"]}}, disliked, "P@1", threshold=1).check_measured()

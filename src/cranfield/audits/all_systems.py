@@ -72,7 +72,7 @@ def rescaled(
         (lower_is_better,),
         zero_if_undefined=(zero_if_undefined,),
     )
-    on_scale = scores.on_scale(averaging)
+    on_scale = averaging.taken_of(scores)
     if on_scale.overall is None:
         return Rescaled(on_scale.values[:, 0], None, on_scale.lower_is_better[0])
     whole = on_scale.overall[:, 0].copy()

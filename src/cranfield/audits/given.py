@@ -79,8 +79,8 @@ def audit_runs(
     --------
     >>> test = Ratings.of(["ann", "ann", "bob", "bob"], ["x", "y", "x", "z"], [5, 2, 4, 4])
     >>> runs = {"mine": {"ann": ["x", "z"], "bob": ["z", "y"]}, "yours": {"ann": ["z", "y"], "bob": ["y", "x"]}}
-    >>> found = audit_runs(runs, test, metric="P@2", vary={"cutoff": [1, 2]})
-    >>> found.grid
+    >>> audit = audit_runs(runs, test, metric="P@2", vary={"cutoff": [1, 2]})
+    >>> audit.grid
     Grid(1 decisions, 2 cells, 2 universes)
     """
     test = as_test(test)
@@ -130,6 +130,8 @@ def _table(
     """Return the table ``[audit]``; options of a preset that need training, or longer lists, are left out."""
     options: dict[str, Any] = {}
     if preset is not None or not vary:
+        if parse(metric).cutoff is None:
+            raise SettingError(f"{metric} has no cut-off, which is opened on given lists; start from one such as P@10")
         options = {"lists": ("full", "condensed"), **preset_options(preset or PRESET)}
         options = {name: list(values) for name, values in options.items() if name in OPENED_ON_LISTS}
         options |= _reached(options["metrics"], options["cutoff"], longest, parse(metric).cutoff)

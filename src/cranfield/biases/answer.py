@@ -227,6 +227,8 @@ class Bias:
         pairs = changed.select("system_a", "system_b").unique().height
         every = self.conclusions.select("system_a", "system_b").unique().height
         firm = sum(better is not None for *_, better in self._better(CHOSEN))
+        if firm == 0:
+            return [f"No pair of systems differs significantly under {CHOSEN}."]
         if changed.height == 0:
             return [f"All {firm} significant differences under {CHOSEN} stand under every neutral protocol."]
         have = "has" if pairs == 1 else "have"

@@ -100,6 +100,11 @@ def bias(
     measured = _metric(metric)
     alpha, seed = check.share("alpha", alpha), check.whole("seed", seed, at_least=0)
     groups, nonrelevant = check.whole("groups", groups, at_least=2), check.whole("nonrelevant", nonrelevant)
+    if data is not None and nonrelevant < (measured.cutoff or 1):
+        raise SettingError(
+            f"nonrelevant={nonrelevant} makes lists of {nonrelevant + 1:,} items, in which every item is among the "
+            f"first {measured.cutoff:,}; choose more, or a smaller cut-off"
+        )
     if propensities is None and clip != 0:
         raise SettingError(f"clip={clip} does nothing without propensities; leave it out, or give propensities=...")
     if (data is None) == (runs is None):

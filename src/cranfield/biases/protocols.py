@@ -101,15 +101,18 @@ def protocols_of_lists(
         return Protocols((chosen,), split, tuple(runs), (*warnings, note))
     protocols, notes = [chosen], warnings
     lists = [CodedLists.of(run, split, threshold) for run in runs]
-    try:
+    cutoff, smallest = measuring.wanted[0].cutoff or 1, int(np.count_nonzero(split.train.item_counts)) // groups
+    if smallest > cutoff:
         percentile = popularity_groups(split.train, groups).astype(np.int64)
-    except ImpossibleSplitError as error:
-        notes.append(f"P1R is left out: {error}")
-    else:
         names = [str(group) for group in range(groups)]
         every = np.ones(len(test), dtype=np.bool_)
         alone = [each_relevant_alone(given, percentile, every, names) for given in lists]
         protocols.append(Protocol("P1R", measure_judged(alone, measuring), _BY_GROUP))
+    else:
+        notes.append(
+            f"P1R is left out: its {groups:,} popularity groups have {smallest:,} items, no more than the {cutoff:,} "
+            "that the metric looks at; choose fewer groups"
+        )
     thin = thinned_uniformly(test, seed)
     if not (thin.kept & (test.values >= threshold)).any():
         notes.append("U1R and UAR are left out: no relevant test rating is left when every item has the same number")

@@ -518,7 +518,10 @@ class Comparison:
         return self.printed().markdown()
 
     def as_dict(self) -> dict[str, Any]:
-        """Return the settings, the averages (best first) and the rows, ready for JSON (NaN becomes null)."""
+        """Return the settings, the verdict, the averages (best first) and the rows, ready for JSON (NaN becomes null).
+
+        ``intervals`` says what those of the rows and of the verdict are.
+        """
         clean = self.rows.with_columns(pl.selectors.float().fill_nan(None))
         averages = [
             {"metric": metric, "system": system, "mean": None if np.isnan(mean) else mean}
@@ -528,6 +531,7 @@ class Comparison:
         return {
             **self.step.as_dict(),
             "verdict": self.verdict,
+            "intervals": self.intervals,
             "population": self.population or None,
             "averages": averages,
             "rows": clean.to_dicts(),
@@ -540,7 +544,7 @@ class Comparison:
     def __str__(self) -> str:
         said = "\n".join(self.sentences())
         if self._is_long:
-            return f"{said}\n\n{self.summary().text()}"
+            return f"{said}\n\n{self.summary().text()}\n· in brackets: {self.intervals}"
         return f"{said}\n\n{self.table().text()}"
 
     def __repr__(self) -> str:

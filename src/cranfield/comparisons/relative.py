@@ -46,7 +46,7 @@ class Relative:
         return Relative(self.difference, *(np.where(says, end, np.nan) for end in (lower, upper)))
 
     def beside(self, lower: Floats, upper: Floats) -> Relative:
-        """Return the same with intervals that include 0 exactly if those of the differences, given here, do.
+        """Return the same with intervals that include 0 exactly if those of the differences, given here, do; else none.
 
         The ratio is above 1 exactly if the difference is above 0: an end that lies on the other side of 0 than that
         of the difference is put at 0.
@@ -55,7 +55,7 @@ class Relative:
             below = np.where(lower > 0, np.maximum(self.lower, 0.0), np.minimum(self.lower, 0.0))
             above = np.where(upper < 0, np.minimum(self.upper, 0.0), np.maximum(self.upper, 0.0))
         known = ~np.isnan(lower) & ~np.isnan(upper)
-        return Relative(self.difference, np.where(known, below, self.lower), np.where(known, above, self.upper))
+        return Relative(self.difference, np.where(known, below, np.nan), np.where(known, above, np.nan))
 
 
 def relative_differences(data: Sequence[Sample], alpha: float, seed: int) -> list[Relative]:

@@ -42,7 +42,7 @@ def make_samples(
     """
     scale = _scale(averaging.kind)
     _check(scores)
-    scores = scores.on_scale(averaging)
+    scores = averaging.taken_of(scores)
     first, second = _pairs(scores.systems, baseline)
     samples, notes = [], _Notes(scores, averaging)
     if metrics is not None and not metrics:

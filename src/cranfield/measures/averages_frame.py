@@ -35,7 +35,7 @@ _BOUNDS_SCHEMA: Mapping[str, Any] = {"least": pl.Float64, "most": pl.Float64}
 
 def averages_frame(scores: Scores, averaging: Averaging, *, level: float, interval: str, seed: int) -> pl.DataFrame:
     """Return one row for each system and metric; see `Scores.frame`."""
-    scaled = scores.on_scale(averaging)
+    scaled = averaging.taken_of(scores)
     rows = [
         {
             "system": system,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Literal, TypedDict
+from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
 from cranfield import _checks as check
 from cranfield._decisions import Decided, borrowed, decision
@@ -12,6 +12,9 @@ from cranfield._errors import SettingError
 from cranfield._phrases import unless
 from cranfield.measures.averages import Average
 from cranfield.measures.phrases import average_phrase
+
+if TYPE_CHECKING:
+    from cranfield.measures.scores import Scores
 
 Coverage = Literal["full", "reduced"]
 Undefined = Literal["zero", "leave out"]
@@ -98,6 +101,15 @@ class Averaging(Decided):
     def kind(self) -> Average:
         """The kind of average."""
         return Average.of(self.average)
+
+    def taken_of(self, scores: Scores) -> Scores:
+        """Return the scores that the average is taken of: others where its kind looks at all systems at once.
+
+        Averages, their intervals and the tests all call it, so a new decision on what counts belongs here.
+        """
+        of_all = self.kind.of_all
+        taken: Scores = scores if of_all is None else of_all(scores, self)
+        return taken
 
     def with_kind(self) -> Averaging:
         """Return the same with the kind of average in place of its spelling, so that this is read only once.

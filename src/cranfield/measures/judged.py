@@ -319,6 +319,11 @@ class Judged:
         Condensed lists are condensed anew, so take the mask before a cut-off.
         """
         judgments, place, number = self.judgments.only(mask)
+        if self.draw is not None and not np.array_equal(judgments.n_judged, self.judgments.n_judged[number >= 0]):
+            # A test item that is not judged would be drawn by chance, and it is in every list.
+            raise SettingError(
+                "draws='exact' has no results for a part of a list's test items; set draws='sampled', or relevant='one'"
+            )
         part = self._part(mask[self.pointers])
         smaller = replace(
             part,

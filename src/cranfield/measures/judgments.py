@@ -200,8 +200,13 @@ class Judgments:
         return np.unique(self.grades if self.grades_of_all is None else self.grades_of_all)
 
     @property
+    def highest_grade(self) -> float:
+        """The highest rating there is, of all users of the test set; 0 where there is none."""
+        return float(self.distinct[-1]) if len(self.distinct) else 0.0
+
+    @property
     def top_grade(self) -> float:
-        """The highest rating there is, of all users of the test set."""
+        """The highest rating there is, of all users of the test set, and 0 at the least."""
         return float((self.grades if self.grades_of_all is None else self.grades_of_all).max(initial=0.0))
 
     def need_all_users(self, what: str) -> None:

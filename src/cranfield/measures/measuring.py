@@ -376,7 +376,7 @@ def measure_judged(
         bounds=np.stack([system.bounds for system in measured], axis=1) if bounds else None,
         groups=groups,
         group_names=group_names,
-        highest_rating=judgments.top_grade,
+        highest_rating=judgments.highest_grade,
         trained=_trained(judged[0].context.train, judgments),
         trained_once=tuple(system.name for system in systems if system.draws),
         made_for=notes_on_whom([system for system, served in zip(systems, covered) if not served.all()]),

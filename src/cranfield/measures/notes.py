@@ -56,7 +56,7 @@ class Graded(NamedTuple):
     def of(cls, judgments: Judgments) -> Graded:
         """Look at judgments."""
         without = int((judgments.n_relevant == 0).sum())
-        return cls(judgments.notes, judgments.top_grade, judgments.threshold, judgments.n_lists, without)
+        return cls(judgments.notes, judgments.highest_grade, judgments.threshold, judgments.n_lists, without)
 
 
 def notes_on(

@@ -83,7 +83,7 @@ class PartPlan:
     @property
     def top_grade(self) -> float:
         """The highest rating there is."""
-        return float(self.grades.max(initial=0.0))
+        return float(self.grades.max()) if len(self.grades) else 0.0
 
     @property
     def whole(self) -> list[Metric]:

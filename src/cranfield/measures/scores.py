@@ -239,20 +239,12 @@ class Scores:
     ) -> NDArray[np.float64]:
         """Return systems × metrics averages; `frame` gives them with intervals and coverage."""
         averaging = Averaging.of(average, **decisions).with_kind()
-        scores = self.on_scale(averaging)
+        scores = averaging.taken_of(self)
         result = np.full((len(self.systems), len(self.metrics)), np.nan)
         for s in range(len(self.systems)):
             for m in range(len(self.metrics)):
                 result[s, m] = scores.counted(scores.values_of(s, m, averaging), m, averaging).mean
         return result if scores.overall is None else np.where(np.isnan(scores.overall), result, scores.overall)
-
-    def on_scale(self, averaging: Averaging) -> Scores:
-        """Return the scores that an average is taken of: others than these where it looks at all systems at once."""
-        of_all = averaging.kind.of_all
-        if of_all is None:
-            return self
-        scaled: Scores = of_all(self, averaging)
-        return scaled
 
     @takes_decisions(Averaging)
     def frame(
@@ -321,7 +313,7 @@ class Scores:
 
     def averaged_values(self, s: int, m: int, averaging: Averaging) -> NDArray[np.float64]:
         """Return the values that an average of a system is made of, one for each user or list that counts."""
-        scores = self.on_scale(averaging.with_kind())
+        scores = averaging.with_kind().taken_of(self)
         return scores.counted(scores.values_of(s, m, averaging), m, averaging).values
 
     def weights(self, kind: Average) -> NDArray[np.float64] | None:

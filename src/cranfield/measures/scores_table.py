@@ -41,7 +41,7 @@ def scores_table(
     ends = pl.DataFrame()
     if pairs:
         ends = scores.frame(averaging, level=LEVEL if level is None else level, interval=interval, seed=seed)
-    lowest_first = scores.on_scale(averaging).lower_is_better
+    lowest_first = averaging.taken_of(scores).lower_is_better
     header, cells = ["system", *scores.metrics], _cells(scores, means, lowest_first, ends, pairs, digits)
     for name, shares in _services(scores, services).items():
         header.append(name)

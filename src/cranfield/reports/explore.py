@@ -64,6 +64,8 @@ class Explored:
         What was not computed because the page would grow too large, in words; empty if all was.
     alpha
         The level of significance.
+    has_tests
+        Whether p-values of the page's own tests are among them.
     """
 
     systems: tuple[str, ...]
@@ -74,6 +76,7 @@ class Explored:
     lower_is_better: tuple[bool, ...]
     left_out: str = ""
     alpha: float = 0.05
+    has_tests: bool = False
 
     def find(self, **choices: Any) -> int:
         """Return the row of a combination; dimensions with a single choice may be left out."""
@@ -105,7 +108,7 @@ class Explored:
                 if best in systems:
                     systems.remove(best)
                     p[row, self.systems.index(systems[0])] = pair["p_corrected"]
-        return replace(self, p=p, alpha=comparison.alpha)
+        return replace(self, p=p, alpha=comparison.alpha, has_tests=True)
 
     def as_dict(self) -> dict[str, Any]:
         """Return all of it, compactly and ready for JSON; numbers are 32-bit floats in base64."""

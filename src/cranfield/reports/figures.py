@@ -63,7 +63,7 @@ def averages(
     """Return the average of every system with its interval of confidence ``level``, best first."""
     alt = altair()
     frame = scores.only([metric]).frame(averaging, level=level)
-    lower = scores.on_scale(averaging).lower_is_better[scores.metric(metric)]
+    lower = averaging.taken_of(scores).lower_is_better[scores.metric(metric)]
     rows = frame.select("system", "mean", "lower", "upper").drop_nulls("mean").drop_nans("mean")
     rows = rows.sort("mean", descending=not lower, maintain_order=True).head(MOST_SYSTEMS)
     y = alt.Y("system:N", sort=rows["system"].to_list(), title=None)
@@ -90,7 +90,7 @@ def segments(
 ) -> Any:
     """Return the average of every system in each group with its interval, best first; the best of a group in colour."""
     alt = altair()
-    sign = 1 if averaged.scores.on_scale(averaging).lower_is_better[averaged.scores.metric(metric)] else -1
+    sign = 1 if averaging.taken_of(averaged.scores).lower_is_better[averaged.scores.metric(metric)] else -1
     frame = averaged.frame(averaging, level=level).filter(metric=metric)
     frame = frame.select("group", "system", "mean", "lower", "upper").drop_nulls("mean").drop_nans("mean")
     rows: list[dict[str, Any]] = []
@@ -128,7 +128,7 @@ def distributions(scores: Scores, metric: str, *, averaging: Averaging = PLAIN, 
             q10, q25, q50, q75, q90 = np.quantile(values, [0.1, 0.25, 0.5, 0.75, 0.9]).tolist()
             rows.append({"system": system, "q10": q10, "q25": q25, "median": q50, "q75": q75, "q90": q90,
                          "mean": float(averages[s])})  # fmt: skip
-    lower = scores.on_scale(averaging).lower_is_better[m]
+    lower = averaging.taken_of(scores).lower_is_better[m]
     rows = sorted(rows, key=lambda row: row["mean"], reverse=not lower)[:MOST_SYSTEMS]
     y = alt.Y("system:N", sort=[row["system"] for row in rows], title=None)
     quantiles = {f"q{level}": (f"{level} % below", ".4f") for level in (10, 25, 75, 90)}

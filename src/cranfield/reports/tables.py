@@ -58,7 +58,7 @@ def leaderboard_frame(
     """Return `Scores.frame` with the place of each system by each metric, and its letters where there are any."""
     frame = scores.frame(averaging, level=level)
     signed = pl.col("mean") * pl.col("metric").replace_strict(
-        dict(zip(scores.metrics, (1 if lower else -1 for lower in scores.on_scale(averaging).lower_is_better))),
+        dict(zip(scores.metrics, (1 if lower else -1 for lower in averaging.taken_of(scores).lower_is_better))),
         return_dtype=pl.Float64,
     )
     # Equal averages of other values may differ in the last of their digits.

@@ -230,7 +230,7 @@
     const [mine, yours] = [averages[a * nUniverses + u], averages[b * nUniverses + u]], difference = mine - yours;
     const who = lead(selected), relative = yours === 0 ? "" : `, ${signed((100 * difference) / Math.abs(yours), 1)} %`;
     const verdict = who === 0 ? `${first} and ${second} are equal` : `${who > 0 ? first : second} leads ${who > 0 ? second : first}${significant(selected) ? " significantly" : ", not significantly"}`;
-    const numbers = `${first} ${mine.toFixed(4)}, ${second} ${yours.toFixed(4)}; difference ${signed(difference, 4)}${relative}; d_z ${signed(pair.d_z[u], 3)}; ${pText(pair.p[u])} (level ${data.alpha}); ${count(users[u])} users.`;
+    const numbers = `${first} ${mine.toFixed(4)}, ${second} ${yours.toFixed(4)}; difference ${signed(difference, 4)}${relative}; d_z ${signed(pair.d_z[u], 3)}; ${pText(pair.p[u])} by a single t-test over users (level ${data.alpha}); ${count(users[u])} users.`;
     const lines = decisions.flatMap((decision, d) => {
       const own = optionOf[selected * nDecisions + d], usual = optionOf[start * nDecisions + d];
       const changed = own === usual ? "" : ` instead of ${decision.options[usual]}`;

@@ -11,6 +11,12 @@ from cranfield.reports.explore import DIMENSIONS, Explored, explore, label_of
 from cranfield.reports.markup import paragraphs
 from cranfield.reports.section import Reported, Section, on_page
 
+_QUICK = "They come from a t-test with Bonferroni's correction."
+_TESTED = (
+    "Under the decisions of this page they are those of the table of pairs; under others they come from a t-test with "
+    "Bonferroni's correction, which is quick and a little stricter."
+)
+
 
 def explorer(explored: Explored, start: int, truth: Mapping[str, float] | None = None) -> Section:
     """Return the explorer, which begins at one of the combinations.
@@ -27,9 +33,8 @@ def explorer(explored: Explored, start: int, truth: Mapping[str, float] | None =
     facts = [
         "Every number here was computed beforehand from the same recommendations: take another decision and see what "
         "it does to the order. Arrows count places against the decisions of this page. Blue systems are the best one "
-        f"and those not significantly worse (level {explored.alpha:g}). p-values are those against the best system, "
-        "corrected for all pairs: under the decisions of this page as the pair by pair table has them, under others by "
-        "a t-test with Bonferroni's correction, which is quick and a little stricter."
+        f"and those not significantly worse (level {explored.alpha:g}). p-values compare each system with the best and "
+        f"are corrected for all pairs. {_TESTED if explored.has_tests else _QUICK}"
     ]
     if explored.left_out:
         facts.append(f"To keep this page small it leaves out {explored.left_out}.")

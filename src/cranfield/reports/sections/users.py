@@ -27,7 +27,7 @@ def users(scores: Scores, averaging: Averaging = PLAIN) -> Section | None:
     metrics = [name for m, name in enumerate(scores.metrics) if np.isfinite(scores.values[:, m]).any()]
     if not metrics:
         return None
-    if scores.on_scale(averaging.with_kind()).overall is not scores.overall:
+    if averaging.with_kind().taken_of(scores).overall is not scores.overall:
         averaging = averaging.with_(average="mean")  # one value of a whole system, as TRisk is, has none of users
     unit = "user" if averaging.by == "user" else scores.unit
     said = (
