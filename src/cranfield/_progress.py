@@ -89,6 +89,13 @@ class Progress:
             self._bar.stop()
 
 
+def announce(text: str) -> None:
+    """Say a sentence before long work begins, where progress is shown."""
+    if not settings.quiet:
+        with suppress(OSError, ValueError):  # nobody reads it any more
+            print(shown(text), file=sys.stderr, flush=True)
+
+
 @contextmanager
 def progress(what: str, total: float | None = None, unit: str = "") -> Iterator[Progress]:
     """Open a `Progress` and close it whatever happens.

