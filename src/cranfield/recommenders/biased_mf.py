@@ -20,7 +20,7 @@ from cranfield.recommenders.work import compiled_loops
 @register("svd")
 @dataclass
 class BiasedFactors(PairModel):
-    r"""The rating that a mean, two biases and two vectors predict.
+    r"""Biased matrix factorisation: predicts ratings from a mean, two biases and two vectors.
 
     .. math::
         \hat r_{ui} = μ + b_u + b_i + p_u \cdot q_i, \qquad

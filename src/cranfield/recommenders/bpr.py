@@ -24,7 +24,7 @@ _AT_A_TIME = 1 << 20
 @register("bprmf")
 @dataclass
 class BayesianPersonalizedRanking(PairModel):
-    r"""Factors that rank the items of a profile above the others.
+    r"""Bayesian personalised ranking: factors that rank the items of a profile above other items.
 
     .. math:: x_{ui} = b_i + p_u \cdot q_i, \qquad \max \sum_{(u, i, j)} \ln σ(x_{ui} - x_{uj}) - λ \lVert Θ \rVert^2
 

@@ -21,7 +21,7 @@ from cranfield.recommenders.work import compiled_loops
 @register("mf-pointwise")
 @dataclass
 class PointwiseFactors(EpochModel, PairModel):
-    r"""The probability that a user rates an item, by a dot product and biases.
+    r"""Matrix factorisation with a logistic loss: the probability that a user rates an item.
 
     .. math::
         x_{ui} = b + b_u + b_i + p_u \cdot q_i, \qquad

@@ -21,7 +21,7 @@ from cranfield.recommenders.work import compiled_loops, over_rows, read_only
 @register("wrmf")
 @dataclass
 class WeightedFactors(ProfileModel):
-    r"""Factors that fit all cells of the matrix, the rated ones with more confidence.
+    r"""Weighted matrix factorisation: factors fitted to all cells, with more weight on rated ones.
 
     .. math::
         \min \sum_{u, i} c_{ui} (t_{ui} - x_u \cdot y_i)^2
