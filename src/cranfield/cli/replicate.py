@@ -39,6 +39,7 @@ Examples:
   cranfield replicate bellogin2017 --data ml-1m --data hetrec2011-lastfm.parquet --data lastfm-1k
   cranfield replicate canamares-castells2018 --data cm100k
   cranfield replicate aftab2022 --data ml-1m --data renttherunway.parquet --repeated mean
+  cranfield replicate rendle2020 --data ml-1m --negatives ml-1m-ncf-negatives.parquet
   cranfield replicate valcarce2020 --data ml-100k --folds 2 --samples 5 -s popularity -s 'knn(k=50)' -s puresvd
 """
 
@@ -90,6 +91,18 @@ Examples:
     "--sizes",
     metavar="GRID",
     help="How much of the test set remains: fives, ones, top, or shares such as 1,0.5,0.1.  [default: the paper's]",
+)
+@click.option(
+    "--negatives",
+    metavar="FILE",
+    help="For rendle2020: the test item of each user and the items it is ranked among, in the columns user, item and "
+    "negatives.",
+)
+@click.option(
+    "--epochs",
+    type=int,
+    help="Epochs of MF and NeuMF in rendle2020, and of the neural models of aftab2022 at the most.  [default: 256 and "
+    "20; the systems' own]",
 )
 @click.option("--targets", type=int, help="Size of the one-relevant target sets of bellogin2017.  [default: 100]")
 @click.option(

@@ -205,7 +205,7 @@ def unit_for(largest: Floats) -> float:
 
 
 @dataclass(frozen=True, eq=False)
-class PairSums:
+class PairTotals:
     """What a second pass adds up for one metric: by pair, in units of a power of 2.
 
     ``influences`` and ``differences`` are moments; ``wins`` and ``losses`` count users; ``reach`` is the largest
@@ -219,7 +219,7 @@ class PairSums:
     reach: Floats
 
     @classmethod
-    def of(cls, sample: Sample, _: Scores, unit: float) -> PairSums:
+    def of(cls, sample: Sample, _: Scores, unit: float) -> PairTotals:
         """Look at the sample of a part."""
         parts = []
         for pairs in sample.blocks():
@@ -237,8 +237,8 @@ class PairSums:
         counts = (np.concatenate(column) for column in (wins, losses, reach))
         return cls(_joined(moments), _joined(of_differences), *counts)
 
-    def __add__(self, other: PairSums) -> PairSums:
-        return PairSums(
+    def __add__(self, other: PairTotals) -> PairTotals:
+        return PairTotals(
             self.influences + other.influences,
             self.differences + other.differences,
             self.wins + other.wins,
@@ -305,7 +305,7 @@ class ComparedParts:
 
     parts: SampleParts
     first: list[FirstSums]
-    pairs: list[PairSums]
+    pairs: list[PairTotals]
     units: list[float]
     samples: list[PartedSample]
     notes: tuple[str, ...]
@@ -324,7 +324,7 @@ def gather(
         notes.see(name, sums.missing, zero)
     parts = replace(parts, totals=tuple(sums.totals for sums in first))
     units = [unit_for(sums.largest) for sums in first]
-    pairs: list[PairSums] = parts.sum(PairSums.of, units)
+    pairs: list[PairTotals] = parts.sum(PairTotals.of, units)
     blocks: list[BlockSums] = parts.sum(BlockSums.of, [(seed, sums.users) for sums in first])
     samples = [
         _sample(parts, name, sums, of_pairs, unit, of_blocks.in_order())
@@ -334,7 +334,7 @@ def gather(
 
 
 def _sample(
-    parts: SampleParts, metric: str, sums: FirstSums, pairs: PairSums, unit: float, blocks: BlockSums
+    parts: SampleParts, metric: str, sums: FirstSums, pairs: PairTotals, unit: float, blocks: BlockSums
 ) -> PartedSample:
     first, second = parts.pairs
     geometric, shift, lower_is_better, weighted = sums.kind

@@ -13,7 +13,7 @@ from cranfield._errors import SettingError
 from cranfield._hashing import poisson_weights
 from cranfield._spelling import parse
 from cranfield.comparisons.bootstrap import bootstrap_verdict, statistics_of
-from cranfield.comparisons.part_samples import ComparedParts, FirstSums, PairSums, unit_for
+from cranfield.comparisons.part_samples import ComparedParts, FirstSums, PairTotals, unit_for
 from cranfield.comparisons.permutations.passes import exact_by_passes
 from cranfield.comparisons.sample import Floats, Sample
 from cranfield.comparisons.sign import sign_verdict
@@ -63,7 +63,7 @@ def _log_student(compared: ComparedParts, parameters: Mapping[str, Any], _: floa
     parts = replace(compared.parts, totals=(), epsilon=epsilon)
     first: list[FirstSums] = parts.sum(FirstSums.of, [parts.averaging] * len(parts.metrics))
     parts = replace(parts, totals=tuple(sums.totals for sums in first))
-    pairs: list[PairSums] = parts.sum(PairSums.of, [unit_for(sums.largest_tested) for sums in first])
+    pairs: list[PairTotals] = parts.sum(PairTotals.of, [unit_for(sums.largest_tested) for sums in first])
     return [
         Verdict.by_formula(_p_of(sums.differences), "student", sample) for sums, sample in zip(pairs, compared.samples)
     ]

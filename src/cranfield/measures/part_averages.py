@@ -96,7 +96,7 @@ def _mean_weight(sums: AverageSums) -> Floats:
 
 
 @dataclass(frozen=True, eq=False)
-class _Counted:
+class _CountedLists:
     """What averages of some lists are made of.
 
     ``values`` are systems × metrics × lists on the scale that is averaged, NaN where a list does not count; ``weights``
@@ -109,7 +109,7 @@ class _Counted:
     ends: Floats | None
 
     @classmethod
-    def of(cls, scores: Scores, averaging: Averaging, powers: NDArray[Any]) -> _Counted:
+    def of(cls, scores: Scores, averaging: Averaging, powers: NDArray[Any]) -> _CountedLists:
         averaging = averaging.with_kind()
         scaled, scale = averaging.taken_of(scores), averaging.kind.scale
         assert scale is not None
@@ -135,7 +135,7 @@ class _Counted:
 
 
 def _sums(scores: Scores, averaging: Averaging, powers: NDArray[Any]) -> AverageSums:
-    lists = _Counted.of(scores, averaging, powers)
+    lists = _CountedLists.of(scores, averaging, powers)
     total, weight = _weighted(lists.values, lists.weights)
     ends = None if lists.ends is None else np.stack(_weighted(lists.ends, lists.weights))
     return AverageSums(Moments.of(lists.values), lists.missing, weight, total, ends)
@@ -148,7 +148,7 @@ def _weighted(values: Floats, weights: Floats) -> tuple[Floats, Floats]:
 
 def _residuals(scores: Scores, averaging: Averaging, powers: NDArray[Any], mean: Floats, weight: Floats) -> Moments:
     """Return the moments of w (x − mean) / mean weight: the linearised ratio estimator."""
-    lists = _Counted.of(scores, averaging, powers)
+    lists = _CountedLists.of(scores, averaging, powers)
     with np.errstate(invalid="ignore", divide="ignore"):
         return Moments.of(lists.weights * (lists.values - mean[:, :, None]) / weight[:, :, None])
 
@@ -162,7 +162,7 @@ def _replicates(scores: ScoreParts, averaging: Averaging, powers: NDArray[Any], 
 
 def _drawn(scores: Scores, averaging: Averaging, powers: NDArray[Any], seed: int) -> Floats:
     """Return 2 × replicates × systems × metrics: the weighted sums of the values, and of the weights."""
-    lists = _Counted.of(scores, averaging, powers)
+    lists = _CountedLists.of(scores, averaging, powers)
     rows = np.stack([np.nan_to_num(lists.values * lists.weights), ~np.isnan(lists.values) * lists.weights])
     shape = rows.shape[:3]
     columns = rows.reshape(-1, scores.n_lists).T

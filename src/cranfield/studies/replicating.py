@@ -29,6 +29,7 @@ from cranfield.studies.bellogin2017 import BELLOGIN_2017
 from cranfield.studies.canamares2020 import CANAMARES_2020
 from cranfield.studies.canamares_castells2018 import CANAMARES_CASTELLS_2018
 from cranfield.studies.canamares_castells2020 import CANAMARES_CASTELLS_2020
+from cranfield.studies.rendle2020 import RENDLE_2020
 from cranfield.studies.replication import Replication
 from cranfield.studies.valcarce2018 import VALCARCE_2018
 from cranfield.studies.valcarce2020 import VALCARCE_2020
@@ -43,6 +44,7 @@ STUDIES: dict[str, Study | PanelStudy] = {
         CANAMARES_CASTELLS_2020,
         BELLOGIN_2017,
         AFTAB_2022,
+        RENDLE_2020,
     )
 }
 """The papers that can be run again, by name."""
@@ -78,6 +80,8 @@ def replicate(
     negative_grades: NegativeGrades | None = None,
     known: Ratings | Sequence[Ratings | None] | None = None,
     repetitions: int | None = None,
+    negatives: Any = None,
+    epochs: int | None = None,
 ) -> Replication:
     """Run a paper's study on any ratings: every table and figure, next to what is printed, and its claims.
 
@@ -85,7 +89,7 @@ def replicate(
     ----------
     study
         ``valcarce2018``, ``valcarce2020``, ``canamares2020``, ``canamares-castells2018``, ``canamares-castells2020``,
-        ``bellogin2017`` or ``aftab2022``.
+        ``bellogin2017``, ``aftab2022`` or ``rendle2020``.
     data
         The ratings, or several sets of them. ``canamares2020``, ``bellogin2017`` and ``aftab2022`` make a panel of
         each; the other studies are run on each in a folder of its own, and their tables are joined. For
@@ -99,7 +103,8 @@ def replicate(
         How many folds: the paper's unless given (1 for ``valcarce2018``, else 5). One is a split of 80 and 20 %.
     systems
         The systems, with parameters: the 21 of the papers unless given; for ``canamares-castells2018`` those that are
-        held against the truth beside the paper's own; for ``aftab2022`` those that are run in place of its models.
+        held against the truth beside the paper's own; for ``aftab2022`` and ``rendle2020`` those that are run in place
+        of its models.
     samples
         How many samples a size has where ratings, items or users are missing at random: 50 unless given, 20 for
         ``aftab2022``.
@@ -141,13 +146,19 @@ def replicate(
     repetitions
         How often the whole study is run, with the seeds ``seed``, ``seed + 1`` and so on: other splits, folds, draws
         and trainings. Each repetition has a folder of its own. Once unless given.
+    negatives
+        Of ``rendle2020``: a file or a frame with the test item of each user and the items that it is ranked among, in
+        columns ``user``, ``item`` and ``negatives`` (a list), or one ``negative`` per row.
+    epochs
+        Of ``rendle2020``: how many epochs MF and NeuMF are trained; 256 and 20 unless given. Of ``aftab2022``: how many
+        epochs the neural models are trained at the most; their own number unless given.
 
     Notes
     -----
     An option that a study does not take is refused: ``split``, ``systems``, ``samples``, ``sizes``, ``decimals``,
     ``jobs`` and ``negative_grades`` belong to the studies of metrics, ``valcarce2018`` and ``valcarce2020``; ``folds``
     to these, to ``canamares-castells2020`` and to ``bellogin2017``; ``systems`` to these, to
-    ``canamares-castells2018`` and to ``aftab2022``; ``samples`` to these and to ``aftab2022``.
+    ``canamares-castells2018``, to ``aftab2022`` and to ``rendle2020``; ``samples`` to these and to ``aftab2022``.
 
     Examples
     --------
@@ -163,6 +174,7 @@ def replicate(
         "split": split, "folds": folds, "systems": systems, "samples": samples, "sizes": sizes, "decimals": decimals,
         "jobs": jobs, "negative_grades": negative_grades, "seeds": seeds, "curve_seeds": curve_seeds, "known": known,
         "targets": targets, "play_counts": play_counts, "all_systems": all_systems,
+        "negatives": negatives, "epochs": epochs,
     }  # fmt: skip
     paper, several = _study(study), [data] if isinstance(data, Ratings | Split) else list(data)
     if repetitions is not None or (len(several) > 1 and not _takes_several(paper)):
@@ -327,6 +339,10 @@ def _check_options(paper: Study | PanelStudy, data: Sequence[Ratings | Split], g
     for name in given:
         if name not in (*taken, "threshold"):
             raise SettingError(f"{paper.name} takes no {name}; leave it out (it takes {', '.join(taken)})")
+    if "epochs" in given:
+        _checks.whole("epochs", given["epochs"])
+        if "systems" in given:
+            raise SettingError("give epochs or systems; epochs of your own systems are spelled, as in neumf(epochs=5)")
     kinds = Ratings | Split if isinstance(paper, PanelStudy) and paper.divided else Ratings
     if not data or not all(isinstance(ratings, kinds) for ratings in data):
         raise SettingError("a study needs ratings; make them of files and frames with cf.read")
