@@ -6,7 +6,7 @@ import os
 import pickle
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, reduce
 from pathlib import Path
 from typing import Any, TypeVar
@@ -210,6 +210,8 @@ def _named(error: InputError, frame: pl.DataFrame, roles: Mapping[str, str], lab
 def measure_tables_on_spark(runs: Sequence[SparkRuns], test: SparkTest, plan: PartPlan) -> ScoreParts:
     """Measure runs in dataframes: rows of a user meet by a hash of the user, and are measured in blocks of users."""
     rows, slots, kind = _all_rows([*runs, test])
+    # Workers do not know metrics that this process has registered by their names.
+    plan = replace(plan, measuring=plan.measuring.with_(metrics=plan.measuring.wanted))
     task = _MeasureBlocks(tuple(runs), test, tuple(slots), plan, kind)
     sorted_rows = rows.repartition(_partitions(rows), "user").sortWithinPartitions("user")
     measured = sorted_rows.mapInArrow(task, _ddl(task.schema)).persist()
