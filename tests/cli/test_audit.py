@@ -52,9 +52,9 @@ def test_an_audit_has_a_page_and_is_a_section_of_that_of_the_experiment(cranfiel
 
 def test_an_audit_says_beforehand_how_much_there_is_to_do(cranfield, file):
     first = cranfield("audit", file, "--no-report")
-    assert first.err.startswith("4 universes in 1 set-ups; to make: 2 trainings, 2 rankings; roughly ")
+    assert first.err.startswith("4 universes in 1 set-up; to make: 2 trainings, 2 rankings; roughly ")
     again = cranfield("audit", file, "--no-report")
-    assert again.err.startswith("4 universes in 1 set-ups; to make: 0 trainings, 0 rankings")
+    assert again.err.startswith("4 universes in 1 set-up; to make: 0 trainings, 0 rankings")
     assert "to make" not in cranfield("audit", file, "--no-report", "-q").err
 
 
