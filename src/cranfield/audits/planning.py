@@ -46,9 +46,9 @@ class AuditPlan:
     @property
     def estimate(self) -> str:
         """How much is to be made, and roughly how long it takes, in a line."""
-        counts = self.to_make
+        counts, setups = self.to_make, count_text(len(self.crossing.setups), "set-up")
         return (
-            f"{len(self.crossing.universes):,} universes in {count_text(len(self.crossing.setups), 'set-up')}; to make: "
+            f"{len(self.crossing.universes):,} universes in {setups}; to make: "
             f"{counts['trainings']:,} trainings, {counts['rankings']:,} rankings; roughly {about(self.plan.seconds)}"
         )
 
