@@ -128,6 +128,7 @@ def test_given_lists_are_audited(cranfield, tmp_path):
         lines = [f"{u} Q0 {1 + (k * step + u) % 7} {k} {9 - k} {name}\n" for u in range(8) for k in range(1, 6)]
         (tmp_path / f"{name}.tsv").write_text("".join(lines))
     lists = [tmp_path / "a.tsv", tmp_path / "b.tsv"]
+    assert "is a file; name a folder" in cranfield("audit", "--test", test, *lists, "--out", test).err
     result = cranfield("audit", "--test", test, *lists, "-m", "P@5", "--budget", 40, "--out", tmp_path / "out")
     assert result.code == 0, result.err
     assert result.out.count("combinations are left out") == 1

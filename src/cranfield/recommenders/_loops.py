@@ -189,16 +189,26 @@ def ascend_triples(
         item_bias[j] -= pull + step * on_bias * item_bias[j]
 
 
-@njit(cache=True, parallel=True, fastmath=True)
+@njit(cache=True, nogil=True, fastmath=True)
 def weighted_least_squares(
-    solved: Any, fixed: Any, gram: Any, indptr: Any, columns: Any, extra: Any, pull: Any, steps: int
+    first: int,
+    last: int,
+    solved: Any,
+    fixed: Any,
+    gram: Any,
+    indptr: Any,
+    columns: Any,
+    extra: Any,
+    pull: Any,
+    steps: int,
 ) -> None:
-    """Move each row x of ``solved`` towards (YᵀY + λI + Σ (c − 1) y yᵀ) x = Σ c t y by conjugate gradients.
+    """Move some rows x of ``solved`` towards (YᵀY + λI + Σ (c − 1) y yᵀ) x = Σ c t y by conjugate gradients.
 
     ``gram`` is YᵀY + λI, ``extra`` c − 1 and ``pull`` c t at the stored places.
     """
+    # Threads are the caller's: a parallel loop has other digits once it comes from numba's cache.
     factors = solved.shape[1]
-    for u in prange(solved.shape[0]):
+    for u in range(first, last):
         x = solved[u]
         start, stop = indptr[u], indptr[u + 1]
         if start == stop:

@@ -136,11 +136,15 @@ def compiled_loops(system: str, ratings: int) -> Any:
         import numba
     except ImportError as error:
         raise MissingExtraError(system, library="numba", extra="recommend") from error
-    worthwhile = max(1, ratings // _RATINGS_A_THREAD)
-    numba.set_num_threads(min(settings.workers, numba.config.NUMBA_NUM_THREADS, worthwhile))
+    numba.set_num_threads(min(worthwhile_threads(ratings), numba.config.NUMBA_NUM_THREADS))
     from cranfield.recommenders import _loops
 
     return _loops
+
+
+def worthwhile_threads(ratings: int) -> int:
+    """Return the number of threads that the settings allow and that so many ratings are worth."""
+    return min(settings.workers, max(1, ratings // _RATINGS_A_THREAD))
 
 
 def read_only(array: Array) -> Array:
