@@ -221,12 +221,23 @@ def test_every_picture_is_made_by_a_script_beside_it_and_shown_on_a_page():
         assert any(f"images/{picture.name}" in text for text in PAGES.values()), f"no page shows {picture.name}"
 
 
-def test_the_pages_link_only_to_pages_that_exist():
+def _anchors(text: str) -> set[str]:
+    """Return what a link can name on a page: its headings as GitHub and the site write them."""
+    outside = _BLOCK.sub("", text)
+    headings = re.findall(r"^#+ (.+)$", outside, re.M)
+    return {re.sub(r"[^\w\- ]", "", heading.strip().lower()).replace(" ", "-") for heading in headings}
+
+
+def test_the_pages_link_only_to_pages_and_headings_that_exist():
     for name, text in PAGES.items():
-        for target in re.findall(r"\]\(([^)#:\s]+)(?:#[^)]*)?\)", text):
+        for target, heading in re.findall(r"\]\(([^)#:\s]*)(?:#([^)]*))?\)", text):
             # The reference is made with the site, whose build fails at a dead link.
-            made = target.startswith("reference/")
-            assert made or ((ROOT / name).parent / target).exists(), f"{name} links to {target}"
+            if target.startswith(("reference/", "../reference/")):
+                continue
+            page = ((ROOT / name).parent / target).resolve() if target else ROOT / name
+            assert page.exists(), f"{name} links to {target}"
+            if heading and page.suffix == ".md":
+                assert heading in _anchors(page.read_text(encoding="utf-8")), f"{name} links to {target}#{heading}"
 
 
 @pytest.mark.parametrize(

@@ -61,10 +61,9 @@ def test_relative_intervals_are_the_same_for_the_same_seed():
 
 
 def test_many_users_are_drawn_in_blocks_with_the_interval_of_the_users(monkeypatch):
-    from cranfield.comparisons import relative
 
     whole = compare(VALUES).frame()
-    monkeypatch.setattr(relative, "_MOST_BLOCKS", 200)
+    monkeypatch.setattr("cranfield.comparisons.sample.MOST_BLOCKS", 200)
     blocks = compare(VALUES).frame()
     widths = [frame["relative_upper"] - frame["relative_lower"] for frame in (whole, blocks)]
     assert widths[0].to_list() == pytest.approx(widths[1].to_list(), rel=0.2)
@@ -217,6 +216,22 @@ def test_where_nobody_is_first_alone_the_first_sentence_says_so():
     assert said == "No system is first alone by any of 2 metrics: a is level with b by P@10 and with c by RR."
 
 
+def test_the_best_of_most_metrics_is_named_where_nobody_is_level_with_it():
+    from dataclasses import replace
+
+    from cranfield.comparisons.samples import as_scores
+
+    rng = np.random.default_rng(4)
+    values = rng.random((2, 1, 100)) + np.array([[0.5, 0.5, 0], [0, 0, 0.5]])[:, :, None]
+    scores = replace(
+        as_scores(dict(zip("ab", values[:, 0]))),
+        metrics=("P@5", "P@10", "RR"),
+        values=values,
+        lower_is_better=(False,) * 3,
+    )
+    assert compare(scores).verdict[0] == "a is first by 2 of 3 metrics, not at the top by RR."
+
+
 def test_an_interval_of_a_share_beyond_a_hundred_times_is_not_shown():
     from cranfield.comparisons.relative import Relative
 
@@ -297,3 +312,14 @@ def test_one_user_gives_no_interval_of_either_kind():
     row = compare({"a": [0.9], "b": [0.8]}).frame().row(0, named=True)
     assert row["relative"] == pytest.approx(0.125)
     assert np.isnan([row["lower"], row["upper"], row["relative_lower"], row["relative_upper"]]).all()
+
+
+def test_the_end_of_an_interval_near_0_does_not_read_as_0():
+    a = [0.33, 0.61, 0.53, 0.96, 0.81, 0.74, 0.3, 0.3]
+    b = [0.26, 0.62, 0.48, 1.0, 0.79, 0.66, 0.32, 0.16]
+    compared = compare({"a": a, "b": b})
+    (row,) = compared.frame().iter_rows(named=True)
+    assert -0.005 < row["relative_lower"] < 0
+    assert row["relative_upper"] > 0.1
+    ends = f"[{100 * row['relative_lower']:.1f}, {100 * row['relative_upper']:.1f}]"
+    assert ends in compared.verdict[0]

@@ -102,7 +102,7 @@ def test_pairs_over_different_users_have_the_same_level_as_over_the_same_ones(mo
 def test_many_users_are_flipped_in_blocks(monkeypatch):
     (sample,), _ = make_samples(as_scores(_world(np.random.default_rng(6), 600)), Averaging(by="user"))
     whole = pair_level(sample, 0.05, 0)
-    monkeypatch.setattr(simultaneous, "_MOST_BLOCKS", 150)
+    monkeypatch.setattr("cranfield.comparisons.sample.MOST_BLOCKS", 150)
     blocks = pair_level(sample, 0.05, 0)
     assert stdtrit(599, 1 - blocks / 2) == pytest.approx(stdtrit(599, 1 - whole / 2), rel=0.05)
 

@@ -7,6 +7,7 @@ import pytest
 from cranfield._errors import CranfieldError
 from cranfield.experiments import Decisions, Source, plan, run
 from cranfield.experiments.stage import Size
+from cranfield.recommenders.epochs import EpochModel
 
 
 def test_a_plan_writes_nothing(tiny, tmp_path):
@@ -59,6 +60,15 @@ def test_a_time_is_extrapolated_from_smaller_worlds_of_the_same_shape(monkeypatc
     small, large = (module.training_time(Decisions(), "popularity", size) for size in sizes)
     assert worlds == [(200, 100, 4_000), (350, 250, 2_500), (700, 500, 10_000)]
     assert large >= small
+
+
+def test_the_time_of_a_system_by_epochs_is_that_of_an_epoch_on_a_few_ratings(monkeypatch):
+    module = sys.modules["cranfield.experiments.costs"]
+    timed = []
+    monkeypatch.setattr(EpochModel, "seconds_per_epoch", lambda _, small: timed.append(len(small)) or 0.5)
+    seconds = module.training_time(Decisions(), "ials(epochs=30)", Size(7_000, 5_000, 1_000_000))
+    assert timed == [10_000]
+    assert seconds == pytest.approx(0.5 * 30 * 100)
 
 
 def test_mistakes_are_told_by_a_plan_as_by_a_run(tiny, tmp_path):

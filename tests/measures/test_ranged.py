@@ -11,6 +11,8 @@ from polars.testing import assert_frame_equal
 
 import cranfield as cf
 from cranfield.measures import known_metrics
+from cranfield.measures.part_files import KeptParts
+from cranfield.measures.score_parts import ScoreParts
 
 METRICS = ["P@5", "nDCG(gain=exp1)@3", "nDCG", "AP@5", "ERR", "RR", "ItemCoverage", "Gini@3", "RMSE", "PooledRMSE"]
 
@@ -275,3 +277,18 @@ def test_what_cannot_be_done_by_ranges_is_refused(tmp_path):
         cf.measure(*paths, "P@3", memory="much")
     with pytest.raises(cf.InputError, match="this file is given both as the test set and as a run"):
         cf.measure(paths[0], paths[0], "P@3", engine="ranges")
+
+
+def test_scores_beyond_memory_stay_in_files_and_say_the_same(tmp_path, monkeypatch):
+    monkeypatch.setattr("cranfield.measures.ranged.KeptParts", lambda _: KeptParts(2000.0))
+    runs, test = world(9)
+    paths = [written(tmp_path, runs, "runs.parquet"), written(tmp_path, test, "test.parquet")]
+    mine, theirs = (cf.measure(*paths, METRICS, engine=engine, bounds=True) for engine in ("ranges", "memory"))
+    assert isinstance(mine, ScoreParts)
+    assert_frame_equal(mine.frame(), theirs.frame(), rel_tol=1e-12, abs_tol=1e-14)
+    values = pl.concat(mine.per_user_parts()).sort("system", "metric", "user")
+    assert_frame_equal(values, theirs.per_user().sort("system", "metric", "user"), check_dtypes=False)
+    comparisons = [cf.compare(scores, metrics=["nDCG", "RR"]) for scores in (mine, theirs)]
+    assert_frame_equal(*(comparison.frame() for comparison in comparisons), rel_tol=1e-12, abs_tol=1e-12)
+    for name in ("notes", "warnings", "counts"):
+        assert getattr(mine, name) == getattr(theirs, name), name

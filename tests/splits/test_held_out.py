@@ -133,6 +133,14 @@ def test_profiles_too_short_for_what_is_left_are_counted(method, number):
         splits.apply(_ratings(rows), method)
 
 
+def test_users_too_short_to_be_held_out_are_noted():
+    rows = [(user, item, 0) for user in range(4) for item in range(4)] + [(0, 9, 0)]
+    (split,) = splits.apply(_ratings(rows), "cold_users(users=0.25, left=4)")
+    assert "3 users with 4 ratings or fewer: not held out, because no test rating would be left" in split.notes
+    (split,) = splits.apply(_ratings(rows), "cold_users(users=0.25, left=1)")
+    assert not any("not held out" in note for note in split.notes)
+
+
 @pytest.mark.parametrize(
     ("method", "message"),
     [

@@ -11,6 +11,7 @@ import pytest
 import cranfield as cf
 from cranfield import InputError, SettingError
 from cranfield._figures import definition
+from cranfield.data.reading import with_features
 from cranfield.rankings import Serving
 from cranfield.rankings.serving import measured_ratings
 from cranfield.studies import _error_work, replicate
@@ -177,3 +178,15 @@ def test_a_single_user_is_an_error_that_says_what_is_missing(tmp_path):
     data = cf.Ratings.of(["ann"] * 30, range(30), [1, 2, 3, 4, 5] * 6)
     with pytest.raises((InputError, SettingError), match=r"ratings|users|models"):
         _replicate(data, tmp_path / "out")
+
+
+@pytest.mark.neural
+def test_all_models_of_the_paper_are_run_with_and_without_context(world, tmp_path):
+    ages = {"user": world.user_ids.all.to_list(), "age": [k % 7 * 10 for k in range(len(world.user_ids))]}
+    known = with_features(world, user_features=pl.DataFrame(ages))
+    found = _replicate(known, tmp_path / "out", systems=None, seeds=1, epochs=1)
+    models = found.exhibit("models").frame["Model"].to_list()
+    assert models == [MF, BPR, "BPR-MF", NCF, "NCF, context", LCNN, "LC-NN, context", "item mean"]
+    assert found.exhibit("table-1").frame["Pairs"].to_list() == ["6"]
+    assert "NCF = neumf(target=rating, epochs=1, seed=0)" in found.step.settings["models"]
+    assert "NCF, context = neumf(target=rating, context=users, epochs=1, seed=0)" in found.step.settings["models"]

@@ -195,9 +195,7 @@ def test_options_of_another_study_are_refused(study, options, said, world, tmp_p
     assert said in str(error.value)
 
 
-def test_a_study_of_metrics_is_run_on_one_set_of_ratings(world, tmp_path):
-    with pytest.raises(SettingError, match="is run on one set of ratings, and 2 are given"):
-        replicate("valcarce2018", [world, world], out=tmp_path / "out", figures=False)
+def test_a_study_without_ratings_is_refused(world, tmp_path):
     with pytest.raises(SettingError, match="a study needs ratings"):
         replicate("canamares2020", [], out=tmp_path / "out", figures=False)
 

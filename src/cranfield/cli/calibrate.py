@@ -45,7 +45,7 @@ Examples:
 def command(
     run: str, by: str, validation: str, method: str, out: str, reading: dict[str, Any], run_reading: dict[str, Any]
 ) -> None:
-    """Make predicted ratings of the scores of ranked lists, by a map that was fitted on held-out ratings.
+    """Turn the scores of ranked lists into predicted ratings, with a map fitted on held-out ratings.
 
     The map never falls, so that the order of the lists stays.
     """

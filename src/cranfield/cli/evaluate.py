@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import click
@@ -164,7 +163,7 @@ def command(
         others = [name for name, given in extras.items() if given]
         scores = measured_over_draws(all_at_once(loaded), metrics, over_draws, relevant, candidates, others)
     scores.check_measured()
-    scores = replace(scores, notes=(*scores.notes, *notes_on_reading(loaded.histories)))
+    scores = scores.with_facts(notes=(*scores.notes, *notes_on_reading(loaded.histories)))
     if per_user is not None:
         put_parts(scores.per_user_parts(), per_user)
     if migration is not None:

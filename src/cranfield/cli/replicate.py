@@ -39,6 +39,7 @@ Examples:
   cranfield replicate bellogin2017 --data ml-1m --data hetrec2011-lastfm.parquet --data lastfm-1k
   cranfield replicate canamares-castells2018 --data cm100k
   cranfield replicate aftab2022 --data ml-1m --data renttherunway.parquet --repeated mean
+  cranfield replicate rendle2020 --data ml-1m --negatives ml-1m-ncf-negatives.parquet
   cranfield replicate valcarce2020 --data ml-100k --folds 2 --samples 5 -s popularity -s 'knn(k=50)' -s puresvd
 """
 
@@ -50,8 +51,8 @@ Examples:
     required=True,
     multiple=True,
     metavar="FILE|NAME",
-    help="The ratings: a file, or a known dataset; repeat for the panels of canamares2020, bellogin2017 and aftab2022. "
-    "The file of canamares-castells2018 has a column known: what people had known before.",
+    help="The ratings: a file, or a known dataset. Repeat for more: a panel, or rows of the tables, for each. The file "
+    "of canamares-castells2018 has a column known: what people had known before.",
 )
 @click.option(
     "--known",
@@ -80,11 +81,28 @@ Examples:
     help="Splits of the starting point of canamares2020; draws of canamares-castells2018; splits of aftab2022.  "
     "[default: 10; 10 and 5; 3]",
 )
+@click.option(
+    "--repetitions",
+    type=int,
+    help="How often the whole study is run, with other splits, draws and trainings each time.  [default: once]",
+)
 @click.option("--curve-seeds", type=int, help="Splits of the curves of canamares2020.  [default: 3]")
 @click.option(
     "--sizes",
     metavar="GRID",
     help="How much of the test set remains: fives, ones, top, or shares such as 1,0.5,0.1.  [default: the paper's]",
+)
+@click.option(
+    "--negatives",
+    metavar="FILE",
+    help="For rendle2020: the test item of each user and the items it is ranked among, in the columns user, item and "
+    "negatives.",
+)
+@click.option(
+    "--epochs",
+    type=int,
+    help="Epochs of MF and NeuMF in rendle2020, and of the neural models of aftab2022 at the most.  [default: 256 and "
+    "20; the systems' own]",
 )
 @click.option("--targets", type=int, help="Size of the one-relevant target sets of bellogin2017.  [default: 100]")
 @click.option(
@@ -131,13 +149,15 @@ def command(
 ) -> None:
     """Repeat the study of a paper on any ratings: its tables, figures and claims, and which claims hold."""
     files = [*data, *(file for file in (split, observed) if file is not None)]
-    known = None if observed is None else file_or_dataset(observed, for_file(observed, reading, files))
-    if known is None and len(data) == 1 and _is_pair(study, data[0]):
-        known, judged = observed_and_judged(data[0], reading)
-        ratings: list[Ratings | Split] = [judged]
+    known: Ratings | list[Ratings | None] | None = None
+    ratings: list[Ratings | Split] = []
+    if observed is None and all(_is_pair(study, source) for source in data):
+        pairs = [observed_and_judged(source, reading) for source in data]
+        known, ratings = [pair[0] for pair in pairs], [pair[1] for pair in pairs]
     else:
         read_source = ratings_or_plays if study == BELLOGIN_2017.name else file_or_dataset
-        ratings = [read_source(source, for_file(source, reading, files)) for source in data]
+        ratings += [read_source(source, for_file(source, reading, files)) for source in data]
+        known = None if observed is None else file_or_dataset(observed, for_file(observed, reading, files))
     test = None if split is None else read_test(split, **for_file(split, reading, files))
     if test is not None:
         tell(notes_on_negative_grades(test, negative_grades or "judged"))

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cranfield import _checks
+from cranfield._hashing import poisson_weights
 from cranfield._progress import progress
 from cranfield._random import stream
+from cranfield.comparisons.parted_sample import PartedSample
 from cranfield.comparisons.sample import Floats, Sample
 from cranfield.comparisons.student import moments, unit_of
 from cranfield.comparisons.verdict import Verdict, significance_tests
@@ -17,34 +20,60 @@ from cranfield.comparisons.verdict import Verdict, significance_tests
 # Resamples are drawn for about this many users at a time.
 _BLOCK = 1 << 21
 
+Weights = Literal["multinomial", "poisson"]
+
 
 @significance_tests.register
 def bootstrap(
-    data: Sequence[Sample], resamples: int = 1000, plus_one: bool = True, seed: int = 0, alpha: float = 0.05
+    data: Sequence[Sample],
+    resamples: int = 1000,
+    plus_one: bool = True,
+    weights: Weights = "multinomial",
+    seed: int = 0,
+    alpha: float = 0.05,
 ) -> list[Verdict]:
     """Sakai's (2006) paired bootstrap test, with percentile intervals.
 
     With z_u the differences, t₀ = |mean(z)| / (sd(z)/√n) and w = z − mean(z), B resamples w* of the users are drawn;
     ASL = #{t(w*) ≥ t₀} / B, or (1 + #) / (1 + B) with ``plus_one``. The interval holds the middle 1 − α of the
     resampled mean differences. A single user gives p = 1. All pairs and metrics see the same resamples.
+
+    With ``weights="poisson"`` each user is drawn Poisson-often with mean 1, by a hash of the seed, the resample and the
+    user's id, in place of n draws with replacement: what users who are kept in parts have (`poisson_weights`).
     """
     n_samples, plus_one = _checks.whole("resamples", resamples), _checks.flag("plus_one", plus_one)
-    verdicts = []
-    for sample, (shift, t, observed, mean) in zip(data, resampled(data, n_samples, seed)):
-        low, high = np.quantile(shift, [alpha / 2, 1 - alpha / 2], axis=0) + mean
-        exceeded = (t >= observed * (1 - 1e-12)).sum(axis=0).astype(np.float64)
-        verdict = Verdict.by_sampling(exceeded, n_samples, plus_one, "bootstrap", sample, lower=low, upper=high)
-        verdict.p[cannot_differ(sample, observed)] = 1.0
-        verdicts.append(verdict)
-    return verdicts
+    _checks.one_of("weights", weights, get_args(Weights))
+    return [
+        bootstrap_verdict(sample, result, n_samples, plus_one, alpha, weights)
+        for sample, result in zip(data, resampled(data, n_samples, seed, weights))
+    ]
 
 
-def cannot_differ(sample: Sample, observed: Floats) -> NDArray[np.bool_]:
+def bootstrap_verdict(
+    sample: Sample | PartedSample, result: Resampled, n_samples: int, plus_one: bool, alpha: float, weights: Weights
+) -> Verdict:
+    """Return the verdict from resampled means and statistics."""
+    shift, t, observed, mean = result
+    low, high = np.quantile(shift, [alpha / 2, 1 - alpha / 2], axis=0) + mean
+    exceeded = (t >= observed * (1 - 1e-12)).sum(axis=0).astype(np.float64)
+    method = "bootstrap" if weights == "multinomial" else "bootstrap, Poisson weights"
+    verdict = Verdict.by_sampling(exceeded, n_samples, plus_one, method, sample, lower=low, upper=high)
+    verdict.p[cannot_differ(sample, observed)] = 1.0
+    return verdict
+
+
+def cannot_differ(sample: Sample | PartedSample, observed: Floats) -> NDArray[np.bool_]:
     """Say for which pairs no resample can tell the systems apart: equal means, or a single user."""
     return (observed == 0) | (sample.n == 1)
 
 
-def resampled(data: Sequence[Sample], n_samples: int, seed: int) -> Iterator[tuple[Floats, Floats, Floats, Floats]]:
+Resampled = tuple[Floats, Floats, Floats, Floats]
+"""Resamples × pairs, mean(w*) and t(w*); and for each pair t₀ and mean(z)."""
+
+
+def resampled(
+    data: Sequence[Sample], n_samples: int, seed: int, weights: Weights = "multinomial"
+) -> Iterator[Resampled]:
     """Return for each sample, resamples × pairs, mean(w*) and t(w*); and for each pair t₀ and mean(z).
 
     The resamples are drawn again for each sample, which costs less than keeping the differences of all of them.
@@ -52,7 +81,10 @@ def resampled(data: Sequence[Sample], n_samples: int, seed: int) -> Iterator[tup
     with progress("Resampling", total=n_samples * len(data), unit="samples") as bar:
         for sample in data:
             table = _Resampled(sample)
-            for counts in _counts(sample.values.shape[1], n_samples, seed):
+            counting = _counts(sample.n_users, n_samples, seed)
+            if weights == "poisson":
+                counting = _poisson_counts(sample, n_samples, seed)
+            for counts in counting:
                 table.add(counts)
                 bar.advance(len(counts))
             yield table.result()
@@ -67,6 +99,14 @@ def _counts(n_users: int, n_samples: int, seed: int) -> Iterator[Floats]:
         drawn = (draws.random((size, n_users)) * n_users).astype(np.int64)
         drawn += n_users * np.arange(size)[:, None]
         yield np.bincount(drawn.ravel(), minlength=size * n_users).reshape(size, n_users).astype(np.float64)
+
+
+def _poisson_counts(sample: Sample, n_samples: int, seed: int) -> Iterator[Floats]:
+    """Return the same where each user is drawn by itself, whatever becomes of the others."""
+    keys = np.arange(sample.n_users, dtype=np.uint64) if sample.keys is None else sample.keys
+    rows = max(4, _BLOCK // max(1, sample.n_users) // 4 * 4)
+    for start in range(0, n_samples, rows):
+        yield poisson_weights(keys, seed, min(start + rows, n_samples), start).T.astype(np.float64)
 
 
 class _Resampled:
@@ -95,15 +135,20 @@ class _Resampled:
         """Take a block of resamples in."""
         n = counts.sum(axis=1, keepdims=True) if self.counted is None else counts @ self.counted
         sums, squares = np.split(counts @ self.w_and_squares, 2, axis=1)
-        n = np.broadcast_to(n, sums.shape)
-        mean = sums / np.maximum(n, 1)
-        variance = np.maximum(squares - n * mean**2, 0) / np.maximum(n - 1, 1)
+        mean, t = statistics_of(sums, squares, np.broadcast_to(n, sums.shape))
         self.shifts.append(mean)
-        self.ts.append(_t(mean, np.sqrt(variance), n))
+        self.ts.append(t)
 
     def result(self) -> tuple[Floats, Floats, Floats, Floats]:
         """Return all of mean(w*), t(w*), t₀ and mean(z)."""
         return np.concatenate(self.shifts) * self.unit, np.concatenate(self.ts), self.observed, self.mean * self.unit
+
+
+def statistics_of(sums: Floats, squares: Floats, n: Floats) -> tuple[Floats, Floats]:
+    """Return the mean and t of resampled values, from their number, sum and sum of squares."""
+    mean = sums / np.maximum(n, 1)
+    variance = np.maximum(squares - n * mean**2, 0) / np.maximum(n - 1, 1)
+    return mean, _t(mean, np.sqrt(variance), n)
 
 
 def _t(mean: Floats, sd: Floats, n: Floats) -> Floats:

@@ -20,6 +20,7 @@ from cranfield.comparisons.comparison import Comparison
 from cranfield.comparisons.corrections import corrections
 from cranfield.comparisons.effect import effects
 from cranfield.comparisons.errors import chosen_test
+from cranfield.comparisons.parted_sample import PartedSample
 from cranfield.comparisons.relative import Relative, relative_differences
 from cranfield.comparisons.sample import Floats, Sample
 from cranfield.comparisons.samples import as_scores, make_samples, population
@@ -29,6 +30,7 @@ from cranfield.comparisons.subsampling import rejected_share
 from cranfield.comparisons.verdict import Verdict, spelled_test
 from cranfield.measures.averaging import Averaging, AveragingOptions
 from cranfield.measures.crossed import crossed
+from cranfield.measures.score_parts import ScoreParts
 from cranfield.measures.scores import Scores
 from cranfield.recommenders.registry import system_among
 
@@ -175,7 +177,7 @@ class CompareOptions(ComparingOptions, AveragingOptions, total=False):
 
 @takes_decisions(Comparing, Averaging)
 def compare(
-    scores: Scores | Sequence[Scores] | Any,
+    scores: Scores | ScoreParts | Sequence[Scores] | Any,
     *,
     significance: str = Comparing.significance,
     method: str | None = None,
@@ -192,9 +194,9 @@ def compare(
     Parameters
     ----------
     scores
-        The `Scores` of ``measure``; a list of those of several repetitions (new splits, new seeds); or per-user values
-        as ``{system: values}`` or a frame with one column per system. With repetitions the test is one over users
-        crossed with repetitions, see `crossed`.
+        The `Scores` of ``measure``, or `ScoreParts`; a list of those of several repetitions (new splits, new seeds); or
+        per-user values as ``{system: values}`` or a frame with one column per system. With repetitions the test is one
+        over users crossed with repetitions, see `crossed`.
     significance
         ``permutation``, ``student`` (or ``t``), ``wilcoxon``, ``sign``, ``bootstrap``, ``tukey``, ``log_student``; with
         settings as in ``wilcoxon(zeros=pratt)``.
@@ -255,8 +257,12 @@ def compare(
     averaging = tested_average(significance, averaging)
     chosen = [metrics] if isinstance(metrics, str) else metrics
     seed = _checks.whole("seed", seed, at_least=0)
-    measured = as_scores(scores)
+    measured = scores if isinstance(scores, ScoreParts) else as_scores(scores)
     measured.check_measured()
+    if isinstance(measured, ScoreParts):
+        from cranfield.comparisons.part_comparing import compare_parts
+
+        return compare_parts(measured, comparing, averaging, metrics=chosen, seed=seed)
     return compare_scores(measured, comparing, averaging, metrics=chosen, seed=seed)
 
 
@@ -283,7 +289,7 @@ def compare_scores(
     run = chosen_test(data, significance, alpha, seed)
     verdicts: list[Verdict] = run(data)
     relative = relative_differences(data, alpha, seed)
-    rows = [_rows(*parts, comparing, seed) for parts in zip(data, verdicts, relative)]
+    rows = [comparison_rows(*parts, comparing, seed) for parts in zip(data, verdicts, relative)]
     if comparing.subsets:
         size = comparing.subset_size
         shares = rejected_share(data, run, subsets=comparing.subsets, size=size, alpha=alpha, seed=seed)
@@ -310,7 +316,7 @@ def compare_scores(
             *scores.made_for,
         ),
         warnings=scores.warnings,
-        step=Step("compare", _settings(comparing, averaging, seed), notes=notes),
+        step=Step("compare", comparison_settings(comparing, averaging, seed), notes=notes),
     )
 
 
@@ -332,7 +338,7 @@ def coverage_shortfall(
     return shortfall_sentences(scores, common)
 
 
-def _settings(comparing: Comparing, averaging: Averaging, seed: int) -> dict[str, Any]:
+def comparison_settings(comparing: Comparing, averaging: Averaging, seed: int) -> dict[str, Any]:
     """Return the decisions of a comparison, without those that were not taken."""
     settings = {**comparing.as_dict(), "baseline": comparing.base, **averaging.as_dict(), "seed": seed}
     if averaging.groups == "pooled":
@@ -350,7 +356,9 @@ def tested_average(significance: str, averaging: Averaging) -> Averaging:
     return averaging.with_(average=f"geometric(form=adjusted, epsilon={dict(test.parameters).get('epsilon', 1e-5)})")
 
 
-def _rows(sample: Sample, verdict: Verdict, relative: Relative, comparing: Comparing, seed: int) -> pl.DataFrame:
+def comparison_rows(
+    sample: Sample | PartedSample, verdict: Verdict, relative: Relative, comparing: Comparing, seed: int
+) -> pl.DataFrame:
     """Return the rows of one metric, a pair each; see `Comparison.frame`."""
     together = comparing.correction != "none"
     largest = largest_statistics(sample, seed) if together else None

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from cranfield.comparisons.errors import standard_errors
+from cranfield.comparisons.parted_sample import PartedSample
 from cranfield.comparisons.sample import Floats, Sample
 from cranfield.comparisons.student import moments
 
@@ -63,15 +64,16 @@ class Effects:
         return np.where(np.isnan(self.standard_error), np.nan, 2 * stdtr(self.degrees, -t))
 
 
-def effects(sample: Sample, alpha: float, level: float | None = None) -> Effects:
+def effects(sample: Sample | PartedSample, alpha: float, level: float | None = None) -> Effects:
     """Return the effect sizes of every pair; NaN where there are too few users to say.
 
     ``level`` is that of each pair's interval, where it is not α: see `LargestStatistics.level`.
     """
     from scipy.special import stdtrit
 
-    a, b, wins, ties, losses, n, sd = (np.concatenate(parts) for parts in zip(*_by_block(sample)))
-    errors, difference = standard_errors(sample), a - b
+    a, b = sample.averages(slice(0, sample.n_pairs))
+    n, sd, wins, losses = outcomes(sample)
+    ties, errors, difference = n - wins - losses, standard_errors(sample, n, sd), a - b
     with np.errstate(divide="ignore", invalid="ignore"):
         reach = stdtrit(errors.degrees, 1 - (alpha if level is None else level) / 2) * errors.error
         alone = stdtrit(np.maximum(n - 1, 1), 1 - alpha / 2)
@@ -101,12 +103,13 @@ def effects(sample: Sample, alpha: float, level: float | None = None) -> Effects
     )
 
 
-def _by_block(sample: Sample) -> list[tuple[Floats, ...]]:
+def outcomes(sample: Sample | PartedSample) -> tuple[Floats, ...]:
+    """Return n and the deviation of the influences of each pair, and for how many users either system is better."""
+    if isinstance(sample, PartedSample):
+        return sample.outcomes
     parts: list[tuple[Floats, ...]] = []
     for pairs in sample.blocks():
-        a, b = sample.averages(pairs)
         d = sample.raw_differences(pairs)
         n, _, sd = moments(sample.influences(pairs))
-        wins, losses = np.count_nonzero(d > 0, axis=1), np.count_nonzero(d < 0, axis=1)
-        parts.append((a, b, wins, n - wins - losses, losses, n, sd))
-    return parts
+        parts.append((n, sd, np.count_nonzero(d > 0, axis=1), np.count_nonzero(d < 0, axis=1)))
+    return tuple(np.concatenate(column) for column in zip(*parts))

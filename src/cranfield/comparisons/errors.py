@@ -9,6 +9,7 @@ from functools import partial
 import numpy as np
 
 from cranfield._spelling import parse
+from cranfield.comparisons.parted_sample import PartedSample
 from cranfield.comparisons.sample import Floats, Sample
 from cranfield.comparisons.student import moments
 from cranfield.comparisons.verdict import Verdict, significance_tests
@@ -38,21 +39,23 @@ class Errors:
     spread: Floats | None = None
 
 
-def standard_errors(sample: Sample) -> Errors:
+def standard_errors(sample: Sample | PartedSample, n: Floats | None = None, sd: Floats | None = None) -> Errors:
     """Return the standard error of every pair's difference.
 
     sd / √n of the users' influences on it, with n − 1 degrees of freedom; where users were measured in several
     repetitions that of `crossed`, which has the spread between repetitions in it.
     """
-    if sample.cells is not None:
+    if isinstance(sample, Sample) and sample.cells is not None:
         parts = [crossed(sample.cell_influences(pairs)) for pairs in sample.blocks()]
         error, degrees, users_error, spread = (
             np.concatenate([getattr(part, name) for part in parts])
             for name in ("error", "degrees", "users_error", "spread")
         )
         return Errors(error, degrees, users_error, spread)
-    blocks = [moments(sample.influences(pairs)) for pairs in sample.blocks()]
-    n, _, sd = (np.concatenate(part) for part in zip(*blocks))
+    if n is None or sd is None:  # the influences have not been looked at yet
+        assert isinstance(sample, Sample)
+        blocks = [moments(sample.influences(pairs)) for pairs in sample.blocks()]
+        n, _, sd = (np.concatenate(part) for part in zip(*blocks))
     with np.errstate(divide="ignore", invalid="ignore"):
         error = np.where(n > 1, sd / np.sqrt(n), np.nan)
     return Errors(error, np.maximum(n - 1, 1.0), error)

@@ -125,7 +125,7 @@ def label(
     budget: int = 200,
     threshold: float | str | None = AUTO,
 ) -> Labelling:
-    r"""Name the pairs of a user and an item whose judgment would settle a comparison of two systems soonest.
+    r"""List the (user, item) pairs whose judgments would settle a comparison of two systems soonest.
 
     The idea is that of minimal test collections (Carterette, Allan and Sitaraman 2006). The difference of two systems
     is a sum over pairs, :math:`D = D_0 + \sum_i s_i x_i`; items that both lists hold at the same rank drop out. The
@@ -183,7 +183,7 @@ def labelling_curve(
     threshold: float | str | None = AUTO,
     seed: int = 0,
 ) -> pl.DataFrame:
-    """Say how many judgments it takes to settle a comparison, by the order of `label` and by random choice.
+    """Count how many judgments settle a comparison, in the order of `label` and in random order.
 
     Where the truth is known, answers are looked up instead of asked for. After every ``step`` answers the order is made
     anew. ``chosen`` follows `label`; ``random`` draws among all unjudged pairs of the two systems' lists, those

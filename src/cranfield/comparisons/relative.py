@@ -9,11 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cranfield._random import stream
+from cranfield.comparisons.parted_sample import PartedSample
 from cranfield.comparisons.sample import Floats, Sample
 
 _RESAMPLES = 1000
-# More users than these are put at random into so many blocks, and blocks are drawn: their sums are spread alike.
-_MOST_BLOCKS = 10_000
 _PAIRS_AT_ONCE, _DRAWN_AT_ONCE = 256, 1 << 16
 # More pairs of a metric get no interval of the ratio: of 200 systems these would take minutes, and nobody reads them.
 _MOST_PAIRS = 5_000
@@ -58,15 +57,20 @@ class Relative:
         return Relative(self.difference, np.where(known, below, np.nan), np.where(known, above, np.nan))
 
 
-def relative_differences(data: Sequence[Sample], alpha: float, seed: int) -> list[Relative]:
+def relative_differences(data: Sequence[Sample] | Sequence[PartedSample], alpha: float, seed: int) -> list[Relative]:
     """Return the relative differences of every pair, with percentile intervals of the ratio.
 
     Users are drawn with replacement 1,000 times, both averages are taken anew each time, and the interval holds the
     middle 1 − α of the ratios. All pairs and metrics see the same draws. More than 5,000 pairs of a metric get none.
     """
     # Users that count may differ from metric to metric where groups count equally.
-    draws = {n: _draws(n, seed) for n in {sample.values.shape[1] for sample in data}}
-    return [_relative(sample, draws[sample.values.shape[1]], alpha) for sample in data]
+    draws: dict[int, _Draws] = {}
+    intervals = []
+    for sample in data:
+        if sample.n_users not in draws:
+            draws[sample.n_users] = _draws(sample, seed)
+        intervals.append(_relative(sample, draws[sample.n_users], alpha))
+    return intervals
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,24 +89,20 @@ class _Draws:
         return sums
 
 
-def _draws(n_users: int, seed: int) -> _Draws:
-    random = stream(seed, "compare", "relative")
-    blocks = min(n_users, _MOST_BLOCKS)
-    block = np.arange(n_users)
-    if blocks < n_users:
-        block = np.argsort(random.random(n_users), kind="stable") % blocks
+def _draws(sample: Sample | PartedSample, seed: int) -> _Draws:
+    random, blocks = stream(seed, "compare", "relative"), sample.n_blocks
     counts = np.empty((_RESAMPLES, blocks))
     at_once = max(1, _DRAWN_AT_ONCE // max(1, blocks))
     for start in range(0, _RESAMPLES, at_once):
         rows = counts[start : start + at_once]
         drawn = (random.random(rows.shape) * blocks).astype(np.intp) + blocks * np.arange(len(rows))[:, None]
         rows[:] = np.bincount(drawn.reshape(-1), minlength=rows.size).reshape(rows.shape)
-    return _Draws(counts, block)
+    return _Draws(counts, sample.blocks_of_users(seed, "relative") if isinstance(sample, Sample) else np.arange(blocks))
 
 
-def _relative(sample: Sample, draws: _Draws, alpha: float) -> Relative:
+def _relative(sample: Sample | PartedSample, draws: _Draws, alpha: float) -> Relative:
     a, b = sample.averages(slice(0, sample.n_pairs))
-    least = np.fmin.reduce(sample.values, axis=1, initial=np.inf)
+    least = sample.least
     says = (b > 0) & (least[sample.first] >= 0) & (least[sample.second] >= 0)
     ends = np.full((2, sample.n_pairs), np.nan)
     # A base so small that the ratio overflows has no relative difference, like a base of 0.
@@ -118,14 +118,17 @@ def _relative(sample: Sample, draws: _Draws, alpha: float) -> Relative:
     return Relative(difference, ends[0], ends[1])
 
 
-def _ratios(sample: Sample, draws: _Draws) -> Iterator[tuple[NDArray[np.intp], Floats]]:
+def _ratios(sample: Sample | PartedSample, draws: _Draws) -> Iterator[tuple[NDArray[np.intp], Floats]]:
     """Yield some pairs at a time, and the ratio of their averages in every resample, pairs × resamples."""
-    if not sample.same_users:
+    if isinstance(sample, Sample) and not sample.same_users:
         for pair, (a, b) in enumerate(zip(sample.first, sample.second)):
             first, second = _means(sample, np.array([a, b]), sample.counted[a] & sample.counted[b], draws)
             yield np.array([pair]), (first / second)[None]
         return
-    means = _means(sample, np.arange(len(sample.systems)), sample.counted[0], draws)
+    if isinstance(sample, PartedSample):
+        means = _of_sums(sample, *sample.values_of_blocks, draws)
+    else:
+        means = _means(sample, np.arange(len(sample.systems)), sample.counted[0], draws)
     for start in range(0, sample.n_pairs, _PAIRS_AT_ONCE):
         pairs = np.arange(start, min(start + _PAIRS_AT_ONCE, sample.n_pairs))
         yield pairs, means[sample.first[pairs]] / means[sample.second[pairs]]
@@ -135,6 +138,10 @@ def _means(sample: Sample, systems: NDArray[np.intp], counted: NDArray[np.bool_]
     """Return systems × resamples: the averages over the users that count, in each resample."""
     weights = counted.astype(np.float64) if sample.weights is None else counted * sample.weights
     values = np.where(counted, (sample.tested if sample.geometric else sample.values)[systems], 0.0)
+    return _of_sums(sample, values * weights, weights[None], draws)
+
+
+def _of_sums(sample: Sample | PartedSample, totals: Floats, weights: Floats, draws: _Draws) -> Floats:
     with np.errstate(divide="ignore", invalid="ignore"):
-        means: Floats = draws.sums(values * weights) / draws.sums(weights[None])
+        means: Floats = draws.sums(totals) / draws.sums(weights)
     return np.exp(means) - sample.shift if sample.geometric else means

@@ -10,6 +10,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from cranfield._hashing import Keys, hashed
+
 Floats = NDArray[np.float64]
 
 ROUNDING = 8 * float(np.finfo(np.float64).eps)
@@ -21,6 +23,29 @@ _SAME = 4 * ROUNDING
 _CANCELLED = ROUNDING / 2
 # Pairs are worked on in blocks of about this many differences, which fit a processor's own cache.
 _BLOCK = 1 << 17
+MOST_BLOCKS = 10_000
+"""More users than these are put at random into so many blocks, and blocks are drawn or flipped, not users."""
+
+
+@dataclass(frozen=True, eq=False)
+class Totals:
+    """What the values of some users must know of all of them.
+
+    Parameters
+    ----------
+    averages
+        The average of each system.
+    largest, largest_tested
+        The largest absolute value of each system, as it is and on the scale of the test.
+    mean_weight, mean_weight_counted
+        The mean weight of all users, and of those who count.
+    """
+
+    averages: Floats
+    largest: Floats
+    largest_tested: Floats
+    mean_weight: float = 1.0
+    mean_weight_counted: float = 1.0
 
 
 class Differences(NamedTuple):
@@ -86,6 +111,10 @@ class Sample:
     cells
         systems × users × repetitions: the values of each repetition, of which ``values`` has the means; NaN where a
         user has none. None if there are no repetitions.
+    keys
+        A number for each user that follows from the user's id, where there are many users; see `blocks_of_users`.
+    totals
+        What is known of all users, where these are some of them; see `Totals`.
     """
 
     metric: str
@@ -99,6 +128,8 @@ class Sample:
     shift: float = 0.0
     lower_is_better: bool = False
     cells: Floats | None = None
+    keys: Keys | None = None
+    totals: Totals | None = None
 
     @property
     def n_pairs(self) -> int:
@@ -140,7 +171,29 @@ class Sample:
         """w_u / mean(w) of each user, 1 without weights; 0 where nobody has any weight."""
         if self.weights is None:
             return np.ones(self.values.shape[1])
-        return self.weights / (self.weights.mean() or 1.0)
+        return self.weights / ((self.weights.mean() if self.totals is None else self.totals.mean_weight) or 1.0)
+
+    @property
+    def n_users(self) -> int:
+        """The number of users, whether they count or not."""
+        return self.values.shape[1]
+
+    @property
+    def least(self) -> Floats:
+        """The lowest value of each system."""
+        return np.fmin.reduce(self.values, axis=1, initial=np.inf)
+
+    @property
+    def n_blocks(self) -> int:
+        """How many blocks users are drawn or flipped in; see `blocks_of_users`."""
+        return min(self.n_users, MOST_BLOCKS)
+
+    def blocks_of_users(self, seed: int, name: str) -> NDArray[np.intp]:
+        """Return the block of each user: each is one by itself unless they are many, and then a hash decides."""
+        if self.n_users == self.n_blocks:
+            return np.arange(self.n_users)
+        keys = np.arange(self.n_users, dtype=np.uint64) if self.keys is None else self.keys
+        return (hashed(keys, seed, "compare", name) % np.uint64(self.n_blocks)).astype(np.intp)
 
     def blocks(self) -> Iterator[slice]:
         """Return slices of pairs, each small enough to work on at once."""
@@ -180,6 +233,9 @@ class Sample:
         noise *= ROUNDING
         size = np.abs(d, out=b)
         floor = _CANCELLED / ROUNDING * np.fmax.reduce(noise, axis=1, initial=0.0)
+        if self.totals is not None:
+            largest = self.totals.largest_tested if values is self.tested else self.totals.largest
+            floor = _CANCELLED * np.maximum(largest[self.first[pairs]], largest[self.second[pairs]])
         zero = size <= np.maximum(_SAME / ROUNDING * noise, floor[:, None])
         d[zero] = 0.0
         zero &= size > 0
@@ -195,6 +251,8 @@ class Sample:
 
     @cached_property
     def _own_averages(self) -> Floats:
+        if self.totals is not None:
+            return self.totals.averages
         return self._average(np.arange(len(self.systems)), self.counted)
 
     def averages(self, pairs: slice) -> tuple[Floats, Floats]:
@@ -232,6 +290,8 @@ class Sample:
             weights = np.where(np.isnan(d), np.nan, self.weights)
             n = np.maximum((~np.isnan(d)).sum(axis=1), 1)
             mean_weight = np.nansum(weights, axis=1) / n
+            if self.totals is not None:
+                mean_weight = np.full(len(d), self.totals.mean_weight_counted)
             centre = (a - b)[:, None]
             with np.errstate(invalid="ignore", divide="ignore"):
                 pulled: Floats = centre + weights / mean_weight[:, None] * (d - centre)
@@ -284,6 +344,8 @@ class Sample:
         if self.weights is not None and not self.geometric:
             weights = np.where(self.counted, self.weights, np.nan)
             mean_weight = np.nansum(weights, axis=1) / np.maximum(self.counted.sum(axis=1), 1)
+            if self.totals is not None:
+                mean_weight = np.full(len(mean_weight), self.totals.mean_weight_counted)
             with np.errstate(invalid="ignore", divide="ignore"):
                 centred = weights / mean_weight[:, None] * centred
         return np.nan_to_num(centred)

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cranfield._errors import InputError, SettingError
+from cranfield._hashing import Keys
 from cranfield._numbers import count_text
 from cranfield._spelling import nearest
 from cranfield.comparisons.sample import Floats, Sample
@@ -20,6 +21,7 @@ from cranfield.measures.counting import defined_for_all, over_groups
 from cranfield.measures.crossed import cells_of
 from cranfield.measures.folds import join_folds
 from cranfield.measures.phrases import all_systems
+from cranfield.measures.score_parts import ScoreParts
 from cranfield.measures.scores import Scores
 
 # Weights that differ by rounding alone, as a share of the largest, are the same.
@@ -43,11 +45,12 @@ def make_samples(
     scale = _scale(averaging.kind)
     _check(scores)
     scores = averaging.taken_of(scores)
-    first, second = _pairs(scores.systems, baseline)
-    samples, notes = [], _Notes(scores, averaging)
+    first, second = pairs_of(scores.systems, baseline)
+    samples, notes = [], SampleNotes(scores, averaging)
     if metrics is not None and not metrics:
         raise SettingError("no metric was asked for; name at least one")
     unit, cells_of = _units(scores, averaging, scale), _cells(scores, averaging)
+    keys = _keys(scores, averaging)
     for place in notes.places(metrics):
         values = scores.values[:, place].copy()
         missing = np.isnan(values)
@@ -58,8 +61,9 @@ def make_samples(
             values[:, ~scores.served] = np.nan
         if not zero:
             # A user's lists, where they are several, are the same ones for every system.
-            values[:, ~defined_for_all(values)] = np.nan
-        notes.see(scores.metrics[place], missing, zero)
+            has_values = scores.has_values(place, averaging.coverage == "reduced")
+            values[:, ~defined_for_all(values, has_values)] = np.nan
+        notes.see(scores.metrics[place], lists_without(missing, scores, averaging), zero)
         cells = None if cells_of is None else cells_of(values)
         values, weights = unit(values)
         samples.append(
@@ -73,12 +77,13 @@ def make_samples(
                 **_logarithm(scale),
                 lower_is_better=scores.lower_is_better[place],
                 cells=cells,
+                keys=keys,
             )
         )
     return samples, notes.sentences()
 
 
-def population(scores: Scores, averaging: Averaging) -> str:
+def population(scores: Scores | ScoreParts, averaging: Averaging) -> str:
     """Return which users a comparison is over, in a clause; nothing where all count.
 
     Examples
@@ -89,17 +94,16 @@ def population(scores: Scores, averaging: Averaging) -> str:
     >>> population(scores, Averaging(coverage="reduced"))
     'over the 1 of 2 users that both systems serve'
     """
-    common = scores.served
-    if averaging.coverage == "full" or common.all():
+    if averaging.coverage == "full" or scores.n_served == scores.n_lists:
         return ""
-    users = [len(np.unique(codes)) for codes in (scores.users[common], scores.users)]
-    return f"over the {users[0]:,} of {users[1]:,} users that {all_systems(len(scores.systems))} serve"
+    users = f"{scores.n_served_users:,} of {scores.n_users:,} users"
+    return f"over the {users} that {all_systems(len(scores.systems))} serve"
 
 
 def _units(scores: Scores, averaging: Averaging, scale: Average) -> Callable[[Floats], tuple[Floats, Floats | None]]:
     """Return what makes values and weights of users, or of lists, from values of lists."""
     list_weights = scores.weights(scale)
-    if list_weights is not None and not list_weights.any():
+    if list_weights is not None and not list_weights.any() and scores.measured is None:
         raise InputError(f"no list has any {scale.weights} items, so all weights are 0", remedy="use average='mean'")
     users = scores.users if averaging.by == "user" else None
     if averaging.groups == "equal":
@@ -107,6 +111,13 @@ def _units(scores: Scores, averaging: Averaging, scale: Average) -> Callable[[Fl
     lists_of = None if users is None else _UserLists(users)
     weights = list_weights if list_weights is None or lists_of is None else lists_of.sums(list_weights)
     return lambda values: (values if lists_of is None else lists_of.means(values), weights)
+
+
+def _keys(scores: Scores, averaging: Averaging) -> Keys | None:
+    """Return a number for each user that follows from the user's id; None where the units are not users."""
+    if averaging.groups == "equal" or (averaging.by != "user" and scores.unit != "user"):
+        return None
+    return scores.user_ids.keys[np.unique(scores.users)]
 
 
 def _cells(scores: Scores, averaging: Averaging) -> Callable[[Floats], Floats] | None:
@@ -217,7 +228,8 @@ def _check(scores: Scores) -> None:
         )
 
 
-def _pairs(systems: tuple[str, ...], baseline: str | None) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+def pairs_of(systems: tuple[str, ...], baseline: str | None) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Return the two systems of each pair: every pair, or each system with a baseline."""
     if baseline is None:
         return np.triu_indices(len(systems), 1)
     if baseline not in systems:
@@ -270,10 +282,16 @@ class _UserLists:
         return values if self._single else np.bincount(self._group, values, self._n).astype(np.float64)
 
 
-class _Notes:
+def lists_without(missing: NDArray[np.bool_], scores: Scores, averaging: Averaging) -> int:
+    """Return for how many of the lists that count a metric is undefined, for any system."""
+    counted = missing[:, scores.served] if averaging.coverage == "reduced" else missing
+    return int(counted.any(axis=0).sum())
+
+
+class SampleNotes:
     """What a reader should know of the users that count."""
 
-    def __init__(self, scores: Scores, averaging: Averaging) -> None:
+    def __init__(self, scores: Scores | ScoreParts, averaging: Averaging) -> None:
         self._scores, self._averaging = scores, averaging
         self._missing: dict[tuple[int, str], list[str]] = {}
         self._whole: list[str] = []
@@ -288,10 +306,8 @@ class _Notes:
             raise SettingError(f"{self._whole[0]} has one value per system and none by user; compare by another metric")
         return [place for place in wanted if self._scores.metrics[place] not in self._whole]
 
-    def see(self, metric: str, missing: NDArray[np.bool_], zero: bool) -> None:
-        """Take in where a metric is undefined, and whether that counts 0."""
-        counted = missing[:, self._scores.served] if self._averaging.coverage == "reduced" else missing
-        lists = int(counted.any(axis=0).sum())
+    def see(self, metric: str, lists: int, zero: bool) -> None:
+        """Take in for how many lists a metric is undefined, and whether that counts 0."""
         if lists:
             rule = "counted as 0" if zero else "left out"
             self._missing.setdefault((lists, rule), []).append(metric)
@@ -302,7 +318,7 @@ class _Notes:
             f"{', '.join(metrics)}: undefined for {count_text(lists, self._scores.unit)}, {rule}"
             for (lists, rule), metrics in self._missing.items()
         ]
-        uncovered = (~self._scores.covered).sum(axis=1)
+        uncovered = self._scores.n_lists - self._scores.n_covered
         if uncovered.any():
             counts = ", ".join(f"{name} {n:,}" for name, n in zip(self._scores.systems, uncovered) if n)
             rule = f"compared {population(self._scores, self._averaging)}"
@@ -310,7 +326,7 @@ class _Notes:
                 rule = "these count what an empty list scores"
             without = "users without a list" if self._scores.unit == "user" else "lists not given"
             said.append(f"{without}: {counts}; {rule}")
-        lists, users = self._scores.n_lists, len(np.unique(self._scores.users))
+        lists, users = self._scores.n_lists, self._scores.n_users
         if lists != users:
             how = "averaged by user first" if self._averaging.by == "user" else "each counted as independent"
             said.append(f"{users:,} users have {lists:,} lists, {how}")

@@ -4,24 +4,23 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-import numpy as np
-
 from cranfield._phrases import listed
 from cranfield.comparisons.comparison import Comparison
 from cranfield.measures.phrases import all_systems
+from cranfield.measures.score_parts import ScoreParts
 from cranfield.measures.scores import Scores
 
 
-def shortfall_sentences(scores: Scores, common: Comparison | None) -> tuple[str, ...]:
+def shortfall_sentences(scores: Scores | ScoreParts, common: Comparison | None) -> tuple[str, ...]:
     """Return the sentences; ``common`` is the comparison over the users that every system serves, if there are any.
 
     Averages over all users mix how good lists are with how many users have one. The comparison among the users that all
     systems serve has its own averages and its own test.
     """
-    served, lists = np.count_nonzero(scores.covered, axis=1), scores.n_lists
+    served, lists = scores.n_covered, scores.n_lists
     # With folds, or one list for each relevant item, a user may be served in part.
-    all_of_them = "the users" if lists == len(np.unique(scores.users)) else "the lists"
-    if (scores.covered == scores.covered[0]).all():
+    all_of_them = "the users" if lists == scores.n_users else "the lists"
+    if scores.serve_alike:
         systems = "Both" if len(scores.systems) == 2 else "All"
         who = f"{systems} systems serve the same {_share(served[0], lists)} of {all_of_them}"
     else:
@@ -38,8 +37,11 @@ def shortfall_sentences(scores: Scores, common: Comparison | None) -> tuple[str,
     if common is None:
         return (f"{who}; there is no user that {all_systems(len(scores.systems))} serve.",)
     among = f"among the {common.population.removeprefix('over the ')}"
+    nothing = common.nothing_relevant
     findings = replace(common, population="", trained_once=(), repetitions=1, spread=(), warnings=(), shortfall=())
     first, *others = findings.sentences(most=1)
+    # Where nothing is relevant, that is the same among some of the users, and is said of all.
+    others = [sentence for sentence in others if not nothing or not sentence.endswith(f"{nothing}.")]
     return (f"{who}; {among}: {first}", *(f"{among.capitalize()}: {sentence}" for sentence in others))
 
 

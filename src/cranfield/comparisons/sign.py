@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from cranfield import _checks
+from cranfield.comparisons.parted_sample import PartedSample
 from cranfield.comparisons.sample import Sample
 from cranfield.comparisons.verdict import Verdict, significance_tests
 from cranfield.comparisons.wilcoxon import refuse_weights
@@ -14,7 +17,7 @@ from cranfield.comparisons.wilcoxon import refuse_weights
 
 @significance_tests.register
 def sign(data: Sequence[Sample], ties: str = "drop") -> list[Verdict]:
-    """Sign test: the two-sided binomial test that either system is as likely to be the better one.
+    """Sign test: the two-sided binomial test of whether each system is equally likely to be better.
 
     p = min(1, 2 P(B ≤ min(n₊, n₋))) with B binomial(n₊ + n₋, 1/2). Users with equal values are dropped, or half of them
     given to each system (``ties="split"``). No difference at all gives p = 1.
@@ -24,13 +27,20 @@ def sign(data: Sequence[Sample], ties: str = "drop") -> list[Verdict]:
 
 
 def _sign(sample: Sample, ties: str) -> Verdict:
-    from scipy import stats
-
     counts = []
     for pairs in sample.blocks():
         d = sample.raw_differences(pairs)
         counts.append([(d > 0).sum(axis=1), (d < 0).sum(axis=1), (d == 0).sum(axis=1)])
     plus, minus, equal = np.concatenate(counts, axis=1)
+    return sign_verdict(plus, minus, equal, ties, sample)
+
+
+def sign_verdict(
+    plus: NDArray[Any], minus: NDArray[Any], equal: NDArray[Any], ties: str, sample: Sample | PartedSample
+) -> Verdict:
+    """Return the verdict from how many users have a positive, a negative and no difference in each pair."""
+    from scipy import stats
+
     if ties == "split":
         plus, minus = plus + equal // 2, minus + equal // 2
     fewer, n = np.minimum(plus, minus), plus + minus

@@ -10,12 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cranfield._random import stream
+from cranfield.comparisons.parted_sample import PartedSample
 from cranfield.comparisons.sample import Floats, Sample
 from cranfield.comparisons.student import moments
 
 _FLIPS = 5000
-# More users than these are put at random into so many blocks, and blocks are flipped: their sums are spread alike.
-_MOST_BLOCKS = 10_000
 # Signs are made for about this many users and flips at a time, and statistics of about as many pairs and flips.
 _BLOCK = 1 << 22
 # Of so many pairs at once, where the users differ from pair to pair.
@@ -81,7 +80,7 @@ class LargestStatistics:
         return np.where(np.isnan(p), np.nan, corrected)
 
 
-def largest_statistics(sample: Sample, seed: int) -> LargestStatistics:
+def largest_statistics(sample: Sample | PartedSample, seed: int) -> LargestStatistics:
     """Return the largest |t| over the pairs of a sample in each of 5,000 flips.
 
     The max-|t| method (Westfall and Young 1993; Romano and Wolf 2005). The users' influences on the difference of each
@@ -98,9 +97,13 @@ def largest_statistics(sample: Sample, seed: int) -> LargestStatistics:
     return LargestStatistics(ascending, max(int(sample.n.max(initial=0)) - 1, 1), sample.n_pairs)
 
 
-def _largest(sample: Sample, seed: int) -> Iterator[Floats]:
+def _largest(sample: Sample | PartedSample, seed: int) -> Iterator[Floats]:
     """Yield, for some pairs at a time, the largest |t| of each flip."""
-    signs = _Signs(sample.values.shape[1], seed)
+    if isinstance(sample, PartedSample):
+        rows, (n, sd, *_) = sample.influences_of_blocks, sample.outcomes
+        yield _statistics(Signs(rows.shape[1], seed), rows, (sample.first, sample.second), sd, n)
+        return
+    signs = Signs(sample.n_blocks, seed, sample.blocks_of_users(seed, "simultaneous"))
     if sample.same_users:
         sd = np.concatenate([moments(sample.influences(pairs))[2] for pairs in sample.blocks()])
         yield _statistics(signs, sample.system_influences(), (sample.first, sample.second), sd, sample.n)
@@ -114,7 +117,7 @@ def _largest(sample: Sample, seed: int) -> Iterator[Floats]:
 
 
 def _statistics(
-    signs: _Signs, rows: Floats, places: tuple[NDArray[np.intp], ...], sd: Floats, n: NDArray[Any]
+    signs: Signs, rows: Floats, places: tuple[NDArray[np.intp], ...], sd: Floats, n: NDArray[Any]
 ) -> Floats:
     """Return the largest |t| of each flip, over pairs with ``n`` users whose influences have the deviations ``sd``.
 
@@ -140,15 +143,13 @@ def _statistics(
     return largest
 
 
-class _Signs:
-    """The sign patterns that all pairs and metrics see."""
+class Signs:
+    """The sign patterns that all pairs and metrics see, of so many blocks of users; ``block`` is that of each user."""
 
-    def __init__(self, n_users: int, seed: int) -> None:
+    def __init__(self, blocks: int, seed: int, block: NDArray[np.intp] | None = None) -> None:
         random = stream(seed, "compare", "simultaneous")
-        self._n = min(n_users, _MOST_BLOCKS)
-        self._block: NDArray[np.intp] | None = None
-        if self._n < n_users:
-            self._block = np.argsort(random.random(n_users), kind="stable") % self._n
+        self._n = blocks
+        self._block = None if block is None or len(block) == blocks else block
         self._words = (self._n + 63) // 64
         self._bits = np.asarray(random.bit_generator.random_raw(_FLIPS * self._words), dtype="<u8").view(np.uint8)
 

@@ -60,8 +60,13 @@ def moments(d: Floats) -> tuple[Floats, Floats, Floats]:
         unit = unit_of(centred[extreme])
         scaled = centred[extreme] / unit[:, None]
         sd[extreme] = unit * np.sqrt(np.einsum("pu,pu->p", scaled, scaled) / np.maximum(n[extreme] - 1, 1))
-    sd[sd <= 1e-12 * np.abs(mean)] = 0.0
-    return n, mean, sd
+    return n, mean, zero_if_rounding(sd, mean)
+
+
+def zero_if_rounding(sd: Floats, mean: Floats) -> Floats:
+    """Return standard deviations, 0 in place of those that are only rounding."""
+    with np.errstate(invalid="ignore"):
+        return np.where(sd <= 1e-12 * np.abs(mean), 0.0, sd)
 
 
 def unit_of(d: Floats) -> Floats:

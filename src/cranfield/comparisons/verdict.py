@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from cranfield._errors import SettingError
 from cranfield._registry import Registry
 from cranfield._spelling import parse
+from cranfield.comparisons.parted_sample import PartedSample
 from cranfield.comparisons.sample import Floats, Sample
 
 significance_tests: Registry[Callable[..., list[Verdict]]] = Registry("significance test")
@@ -64,7 +65,9 @@ class Verdict:
     direction: Floats | None = None
 
     @classmethod
-    def by_formula(cls, p: Floats, method: str, sample: Sample, direction: Floats | None = None) -> Verdict:
+    def by_formula(
+        cls, p: Floats, method: str, sample: Sample | PartedSample, direction: Floats | None = None
+    ) -> Verdict:
         """Return the verdict of a test with a closed form; a pair without users has no p-value."""
         p = np.where(sample.n > 0, np.clip(p, 0.0, 1.0), np.nan)
         methods = np.full(sample.n_pairs, method, dtype=object)
@@ -72,7 +75,13 @@ class Verdict:
 
     @classmethod
     def by_sampling(
-        cls, exceeded: Floats, samples: int, plus_one: bool, method: str, sample: Sample, **interval: Floats
+        cls,
+        exceeded: Floats,
+        samples: int,
+        plus_one: bool,
+        method: str,
+        sample: Sample | PartedSample,
+        **interval: Floats,
     ) -> Verdict:
         """Return the verdict of a sampled test, from how often the statistic reached the observed one."""
         p = (exceeded + 1) / (samples + 1) if plus_one else exceeded / samples

@@ -12,6 +12,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from cranfield._errors import InputError
+from cranfield._hashing import Keys, id_keys
 
 UNKNOWN = -1
 """The code of an id that a vocabulary does not hold."""
@@ -203,6 +204,11 @@ class Vocabulary:
         """The place of each id when ids are ordered as text (byte by byte), as trec_eval orders them."""
         order = np.argsort(self.text.arg_sort().to_numpy(), kind="stable")
         return order.astype(np.int32)
+
+    @cached_property
+    def keys(self) -> Keys:
+        """A number for each id that follows from the id alone; see `cranfield._hashing.id_keys`."""
+        return id_keys(self._ids)
 
     @cached_property
     def _enum(self) -> pl.Enum:

@@ -11,11 +11,13 @@ from math import log2
 from cranfield._errors import CranfieldError
 from cranfield._settings import settings
 from cranfield._spelling import parse
-from cranfield.data import simulate
+from cranfield.data import Ratings, simulate
 from cranfield.experiments.decisions import Decisions
 from cranfield.experiments.stage import LEAST, Size
 from cranfield.rankings import Ranking, Serving
 from cranfield.rankings.recommending import timed_each
+from cranfield.recommenders import recommender
+from cranfield.recommenders.epochs import EpochModel
 from cranfield.splits import random
 
 # What a system is timed on where no earlier run tells: a world of the same shape with so many pairs of user and item.
@@ -36,6 +38,9 @@ def training_time(decisions: Decisions, spelling: str, size: Size) -> float:
 @cache
 def _training_time(serving: Serving, ranking: Ranking, spelling: str, size: Size) -> float:
     scale = min(1.0, (_SMALL / (size.users * size.items)) ** 0.5)
+    system = recommender(spelling)
+    if isinstance(system, EpochModel):
+        return max(_timed_by_epochs(system, size, scale), LEAST)
     if scale == 1:
         return max(_timed(serving, ranking, spelling, size, 1.0), LEAST)
     half, whole = (_timed(serving, ranking, spelling, size, scale * share) for share in (0.5, 1))
@@ -43,11 +48,25 @@ def _training_time(serving: Serving, ranking: Ranking, spelling: str, size: Size
     return max(whole * scale**-power, LEAST)
 
 
-def _timed(serving: Serving, ranking: Ranking, spelling: str, size: Size, scale: float) -> float:
-    """Return how long a system takes on a simulated world, so many times as wide and high."""
+def _world(size: Size, scale: float) -> Ratings:
+    """Return a simulated world, so many times as wide and high."""
     users, items = (max(10, round(count * scale)) for count in (size.users, size.items))
     ratings = min(max(round(size.ratings * scale**2), 5 * users), users * items // 2)
-    small = random(simulate.world(users, items, ratings).ratings, train=0.8)
+    return simulate.world(users, items, ratings).ratings
+
+
+def _timed_by_epochs(system: EpochModel, size: Size, scale: float) -> float:
+    """Return how long all epochs take, which grows with the number of ratings; none may end the training early."""
+    small = _world(size, scale)
+    try:
+        return system.seconds_per_epoch(small) * system.epochs * size.ratings / len(small)
+    except CranfieldError:
+        return LEAST
+
+
+def _timed(serving: Serving, ranking: Ranking, spelling: str, size: Size, scale: float) -> float:
+    """Return how long a system takes on a simulated world, so many times as wide and high."""
+    small = random(_world(size, scale), train=0.8)
     threads = settings.threads
 
     def recommend() -> object:

@@ -42,6 +42,9 @@ class Average:
     of_all
         For an average that looks at all systems at once: what it makes of their scores, under an `Averaging`, before
         each system is averaged.
+    scale, back
+        For an average that is the mean of something, taken back: these two, so that it can be put together from parts
+        of the users. None: it needs all values at once.
     """
 
     spelling: Spelling
@@ -50,6 +53,8 @@ class Average:
     method: str
     weights: str | None = None
     of_all: Callable[[Any, Any], Any] | None = None
+    scale: Callable[[Values], Values] | None = None
+    back: Callable[[float], float] | None = None
 
     @classmethod
     def of(cls, spelling: str | Average) -> Average:
@@ -129,14 +134,33 @@ def _student(values: Values, level: float, degrees: float | None = None, error: 
     return middle - half, middle + half
 
 
-def mean_of(spelling: Spelling, of_all: Callable[[Any, Any], Any] | None = None) -> Average:
-    """Return the arithmetic mean, (1/n) Σ x, of what ``of_all`` makes of the scores of all systems."""
+def student_interval(n: float, mean: float, sd: float, level: float) -> Interval:
+    """Return mean ± t · sd / √n; NaN for fewer than two values."""
+    from scipy.special import stdtrit
+
+    if n < 2:
+        return float("nan"), float("nan")
+    half = float(stdtrit(n - 1, 0.5 + level / 2.0)) * sd / float(np.sqrt(n))
+    return mean - half, mean + half
+
+
+def _same(value: Any) -> Any:
+    return value
+
+
+def mean_of(spelling: Spelling, of_all: Callable[[Any, Any], Any] | None = None, *, by_list: bool = True) -> Average:
+    """Return the arithmetic mean, (1/n) Σ x, of what ``of_all`` makes of the scores of all systems.
+
+    What it makes of a list is to follow from that list alone, or else ``by_list`` is false.
+    """
     return Average(
         spelling,
         value=_value_in_reach(lambda x, _: float(x.mean())),
         interval=_interval_in_reach(lambda x, _, level: _student(x, level)),
         method="Student's t",
         of_all=of_all,
+        scale=_same if by_list else None,
+        back=_same if by_list else None,
     )
 
 
@@ -187,6 +211,8 @@ def _weighted(spelling: Spelling, by: str = "judged") -> Average:
         _interval_in_reach(interval),
         "Student's t, linearised ratio",
         weights=by,
+        scale=_same,
+        back=_same,
     )
 
 
@@ -222,11 +248,15 @@ def _geometric(
     def logs(x: Values) -> Values:
         return np.log(x + epsilon) if form == "adjusted" else np.log(np.maximum(x, epsilon))
 
+    def back(log: float) -> float:
+        return float(np.exp(log)) - shift
+
     def interval(x: Values, _: Values, level: float) -> Interval:
         lower, upper = _student(logs(x), level)
-        return float(np.exp(lower)) - shift, float(np.exp(upper)) - shift
+        return back(lower), back(upper)
 
-    return Average(spelling, lambda x, _: float(np.exp(logs(x).mean())) - shift, interval, "Student's t of the logs")
+    method = "Student's t of the logs"
+    return Average(spelling, lambda x, _: back(float(logs(x).mean())), interval, method, scale=logs, back=back)
 
 
 @AVERAGES.register("trimmed")

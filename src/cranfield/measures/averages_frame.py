@@ -46,8 +46,13 @@ def averages_frame(scores: Scores, averaging: Averaging, *, level: float, interv
         for s, system in enumerate(scores.systems)
         for m, metric in enumerate(scores.metrics)
     ]
+    return pl.DataFrame(rows, schema=averages_schema(scores))
+
+
+def averages_schema(scores: Any) -> dict[str, Any]:
+    """Return the columns of the frame of averages of scores, whole or in parts."""
     further = {} if scores.nonexistent is None else {"nonexistent": pl.Float64}
-    return pl.DataFrame(rows, schema={**_SCHEMA, **further, **({} if scores.bounds is None else _BOUNDS_SCHEMA)})
+    return {**_SCHEMA, **further, **({} if scores.bounds is None else _BOUNDS_SCHEMA)}
 
 
 def _row(

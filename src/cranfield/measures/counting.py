@@ -78,8 +78,10 @@ def counted(
     return Counted(averaging.kind, values, kept_weights, missing)
 
 
-def defined_for_all(values: Values) -> NDArray[np.bool_]:
+def defined_for_all(values: Values, has_values: NDArray[np.bool_] | None = None) -> NDArray[np.bool_]:
     """Return for which lists every system has a value, from systems × lists; a system without any does not count.
+
+    Where these are some of the lists, ``has_values`` says which systems have any.
 
     Examples
     --------
@@ -87,7 +89,7 @@ def defined_for_all(values: Values) -> NDArray[np.bool_]:
     [True, False, False]
     """
     defined = ~np.isnan(values)
-    measured: NDArray[np.bool_] = defined[defined.any(axis=1)]
+    measured: NDArray[np.bool_] = defined[defined.any(axis=1) if has_values is None else has_values]
     return np.asarray(measured.all(axis=0), dtype=np.bool_)
 
 

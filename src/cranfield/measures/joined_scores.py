@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from functools import reduce
+from operator import add
 from typing import Any
 
 import numpy as np
@@ -139,23 +141,50 @@ def _taken(values: Any, order: NDArray[np.intp] | None) -> Any:
 
 def _services(parts: Sequence[Scores]) -> dict[str, Any]:
     """Return Coverage@d and the share of unjudged items over all parts, from how many items the lists hold."""
-    known = [(part.recommended, part.unjudged) for part in parts]
-    held = [(items, unjudged) for items, unjudged in known if items is not None and unjudged is not None]
-    if len(held) < len(parts):
+    if any(part.recommended is None or part.unjudged is None for part in parts):
         return {"recommended": None, "filled": None, "unjudged": None, "longest": 0}
-    recommended = np.sum([items for items, _ in held], axis=0)
-    # A share of so many items, brought back to a count.
-    judged = np.sum([np.rint((1.0 - np.nan_to_num(unjudged, nan=1.0)) * items) for items, unjudged in held], axis=0)
-    longest = max(part.longest for part in parts)
-    lists = sum(part.n_lists for part in parts)
-    places = lists * np.array([parse(metric).cutoff or longest for metric in parts[0].metrics])
-    nothing = np.full(recommended.shape, np.nan)
-    return {
-        "recommended": recommended,
-        "longest": longest,
-        "filled": np.divide(recommended, places, out=nothing.copy(), where=places > 0),
-        "unjudged": 1.0 - np.divide(judged, recommended, out=nothing, where=recommended > 0),
-    }
+    return reduce(add, map(Services.of, parts)).fields
+
+
+@dataclass(frozen=True, eq=False)
+class Services:
+    """How many items lists hold and how many of these are judged, systems × metrics; those of parts add up."""
+
+    metrics: tuple[str, ...]
+    recommended: NDArray[np.int64]
+    judged: NDArray[np.float64]
+    longest: int
+    lists: int
+
+    @classmethod
+    def of(cls, scores: Scores) -> Services:
+        """Look at the scores of a part."""
+        assert scores.recommended is not None
+        assert scores.unjudged is not None
+        # A share of so many items, brought back to a count.
+        judged = np.rint((1.0 - np.nan_to_num(scores.unjudged, nan=1.0)) * scores.recommended)
+        return cls(scores.metrics, scores.recommended, judged, scores.longest, scores.n_lists)
+
+    def __add__(self, other: Services) -> Services:
+        return Services(
+            self.metrics,
+            self.recommended + other.recommended,
+            self.judged + other.judged,
+            max(self.longest, other.longest),
+            self.lists + other.lists,
+        )
+
+    @property
+    def fields(self) -> dict[str, Any]:
+        """The fields of `Scores` that follow."""
+        places = self.lists * np.array([parse(metric).cutoff or self.longest for metric in self.metrics])
+        nothing = np.full(self.recommended.shape, np.nan)
+        return {
+            "recommended": self.recommended,
+            "longest": self.longest,
+            "filled": np.divide(self.recommended, places, out=nothing.copy(), where=places > 0),
+            "unjudged": 1.0 - np.divide(self.judged, self.recommended, out=nothing, where=self.recommended > 0),
+        }
 
 
 def _summed(parts: Sequence[Scores]) -> dict[str, dict[str, int]]:

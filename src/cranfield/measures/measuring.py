@@ -330,8 +330,8 @@ def measure_judged(
 ) -> Scores:
     """Measure judged lists that all have the same judgments, under their threshold.
 
-    ``warnings`` are what `check_inputs` has to say of them. Lists ``of_part`` of the users have no value of metrics of
-    the whole system.
+    ``warnings`` are what `check_inputs` has to say of them. What belongs to all lists together, such as metrics of the
+    whole system, is left out for lists ``of_part`` of the users.
     """
     of_levels = []
     if measuring.levels != "none":
@@ -370,7 +370,7 @@ def measure_judged(
         unjudged=np.array([system.unjudged for system in measured]),
         recommended=np.array([system.recommended for system in measured]),
         longest=longest,
-        item_coverage=_item_coverage(systems, len(judgments.item_ids)),
+        item_coverage=None if of_part else _item_coverage(systems, len(judgments.item_ids)),
         catalogue="the data" if all(system.shares_items for system in systems) else "test and lists",
         counts={system.name: count for system, count in zip(systems, counts)},
         bounds=np.stack([system.bounds for system in measured], axis=1) if bounds else None,

@@ -15,7 +15,7 @@ from cranfield.data import UNKNOWN, Ratings, Vocabulary
 from cranfield.measures.catalogue import with_outside
 from cranfield.measures.context import Context
 from cranfield.measures.definition import Metric
-from cranfield.measures.joined_scores import join_scores
+from cranfield.measures.joined_scores import Services, join_scores
 from cranfield.measures.judged import Judged
 from cranfield.measures.judging import judged_by
 from cranfield.measures.judgments import Judgments, NegativeGrades, nothing_judged
@@ -40,6 +40,7 @@ from cranfield.measures.plausibility import (
 )
 from cranfield.measures.predicted import check_scores, rating_scale
 from cranfield.measures.ranked import Ranked
+from cranfield.measures.score_parts import Census, facts_of
 from cranfield.measures.scores import Scores
 from cranfield.measures.tallies import RatingsTally, SystemTally
 from cranfield.rankings.run import Run
@@ -98,25 +99,49 @@ class PartPlan:
 
 
 @dataclass(frozen=True, eq=False)
-class Part:
-    """What measuring some of the users gives.
+class Tally:
+    """What is counted of some of the users; the tallies of disjoint parts add up to that of all.
 
     Parameters
     ----------
-    scores
-        The value of every metric for their lists; None if none of them has a test rating that is judged.
     test
         What is counted of their test ratings.
     systems
         What is counted of the lists of each system.
+    of_scores
+        What is counted of their scores, and all there is to know of these beside the values; None if nobody is judged.
     notes
         What can hardly be meant in the first of the parts, by system.
+    parts
+        How many parts there are.
     """
 
-    scores: Scores | None
     test: RatingsTally
     systems: tuple[SystemTally, ...]
+    of_scores: tuple[Census, Services, Scores] | None
     notes: tuple[tuple[str, str], ...] = ()
+    parts: int = 1
+
+    def __add__(self, other: Tally) -> Tally:
+        of_scores = self.of_scores or other.of_scores
+        if self.of_scores is not None and other.of_scores is not None:
+            (census, services, facts), (more, further, _) = self.of_scores, other.of_scores
+            of_scores = census + more, services + further, facts
+        return Tally(
+            self.test + other.test,
+            tuple(mine + theirs for mine, theirs in zip(self.systems, other.systems)),
+            of_scores,
+            self.notes,
+            self.parts + other.parts,
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Part:
+    """What measuring some of the users gives: the values for their lists, None if nobody is judged, and a tally."""
+
+    scores: Scores | None
+    tally: Tally
 
 
 def measure_part(runs: Sequence[Run], test: Ratings, plan: PartPlan) -> Part:
@@ -128,8 +153,7 @@ def measure_part(runs: Sequence[Run], test: Ratings, plan: PartPlan) -> Part:
     if measured:
         scores = measure_judged(measured, plan.measuring, bounds=plan.bounds, of_part=True)
     train = None if plan.train is None else _of_users(plan.train, [test, *runs])
-    return Part(
-        scores,
+    tally = Tally(
         RatingsTally.of(test, judgments, train),
         tuple(
             SystemTally.of(
@@ -143,8 +167,15 @@ def measure_part(runs: Sequence[Run], test: Ratings, plan: PartPlan) -> Part:
             )
             for run, lists in zip(runs, judged)
         ),
+        None if scores is None else _of_scores(scores),
         tuple((run.name, note) for run, note in on_swapped(runs, test if len(test) else None)),
     )
+    return Part(scores, tally)
+
+
+def _of_scores(scores: Scores) -> tuple[Census, Services, Scores]:
+    census = Census.of(scores)
+    return census, Services.of(scores), facts_of(scores, census)
 
 
 def _judgments(test: Ratings, plan: PartPlan) -> Judgments | None:
@@ -168,72 +199,53 @@ def _of_users(train: Ratings, others: Sequence[Ratings | Run]) -> Ratings:
     return train.of_consecutive(int(codes.min()), int(codes.max()) + 1) if len(codes) else train.of_consecutive(0, 0)
 
 
-@dataclass
-class Gathered:
-    """What has been measured so far: the scores of each part, and the tallies of all."""
-
-    scores: list[Scores] = field(default_factory=list)
-    test: RatingsTally | None = None
-    systems: tuple[SystemTally, ...] = ()
-    notes: list[tuple[str, str]] = field(default_factory=list)
-    parts: int = 0
-
-    def add(self, part: Part) -> None:
-        """Take in a part."""
-        if part.scores is not None:
-            self.scores.append(part.scores)
-        if self.test is None:
-            self.test, self.systems = part.test, part.systems
-        else:
-            self.test = self.test + part.test
-            self.systems = tuple(mine + theirs for mine, theirs in zip(self.systems, part.systems))
-        if not self.parts:
-            self.notes.extend(part.notes)
-        self.parts += 1
-
-
 History = tuple[Step, ...]
 """How something was read."""
 
 
-def put_together(gathered: Gathered, plan: PartPlan, histories: Sequence[History]) -> Scores:
-    """Return the scores of all parts as one, with what there is to say of all lists together.
+def put_together(tally: Tally, plan: PartPlan, histories: Sequence[History]) -> Scores:
+    """Return scores without lists, with all there is to say of those of all parts together.
 
     ``histories`` say how the run of each system was read.
     """
-    test, systems = gathered.test, gathered.systems
-    assert test is not None  # there is a part
-    warnings = accepted(list(_warnings(gathered, plan, histories)), strict=plan.strict)
+    test, systems = tally.test, tally.systems
+    warnings = accepted(list(_warnings(tally, plan, histories)), strict=plan.strict)
     scale, of_predictions = rating_scale(plan.grades, plan.train), plan.measuring.of_predictions
     for system in systems if of_predictions else ():
         if system.rated_scores is not None:
             check_scores(system.ranked.name, system.ranked.only_ranks, system.rated_scores, scale, of_predictions)
+    if tally.of_scores is None:
+        raise nothing_judged(plan.negative_grades)
+    census, services, facts = tally.of_scores
     ranked = [_whole_ranked(system, test.items.ids) for system in systems]
     counts = [{**of_run.counts, **_counts(system, test)} for of_run, system in zip(ranked, systems)]
-    if not gathered.scores:
-        raise nothing_judged(plan.negative_grades)
-    joined = join_scores(gathered.scores)
-    covered = joined.covered
-    wanted = plan.measuring.wanted
     unread = on_unread_grades(test.negative, test.unread, plan.negative_grades)
     notes = tuple(unread) if plan.negative_grades != "judged" else ()
     graded = Graded(notes, plan.top_grade, plan.threshold, test.lists, test.without_relevant)
     of_levels = [] if plan.measuring.levels == "none" else [levels_note(scale)]
     strangers = {item for of_run in ranked for item in of_run.unknown_items}
     catalogue = max(len(test.items.ids) + len(strangers), 1)
-    step = joined.step
-    scores = replace(
-        joined,
+    whole = replace(
+        facts,
+        **services.fields,
         overall=_overall(systems, plan),
         item_coverage=np.array([of_run.n_distinct_items / catalogue for of_run in ranked]),
         catalogue="the data" if all(of_run.shares_items for of_run in ranked) else "test and lists",
         counts={of_run.name: count for of_run, count in zip(ranked, counts)},
-        made_for=notes_on_whom([of_run for of_run, served in zip(ranked, covered) if not served.all()]),
-        notes=(*warnings, *of_levels, *notes_on(ranked, counts, graded, wanted)),
+        made_for=notes_on_whom([of_run for of_run, n in zip(ranked, census.covered) if n < census.lists]),
+        notes=(*warnings, *of_levels, *notes_on(ranked, counts, graded, plan.measuring.wanted)),
         warnings=warnings,
-        step=Step(step.action, {**step.settings, "parts": gathered.parts}, step.effect, step.notes),
+        measured=census.defined > 0,
+        step=Step(facts.step.action, {**facts.step.settings, "test": None, "parts": tally.parts}),
     )
-    return scores if plan.catalogue is None else _with_catalogue(scores, systems, test, plan)
+    return whole if plan.catalogue is None else _with_catalogue(whole, systems, test, plan)
+
+
+def joined(parts: Sequence[Scores], facts: Scores) -> Scores:
+    """Return the scores of parts as one, with what `put_together` has to say of all of them."""
+    lists = join_scores(parts) if len(parts) > 1 else parts[0]
+    own = ("values", "covered", "users", "user_ids", "judged", "relevant", "bounds", "groups", "group_names", "trained")
+    return replace(facts, **{name: getattr(lists, name) for name in own}, measured=None)
 
 
 def _whole_ranked(system: SystemTally, items: Vocabulary) -> Ranked:
@@ -265,15 +277,14 @@ def _overall(systems: Sequence[SystemTally], plan: PartPlan) -> Any:
     return values
 
 
-def _warnings(gathered: Gathered, plan: PartPlan, histories: Sequence[History]) -> Iterator[str]:
+def _warnings(tally: Tally, plan: PartPlan, histories: Sequence[History]) -> Iterator[str]:
     """Look for what can hardly be meant in all parts together, as `check_inputs` does at once."""
-    test, train = gathered.test, plan.train
-    assert test is not None
+    test, train = tally.test, plan.train
     if train is not None and len(train):
         yield from on_shared(test.shared, test.ratings, len(train), None)
-    runs = [_like_a_run(system, history) for system, history in zip(gathered.systems, histories)]
+    runs = [_like_a_run(system, history) for system, history in zip(tally.systems, histories)]
     of_runs: list[tuple[Run, str]] = []
-    for run, system in zip(runs, gathered.systems):
+    for run, system in zip(runs, tally.systems):
         others = Vocabulary.of(system.unmet[1])
         if not system.met:
             refuse_other_users(run, others, test.items.ids)
@@ -285,8 +296,8 @@ def _warnings(gathered: Gathered, plan: PartPlan, histories: Sequence[History]) 
         else:
             of_runs.append((run, NO_ITEMS))
     by_name = {run.name: run for run in runs}
-    of_runs += [(by_name[name], note) for name, note in gathered.notes]
-    pairs = list(zip(runs, gathered.systems))
+    of_runs += [(by_name[name], note) for name, note in tally.notes]
+    pairs = list(zip(runs, tally.systems))
     without = [(run, _by_chance(system, test)) for run, system in pairs if not system.hits]
     of_runs += list(on_no_hits(without, len(runs)))
     of_runs += [(run, COPY) for run, system in pairs if system.is_copy and system.hits >= ENOUGH_FOR_A_COPY]

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 import polars as pl
@@ -31,7 +31,8 @@ from cranfield.data.ranges import (
     temporary_folder,
 )
 from cranfield.data.repeated import RepeatedPairError
-from cranfield.measures.parts import Gathered, Part, PartPlan, measure_part, put_together
+from cranfield.measures.part_files import KeptParts
+from cranfield.measures.parts import Part, PartPlan, Tally, measure_part, put_together
 from cranfield.measures.scores import Scores
 from cranfield.rankings.ranged import HeldOutTable, RunTables
 
@@ -77,9 +78,11 @@ def measure_ranges(runs: Sequence[RunTables], test: HeldOutTable | Ratings, plan
     starts = range_starts(surveys, [*weights, *([_ROW] if isinstance(test, Ratings) else [])], most)
     with ExitStack() as stack:
         rows = _opened(sources, surveys, starts, free / 2, stack)
-        ranges = _Ranges(runs, test, rows, starts, plan)
-        gathered = ranges.gathered()
-    return put_together(gathered, plan, [tables.history for tables in runs for _ in tables.systems])
+        kept = KeptParts(free / 4)
+        tally = _Ranges(runs, test, rows, starts, plan).measured(kept)
+    facts = put_together(tally, plan, [tables.history for tables in runs for _ in tables.systems])
+    scores: Any = kept.scores(facts, tally)  # both kinds are used alike
+    return scores
 
 
 def _surveys(sources: Sequence[Source], test: HeldOutTable | Ratings) -> list[Survey]:
@@ -135,21 +138,23 @@ class _Ranges:
     starts: pl.Series
     plan: PartPlan
 
-    def gathered(self) -> Gathered:
-        """Measure all of them."""
-        gathered, repeated = Gathered(), list[RepeatedPairError]()
+    def measured(self, kept: KeptParts) -> Tally:
+        """Measure all of them; what is measured goes to ``kept``."""
+        tally, repeated = None, list[RepeatedPairError]()
         count = len(self.starts) + 1
         with progress("Measuring", total=count, unit="ranges of users") as bar:
             for part in self._parts(count, repeated):
                 if isinstance(part, RepeatedPairError):
                     repeated.append(part)
                 elif part is not None:
-                    gathered.add(part)
+                    tally = part.tally if tally is None else tally + part.tally
+                    kept.add(part.scores)
                 bar.advance()
         if repeated:
             assert isinstance(self.test, HeldOutTable)
             raise self.test.repeated_error(repeated)
-        return gathered
+        assert tally is not None  # there is a range
+        return tally
 
     def _parts(self, count: int, repeated: Sequence[object]) -> Iterator[Part | RepeatedPairError | None]:
         """Read ranges in their order and measure them on threads; no more of them are held than there are threads."""

@@ -56,9 +56,9 @@ class Ranked:
     made_for: str = ""
 
     @classmethod
-    def of(cls, run: Run, item_ids: Vocabulary) -> Ranked:
-        """Look at a run; ``item_ids`` are the items of the test set."""
-        codes = item_ids.translation(run.item_ids)
+    def of(cls, run: Run, item_ids: Vocabulary | None = None) -> Ranked:
+        """Look at a run; ``item_ids`` are the items of the test set, without which items are not looked at."""
+        codes = None if item_ids is None else item_ids.translation(run.item_ids)
         unknown = () if codes is None else run.item_ids.text.filter(pl.Series(codes == UNKNOWN)).to_list()
         return cls(
             name=run.name,
@@ -69,7 +69,7 @@ class Ranked:
             n_lists=len(run),
             n_entries=len(run.items),
             longest=int(run.list_lengths.max(initial=0)),
-            n_distinct_items=run.n_distinct_items,
+            n_distinct_items=0 if item_ids is None else run.n_distinct_items,
             shares_items=codes is None,
             unknown_items=tuple(unknown),
             tied_across=tuple(_tied_across(run).tolist()) if run.counts.get("tied_items") else (),

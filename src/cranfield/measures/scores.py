@@ -104,6 +104,9 @@ class Scores:
         Of which repetition (a split and seeds of its own) each list is, counted from 0; None if there is only one.
     trained
         The number of training ratings of each list's user, where training ratings were given.
+    measured
+        2 × systems × metrics, where these are the lists of some of the users: whether the system has a value for any
+        list at all, and for any that every system gives. None: these are all lists.
     """
 
     systems: tuple[str, ...]
@@ -138,6 +141,7 @@ class Scores:
     user_columns: Mapping[str, pl.DataFrame] = field(default_factory=dict)
     nonexistent: NDArray[np.float64] | None = None
     outside_catalogue: tuple[Outside, ...] = ()
+    measured: NDArray[np.bool_] | None = None
 
     @staticmethod
     def join(parts: Sequence[Scores]) -> Scores:
@@ -183,6 +187,31 @@ class Scores:
         """Whether each list is given by every system: reduced averages are over these."""
         return np.asarray(self.covered.all(axis=0), dtype=np.bool_)
 
+    @property
+    def n_users(self) -> int:
+        """The number of users who have lists to be scored."""
+        return len(np.unique(self.users))
+
+    @property
+    def n_covered(self) -> NDArray[np.int64]:
+        """For each system the number of lists it gives."""
+        return np.count_nonzero(self.covered, axis=1)
+
+    @property
+    def n_served(self) -> int:
+        """The number of lists that every system gives."""
+        return int(np.count_nonzero(self.served))
+
+    @property
+    def n_served_users(self) -> int:
+        """The number of users with a list that every system gives."""
+        return len(np.unique(self.users[self.served]))
+
+    @property
+    def serve_alike(self) -> bool:
+        """Whether all systems give the same lists."""
+        return bool((self.covered == self.covered[:1]).all())
+
     def system(self, name: str) -> int:
         """Return the place of a system, or raise an error that suggests the nearest name."""
         named = system_among(name, self.systems)
@@ -207,6 +236,8 @@ class Scores:
     @cached_property
     def _undefined_everywhere(self) -> NDArray[np.bool_]:
         """For each metric, whether no list of any system has a value."""
+        if self.measured is not None:
+            return ~self.measured[0].any(axis=0)
         return np.asarray(np.isnan(self.values).all(axis=(0, 2)))
 
     @property
@@ -291,8 +322,12 @@ class Scores:
         key = m, is_reduced
         if key not in self._common_lists:
             values = np.where(self.served, self.values[:, m], np.nan) if is_reduced else self.values[:, m]
-            self._common_lists[key] = defined_for_all(values)
+            self._common_lists[key] = defined_for_all(values, self.has_values(m, is_reduced))
         return self._common_lists[key]
+
+    def has_values(self, m: int, is_reduced: bool) -> NDArray[np.bool_] | None:
+        """Return which systems have a value of a metric for any list; None where these are all lists."""
+        return None if self.measured is None else self.measured[int(is_reduced), :, m]
 
     @cached_property
     def _common_lists(self) -> dict[tuple[int, bool], NDArray[np.bool_]]:
@@ -310,6 +345,14 @@ class Scores:
             weights=self.weights(averaging.kind),
             groups=self.grouped_by() if averaging.groups == "equal" else None,
         )
+
+    def left_out(self, m: int, averaging: Averaging) -> tuple[tuple[int, ...], tuple[int, ...]]:
+        """Return how many lists of each system count in its average, and how many are left out as undefined."""
+        if self.counts_zero(m, averaging.undefined) or not np.isnan(self.values[:, m]).any():
+            return (), ()
+        systems = range(len(self.systems))
+        parts = [self.counted(self.values_of(s, m, averaging), m, averaging) for s in systems]
+        return tuple(len(part.values) for part in parts), tuple(part.missing for part in parts)
 
     def averaged_values(self, s: int, m: int, averaging: Averaging) -> NDArray[np.float64]:
         """Return the values that an average of a system is made of, one for each user or list that counts."""
@@ -452,6 +495,10 @@ class Scores:
                 values, covered = self.values[s : s + 1, m : m + 1], self.covered[s : s + 1]
                 yield replace(self, systems=(system,), metrics=(metric,), values=values, covered=covered).per_user()
 
+    def with_facts(self, **facts: Any) -> Scores:
+        """Return the same values with other facts beside them, such as further notes."""
+        return replace(self, **facts)
+
     def only(self, metrics: list[str] | tuple[str, ...]) -> Scores:
         """Return the scores of some of the metrics."""
         places = [self.metric(name) for name in metrics]
@@ -470,6 +517,7 @@ class Scores:
             unjudged=columns(self.unjudged),
             nonexistent=columns(self.nonexistent),
             bounds=None if self.bounds is None else self.bounds[:, :, places],
+            measured=None if self.measured is None else self.measured[:, :, places],
             recommended=None if self.recommended is None else self.recommended[:, places],
         )
 

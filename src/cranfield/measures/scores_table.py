@@ -61,12 +61,9 @@ def on_left_out(scores: Scores, averaging: Averaging) -> list[str]:
     """Say over whom metrics are averaged whose undefined values are left out, where these are not all."""
     counts: dict[tuple[int, ...], list[str]] = {}
     for m, metric in enumerate(scores.metrics):
-        if scores.counts_zero(m, averaging.undefined) or not np.isnan(scores.values[:, m]).any():
-            continue
-        values = [scores.values_of(s, m, averaging) for s in range(len(scores.systems))]
-        parts = [scores.counted(row, m, averaging) for row in values]
-        if any(part.missing for part in parts) and any(len(part.values) for part in parts):
-            counts.setdefault(tuple(len(part.values) for part in parts), []).append(metric)
+        kept, missing = scores.left_out(m, averaging)
+        if any(missing) and any(kept):
+            counts.setdefault(kept, []).append(metric)
     return [f"{', '.join(metrics)}: {_whom(scores, users)}" for users, metrics in counts.items()]
 
 
@@ -150,7 +147,7 @@ def _units(scores: Scores, count: int) -> str:
 
 def _common(scores: Scores) -> str:
     """Return how many users every system serves."""
-    served, every = (len(np.unique(users)) for users in (scores.users[scores.served], scores.users))
+    served, every = scores.n_served_users, scores.n_users
     return f"{served:,} of {every:,} users" if served < every else count_text(every, "user")
 
 

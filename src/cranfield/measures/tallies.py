@@ -130,7 +130,7 @@ class SystemTally:
         known = test.user_ids.codes(run.user_ids.all) != UNKNOWN
         served = run.user_ids.codes(test.user_ids.all) != UNKNOWN
         return cls(
-            Ranked.of(run, run.item_ids),
+            Ranked.of(run),
             {"users without test ratings": len(run)} if judged is None else judged.counts,
             len(run.user_ids),
             int(known.sum()),
@@ -166,10 +166,11 @@ def _item_counts(run: Run, judged: Judged | None, cutoffs: Sequence[int]) -> NDA
     listed = np.bincount(run.items, minlength=n)
     if judged is None:
         return np.stack([listed, *([np.zeros(n, dtype=np.int64)] * (1 + len(cutoffs)))])
+    if not cutoffs and not judged.counts.get("users without test ratings"):
+        return np.stack([listed, listed])
     entries = judged.entries
-    measured = listed if entries.items is run.items else np.bincount(entries.items, minlength=n)
     down_to = [np.bincount(entries.items[entries.ranks <= cutoff], minlength=n) for cutoff in cutoffs]
-    return np.stack([listed, measured, *down_to])
+    return np.stack([listed, np.bincount(entries.items, minlength=n), *down_to])
 
 
 def _rated_scores(run: Run, judged: Judged) -> NDArray[np.float64] | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, ClassVar, Self
@@ -12,6 +13,7 @@ from numpy.typing import NDArray
 
 from cranfield._errors import InputError, SettingError
 from cranfield._progress import progress
+from cranfield._random import stream
 from cranfield.data import Ratings
 from cranfield.recommenders.kept import about_model, read_arrays, write_arrays
 from cranfield.recommenders.model import Model
@@ -28,6 +30,8 @@ class CheckpointError(InputError):
     """A checkpoint that is damaged, or of another training."""
 
 
+# An epoch is timed on at least so many ratings.
+_TIMED = 5000
 # What may differ between a training and the one that goes on with it.
 _FREE = ("epochs", "patience")
 
@@ -98,6 +102,16 @@ class EpochModel(Model):
         """How it was trained, for the record."""
         return {"epochs": len(self._losses), "by": self._trained_by}
 
+    def seconds_per_epoch(self, train: Ratings) -> float:
+        """Return about how long an epoch takes, from two on some of the ratings; the first may compile its loop."""
+        share = min(1.0, max(_TIMED / max(len(train), 1), 0.02))
+        some = self._learnable(train.keep(stream(self.seed, "timing").random(len(train)) < share))
+        numbers, epoch = self._start(some)
+        numbers, _ = epoch(numbers, 0)
+        start = time.perf_counter()
+        epoch(numbers, 1)
+        return (time.perf_counter() - start) / share
+
     def _is_over(self, log: _Log) -> bool:
         return bool(self.patience) and log.best_epoch is not None and len(log.losses) - log.best_epoch > self.patience
 
@@ -121,6 +135,19 @@ class EpochModel(Model):
     def _take(self, numbers: Numbers) -> None:
         """Take over what was learned, so that `_score` uses it."""
         raise NotImplementedError
+
+
+def from_threshold(train: Ratings, threshold: float | None, system: str) -> Ratings:
+    """Return the ratings that reach a threshold, or all if there is none; at least one has to."""
+    if threshold is None:
+        return train
+    kept = train.keep(train.values >= threshold)
+    if not len(kept) and len(train):
+        raise InputError(
+            f"no training rating reaches threshold={threshold:g} of {system}; the highest is {train.values.max():g}",
+            remedy="give a lower threshold, or leave it out",
+        )
+    return kept
 
 
 class _Log:

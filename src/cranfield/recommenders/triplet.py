@@ -28,7 +28,7 @@ _EMBEDDINGS_DROPPED = 0.05
 @register("bpr-triplet")
 @dataclass
 class TripletNetwork(NetworkModel):
-    r"""Vectors of length 1 that lie nearer to liked items than to others, and a regression of ratings on them.
+    r"""Triplet network: vectors closer to liked items than to others, with a regression of ratings on top.
 
     .. math::
         z = \frac{f(e)}{\lVert f(e) \rVert}, \qquad
@@ -36,7 +36,7 @@ class TripletNetwork(NetworkModel):
 
     over triplets of a user, an item that she rated high and another one; f, a network of two rectified layers, is the
     same for users and items. Each high rating makes one triplet in an epoch, its other item being drawn anew. After
-    M. Aftab and H. Ramampiaro (2022), Evaluating top-n recommendations using ranked error approach, IEEE Access, who
+    S. Aftab and H. Ramampiaro (2022), Evaluating top-n recommendations using ranked error approach, IEEE Access, who
     use convolutional layers whose wiring they do not give. A user without high ratings has her highest instead, and one
     without low ratings items that she has not rated, so that all users are learned from. NaN for users and items
     without training ratings.

@@ -120,7 +120,7 @@ def rolling(
     seed: int = 0,
     validation: float | None = None,
 ) -> Windows:
-    """Cut the time at several moments; at each, learn from what was before and judge by the next stretch of time.
+    """Cut at several moments; at each one, train on the ratings before it and test on the next period of time.
 
     The last window ends with the newest rating, and each of the others where the next begins. A window's test part is
     that of `temporal` at its cut, up to the end of the window.
@@ -182,7 +182,7 @@ def _check_span(ratings: Ratings, cuts: Sequence[int], length: int, horizon: Any
     if empty:
         shown = listed(empty[:3]) if len(empty) <= 3 else f"{', '.join(empty[:3])} and {len(empty) - 3} more"
         raise ImpossibleSplitError(
-            f"{len(empty)} of {count_text(len(cuts), 'window')} have no test user: none of the "
-            f"{count_text(users, 'user')} rated in {shown}; "
+            f"{len(empty)} of {count_text(len(cuts), 'window')} {'has' if len(empty) == 1 else 'have'} no test user: "
+            f"none of the {count_text(users, 'user')} rated in {shown}; "
             "choose a longer horizon, or fewer windows"
         )

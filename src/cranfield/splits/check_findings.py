@@ -183,12 +183,13 @@ _WORDS = {
 def _shift(facts: Mapping[str, Any]) -> Iterator[SplitFinding]:
     for name, (what, of_what) in _WORDS.items():
         change = facts["shift"][name]
+        p_value = "p < 0.0001" if change["p"] < 0.0001 else f"p = {change['p']:.3g}"
         size = "large" if change["D"] >= _LARGE else "moderate" if change["D"] >= _MODERATE else "small"
         yield SplitFinding(
             f"shift of {what}",
             "fine" if size == "small" else "attention",
             f"The shift of {what} from training to test is {size} (Kolmogorov's D = {change['D']:.3f}, "
-            f"p = {change['p']:.3g}): {of_what} goes from {change['train']:,.4g} to {change['test']:,.4g} "
+            f"{p_value}): {of_what} goes from {change['train']:,.4g} to {change['test']:,.4g} "
             f"(d = {change['d']:+.2f}).",
         )
 

@@ -33,7 +33,7 @@ def cold_users(
     seed: int = 0,
     validation: float | None = None,
 ) -> Split:
-    """Hold out a share of the users: all their ratings are test ratings, but for those that are left in training.
+    """Hold out a share of the users: their ratings are test ratings, except those that stay in training.
 
     Parameters
     ----------
@@ -81,7 +81,7 @@ def cold_items(
     seed: int = 0,
     validation: float | None = None,
 ) -> Split:
-    """Hold out a share of the items: all their ratings are test ratings, but for those that are left in training.
+    """Hold out a share of the items: their ratings are test ratings, except those that stay in training.
 
     Parameters
     ----------
@@ -128,7 +128,7 @@ def strong_generalisation(
     seed: int = 0,
     validation: float | None = None,
 ) -> Split:
-    """Hold out a share of the users whole; a part of each profile is given as input, and the rest is test.
+    """Hold out a share of the users with all their ratings: one part of a profile is input, the other is test.
 
     Nothing is learned from the held-out users (strong generalisation; Marlin 2004, Liang et al. 2018). Their input is
     the part ``profiles`` of the split: a system that can score from a profile alone (`score_profiles`) is asked for
@@ -171,7 +171,8 @@ def strong_generalisation(
     parts[aside[owner]] = VALIDATION
     parts[(held | aside)[owner] & is_input] = PROFILES
     settings = {"users": users, "given": given, "which": which, "seed": seed, "validation": validation}
-    return divide(ratings, parts, "strong_generalisation", settings, effect=drawing.effect(ratings.user_counts, held))
+    effect, notes = drawing.effect(ratings.user_counts, held), drawing.notes(ratings.user_counts)
+    return divide(ratings, parts, "strong_generalisation", settings, effect=effect, notes=notes)
 
 
 def _given(given: Any) -> tuple[bool, Any]:
@@ -202,7 +203,9 @@ def _cold(
     beyond = place >= drawing.left
     parts[aside[owner] & beyond & (parts == TRAIN)] = VALIDATION
     parts[held[owner]] = np.where(beyond[held[owner]], TEST, TRAIN)
-    return divide(ratings, parts, drawing.method, settings, effect=drawing.effect(counts, held))
+    return divide(
+        ratings, parts, drawing.method, settings, effect=drawing.effect(counts, held), notes=drawing.notes(counts)
+    )
 
 
 @dataclass(frozen=True)
@@ -247,7 +250,16 @@ class _Drawing:
         return held, aside
 
     def effect(self, counts: NDArray[np.int64], held: NDArray[np.bool_]) -> dict[str, int]:
-        return {
-            f"held_out_{self.kind}": int(np.count_nonzero(held)),
-            f"{self.kind}_too_short": int(np.count_nonzero((counts > 0) & (counts <= self.left))),
-        }
+        return {f"held_out_{self.kind}": int(np.count_nonzero(held)), f"{self.kind}_too_short": self.too_short(counts)}
+
+    def notes(self, counts: NDArray[np.int64]) -> list[str]:
+        number = self.too_short(counts)
+        if not number:
+            return []
+        return [
+            f"{count_text(number, self.kind[:-1])} with {count_text(self.left, 'rating')} or fewer: not held out, "
+            "because no test rating would be left"
+        ]
+
+    def too_short(self, counts: NDArray[np.int64]) -> int:
+        return int(np.count_nonzero((counts > 0) & (counts <= self.left)))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.util import find_spec
 
 from cranfield._spelling import parse
@@ -40,8 +40,11 @@ class ErrorModels:
     absent: Mapping[str, str]
 
 
-def models_for(data: Ratings, systems: Sequence[str] | None, seed: int) -> ErrorModels:
-    """Return the models that can be run on a set of ratings: those of the study, or systems that are given."""
+def models_for(data: Ratings, systems: Sequence[str] | None, seed: int, epochs: int | None = None) -> ErrorModels:
+    """Return the models that can be run on a set of ratings: those of the study, or systems that are given.
+
+    ``epochs`` are those of neural models; their own where None.
+    """
     if systems is not None:
         named = {_ROLES.get(parse(system).name, displayed_name(system)): system for system in systems}
         return ErrorModels({name: _seeded(system, seed) for name, system in named.items()}, {})
@@ -55,12 +58,13 @@ def models_for(data: Ratings, systems: Sequence[str] | None, seed: int) -> Error
         elif name in (NCF_CONTEXT, LCNN_CONTEXT) and context is None:
             absent[name] = "the ratings come without columns of users or items"
     run = {name: system.format(context=context) for name, system in _SPELLED.items() if name not in absent}
-    return ErrorModels({name: _seeded(system, seed) for name, system in run.items()}, absent)
+    own = {name: {} if epochs is None or name not in _NEURAL else {"epochs": epochs} for name in run}
+    return ErrorModels({name: _seeded(system, seed, **own[name]) for name, system in run.items()}, absent)
 
 
-def _seeded(system: str, seed: int) -> str:
-    """Return a spelling with a seed, where the system draws."""
+def _seeded(system: str, seed: int, **more: int) -> str:
+    """Return a spelling with further parameters, and a seed where the system draws."""
     parsed = parse(system)
     drawn = hasattr(recommender(system), "seed") and "seed" not in dict(parsed.parameters)
-    parameters = (*parsed.parameters, ("seed", seed)) if drawn else parsed.parameters
-    return str(type(parsed)(parsed.name, parameters, parsed.cutoff))
+    seeds = {"seed": seed} if drawn else {}
+    return str(replace(parsed, parameters=(*parsed.parameters, *more.items(), *seeds.items())))

@@ -111,12 +111,14 @@ class ErrorWork:
                 there[name] = artifact
         with progress(f"Training, {self.place}, {version}", total=len(wanted), unit="models") as bar:
             for name, spelling in wanted.items():
+                place, made_of = self._made_of(version, seed, split, name, spelling)
+                options: dict[str, Any] = {"serving": _TRAINED, "ranking": _RANKING, "seed": seed}
+                options["checkpoints"] = {name: self.store.checkpoint(place, made_of)}
                 try:
-                    (done,) = timed_each(split, {name: spelling}, serving=_TRAINED, ranking=_RANKING, seed=seed)
+                    (done,) = timed_each(split, {name: spelling}, **options)
                 except CranfieldError as error:
                     failed[name] = str(error).removeprefix(f"{name}: ")
                 else:
-                    place, made_of = self._made_of(version, seed, split, name, spelling)
                     save = partial(_save, done.result, done.seconds)
                     there[name] = self.store.make(place, made_of, save, seconds=done.seconds)
                 bar.advance()

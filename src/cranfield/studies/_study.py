@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import polars as pl
 
 from cranfield._table import Table
 from cranfield.assessments import Assessment
 from cranfield.data import Description, Ratings
+from cranfield.splits import Split
 from cranfield.studies._claims import ClaimRule, Finding
 
 SYSTEMS = (
@@ -18,6 +19,18 @@ SYSTEMS = (
     "nncosngbr-ib", "slim", "ht", "svd", "puresvd", "bprmf", "wrmf", "lda", "plsa", "uir",
 )  # fmt: skip
 """The 21 systems of Valcarce et al. (2018, 2020), as `cranfield.recommend` spells them."""
+
+
+Data = TypeVar("Data", bound=Ratings | Split)
+
+
+def data_names(data: Sequence[Data]) -> dict[str, Data]:
+    """Return sets of ratings by name, numbered where names are missing or the same."""
+    names: dict[str, Data] = {}
+    for place, ratings in enumerate(data, start=1):
+        name = (ratings.train if isinstance(ratings, Split) else ratings).name or "the ratings"
+        names[f"{name} ({place})" if name in names else name] = ratings
+    return names
 
 
 @dataclass(frozen=True)

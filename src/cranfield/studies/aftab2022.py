@@ -47,6 +47,7 @@ def _work(
     seeds: int | None = None,
     samples: int | None = None,
     systems: Sequence[str] | None = None,
+    epochs: int | None = None,
 ) -> PanelResults:
     """Train, rank and measure all that the study needs, each set of ratings as a panel."""
     splits = range(seed, seed + _checks.whole("seeds", SEEDS if seeds is None else seeds))
@@ -58,7 +59,7 @@ def _work(
             f"panel-{place}",
             ratings,
             _liked(ratings, threshold),
-            {split: models_for(ratings, systems, split) for split in splits},
+            {split: models_for(ratings, systems, split, epochs) for split in splits},
             wanted,
         )
         for place, (name, ratings) in enumerate(named.items(), start=1)
@@ -116,7 +117,7 @@ AFTAB_2022 = PanelStudy(
         "Sofia Aftab, Heri Ramampiaro: Evaluating Top-N Recommendations Using Ranked Error Approach: An Empirical "
         "Analysis. IEEE Access 10, 2022."
     ),
-    options=("seeds", "samples", "systems"),
+    options=("seeds", "samples", "systems", "epochs"),
     several=True,
     rule=OF_SPLITS,
     work=_work,

@@ -31,7 +31,7 @@ from cranfield.studies._options_work import (
     neighbours,
     units,
 )
-from cranfield.studies._study import Exhibit, PanelResults, PanelStudy
+from cranfield.studies._study import Exhibit, PanelResults, PanelStudy, data_names
 
 MOVIELENS, NETFLIX = "MovieLens", "Netflix"
 SIZES = {MOVIELENS: (6040, 3706, 1_000_209), NETFLIX: (480_189, 17_770, 100_480_507)}
@@ -96,7 +96,7 @@ def _work(
         raise SettingError(
             f"curve_seeds={curves} is more than seeds={wanted}; the curves use the first splits of the starting point"
         )
-    names = _names(data)
+    names = data_names(data)
     same = {name: _paper_dataset(ratings) for name, ratings in names.items()}
     k = {name: NEIGHBOURS.get(same[name] or "", NEIGHBOURS[MOVIELENS]) for name in names}
     measurements = {
@@ -118,15 +118,6 @@ def _work(
         "seed": seed,
     }
     return PanelResults(_exhibits(panels), _claims(panels), settings)
-
-
-def _names(data: Sequence[Ratings]) -> dict[str, Ratings]:
-    """Return the ratings by name, numbered where names are missing or the same."""
-    names: dict[str, Ratings] = {}
-    for place, ratings in enumerate(data, start=1):
-        name = ratings.name or "the ratings"
-        names[f"{name} ({place})" if name in names else name] = ratings
-    return names
 
 
 def _paper_dataset(data: Ratings) -> str | None:

@@ -20,7 +20,8 @@ from cranfield.rankings import file_name
 from cranfield.recommenders import recommender
 from cranfield.reports.figures import check_libraries
 from cranfield.splits import Split, k_fold, per_user, predefined, random
-from cranfield.studies._study import SYSTEMS, PanelStudy, Study, StudyResults
+from cranfield.studies._joining import StudyPart, joined
+from cranfield.studies._study import SYSTEMS, PanelStudy, Study, StudyResults, data_names
 from cranfield.studies._work import Asked, Work
 from cranfield.studies._writing import write
 from cranfield.studies.aftab2022 import AFTAB_2022
@@ -28,6 +29,7 @@ from cranfield.studies.bellogin2017 import BELLOGIN_2017
 from cranfield.studies.canamares2020 import CANAMARES_2020
 from cranfield.studies.canamares_castells2018 import CANAMARES_CASTELLS_2018
 from cranfield.studies.canamares_castells2020 import CANAMARES_CASTELLS_2020
+from cranfield.studies.rendle2020 import RENDLE_2020
 from cranfield.studies.replication import Replication
 from cranfield.studies.valcarce2018 import VALCARCE_2018
 from cranfield.studies.valcarce2020 import VALCARCE_2020
@@ -42,6 +44,7 @@ STUDIES: dict[str, Study | PanelStudy] = {
         CANAMARES_CASTELLS_2020,
         BELLOGIN_2017,
         AFTAB_2022,
+        RENDLE_2020,
     )
 }
 """The papers that can be run again, by name."""
@@ -75,7 +78,10 @@ def replicate(
     seed: int = 0,
     jobs: int | None = None,
     negative_grades: NegativeGrades | None = None,
-    known: Ratings | None = None,
+    known: Ratings | Sequence[Ratings | None] | None = None,
+    repetitions: int | None = None,
+    negatives: Any = None,
+    epochs: int | None = None,
 ) -> Replication:
     """Run a paper's study on any ratings: every table and figure, next to what is printed, and its claims.
 
@@ -83,10 +89,11 @@ def replicate(
     ----------
     study
         ``valcarce2018``, ``valcarce2020``, ``canamares2020``, ``canamares-castells2018``, ``canamares-castells2020``,
-        ``bellogin2017`` or ``aftab2022``.
+        ``bellogin2017``, ``aftab2022`` or ``rendle2020``.
     data
-        The ratings; several sets of them for ``canamares2020``, ``bellogin2017`` and ``aftab2022``, which make a panel
-        of each. For ``bellogin2017`` one may be a split: it stays as it is divided.
+        The ratings, or several sets of them. ``canamares2020``, ``bellogin2017`` and ``aftab2022`` make a panel of
+        each; the other studies are run on each in a folder of its own, and their tables are joined. For
+        ``bellogin2017`` one may be a split: it stays as it is divided.
     out
         The folder for tables, figures, the report and everything that was made on the way. What is there already and
         was made of the same is taken again, so an interrupted study goes on where it stopped.
@@ -96,7 +103,8 @@ def replicate(
         How many folds: the paper's unless given (1 for ``valcarce2018``, else 5). One is a split of 80 and 20 %.
     systems
         The systems, with parameters: the 21 of the papers unless given; for ``canamares-castells2018`` those that are
-        held against the truth beside the paper's own; for ``aftab2022`` those that are run in place of its models.
+        held against the truth beside the paper's own; for ``aftab2022`` and ``rendle2020`` those that are run in place
+        of its models.
     samples
         How many samples a size has where ratings, items or users are missing at random: 50 unless given, 20 for
         ``aftab2022``.
@@ -133,14 +141,24 @@ def replicate(
         What test grades below 0 mean, as for `measure`: ``judged`` (unless given), ``unjudged`` or ``pooled``.
     known
         Of ``canamares-castells2018``: the ratings that a service would have observed. They are among ``data``, as in
-        CM100k, or of other pairs, as the training part of Coat; see `cranfield.datasets.load_pair`.
+        CM100k, or of other pairs, as the training part of Coat; see `cranfield.datasets.load_pair`. With several sets
+        of ratings, one for each.
+    repetitions
+        How often the whole study is run, with the seeds ``seed``, ``seed + 1`` and so on: other splits, folds, draws
+        and trainings. Each repetition has a folder of its own. Once unless given.
+    negatives
+        Of ``rendle2020``: a file or a frame with the test item of each user and the items that it is ranked among, in
+        columns ``user``, ``item`` and ``negatives`` (a list), or one ``negative`` per row.
+    epochs
+        Of ``rendle2020``: how many epochs MF and NeuMF are trained; 256 and 20 unless given. Of ``aftab2022``: how many
+        epochs the neural models are trained at the most; their own number unless given.
 
     Notes
     -----
     An option that a study does not take is refused: ``split``, ``systems``, ``samples``, ``sizes``, ``decimals``,
     ``jobs`` and ``negative_grades`` belong to the studies of metrics, ``valcarce2018`` and ``valcarce2020``; ``folds``
     to these, to ``canamares-castells2020`` and to ``bellogin2017``; ``systems`` to these, to
-    ``canamares-castells2018`` and to ``aftab2022``; ``samples`` to these and to ``aftab2022``.
+    ``canamares-castells2018``, to ``aftab2022`` and to ``rendle2020``; ``samples`` to these and to ``aftab2022``.
 
     Examples
     --------
@@ -156,8 +174,13 @@ def replicate(
         "split": split, "folds": folds, "systems": systems, "samples": samples, "sizes": sizes, "decimals": decimals,
         "jobs": jobs, "negative_grades": negative_grades, "seeds": seeds, "curve_seeds": curve_seeds, "known": known,
         "targets": targets, "play_counts": play_counts, "all_systems": all_systems,
+        "negatives": negatives, "epochs": epochs,
     }  # fmt: skip
     paper, several = _study(study), [data] if isinstance(data, Ratings | Split) else list(data)
+    if repetitions is not None or (len(several) > 1 and not _takes_several(paper)):
+        return _replicate_parts(paper, several, out, repetitions, {**options, "threshold": threshold}, figures, seed)
+    if known is not None and not isinstance(known, Ratings):
+        options["known"] = known = _known_of(known, 1)[0]
     _check_options(paper, several, {name: value for name, value in options.items() if value is not None})
     if figures:
         check_libraries()
@@ -189,6 +212,59 @@ def replicate(
     return _replicate_metrics(
         paper, ratings, out, request, split, _splits(paper, ratings, split, folds, seed), figures, jobs
     )
+
+
+def _replicate_parts(
+    paper: Study | PanelStudy,
+    data: Sequence[Ratings | Split],
+    out: str | Path,
+    repetitions: int | None,
+    options: Mapping[str, Any],
+    figures: bool,
+    seed: int,
+) -> Replication:
+    """Run a study for each set of ratings that it cannot take together with others, and as often as asked."""
+    times = 1 if repetitions is None else _checks.whole("repetitions", repetitions)
+    names = data_names(data)
+    together = {", ".join(names): list(data)}
+    groups = together if _takes_several(paper) else {name: [ratings] for name, ratings in names.items()}
+    if len(groups) > 1 and options["split"] is not None:
+        raise SettingError(f"a split belongs to one set of ratings, and {len(groups)} are given; run the study on each")
+    known = _known_of(options["known"], len(groups))
+    _check_options(paper, data[:1], {name: value for name, value in options.items() if value is not None})
+    parts = []
+    with open_store(out) as store:
+        store.begin(paper.name, f"{paper.name}: {len(groups)} parts, {times} repetitions")
+        for place, (name, group) in enumerate(groups.items()):
+            home = store.path / f"panel-{place + 1}" if len(groups) > 1 else store.path
+            for repetition in range(times):
+                part = replicate(
+                    paper.name,
+                    group,
+                    out=home / f"repetition-{repetition + 1}" if times > 1 else home / "study",
+                    figures=figures,
+                    seed=_checks.whole("seed", seed, at_least=0) + repetition,
+                    **{**options, "known": known[place]},
+                )
+                parts.append(StudyPart(name, repetition + 1, part))
+        replication = joined(parts, store.path, {"repetitions": times, "seed": seed})
+        with store.writing():
+            write(replication, {}, figures)
+    return replication
+
+
+def _takes_several(paper: Study | PanelStudy) -> bool:
+    return isinstance(paper, PanelStudy) and paper.several
+
+
+def _known_of(known: Ratings | Sequence[Ratings | None] | None, count: int) -> list[Ratings | None]:
+    """Return the observed ratings of each set of ratings."""
+    several: list[Ratings | None] = [None] * count
+    if known is not None:
+        several = [known] if isinstance(known, Ratings) else list(known)
+    if len(several) != count:
+        raise SettingError(f"{count} sets of ratings need as many sets of known ones, and {len(several)} are given")
+    return several
 
 
 def _replicate_metrics(
@@ -259,15 +335,17 @@ def _training(data: Ratings | Split) -> Ratings:
 
 def _check_options(paper: Study | PanelStudy, data: Sequence[Ratings | Split], given: Mapping[str, Any]) -> None:
     """Refuse options that a study does not take, and ratings where there are none or too many."""
-    taken, several = (paper.options, paper.several) if isinstance(paper, PanelStudy) else (_OF_METRICS, False)
+    taken = paper.options if isinstance(paper, PanelStudy) else _OF_METRICS
     for name in given:
-        if name not in taken:
+        if name not in (*taken, "threshold"):
             raise SettingError(f"{paper.name} takes no {name}; leave it out (it takes {', '.join(taken)})")
+    if "epochs" in given:
+        _checks.whole("epochs", given["epochs"])
+        if "systems" in given:
+            raise SettingError("give epochs or systems; epochs of your own systems are spelled, as in neumf(epochs=5)")
     kinds = Ratings | Split if isinstance(paper, PanelStudy) and paper.divided else Ratings
     if not data or not all(isinstance(ratings, kinds) for ratings in data):
         raise SettingError("a study needs ratings; make them of files and frames with cf.read")
-    if len(data) > 1 and not several:
-        raise SettingError(f"{paper.name} is run on one set of ratings, and {len(data)} are given; run it on each")
 
 
 def _study(name: str) -> Study | PanelStudy:

@@ -37,7 +37,7 @@ def exact(sample: Sample, tolerance: float) -> tuple[Verdict, NDArray[np.intp]]:
     step = common_step(sample.tested) or 0.0
     with ThreadPoolExecutor(settings.workers) as pool:
         solved = pool.map(
-            lambda pairs: _Block(sample.rounded_differences(pairs), step).solve(tolerance), sample.blocks()
+            lambda pairs: Block(sample.rounded_differences(pairs), step).solve(tolerance), sample.blocks()
         )
         blocks = list(solved)
     p, error, method = (np.concatenate([getattr(block, name) for block in blocks]) for name in ("p", "error", "method"))
@@ -46,7 +46,7 @@ def exact(sample: Sample, tolerance: float) -> tuple[Verdict, NDArray[np.intp]]:
 
 
 @dataclass(eq=False)
-class _Block:
+class Block:
     """Some pairs, whose p-values are filled in by one way after another; those still without a method are open."""
 
     differences: Differences
@@ -80,7 +80,7 @@ class _Block:
         shift = -exponents[:, None]
         return Differences(np.ldexp(d, shift), np.ldexp(noise, shift), np.ldexp(hidden, -exponents))
 
-    def solve(self, tolerance: float) -> _Block:
+    def solve(self, tolerance: float) -> Block:
         """Fill in every p-value, to within ``tolerance`` where some exact way finds it so."""
         self.method[self.s == 0] = "equal means"
         self.method[self.n == 0] = "identical"

@@ -16,6 +16,9 @@ what equal sums may add.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -33,6 +36,7 @@ ROUNDING = 1e-13
 
 _NODES = 26  # δ σ = REACH / 26 < 2π / (FAR + REACH)
 _TERMS = 36
+_TAU = (np.arange(_NODES) + 0.5) / _NODES
 # Beyond the sum's end, φ is watched up to this many times the end and this many times the slowest period.
 _WATCHED_REACHES, _WATCHED_PERIODS = 16, 64
 _WATCHED_NODES, _WATCHED_USERS = 4096, 100
@@ -56,28 +60,57 @@ def invert(d: Floats, s: Floats, step: float = 0.0) -> Floats:
     term; the few users (at most REACH²) with d_u REACH > σ are added one by one.
     """
     sigma = np.sqrt(np.einsum("pu,pu->p", d, d))
-    x = d * (REACH / sigma)[:, None]
-    tau = (np.arange(_NODES) + 0.5) / _NODES
-    rows, columns = np.nonzero(x > 1.0)
-    large = x[rows, columns]
-    x[rows, columns] = 0.0
+    return CosineSums.of(d, sigma).invert(s, sigma, step)
 
-    np.square(x, out=x)
-    power, sums = x.copy(), np.empty((len(d), _TERMS))
-    for m in range(_TERMS):
-        sums[:, m] = power.sum(axis=1)
-        if m + 1 < _TERMS:
-            power *= x
-    log_phi = -(sums * _log_cos_coefficients()) @ tau ** (2 * np.arange(1, _TERMS + 1)[:, None])
 
-    cosines = np.cos(large[:, None] * tau)
-    np.add.at(log_phi, rows, np.log(np.maximum(np.abs(cosines), 1e-300)))
-    negative = np.zeros_like(log_phi)
-    np.add.at(negative, rows, cosines < 0)
-    phi = np.exp(log_phi) * (1 - 2 * (negative % 2))
+@dataclass(frozen=True, eq=False)
+class CosineSums:
+    """What log φ is made of at the nodes of `invert`, as sums over users: those of parts of the users add up.
 
-    theta = tau * (REACH / sigma)[:, None]
-    return 1 - (2 * REACH / _NODES / np.pi) * (phi * _kernel(theta, s[:, None], step)).sum(axis=1) / sigma
+    Parameters
+    ----------
+    powers
+        pairs × terms: Σ x^2m over the users with x = d REACH / σ of at most 1.
+    log_cosines, negative
+        pairs × nodes: Σ log|cos(x τ)| over the others, and how many of their cosines are negative.
+    """
+
+    powers: Floats
+    log_cosines: Floats
+    negative: Floats
+
+    @classmethod
+    def of(cls, d: Floats, sigma: Floats) -> CosineSums:
+        """Take the sums of absolute differences (pairs × users), σ being that of all users."""
+        x = d * (REACH / sigma)[:, None]
+        rows, columns = np.nonzero(x > 1.0)
+        large = x[rows, columns]
+        x[rows, columns] = 0.0
+
+        np.square(x, out=x)
+        power, sums = x.copy(), np.empty((len(d), _TERMS))
+        for m in range(_TERMS):
+            sums[:, m] = power.sum(axis=1)
+            if m + 1 < _TERMS:
+                power *= x
+
+        cosines = np.cos(large[:, None] * _TAU)
+        log_cosines, negative = np.zeros((len(d), _NODES)), np.zeros((len(d), _NODES))
+        np.add.at(log_cosines, rows, np.log(np.maximum(np.abs(cosines), 1e-300)))
+        np.add.at(negative, rows, cosines < 0)
+        return cls(sums, log_cosines, negative)
+
+    def __add__(self, other: CosineSums) -> CosineSums:
+        return CosineSums(
+            self.powers + other.powers, self.log_cosines + other.log_cosines, self.negative + other.negative
+        )
+
+    def invert(self, s: Floats, sigma: Floats, step: float = 0.0) -> Floats:
+        """Return P(|S| ≥ s) of each pair, for s ≤ FAR σ."""
+        log_phi = -(self.powers * _log_cos_coefficients()) @ _TAU ** (2 * np.arange(1, _TERMS + 1)[:, None])
+        phi = np.exp(log_phi + self.log_cosines) * (1 - 2 * (self.negative % 2))
+        theta = _TAU * (REACH / sigma)[:, None]
+        return 1 - (2 * REACH / _NODES / np.pi) * (phi * _kernel(theta, s[:, None], step)).sum(axis=1) / sigma
 
 
 def _kernel(theta: Any, s: Any, step: float) -> Floats:
@@ -85,14 +118,17 @@ def _kernel(theta: Any, s: Any, step: float) -> Floats:
     return value
 
 
-def left_over(ordered: Floats, end: float, step: float = 0.0) -> float:
+def left_over(
+    ordered: Floats, end: float, step: float = 0.0, squares_below: Callable[[Floats], Floats] | None = None
+) -> float:
     """Return what the nodes beyond ``end`` may add to the p-value of ascending, non-zero differences.
 
     (2/π) ∫ |φ(θ)| / θ dθ, by a sum over nodes from ``end`` to 16 times ``end`` or 64 half periods of the largest
     difference, whichever is further. At each node |φ| is at most the product over any of the users: a hundred of
     them, spread over the sizes of the differences, are multiplied out, and of the others those with d_u θ < π/2 bring
     exp(−d_u² θ² / 2). Between the watched nodes φ is not seen, so the sum is taken ten times; tests hold this
-    against enumeration. What φ may be further out is seen by `left_to_ties`.
+    against enumeration. What φ may be further out is seen by `left_to_ties`. Where ``ordered`` are some of the
+    differences, ``squares_below`` says how large Σ d_u² of all those below a size is at least.
     """
     watched = np.linspace(0, len(ordered) - 1, min(len(ordered), _WATCHED_USERS)).astype(np.intp)
     d = ordered[watched]
@@ -104,6 +140,9 @@ def left_over(ordered: Floats, end: float, step: float = 0.0) -> float:
     squares = ordered**2
     squares[watched] = 0.0
     below = np.concatenate([[0.0], np.cumsum(squares)])[np.searchsorted(ordered, np.pi / 2 / theta)]
+    if squares_below is not None:
+        own = np.concatenate([[0.0], np.cumsum(d**2)])[np.searchsorted(d, np.pi / 2 / theta)]
+        below = np.maximum(squares_below(np.pi / 2 / theta) - own, 0.0)
     # Users × nodes, in single precision: a product down the columns is many times faster than along the rows.
     cosines = np.multiply.outer(d.astype(np.float32), theta.astype(np.float32))
     np.cos(cosines, out=cosines)
@@ -129,9 +168,21 @@ def invert_further(d: Floats, s: float, step: float, tolerance: float) -> tuple[
 
     The same sum over more nodes, doubled until what is left over is within ``tolerance`` or there are 8,192 nodes.
     """
-    sigma = float(np.sqrt((d**2).sum()))
+    ordered, sigma = np.sort(d), float(np.sqrt((d**2).sum()))
+    missed = partial(left_over, ordered, step=step)
+    return further(lambda theta: PhiSums.of(d, theta).phi, sigma, s, step, tolerance, missed)
+
+
+def further(
+    phi: Callable[[Floats], Floats],
+    sigma: float,
+    s: float,
+    step: float,
+    tolerance: float,
+    missed: Callable[[float], float],
+) -> tuple[float, float]:
+    """Do so with φ at nodes, and what the nodes beyond a point may add, given as functions."""
     delta = 2 * np.pi / (s + REACH * sigma)
-    ordered = np.sort(d)
     total, done, error = 0.0, 0, np.inf
     nodes, last = 64, _MOST_NODES
     if step:  # θ ends at π/2h, and the nodes fill that range evenly
@@ -140,18 +191,34 @@ def invert_further(d: Floats, s: float, step: float, tolerance: float) -> tuple[
     while error > tolerance and done < min(last, _MOST_NODES):
         nodes = min(nodes, last)
         for start in range(done, nodes, 64):
-            theta = (np.arange(start, min(start + 64, nodes)) + 0.5) * delta
-            total += float((_phi(d, theta) * _kernel(theta, s, step)).sum())
+            theta = (np.arange(start, min(start + 64, nodes), dtype=np.float64) + 0.5) * delta
+            total += float((phi(theta) * _kernel(theta, s, step)).sum())
         done, nodes = nodes, 2 * nodes
-        error = 0.0 if step and done == last else left_over(ordered, done * delta, step)
+        error = 0.0 if step and done == last else missed(done * delta)
     return 1 - (2 * delta / np.pi) * total, error + ROUNDING
 
 
-def _phi(d: Floats, theta: Any) -> Floats:
-    cosines = np.cos(np.multiply.outer(theta, d))
-    size = np.exp(np.log(np.maximum(np.abs(cosines), 1e-300)).sum(axis=1))
-    phi: Floats = size * (1 - 2 * ((cosines < 0).sum(axis=1) % 2))
-    return phi
+@dataclass(frozen=True, eq=False)
+class PhiSums:
+    """Σ log|cos(d_u θ)| at nodes, and how many cosines are negative: those of parts of the users add up."""
+
+    logs: Floats
+    negative: NDArray[np.int64]
+
+    @classmethod
+    def of(cls, d: Floats, theta: Floats) -> PhiSums:
+        """Take the sums of differences at nodes."""
+        cosines = np.cos(np.multiply.outer(theta, d))
+        return cls(np.log(np.maximum(np.abs(cosines), 1e-300)).sum(axis=1), (cosines < 0).sum(axis=1))
+
+    def __add__(self, other: PhiSums) -> PhiSums:
+        return PhiSums(self.logs + other.logs, self.negative + other.negative)
+
+    @property
+    def phi(self) -> Floats:
+        """φ at the nodes."""
+        phi: Floats = np.exp(self.logs) * (1 - 2 * (self.negative % 2))
+        return phi
 
 
 def invert_lattice(counts: Floats, multiples: Floats, s: Floats, n_nodes: int) -> Floats:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from cranfield.comparisons.sample import Floats
@@ -44,6 +46,51 @@ def common_step(values: Floats, noise: Floats | None = None) -> float | None:
     allowed = _FIT * distinct if noise is None else np.maximum(noise.ravel()[places], _FIT * distinct)
     fits = (np.abs(distinct - step * multiples) <= allowed) & (multiples > 0)
     return step if fits.all() else None
+
+
+@dataclass(frozen=True)
+class CommonStep:
+    """The common step of values that are kept in parts, as far as it is known: those of parts add up.
+
+    ``step`` is 0 if there is none, and infinite if there are no values; `fits` has the last word.
+
+    Examples
+    --------
+    >>> (CommonStep.of(np.array([0.5, 1.5])) + CommonStep.of(np.array([0.2, 0.7]))).value
+    0.1
+    """
+
+    largest: float
+    step: float
+
+    @classmethod
+    def of(cls, values: Floats) -> CommonStep:
+        """Look at the values of a part."""
+        sizes = np.abs(values[np.isfinite(values) & (values != 0)])
+        if len(sizes) == 0:
+            return cls(0.0, np.inf)
+        return cls(float(sizes.max()), common_step(sizes) or 0.0)
+
+    def __add__(self, other: CommonStep) -> CommonStep:
+        largest, steps = max(self.largest, other.largest), sorted((self.step, other.step))
+        if steps[0] == 0 or steps[1] == np.inf:
+            return CommonStep(largest, steps[0])
+        step = _divisor(steps[0], steps[1], largest / _MOST_STEPS / 2)
+        return CommonStep(largest, step if step >= largest / _MOST_STEPS else 0.0)
+
+    @property
+    def value(self) -> float:
+        """The step; 0 if there is none."""
+        if self.step in (0.0, np.inf):
+            return 0.0
+        return float(self.largest / np.rint(self.largest / self.step))
+
+
+def fits(values: Floats, step: float) -> bool:
+    """Say whether all values are multiples of a step, up to rounding."""
+    sizes = np.abs(values[np.isfinite(values) & (values != 0)])
+    multiples = np.rint(sizes / step)
+    return bool(((np.abs(sizes - step * multiples) <= _FIT * sizes) & (multiples > 0)).all())
 
 
 def _divisor(a: float, b: float, least: float) -> float:

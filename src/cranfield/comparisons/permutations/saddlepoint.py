@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Generator
+from dataclasses import dataclass
+
 import numpy as np
 
 from cranfield.comparisons.sample import Floats
@@ -23,39 +26,75 @@ def tail(d: Floats, step: float = 0.0) -> float:
     >>> bool(abs(tail(d, step=1.0) / (2 * binom.sf(169, 200, 0.5)) - 1) < 0.002)
     True
     """
+    s, d = abs(float(d.sum())), np.abs(d[d != 0])
+    search = tail_search(s, step, n=len(d), size=float(d.sum()), squares=float((d**2).sum()))
+    try:
+        question = next(search)
+        while True:
+            question = search.send(TailSums.of(d, *question))
+    except StopIteration as end:
+        p: float = end.value
+    return p
+
+
+Search = Generator[tuple[float, bool], "TailSums", float]
+"""A computation that asks for sums at some t, is sent them, and returns a p-value."""
+
+
+def tail_search(s: float, step: float, *, n: float, size: float, squares: float) -> Search:
+    """Do so with sums over users: yields t, and whether it solves the equation, and is to be sent the `TailSums` there.
+
+    n, Σ |d_u| and Σ d_u² are of the differences that are not 0.
+    """
     from scipy.special import log_ndtr
 
-    s, d = abs(float(d.sum())), np.abs(d[d != 0])
-    if s >= float(d.sum()) * (1 - 1e-12):
-        return float(np.exp2(1.0 - len(d)))
+    if s >= size * (1 - 1e-12):
+        return float(np.exp2(1.0 - n))
     s -= step
-    t = _saddlepoint(d, s)
-    x = t * d
-    small = np.exp(-2 * x)
-    log_cosh = x.sum() + np.log1p(small).sum() - len(x) * np.log(2)
+    # K' is concave and below t Σ d_u², so Newton's steps from s / Σ d_u² never pass the root.
+    t = s / squares
+    for _ in range(200):
+        at = yield t, False
+        short = s - at.tanh
+        if short <= 1e-13 * s or at.slope <= 0:
+            break
+        t += short / at.slope
+        if short / at.slope <= 1e-11 * t:
+            break
+    at = yield t, True
+    log_cosh = t * size + at.log1p - n * np.log(2)
     w = np.sqrt(2 * (t * s - log_cosh))
-    spread = np.sqrt((d**2 * 4 * small / (1 + small) ** 2).sum())  # 1 / cosh² x = 4 e^−2x / (1 + e^−2x)²
-    v = (np.sinh(step * t) / step if step else t) * spread
+    v = (np.sinh(step * t) / step if step else t) * np.sqrt(at.spread)
     # P = Φ(−w) + φ(w) (1/v − 1/w), with φ(w) taken out so that nothing cancels or underflows early.
     log_density = -0.5 * w * w - 0.5 * np.log(2 * np.pi)
     return float(2 * np.exp(log_density) * (np.exp(log_ndtr(-w) - log_density) + 1 / v - 1 / w))
 
 
-def _saddlepoint(d: Floats, s: float) -> float:
-    """Solve Σ d_u tanh(t d_u) = s for t.
+@dataclass(frozen=True)
+class TailSums:
+    """Sums over users at one t: those of parts of the users add up.
 
-    The left side is concave and below t Σ d_u², so Newton's steps from s / Σ d_u² never pass the root.
+    Before it is solved ``tanh`` is K' = Σ d tanh(t d) and ``slope`` K'' = Σ d² (1 − tanh²). At the saddlepoint
+    ``log1p`` is Σ log(1 + e^−2td), and ``spread`` K'' without loss where tanh is near 1, Σ d² / cosh²(t d).
     """
-    squares = d**2
-    t = s / float(squares.sum())
-    for _ in range(200):
+
+    tanh: float = 0.0
+    slope: float = 0.0
+    log1p: float = 0.0
+    spread: float = 0.0
+
+    @classmethod
+    def of(cls, d: Floats, t: float, is_solved: bool) -> TailSums:
+        """Take the sums of absolute differences."""
+        if is_solved:
+            small = np.exp(-2 * t * d)
+            spread = d**2 * 4 * small / (1 + small) ** 2  # 1 / cosh² x = 4 e^−2x / (1 + e^−2x)²
+            return cls(log1p=float(np.log1p(small).sum()), spread=float(spread.sum()))
         tanh = np.tanh(t * d)
         # Not d @ tanh: long dot products wake the threads of BLAS, which then compete with ours.
-        short = s - float((d * tanh).sum())
-        slope = float((squares * (1 - tanh**2)).sum())
-        if short <= 1e-13 * s or slope <= 0:
-            break
-        t += short / slope
-        if short / slope <= 1e-11 * t:
-            break
-    return t
+        return cls(float((d * tanh).sum()), float((d**2 * (1 - tanh**2)).sum()))
+
+    def __add__(self, other: TailSums) -> TailSums:
+        return TailSums(
+            self.tanh + other.tanh, self.slope + other.slope, self.log1p + other.log1p, self.spread + other.spread
+        )

@@ -1,0 +1,95 @@
+"""Randomness by id: a number that follows from a seed, names and an id alone, wherever it is made.
+
+What is drawn for a user is then the same in memory, in a range of users and on a cluster.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from functools import cache
+from typing import Any
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+Keys = NDArray[np.uint64]
+
+# The constants of splitmix64 (Steele, Lea and Flood 2014), whose output passes the usual tests of randomness.
+_STEP, _FIRST, _SECOND = (np.uint64(n) for n in (0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB))
+
+
+def mixed(keys: Keys) -> Keys:
+    """Return numbers of which each bit depends on every bit of the key."""
+    with np.errstate(over="ignore"):
+        keys = keys + _STEP
+        keys = (keys ^ (keys >> np.uint64(30))) * _FIRST
+        keys = (keys ^ (keys >> np.uint64(27))) * _SECOND
+    return keys ^ (keys >> np.uint64(31))
+
+
+def hashed(keys: Any, seed: int, *names: str | int) -> Keys:
+    """Return a random number of 64 bits for each key, which belongs to ``names`` under ``seed``.
+
+    Examples
+    --------
+    >>> keys = np.arange(3, dtype=np.uint64)
+    >>> np.array_equal(hashed(keys, 7, "signs"), hashed(keys[::-1], 7, "signs")[::-1])
+    True
+    >>> bool((hashed(keys, 7, "signs") == hashed(keys, 8, "signs")).any())
+    False
+    """
+    path = "\x1f".join(map(str, (seed, *names)))
+    salt = np.frombuffer(hashlib.sha256(path.encode()).digest()[:8], dtype="<u8")[0]
+    return mixed(mixed(np.asarray(keys, dtype=np.uint64)) ^ salt)
+
+
+def id_keys(ids: pl.Series) -> Keys:
+    """Return a key for each id: the same one wherever the id stands, on every machine and in every version.
+
+    Examples
+    --------
+    >>> bool(id_keys(pl.Series(["ann", "bob"]))[1] == id_keys(pl.Series(["bob"]))[0])
+    True
+    """
+    if ids.dtype.is_integer() and "128" not in str(ids.dtype):
+        values = ids.to_numpy()
+        return mixed(values.astype(np.uint64) if values.dtype.kind == "u" else values.astype(np.int64).view(np.uint64))
+    text = ids.cast(pl.String) if ids.dtype != pl.Binary else ids.bin.encode("hex")
+    words = [value.encode() for value in text.to_list()]
+    width = -(-max(map(len, words), default=1) // 8) or 1
+    # The bytes of each id as whole words, the rest filled with zeros; the length tells "a" from "a\0".
+    table = np.array(words, dtype=f"S{8 * width}").view("<u8").reshape(-1, width)
+    keys = np.fromiter(map(len, words), dtype=np.uint64, count=len(words))
+    for column in table.T:
+        keys = mixed(keys ^ column)
+    return keys
+
+
+def poisson_weights(keys: Keys, seed: int, replicates: int, start: int = 0) -> NDArray[np.uint8]:
+    """Return keys × replicates: how often each key is in each replicate, Poisson with mean 1.
+
+    They are those from ``start``, a multiple of 4, up to ``replicates``.
+
+    The bootstrap of what is not held in one place: a replicate draws each user so often, whatever becomes of the others
+    (Hanley and MacGibbon 2006; Chamandy, Muralidharan, Najmi and Naidu 2012). Probabilities are to 2⁻¹⁶.
+
+    Examples
+    --------
+    >>> weights = poisson_weights(np.arange(2000, dtype=np.uint64), 0, 8)
+    >>> weights.shape, bool(abs(weights.mean() - 1) < 0.02), bool(abs(weights.var() - 1) < 0.05)
+    ((2000, 8), True, True)
+    """
+    words = np.arange(start // 4, -(-replicates // 4), dtype=np.uint64)
+    numbers = hashed(keys, seed, "poisson")[:, None] ^ hashed(words, seed, "replicates")
+    draws = mixed(numbers).astype("<u8", copy=False).view("<u2")[:, : replicates - start]
+    return _poisson_table()[draws]
+
+
+@cache
+def _poisson_table() -> NDArray[np.uint8]:
+    """Return the count that each of 2¹⁶ equal parts of the unit interval stands for."""
+    reach, terms = np.zeros(1 << 16, dtype=np.uint8), np.exp(-1.0) / np.cumprod([1.0, *range(1, 9)])
+    for upto in np.rint(np.cumsum(terms) * (1 << 16)).astype(int):
+        reach[upto:] += 1
+    return reach

@@ -1,0 +1,118 @@
+"""The numbers of the benchmark of neural collaborative filtering, under both protocols, and what is printed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from cranfield.comparisons import Comparison, compare
+from cranfield.rankings import Run
+from cranfield.studies._ncf_work import METRICS, NDCG, PROTOCOLS, SAMPLED, NcfBenchmark, Trained, by_row
+
+Floats = NDArray[np.float64]
+
+POPULARITY, ITEM_KNN, SLIM, IALS = "popularity", "itemknn", "SLIM", "iALS"
+MF, NEUMF, EASE = "MF", "NeuMF", "EASE"
+FACTORS = (8, 16, 32, 64)
+RIDGES = (100, 300, 1000, 3000)
+
+PRINTED: Mapping[str, tuple[float, float]] = {
+    SLIM: (0.7162, 0.4468),
+    IALS: (0.7111, 0.4383),
+    "NeuMF, 64 factors": (0.7093, 0.4349),
+    "MF, 64 factors": (0.7294, 0.4523),
+    "EASE, λ = 1000": (0.7184, 0.4494),
+}
+"""HR@10 and nDCG@10 on MovieLens 1M in Rendle et al. (2020); that of EASE in a later work of the same authors."""
+
+
+def of_size(kind: str, factors: int) -> str:
+    """Return the row of MF or NeuMF with so many factors."""
+    return f"{kind}, {factors} factors"
+
+
+@dataclass(frozen=True, eq=False)
+class NcfNumbers:
+    """What was measured.
+
+    Parameters
+    ----------
+    benchmark
+        What was trained on and ranked.
+    runs
+        The runs of each training, by protocol.
+    failed
+        Why some rows could not be made.
+    same
+        Whether these are the paper's very ratings, so that its numbers may stand beside these.
+    epochs
+        How long MF and NeuMF were trained; None: as in the paper.
+    """
+
+    benchmark: NcfBenchmark
+    runs: Mapping[Trained, Mapping[str, Run]]
+    failed: Mapping[str, str]
+    same: bool
+    epochs: int | None = None
+
+    @cached_property
+    def rows(self) -> list[str]:
+        """The rows, in order."""
+        return list(dict.fromkeys(trained.row for trained in self.runs))
+
+    @cached_property
+    def values(self) -> pl.DataFrame:
+        """One row for each training, protocol and metric: columns row, seed, protocol, metric, value."""
+        lines = []
+        for protocol in PROTOCOLS:
+            for trained, own in self.runs.items():
+                means = self.benchmark.scores([own[protocol]]).average()[0]
+                for metric, value in zip(METRICS, means, strict=True):
+                    lines.append((trained.row, trained.seed, protocol, metric, float(value)))
+        return pl.DataFrame(lines, schema=["row", "seed", "protocol", "metric", "value"], orient="row")
+
+    def of(self, row: str, protocol: str, metric: str) -> Floats:
+        """Return the values of a row, one for each seed; none if it was not run."""
+        return self.values.filter(row=row, protocol=protocol, metric=metric).sort("seed")["value"].to_numpy()
+
+    def mean(self, row: str, protocol: str, metric: str) -> float:
+        """Return the mean over seeds; NaN if the row was not run."""
+        values = self.of(row, protocol, metric)
+        return float(values.mean()) if len(values) else float("nan")
+
+    def printed(self, row: str, metric: str) -> float | None:
+        """Return what is printed of a row, where these are the paper's ratings."""
+        return PRINTED[row][list(METRICS).index(metric)] if self.same and row in PRINTED else None
+
+    def is_as_printed(self, row: str) -> bool:
+        """Tell whether a row was trained as in the paper."""
+        return self.epochs is None or not row.startswith((f"{MF}, ", f"{NEUMF}, "))
+
+    def compared(self, protocol: str) -> Comparison:
+        """Compare the main rows under a protocol, by nDCG@10 over users: for each the training of the first seed."""
+        first = {row: by_row(self.runs, protocol)[row][0] for row in self.main}
+        scores = self.benchmark.scores([replace(run, name=row) for row, run in first.items()])
+        return compare(scores, metrics=[NDCG])
+
+    @cached_property
+    def main(self) -> list[str]:
+        """The rows that are compared with each other: of MF, NeuMF and EASE one; all if these are fewer than two."""
+        largest = {kind: [row for row in self.rows if row.startswith(f"{kind}, ")] for kind in (MF, NEUMF)}
+        eases = [row for row in self.rows if row.startswith(f"{EASE}, ")]
+        chosen = {own[-1] for own in largest.values() if own}
+        if eases:
+            chosen.add(max(eases, key=lambda row: self.mean(row, SAMPLED, "nDCG@10")))
+        kinds = (MF, NEUMF, EASE)
+        sized = tuple(f"{kind}, " for kind in kinds)
+        rows = [row for row in self.rows if row in chosen or not row.startswith(sized)]
+        return rows if len(rows) > 1 else self.rows
+
+    def best_ease(self, protocol: str, metric: str) -> str | None:
+        """Return the row of EASE that is best under a protocol."""
+        eases = [row for row in self.rows if row.startswith(f"{EASE}, ")]
+        return max(eases, key=lambda row: self.mean(row, protocol, metric)) if len(eases) > 1 else None

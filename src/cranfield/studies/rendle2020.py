@@ -1,0 +1,124 @@
+"""Rendle et al. (2020): neural collaborative filtering against matrix factorisation, on its own benchmark.
+
+Neural collaborative filtering vs. matrix factorization revisited. RecSys 2020.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from cranfield._errors import SettingError
+from cranfield.data import Ratings, describe
+from cranfield.experiments.store import Store
+from cranfield.recommenders import displayed_name, recommender
+from cranfield.studies._claims import OF_SPLITS
+from cranfield.studies._ncf_exhibits import claims_of, exhibits_of
+from cranfield.studies._ncf_numbers import (
+    EASE,
+    FACTORS,
+    IALS,
+    ITEM_KNN,
+    MF,
+    NEUMF,
+    POPULARITY,
+    RIDGES,
+    SLIM,
+    NcfNumbers,
+    of_size,
+)
+from cranfield.studies._ncf_work import NcfBenchmark, NcfWork, Trained, read_negatives
+from cranfield.studies._study import PanelResults, PanelStudy
+
+_SEEDS = 3
+_MOVIELENS_1M = (6040, 3706, 1_000_209)
+
+
+def trainings(seed: int, epochs: int | None = None) -> list[Trained]:
+    """Return what is trained: MF and NeuMF with 8 factors by three seeds, all else by one.
+
+    ``epochs`` replaces the 256 epochs of MF and the 20 of NeuMF.
+    """
+    others = {
+        POPULARITY: "popularity",
+        ITEM_KNN: "itemknn",
+        SLIM: "slim",
+        **{f"{EASE}, λ = {ridge}": f"ease(l2={ridge})" for ridge in RIDGES},
+        IALS: "ials(factors=192, epochs=12, unobserved=0.3, regularization=0.007)",
+    }
+    wanted = [Trained(row, spelling, seed) for row, spelling in others.items()]
+    for kind, spelling, usual in (
+        (MF, "mf-pointwise(factors={}, epochs={}, negatives=8, rate=0.002, regularization=0.005)", 256),
+        (NEUMF, "neumf(factors={}, epochs={}, negatives=4, batch=256)", 20),
+    ):
+        for factors in FACTORS:
+            spelled = spelling.format(factors, usual if epochs is None else epochs)
+            seeds = _SEEDS if factors == FACTORS[0] else 1
+            wanted += [Trained(of_size(kind, factors), spelled, seed + extra) for extra in range(seeds)]
+    return wanted
+
+
+def _given(systems: Sequence[str], seed: int) -> list[Trained]:
+    """Return systems that are trained in place of the paper's; a row of the paper keeps its name."""
+    rows = {trained.spelling: trained.row for trained in trainings(seed)}
+    wanted = []
+    for system in systems:
+        recommender(system)
+        wanted.append(Trained(rows.get(system, displayed_name(system)), system, seed))
+    return wanted
+
+
+def _work(
+    store: Store,
+    data: Sequence[Ratings],
+    *,
+    threshold: float | None,
+    seed: int,
+    negatives: Any = None,
+    epochs: int | None = None,
+    systems: Sequence[str] | None = None,
+) -> PanelResults:
+    """Train, rank and measure, under both protocols."""
+    if threshold is not None:
+        raise SettingError("rendle2020 takes no threshold: the test item of a user is relevant, whatever its rating")
+    if negatives is None:
+        raise SettingError(
+            "rendle2020 needs the test item of each user and the items that it is ranked among; give negatives "
+            "(--negatives FILE) with the columns user, item and negatives"
+        )
+    wanted = trainings(seed, epochs) if systems is None else _given(systems, seed)
+    if len({trained.row for trained in wanted}) < 2:
+        raise SettingError("a study compares systems; give at least two")
+    benchmark = NcfBenchmark.of(data[0], read_negatives(negatives))
+    runs, failed = NcfWork(store, benchmark).runs(wanted)
+    size = describe(data[0])
+    same = (size.users, size.items, size.ratings) == _MOVIELENS_1M
+    numbers = NcfNumbers(benchmark, runs, failed, same, epochs)
+    results = PanelResults(
+        exhibits_of(numbers),
+        claims_of(numbers),
+        {
+            "systems": [f"{trained.row} = {trained.spelling}, seed {trained.seed}" for trained in runs],
+            "not run": [f"{row} ({why})" for row, why in failed.items()] or "none",
+            "test": "the published item of each user",
+            "sampled": "ranked among the published negatives",
+            "full": "ranked among all items that the user has not rated in training",
+            "seed": seed,
+        },
+    )
+    store.finish()
+    return results
+
+
+RENDLE_2020 = PanelStudy(
+    name="rendle2020",
+    reference=(
+        "Steffen Rendle, Walid Krichene, Li Zhang, John Anderson: Neural Collaborative Filtering vs. Matrix "
+        "Factorization Revisited. RecSys 2020."
+    ),
+    options=("negatives", "epochs", "systems"),
+    several=False,
+    rule=OF_SPLITS,
+    work=_work,
+    by_ratings=True,
+)
