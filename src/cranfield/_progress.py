@@ -5,8 +5,8 @@ from __future__ import annotations
 import sys
 import threading
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, suppress
 from typing import Any
 
 from cranfield._settings import settings
@@ -15,6 +15,10 @@ from cranfield._shown import shown
 _PATIENCE = 2.0
 # A line is written when so many seconds have passed since the start, and then ever more rarely, up to once in a minute.
 _SECOND_LINE, _RAREST = 10.0, 60.0
+
+
+# Displays that say how far what runs inside them is.
+_LISTENERS: list[Callable[[str], None]] = []
 
 
 class Progress:
@@ -35,6 +39,7 @@ class Progress:
         self.done += steps
         self.note = note
         if self._silent:
+            self._tell_outside()
             return
         if not self._terminal:
             self.remind()
@@ -55,9 +60,15 @@ class Progress:
         with suppress(OSError, ValueError):  # nobody reads it any more
             print(shown(self._line(elapsed)), file=sys.stderr, flush=True)
 
+    def _tell_outside(self) -> None:
+        """Tell a display that this is a part of how far it is."""
+        elapsed = time.monotonic() - self._start
+        if _LISTENERS and elapsed > _PATIENCE:
+            _LISTENERS[-1](self._line(elapsed))
+
     def _line(self, elapsed: float) -> str:
         if self.total is None or self.total <= 1:
-            return f"{self.what}: {elapsed:.0f} s so far"
+            return f"{self.what}: {elapsed:.0f} s so far" + (f"; {self.note}" if self.note else "")
         unit = f" {self.unit}" if self.unit else ""
         left = f", about {elapsed * (self.total / self.done - 1):.0f} s left" if 0 < self.done < self.total else ""
         note = f"; {self.note}" if self.note else ""
@@ -87,6 +98,23 @@ class Progress:
         """Take the bar away."""
         if self._bar is not None:
             self._bar.stop()
+
+
+@contextmanager
+def heard_by(listener: Callable[[str], None]) -> Iterator[None]:
+    """Keep all progress inside quiet, and tell a listener about it."""
+    quiet, settings.quiet = settings.quiet, True
+    _LISTENERS.append(listener)
+    try:
+        yield
+    finally:
+        _LISTENERS.pop()
+        settings.quiet = quiet
+
+
+def unheard() -> AbstractContextManager[None]:
+    """Keep all progress inside quiet."""
+    return heard_by(lambda _: None)
 
 
 def announce(text: str) -> None:

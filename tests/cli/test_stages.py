@@ -18,3 +18,26 @@ def test_a_long_stage_of_one_step_writes_lines_without_a_terminal(capsys, monkey
             seen = capsys.readouterr().err
     assert seen == "Assessing: 0 s so far\n"
     assert capsys.readouterr().err.startswith("Assessing   ")
+
+
+def test_a_stage_says_how_far_what_runs_inside_it_is(capsys, monkeypatch):
+    monkeypatch.setattr(_progress, "_PATIENCE", -1.0)
+    with stages("Training", 2) as advance:
+        with _progress.progress("Fitting neumf", total=20, unit="epochs") as epochs:
+            epochs.advance(note="loss 0.5, validation nDCG@10 0.3")
+        advance()
+    said = capsys.readouterr().err
+    assert said.startswith("Training: 0 of 2, 0 s so far; Fitting neumf: 1 of 20 epochs, 0 s so far")
+    assert "loss 0.5, validation nDCG@10 0.3\n" in said
+
+
+def test_a_bar_says_it_too(monkeypatch):
+    monkeypatch.setattr(_progress, "_PATIENCE", -1.0)
+    seen = []
+    monkeypatch.setattr("rich.progress.Progress.update", lambda _, __, **changes: seen.append(changes["description"]))
+    with _stages._bar("Training", 2) as (advance, listen), _progress.heard_by(listen):
+        with _progress.progress("Fitting neumf", total=20, unit="epochs") as epochs:
+            epochs.advance(note="loss 0.5")
+        advance()
+    assert seen[0].endswith("loss 0.5")
+    assert seen[-1] == "Training"

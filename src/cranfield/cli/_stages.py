@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from threading import Event, Thread
 
-from cranfield._progress import Progress
+from cranfield._progress import Progress, heard_by
 from cranfield._settings import settings
 from cranfield._shown import shown
 from cranfield.cli._output import say
@@ -20,26 +20,27 @@ _LOOK = 1.0  # every so many seconds whether a line is due
 def stages(what: str, steps: int = 1) -> Iterator[Callable[[], None]]:
     """Show a stage of so many steps while it lasts, then leave a line with its time; give what counts a step.
 
-    On a terminal it moves; elsewhere a line is written now and then. Bars of what runs inside are kept quiet.
+    On a terminal it moves; elsewhere a line is written now and then. What runs inside has no bar of its own: how far it
+    is, such as the loss of an epoch, stands in this one.
     """
     if settings.quiet:
         yield lambda: None
         return
     start = time.monotonic()
     shown_as = _bar if sys.stderr.isatty() else _lines
-    with shown_as(what, steps) as advance:
-        settings.quiet = True
-        try:
-            yield advance
-        finally:
-            settings.quiet = False
+    with shown_as(what, steps) as (advance, listener), heard_by(listener):
+        yield advance
     say(f"{what:<24} {time.monotonic() - start:5.1f} s", err=True)
 
 
 @contextmanager
-def _lines(what: str, steps: int) -> Iterator[Callable[[], None]]:
+def _lines(what: str, steps: int) -> Iterator[tuple[Callable[[], None], Callable[[str], None]]]:
     """Write a line now and then, also while a single step takes long."""
     progress, ended = Progress(what, steps), Event()
+
+    def listen(text: str) -> None:
+        progress.note = text
+        progress.remind()
 
     def look() -> None:
         while not ended.wait(_LOOK):
@@ -47,13 +48,13 @@ def _lines(what: str, steps: int) -> Iterator[Callable[[], None]]:
 
     Thread(target=look, daemon=True).start()
     try:
-        yield progress.advance
+        yield progress.advance, listen
     finally:
         ended.set()
 
 
 @contextmanager
-def _bar(what: str, steps: int) -> Iterator[Callable[[], None]]:
+def _bar(what: str, steps: int) -> Iterator[tuple[Callable[[], None], Callable[[str], None]]]:
     from rich.console import Console
     from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
@@ -62,4 +63,11 @@ def _bar(what: str, steps: int) -> Iterator[Callable[[], None]]:
     what = shown(what)
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task(what, total=steps if steps > 1 else None)
-        yield lambda: bar.advance(task)
+
+        def advance() -> None:
+            bar.update(task, advance=1, description=what)
+
+        def listen(text: str) -> None:
+            bar.update(task, description=f"{what}: {shown(text)}")
+
+        yield advance, listen

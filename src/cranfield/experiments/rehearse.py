@@ -13,6 +13,7 @@ from cranfield import _checks as check
 from cranfield import splits
 from cranfield._errors import MissingExtraError, SettingError
 from cranfield._own_code import may_be_called
+from cranfield._progress import unheard
 from cranfield._spelling import parse
 from cranfield.comparisons import compare
 from cranfield.comparisons.samples import as_scores
@@ -46,14 +47,14 @@ def rehearse(line: Pipeline) -> None:
     for spelling in {system.spelling for system in line.experiment.systems} - trained - {None}:
         if not may_be_called(spelling):
             continue
-        with _forgiving():
+        with _forgiving(), unheard():
             recommend(few, spelling, fill=decisions.fill)
     for system in line.experiment.systems:
         if (tuning := system.tuning) is None or not may_be_called(system.spelling):
             continue
         metric = tuning.metric if tuning.metric is not None and may_be_called(tuning.metric) else "P@1"
         first = {name: values if isinstance(values, Range) else values[:1] for name, values in tuning.space.items()}
-        with _forgiving():
+        with _forgiving(), unheard():
             search(few, str(system.spelling), first, metric, trials=tuning.trials and 1, threshold=4)
     if line.experiment.assess is not None and not any(name.startswith("assess/") for name in known):
         from cranfield.assessments import assess
