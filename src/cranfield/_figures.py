@@ -181,12 +181,12 @@ _NAMED = re.compile(rb"(/\w+ <<\n)((?: +/\w+ \d+ 0 R\n){2,})( *>>)")
 
 
 def _in_order(pdf: bytes) -> bytes:
-    """Return a PDF whose dictionaries of names are sorted; the drawing library gives them in a random order.
+    r"""Return a PDF whose dictionaries of names are sorted; the drawing library gives them in a random order.
 
     Examples
     --------
-    >>> _in_order(b"/XObject <<\\n /b 2 0 R\\n /a 1 0 R\\n>>")
-    b'/XObject <<\\n /a 1 0 R\\n /b 2 0 R\\n>>'
+    >>> _in_order(b"/XObject <<\n /b 2 0 R\n /a 1 0 R\n>>")
+    b'/XObject <<\n /a 1 0 R\n /b 2 0 R\n>>'
     """
     return _NAMED.sub(lambda found: found[1] + b"".join(sorted(found[2].splitlines(True))) + found[3], pdf)
 
