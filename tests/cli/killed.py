@@ -2,8 +2,8 @@
 
     python killed.py HOME KILLS SEED COMMAND...
 
-In COMMAND, OUT stands for the folder that is written. Run as a script, in a process of its own: a fork is safe only where
-no library has started its threads yet.
+In COMMAND, OUT stands for the folder that is written. Run as a script, in a process of its own: a fork is safe only
+where no library has started its threads yet.
 """
 
 from __future__ import annotations
