@@ -33,7 +33,10 @@ Examples:
     help="Lists of the same system, trained without the validation ratings, with the items of these ratings.",
 )
 @click.option(
-    "--validation", required=True, metavar="FILE", help="Ratings that the system was not trained on; not the test ratings."
+    "--validation",
+    required=True,
+    metavar="FILE",
+    help="Ratings that the system was not trained on; not the test ratings.",
 )
 @click.option(
     "--method", type=click.Choice(list(CALIBRATIONS)), default="isotonic", show_default=True, help="The kind of map."
