@@ -190,7 +190,7 @@ def _in_order(pdf: bytes) -> bytes:
     >>> _in_order(b"/XObject <<\n /b 2 0 R\n /a 1 0 R\n>>")
     b'/XObject <<\n /a 1 0 R\n /b 2 0 R\n>>'
     """
-    return _NAMED.sub(lambda found: found[1] + b"".join(sorted(found[2].splitlines(True))) + found[3], pdf)
+    return _NAMED.sub(lambda match: match[1] + b"".join(sorted(match[2].splitlines(True))) + match[3], pdf)
 
 
 def save(chart: Any, *paths: str | Path) -> None:

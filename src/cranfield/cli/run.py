@@ -75,8 +75,8 @@ def command(
         strict=strict,
     )
     say(results)
-    found = results.card()["results"].values()
-    tell(f"in brackets: {kind}" for kind in dict.fromkeys(one["intervals"] for one in found if one["intervals"]))
+    intervals = (result["intervals"] for result in results.card()["results"].values())
+    tell(f"in brackets: {kind}" for kind in dict.fromkeys(intervals) if kind)
     if results.experiment.audit is not None:
         say(audit_of(results))
     if (missing := results.missing()) and not settings.quiet:

@@ -54,7 +54,7 @@ class BiasedFactors(PairModel):
         return True
 
     def _fit(self, train: Ratings) -> None:
-        loops = compiled_loops(self.name, len(train))
+        loops = compiled_loops(self.name)
         draw = stream(self.seed, "svd")
         spread = 0.1 / np.sqrt(self.factors)
         self._users = normal_factors(draw, train.user_counts, self.factors, spread)

@@ -60,7 +60,7 @@ class BayesianPersonalizedRanking(PairModel):
     seed: int = setting(0, low=0)
 
     def _fit(self, train: Ratings) -> None:
-        loops = compiled_loops(self.name, len(train))
+        loops = compiled_loops(self.name)
         self._user_counts, self._item_counts = train.user_counts, train.item_counts
         if self.threshold is not None:
             train = train.keep(train.values >= self.threshold)
