@@ -146,6 +146,15 @@ def test_negatives_that_do_not_fit_are_refused_with_the_row(world, negatives, tm
         _replicate(world, tmp_path / "out", negatives=frame)
 
 
+def test_a_negative_that_is_the_test_item_is_left_out_with_a_note(found, world, negatives, tmp_path):
+    rows = [[*drawn, item] for item, drawn in negatives.select("item", "negatives").iter_rows()]
+    doubled = negatives.with_columns(pl.Series("negatives", rows))
+    study = _replicate(world, tmp_path / "out", negatives=doubled)
+    assert study.exhibit("table-1").frame.equals(found.exhibit("table-1").frame)
+    notes = study.exhibit("table-1").table.notes
+    assert any(note.startswith("59 of the published negatives are the test item") for note in notes)
+
+
 def test_a_rated_negative_and_two_test_items_are_refused(world, negatives, tmp_path):
     own = world.item_ids.all[int(world.items[world.profile(0)][1])]
     rated = negatives.head(1).with_columns(pl.Series("negatives", [[own]]))

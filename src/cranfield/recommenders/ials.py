@@ -12,7 +12,7 @@ from cranfield._errors import SettingError
 from cranfield._random import stream
 from cranfield.data import Ratings
 from cranfield.recommenders._sparse import nan_for_untrained, ones_like, rating_matrix
-from cranfield.recommenders.epochs import Epoch, EpochModel, Numbers
+from cranfield.recommenders.epochs import Epoch, EpochModel, Numbers, from_threshold
 from cranfield.recommenders.model import PairModel, setting
 from cranfield.recommenders.profiles import ProfileModel
 from cranfield.recommenders.registry import register
@@ -25,7 +25,7 @@ _SPREAD = 0.1
 @register("ials")
 @dataclass
 class ImplicitLeastSquares(EpochModel, ProfileModel, PairModel):
-    r"""Factors that give 1 to what was rated and little to all else, shrunk by how much is known.
+    r"""Implicit alternating least squares, with regularisation that depends on the number of ratings.
 
     .. math::
         \min \sum_{(u, i) \in S} (x_u \cdot y_i - 1)^2 + α_0 \sum_{u, i} (x_u \cdot y_i)^2
@@ -65,7 +65,7 @@ class ImplicitLeastSquares(EpochModel, ProfileModel, PairModel):
 
     def _start(self, train: Ratings) -> tuple[Numbers, Epoch]:
         self._user_counts, self._item_counts = train.user_counts, train.item_counts
-        kept = train if self.threshold is None else train.keep(train.values >= self.threshold)
+        kept = from_threshold(train, self.threshold, self.name)
         by_user = ones_like(rating_matrix(kept))
         by_item = by_user.T.tocsr()
         draw = stream(self.seed, "ials")
