@@ -65,6 +65,7 @@ FILES = {
     "cells.csv": _text(CELLS, "user,items"),
     "empty.csv": "",
     "header.csv": "user,item,score\n",
+    "path.toml": '[data.mine]\npath = "ratings.csv"\n[systems]\nknn = "knn"\n',
     "key.toml": '[data.mine]\nfile = "ratings.csv"\n[systems]\nknn = "knn"\n[decisions]\ntreshold = 4\n',
     "system.toml": '[data.mine]\nfile = "ratings.csv"\n[systems]\nknn = "kn"\n',
     "source.toml": '[data.mine]\nfile = "nowhere.csv"\n[systems]\nknn = "knn"\n',
@@ -278,6 +279,9 @@ MISTAKES = {
     ),
     "a temporal split without times": Mistake(
         "split ratings.csv --method temporal --out p", "temporal needs times, and the ratings of the 10 users have none"
+    ),
+    "another word for a file": Mistake(
+        "run path.toml", "path.toml, data.mine: no key 'path'; a file of ratings is called 'file'"
     ),
     "a misspelt key": Mistake("run key.toml", "key.toml, decisions: no key 'treshold'; did you mean 'threshold'?"),
     "a misspelt system in a file": Mistake("run system.toml", "there is no system 'kn'; did you mean 'knn'?"),
