@@ -59,7 +59,7 @@ def _visible(folder: Path) -> Iterator[Path]:
             yield path
 
 
-class Table(Protocol):
+class RowTable(Protocol):
     """A table that is read in parts."""
 
     label: str

@@ -16,7 +16,7 @@ from cranfield._errors import InputError, SettingError
 from cranfield._record import Step
 from cranfield.data import Ratings, Vocabulary, read
 from cranfield.data.columns import find_columns
-from cranfield.data.parquet import ParquetTable, Table
+from cranfield.data.parquet import ParquetTable, RowTable
 from cranfield.data.ranges import BATCH
 from cranfield.data.repeated import RepeatedPairError
 from cranfield.data.values import Fault
@@ -58,7 +58,7 @@ class RunTables:
         What a record beside the file says of the run, by the names of its fields.
     """
 
-    table: Table
+    table: RowTable
     systems: tuple[str, ...]
     column: str | None
     layout: str
@@ -83,7 +83,7 @@ class RunTables:
     @classmethod
     def of_table(
         cls,
-        table: Table,
+        table: RowTable,
         *,
         own_name: str,
         name: str | None = None,
@@ -116,7 +116,7 @@ class RunTables:
         return replace(runs, has_scores=runs._any_score())
 
     @staticmethod
-    def systems_in(table: Table, column: str) -> tuple[str, ...]:
+    def systems_in(table: RowTable, column: str) -> tuple[str, ...]:
         """Return the names of the systems that a column tells, sorted."""
         parts = []
         for start, frame in table.batches([column], BATCH):
@@ -261,7 +261,7 @@ class HeldOutTable:
         How repeated ratings and counts are read.
     """
 
-    table: Table
+    table: RowTable
     roles: Mapping[str, str]
     reading: Mapping[str, Any]
 
@@ -274,7 +274,7 @@ class HeldOutTable:
         return cls.of_table(ParquetTable(path), format=format, **reading)
 
     @classmethod
-    def of_table(cls, table: Table, *, format: str | None = None, **reading: Any) -> HeldOutTable:
+    def of_table(cls, table: RowTable, *, format: str | None = None, **reading: Any) -> HeldOutTable:
         """Look at what a table holds."""
         if len(table) == 0:
             raise InputError("there are no ratings", source=table.label, remedy="give at least one row")
