@@ -38,9 +38,9 @@ HEAVY = ["scipy", "pandas", "numba", "sklearn", "implicit", "altair", "torch", "
 
 
 @cache
-def _nodes(path: Path) -> list[ast.Import | ast.ImportFrom | ast.ClassDef | ast.Call]:
-    """Return the imports, classes and calls of a file; walking the whole package takes a second."""
-    kinds = (ast.Import, ast.ImportFrom, ast.ClassDef, ast.Call)
+def _nodes(path: Path) -> list[ast.Import | ast.ImportFrom | ast.ClassDef | ast.Call | ast.Name | ast.arg]:
+    """Return the imports, classes, calls and names of a file; walking the whole package takes a second."""
+    kinds = (ast.Import, ast.ImportFrom, ast.ClassDef, ast.Call, ast.Name, ast.arg)
     return [node for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, kinds)]
 
 
@@ -109,6 +109,18 @@ def test_a_class_name_has_one_meaning():
             if isinstance(node, ast.ClassDef):
                 places[node.name].append(str(path.relative_to(SOURCE)))
     assert {name: files for name, files in places.items() if len(files) > 1} == {}
+
+
+def test_a_local_name_says_what_it_holds():
+    vague = {"one", "found", "made", "asked", "told"}
+    for path in SOURCE.rglob("*.py"):
+        names = [node for node in _nodes(path) if isinstance(node, ast.arg | ast.Name)]
+        stored = {node.arg if isinstance(node, ast.arg) else node.id for node in names if not _is_read(node)}
+        assert not stored & vague, path
+
+
+def _is_read(node: ast.arg | ast.Name) -> bool:
+    return isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)
 
 
 def test_importing_cranfield_imports_nothing_heavy():

@@ -46,6 +46,9 @@ def test_everything_that_is_registered_has_a_section_with_its_parameters(referen
     for kind in kinds:
         for name, entry in kind.entries().items():
             assert f"\n## {name}\n\n`{entry.signature()}`" in pages[kind.page], name
+        sentences = [reference._summary(entry) for entry in kind.entries().values()]
+        assert all(sentences), kind.page
+        assert len(set(sentences)) == len(sentences), kind.page
 
 
 def test_every_dialect_has_its_tool_and_metrics(pages):

@@ -154,7 +154,7 @@ def _contents(pages: Iterable[str]) -> str:
 def _registry_page(kind: Kind) -> str:
     entries = kind.entries()
     table = [
-        f"| [`{_cell(name)}`](#{_anchor(kind, name)}) | {_cell(entry.summary)} |" for name, entry in entries.items()
+        f"| [`{_cell(name)}`](#{_anchor(kind, name)}) | {_cell(_summary(entry))} |" for name, entry in entries.items()
     ]
     sections = [_section(kind, entry) for entry in entries.values()]
     head = [f"# {kind.title}", "", kind.opening, "", "| name | what it is |", "|---|---|"]
@@ -168,12 +168,15 @@ def _section(kind: Kind, entry: Entry[Any]) -> str:
     return "\n".join([*head, _docstring(entry), facts, ""])
 
 
+def _summary(entry: Entry[Any]) -> str:
+    """Return a sentence about an entry: an object without a docstring of its own has a title."""
+    title = getattr(entry.thing, "title", None)
+    return entry.summary if callable(entry.thing) or not isinstance(title, str) else f"{title.capitalize()}."
+
+
 def _docstring(entry: Entry[Any]) -> str:
     """Return the docstring of an entry as reStructuredText inside a Markdown page."""
-    thing = entry.thing
-    if not callable(thing):
-        return f"{getattr(thing, 'title', entry.summary)}".capitalize() + ".\n"
-    return _rst(inspect.getdoc(thing) or "")
+    return _rst(inspect.getdoc(entry.thing) or "") if callable(entry.thing) else f"{_summary(entry)}\n"
 
 
 def _rst(docstring: str) -> str:
@@ -343,7 +346,7 @@ def _python_pages() -> dict[str, str]:
             continue
         pages[f"python-{name}"] = _python_page(name, thing)
         summary = (inspect.getdoc(thing) or "").split("\n", 1)[0]
-        rows.setdefault(_stage(thing), []).append(f"| [`cf.{name}`](python-{name}.md) | {_cell(_escaped(summary))} |")
+        rows.setdefault(_stage(thing), []).append(f"| [`cf.{name}`](python-{name}.md) | {_cell(summary)} |")
     parts = ["# Python", "", "`import cranfield as cf`; these are the public names.", ""]
     for stage in [*_STAGES.values(), "Errors and settings"]:
         if stage in rows:

@@ -9,7 +9,7 @@ from cranfield._shown import shown
 
 
 class CranfieldError(Exception):
-    r"""Anything that went wrong and that the user can put right; the command line exits with 2.
+    r"""An error that the user can fix; the command line exits with code 2.
 
     Its message is one line, in which nothing from a file, a name or a server commands a terminal. The command line adds
     the page of the documentation that helps, such as ``docs/splits.md``: see `page`.
@@ -30,11 +30,11 @@ class CranfieldError(Exception):
 
 
 class OwnCodeError(CranfieldError):
-    """What went wrong in code of the user's own, with its file and line; the error itself is the cause."""
+    """An error in the user's own code, with its file and line; the original error is its cause."""
 
 
 class InputError(CranfieldError):
-    """Data that cannot be used, with the place where it stands.
+    """Data that cannot be used; the message says where.
 
     Parameters
     ----------
@@ -80,7 +80,7 @@ class SettingError(CranfieldError, ValueError):
 
 
 class ImpossibleSplitError(CranfieldError, ValueError):
-    """A split that these ratings do not admit."""
+    """A split that is impossible with these ratings."""
 
 
 class MissingExtraError(CranfieldError, ImportError):
@@ -99,7 +99,7 @@ class MissingExtraError(CranfieldError, ImportError):
 
 
 class DownloadError(CranfieldError):
-    """A dataset that could not be fetched whole."""
+    """A dataset that could not be downloaded completely."""
 
 
 class CranfieldWarning(UserWarning):

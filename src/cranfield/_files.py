@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import shutil
+import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -19,6 +20,20 @@ class UnwrittenError(CranfieldError):
     def __init__(self, path: Path, error: BaseException) -> None:
         self.why = getattr(error, "strerror", None) or str(error)
         super().__init__(f"{path} cannot be written ({self.why}); choose another folder with --out or free some room")
+
+
+def cache_root() -> Path:
+    """Return the folder of all that is kept between runs: see `cranfield.data.datasets.cache_folder`."""
+    if own := os.environ.get("CRANFIELD_CACHE"):
+        return Path(own).expanduser()
+    if xdg := os.environ.get("XDG_CACHE_HOME"):
+        return Path(xdg) / "cranfield"
+    if sys.platform == "win32":
+        local = os.environ.get("LOCALAPPDATA")
+        return (Path(local) if local else Path.home() / "AppData" / "Local") / "cranfield" / "Cache"
+    if sys.platform == "darwin":
+        return Path.home() / "Library" / "Caches" / "cranfield"
+    return Path.home() / ".cache" / "cranfield"
 
 
 @contextmanager

@@ -7,8 +7,8 @@ import tomllib
 from pathlib import Path
 
 from cranfield.audits.asking import menu_of
-from cranfield.audits.options import described_options
-from cranfield.audits.presets import PRESETS, described_presets
+from cranfield.audits.options import OPENABLE
+from cranfield.audits.presets import PRESETS
 from cranfield.experiments import Experiment
 from cranfield.experiments.experiment import AUDITING
 from cranfield.experiments.file import experiment_of
@@ -17,8 +17,14 @@ PAGE = (Path(__file__).parents[2] / "docs" / "audit.md").read_text(encoding="utf
 
 
 def test_the_tables_are_made_of_the_declarations():
-    assert described_options() in PAGE
-    assert described_presets() in PAGE
+    decisions = [f"| `{openable.name}` | {openable.kind} | {openable.says} |" for openable in OPENABLE.values()]
+    assert "\n".join(["| decision | kind | what it decides |", "|---|---|---|", *decisions]) in PAGE
+    options = [
+        f"| `{preset}` | `{decision}` | {', '.join(f'`{option}`' for option in options)} |"
+        for preset, vary in PRESETS.items()
+        for decision, options in vary.items()
+    ]
+    assert "\n".join(["| preset | decision | options |", "|---|---|---|", *options]) in PAGE
 
 
 def test_every_key_is_on_the_page():

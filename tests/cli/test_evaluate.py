@@ -55,7 +55,7 @@ def test_csv_and_json_have_one_row_a_system_and_metric(evaluate):
 
 def test_what_was_found_out_and_what_happened_is_said_beside_any_format(files, cranfield):
     command = ("evaluate", "--test", "test.csv", "mine.csv", "other.trec", "-m", "P@1", "--format")
-    said = ["relevant from 4", "mine: 2 recommended items that nobody rated in the test set",
+    said = ["relevant from 4", "mine: 2 places in the lists with an item that nobody rated in the test set",
             "the test set was read as ratings, mine as table, other as trec"]  # fmt: skip
     for kind in ("table", "csv", "json", "latex", "markdown"):
         code, out, err = cranfield(*command, kind)

@@ -245,6 +245,14 @@ MISTAKES = {
         f"{E} knn.csv -m P@5 --threshold 6",
         "nothing can be measured: no test rating is 6 or more; the highest is 5; lower",
     ),
+    "judgments under a threshold above the scale": Mistake(
+        "label --test test.csv knn.csv als.csv --threshold 6",
+        "nothing can be measured: no test rating is 6 or more; the highest is 5; lower",
+    ),
+    "a margin without its per cent": Mistake(
+        f"{C} knn.csv als.csv -m P@5 --baseline als --no-worse 1",
+        "a margin of 1 lets every system through, since P@5 of als is ",
+    ),
     # The wrong name
     "a misspelt metric": Mistake(f"{E} knn.csv -m nDGC@10", "there is no metric 'nDGC'; did you mean 'nDCG'?"),
     "a negative cut-off": Mistake(

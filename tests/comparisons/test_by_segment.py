@@ -103,6 +103,14 @@ def test_the_verdict_of_a_group_is_that_of_its_own_users():
     assert found.frame().filter(group="light")["p"].to_list() == alone.frame()["p"].to_list()
 
 
+def test_that_a_system_was_trained_once_is_said_once():
+    segments, _ = _segments({"light": 0.2, "heavy": -0.2})
+    drawn = replace(segments, scores=replace(segments.scores, trained_once=("a",)))
+    said = cf.compare_segments(drawn, significance="student").verdict
+    assert sum("trained once" in sentence for sentence in said) == 1
+    assert said[-1].startswith("a draws at random and was trained once")
+
+
 def test_a_group_without_any_value_has_no_verdict():
     scores = as_scores({"a": [0.1, 0.2, np.nan], "b": [0.3, 0.1, np.nan]})
     segments = scores.segments({0: "x", 1: "x", 2: "y"})

@@ -157,6 +157,9 @@ def test_a_gate_that_cannot_be_is_refused():
         compare(VALUES, average="geometric").no_worse("new", than="old", by=0.01)
     with pytest.raises(SettingError, match="not above 0; give an amount"):
         compare({"a": [0.1, 0.2], "b": [0.0, 0.0]}).no_worse("a", than="b", by="1%")
+    # A slip of the pen, 1 for 1%, would let everything through.
+    with pytest.raises(SettingError, match="a margin of 1 lets every system through, since value of old is"):
+        result.no_worse("new", than="old", by=1)
     with pytest.raises(SettingError, match="holds no values by user"):
         replace(result, samples=()).no_worse("new", than="old", by="1%")
 

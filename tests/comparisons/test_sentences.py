@@ -312,3 +312,14 @@ def test_one_user_gives_no_interval_of_either_kind():
     row = compare({"a": [0.9], "b": [0.8]}).frame().row(0, named=True)
     assert row["relative"] == pytest.approx(0.125)
     assert np.isnan([row["lower"], row["upper"], row["relative_lower"], row["relative_upper"]]).all()
+
+
+def test_the_end_of_an_interval_near_0_does_not_read_as_0():
+    a = [0.33, 0.61, 0.53, 0.96, 0.81, 0.74, 0.3, 0.3]
+    b = [0.26, 0.62, 0.48, 1.0, 0.79, 0.66, 0.32, 0.16]
+    compared = compare({"a": a, "b": b})
+    (row,) = compared.frame().iter_rows(named=True)
+    assert -0.005 < row["relative_lower"] < 0
+    assert row["relative_upper"] > 0.1
+    ends = f"[{100 * row['relative_lower']:.1f}, {100 * row['relative_upper']:.1f}]"
+    assert ends in compared.verdict[0]

@@ -54,6 +54,13 @@ def test_of_several_metrics_the_overall_sentence_and_the_first_metric_are_told_a
     assert compared.verdict[1:3] == list(compared.shortfall)
 
 
+def test_where_nothing_is_relevant_that_is_said_once(test_ratings):
+    verdict = cf.compare(cf.measure(_runs(), test_ratings, ["nDCG@1", "P@1"], threshold=2)).verdict
+    assert [sentence for sentence in verdict if "nothing can be said" in sentence] == [
+        "P@1: nothing can be said, since no test rating is 2 or more; the highest is 1."
+    ]
+
+
 def test_systems_that_serve_the_same_users_are_not_told_apart_by_them(test_ratings):
     runs = {"a": _lists(range(36)), "b": _lists(range(36), 2)}
     (shortfall,) = cf.compare(cf.measure(runs, test_ratings, "P@1")).shortfall

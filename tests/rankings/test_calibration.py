@@ -165,7 +165,7 @@ def test_what_cannot_be_calibrated_is_said(scores, ratings, words):
 def test_scores_that_fall_with_ratings_predict_the_mean_and_huge_ones_are_no_trouble():
     for method in CALIBRATIONS:
         falling = fitted_calibration(method, np.array([3.0, 2.0, 1.0]), np.array([1.0, 2.0, 3.0]), SCALE)
-        assert falling.is_constant
+        assert len(set(falling.ratings)) == 1
         assert falling(np.array([0.0, 9.0, np.nan])).tolist()[:2] == [2.0, 2.0]
         huge = fitted_calibration(method, np.array([1e308, -1e308, 0.0]), np.array([5.0, 1.0, 3.0]), SCALE)
         assert huge(np.array([1e308, -1e308])) == pytest.approx([5.0, 1.0])

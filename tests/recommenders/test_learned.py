@@ -6,11 +6,13 @@ import sys
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import cranfield as cf
 from cranfield._settings import settings
 from cranfield.data import Ratings
-from cranfield.recommenders import recommender
+from cranfield.recommenders import recommender, work
 from cranfield.recommenders.work import compiled_loops
 
 TRAINED = ["slim", "svd", "bprmf", "mf-pointwise", "wrmf", "lda", "plsa"]
@@ -46,10 +48,21 @@ def test_same_seed_same_scores_whatever_the_threads(world, name, monkeypatch):
 
 @pytest.mark.parametrize(("ratings", "threads"), [(100, 1), (9_999, 1), (10_000, 2), (10**6, 3)])
 def test_threads_are_as_many_as_the_ratings_are_worth(monkeypatch, ratings, threads):
-    numba = pytest.importorskip("numba")
     monkeypatch.setattr(settings, "threads", 3)
-    compiled_loops("wrmf", ratings)
-    assert numba.get_num_threads() == min(threads, numba.config.NUMBA_NUM_THREADS)
+    started = []
+    monkeypatch.setattr(work, "in_threads", lambda *_, threads: started.append(threads))
+    work.over_rows(print, range(100), ratings)
+    assert started == [threads]
+
+
+@given(st.integers(0, 50), st.integers(0, 50), st.sampled_from([1, 2, 3]))
+def test_every_row_is_in_one_part(first, count, threads):
+    seen = []
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(settings, "threads", threads)
+        rows = range(first, first + count)
+        work.over_rows(lambda begin, end, into: into.extend(range(begin, end)), rows, 10**6, seen)
+    assert sorted(seen) == list(rows)
 
 
 @pytest.mark.parametrize("name", ["svd", "bprmf", "mf-pointwise", "wrmf", "lda", "plsa"])
@@ -168,7 +181,7 @@ def test_bprmf_draws_every_item_outside_the_profile_and_no_other(world, by_user)
     for train in (neighbours, world):
         triples = np.empty((3, 20_000), dtype=np.int32)
         raters = np.flatnonzero(train.user_counts)
-        compiled_loops("bprmf", len(train)).draw_triples(
+        compiled_loops("bprmf").draw_triples(
             train.users, train.indptr, train.items, raters, by_user, train.n_items, np.ones(1, np.uint64), triples
         )
         rated = {(u, i) for u, i in zip(train.users.tolist(), train.items.tolist(), strict=True)}
@@ -236,7 +249,7 @@ def test_short_profiles_make_few_topics_and_factors(system, setting, most):
 
 
 def test_what_a_system_chose_by_the_data_stands_in_the_history_of_its_run():
-    (run,) = cf.recommend(Ratings.of([1, 1, 2], [1, 2, 3]), ["puresvd"], length=1)
+    (run,) = cf.recommend(Ratings.of([1, 1, 2, 2, 2], [1, 2, 1, 2, 3]), ["puresvd"], length=1)
     assert dict(run.history[-1].effect) == {"factors": 2}
 
 

@@ -9,13 +9,14 @@ import subprocess
 import sys
 import xml.etree.ElementTree as ET
 from pathlib import Path
+from types import SimpleNamespace
 
 import altair
 import numpy as np
 import pytest
 
 import cranfield as cf
-from cranfield import _fonts
+from cranfield import _figures, _fonts
 from cranfield._figures import look
 from cranfield.reports import figures
 
@@ -206,3 +207,25 @@ def test_a_figure_has_the_same_bytes_whatever_fonts_a_machine_has(tmp_path, kind
     drawn = {path.name: path.read_bytes() for path in own.iterdir()}
     assert len(drawn) == 2 * 2 * 2
     assert [name for name in drawn if (other / "drawn" / name).read_bytes() != drawn[name]] == []
+
+
+def test_the_vega_libraries_are_kept_and_a_damaged_copy_is_made_anew(tmp_path, monkeypatch):
+    bundles = []
+    library = SimpleNamespace(__version__="1", javascript_bundle=lambda _: bundles.append(1) or "script")
+    monkeypatch.setattr(_figures, "vl_convert", lambda: library)
+    monkeypatch.setenv("CRANFIELD_CACHE", str(tmp_path / "cache"))
+    make = _figures.vega_library.__wrapped__
+    assert [make(), make()] == ["script", "script"]
+    assert len(bundles) == 1
+    (kept,) = (tmp_path / "cache" / "vega").iterdir()
+    kept.write_bytes(kept.read_bytes()[:-3])
+    assert make() == "script"
+    assert len(bundles) == 2
+
+
+def test_the_vega_libraries_need_no_cache(tmp_path, monkeypatch):
+    (tmp_path / "file").write_text("")
+    library = SimpleNamespace(__version__="1", javascript_bundle=lambda _: "script")
+    monkeypatch.setattr(_figures, "vl_convert", lambda: library)
+    monkeypatch.setenv("CRANFIELD_CACHE", str(tmp_path / "file"))
+    assert _figures.vega_library.__wrapped__() == "script"

@@ -70,7 +70,7 @@ def assess(
     strict: bool = False,
     **renamed: Any,
 ) -> Assessment:
-    """Find out which metric can be trusted on these systems and these data.
+    """Assess which metric can be trusted on these systems and these data.
 
     For every metric: does its order of the systems hold when parts of the test set are missing, how well does it tell
     systems apart, which other metrics say the same, and what follows from all that (Valcarce et al. 2018, 2020).

@@ -26,7 +26,7 @@ Sizes = str | Sequence[float]
 
 @dataclass(frozen=True)
 class Scenario:
-    """One way to make a test set smaller.
+    """A way to make a test set smaller.
 
     Parameters
     ----------

@@ -29,7 +29,7 @@ def audit(
     report: Callable[[Results, Path], list[Path]] | None = None,
     allow_code: bool = False,
 ) -> Audit:
-    """Ask whether the winner of an experiment survives other decisions.
+    """Audit an experiment: compute whether the winner survives other decisions.
 
     The options of all opened decisions are crossed, and every combination is computed: a *universe*. Systems are
     trained once for each training set, lists are ranked once for each set of targets and judged once; all else is a

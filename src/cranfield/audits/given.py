@@ -50,7 +50,7 @@ def audit_runs(
     seed: int = 0,
     strict: bool = False,
 ) -> Audit:
-    """Ask whether the winner survives other decisions, for ranked lists that are given.
+    """Audit given ranked lists: compute whether the winner survives other decisions.
 
     What needs no training is opened: which items count (``lists``), metrics, cut-offs, thresholds, averages, coverage.
     Condensed lists are left out, with the reason, where the given lists are too short for them: a list was cut

@@ -162,13 +162,6 @@ OPENABLE: Mapping[str, Openable] = {
 """The decisions that an audit may open, by name; parameters of systems come beside them (`openable`)."""
 
 
-def described_options() -> str:
-    """Return the table of the docs: every decision that can be opened, its kind, and what it decides."""
-    lines = ["| decision | kind | what it decides |", "|---|---|---|"]
-    lines += [f"| `{openable.name}` | {openable.kind} | {openable.says} |" for openable in OPENABLE.values()]
-    return "\n".join(lines)
-
-
 def openable(name: str, experiment: Experiment) -> Openable:
     """Return what there is to know of a decision, or say why it cannot be opened, or which one is nearest.
 

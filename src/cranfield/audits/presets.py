@@ -57,12 +57,3 @@ def preset_options(name: Any) -> Vary:
     (5, 10, 20, 50, 100)
     """
     return PRESETS[check.one_of("preset", name, PRESETS)]
-
-
-def described_presets() -> str:
-    """Return the table of the docs: every preset with its decisions and options."""
-    lines = ["| preset | decision | options |", "|---|---|---|"]
-    for name, vary in PRESETS.items():
-        for decision, options in vary.items():
-            lines.append(f"| `{name}` | `{decision}` | {', '.join(f'`{option}`' for option in options)} |")
-    return "\n".join(lines)

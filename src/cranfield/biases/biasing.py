@@ -57,7 +57,7 @@ def bias(
     jobs: int | None = None,
     strict: bool = False,
 ) -> Bias:
-    """Say how much of an evaluation is popularity, and which of its conclusions change without it.
+    """Measure how much of an evaluation is popularity, and which of its conclusions change without it.
 
     Either ratings are given, on which systems are trained under each protocol; or ranked lists with the test and
     training ratings that they were made with, which are measured under each protocol as they are. Ranking by popularity

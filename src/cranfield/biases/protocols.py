@@ -33,8 +33,6 @@ from cranfield.splits.by_popularity import popularity_groups
 from cranfield.splits.split import Split
 
 CHOSEN = "AR"
-NEUTRAL = ("P1R", "U1R", "UAR")
-"""The neutral protocols."""
 
 SAYS = {
     "AR": "all test ratings, all items",

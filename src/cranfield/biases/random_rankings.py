@@ -137,7 +137,7 @@ def times_random(
     average: str | Average | Averaging = "mean",
     **decisions: Unpack[AveragingOptions],
 ) -> TimesRandom:
-    """Measure systems, and say how many times better they are than a random ranking of the same targets.
+    """Measure how many times better systems are than a random ranking of the same targets.
 
     Parameters
     ----------

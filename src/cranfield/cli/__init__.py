@@ -23,7 +23,7 @@ _COMMANDS = {
     "split": "Divide ratings into training and test files.",
     "check-split": "Check a split made by any tool: leakage, overlap, shifts.",
     "recommend": "Train systems and write their ranked lists.",
-    "calibrate": "Make predicted ratings of the scores of ranked lists.",
+    "calibrate": "Turn the scores of ranked lists into predicted ratings.",
     "evaluate": "Measure ranked lists against held-out ratings.",
     "dialects": "Show what a metric's name means in other tools, on your data.",
     "compare": "Compare systems: which one is better, and how certain that is.",

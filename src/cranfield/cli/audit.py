@@ -31,7 +31,7 @@ Examples:
 
 @click.command(epilog=_EXAMPLES)
 @click.argument("files", nargs=-1, required=True, metavar="FILE...")
-@click.option("--out", metavar="FOLDER", help="Where it goes.  [default: the file's name without its ending]")
+@click.option("--out", metavar="FOLDER", help="The output folder.  [default: the file's name without its ending]")
 @click.option("--preset", metavar="NAME", help="usual, canamares2020 or measuring; overrides the file.")
 @click.option("--budget", type=int, metavar="N", help="The maximum number of universes.  [default: 5000]")
 @click.option(

@@ -227,8 +227,7 @@ def _put_gate(gate: Gate, result: Comparison, format: str, out: str | None) -> N
     elif format == "json":
         put(json.dumps({"gate": gate.as_dict(), **result.as_dict()}, indent=1, ensure_ascii=False), out)
     else:
-        sentences = "\n".join((*gate.sentences, *result.shortfall, *result.remarks))
-        put_text(f"{sentences}\n\n{gate.table().text()}", out)
+        put_text("\n".join((*result.verdict, "", gate.table().text())), out)
 
 
 def _refuse_tests(instead: str, significance: str) -> None:

@@ -16,7 +16,7 @@ from cranfield._table import Table
 from cranfield.comparisons.comparing import compare, tested_average
 from cranfield.comparisons.comparison import Comparison
 from cranfield.comparisons.interactions import has_weight, interactions
-from cranfield.comparisons.sentences import p_text
+from cranfield.comparisons.sentences import p_text, trained_once
 from cranfield.measures import Averaging, Scores, Segments
 
 # So many pairs of systems that turn round are named one by one.
@@ -76,10 +76,11 @@ class SegmentComparison:
             sentences = (
                 ["nothing can be said, since nothing is measured there."]
                 if comparison is None
-                else replace(comparison, spread=(), repetitions=1, warnings=()).sentences(1)
+                else replace(comparison, spread=(), repetitions=1, warnings=(), trained_once=()).sentences(1)
             )
             said.append(f"{group}: {' '.join(sentences)}")
-        return said + self.turned
+        once = dict.fromkeys(name for part in self.comparisons.values() if part for name in part.trained_once)
+        return [*said, *self.turned, *([trained_once(tuple(once))] if once else [])]
 
     @property
     def turned(self) -> list[str]:

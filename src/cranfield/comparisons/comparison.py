@@ -73,7 +73,7 @@ class Comparison:
     spread
         metrics × systems: the standard deviation of each average between repetitions; empty without these.
     claims
-        What was found of a claim that a gate asks for; see `no_worse`. It opens the verdict.
+        What was found of a claim that a gate asks for; see `no_worse`. It takes the place of the verdict.
     samples
         The values by user that claims are tested with; empty for a comparison that was read from a folder.
     warnings
@@ -336,13 +336,15 @@ class Comparison:
         return self.sentences()
 
     def sentences(self, most: int | None = None) -> list[str]:
-        """Return the verdict, with the sentences of no more than so many metrics."""
+        """Return the verdict, with the sentences of no more than so many metrics; a gate speaks of its claim."""
+        if self.claims:
+            return [*self.claims, *self.shortfall, *self.remarks]
         smallest = self.power()["smallest_difference"] if len(self.rows) else pl.Series(dtype=pl.Float64)
         rows = self.rows.with_columns(smallest_difference=smallest)
         facts = [self._facts(m, rows.filter(pl.col("metric") == metric)) for m, metric in enumerate(self.metrics)]
         first, *details = verdict(facts, self.baseline, most)
         means = [by_means(self.beside)] if self.beside else []
-        return [*self.claims, first, *means, *self.shortfall, *details, *self.remarks]
+        return [first, *means, *self.shortfall, *details, *self.remarks]
 
     @property
     def remarks(self) -> list[str]:

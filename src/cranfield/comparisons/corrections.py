@@ -62,7 +62,7 @@ def max_t(p: Floats) -> Floats:
 
 @corrections.register
 def benjamini_hochberg(p: Floats) -> Floats:
-    """Benjamini and Hochberg's step-up procedure (1995): controls the share of false ones among the findings.
+    """Benjamini and Hochberg's step-up procedure (1995): controls the share of false findings.
 
     Examples
     --------

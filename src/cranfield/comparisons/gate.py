@@ -160,7 +160,8 @@ class Gate:
 
     def table(self) -> Table:
         """Return the rows as a table for people."""
-        header = ["metric", "system", "outcome", "mean", self.rows["baseline"][0], "gain", "limit", "margin", "p"]
+        header = ["metric", "system", "outcome", "mean", self.rows["baseline"][0], "gain", "limit", "margin"]
+        header += [f"p {word}" for word in ("no worse" if self.margin.size else "better", "worse")]
         rows = [
             [
                 row["metric"],
@@ -171,6 +172,7 @@ class Gate:
                 *(_signed(row[name], row["is_relative"]) for name in ("gain", "limit")),
                 str(self.margin) if self.margin.size else "0",
                 p_text(row["p_corrected"]),
+                p_text(row["p_worse"]),
             ]
             for row in self.rows.iter_rows(named=True)
         ]
@@ -252,6 +254,14 @@ class _Claim:
             )
         if sample.geometric and margin.size and not margin.relative:
             raise SettingError(f"an amount of {margin} has no test for geometric means; give a share, such as 1%")
+        # No average that cannot be negative is further below the baseline's than that is above 0.
+        everything = sample.values.size and not sample.lower_is_better and np.fmin.reduce(sample.values, None) >= 0
+        if everything and margin.size > 0 and not margin.relative and (margin.size >= self._means[1]).any():
+            raise SettingError(
+                f"a margin of {margin} lets every system through, since {sample.metric} of "
+                f"{sample.systems[sample.second[0]]} is {number_text(self._means[1][0])}; give a smaller amount, or a "
+                f"share, such as 1%"
+            )
         self._margins = np.full(sample.n_pairs, margin.size)
         gain = self._sign * (self._means[0] - self._means[1])
         self._gain = gain / self._means[1] if margin.relative else gain

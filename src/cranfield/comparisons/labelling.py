@@ -125,7 +125,7 @@ def label(
     budget: int = 200,
     threshold: float | str | None = AUTO,
 ) -> Labelling:
-    r"""Name the pairs of a user and an item whose judgment would settle a comparison of two systems soonest.
+    r"""List the (user, item) pairs whose judgments would settle a comparison of two systems soonest.
 
     The idea is that of minimal test collections (Carterette, Allan and Sitaraman 2006). The difference of two systems
     is a sum over pairs, :math:`D = D_0 + \sum_i s_i x_i`; items that both lists hold at the same rank drop out. The
@@ -183,7 +183,7 @@ def labelling_curve(
     threshold: float | str | None = AUTO,
     seed: int = 0,
 ) -> pl.DataFrame:
-    """Say how many judgments it takes to settle a comparison, by the order of `label` and by random choice.
+    """Count how many judgments settle a comparison, in the order of `label` and in random order.
 
     Where the truth is known, answers are looked up instead of asked for. After every ``step`` answers the order is made
     anew. ``chosen`` follows `label`; ``random`` draws among all unjudged pairs of the two systems' lists, those
@@ -270,5 +270,13 @@ def _truly_liked(contest: Contest, systems: TwoSystems, truth: Ratings) -> NDArr
 def _two(runs: Any, test: Any, threshold: float | str | None) -> TwoSystems:
     systems, ratings = as_runs(runs, "trec_eval"), as_test(test)
     if len(systems) != 2:
-        raise SettingError(f"judgments are asked for to tell two systems apart, and {len(systems)} are given; give two")
-    return TwoSystems(systems[0], systems[1], ratings, threshold_on(ratings, threshold))
+        given = "1 is" if len(systems) == 1 else f"{len(systems)} are"
+        raise SettingError(f"judgments are asked for to tell two systems apart, and {given} given; give two")
+    lowest = threshold_on(ratings, threshold)
+    if not (ratings.values >= lowest).any():
+        highest = float(ratings.values.max(initial=-np.inf))
+        raise SettingError(
+            f"nothing can be measured: no test rating is {lowest:g} or more; the highest is {highest:g}; lower "
+            "--threshold (threshold=...)"
+        )
+    return TwoSystems(systems[0], systems[1], ratings, lowest)

@@ -65,12 +65,12 @@ def relative_differences(data: Sequence[Sample] | Sequence[PartedSample], alpha:
     """
     # Users that count may differ from metric to metric where groups count equally.
     draws: dict[int, _Draws] = {}
-    found = []
+    intervals = []
     for sample in data:
         if sample.n_users not in draws:
             draws[sample.n_users] = _draws(sample, seed)
-        found.append(_relative(sample, draws[sample.n_users], alpha))
-    return found
+        intervals.append(_relative(sample, draws[sample.n_users], alpha))
+    return intervals
 
 
 @dataclass(frozen=True, eq=False)

@@ -420,7 +420,8 @@ def _percent(share: float, sign: str = "") -> str:
 def _percents(ends: Sequence[float]) -> str:
     if any(np.isnan(end) for end in ends):
         return ""
-    digits = 0 if max(abs(end) for end in ends) >= 0.0995 else 1
+    # An end near 0 must not read as 0: on which side it lies is what the interval says.
+    digits = 0 if max(map(abs, ends)) >= 0.0995 and not any(0 < abs(end) < 0.005 for end in ends) else 1
     return f" [{', '.join(f'{rounded(100 * end, digits):.{digits}f}' for end in ends)}]"
 
 

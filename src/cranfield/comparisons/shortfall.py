@@ -37,8 +37,11 @@ def shortfall_sentences(scores: Scores | ScoreParts, common: Comparison | None) 
     if common is None:
         return (f"{who}; there is no user that {all_systems(len(scores.systems))} serve.",)
     among = f"among the {common.population.removeprefix('over the ')}"
+    nothing = common.nothing_relevant
     findings = replace(common, population="", trained_once=(), repetitions=1, spread=(), warnings=(), shortfall=())
     first, *others = findings.sentences(most=1)
+    # Where nothing is relevant, that is the same among some of the users, and is said of all.
+    others = [sentence for sentence in others if not nothing or not sentence.endswith(f"{nothing}.")]
     return (f"{who}; {among}: {first}", *(f"{among.capitalize()}: {sentence}" for sentence in others))
 
 

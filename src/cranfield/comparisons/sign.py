@@ -17,7 +17,7 @@ from cranfield.comparisons.wilcoxon import refuse_weights
 
 @significance_tests.register
 def sign(data: Sequence[Sample], ties: str = "drop") -> list[Verdict]:
-    """Sign test: the two-sided binomial test that either system is as likely to be the better one.
+    """Sign test: the two-sided binomial test of whether each system is equally likely to be better.
 
     p = min(1, 2 P(B ≤ min(n₊, n₋))) with B binomial(n₊ + n₋, 1/2). Users with equal values are dropped, or half of them
     given to each system (``ties="split"``). No difference at all gives p = 1.

@@ -182,7 +182,7 @@ def tipping_points(
     draws: int = 10,
     seed: int = 0,
 ) -> TippingPoints:
-    r"""Say how many more of the loser's unjudged items than of the winner's would have to be liked to turn the order.
+    r"""Compute how many more of the loser's unjudged items would have to be liked to reverse the order.
 
     An unjudged item counts as not relevant, for no better reason than that nobody rated it. Let a share :math:`a`
     (``base``) of the unjudged items that only the winner's lists hold be liked, and a share :math:`a + x` of those that

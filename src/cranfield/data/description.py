@@ -168,7 +168,7 @@ class Description:
 
 
 def describe(ratings: Ratings) -> Description:
-    """Count users, items and ratings, and say how they are spread.
+    """Count users, items and ratings, and describe their distributions.
 
     Users and items without ratings do not count. The quartiles are those of linear interpolation. Ratings with more
     than 20 distinct values are put into bins: of steps 1, 2, 5, 10, 20, ... where they span a factor over 100, as play

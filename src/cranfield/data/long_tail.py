@@ -14,7 +14,7 @@ _GRADES = 5
 
 
 def celma(ratings: Ratings) -> Ratings:
-    """Return play counts as ratings from 1 to 5: the fifth of the user's own listening in which an item begins.
+    """Return play counts as ratings from 1 to 5, by the fifth of the user's plays in which an item begins.
 
     For each user the items are sorted by descending count c, and an item's rating follows from the share of the
     user's plays that went to items played more often than it:

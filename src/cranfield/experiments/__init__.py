@@ -1,4 +1,4 @@
-"""Experiments: what takes the whole line, from ratings to verdicts, by one file."""
+"""Experiments: everything from ratings to verdicts, described by one file."""
 
 from cranfield.experiments.cleaning import Spare, clean
 from cranfield.experiments.decisions import Decisions

@@ -135,8 +135,8 @@ def _measuring(line: Pipeline, unit: Unit) -> dict[str, Any]:
 
 
 def _results(line: Pipeline, unit: Unit) -> dict[str, Any]:
-    found, assessed = line.read(RESULTS, unit), line.made(ASSESS, unit)
-    comparisons = found.comparisons
+    findings, assessed = line.read(RESULTS, unit), line.made(ASSESS, unit)
+    comparisons = findings.comparisons
     by_group = line.made(SEGMENTS, unit)
     rows: list[dict[str, Any]] = []
     if comparisons.width:
@@ -147,5 +147,5 @@ def _results(line: Pipeline, unit: Unit) -> dict[str, Any]:
         "segments": [] if by_group is None else list(by_group.facts["sentences"]),
         "assessed": [] if assessed is None else list(assessed.facts["sentences"]),
         "p": rows,
-        "intervals": "" if found.comparison is None else found.comparison.intervals,
+        "intervals": "" if findings.comparison is None else findings.comparison.intervals,
     }

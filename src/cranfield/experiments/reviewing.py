@@ -260,14 +260,14 @@ def _of_files(train: Any, test: Any, runs: Any, reading: Mapping[str, Any]) -> R
         part if isinstance(part, Ratings) else read(part, **{**reading, "repeated": "last"}) for part in (train, test)
     )
     ranked = read_runs(runs) if runs else []
-    told = [
+    items = [
         *_data_of_files(learned, judged),
         *_split_of_files(check_split(learned, judged)),
         *_recorded_split(train),
         *_lists_of_files(ranked, judged),
     ]
-    untold = [item for item in _UNTOLD if item.topic not in [item.topic for item in told]]
-    return Review(learned.name or "an experiment", _in_order([*told, *untold]))
+    untold = [item for item in _UNTOLD if item.topic not in [item.topic for item in items]]
+    return Review(learned.name or "an experiment", _in_order([*items, *untold]))
 
 
 def _data_of_files(train: Ratings, test: Ratings) -> Iterator[Item]:

@@ -35,7 +35,7 @@ _OPTIONAL = ("tied_from", "tied_to", "places", "offsets", "pooled_above", "group
 
 
 def save_judged(judged: Judged, path: str | Path) -> Path:
-    """Write judged lists to a file (``.npz``): where the judged items stand, and what there is to know of the run.
+    """Write judged lists to a file (``.npz``): the positions of the judged items, and the facts about the run.
 
     Neither the run nor the test set is in it; `read_judged` is given both.
 

@@ -36,7 +36,7 @@ def judge(
     negative_grades: NegativeGrades = "judged",
     groups: Groups | None = None,
 ) -> Judged:
-    """Meet the lists of a run with a test set: what `measure`, `compare`, `assess` and the report work on.
+    """Join the lists of a run with a test set, for `measure`, `compare`, `assess` and the report.
 
     A run and a test set are joined once: whoever judges the same two objects again, under whatever threshold, gets the
     same arrays. They are kept as long as both objects are.

@@ -27,7 +27,7 @@ _SENTENCES: Mapping[str, str] = {
     "rank_disagreements": "{n} where the ranks contradict the scores: the scores rule",
     "users without test ratings": "{n} for users without a test rating, not measured",
     "test users without a list": "{n} without a list: 0 in full averages, left out of reduced ones",
-    "recommended items unknown to the test set": "{n} that nobody rated in the test set",
+    "recommended items unknown to the test set": "{n} in the lists with an item that nobody rated in the test set",
     "lists whose relevant item was not ranked": "{n} whose relevant item the system could not rank",
 }
 _THINGS: Mapping[str, str] = {
@@ -38,7 +38,7 @@ _THINGS: Mapping[str, str] = {
     "rank_disagreements": "list",
     "users without test ratings": "list",
     "test users without a list": "test user",
-    "recommended items unknown to the test set": "recommended item",
+    "recommended items unknown to the test set": "place",
     "lists whose relevant item was not ranked": "list",
 }
 

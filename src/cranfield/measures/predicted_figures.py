@@ -16,16 +16,16 @@ MOST_SYSTEMS = 9
 """Figures of more systems show the first ones."""
 
 
-def migration(found: PredictedRatings, *, style: Style = "screen") -> Any:
+def migration(predicted: PredictedRatings, *, style: Style = "screen") -> Any:
     """Return a heat map for each system: of the items of a true grade, the share that is predicted each grade."""
     alt = altair()
-    side = max(0.7 * look(style)["panel"][0], 2.4 * look(style)["size"] * len(found.grades))
-    grades = [f"{grade:g}" for grade in found.grades]
-    frame = found.migration().with_columns(
-        pl.col("rating", "predicted").replace_strict(dict(zip(found.grades, grades)), return_dtype=pl.String)
+    side = max(0.7 * look(style)["panel"][0], 2.4 * look(style)["size"] * len(predicted.grades))
+    grades = [f"{grade:g}" for grade in predicted.grades]
+    frame = predicted.migration().with_columns(
+        pl.col("rating", "predicted").replace_strict(dict(zip(predicted.grades, grades)), return_dtype=pl.String)
     )
     charts = []
-    for system in found.systems[:MOST_SYSTEMS]:
+    for system in predicted.systems[:MOST_SYSTEMS]:
         base = alt.Chart(data_of(frame.filter(system=system).drop("system"))).encode(
             x=alt.X("predicted:N", sort=grades, title="predicted", axis=alt.Axis(labelAngle=0)),
             y=alt.Y("rating:N", sort=grades[::-1], title="rating"),
@@ -43,29 +43,29 @@ def migration(found: PredictedRatings, *, style: Style = "screen") -> Any:
     return themed(alt.concat(*charts, columns=2 if style == "paper" else 3), style)
 
 
-def by_rating(found: PredictedRatings, *, style: Style = "screen") -> Any:
+def by_rating(predicted: PredictedRatings, *, style: Style = "screen") -> Any:
     """Return the mean true rating against the mean prediction, by parts of the scale; right is the diagonal."""
     alt = altair()
     width, height = look(style)["panel"]
     x = alt.X("predicted:Q", title="mean predicted rating", scale=alt.Scale(zero=False))
-    base = alt.Chart(data_of(found.curve("rating"))).encode(
+    base = alt.Chart(data_of(predicted.curve("rating"))).encode(
         x=x,
         y=alt.Y("rating:Q", title="mean rating", scale=alt.Scale(zero=False)),
         tooltip=tips(system="system", predicted=("predicted", ".2f"), rating=("rated", ".2f"), count=("items", ",d")),
-        **series("system", found.systems),
+        **series("system", predicted.systems),
     )
     # The mean of a few items says little.
     points = base.mark_point(filled=True, opacity=1).encode(size=alt.Size("count:Q", legend=None))
-    ends = [{"predicted": value, "rating": value} for value in (found.scale.low, found.scale.high)]
+    ends = [{"predicted": value, "rating": value} for value in (predicted.scale.low, predicted.scale.high)]
     right = alt.Chart(alt.Data(values=ends)).mark_line(color=MUTED, strokeDash=[3, 3]).encode(x=x, y="rating:Q")
     chart = right + base.mark_line() + points
     return themed(chart.properties(width=1.6 * width, height=1.3 * height), style)
 
 
-def by_rank(found: PredictedRatings, *, style: Style = "screen") -> Any:
+def by_rank(predicted: PredictedRatings, *, style: Style = "screen") -> Any:
     """Return by how much predictions are too high on average at each place of the lists; right is 0."""
     alt = altair()
-    rows = found.curve("rank").with_columns(gap=pl.col("predicted") - pl.col("rating"))
+    rows = predicted.curve("rank").with_columns(gap=pl.col("predicted") - pl.col("rating"))
     width, height = look(style)["panel"]
     line = (
         alt.Chart(data_of(rows))
@@ -74,7 +74,7 @@ def by_rank(found: PredictedRatings, *, style: Style = "screen") -> Any:
             x=alt.X("group:Q", title="place in the list of rated items"),
             y=alt.Y("gap:Q", title="mean prediction − mean rating"),
             tooltip=tips(system="system", group="place", gap=("too high by", ".3f"), count=("lists", ",d")),
-            **series("system", found.systems),
+            **series("system", predicted.systems),
         )
     )
     right = alt.Chart(alt.Data(values=[{"gap": 0.0}])).mark_rule(color=MUTED, strokeDash=[3, 3]).encode(y="gap:Q")

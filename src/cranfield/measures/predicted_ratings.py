@@ -174,7 +174,7 @@ def examine_predictions(
     ties: Ties = "trec_eval",
     train: Ratings | None = None,
 ) -> PredictedRatings:
-    """Hold predicted ratings against the true ones: migration matrices, shares of up-sell, calibration curves.
+    """Compare predicted ratings with the true ones: migration matrices, shares of up-sell, calibration curves.
 
     Parameters
     ----------

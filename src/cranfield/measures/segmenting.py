@@ -117,7 +117,7 @@ def popularity(
 
 @SEGMENTS.register
 def period(basis: Basis, parts: Annotated[int, Limits(low=2, high=50)] = 3) -> Segment:
-    """Test ratings by their time: so many periods in a row, with equally many test ratings as far as times differ."""
+    """Test ratings by time: consecutive periods with equally many test ratings, as far as times differ."""
     if basis.test is None or basis.test.times is None:
         raise SettingError("the segment period needs times, and the test set has none; choose another segment")
     times = basis.test.times

@@ -22,7 +22,7 @@ Form = Literal["z", "normal", "linear", "empirical"]
 
 
 def standardise(scores: Scores, *, reference: Sequence[str] | None = None, form: Form = "normal") -> Scores:
-    """Return the scores with every value replaced by its standing among the reference systems on that list.
+    """Return the scores with every value standardised over the reference systems on the same list.
 
     With mean μ_j and standard deviation σ_j (n − 1) of the reference systems on list j, z = (x − μ_j)/σ_j, 0 where σ_j
     is 0 beside rounding (Webber et al. 2008). ``normal`` gives Φ(z), ``linear`` min(1, max(0, 0.15 z + 0.5))
@@ -71,7 +71,7 @@ def _empirical(values: NDArray[np.float64], against: NDArray[np.float64]) -> NDA
 
 @AVERAGES.register("standardised")
 def _standardised(spelling: Spelling, form: Form = "normal") -> Average:
-    """Mean of standardised values: each list's value by its standing among all systems; see `standardise`."""
+    """Mean of standardised values: the value of each list relative to all systems; see `standardise`."""
 
     def standing(scores: Scores, averaging: Averaging) -> Scores:
         places = range(len(scores.metrics))

@@ -15,7 +15,7 @@ from cranfield.measures.judged import Judged
 
 
 def bounds(metric: str | Metric, judged: Judged) -> tuple[Values, Values]:
-    """Return for each list the metric's interval, by what the unjudged items down to its cut-off could be.
+    """Return the lowest and highest value of a metric for each list, whatever its unjudged items are.
 
     One end counts all of them as not relevant, the other as relevant with the highest rating of the test set; the user
     then has that many relevant items more. For a metric that divides by their number, as AP does, the first end can be

@@ -93,7 +93,7 @@ def calibrate_system(name: str, system: Recommender, held_out: HeldOut, method: 
 
 
 def calibrate(run: Run, validation_run: Run, validation: Ratings, method: str = "isotonic") -> Run:
-    """Return a run whose scores were made predicted ratings by lists and ratings of a validation part.
+    """Return a run with predicted ratings: its scores, calibrated on lists and ratings of a validation part.
 
     Parameters
     ----------

@@ -69,11 +69,6 @@ class Calibration:
         return np.where(np.isnan(scores), np.nan, predictions)
 
     @property
-    def is_constant(self) -> bool:
-        """Whether it predicts one rating for every score: the scores say nothing of the ratings."""
-        return self.method != "own" and len(set(self.ratings)) == 1
-
-    @property
     def step(self) -> Step:
         """What was done, for the record of a run; the map itself is kept beside."""
         effect = {"ratings": self.pairs, "knots": len(self.scores), "spread": self.spread}

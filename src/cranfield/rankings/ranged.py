@@ -97,12 +97,12 @@ class RunTables:
         if column is None or (among_others and len(systems) == 1):
             systems, column = (name or name_of_run(path),), None
         head = table.rows(0, 1, [column_name for column_name in table.names if column_name != column])
-        layout, found = choose_layout(RunTable(head.to_dict(), table.label, True, _none, _none), given, format)
+        layout, columns = choose_layout(RunTable(head.to_dict(), table.label, True, _none, _none), given, format)
         if layout.name == "one-relevant":
             raise SettingError(
                 f"{path} holds one-relevant lists, which are measured in memory alone; raise --memory (memory=...)"
             )
-        roles = {role: place for role, place in found.items() if role != "system"}
+        roles = {role: place for role, place in columns.items() if role != "system"}
         about = {} if column is not None else about_run(path)
         runs = cls(table, systems, column, layout.name, roles, ties, True, about)
         return replace(runs, has_scores=runs._any_score())

@@ -1,12 +1,16 @@
 # mypy: disable-error-code="untyped-decorator"
-"""The training loops that need compiling. Importing this module imports numba: do so by `compiled_loops`."""
+"""The training loops that need compiling. Importing this module imports numba: do so by `compiled_loops`.
+
+A loop whose first arguments are ``first`` and ``last`` works on these rows alone; `over_rows` calls it in threads.
+Numba's own threads (``parallel=True``) would take three times as long to compile.
+"""
 
 from __future__ import annotations
 
 from typing import Any
 
 import numpy as np
-from numba import njit, prange
+from numba import njit
 
 _GOLDEN, _MIX_1, _MIX_2 = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
 _30, _27, _31, _32 = np.uint64(30), np.uint64(27), np.uint64(31), np.uint64(32)
@@ -191,16 +195,25 @@ def ascend_triples(
         item_bias[j] -= pull + step * on_bias * item_bias[j]
 
 
-@njit(cache=True, parallel=True, fastmath=True)
+@njit(cache=True, nogil=True, fastmath=True)
 def weighted_least_squares(
-    solved: Any, fixed: Any, gram: Any, indptr: Any, columns: Any, extra: Any, pull: Any, steps: int
+    first: int,
+    last: int,
+    solved: Any,
+    fixed: Any,
+    gram: Any,
+    indptr: Any,
+    columns: Any,
+    extra: Any,
+    pull: Any,
+    steps: int,
 ) -> None:
     """Move each row x of ``solved`` towards (YᵀY + λI + Σ (c − 1) y yᵀ) x = Σ c t y by conjugate gradients.
 
     ``gram`` is YᵀY + λI, ``extra`` c − 1 and ``pull`` c t at the stored places.
     """
     factors = solved.shape[1]
-    for u in prange(solved.shape[0]):
+    for u in range(first, last):
         x = solved[u]
         start, stop = indptr[u], indptr[u + 1]
         if start == stop:
@@ -255,7 +268,7 @@ def weighted_least_squares(
             size = new_size
 
 
-@njit(cache=True, fastmath=True)
+@njit(cache=True, nogil=True, fastmath=True)
 def _descend(gram: Any, target: Any, own: int, l1: float, l2: float, sweeps: int, tolerance: float, w: Any) -> None:
     """Minimise ½ wᵀGw − wᵀg + l2/2 |w|² + l1 |w|₁ over w ≥ 0, w_own = 0, one coordinate after the other."""
     count = len(w)
@@ -277,28 +290,31 @@ def _descend(gram: Any, target: Any, own: int, l1: float, l2: float, sweeps: int
             break
 
 
-@njit(cache=True, parallel=True)
-def slim_whole(gram: Any, first: int, l1: float, l2: float, sweeps: int, tolerance: float, weights: Any) -> None:
-    """Fill the rows of ``weights`` with the columns ``first``, ``first + 1``, ... of W, over all items."""
-    for row in prange(len(weights)):
-        _descend(gram, gram[first + row], first + row, l1, l2, sweeps, tolerance, weights[row])
+@njit(cache=True, nogil=True)
+def _length(near: Any) -> int:
+    """Return how many items come before the first −1."""
+    count = 0
+    while count < len(near) and near[count] >= 0:
+        count += 1
+    return count
 
 
-@njit(cache=True, parallel=True)
+@njit(cache=True, nogil=True)
+def slim_whole(
+    first: int, last: int, gram: Any, start: int, l1: float, l2: float, sweeps: int, tolerance: float, weights: Any
+) -> None:
+    """Fill ``weights[row]`` with column ``start + row`` of W, over all items."""
+    for row in range(first, last):
+        _descend(gram, gram[start + row], start + row, l1, l2, sweeps, tolerance, weights[row])
+
+
+@njit(cache=True, nogil=True)
 def slim_near(
-    gram: Any,
-    near: Any,
-    first: int,
-    last: int,
-    l1: float,
-    l2: float,
-    sweeps: int,
-    tolerance: float,
-    weights: Any,
+    first: int, last: int, gram: Any, near: Any, l1: float, l2: float, sweeps: int, tolerance: float, weights: Any
 ) -> None:
     """Fill ``weights[j]`` with column j of W over the items ``near[j]`` (−1 for none), for first ≤ j < last."""
-    for j in prange(first, last):
-        count = np.count_nonzero(near[j] >= 0)
+    for j in range(first, last):
+        count = _length(near[j])
         places = near[j, :count]
         part = np.empty((count, count))
         target = np.empty(count)
@@ -309,15 +325,15 @@ def slim_near(
         _descend(part, target, -1, l1, l2, sweeps, tolerance, weights[j, :count])
 
 
-@njit(cache=True, parallel=True)
+@njit(cache=True, nogil=True)
 def slim_sparse(
+    first: int,
+    last: int,
     indptr: Any,
     raters: Any,
     values: Any,
     n_users: int,
     near: Any,
-    first: int,
-    last: int,
     l1: float,
     l2: float,
     sweeps: int,
@@ -325,10 +341,12 @@ def slim_sparse(
     weights: Any,
 ) -> None:
     """Do as `slim_near` does for a catalogue whose Gram matrix does not fit: each part of it is made when needed."""
-    for j in prange(first, last):
-        count = np.count_nonzero(near[j] >= 0)
+    for j in range(first, last):
+        count = _length(near[j])
         places = np.empty(count + 1, dtype=np.int64)
-        places[:count] = near[j, :count]
+        # A slice would take longer to compile than all else here.
+        for a in range(count):
+            places[a] = near[j, a]
         places[count] = j
         # The ratings of these items, grouped by user; two of one user are a product of the Gram matrix.
         ends = np.zeros(n_users + 1, dtype=np.int64)
@@ -353,11 +371,13 @@ def slim_sparse(
         _descend(part[:count, :count], part[count, :count], -1, l1, l2, sweeps, tolerance, weights[j, :count])
 
 
-@njit(cache=True, parallel=True, fastmath=True)
-def explain_users(indptr: Any, items: Any, counts: Any, theta: Any, phi: Any, weights: Any, gained: Any) -> None:
+@njit(cache=True, nogil=True, fastmath=True)
+def explain_users(
+    first: int, last: int, indptr: Any, items: Any, counts: Any, theta: Any, phi: Any, weights: Any, gained: Any
+) -> None:
     """Write count / Σ_z θ_uz φ_iz to ``weights``, and Σ_i weight θ_uz φ_iz to ``gained``."""
     topics = theta.shape[1]
-    for u in prange(len(theta)):
+    for u in range(first, last):
         sums = np.zeros(topics, dtype=theta.dtype)
         for place in range(indptr[u], indptr[u + 1]):
             row = phi[items[place]]
@@ -372,11 +392,13 @@ def explain_users(indptr: Any, items: Any, counts: Any, theta: Any, phi: Any, we
             gained[u, z] = theta[u, z] * sums[z]
 
 
-@njit(cache=True, parallel=True, fastmath=True)
-def explain_items(indptr: Any, users: Any, places: Any, weights: Any, theta: Any, phi: Any, gained: Any) -> None:
+@njit(cache=True, nogil=True, fastmath=True)
+def explain_items(
+    first: int, last: int, indptr: Any, users: Any, places: Any, weights: Any, theta: Any, phi: Any, gained: Any
+) -> None:
     """Write Σ_u weight θ_uz φ_iz to ``gained``; ``places`` leads from an item's entries to ``weights``."""
     topics = phi.shape[1]
-    for i in prange(len(phi)):
+    for i in range(first, last):
         sums = np.zeros(topics, dtype=phi.dtype)
         for entry in range(indptr[i], indptr[i + 1]):
             weight, row = weights[places[entry]], theta[users[entry]]

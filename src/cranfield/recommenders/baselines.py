@@ -23,7 +23,7 @@ _MOST_DRAWN = 4096
 @register("random")
 @dataclass
 class Random(Model):
-    """The items in a random order of each user's own; every order is equally likely.
+    """Items in random order, a different one for each user; every order is equally likely.
 
     Items are drawn with replacement, and one that was drawn before is passed over. So the top of a list is known
     without a score for every item.
@@ -174,7 +174,7 @@ class Popularity(_SameForAll):
 @register("average", displayed="item mean")
 @dataclass
 class AverageRating(_SameForAll):
-    r"""The average training rating of the item, NaN for an item without any.
+    r"""The mean training rating of the item; NaN for an item without training ratings.
 
     .. math:: s(u, i) = \frac{\sum_{v \in U_i} r_{vi} + a μ}{\lvert U_i \rvert + a}
 
@@ -218,7 +218,7 @@ class AverageRating(_SameForAll):
 @register("useraverage")
 @dataclass
 class UserAverage(PairModel):
-    """The user's own average training rating, for every item; the mean of all ratings for a user without any.
+    """The mean training rating of the user, for every item; the mean of all ratings for a user without any.
 
     It ranks nothing (every item is tied): it is the baseline of rating prediction.
 

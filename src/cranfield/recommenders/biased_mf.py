@@ -20,7 +20,7 @@ from cranfield.recommenders.work import compiled_loops
 @register("svd")
 @dataclass
 class BiasedFactors(PairModel):
-    r"""The rating that a mean, two biases and two vectors predict.
+    r"""Biased matrix factorisation: predicts ratings from a mean, two biases and two vectors.
 
     .. math::
         \hat r_{ui} = μ + b_u + b_i + p_u \cdot q_i, \qquad
@@ -54,7 +54,7 @@ class BiasedFactors(PairModel):
         return True
 
     def _fit(self, train: Ratings) -> None:
-        loops = compiled_loops(self.name, len(train))
+        loops = compiled_loops(self.name)
         draw = stream(self.seed, "svd")
         spread = 0.1 / np.sqrt(self.factors)
         self._users = normal_factors(draw, train.user_counts, self.factors, spread)

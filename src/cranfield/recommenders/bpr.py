@@ -24,7 +24,7 @@ _AT_A_TIME = 1 << 20
 @register("bprmf")
 @dataclass
 class BayesianPersonalizedRanking(PairModel):
-    r"""Factors that rank the items of a profile above the others.
+    r"""Bayesian personalised ranking: factors that rank the items of a profile above other items.
 
     .. math:: x_{ui} = b_i + p_u \cdot q_i, \qquad \max \sum_{(u, i, j)} \ln σ(x_{ui} - x_{uj}) - λ \lVert Θ \rVert^2
 
@@ -60,7 +60,7 @@ class BayesianPersonalizedRanking(PairModel):
     seed: int = setting(0, low=0)
 
     def _fit(self, train: Ratings) -> None:
-        loops = compiled_loops(self.name, len(train))
+        loops = compiled_loops(self.name)
         self._user_counts, self._item_counts = train.user_counts, train.item_counts
         if self.threshold is not None:
             train = train.keep(train.values >= self.threshold)

@@ -20,7 +20,7 @@ from cranfield.recommenders.work import blas_threads, need_memory
 @register("ease")
 @dataclass
 class EmbarrassinglyShallow(ProfileModel):
-    r"""Ridge regression of every item on all others, solved at once.
+    r"""Ridge regression of every item on all other items, solved in closed form.
 
     .. math::
         \min_B \lVert X - X B \rVert_F^2 + λ \lVert B \rVert_F^2 \;\text{s.t.}\; diag(B) = 0, \qquad

@@ -21,7 +21,7 @@ _SIDE_BY_SIDE = 64
 @register("ht")
 @dataclass
 class HittingTime(Model):
-    r"""The truncated hitting time of the user from the item, negated so that sooner is better.
+    r"""The truncated hitting time from the item to the user, negated so that higher is better.
 
     On the bipartite graph of users and items with the ratings as edge weights, a walk leaves a node along an edge with
     probability p_ab = w_ab / Σ_c w_ac, and

@@ -25,7 +25,7 @@ _SPREAD = 0.1
 @register("ials")
 @dataclass
 class ImplicitLeastSquares(EpochModel, ProfileModel, PairModel):
-    r"""Factors that give 1 to what was rated and little to all else, shrunk by how much is known.
+    r"""Implicit alternating least squares, with regularisation that depends on the number of ratings.
 
     .. math::
         \min \sum_{(u, i) \in S} (x_u \cdot y_i - 1)^2 + α_0 \sum_{u, i} (x_u \cdot y_i)^2

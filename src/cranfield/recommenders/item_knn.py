@@ -27,7 +27,7 @@ from cranfield.recommenders.registry import register
 @register("itemknn")
 @dataclass
 class ItemNeighbours(ProfileModel):
-    r"""The similarity of the target item to the user's items, over the k items nearest to each of the latter.
+    r"""The sum of similarities of the target item to the user's items, over the k nearest items of each.
 
     .. math:: s(u, i) = \sum_{j \in I_u,\, i \in N_k(j)} sim(j, i)\, r_{uj}
 

@@ -58,7 +58,7 @@ class _LikelyNeighbours(Model):
 @register("lm-wsr-ub")
 @dataclass
 class LanguageModelUsers(_LikelyNeighbours):
-    r"""LM-WSR-UB: the ratings of the users whose profiles best explain the user's.
+    r"""LM-WSR-UB: ratings of the users whose profiles best explain the profile of the user.
 
     .. math:: s(u, i) = \sum_{v \in V_u} cos(u, v) r_{vi}
 
@@ -83,7 +83,7 @@ class LanguageModelUsers(_LikelyNeighbours):
 @register("lm-wsr-ib")
 @dataclass
 class LanguageModelItems(_LikelyNeighbours):
-    r"""LM-WSR-IB: the user's ratings of the items whose raters best explain the target item's.
+    r"""LM-WSR-IB: the user's ratings of the items whose raters best explain those of the target item.
 
     .. math:: s(u, i) = \sum_{j \in J_i \cap I_u} cos(i, j) r_{uj}
 

@@ -20,7 +20,7 @@ from cranfield.recommenders.registry import register
 @register("lc-nn")
 @dataclass
 class LatentCross(PointwiseNetwork):
-    r"""A network over the vectors of user and item, whose hidden layer every column of the context stretches.
+    r"""Latent cross: a network over the vectors of user and item whose hidden layer is multiplied by the context.
 
     .. math::
         h = \max\bigl(0, W [p_u ; q_i ; p_u \odot q_i] + b\bigr), \qquad

@@ -21,7 +21,7 @@ from cranfield.recommenders.work import compiled_loops
 @register("mf-pointwise")
 @dataclass
 class PointwiseFactors(EpochModel, PairModel):
-    r"""The probability that a user rates an item, by a dot product and biases.
+    r"""Matrix factorisation with a logistic loss: the probability that a user rates an item.
 
     .. math::
         x_{ui} = b + b_u + b_i + p_u \cdot q_i, \qquad
@@ -64,7 +64,7 @@ class PointwiseFactors(EpochModel, PairModel):
         return "numba, on 1 thread"
 
     def _start(self, train: Ratings) -> tuple[Numbers, Epoch]:
-        loops = compiled_loops(self.name, len(train))
+        loops = compiled_loops(self.name)
         self._user_counts, self._item_counts = train.user_counts, train.item_counts
         kept = from_threshold(train, self.threshold, self.name)
         draw, users = stream(self.seed, "mf-pointwise"), kept.users

@@ -78,7 +78,7 @@ class CollaborativeFiltering(PointwiseNetwork):
 @register("neumf")
 @dataclass
 class NeuralFactors(CollaborativeFiltering):
-    r"""Neural matrix factorisation: a product of vectors and a tower of layers, joined by one more layer.
+    r"""Neural matrix factorisation: a product of vectors and a multi-layer perceptron, joined by a last layer.
 
     .. math::
         x_{ui} = h \cdot \bigl[p_u \odot q_i ; \; φ_L(\cdots φ_1([p'_u ; q'_i]))\bigr] + b, \qquad
@@ -120,7 +120,7 @@ class NeuralFactors(CollaborativeFiltering):
 @register("gmf")
 @dataclass
 class GeneralizedFactors(CollaborativeFiltering):
-    r"""The product of NeuMF alone: generalised matrix factorisation.
+    r"""Generalised matrix factorisation: only the product of vectors of NeuMF.
 
     .. math:: x_{ui} = h \cdot (p_u \odot q_i) + b
 
@@ -136,7 +136,7 @@ class GeneralizedFactors(CollaborativeFiltering):
 @register("mlp")
 @dataclass
 class TowerOfLayers(CollaborativeFiltering):
-    r"""The tower of NeuMF alone: a multi-layer perceptron over the vectors of user and item.
+    r"""A multi-layer perceptron over the vectors of user and item: only this half of NeuMF.
 
     .. math:: x_{ui} = h \cdot φ_L(\cdots φ_1([p'_u ; q'_i])) + b
 

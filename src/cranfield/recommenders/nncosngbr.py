@@ -97,7 +97,7 @@ class _ResidualNeighbours(Model):
 @register("nncosngbr-ub")
 @dataclass
 class ResidualUserNeighbours(_ResidualNeighbours):
-    r"""NNCosNgbr-UB: the baseline and the residuals of the k nearest users.
+    r"""NNCosNgbr-UB: a baseline plus the residuals of the k nearest users.
 
     .. math:: s(u, i) = b_{ui} + \sum_{v \in D_k(u),\, v \text{ rated } i} d_{uv} (r_{vi} - b_{vi}), \qquad
               d_{uv} = \frac{n_{uv}}{n_{uv} + 100} cos(u, v)
@@ -115,7 +115,7 @@ class ResidualUserNeighbours(_ResidualNeighbours):
 @register("nncosngbr-ib")
 @dataclass
 class ResidualItemNeighbours(_ResidualNeighbours):
-    r"""NNCosNgbr-IB: the baseline and the user's residuals on the k items nearest to the target.
+    r"""NNCosNgbr-IB: a baseline plus the user's residuals on the k items nearest to the target item.
 
     .. math:: s(u, i) = b_{ui} + \sum_{j \in D_k(i) \cap I_u} d_{ij} (r_{uj} - b_{uj}), \qquad
               d_{ij} = \frac{n_{ij}}{n_{ij} + 100} cos(i, j)

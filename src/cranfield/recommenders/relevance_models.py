@@ -98,7 +98,7 @@ class _RelevanceModel(Model):
 @register("rm1")
 @dataclass
 class RelevanceModel1(_RelevanceModel):
-    r"""RM1: the neighbours' models, weighted by how well each explains the whole profile.
+    r"""RM1: models of the neighbours, weighted by how well each explains the whole profile.
 
     .. math:: p(i \mid R_u) \propto \sum_{v \in V_u} p(v)\, p(i \mid v) \prod_{j \in I_u} p(j \mid v)
 
@@ -151,7 +151,7 @@ def _profile_likelihoods(ratings: Any, neighbours: Any, models: _UserModels) -> 
 @register("rm2")
 @dataclass
 class RelevanceModel2(_RelevanceModel):
-    r"""RM2: every profile item is explained by some neighbour who also explains the target.
+    r"""RM2: each profile item is explained by neighbours who also explain the target item.
 
     .. math:: p(i \mid R_u) \propto p(i) \prod_{j \in I_u} \sum_{v \in V_u} \frac{p(i \mid v) p(v)}{p(i)} p(j \mid v)
 

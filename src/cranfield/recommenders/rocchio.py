@@ -77,7 +77,7 @@ class _Near:
 @register("rw")
 @dataclass
 class RocchioWeights(_Feedback):
-    r"""Rocchio's Weights: the mean rating of the neighbours, absent ratings counting 0.
+    r"""Rocchio's Weights: the mean rating of the neighbours, with missing ratings counted as 0.
 
     .. math:: RW(u, i) = \sum_{v \in V_u} r_{vi} / \lvert V_u \rvert
     """
@@ -89,7 +89,7 @@ class RocchioWeights(_Feedback):
 @register("rsv")
 @dataclass
 class RobertsonSelectionValue(_Feedback):
-    r"""Robertson Selection Value; inside one user it ranks as Rocchio's Weights do.
+    r"""Robertson Selection Value; for each user it ranks as Rocchio's Weights does.
 
     .. math:: RSV(u, i) = \sum_{v \in V_u} \frac{r_{vi}}{\lvert V_u \rvert} p(i \mid V_u)
     """

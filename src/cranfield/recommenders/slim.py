@@ -17,7 +17,7 @@ from cranfield.recommenders.model import setting
 from cranfield.recommenders.neighbourhood import cosine_neighbours
 from cranfield.recommenders.profiles import ProfileModel
 from cranfield.recommenders.registry import register
-from cranfield.recommenders.work import compiled_loops, need_memory
+from cranfield.recommenders.work import compiled_loops, need_memory, over_rows
 
 # Columns that are solved between two looks at the progress bar.
 _COLUMNS = 256
@@ -55,7 +55,7 @@ class SparseLinear(ProfileModel):
     tolerance: float = setting(1e-4, above=0)
 
     def _fit(self, train: Ratings) -> None:
-        loops = compiled_loops(self.name, len(train))
+        loops = compiled_loops(self.name)
         ratings = rating_matrix(train)
         self._binary = RatingScale.of(train.values).are_counts if self.binary is None else self.binary
         self._ratings = ones_like(ratings) if self._binary else ratings
@@ -73,6 +73,11 @@ class SparseLinear(ProfileModel):
         else:
             self._weights = self._fit_near(loops, self.neighbours)
 
+    @property
+    def _settings(self) -> tuple[float, float, int, float]:
+        """As floats, since a loop is compiled once more for whole numbers."""
+        return float(self._l1), float(self._l2), self.sweeps, float(self.tolerance)
+
     def _fit_whole(self, loops: Any) -> Any:
         from scipy import sparse
 
@@ -82,7 +87,8 @@ class SparseLinear(ProfileModel):
         with progress("Fitting slim", total=count, unit="items") as bar:
             for first in range(0, count, _COLUMNS):
                 weights = np.zeros((min(_COLUMNS, count - first), count))
-                loops.slim_whole(gram, first, self._l1, self._l2, self.sweeps, self.tolerance, weights)
+                rows = range(len(weights))
+                over_rows(loops.slim_whole, rows, self._ratings.nnz, gram, first, *self._settings, weights)
                 pieces.append(sparse.csr_array(weights))
                 bar.advance(len(weights))
         return sparse.vstack(pieces, format="csr").T.tocsr()
@@ -93,23 +99,17 @@ class SparseLinear(ProfileModel):
         raters = self._ratings.T.tocsr()
         near = _padded(cosine_neighbours(raters, k), k)
         weights = np.zeros(near.shape)
-        # As floats, since a loop is compiled once more for whole numbers.
-        settings = (float(self._l1), float(self._l2), self.sweeps, float(self.tolerance))
         count = len(near)
         # The Gram matrix of a small catalogue is quickly had; that of a large one does not fit.
         whole = 8 * count**2 < available_memory() / 4 and count <= 20_000
-        gram = (raters @ self._ratings).toarray() if whole else None
+        loop = loops.slim_near if whole else loops.slim_sparse
+        sparse_items = (raters.indptr, raters.indices, raters.data, raters.shape[1])
+        items = ((raters @ self._ratings).toarray(),) if whole else sparse_items
         with progress("Fitting slim", total=count, unit="items") as bar:
             for first in range(0, count, _COLUMNS):
-                part = slice(first, first + _COLUMNS)
-                if gram is not None:
-                    loops.slim_near(gram, near, part.start, min(part.stop, count), *settings, weights)
-                else:
-                    loops.slim_sparse(
-                        raters.indptr, raters.indices, raters.data, raters.shape[1],
-                        near, part.start, min(part.stop, count), *settings, weights,
-                    )  # fmt: skip
-                bar.advance(_COLUMNS)
+                rows = range(first, min(first + _COLUMNS, count))
+                over_rows(loop, rows, raters.nnz, *items, near, *self._settings, weights)
+                bar.advance(len(rows))
         target, place = np.nonzero(weights)
         return sparse.csr_array((weights[target, place], (near[target, place], target)), shape=(count, count))
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from threading import Lock
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -18,10 +18,7 @@ from cranfield.recommenders.language_models import without_zeros
 from cranfield.recommenders.model import Model, setting
 from cranfield.recommenders.profiles import ProfileModel
 from cranfield.recommenders.registry import register
-from cranfield.recommenders.work import compiled_loops, read_only
-
-# The compiled loops have threads of their own, and several callers at once break them.
-_ONE_AT_A_TIME = Lock()
+from cranfield.recommenders.work import compiled_loops, over_rows, read_only
 
 
 @dataclass
@@ -39,7 +36,9 @@ class _Topics(Model):
     needs_positive: ClassVar[bool] = True
 
     def _explain(self, train: Ratings, topics: int, iterations: int, binary: bool, draw: np.random.Generator) -> None:
-        loops = compiled_loops(self.name, len(train))
+        loops = compiled_loops(self.name)
+        explain_users = partial(over_rows, loops.explain_users, range(train.n_users), len(train))
+        explain_items = partial(over_rows, loops.explain_items, range(train.n_items), len(train))
         ratings = without_zeros(rating_matrix(train))
         counts = (np.ones(len(ratings.data)) if binary else ratings.data).astype(np.float32)
         by_item = _transposed_places(ratings)
@@ -51,8 +50,8 @@ class _Topics(Model):
         with progress(f"Fitting {self.name}", total=iterations, unit="iterations") as bar:
             for _ in range(iterations):
                 theta, phi = self._mixtures(of_users), self._distributions(of_items)
-                loops.explain_users(ratings.indptr, read_only(ratings.indices), counts, theta, phi, weights, of_users)
-                loops.explain_items(by_item.indptr, by_item.indices, by_item.data, weights, theta, phi, of_items)
+                explain_users(ratings.indptr, read_only(ratings.indices), counts, theta, phi, weights, of_users)
+                explain_items(by_item.indptr, by_item.indices, by_item.data, weights, theta, phi, of_items)
                 bar.advance()
         self._theta, self._phi = self._point_estimates(of_users, of_items)
 
@@ -111,14 +110,13 @@ class ProbabilisticLatentSemantics(_Topics, ProfileModel):
     def _score_profiles(self, profiles: Any) -> NDArray[np.float32]:
         """Find the topics of each profile by expectation maximisation, the topics' items being fixed."""
         rows = without_zeros(profiles)
-        loops = compiled_loops(self.name, rows.nnz)
+        explain = partial(over_rows, compiled_loops(self.name).explain_users, range(rows.shape[0]), rows.nnz)
         counts = (np.ones(len(rows.data)) if self.binary else rows.data).astype(np.float32)
         theta = np.full((rows.shape[0], self._topics), 1 / self._topics, dtype=np.float32)
         gained, weights = np.empty_like(theta), np.empty_like(counts)
-        with _ONE_AT_A_TIME:
-            for _ in range(self.iterations):
-                loops.explain_users(rows.indptr, read_only(rows.indices), counts, theta, self._phi, weights, gained)
-                theta = self._mixtures(gained)
+        for _ in range(self.iterations):
+            explain(rows.indptr, read_only(rows.indices), counts, theta, self._phi, weights, gained)
+            theta = self._mixtures(gained)
         return nan_for_untrained(theta @ self._phi.T, self._item_counts, np.diff(rows.indptr))
 
 

@@ -28,7 +28,7 @@ _EMBEDDINGS_DROPPED = 0.05
 @register("bpr-triplet")
 @dataclass
 class TripletNetwork(NetworkModel):
-    r"""Vectors of length 1 that lie nearer to liked items than to others, and a regression of ratings on them.
+    r"""Triplet network: vectors closer to liked items than to others, with a regression of ratings on top.
 
     .. math::
         z = \frac{f(e)}{\lVert f(e) \rVert}, \qquad

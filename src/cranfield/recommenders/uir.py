@@ -18,7 +18,7 @@ from cranfield.recommenders.work import blocks, each
 @register("uir")
 @dataclass
 class UserItemRelevance(Model):
-    r"""The item's popularity, raised by each profile item that goes with it.
+    r"""The popularity of the item, increased by each profile item that often occurs with it.
 
     .. math::
         s(u, i) = \log P(i) + \sum_{b \in I_u,\, c(b, i) > 0}

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import lru_cache
+from itertools import pairwise
 from typing import Any, TypeVar
 
 from numpy.typing import NDArray
@@ -23,7 +24,7 @@ Array = TypeVar("Array", bound=NDArray[Any])
 # A block of scores is at most this large: 32 MB in double precision, a few of which are alive in each thread.
 _CELLS = 1 << 22
 
-# A thread with fewer ratings than this is done before it is started, and a loop starts its threads in every pass.
+# A thread with fewer ratings than this is done before it is started, and threads are started in every pass.
 _RATINGS_A_THREAD = 5_000
 
 # Below so many operations SciPy or NumPy is done before the compiled kernels are loaded.
@@ -127,20 +128,30 @@ def _blas(_modules: int) -> Any:
     return ThreadpoolController().select(user_api="blas")
 
 
-def compiled_loops(system: str, ratings: int) -> Any:
-    """Return the module of compiled loops, or say what to install.
-
-    They are held to the threads that the settings allow and that so many ratings are worth.
-    """
+def compiled_loops(system: str) -> Any:
+    """Return the module of compiled loops, or say what to install."""
     try:
-        import numba
+        import numba  # noqa: F401
     except ImportError as error:
         raise MissingExtraError(system, library="numba", extra="recommend") from error
-    worthwhile = max(1, ratings // _RATINGS_A_THREAD)
-    numba.set_num_threads(min(settings.workers, numba.config.NUMBA_NUM_THREADS, worthwhile))
     from cranfield.recommenders import _loops
 
     return _loops
+
+
+def over_rows(loop: Callable[..., None], rows: range, ratings: int, *arguments: Any) -> None:
+    """Call a compiled loop on parts of the rows, in the threads that the settings allow and so many ratings are worth.
+
+    Examples
+    --------
+    >>> over_rows(lambda first, last, word: print(word, first, last), range(5), 100, "rows")
+    rows 0 5
+    """
+    threads = max(1, min(settings.workers, ratings // _RATINGS_A_THREAD))
+    # Rows take different times, so a thread that is done early needs more to do.
+    parts = 1 if threads == 1 else 4 * threads
+    bounds = [rows.start + len(rows) * part // parts for part in range(parts + 1)]
+    in_threads(lambda part: loop(*part, *arguments), list(pairwise(bounds)), threads=threads)
 
 
 def read_only(array: Array) -> Array:

@@ -15,13 +15,13 @@ from cranfield.recommenders.factors import check_settled
 from cranfield.recommenders.model import setting
 from cranfield.recommenders.profiles import ProfileModel
 from cranfield.recommenders.registry import register
-from cranfield.recommenders.work import compiled_loops, read_only
+from cranfield.recommenders.work import compiled_loops, over_rows, read_only
 
 
 @register("wrmf")
 @dataclass
 class WeightedFactors(ProfileModel):
-    r"""Factors that fit all cells of the matrix, the rated ones with more confidence.
+    r"""Weighted matrix factorisation: factors fitted to all cells, with more weight on rated ones.
 
     .. math::
         \min \sum_{u, i} c_{ui} (t_{ui} - x_u \cdot y_i)^2
@@ -62,7 +62,7 @@ class WeightedFactors(ProfileModel):
     seed: int = setting(0, low=0)
 
     def _fit(self, train: Ratings) -> None:
-        solve = compiled_loops(self.name, len(train)).weighted_least_squares
+        solve = compiled_loops(self.name).weighted_least_squares
         self._user_counts, self._item_counts = train.user_counts, train.item_counts
         by_user = rating_matrix(train)
         weight = ones_like(by_user) if self.binary else by_user
@@ -76,7 +76,10 @@ class WeightedFactors(ProfileModel):
         for _ in range(self.iterations):
             for solved, fixed, ratings, extra, pull in sides:
                 gram = (fixed.T @ fixed + ridge).astype(np.float32)
-                solve(solved, fixed, gram, ratings.indptr, read_only(ratings.indices), extra, pull, self.steps)
+                over_rows(
+                    solve, range(len(solved)), len(train),
+                    solved, fixed, gram, ratings.indptr, read_only(ratings.indices), extra, pull, self.steps,
+                )  # fmt: skip
         check_settled(self.name, (self._users, self._items), alpha=self.alpha, regularization=self.regularization)
 
     def _start(self, train: Ratings) -> tuple[NDArray[np.float32], NDArray[np.float32]]:

@@ -1,4 +1,4 @@
-"""Splits: what to learn from and what to judge by (decision A2)."""
+"""Splits: which ratings to train on and which to test on (decision A2)."""
 
 from cranfield._registry import import_modules
 from cranfield.splits.by_chance import random

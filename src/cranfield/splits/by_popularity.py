@@ -58,7 +58,7 @@ def popularity_groups(ratings: Ratings, groups: int = 10) -> NDArray[np.int16]:
 def percentiles(
     ratings: Ratings, *, groups: int = 10, train: float = 0.8, seed: int = 0, validation: float | None = None
 ) -> Split:
-    """Split at random, and say to which popularity percentile each item belongs (the design P1R).
+    """Split at random, and record the popularity percentile of each item (the design P1R).
 
     The ratings are split as `random` does it, with a coin for each. What makes the design is what comes later: a list
     is drawn from the items of one group only, a metric is computed for each group, and the ``groups`` values are

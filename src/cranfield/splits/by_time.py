@@ -34,7 +34,7 @@ def temporal(
     seed: int = 0,
     validation: float | None = None,
 ) -> Split:
-    """Take what was rated before a moment as training, and what was rated from that moment on as test.
+    """Train on the ratings before a moment, and test on the ratings from that moment on.
 
     Parameters
     ----------

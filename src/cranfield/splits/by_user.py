@@ -72,7 +72,7 @@ def leave_out(
     seed: int = 0,
     validation: int | None = None,
 ) -> Split:
-    """Leave ``l`` ratings of each user out of training, for test (leave-ℓ-out).
+    """Leave ``l`` ratings of each user out of training and test on them (leave-ℓ-out).
 
     Parameters
     ----------

@@ -120,7 +120,7 @@ def rolling(
     seed: int = 0,
     validation: float | None = None,
 ) -> Windows:
-    """Cut the time at several moments; at each, learn from what was before and judge by the next stretch of time.
+    """Cut at several moments; at each one, train on the ratings before it and test on the next period of time.
 
     The last window ends with the newest rating, and each of the others where the next begins. A window's test part is
     that of `temporal` at its cut, up to the end of the window.

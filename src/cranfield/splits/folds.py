@@ -64,7 +64,7 @@ class Folds(Sequence[Split]):
 def k_fold(
     ratings: Ratings, *, k: int = 5, per_user: bool = False, seed: int = 0, validation: float | None = None
 ) -> Folds:
-    """Divide the ratings at random into ``k`` folds; each is once the test part, and the others are training.
+    """Divide the ratings at random into ``k`` folds; each fold is the test part once, and the others are training.
 
     Parameters
     ----------

@@ -33,7 +33,7 @@ def cold_users(
     seed: int = 0,
     validation: float | None = None,
 ) -> Split:
-    """Hold out a share of the users: all their ratings are test ratings, but for those that are left in training.
+    """Hold out a share of the users: their ratings are test ratings, except those that stay in training.
 
     Parameters
     ----------
@@ -81,7 +81,7 @@ def cold_items(
     seed: int = 0,
     validation: float | None = None,
 ) -> Split:
-    """Hold out a share of the items: all their ratings are test ratings, but for those that are left in training.
+    """Hold out a share of the items: their ratings are test ratings, except those that stay in training.
 
     Parameters
     ----------
@@ -128,7 +128,7 @@ def strong_generalisation(
     seed: int = 0,
     validation: float | None = None,
 ) -> Split:
-    """Hold out a share of the users whole; a part of each profile is given as input, and the rest is test.
+    """Hold out a share of the users with all their ratings: one part of a profile is input, the other is test.
 
     Nothing is learned from the held-out users (strong generalisation; Marlin 2004, Liang et al. 2018). Their input is
     the part ``profiles`` of the split: a system that can score from a profile alone (`score_profiles`) is asked for

@@ -18,7 +18,7 @@ from cranfield.data import Ratings
 
 @dataclass(frozen=True, eq=False)
 class Split:
-    """Ratings divided into a part to learn from and a part to judge by.
+    """Ratings divided into a training part and a test part.
 
     Parameters
     ----------

@@ -26,7 +26,7 @@ def tail_test(
     seed: int = 0,
     validation: float | None = None,
 ) -> Split:
-    """Split at random, and leave the test ratings of the most popular items out.
+    """Split at random, and leave out the test ratings of the most popular items.
 
     Systems learn from all items and are tested on the long tail. Set ``candidates="test"``, so that the head is not
     among the items to rank either. Unlike with the filter `drop_head`, the head stays in training.

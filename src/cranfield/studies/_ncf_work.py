@@ -179,8 +179,8 @@ class NcfBenchmark:
         """What ranks the test items among the published items, and among all."""
         # Every test item is relevant, whatever it was rated.
         lowest = float(self.split.test.values.min())
-        one = Ranking(relevant="one", candidates="all", threshold=lowest, length="all")
-        full = Ranker.of(self.split, EVERYONE, one, 0)
+        ranking = Ranking(relevant="one", candidates="all", threshold=lowest, length="all")
+        full = Ranker.of(self.split, EVERYONE, ranking, 0)
         users = self.drawn.users
         targets = replace(full.targets, ranking=full.targets.ranking.with_(nonrelevant=99), drawn=self.drawn)
         return [replace(full, targets=targets, users=users), replace(full, users=users)]

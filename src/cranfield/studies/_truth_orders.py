@@ -132,16 +132,6 @@ def order_scores(draws: Sequence[Readings], *, resamples: int = 200, seed: int =
     )
 
 
-def truth_frame(draws: Sequence[Readings], *, resamples: int = 500, seed: int = 0) -> pl.DataFrame:
-    """Return the true precision of each system with a 95 % interval over users, best first."""
-    truth = _mean_truth(draws)
-    counted = truth[:, ~np.isnan(truth).any(axis=0)]
-    values = counted @ user_draws(counted.shape[1], resamples, seed).T
-    lower, upper = np.percentile(values, _TAILS, axis=1)
-    columns = {"system": draws[0].systems, "precision": counted.mean(axis=1), "lower": lower, "upper": upper}
-    return pl.DataFrame(columns).sort("precision", descending=True, maintain_order=True)
-
-
 def _mean_truth(draws: Sequence[Readings]) -> Floats:
     """Return systems × users: the mean over the draws in which a user counts, NaN where there is none."""
     truths = np.array([draw.truth for draw in draws])

@@ -204,8 +204,10 @@ def _as_in_memory(
     """Test pairs whose differences are so few that they are brought together, as if they had never been apart."""
     if not any(len(of_metric) for of_metric in pairs):
         return
-    asked = [(metric.unit, of_metric, most) if len(of_metric) else None for metric, of_metric in zip(metrics, pairs)]
-    held = parts.sum(Held.of, _asked(metrics, asked, parts))
+    arguments = [
+        (metric.unit, of_metric, most) if len(of_metric) else None for metric, of_metric in zip(metrics, pairs)
+    ]
+    held = parts.sum(Held.of, _asked(metrics, arguments, parts))
     for metric, of_metric in zip(metrics, pairs):
         for place, pair in enumerate(of_metric):
             of_pair = held[metric.place]
@@ -219,7 +221,7 @@ def _as_in_memory(
 def _approximate_the_tail(parts: SampleParts, metrics: Sequence[_Metric], pairs: Sequence[NDArray[np.intp]]) -> None:
     """Approximate very small p-values by a saddlepoint; each step towards those of all pairs is one pass."""
     searches: dict[tuple[_Metric, int], Search] = {}
-    asked: dict[tuple[_Metric, int], tuple[float, bool]] = {}
+    points: dict[tuple[_Metric, int], tuple[float, bool]] = {}
     for metric, of_metric in zip(metrics, pairs):
         for pair in of_metric.tolist():
             step = metric.step * int(metric.sums.multiple[pair]) if metric.step else _own_step(parts, metric, pair)
@@ -228,22 +230,22 @@ def _approximate_the_tail(parts: SampleParts, metrics: Sequence[_Metric], pairs:
             searches[metric, pair] = tail_search(float(metric.s[pair]), step, **of_pair)
     sent: dict[tuple[_Metric, int], TailSums | None] = dict.fromkeys(searches)
     while sent:
-        asked = {}
+        points = {}
         for place, sums in sent.items():
             metric, pair = place
             try:
-                asked[place] = next(searches[place]) if sums is None else searches[place].send(sums)
+                points[place] = next(searches[place]) if sums is None else searches[place].send(sums)
             except StopIteration as end:
                 metric.settle(pair, end.value, max(TINY, metric.error[pair]), "saddlepoint")
-        sent = _tail_pass(parts, asked) if asked else {}
+        sent = _tail_pass(parts, points) if points else {}
 
 
 def _tail_pass(
-    parts: SampleParts, asked: Mapping[tuple[_Metric, int], tuple[float, bool]]
+    parts: SampleParts, points: Mapping[tuple[_Metric, int], tuple[float, bool]]
 ) -> dict[tuple[_Metric, int], TailSums | None]:
     """Return the sums of all pairs that ask for some."""
     by_metric: dict[_Metric, list[tuple[int, float, bool]]] = {}
-    for (metric, pair), question in asked.items():
+    for (metric, pair), question in points.items():
         by_metric.setdefault(metric, []).append((pair, *question))
     questions = [(metric.unit, of_metric) for metric, of_metric in by_metric.items()]
     results = parts.sum(_tail_sums, _asked(list(by_metric), questions, parts))
@@ -293,15 +295,17 @@ def _misfits(sample: Sample, _: Scores, argument: tuple[float, int, float]) -> i
 
 
 def _invert_on_the_lattice(parts: SampleParts, metrics: Sequence[_Metric]) -> None:
-    asked: list[Any] = []
+    arguments: list[Any] = []
     for metric in metrics:
         wide = metric.sums.largest / metric.step
         pairs = metric.open[wide[metric.open] < _TABLE]
-        asked.append((metric.unit, metric.step, pairs, int(wide[pairs].max(initial=0.0)) + 2) if len(pairs) else None)
-    if not any(argument is not None for argument in asked):
+        arguments.append(
+            (metric.unit, metric.step, pairs, int(wide[pairs].max(initial=0.0)) + 2) if len(pairs) else None
+        )
+    if not any(argument is not None for argument in arguments):
         return
-    counts = parts.sum(_lattice_counts, _asked(metrics, asked, parts))
-    for metric, argument in zip(metrics, asked):
+    counts = parts.sum(_lattice_counts, _asked(metrics, arguments, parts))
+    for metric, argument in zip(metrics, arguments):
         for place, pair in enumerate(() if argument is None else argument[2]):
             own = counts[metric.place][place]
             sizes = np.flatnonzero(own[1:]) + 1
@@ -369,17 +373,17 @@ class Spectrum:
 
 def _invert(parts: SampleParts, metrics: Sequence[_Metric], tolerance: float) -> list[NDArray[np.intp]]:
     """Invert the characteristic function of the open pairs; return those that this does not settle."""
-    asked = [
+    arguments = [
         (metric.unit, metric.open, metric.sigma[metric.open], metric.sums.largest[metric.open])
         if len(metric.open)
         else None
         for metric in metrics
     ]
     unsettled = [np.zeros(0, dtype=np.intp) for _ in metrics]
-    if not any(argument is not None for argument in asked):
+    if not any(argument is not None for argument in arguments):
         return unsettled
-    spectra = parts.sum(Spectrum.of, _asked(metrics, asked, parts))
-    for number, (metric, argument) in enumerate(zip(metrics, asked)):
+    spectra = parts.sum(Spectrum.of, _asked(metrics, arguments, parts))
+    for number, (metric, argument) in enumerate(zip(metrics, arguments)):
         if argument is None:
             continue
         spectrum, pairs = spectra[metric.place], argument[1]

@@ -29,9 +29,9 @@ def tail(d: Floats, step: float = 0.0) -> float:
     s, d = abs(float(d.sum())), np.abs(d[d != 0])
     search = tail_search(s, step, n=len(d), size=float(d.sum()), squares=float((d**2).sum()))
     try:
-        asked = next(search)
+        question = next(search)
         while True:
-            asked = search.send(TailSums.of(d, *asked))
+            question = search.send(TailSums.of(d, *question))
     except StopIteration as end:
         p: float = end.value
     return p

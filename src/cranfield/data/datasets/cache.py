@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -13,7 +12,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from cranfield._errors import CranfieldError
-from cranfield._files import write_text
+from cranfield._files import cache_root, write_text
 from cranfield.data.datasets.entry import Counts, Dataset
 
 # Raise it when the parsers or the columns of the cached files change, so that old caches are made anew.
@@ -28,21 +27,13 @@ def cache_folder() -> Path:
 
     Examples
     --------
+    >>> import os
     >>> os.environ["CRANFIELD_CACHE"] = "somewhere"
     >>> cache_folder() == Path("somewhere") / "datasets"
     True
     >>> del os.environ["CRANFIELD_CACHE"]
     """
-    if own := os.environ.get("CRANFIELD_CACHE"):
-        return Path(own).expanduser() / "datasets"
-    if xdg := os.environ.get("XDG_CACHE_HOME"):
-        return Path(xdg) / "cranfield" / "datasets"
-    if sys.platform == "win32":
-        local = os.environ.get("LOCALAPPDATA")
-        return (Path(local) if local else Path.home() / "AppData" / "Local") / "cranfield" / "Cache" / "datasets"
-    if sys.platform == "darwin":
-        return Path.home() / "Library" / "Caches" / "cranfield" / "datasets"
-    return Path.home() / ".cache" / "cranfield" / "datasets"
+    return cache_root() / "datasets"
 
 
 @dataclass(frozen=True)

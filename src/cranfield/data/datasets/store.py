@@ -191,7 +191,7 @@ def _features(dataset: Dataset, files: dict[str, list[Path]], folders: list[Path
     for about, (pattern, parse) in dataset.features.items():
         # Some are in the file of the ratings, which may have another name.
         beside = [file for part, file in files.items() if pattern in dataset.files[part]]
-        beside += [found for folder in folders if (found := _find(folder, (pattern,)))]
+        beside += [paths for folder in folders if (paths := _find(folder, (pattern,)))]
         if beside:
             check_plain(beside[0][0])
             tables[f"{about}_features"] = parse(beside[0][0])

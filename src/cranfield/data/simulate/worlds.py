@@ -64,7 +64,7 @@ def world(
     drift: float = 0.5,
     seed: int = 0,
 ) -> World:
-    r"""Simulate a world whose truth is known, and the biased ratings that are observed of it.
+    r"""Simulate a world with a known truth, and the biased ratings that are observed in it.
 
     Every user has a true grade for every item, from latent tastes and the item's general quality. A part of the
     pairs is observed: a user meets an item at the rate :math:`w_{ui} = x_i\, e^{b\, r_{ui}}`, where :math:`r_{ui}` is

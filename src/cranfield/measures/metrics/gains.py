@@ -99,17 +99,19 @@ def relative_powers(judgments: Judgments, exponents: Values) -> Values:
 
 @GAINS.register("rating")
 def _rating(judgments: Judgments) -> Values:
+    """The rating itself; a grade below 0 counts as 0."""
     return np.maximum(judgments.grades, 0.0)
 
 
 @GAINS.register("binary")
 def _binary(judgments: Judgments) -> Values:
+    """1 for relevant items, 0 for others."""
     return judgments.relevant.astype(np.float64)
 
 
 @GAINS.register("relevant")
 def _rating_of_relevant(judgments: Judgments) -> Values:
-    """The rating of relevant items, 0 of the others (Bellogín et al. 2017, section 6.3)."""
+    """The rating of relevant items, 0 for others (Bellogín et al. 2017, section 6.3)."""
     return np.where(judgments.relevant, np.maximum(judgments.grades, 0.0), 0.0)
 
 
@@ -140,7 +142,7 @@ def _relative_above_threshold(judgments: Judgments) -> Values:
 
 @GAINS.register("exprelevant", relative=_relative_above_threshold)
 def _exponential_of_relevant(judgments: Judgments) -> Values:
-    """2^(r − threshold + 1) − 1 of relevant items, 0 of the others (Cañamares and Castells 2018)."""
+    """2^(r − threshold + 1) − 1 for relevant items, 0 for others (Cañamares and Castells 2018)."""
     return powers_less_one(above_threshold(judgments))
 
 

@@ -19,18 +19,18 @@ _FIGURES = {
 }
 
 
-def rating_predictions(found: PredictedRatings) -> Section:
+def rating_predictions(predicted: PredictedRatings) -> Section:
     """Return the section of predicted ratings."""
-    shown = found.table()
+    shown = predicted.table()
     columns = [Column(title, numeric=place > 0) for place, title in enumerate(shown.header)]
     rows = [[_value(cell, column) for cell, column in zip(row, columns)] for row in shown.rows]
     html = paragraphs([_SAID]) + table(shown.caption, columns, rows) + notes(shown.notes)
-    html += "".join(figure(f"predictions-{kind}", found.plot(kind), said) for kind, said in _FIGURES.items())
+    html += "".join(figure(f"predictions-{kind}", predicted.plot(kind), said) for kind, said in _FIGURES.items())
     tables = {
-        "predictions-shares": found.sells(),
-        "predictions-migration": found.migration(),
-        "predictions-by-rating": found.curve("rating"),
-        "predictions-by-rank": found.curve("rank"),
+        "predictions-shares": predicted.sells(),
+        "predictions-migration": predicted.migration(),
+        "predictions-by-rating": predicted.curve("rating"),
+        "predictions-by-rank": predicted.curve("rank"),
     }
     return Section("predictions", "Predicted ratings", html + downloads(*tables), tables=tables)
 
