@@ -250,6 +250,10 @@ MISTAKES = {
         "label --test test.csv knn.csv als.csv --threshold 6",
         "nothing can be measured: no test rating is 6 or more; the highest is 5; lower",
     ),
+    "an audit under a threshold above the scale": Mistake(
+        "audit --test test.csv knn.csv als.csv --threshold 6 --no-report --out audited",
+        "no test rating is relevant; start with another metric or threshold",
+    ),
     "a margin without its per cent": Mistake(
         f"{C} knn.csv als.csv -m P@5 --baseline als --no-worse 1",
         "a margin of 1 lets every system through, since P@5 of als is ",
