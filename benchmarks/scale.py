@@ -98,7 +98,7 @@ def duckdb(run: Path, test: Path, _: list[str]) -> list[float]:
     import duckdb
 
     connection = duckdb.connect()
-    connection.execute("set threads=2; set memory_limit='1800MB'; set preserve_insertion_order=false")
+    connection.execute("set threads=2; set memory_limit='1800MB'; set enable_progress_bar=false")
     query = f"""
     with t as (select "user", item, rating from '{test}'),
     r as (select "user", item, row_number() over (partition by "user" order by score desc) as rank from '{run}'),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 from io import StringIO
 from pathlib import Path
@@ -150,9 +151,8 @@ def test_bad_rows_are_named_by_user_and_item(spark, of, column, value, says):
     else:
         row = pl.int_range(pl.len()) == 1
         frames[of] = frame.with_columns(pl.when(row).then(pl.lit(value)).otherwise(column).alias(column))
-    with pytest.raises(cf.InputError, match="") as caught:
+    with pytest.raises(cf.InputError, match=re.escape(says)):
         cf.measure(to_spark(frames["runs"], spark), to_spark(frames["test"], spark), "P@3")
-    assert says in str(caught.value)
 
 
 def test_a_worker_that_is_killed_changes_nothing(spark, tmp_path, measured):
@@ -193,7 +193,7 @@ def test_the_command_line_measures_parquet_on_spark(spark, tmp_path, capsys):
         main(["evaluate", *arguments, "--engine", engine, "--format", "csv", "--per-user", values])
         shown.append(pl.read_csv(StringIO(capsys.readouterr().out)))
     assert_frame_equal(*shown, rel_tol=1e-12)
-    mine, theirs = (pl.read_parquet(tmp_path / f"{engine}.parquet") for engine in ("spark", "memory"))
+    mine, theirs = (pl.read_parquet(tmp_path / path) for path in ("spark.parquet/*.parquet", "memory.parquet"))
     assert_frame_equal(*(frame.sort("system", "user") for frame in (mine, theirs)), check_dtypes=False)
 
 
