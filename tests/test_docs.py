@@ -240,6 +240,14 @@ def test_the_pages_link_only_to_pages_and_headings_that_exist():
                 assert heading in _anchors(page.read_text(encoding="utf-8")), f"{name} links to {target}#{heading}"
 
 
+def test_the_table_of_benchmarks_names_every_script():
+    table = (ROOT / "benchmarks" / "README.md").read_text(encoding="utf-8")
+    scripts = {path.name for path in (ROOT / "benchmarks").glob("*.py")}
+    assert set(re.findall(r"`(\w+\.py)\b", table)) == scripts
+    for target in re.findall(r"\]\(([^)]+)\)", table):
+        assert (ROOT / "benchmarks" / target).exists(), target
+
+
 @pytest.mark.parametrize(
     ("words", "count"),
     [

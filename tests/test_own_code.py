@@ -86,7 +86,7 @@ def test_an_installed_module_whose_source_changed_since_it_was_imported_is_refus
     with allowing(["settled:A"], folder):
         recommender("settled:A")
     (elsewhere / "settled.py").write_text("class A:\n    fit = score = repr\n")
-    message = "settled:A has changed since it was imported; start Python anew"
+    message = "settled:A has changed since it was imported; restart Python"
     with pytest.raises(cf.SettingError, match=message), allowing(["settled:A"], folder):
         recommender("settled:A")
     monkeypatch.delitem(sys.modules, "settled")

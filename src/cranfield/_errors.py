@@ -94,9 +94,8 @@ class MissingExtraError(CranfieldError, ImportError):
 
     def __init__(self, feature: str, *, library: str, extra: str) -> None:
         self.library, self.extra = library, extra
-        super().__init__(
-            f"{feature} needs {library}, which is not installed; get it with: pip install 'cranfield[{extra}]'"
-        )
+        absent = "are not installed; get them" if " and " in library else "is not installed; get it"
+        super().__init__(f"{feature} needs {library}, which {absent} with: pip install 'cranfield[{extra}]'")
 
 
 class DownloadError(CranfieldError):

@@ -159,7 +159,7 @@ def _check_fresh(name: str, folder: Path) -> None:
         raise _missing(module, folder)
     source = _hash(name, _sources(module, folder))
     if module in sys.modules and _IMPORTED.get(name, source) != source:
-        raise SettingError(f"the source of {name} has changed since it was imported; start Python anew")
+        raise SettingError(f"the source of {name} has changed since it was imported; restart Python")
     _IMPORTED[name] = source
 
 

@@ -124,7 +124,7 @@ def test_combinations_that_cannot_be_computed_are_counted_with_their_reason():
     grid = Grid(opened, cells, np.arange(3), invalid=(((1, 1), "lists are too short"),))
     values = np.random.default_rng(1).random((2, 3, 30))
     audit = Audit.of(grid, ["a", "b"], values.mean(axis=2), values, draws=50, resamples=5)
-    assert audit.notes == ("1 combinations are left out (1: lists are too short).",)
+    assert audit.notes == ("1 combination is left out (1: lists are too short).",)
     assert set(audit.influence()["method"]) == {"enumeration"}
 
 

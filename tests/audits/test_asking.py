@@ -113,6 +113,8 @@ def test_several_sets_of_ratings_are_another_question(tiny):
         ({"systems": {"near": {"kk": [5]}}}, "no parameter 'kk'"),
         ({"vary": {"cutoff": [5, 10]}, "kinds": {"cutof": "question"}}, "'cutof' is not opened"),
         ({"vary": {"cutoff": [5, 10]}, "kinds": {"cutoff": "questions"}}, "did you mean 'question'?"),
+        ({"vary": {"cutoff": [5, 10]}, "kinds": {"cutoff": "invalid"}}, "in [audit.invalid], with the reason"),
+        ({"vary": {"split_seed": 5}, "kinds": {"split_seed": "equivalent"}}, "a seed is chance, never a decision"),
         ({"vary": {"cutoff": [5, 10, 20]}, "budget": 2}, "less than one universe for each of the 3 options"),
         ({"vary": {"average": ["mean", "weighted(by=users.csv:spend)"]}}, "is not computed in an audit"),
         ({"vary": {"average": ["mean", "urisk(baseline=neer)"]}}, "there is no system 'neer'; did you mean 'near'?"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import polars as pl
 import pytest
 
 import cranfield as cf
@@ -44,6 +45,11 @@ def test_whole_lists_can_be_condensed(whole, split):
     condensed = cf.measure(whole, split.test, "P@10", threshold=4, lists="condensed").average()[:, 0]
     assert found.grid.invalid == ()
     assert found.averages[:, 1].tolist() == condensed.tolist()
+
+
+def test_users_without_a_list_have_none_to_be_condensed(whole, split):
+    served = {run.name: run.frame().filter(pl.col("user") != 1) for run in whole}
+    assert audit_runs(served, split.test, train=split.train, vary={"lists": ["full", "condensed"]}).grid.invalid == ()
 
 
 @pytest.mark.parametrize(

@@ -52,9 +52,9 @@ def test_an_audit_has_a_page_and_is_a_section_of_that_of_the_experiment(cranfiel
 
 def test_an_audit_says_beforehand_how_much_there_is_to_do(cranfield, file):
     first = cranfield("audit", file, "--no-report")
-    assert first.err.startswith("4 universes in 1 set-ups; to make: 2 trainings, 2 rankings; roughly ")
+    assert first.err.startswith("4 universes in 1 set-up; to make: 2 trainings, 2 rankings; roughly ")
     again = cranfield("audit", file, "--no-report")
-    assert again.err.startswith("4 universes in 1 set-ups; to make: 0 trainings, 0 rankings")
+    assert again.err.startswith("4 universes in 1 set-up; to make: 0 trainings, 0 rankings")
     assert "to make" not in cranfield("audit", file, "--no-report", "-q").err
 
 
@@ -128,6 +128,7 @@ def test_given_lists_are_audited(cranfield, tmp_path):
         lines = [f"{u} Q0 {1 + (k * step + u) % 7} {k} {9 - k} {name}\n" for u in range(8) for k in range(1, 6)]
         (tmp_path / f"{name}.tsv").write_text("".join(lines))
     lists = [tmp_path / "a.tsv", tmp_path / "b.tsv"]
+    assert "is a file; name a folder" in cranfield("audit", "--test", test, *lists, "--out", test).err
     result = cranfield("audit", "--test", test, *lists, "-m", "P@5", "--budget", 40, "--out", tmp_path / "out")
     assert result.code == 0, result.err
     assert result.out.count("combinations are left out") == 1

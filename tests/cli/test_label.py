@@ -47,6 +47,10 @@ def test_pairs_are_written_with_an_empty_rating_and_come_back_as_judgments(files
     assert "unfair to it" in compared.out
     again = cranfield("label", *BASE, "--judgments", "back.csv", "--out", "more.csv")
     assert again.code == 0
+    kept = (files / "back.csv").read_bytes()
+    refused = cranfield("label", *BASE, "--out", "back.csv")
+    assert (refused.code, (files / "back.csv").read_bytes()) == (2, kept)
+    assert "--out back.csv has answers; give them with --judgments" in refused.err
     asked_before = set(rows.head(8).select("user", "item").rows())
     assert not asked_before & set(pl.read_csv(files / "more.csv").select("user", "item").rows())
 
@@ -64,6 +68,13 @@ def test_judgments_that_contradict_the_test_set_end_with_2(files, cranfield):
     assert compared.code == 2
     assert "is 99, and the test set has" in compared.err
     assert compared.err.count("\n") == 1
+
+
+def test_a_judgment_that_is_no_number_is_named_with_its_row(files, cranfield):
+    (files / "words.csv").write_text("user,item,rating\n1,2,\n1,3,yes\n")
+    refused = cranfield("compare", *BASE, "--judgments", "words.csv")
+    assert refused.code == 2
+    assert "words.csv, row 3, column 'rating': 'yes' is not a number" in refused.err
 
 
 def test_tipping_points_are_printed_written_and_drawn(files, cranfield):

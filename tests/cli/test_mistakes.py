@@ -65,6 +65,7 @@ FILES = {
     "cells.csv": _text(CELLS, "user,items"),
     "empty.csv": "",
     "header.csv": "user,item,score\n",
+    "path.toml": '[data.mine]\npath = "ratings.csv"\n[systems]\nknn = "knn"\n',
     "key.toml": '[data.mine]\nfile = "ratings.csv"\n[systems]\nknn = "knn"\n[decisions]\ntreshold = 4\n',
     "system.toml": '[data.mine]\nfile = "ratings.csv"\n[systems]\nknn = "kn"\n',
     "source.toml": '[data.mine]\nfile = "nowhere.csv"\n[systems]\nknn = "knn"\n',
@@ -245,6 +246,18 @@ MISTAKES = {
         f"{E} knn.csv -m P@5 --threshold 6",
         "nothing can be measured: no test rating is 6 or more; the highest is 5; lower",
     ),
+    "judgments under a threshold above the scale": Mistake(
+        "label --test test.csv knn.csv als.csv --threshold 6",
+        "nothing can be measured: no test rating is 6 or more; the highest is 5; lower",
+    ),
+    "an audit under a threshold above the scale": Mistake(
+        "audit --test test.csv knn.csv als.csv --threshold 6 --no-report --out audited",
+        "no test rating is relevant; start with another metric or threshold",
+    ),
+    "a margin without its per cent": Mistake(
+        f"{C} knn.csv als.csv -m P@5 --baseline als --no-worse 1",
+        "a margin of 1 lets every system through, since P@5 of als is ",
+    ),
     # The wrong name
     "a misspelt metric": Mistake(f"{E} knn.csv -m nDGC@10", "there is no metric 'nDGC'; did you mean 'nDCG'?"),
     "a negative cut-off": Mistake(
@@ -270,6 +283,9 @@ MISTAKES = {
     ),
     "a temporal split without times": Mistake(
         "split ratings.csv --method temporal --out p", "temporal needs times, and the ratings of the 10 users have none"
+    ),
+    "another word for a file": Mistake(
+        "run path.toml", "path.toml, data.mine: no key 'path'; a file of ratings is called 'file'"
     ),
     "a misspelt key": Mistake("run key.toml", "key.toml, decisions: no key 'treshold'; did you mean 'threshold'?"),
     "a misspelt system in a file": Mistake("run system.toml", "there is no system 'kn'; did you mean 'knn'?"),

@@ -29,7 +29,7 @@ def split():
     return random(simulate.world(users=60, items=40, ratings=900, seed=2).ratings, train=0.5, seed=2)
 
 
-@pytest.mark.parametrize("spelling", ["knn(k=3)", "average"])
+@pytest.mark.parametrize("spelling", ["knn(k=3)", "average", "random", "popularity"])
 def test_lists_under_several_decisions_are_those_under_each(spelling, split):
     model, serving = recommender(spelling).fit(split.train), Serving(min_ratings=5)
     for run, ranking in zip(rank_under(model, split, RANKINGS, serving=serving, seed=3), RANKINGS, strict=True):

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import cranfield as cf
-from cranfield import SettingError
+from cranfield import InputError, SettingError
 from cranfield.recommenders import recommender
 
 
@@ -62,3 +62,9 @@ def test_a_system_without_solution_is_one_line():
     ratings = cf.Ratings.of([1, 1, 2], [1, 2, 1])
     with pytest.raises(SettingError, match="give a larger regularization"):
         recommender("ials(factors=8, regularization=0, unobserved=0)").fit(ratings)
+
+
+@pytest.mark.parametrize("name", ["ials", "mf-pointwise"])
+def test_a_threshold_that_no_rating_reaches_is_named(world, name):
+    with pytest.raises(InputError, match=f"no training rating reaches threshold=9 of {name}; the highest is 5"):
+        recommender(f"{name}(threshold=9)").fit(world)

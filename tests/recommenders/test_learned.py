@@ -249,7 +249,7 @@ def test_short_profiles_make_few_topics_and_factors(system, setting, most):
 
 
 def test_what_a_system_chose_by_the_data_stands_in_the_history_of_its_run():
-    (run,) = cf.recommend(Ratings.of([1, 1, 2], [1, 2, 3]), ["puresvd"], length=1)
+    (run,) = cf.recommend(Ratings.of([1, 1, 2, 2, 2], [1, 2, 1, 2, 3]), ["puresvd"], length=1)
     assert dict(run.history[-1].effect) == {"factors": 2}
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-import pytest
 
 from cranfield.data import Ratings
 from cranfield.recommenders import recommender
@@ -54,7 +53,6 @@ def test_a_user_who_rated_everything_has_nothing_to_draw():
     assert np.isfinite(model.score([0])).all()
 
 
-@pytest.mark.parametrize("threshold", [4, 6])
-def test_users_below_the_threshold_have_scores_of_their_bias_alone(world, threshold):
-    scores = recommender(f"mf-pointwise(epochs=2, threshold={threshold})").fit(world).score([1])
+def test_users_below_the_threshold_have_scores_of_their_bias_alone(world):
+    scores = recommender("mf-pointwise(epochs=2, threshold=4)").fit(world).score([1])
     assert np.isfinite(scores[0, world.item_counts > 0]).all()

@@ -56,7 +56,7 @@ def test_a_missing_library_is_one_line_that_says_how_to_get_it(ratings, name, mo
     with pytest.raises(MissingExtraError) as missing:
         recommender(name).fit(ratings)
     assert str(missing.value) == (
-        f"{name} needs jax and optax, which is not installed; get it with: pip install 'cranfield[neural]'"
+        f"{name} needs jax and optax, which are not installed; get them with: pip install 'cranfield[neural]'"
     )
 
 
@@ -242,6 +242,22 @@ def test_a_single_user_or_one_class_of_ratings_has_a_defined_result(name, target
         assert np.isfinite(scores).all()
     if target == "rating":
         np.testing.assert_allclose(scores, 1.0, atol=0.5)
+
+
+@pytest.mark.neural
+@pytest.mark.parametrize("name", ["neumf", "lc-nn"])
+def test_a_threshold_that_no_rating_reaches_is_named(ratings, name):
+    with pytest.raises(InputError, match=rf"no training rating reaches threshold=9 of {name}; the highest is 5"):
+        recommender(f"{name}(threshold=9)").fit(ratings)
+
+
+@pytest.mark.neural
+def test_numbers_of_any_size_are_scaled(ratings):
+    huge = with_features(ratings, {"id": list(range(40)), "age": [1e300, -1e300] * 20})
+    plain = with_features(ratings, {"id": list(range(40)), "age": [1.0, -1.0] * 20})
+    models = [recommender(f"neumf({SMALL.format(1)}, context=users)").fit(data) for data in (huge, plain)]
+    first, second = (model.score(np.arange(40)) for model in models)
+    np.testing.assert_allclose(first, second, rtol=1e-5)
 
 
 @pytest.mark.neural

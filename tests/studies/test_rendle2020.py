@@ -13,7 +13,7 @@ from cranfield import InputError, SettingError
 from cranfield.cli import main
 from cranfield.recommenders import recommender
 from cranfield.recommenders.epochs import EpochModel
-from cranfield.studies import _ncf_work, replicate
+from cranfield.studies import _ncf_work, rendle2020, replicate
 from cranfield.studies.rendle2020 import trainings
 
 SIZES = ["MF, 8 factors", "MF, 16 factors"]
@@ -146,6 +146,15 @@ def test_negatives_that_do_not_fit_are_refused_with_the_row(world, negatives, tm
         _replicate(world, tmp_path / "out", negatives=frame)
 
 
+def test_a_negative_that_is_the_test_item_is_left_out_with_a_note(found, world, negatives, tmp_path):
+    rows = [[*drawn, item] for item, drawn in negatives.select("item", "negatives").iter_rows()]
+    doubled = negatives.with_columns(pl.Series("negatives", rows))
+    study = _replicate(world, tmp_path / "out", negatives=doubled)
+    assert study.exhibit("table-1").frame.equals(found.exhibit("table-1").frame)
+    notes = study.exhibit("table-1").table.notes
+    assert any(note.startswith("59 of the published negatives are the test item") for note in notes)
+
+
 def test_a_rated_negative_and_two_test_items_are_refused(world, negatives, tmp_path):
     own = world.item_ids.all[int(world.items[world.profile(0)][1])]
     rated = negatives.head(1).with_columns(pl.Series("negatives", [[own]]))
@@ -189,7 +198,10 @@ def test_the_command_takes_files_says_the_time_before_and_draws_the_sizes(
 
 
 @pytest.mark.neural
-def test_all_systems_of_the_paper_are_run(world, negatives, tmp_path):
+def test_all_systems_of_the_paper_are_run(world, negatives, tmp_path, monkeypatch):
+    monkeypatch.setattr(rendle2020, "FACTORS", (8,))
+    monkeypatch.setattr(rendle2020, "_SEEDS", 1)
     study = _replicate(world, tmp_path / "out", negatives=negatives, systems=None, epochs=1)
     assert {own.row for own in trainings(0)} == set(study.exhibit("table-1").frame["row"])
-    assert any("trained 1 epochs" in note or "trained 1 epoch" in note for note in study.exhibit("table-1").table.notes)
+    assert any("trained 1 epochs here" in note for note in study.exhibit("table-1").table.notes)
+    assert any("a dot product (MF) has a higher" in claim.claim for claim in study.claims)

@@ -33,7 +33,7 @@ from cranfield.audits.terms import Terms
 from cranfield.audits.true_values import KnownValues
 from cranfield.audits.truth import OPTION_KINDS, PAIR_KINDS, TruthFindings, said_of_truth, truth_of
 from cranfield.audits.verdict import verdict
-from cranfield.audits.wording import share_text
+from cranfield.audits.wording import left_out_text, share_text
 from cranfield.comparisons.corrections import holm
 
 OWN_COLUMNS = (
@@ -479,10 +479,7 @@ def _notes(grid: Grid, terms: Terms) -> list[str]:
             "are left out of the joint test, of chance and of intervals."
         )
     if grid.invalid:
-        reasons = [reason for _, reason in grid.invalid]
-        counts = {reason: reasons.count(reason) for reason in dict.fromkeys(reasons)}
-        texts = "; ".join(f"{count:,}: {reason}" for reason, count in counts.items())
-        notes.append(f"{len(reasons):,} combinations are left out ({texts}).")
+        notes.append(left_out_text([reason for _, reason in grid.invalid]))
     return notes
 
 

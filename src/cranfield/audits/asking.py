@@ -211,11 +211,19 @@ def _opening(
         weights = None if weights is None else [1.0, *weights]
     if len(values) < 2:
         raise SettingError(f"audit.vary: {name} has one option, {text_of(start)}; list at least two, or leave it out")
-    chosen: Kind = decision.kind if kind is None else check.one_of(f"audit.kinds.{name}", kind, KINDS)  # type: ignore[assignment]
+    chosen = _kind(name, decision.kind, kind)
     if chosen == "chance" and len(values) < FEWEST_SEEDS:
         raise SettingError(f"audit.vary: {name} is chance and has {len(values)} options; give at least {FEWEST_SEEDS}")
     checked = None if weights is None else _numbers(name, weights)
     return Opening(name, chosen, values, values.index(start), checked, dict(invalid))
+
+
+def _kind(name: str, usual: Kind, kind: Any) -> Kind:
+    if kind == "invalid":
+        raise SettingError(f"audit.kinds.{name}: name the options that are invalid in [audit.invalid], with the reason")
+    if usual == "chance" and kind not in (None, usual):
+        raise SettingError(f"audit.kinds.{name}: a seed is chance, never a decision; leave its kind out")
+    return usual if kind is None else check.one_of(f"audit.kinds.{name}", kind, KINDS)  # type: ignore[return-value]
 
 
 def _without_invalid(

@@ -90,7 +90,10 @@ class Crossing:
         """
         failed = np.array([value is None for value in values])[self.universe]
         if failed[self.start]:
-            raise CranfieldError(f"the starting point cannot be computed: {reasons[int(self.universe[self.start])]}")
+            reason = reasons[int(self.universe[self.start])]
+            raise CranfieldError(
+                f"the starting point cannot be computed: {reason}; start with another metric or threshold"
+            )
         kept = np.flatnonzero(~failed)
         number: dict[str, int] = {}
         representative: list[int] = []

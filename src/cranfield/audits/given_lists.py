@@ -22,32 +22,37 @@ class GivenLists(SetupLists):
 
     A given list was cut somewhere, and what stands below the cut is not known. It can be measured at a cut-off n only
     if the longest list of the system has n items. Condensed, each of its lists must hold n items with a test rating, or
-    every one that the system could score.
+    every one that the system could score. A user without a list has none to be condensed.
 
     Parameters
     ----------
     given
         For each system whether its lists are given.
+    served
+        Parts × systems × users: whether there is a list, be it empty once it is condensed.
     """
 
     given: Sequence[bool] = field(default=())
+    served: Sequence[Sequence[NDArray[np.bool_]]] = field(default=())
 
     def measured(self, measurement: Measurement) -> MeasuredLists:
         """Measure the lists, or say which are too short."""
         cutoff = Metric.of(measurement.metric).cutoff
         for place, given in enumerate(self.given):
             if given:
-                _check([part[place] for part in self.parts], cutoff)
+                served = np.concatenate([part[place] for part in self.served])
+                _check([part[place] for part in self.parts], served, cutoff)
         return super().measured(measurement)
 
 
 def given_lists(lists: SetupLists, given: Sequence[bool], *, condensed: bool) -> SetupLists:
     """Return the lists of a set-up, condensed or not, with a check of those that are given."""
     parts = [[judged.condensed() for judged in part] for part in lists.parts] if condensed else lists.parts
-    return GivenLists(parts, lists.users, lists.length, lists.windows, given)
+    served = [[judged.lengths > 0 for judged in part] for part in lists.parts]
+    return GivenLists(parts, lists.users, lists.length, lists.windows, given, served)
 
 
-def _check(parts: Sequence[Judged], cutoff: int | None) -> None:
+def _check(parts: Sequence[Judged], served: NDArray[np.bool_], cutoff: int | None) -> None:
     """Refuse the lists of a system that cannot show a cut-off."""
     ranked = parts[0].ranked
     name = "a system" if ranked is None else ranked.name
@@ -59,7 +64,7 @@ def _check(parts: Sequence[Judged], cutoff: int | None) -> None:
                 "longer lists"
             )
         return
-    short = np.concatenate([short_lists(judged, cutoff) for judged in parts])
+    short = served & np.concatenate([short_lists(judged, cutoff) for judged in parts])
     if short.any():
         depth = "whole lists" if cutoff is None else f"cut-off {cutoff}"
         raise SettingError(

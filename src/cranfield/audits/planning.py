@@ -8,11 +8,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from cranfield._numbers import count_text
 from cranfield.audits.asking import menu_of
 from cranfield.audits.auditing import with_audit
 from cranfield.audits.crossing import Crossing, cross
 from cranfield.audits.notes import notes_on
 from cranfield.audits.stage import AUDITED
+from cranfield.audits.wording import left_out_text
 from cranfield.experiments import Experiment, Plan, plan
 from cranfield.experiments.planning import about
 from cranfield.experiments.running import experiment_and_folder
@@ -44,9 +46,9 @@ class AuditPlan:
     @property
     def estimate(self) -> str:
         """How much is to be made, and roughly how long it takes, in a line."""
-        counts = self.to_make
+        counts, setups = self.to_make, count_text(len(self.crossing.setups), "set-up")
         return (
-            f"{len(self.crossing.universes):,} universes in {len(self.crossing.setups):,} set-ups; to make: "
+            f"{len(self.crossing.universes):,} universes in {setups}; to make: "
             f"{counts['trainings']:,} trainings, {counts['rankings']:,} rankings; roughly {about(self.plan.seconds)}"
         )
 
@@ -57,14 +59,13 @@ class AuditPlan:
             for opening in crossing.menu.openings
         ]
         lines += ["", f"{'cells':<16} {len(crossing.cells):,}", f"{'universes':<16} {len(crossing.universes):,}"]
-        if crossing.invalid:
-            lines.append(f"{'invalid cells':<16} {len(crossing.invalid):,}")
         kept = Counter(task.stage for task in self.plan.tasks if task.state == "kept")
         if crossing.menu.testings:
             lines.append(f"{'tests':<16} {', '.join(map(str, crossing.menu.testings))}")
         for stage, name in _STEPS.items():
             lines.append(f"{name:<16} {self.to_make[name]:,} to make, {kept[stage]:,} kept")
-        return "\n".join([*lines, *notes_on(crossing), f"roughly {about(self.plan.seconds)}"])
+        invalid = [left_out_text([reason for _, reason in crossing.invalid])] if crossing.invalid else []
+        return "\n".join([*lines, *notes_on(crossing), *invalid, f"roughly {about(self.plan.seconds)}"])
 
 
 def plan_audit(

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Sequence
 from contextlib import suppress
 
 from cranfield._decisions import in_one_form
 from cranfield._errors import CranfieldError
-from cranfield._numbers import DASH
+from cranfield._numbers import DASH, count_text
 from cranfield.experiments.decisions import DECISIONS
 
 
@@ -67,3 +69,15 @@ def _number(text: str) -> float | None:
         return float(text)
     except ValueError:
         return None
+
+
+def left_out_text(reasons: Sequence[str]) -> str:
+    """Say how many combinations are left out, and why.
+
+    Examples
+    --------
+    >>> left_out_text(["too short", "too short", "nobody is served"])
+    '3 combinations are left out (2: too short; 1: nobody is served).'
+    """
+    counts = "; ".join(f"{count:,}: {reason}" for reason, count in Counter(reasons).items())
+    return f"{count_text(len(reasons), 'combination')} {'is' if len(reasons) == 1 else 'are'} left out ({counts})."

@@ -230,7 +230,8 @@ class Bias:
         if firm == 0:
             return [f"No pair of systems differs significantly under {CHOSEN}."]
         if changed.height == 0:
-            return [f"All {firm} significant differences under {CHOSEN} stand under every neutral protocol."]
+            differences = "The only significant difference" if firm == 1 else f"All {firm} significant differences"
+            return [f"{differences} under {CHOSEN} {'stands' if firm == 1 else 'stand'} under every neutral protocol."]
         have = "has" if pairs == 1 else "have"
         sentences = [
             f"{pairs} of {every} pairs of systems {have} another conclusion under a neutral protocol; {firm} differ "

@@ -257,8 +257,8 @@ def _caveats(protocols: Protocols, runs: Sequence[Run], level: float, *, given: 
     if not ((test.values < level).any() or (train.values < level).any()):
         sentences.append(
             "No rating is below the threshold. Then every item has the same share of positive ratings, and under "
-            "uniform test ratings (U1R, UAR) popularity falls to random whatever it is worth (Bellogín et al. 2017, "
-            "section 6.2)."
+            "uniform test ratings (U1R, UAR) popularity falls to random, or near it in dense data, whatever it is "
+            "worth (Bellogín et al. 2017, section 6.2)."
         )
     if given and len(protocols.every) > 1:
         longest = max(int(run.list_lengths.max(initial=0)) for run in runs)

@@ -13,7 +13,7 @@ from cranfield._settings import settings
 from cranfield.cli._given import is_given, refuse_idle
 from cranfield.cli._group import common_options, jobs_option
 from cranfield.cli._measuring import LIST_OPTIONS, Loaded, list_options
-from cranfield.cli._output import say, say_line
+from cranfield.cli._output import refuse_file, say, say_line
 from cranfield.cli._reading import READING_OPTIONS
 from cranfield.cli._report import can_draw, experiment_report
 from cranfield.cli._stages import stages
@@ -31,7 +31,7 @@ Examples:
 
 @click.command(epilog=_EXAMPLES)
 @click.argument("files", nargs=-1, required=True, metavar="FILE...")
-@click.option("--out", metavar="FOLDER", help="Where it goes.  [default: the file's name without its ending]")
+@click.option("--out", metavar="FOLDER", help="The output folder.  [default: the file's name without its ending]")
 @click.option("--preset", metavar="NAME", help="usual, canamares2020 or measuring; overrides the file.")
 @click.option("--budget", type=int, metavar="N", help="The maximum number of universes.  [default: 5000]")
 @click.option(
@@ -87,6 +87,8 @@ def command(
         refuse_idle("with --test", "dry_run", "jobs", "allow_code")
         if out is None:
             refuse_idle("without --out", "wanted", "show")
+        else:
+            refuse_file(out)
         loaded = load(files, test, train, threshold)
         options = {"metric": metric, "threshold": threshold, "preset": preset, "budget": budget, "truth": truth}
         audited = _of_lists(loaded, seed=seed, **options)

@@ -30,10 +30,13 @@ Examples:
     "--by",
     required=True,
     metavar="RUN",
-    help="Lists of the same system, trained without the validation ratings, that hold the items of these ratings.",
+    help="Lists of the same system, trained without the validation ratings, with the items of these ratings.",
 )
 @click.option(
-    "--validation", required=True, metavar="FILE", help="Ratings that were not learned from; not the test ratings."
+    "--validation",
+    required=True,
+    metavar="FILE",
+    help="Ratings that the system was not trained on; not the test ratings.",
 )
 @click.option(
     "--method", type=click.Choice(list(CALIBRATIONS)), default="isotonic", show_default=True, help="The kind of map."
@@ -47,7 +50,7 @@ def command(
 ) -> None:
     """Turn the scores of ranked lists into predicted ratings, with a map fitted on held-out ratings.
 
-    The map never falls, so that the order of the lists stays.
+    The map never decreases, so the lists keep their order.
     """
     if Path(out).suffix.lower() not in (".parquet", ".csv", ".tsv"):
         raise SettingError(f"--out {out} has no place for a column of predictions; name it .parquet, .csv or .tsv")

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import click
 
+from cranfield._errors import SettingError
 from cranfield.cli._given import refuse_idle
 from cranfield.cli._group import process_options
 from cranfield.cli._measuring import MeasuringOptions, measuring_options, tell
 from cranfield.cli._unjudged import judgments_option, show_labelling, with_judgments
 from cranfield.comparisons import label
+from cranfield.comparisons.answers import is_answered
 
 _EXAMPLES = """\b
 Examples:
@@ -35,6 +37,8 @@ Examples:
 def command(measuring: MeasuringOptions, metric: str, budget: int, judgments: str | None, out: str | None) -> None:
     """List the (user, item) pairs whose judgments would settle a comparison of two systems soonest."""
     refuse_idle("here", "lists", "train", "negative_grades")
+    if out is not None and is_answered(out):
+        raise SettingError(f"--out {out} has answers; give them with --judgments, and name another file")
     loaded = with_judgments(measuring.load(), judgments)
     tell(f"Warning: {warning}." for warning in loaded.measure((metric,)).warnings)
     labelling = label(loaded.runs, loaded.test, metric, budget=budget, threshold=measuring.threshold)

@@ -28,7 +28,7 @@ Examples:
 
 @click.command(epilog=_EXAMPLES)
 @click.argument("experiment", metavar="FILE")
-@click.option("--out", metavar="FOLDER", help="Where it goes.  [default: the file's name without its ending]")
+@click.option("--out", metavar="FOLDER", help="The output folder.  [default: the file's name without its ending]")
 @click.option("--dry-run", is_flag=True, help="Only print what would be done, and roughly how long it would take.")
 @click.option(
     "--report/--no-report", "wanted", default=True, show_default=True, help="Also write a report and figures."

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import math
 import os
 from pathlib import Path
 from typing import Any
@@ -93,17 +94,44 @@ def _frame(source: Any) -> pl.DataFrame:
     return rows.select(_COLUMNS)
 
 
-def _file(path: Path) -> pl.DataFrame:
+def _file(path: Path, *, check: bool = True) -> pl.DataFrame:
     try:
         with path.open(newline="", encoding="utf-8") as file:
             reader = csv.DictReader(file)
             _check_columns(reader.fieldnames or (), path)
-            rows = [{name: (row[name] or "").strip() or None for name in _COLUMNS} for row in reader]
+            rows = []
+            for row in reader:
+                rows.append({name: (row[name] or "").strip() or None for name in _COLUMNS})
+                if check:
+                    _check_number(rows[-1]["rating"], path, reader.line_num)
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         raise InputError(
             f"the file cannot be read ({error})", source=path, remedy="give the CSV file of label"
         ) from error
     return pl.DataFrame(rows, schema=dict.fromkeys(_COLUMNS, pl.String))
+
+
+def _check_number(rating: str | None, source: Path, row: int) -> None:
+    try:
+        number = math.isfinite(float(rating or 0))
+    except ValueError:
+        number = False
+    if not number:
+        raise InputError(
+            f"{rating!r} is not a number",
+            source=source,
+            row=row,
+            column="rating",
+            remedy="write one or none",
+        )
+
+
+def is_answered(path: str | Path) -> bool:
+    """Return whether a file is one of `label` in which somebody filled in a rating."""
+    try:
+        return _file(Path(path), check=False)["rating"].is_not_null().any()
+    except InputError:
+        return False
 
 
 def _check_columns(names: Any, source: Path | None) -> None:

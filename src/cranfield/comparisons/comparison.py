@@ -205,11 +205,18 @@ class Comparison:
         needed = np.full(len(n), np.nan) if self.spread else users_needed(effect, self.alpha, wanted)
         return self.rows.select(*_PAIR, "n").with_columns(
             sd=sd,
-            smallest_difference=np.where(n > 1, smallest_shift(degrees, self.alpha, wanted) * error, np.nan),
+            smallest_difference=self._smallest_differences(wanted),
             difference=size,
             power=np.where(n > 1, power_of_shift(np.sqrt(n) * effect, degrees, self.alpha), 0.0),
             users_needed=needed,
         )
+
+    def _smallest_differences(self, wanted: float = 0.8) -> Floats:
+        """Return, for each metric and pair, the smallest difference that these users show with the wanted power."""
+        n, error, degrees = (
+            self.rows[name].to_numpy().astype(np.float64) for name in ("n", "standard_error", "degrees")
+        )
+        return np.where(n > 1, smallest_shift(degrees, self.alpha, wanted) * error, np.nan)
 
     def equivalence(self, margin: float, *, relative: bool = False) -> pl.DataFrame:
         """Return, for each metric and pair, whether the systems differ by no more than ``margin`` (TOST).
@@ -339,8 +346,8 @@ class Comparison:
         """Return the verdict, with the sentences of no more than so many metrics; a gate speaks of its claim."""
         if self.claims:
             return [*self.claims, *self.shortfall, *self.remarks]
-        smallest = self.power()["smallest_difference"] if len(self.rows) else pl.Series(dtype=pl.Float64)
-        rows = self.rows.with_columns(smallest_difference=smallest)
+        # Only this column of `power`: the others take long where there are many pairs.
+        rows = self.rows.with_columns(smallest_difference=self._smallest_differences())
         facts = [self._facts(m, rows.filter(pl.col("metric") == metric)) for m, metric in enumerate(self.metrics)]
         first, *details = verdict(facts, self.baseline, most)
         means = [by_means(self.beside)] if self.beside else []

@@ -270,5 +270,13 @@ def _truly_liked(contest: Contest, systems: TwoSystems, truth: Ratings) -> NDArr
 def _two(runs: Any, test: Any, threshold: float | str | None) -> TwoSystems:
     systems, ratings = as_runs(runs, "trec_eval"), as_test(test)
     if len(systems) != 2:
-        raise SettingError(f"judgments are asked for to tell two systems apart, and {len(systems)} are given; give two")
-    return TwoSystems(systems[0], systems[1], ratings, threshold_on(ratings, threshold))
+        given = "1 is" if len(systems) == 1 else f"{len(systems)} are"
+        raise SettingError(f"judgments are asked for to tell two systems apart, and {given} given; give two")
+    lowest = threshold_on(ratings, threshold)
+    if not (ratings.values >= lowest).any():
+        highest = float(ratings.values.max(initial=-np.inf))
+        raise SettingError(
+            f"nothing can be measured: no test rating is {lowest:g} or more; the highest is {highest:g}; lower "
+            "--threshold (threshold=...)"
+        )
+    return TwoSystems(systems[0], systems[1], ratings, lowest)

@@ -43,7 +43,7 @@ RENAMED = {"test": "significance"}
 
 IN_TABLES = (
     *("lists", "metrics", "threshold", "undefined", "average", "coverage"),
-    *("significance", "correction", "alpha", "baseline"),
+    *("significance", "correction", "alpha", "baseline", "segment"),
 )
 """The decisions that tables of results say by themselves, in their heads and captions."""
 

@@ -165,6 +165,8 @@ _FILES = (*KINDS, "test", *FEATURES)
 
 
 def _source(name: str, table: object) -> Source:
+    for key in {"path", "source", "csv", "filename"}.intersection(_table(f"data.{name}", table)):
+        raise SettingError(f"data.{name}: no key {key!r}; a file of ratings is called 'file'")
     entries = _known(f"data.{name}", _table(f"data.{name}", table), (*_FILES, *READING))
     where = {key: entries[key] for key in _FILES if key in entries}
     return Source(name, **where, reading={key: entries[key] for key in READING if key in entries})

@@ -8,6 +8,7 @@ from typing import Any
 
 import polars as pl
 
+from cranfield._numbers import count_text
 from cranfield._table import Table
 from cranfield.experiments.planning import about
 from cranfield.experiments.results import Results
@@ -63,7 +64,7 @@ class Shown:
         said = [
             experiment.title,
             str(experiment),
-            f"seed {experiment.seed}, {experiment.repetitions} repetition(s)",
+            f"seed {experiment.seed}, {count_text(experiment.repetitions, 'repetition')}",
             "",
         ]
         said += [self.table().text(), ""]

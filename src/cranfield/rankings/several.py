@@ -92,7 +92,8 @@ def rank_with(system: Recommender, rankers: Sequence[Ranker], *, name: str | Non
     Gaps are filled once for rankers with the same fill that follow each other.
     """
     name = system_name(system) if name is None else name
-    if isinstance(system, GivesLists) or not rankers:  # its lists are its own: there are no scores to share
+    # Lists of others' systems are their own: there are no scores to share. Ours are the best of the scores.
+    if not rankers or (isinstance(system, GivesLists) and (len(rankers) == 1 or not isinstance(system, Model))):
         return [ranker.run(name, ranker.ranked(name, system)) for ranker in rankers]
     ours = isinstance(system, Model) and all(isinstance(ranker.fitted_fill, Model | None) for ranker in rankers)
     first, ties = rankers[0], TieOrder(rankers[0].targets.train.item_ids)

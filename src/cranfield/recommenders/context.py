@@ -52,14 +52,13 @@ class FeatureCoding:
         texts = [name for name, kind in rows.schema.items() if kind == pl.String]
         numbers = [name for name in rows.columns if name not in texts]
         categories = sorted(f"{name}{_BETWEEN}{value}" for name in texts for value in rows[name].unique().drop_nulls())
-        columns = [rows[name].drop_nulls().to_numpy() for name in numbers]
-        spreads = [column.std() if len(column) else 0.0 for column in columns]
+        scales = [_mean_and_spread(rows[name].drop_nulls().to_numpy()) for name in numbers]
         return cls(
             np.array(texts, dtype=np.str_),
             np.array(numbers, dtype=np.str_),
             np.array(categories, dtype=np.str_),
-            np.array([column.mean() if len(column) else 0.0 for column in columns], dtype=np.float64),
-            np.array([spread if spread > 0 else 1.0 for spread in spreads], dtype=np.float64),
+            np.array([mean for mean, _ in scales], dtype=np.float64),
+            np.array([spread if spread > 0 else 1.0 for _, spread in scales], dtype=np.float64),
         )
 
     def encoded(self, rows: pl.DataFrame) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
@@ -73,6 +72,13 @@ class FeatureCoding:
         categories = np.array(codes, dtype=np.int32).reshape(len(codes), rows.height).T
         scaled = (np.array(values, dtype=np.float64).reshape(len(values), rows.height).T - self.means) / self.spreads
         return categories, np.nan_to_num(scaled).astype(np.float32)
+
+
+def _mean_and_spread(column: NDArray[Any]) -> tuple[float, float]:
+    """Return the mean and the standard deviation, 0 where there is nothing; no square of a number overflows."""
+    unit = 2.0 ** np.floor(np.log2(max(np.abs(column).max(initial=0.0), 1.0)))
+    shrunk = column / unit
+    return (float(shrunk.mean() * unit), float(shrunk.std() * unit)) if len(column) else (0.0, 0.0)
 
 
 SIDES: dict[str, tuple[About, ...]] = {"users": ("user",), "items": ("item",), "both": ("user", "item")}

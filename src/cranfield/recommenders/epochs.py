@@ -137,6 +137,19 @@ class EpochModel(Model):
         raise NotImplementedError
 
 
+def from_threshold(train: Ratings, threshold: float | None, system: str) -> Ratings:
+    """Return the ratings that reach a threshold, or all if there is none; at least one has to."""
+    if threshold is None:
+        return train
+    kept = train.keep(train.values >= threshold)
+    if not len(kept) and len(train):
+        raise InputError(
+            f"no training rating reaches threshold={threshold:g} of {system}; the highest is {train.values.max():g}",
+            remedy="give a lower threshold, or leave it out",
+        )
+    return kept
+
+
 class _Log:
     """What a training has done so far, kept as a checkpoint after every epoch.
 

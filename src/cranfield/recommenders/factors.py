@@ -21,14 +21,14 @@ def normal_factors(
 
 
 def average_profile(train: Ratings, *, at_most: int) -> int:
-    """Return how many ratings a user has on average, to the nearest whole number from 1 to ``at_most``.
+    """Return how many ratings a user has on average, rounded down, from 1 to ``at_most``.
 
     Examples
     --------
     >>> average_profile(Ratings.of([1, 1, 1, 2, 2], [1, 2, 3, 1, 2]), at_most=50)
     2
     """
-    return max(1, min(at_most, round(len(train) / train.n_users)))
+    return max(1, min(at_most, len(train) // train.n_users))
 
 
 def check_settled(system: str, factors: Iterable[NDArray[np.float32]], **settings: float) -> None:

@@ -12,7 +12,7 @@ from cranfield._errors import SettingError
 from cranfield._random import stream
 from cranfield.data import Ratings
 from cranfield.recommenders._sparse import nan_for_untrained, ones_like, rating_matrix
-from cranfield.recommenders.epochs import Epoch, EpochModel, Numbers
+from cranfield.recommenders.epochs import Epoch, EpochModel, Numbers, from_threshold
 from cranfield.recommenders.model import PairModel, setting
 from cranfield.recommenders.profiles import ProfileModel
 from cranfield.recommenders.registry import register
@@ -65,7 +65,7 @@ class ImplicitLeastSquares(EpochModel, ProfileModel, PairModel):
 
     def _start(self, train: Ratings) -> tuple[Numbers, Epoch]:
         self._user_counts, self._item_counts = train.user_counts, train.item_counts
-        kept = train if self.threshold is None else train.keep(train.values >= self.threshold)
+        kept = from_threshold(train, self.threshold, self.name)
         by_user = ones_like(rating_matrix(kept))
         by_item = by_user.T.tocsr()
         draw = stream(self.seed, "ials")

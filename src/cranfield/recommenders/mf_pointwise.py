@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from cranfield._random import stream
 from cranfield.data import Ratings
 from cranfield.recommenders._sparse import nan_for_untrained
-from cranfield.recommenders.epochs import Epoch, EpochModel, Numbers
+from cranfield.recommenders.epochs import Epoch, EpochModel, Numbers, from_threshold
 from cranfield.recommenders.factors import normal_factors, random_state
 from cranfield.recommenders.model import PairModel, setting
 from cranfield.recommenders.registry import register
@@ -66,7 +66,7 @@ class PointwiseFactors(EpochModel, PairModel):
     def _start(self, train: Ratings) -> tuple[Numbers, Epoch]:
         loops = compiled_loops(self.name)
         self._user_counts, self._item_counts = train.user_counts, train.item_counts
-        kept = train if self.threshold is None else train.keep(train.values >= self.threshold)
+        kept = from_threshold(train, self.threshold, self.name)
         draw, users = stream(self.seed, "mf-pointwise"), kept.users
         numbers = {
             "users": normal_factors(draw, kept.user_counts, self.factors, self.spread),

@@ -13,7 +13,7 @@ from cranfield._random import stream
 from cranfield.data import Ratings
 from cranfield.data.features import About
 from cranfield.recommenders.context import SIDES, FeatureCoding, rows_of
-from cranfield.recommenders.epochs import Epoch, Numbers
+from cranfield.recommenders.epochs import Epoch, Numbers, from_threshold
 from cranfield.recommenders.model import setting
 from cranfield.recommenders.networks import EXAMPLES, NetworkModel, Weights, libraries
 from cranfield.recommenders.outside_profile import OutsideProfile
@@ -68,7 +68,7 @@ class PointwiseNetwork(NetworkModel):
         sizes: dict[About, int] = {"user": train.n_users, "item": train.n_items}
         weights = self._initial(stream(self.seed, self.name), sizes)
         known = {about: tuple(encoded) for about, encoded in self._encoded.items()}
-        kept = train if self.threshold is None else train.keep(train.values >= self.threshold)
+        kept = from_threshold(train, self.threshold, self.name)
         examples = self._rated if self.predicts_ratings else self._drawn
 
         def loss(w: Weights, rows: tuple[Any, ...], _: Any, known: Any) -> Any:

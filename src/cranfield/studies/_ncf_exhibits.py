@@ -50,8 +50,10 @@ def _main_table(numbers: NcfNumbers) -> Exhibit:
                 _cell(numbers, row, FULL, metric),
             ]
         rows.append([*line, *(str(places[protocol][row]) for protocol in PROTOCOLS)])
+    doubled = numbers.benchmark.doubled
     notes = [
         _TWO,
+        *([f"{doubled} of the published negatives are the test item itself; they were left out"] if doubled else []),
         "± is the standard deviation over seeds; places are by nDCG@10",
         "the printed values of MF and NeuMF are of their best sizes in the paper, up to 192 factors",
         *([f"MF and NeuMF were trained {numbers.epochs} epochs here"] if numbers.epochs else []),

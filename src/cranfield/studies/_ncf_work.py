@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from cranfield._errors import InputError, MissingExtraError
+from cranfield._errors import CranfieldError, InputError, MissingExtraError
 from cranfield._polars import read_parquet, scan_csv
 from cranfield._progress import announce, progress
 from cranfield._settings import settings
@@ -129,14 +129,17 @@ class NcfBenchmark:
         All ratings but one of each user, and that one.
     drawn
         The published items of each user.
+    doubled
+        How many of the published items are the test item itself; they were left out.
     """
 
     split: Split
     drawn: Drawn
+    doubled: int
 
     @classmethod
     def of(cls, data: Ratings, negatives: pl.DataFrame) -> NcfBenchmark:
-        """Take the test item of each user out of the ratings; each must be rated, and no negative may be."""
+        """Take the test item of each user out of the ratings; it must be rated, and no other of the items may be."""
         users, items = data.user_ids.codes(negatives["user"]), data.item_ids.codes(negatives["item"])
         others = data.item_ids.codes(negatives["negative"])
         pairs = data.users.astype(np.int64) * data.n_items + data.items
@@ -149,7 +152,7 @@ class NcfBenchmark:
                 source="the negatives",
                 remedy="check that they belong to these ratings",
             )
-        rated = np.isin(keys + others, pairs) & (others != UNKNOWN)
+        rated = np.isin(keys + others, pairs) & (others != UNKNOWN) & (others != items)
         if rated.any():
             row = negatives.row(int(np.argmax(rated)), named=True)
             raise InputError(
@@ -158,7 +161,8 @@ class NcfBenchmark:
                 remedy="check that they belong to these ratings",
             )
         is_test = np.isin(pairs, keys + items)
-        known = others != UNKNOWN  # nobody rated it, so no system can score it
+        doubled = others == items
+        known = (others != UNKNOWN) & ~doubled  # nobody rated an unknown one, so no system can score it
         order = np.lexsort((others[known], users[known]))
         served, counts = np.unique(users[known], return_counts=True)
         drawn = Drawn(
@@ -168,7 +172,7 @@ class NcfBenchmark:
             np.zeros(int(known.sum()), dtype=np.int32),
             int(np.count_nonzero(counts < counts.max())),
         )
-        return cls(predefined(data.keep(~is_test), data.keep(is_test)), drawn)
+        return cls(predefined(data.keep(~is_test), data.keep(is_test)), drawn, int(doubled.sum()))
 
     @cached_property
     def rankers(self) -> list[Ranker]:
@@ -256,7 +260,7 @@ class NcfWork:
             if trained.spelling not in guesses:
                 try:
                     guesses[trained.spelling] = system.seconds_per_epoch(train) * system.epochs
-                except MissingExtraError:
+                except CranfieldError:  # said when it is trained
                     guesses[trained.spelling] = 0.0
             total += guesses[trained.spelling]
         if total > _WORTH_SAYING:

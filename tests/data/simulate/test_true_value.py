@@ -102,7 +102,7 @@ def test_runs_and_mappings_agree_whatever_the_blocks_and_the_vocabulary(small, m
         ({1: [1]}, "nDCG(gain=exp)@10", "cut-off alone"),
         ({99: [1]}, "P@10", "user 99"),
         ({1: [31]}, "P@10", "item 31"),
-        ({1: [3, 3]}, "P@10", "item 3 stands twice"),
+        ({1: [3, 3]}, "P@10", "item 3 is in one list twice"),
         ([[1, 2]], "P@10", "list is not ranked lists"),
     ],
 )

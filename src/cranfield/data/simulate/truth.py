@@ -174,7 +174,7 @@ class World:
         again = repeated_entry(users, indptr, items, self.ratings.n_items)
         if again is not None:
             item = self.ratings.item_ids.ids([items[again]])[0]
-            raise SettingError(f"item {item!r} stands twice in one list; list an item once")
+            raise SettingError(f"item {item!r} is in one list twice; list an item once")
         if exclude is not None:
             check_ratings(exclude)
         held = None if exclude is None else _over(exclude, self.ratings)
