@@ -10,6 +10,7 @@ _PAGES: Mapping[str, str] = {
     "data.datasets": "datasets",
     "data.filters": "splits",
     "data.filtering": "splits",
+    **dict.fromkeys(("data.ranges", "data.spark", "rankings.ranged", "measures.ranged", "measures.spark"), "scale"),
     "data.simulate": "simulate",
     "splits": "splits",
     "recommenders": "recommenders",

@@ -14,6 +14,7 @@ from cranfield._errors import SettingError
 from cranfield._files import meant
 from cranfield._settings import settings
 from cranfield.cli._decisions import decision_option, decision_options
+from cranfield.cli._given import refuse_idle
 from cranfield.cli._output import say_line
 from cranfield.cli._own_code import runs_named_code
 from cranfield.cli._reading import (
@@ -26,6 +27,7 @@ from cranfield.cli._reading import (
 from cranfield.cli._renamed import renamed_option
 from cranfield.measures.averaging import Averaging, By
 from cranfield.measures.catalogue import NONE, Cataloguing
+from cranfield.measures.engines import Engine
 from cranfield.measures.judgments import NegativeGrades
 from cranfield.measures.measuring import Kind, Measuring
 
@@ -74,13 +76,17 @@ class MeasuringOptions:
         columns.check()
         return loaded
 
-    def open(self, engine: str, memory: str | None) -> Loaded | OpenedTables:
-        """Read the files, or open them if they are to be read by ranges of users."""
+    def open(self, engine: str, memory: str | None, master: str | None = None) -> Loaded | OpenedTables:
+        """Read the files, or open them if they are to be read by ranges of users or on Spark."""
         from cranfield.data import read
         from cranfield.measures.engines import is_large, parquet_path
         from cranfield.rankings import read_test
         from cranfield.rankings.ranged import HeldOutTable, RunTables
 
+        if engine == "spark":
+            refuse_idle("with --engine spark", "memory")
+            return self._opened_on_spark(master)
+        refuse_idle("without --engine spark", "master")
         if not is_large(self.runs, self.test, engine, memory):
             return self.load()
         columns, ratings, several = self._columns, self._how_ratings, len(self.runs) > 1
@@ -96,6 +102,27 @@ class MeasuringOptions:
             train=None if self.train is None else columns.read(read, self.train, **ratings[self.train]),
             options=self,
             memory=memory,
+        )
+        columns.check()
+        return opened
+
+    def _opened_on_spark(self, master: str | None) -> OpenedTables:
+        """Open files with Spark; paths are passed through, for it knows more file systems than this machine does."""
+        from cranfield.data import read
+        from cranfield.data.spark import spark_session
+        from cranfield.measures.spark import opened_run, opened_test
+
+        session = spark_session(master)
+        columns, ratings, several = self._columns, self._how_ratings, len(self.runs) > 1
+        opened = OpenedTables(
+            runs=[
+                columns.read(opened_run, run, session=session, among_others=several, **self._how_run(run))
+                for run in self._runs
+            ],
+            test=columns.read(opened_test, self.test, session=session, format=self.test_format, **ratings[self.test]),
+            train=None if self.train is None else columns.read(read, self.train, **ratings[self.train]),
+            options=self,
+            memory=None,
         )
         columns.check()
         return opened
@@ -201,14 +228,27 @@ class OpenedTables:
 
     def measure(self, metrics: Sequence[str], *, bounds: bool = False, catalogue: str = NONE) -> Scores:
         """Measure the runs."""
-        from cranfield.measures.engines import measure_tables
+        from cranfield.measures.engines import measure_tables, part_plan
 
         options = self.options
-        return measure_tables(
-            self.runs, self.test, Measuring(metrics=metrics, threshold=options.threshold, lists=options.lists),
-            train=self.train, negative_grades=options.negative_grades, bounds=bounds, strict=options.strict,
-            catalogue=catalogue, memory=self.memory,
-        )  # fmt: skip
+        measuring = Measuring(metrics=metrics, threshold=options.threshold, lists=options.lists)
+        how: dict[str, Any] = {
+            "train": self.train, "negative_grades": options.negative_grades, "bounds": bounds,
+            "strict": options.strict, "catalogue": catalogue,
+        }  # fmt: skip
+        if self.on_spark:
+            from cranfield.measures.spark import measure_tables_on_spark
+
+            runs: Any = self.runs
+            test: Any = self.test
+            scores: Any = measure_tables_on_spark(runs, test, part_plan(runs, test, measuring, **how))
+            return scores
+        return measure_tables(self.runs, self.test, measuring, **how, memory=self.memory)
+
+    @property
+    def on_spark(self) -> bool:
+        """Whether they are measured on Spark."""
+        return any(not tables.table.has_places for tables in self.runs)
 
     @property
     def histories(self) -> list[tuple[str, Sequence[Step]]]:
@@ -248,20 +288,22 @@ def all_at_once(loaded: Loaded | OpenedTables) -> Loaded:
 
 
 def engine_options(command: Command) -> Command:
-    """Give a command ``--engine`` and ``--memory``."""
+    """Give a command ``--engine``, ``--memory`` and ``--master``."""
     engine = click.option(
         "--engine",
-        type=click.Choice(["auto", "memory", "ranges"]),
+        type=click.Choice(get_args(Engine)),
         default="auto",
         show_default=True,
-        help="Measure in memory, or Parquet files by ranges of users; auto: by ranges if they do not fit into memory.",
+        help="Measure in memory, Parquet files by ranges of users, or on Spark; auto: by ranges if they do not fit "
+        "into memory.",
     )
+    master = click.option("--master", metavar="URL", help="With --engine spark: the cluster.  [default: local[*]]")
     memory = click.option(
         "--memory",
         metavar="SIZE",
         help="The maximum memory to use, such as 2GiB.  [default: 60 % of what is free]",
     )
-    return engine(memory(command))
+    return engine(memory(master(command)))
 
 
 negative_grades_option = click.option(

@@ -18,6 +18,7 @@ from cranfield._polars import sink_parquet, write_csv, write_parquet
 from cranfield._settings import settings
 from cranfield._shown import shown, shown_lines
 from cranfield._table import Table, csv_of
+from cranfield.measures.score_parts import ScoreParts
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -123,6 +124,19 @@ def check_frame_file(out: str) -> str:
     if ending not in (".parquet", ".csv", ".tsv", ".json") and (Path(out).is_file() or not Path(out).exists()):
         raise SettingError(f"{out} does not end in a format to write; name it .parquet, .csv, .tsv or .json")
     return ending
+
+
+def put_values(scores: Any, out: str) -> None:
+    """Write the values of every list to a file; those that are on Spark are written by it, as a folder of Parquet."""
+    if not isinstance(scores, ScoreParts) or not scores.on_spark:
+        put_parts(scores.per_user_parts(), out)
+        return
+    if check_frame_file(out) != ".parquet":
+        raise SettingError(f"Spark writes the values of users as Parquet; name a folder *.parquet in place of {out}")
+    try:
+        scores.spark_frame().write.parquet(out)
+    except Exception as error:
+        raise CranfieldError(f"{out}: Spark cannot write it: {str(error).splitlines()[0]}") from error
 
 
 def put_parts(parts: Iterator[pl.DataFrame], out: str) -> None:

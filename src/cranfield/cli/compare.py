@@ -134,6 +134,7 @@ def command(
     report: str | None,
     engine: str,
     memory: str | None,
+    master: str | None,
     format: str,
     out: str | None,
     **options: Any,
@@ -152,10 +153,10 @@ def command(
         refuse_idle("with --no-worse, --better, --power or --format matrix", "by_segment")
     margin = None if no_worse is None else Margin.read(no_worse)
     if tipping_point or tipping_figure is not None:
-        refuse_idle("with --tipping-point or --tipping-figure", "catalogue", "levels", "engine", "memory")
+        refuse_idle("with --tipping-point or --tipping-figure", "catalogue", "levels", "engine", "memory", "master")
         put_tipping(measuring, metrics, options, judgments, tipping_figure, format, out)
         return
-    loaded = measuring.open(engine, memory)
+    loaded = measuring.open(engine, memory, master)
     wanted = {"--judgments": judgments, "--segment": by_segment, "--report": report}
     refuse_for_ranges(loaded, [option for option, given in wanted.items() if given])
     if isinstance(loaded, Loaded):

@@ -27,7 +27,7 @@ from cranfield.cli._measuring import (
     refuse_for_ranges,
     tell,
 )
-from cranfield.cli._output import check_frame_file, output_options, put, put_frame, put_parts, put_tables, written
+from cranfield.cli._output import check_frame_file, output_options, put, put_frame, put_tables, put_values, written
 from cranfield.cli._report import report_option, write_page
 from cranfield.cli._segments import segment_option, segments_of, with_groups
 from cranfield.measures import DEFAULT_METRICS, Averaging
@@ -135,6 +135,7 @@ def command(
     report: str | None,
     engine: str,
     memory: str | None,
+    master: str | None,
     format: str,
     out: str | None,
     interval: Any,
@@ -146,7 +147,7 @@ def command(
     for file in (per_user, migration):
         if file is not None:
             check_frame_file(file)
-    loaded = measuring.open(engine, memory)
+    loaded = measuring.open(engine, memory, master)
     wanted = {"--over-draws": over_draws, "--times-random": times_random, "--segment": by_segment, "--report": report,
               "--migration": migration, "--correct-sampled": correct_sampled}  # fmt: skip
     refuse_for_ranges(loaded, [option for option, given in wanted.items() if given])
@@ -165,7 +166,7 @@ def command(
     scores.check_measured()
     scores = scores.with_facts(notes=(*scores.notes, *notes_on_reading(loaded.histories)))
     if per_user is not None:
-        put_parts(scores.per_user_parts(), per_user)
+        put_values(scores, per_user)
     if migration is not None:
         whole = all_at_once(loaded)
         predictions = examine_for((*metrics, "CSE"), whole.runs, whole.test, train=whole.train)

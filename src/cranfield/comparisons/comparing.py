@@ -28,6 +28,7 @@ from cranfield.comparisons.shortfall import shortfall_sentences
 from cranfield.comparisons.simultaneous import largest_statistics
 from cranfield.comparisons.subsampling import rejected_share
 from cranfield.comparisons.verdict import Verdict, spelled_test
+from cranfield.data.spark import is_spark
 from cranfield.measures.averaging import Averaging, AveragingOptions
 from cranfield.measures.crossed import crossed
 from cranfield.measures.score_parts import ScoreParts
@@ -195,8 +196,8 @@ def compare(
     ----------
     scores
         The `Scores` of ``measure``, or `ScoreParts`; a list of those of several repetitions (new splits, new seeds); or
-        per-user values as ``{system: values}`` or a frame with one column per system. With repetitions the test is one
-        over users crossed with repetitions, see `crossed`.
+        per-user values as ``{system: values}`` or a frame, also of Spark, with one column per system. With repetitions
+        the test is one over users crossed with repetitions, see `crossed`.
     significance
         ``permutation``, ``student`` (or ``t``), ``wilcoxon``, ``sign``, ``bootstrap``, ``tukey``, ``log_student``; with
         settings as in ``wilcoxon(zeros=pratt)``.
@@ -257,6 +258,10 @@ def compare(
     averaging = tested_average(significance, averaging)
     chosen = [metrics] if isinstance(metrics, str) else metrics
     seed = _checks.whole("seed", seed, at_least=0)
+    if is_spark(scores):
+        from cranfield.comparisons.spark_values import scores_on_spark
+
+        scores = scores_on_spark(scores)
     measured = scores if isinstance(scores, ScoreParts) else as_scores(scores)
     measured.check_measured()
     if isinstance(measured, ScoreParts):

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 from functools import cached_property
 from pathlib import Path
+from typing import Protocol
 from urllib.parse import unquote
 
 import numpy as np
@@ -58,11 +59,37 @@ def _visible(folder: Path) -> Iterator[Path]:
             yield path
 
 
+class RowTable(Protocol):
+    """A table that is read in parts."""
+
+    label: str
+    has_places: bool
+    """Whether its rows have an order, so that a row is known by its place."""
+
+    @property
+    def schema(self) -> dict[str, pl.DataType]:
+        """The types of the columns."""
+
+    @property
+    def names(self) -> list[str]:
+        """The names of the columns."""
+
+    def __len__(self) -> int: ...
+
+    def rows(self, start: int, stop: int, columns: Sequence[str]) -> pl.DataFrame:
+        """Return the rows from one place up to another."""
+
+    def batches(self, columns: Sequence[str], size: int, *, some: bool = False) -> Iterator[tuple[int, pl.DataFrame]]:
+        """Yield rows with the place of the first; without places each distinct row once, or ``some`` with values."""
+
+
 class ParquetTable:
     """The rows of a Parquet file, or of all files of a folder in the order of their names.
 
     A folder may be divided as Hive and Spark do it: what its sub-folders say (``system=knn``) is a column.
     """
+
+    has_places = True
 
     def __init__(self, path: Path) -> None:
         self.path, self.label = path, str(path)
@@ -126,7 +153,13 @@ class ParquetTable:
             rows = frame.select(own).slice(start, count).collect().with_columns(values) if own else pl.select(values)
             return rows.select(columns)
 
-    def batches(self, columns: Sequence[str], size: int) -> Iterator[tuple[int, pl.DataFrame]]:
+    def batches(
+        self,
+        columns: Sequence[str],
+        size: int,
+        *,
+        some: bool = False,  # noqa: ARG002
+    ) -> Iterator[tuple[int, pl.DataFrame]]:
         """Yield the rows in order, so many at a time, each time with the place of the first."""
         for start in range(0, len(self), size):
             yield start, self.rows(start, min(start + size, len(self)), columns)

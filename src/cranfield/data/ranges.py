@@ -19,7 +19,7 @@ from cranfield._files import TEMPORARY
 from cranfield._memory import size_text
 from cranfield._polars import read_parquet, write_parquet
 from cranfield._progress import Progress
-from cranfield.data.parquet import ParquetTable
+from cranfield.data.parquet import RowTable
 from cranfield.data.ratings import Ratings
 
 BATCH = 1 << 19
@@ -66,7 +66,7 @@ def keys_of(users: pl.Series, kind: pl.DataType) -> pl.Series:
     return users.cast(kind)
 
 
-def survey(table: ParquetTable, user: str, kind: pl.DataType, bar: Progress) -> Survey | None:
+def survey(table: RowTable, user: str, kind: pl.DataType, bar: Progress) -> Survey | None:
     """Look at the users of a table; None if one of them is missing."""
     step = max(1, len(table) // _SAMPLE)
     ascends, last, seen = True, None, []
@@ -115,7 +115,7 @@ def range_starts(surveys: Sequence[Survey], row_bytes: Sequence[float], most: fl
 class AscendingRows:
     """The rows of a table that is sorted by user, taken range by range from its beginning on."""
 
-    table: ParquetTable
+    table: RowTable
     user: str
     columns: Sequence[str]
     starts: pl.Series
@@ -147,7 +147,7 @@ class AscendingRows:
 class DividedRows:
     """The rows of a table that was divided into files, several for each range, each in the order of the table."""
 
-    table: ParquetTable
+    table: RowTable
     columns: Sequence[str]
     files: dict[int, list[Path]] = field(default_factory=dict)
 
@@ -161,7 +161,7 @@ class DividedRows:
 
 
 def divide(
-    table: ParquetTable,
+    table: RowTable,
     user: str,
     columns: Sequence[str],
     starts: pl.Series,

@@ -31,8 +31,8 @@ from cranfield.rankings.lists import Ties
 from cranfield.rankings.ranged import HeldOutTable, RunTables
 from cranfield.rankings.read import check_system_names
 
-Engine = Literal["auto", "memory", "ranges"]
-"""``memory``: all at once. ``ranges``: by ranges of users. ``auto``: by ranges where all at once would not fit."""
+Engine = Literal["auto", "memory", "ranges", "spark"]
+"""``memory``: all at once. ``ranges``: by ranges of users. ``spark``: on Spark. ``auto``: as the data ask for."""
 
 # This share of the free memory is used unless the caller says how much.
 _SHARE = 0.6
@@ -105,32 +105,46 @@ def measure_tables(
     memory: str | int | None = None,
 ) -> Scores:
     """Measure runs in Parquet tables by ranges of users; the options are those of `measure`."""
-    systems = check_system_names([name for tables in runs for name in tables.systems])
     _refuse_same_file(runs, test)
+    plan = part_plan(
+        runs, test, measuring, train=train, similarity=similarity, bounds=bounds, negative_grades=negative_grades,
+        catalogue=catalogue, strict=strict,
+    )  # fmt: skip
+    return measure_ranges(runs, test, plan, memory_limit(memory))
+
+
+def part_plan(
+    runs: Sequence[RunTables],
+    test: HeldOutTable | Ratings,
+    measuring: Measuring,
+    *,
+    train: Ratings | None = None,
+    catalogue: Any = NONE,
+    **options: Any,
+) -> PartPlan:
+    """Return what is measured on every part of the users; the options are those of `measure`."""
+    systems = check_system_names([name for tables in runs for name in tables.systems])
     grades = np.asarray(test.grades, dtype=np.float64)
     if isinstance(test, Ratings):
         threshold = threshold_on(test, measuring.threshold, train)
     else:
         threshold = threshold_on_scale(float(grades[0]), float(grades[-1]), measuring.threshold, train)
-    plan = PartPlan(
+    return PartPlan(
         measuring.on_scale(rating_scale(grades, train)),
         threshold,
         grades,
-        negative_grades=negative_grades,
-        bounds=bounds,
-        strict=strict,
         train=train,
-        similarity=similarity,
         catalogue=None if is_no_catalogue(catalogue) else catalogue_ids(catalogue, train),
         several=len(systems) > 1,
+        **options,
     )
-    return measure_ranges(runs, test, plan, memory_limit(memory))
 
 
 def _refuse_same_file(runs: Sequence[RunTables], test: HeldOutTable | Ratings) -> None:
     for tables in runs:
-        if isinstance(test, HeldOutTable) and tables.table.path.resolve() == test.table.path.resolve():
-            raise same_file(tables.table.path)
+        paths: list[Any] = [getattr(of.table, "path", None) for of in (tables, test) if not isinstance(of, Ratings)]
+        if len(paths) == 2 and None not in paths and paths[0].resolve() == paths[1].resolve():
+            raise same_file(paths[0])
 
 
 def measure_sources(runs: Any, test: Any, measuring: Measuring, *, ties: Ties, **options: Any) -> Scores:

@@ -18,6 +18,7 @@ from cranfield._record import Step
 from cranfield.data import Ratings
 from cranfield.data.relevance import AUTO, auto_or_number, threshold_on
 from cranfield.data.scale import RatingScale
+from cranfield.data.spark import is_spark
 from cranfield.measures.catalogue import NONE, catalogue_ids, is_no_catalogue, with_catalogue
 from cranfield.measures.context import Context
 from cranfield.measures.definition import Metric, spelled_metric
@@ -160,7 +161,7 @@ def measure(
     groups: Groups | None = None,
     catalogue: Any = NONE,
     strict: bool = False,
-    engine: Literal["auto", "memory", "ranges"] = "auto",
+    engine: Literal["auto", "memory", "ranges", "spark"] = "auto",
     memory: str | int | None = None,
     **renamed: Any,
 ) -> Scores:
@@ -208,8 +209,10 @@ def measure(
         Make each warning about inputs that can hardly be meant (`Scores.warnings`) an error.
     engine, memory
         Where it is done. ``memory``: all at once. ``ranges``: by ranges of users, so that runs and test set, in Parquet
-        files or folders, may be larger than memory; ``memory`` bounds what is used, as in ``"2GiB"``. ``auto``: by
-        ranges where all at once would take more than that, or than 60 % of what is free.
+        files or folders, may be larger than memory; ``memory`` bounds what is used, as in ``"2GiB"``. ``spark``: on
+        Spark, where runs are its dataframes (system, user, item, score or rank) or paths that it reads; the result is
+        `ScoreParts`. ``auto``: on Spark if a run or the test set is a dataframe of Spark; else by ranges where all at
+        once would take more than ``memory``, or than 60 % of what is free.
 
     Examples
     --------
@@ -223,6 +226,14 @@ def measure(
     measuring = Measuring(metrics=metrics, threshold=threshold, levels=levels, lists=lists)
     bounds = check.flag("bounds", bounds)
     strict = check.flag("strict", strict)
+    if _is_for_spark(runs, test, engine):
+        from cranfield.measures.spark import measure_on_spark
+
+        on_spark: Any = measure_on_spark(
+            runs, test, measuring, ties=ties, train=train, similarity=similarity, bounds=bounds,
+            negative_grades=negative_grades, catalogue=catalogue, strict=strict, memory=memory, groups=groups,
+        )  # fmt: skip
+        return on_spark
     if _is_large(runs, test, engine, memory, groups):
         from cranfield.measures.engines import measure_sources
 
@@ -238,6 +249,15 @@ def measure(
     if is_no_catalogue(catalogue):
         return scores
     return with_catalogue(scores, judged, catalogue_ids(catalogue, train))
+
+
+def _is_for_spark(runs: Any, test: Any, engine: str) -> bool:
+    """Say whether runs are measured on Spark: nothing of it is imported unless something looks like it."""
+    from cranfield.measures.engines import run_sources
+
+    sources = run_sources(runs)
+    values = list(sources.values()) if isinstance(sources, dict) else sources
+    return engine == "spark" or (engine == "auto" and any(is_spark(source) for source in [*values, test]))
 
 
 def _is_large(runs: Any, test: Any, engine: str, memory: str | int | None, groups: Groups | None) -> bool:

@@ -17,7 +17,7 @@ from cranfield._memory import resident_memory, size_text
 from cranfield._progress import progress
 from cranfield._settings import settings
 from cranfield.data import Ratings
-from cranfield.data.parquet import ParquetTable
+from cranfield.data.parquet import ParquetTable, RowTable
 from cranfield.data.ranges import (
     AscendingRows,
     Survey,
@@ -49,7 +49,7 @@ _SMALLEST_RANGE = 16 << 20
 _HEAD = 1000
 
 
-def row_bytes(table: ParquetTable, columns: Sequence[str], beside: float = _ROW) -> float:
+def row_bytes(table: RowTable, columns: Sequence[str], beside: float = _ROW) -> float:
     """Return about how many bytes a row takes; a cell that holds a list takes as many as its entries would."""
     head = table.rows(0, min(_HEAD, len(table)), columns)
     lists = [head[name].list.len() for name in columns if isinstance(head[name].dtype, pl.List)]

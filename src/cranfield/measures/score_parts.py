@@ -257,6 +257,18 @@ class ScoreParts:
             scores, averaging, digits=digits, services=services, level=level, interval=interval, seed=seed
         )
 
+    @property
+    def on_spark(self) -> bool:
+        """Whether the values are on Spark."""
+        return hasattr(self.store, "spark_frame")
+
+    def spark_frame(self) -> Any:
+        """Return the rows of `Scores.per_user` as a dataframe of Spark, where they were measured on Spark."""
+        if not self.on_spark:
+            raise SettingError("these scores were not measured on Spark; see per_user_parts")
+        store: Any = self.store
+        return store.spark_frame()
+
     def per_user_parts(self) -> Iterator[pl.DataFrame]:
         """Yield the rows of `Scores.per_user`, part by part."""
         return self.store.per_user()

@@ -16,7 +16,7 @@ from cranfield._errors import InputError, SettingError
 from cranfield._record import Step
 from cranfield.data import Ratings, Vocabulary, read
 from cranfield.data.columns import find_columns
-from cranfield.data.parquet import ParquetTable
+from cranfield.data.parquet import ParquetTable, RowTable
 from cranfield.data.ranges import BATCH
 from cranfield.data.repeated import RepeatedPairError
 from cranfield.data.values import Fault
@@ -58,7 +58,7 @@ class RunTables:
         What a record beside the file says of the run, by the names of its fields.
     """
 
-    table: ParquetTable
+    table: RowTable
     systems: tuple[str, ...]
     column: str | None
     layout: str
@@ -72,40 +72,66 @@ class RunTables:
         cls,
         path: Path,
         *,
+        tag: bool = False,
+        **options: Any,
+    ) -> RunTables:
+        """Open a file or folder; the options are those of `read_runs`."""
+        refuse_text_options(str(path), tag, options)
+        about = about_run(path)
+        return cls.of_table(ParquetTable(path), own_name=name_of_run(path), about=about, **options)
+
+    @classmethod
+    def of_table(
+        cls,
+        table: RowTable,
+        *,
+        own_name: str,
         name: str | None = None,
         among_others: bool = False,
         system: str | int | None = None,
-        tag: bool = False,
         format: str | None = None,
         ties: Any = "trec_eval",
+        about: Mapping[str, Any] | None = None,
         **reading: Any,
     ) -> RunTables:
-        """Open a file or folder; the options are those of `read_runs`."""
+        """Look at what a table holds; ``own_name`` is that of the system where neither caller nor column name one."""
         check_ties(ties)
-        TextOptions(**{key: reading.pop(key) for key in _TEXT if key in reading}).refuse(str(path))
-        if tag:
-            raise SettingError(
-                f"{path} has no tag to name the system by; only TREC runs have one; leave tag (--tag) out"
-            )
-        table = ParquetTable(path)
         if len(table) == 0:
             raise InputError("there are no rows", source=table.label, remedy="give a run with at least one list")
         given = {role: reading.get(role) for role in _ROLES}
         roles = find_roles(table.names, {**given, "system": system}, table.label)
         column = roles.get("system") if {"user", "item"} <= roles.keys() and name is None else None
-        systems = () if column is None else _systems(table, column)
+        systems = () if column is None else cls.systems_in(table, column)
         if column is None or (among_others and len(systems) == 1):
-            systems, column = (name or name_of_run(path),), None
+            systems, column = (name or own_name,), None
         head = table.rows(0, 1, [column_name for column_name in table.names if column_name != column])
         layout, columns = choose_layout(RunTable(head.to_dict(), table.label, True, _none, _none), given, format)
         if layout.name == "one-relevant":
             raise SettingError(
-                f"{path} holds one-relevant lists, which are measured in memory alone; raise --memory (memory=...)"
+                f"{table.label} holds one-relevant lists, which are measured in memory alone; raise --memory "
+                "(memory=...)"
             )
         roles = {role: place for role, place in columns.items() if role != "system"}
-        about = {} if column is not None else about_run(path)
-        runs = cls(table, systems, column, layout.name, roles, ties, True, about)
+        runs = cls(table, systems, column, layout.name, roles, ties, True, about if about and column is None else {})
         return replace(runs, has_scores=runs._any_score())
+
+    @staticmethod
+    def systems_in(table: RowTable, column: str) -> tuple[str, ...]:
+        """Return the names of the systems that a column tells, sorted."""
+        parts = []
+        for start, frame in table.batches([column], BATCH):
+            names = frame.to_series()
+            missing = names.is_null() | (names.cast(pl.String) == "")
+            if missing.any():
+                raise InputError(
+                    "the system is missing",
+                    source=table.label,
+                    row=start + int(missing.arg_max() or 0) + 1 if table.has_places else None,
+                    column=column,
+                    remedy="fill it in or leave the row out",
+                )
+            parts.append(names.unique())
+        return tuple(str(name) for name in encode(pl.concat(parts))[0].all)
 
     @property
     def columns(self) -> list[str]:
@@ -130,7 +156,7 @@ class RunTables:
         try:
             return any(
                 not np.isnan(numbers(frame.to_series())).all()
-                for _, frame in self.table.batches([self.roles["score"]], BATCH)
+                for _, frame in self.table.batches([self.roles["score"]], BATCH, some=True)
             )
         except Fault:
             self.check()
@@ -142,9 +168,10 @@ class RunTables:
             return [self._run(name, self._rows(frame, name)) for name in self.systems]
         except InputError as error:
             self.check()
-            raise InputError(
-                error.problem, source=self.table.label, column=error.column, remedy=error.remedy
-            ) from error
+            raise self._fault(error) from error
+
+    def _fault(self, error: InputError) -> InputError:
+        return InputError(error.problem, source=self.table.label, column=error.column, remedy=error.remedy)
 
     def _rows(self, frame: pl.DataFrame, system: str) -> pl.DataFrame:
         if self.column is None:
@@ -213,21 +240,11 @@ def _none(*_: Any) -> Any:
     raise NotImplementedError
 
 
-def _systems(table: ParquetTable, column: str) -> tuple[str, ...]:
-    parts = []
-    for start, frame in table.batches([column], BATCH):
-        names = frame.to_series()
-        missing = names.is_null() | (names.cast(pl.String) == "")
-        if missing.any():
-            raise InputError(
-                "the system is missing",
-                source=table.label,
-                row=start + int(missing.arg_max() or 0) + 1,
-                column=column,
-                remedy="fill it in or leave the row out",
-            )
-        parts.append(names.unique())
-    return tuple(str(name) for name in encode(pl.concat(parts))[0].all)
+def refuse_text_options(label: str, tag: bool, reading: dict[str, Any]) -> None:
+    """Refuse options of text files for a table, and take them out."""
+    TextOptions(**{key: reading.pop(key) for key in _TEXT if key in reading}).refuse(label)
+    if tag:
+        raise SettingError(f"{label} has no tag to name the system by; only TREC runs have one; leave tag (--tag) out")
 
 
 @dataclass(frozen=True)
@@ -244,7 +261,7 @@ class HeldOutTable:
         How repeated ratings and counts are read.
     """
 
-    table: ParquetTable
+    table: RowTable
     roles: Mapping[str, str]
     reading: Mapping[str, Any]
 
@@ -254,7 +271,11 @@ class HeldOutTable:
         if format == "qrels":
             raise SettingError("only a text file or {user: {item: grade}} can be qrels; leave format out for ratings")
         TextOptions(**{key: reading.pop(key) for key in _TEXT if key in reading}).refuse(str(path), "--")
-        table = ParquetTable(path)
+        return cls.of_table(ParquetTable(path), format=format, **reading)
+
+    @classmethod
+    def of_table(cls, table: RowTable, *, format: str | None = None, **reading: Any) -> HeldOutTable:
+        """Look at what a table holds."""
         if len(table) == 0:
             raise InputError("there are no ratings", source=table.label, remedy="give at least one row")
         chosen: Any = {role: reading.pop(role, None) for role in ("user", "item", "rating", "time")}
@@ -276,7 +297,7 @@ class HeldOutTable:
     @property
     def name(self) -> str:
         """What to call the ratings."""
-        return system_name(self.table.path)
+        return system_name(Path(self.table.label))
 
     @property
     def history(self) -> tuple[Step, ...]:

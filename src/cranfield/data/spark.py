@@ -1,0 +1,196 @@
+"""Spark: a session that works, and its dataframes as tables."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from cranfield._errors import CranfieldError, InputError, MissingExtraError
+from cranfield._settings import settings
+
+DEFAULT_MASTER = "local[*]"
+# So often is a task tried whose worker dies; Spark's own default on one machine is once.
+_TRIES = 4
+
+
+def is_spark(source: Any) -> bool:
+    """Tell whether something is a dataframe of Spark."""
+    return type(source).__module__.startswith("pyspark.sql.") and hasattr(source, "mapInArrow")
+
+
+def spark_session(master: str | None = None) -> Any:
+    """Return the session that is active, or a new one: on this machine, unless ``master`` or spark-submit say where.
+
+    The workers of a new session use the Python of this process, unless ``PYSPARK_PYTHON`` says otherwise: the one that
+    Spark would find by itself need not have PyArrow and cranfield.
+    """
+    try:
+        from pyspark.sql import SparkSession
+    except ImportError as error:
+        raise MissingExtraError("engine='spark' (--engine spark)", library="pyspark", extra="spark") from error
+    active = SparkSession.getActiveSession()
+    if active is not None:
+        return active
+    is_submitted = "PYSPARK_GATEWAY_PORT" in os.environ
+    is_remote = (master or "").startswith("sc://")
+    if not is_submitted and not is_remote and not has_java():
+        raise CranfieldError(
+            "Spark needs Java 17 or newer, and there is none in PATH or JAVA_HOME; install it, for example with: "
+            "apt-get install openjdk-17-jre-headless"
+        )
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
+    builder = SparkSession.builder.appName("cranfield")
+    if is_remote:
+        return builder.remote(master).getOrCreate()
+    if not is_submitted or master is not None:
+        builder = builder.master(_retrying(master or DEFAULT_MASTER))
+    # Every worker has one core; blocks of many users need not be cut into ten thousand rows on their way.
+    options = {
+        "spark.executorEnv.POLARS_MAX_THREADS": "1",
+        "spark.sql.execution.arrow.maxRecordsPerBatch": "100000",
+        "spark.ui.showConsoleProgress": str(not settings.quiet and sys.stderr.isatty()).lower(),
+        "spark.log.level": "ERROR",
+    }
+    for name, value in options.items():
+        builder = builder.config(name, value)
+    if (master or DEFAULT_MASTER).startswith("local"):
+        os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+    try:
+        return builder.getOrCreate()
+    except Exception as error:
+        problem = (str(error).strip() or type(error).__name__).splitlines()[0]
+        raise CranfieldError(
+            f"Spark does not start on {master or DEFAULT_MASTER}: {problem}; look at the master's URL and at the Java "
+            "that is used"
+        ) from error
+
+
+def has_java() -> bool:
+    """Tell whether there is a Java to start Spark with."""
+    home = os.environ.get("JAVA_HOME")
+    if home:
+        return (Path(home) / "bin" / "java").exists()
+    return shutil.which("java") is not None
+
+
+def _retrying(master: str) -> str:
+    """Return a master on this machine that tries a task again whose worker dies.
+
+    Examples
+    --------
+    >>> _retrying("local[2]"), _retrying("local"), _retrying("yarn")
+    ('local[2,4]', 'local[1,4]', 'yarn')
+    """
+    if master == "local":
+        master = "local[1]"
+    inside = master.removeprefix("local[").removesuffix("]")
+    return f"local[{inside},{_TRIES}]" if master == f"local[{inside}]" and "," not in inside else master
+
+
+def set_worker_python(session: Any) -> None:
+    """Let the workers of a session on this machine use the Python of this process, unless somebody said otherwise."""
+    context = None if _is_connect(session) else session.sparkContext
+    if context is not None and context.master.startswith("local") and "PYSPARK_PYTHON" not in os.environ:
+        context.pythonExec = sys.executable
+
+
+def _is_connect(session: Any) -> bool:
+    return ".connect." in type(session).__module__
+
+
+@dataclass
+class SparkTable:
+    """A dataframe of Spark, whose rows have no places. What is sent to workers is its name alone."""
+
+    frame: Any
+    label: str
+
+    has_places = False
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"frame": None, "label": self.label}
+
+    @cached_property
+    def names(self) -> list[str]:
+        """The names of the columns."""
+        return list(self.frame.columns)
+
+    @cached_property
+    def schema(self) -> dict[str, pl.DataType]:
+        """The types of the columns."""
+        return dict(self.rows(0, 0, self.names).schema)
+
+    def __len__(self) -> int:
+        """0 if there are no rows, else 1: to count them takes a pass over all."""
+        return 0 if self.frame.isEmpty() else 1
+
+    def select(self, columns: Sequence[str]) -> Any:
+        """Return a dataframe with some of the columns."""
+        return self.frame.select(*(_quoted(name) for name in columns))
+
+    def rows(self, _: int, stop: int, columns: Sequence[str]) -> pl.DataFrame:
+        """Return some rows."""
+        return as_polars(self.select(columns).limit(stop))
+
+    def batches(self, columns: Sequence[str], _: int, *, some: bool = False) -> Iterator[tuple[int, pl.DataFrame]]:
+        """Yield each distinct row once; or ``some`` row with a value, if there is one."""
+        rows = self.select(columns)
+        if some:
+            rows = rows.filter(f"{_quoted(columns[0])} is not null and string({_quoted(columns[0])}) <> 'NaN'").limit(1)
+        yield 0, as_polars(rows.distinct())
+
+    def fault(self, problem: str, row: dict[str, Any], column: str | None, remedy: str | None) -> InputError:
+        """Return the error for a row, which is known by its user and item."""
+        return fault_of(self.label, problem, row, column, remedy)
+
+
+def fault_of(
+    label: str, problem: str, row: dict[str, Any], column: str | None = None, remedy: str | None = None
+) -> InputError:
+    """Return the error for a row of a dataframe without places: ``row`` has its user and item.
+
+    Examples
+    --------
+    >>> print(fault_of("the run", "'abc' is not a number", {"user": 3, "item": "x"}, "score"))
+    the run, user 3, item 'x', column 'score': 'abc' is not a number
+    """
+    known = [f"{role} {value!r}" for role, value in row.items() if value is not None and not isinstance(value, list)]
+    return InputError(problem, source=", ".join([label, *known]), column=column, remedy=remedy)
+
+
+def as_polars(frame: Any) -> pl.DataFrame:
+    """Return the rows of a small dataframe of Spark."""
+    rows = pl.from_arrow(frame.toArrow())
+    assert isinstance(rows, pl.DataFrame)
+    return rows
+
+
+def read_spark(path: str, session: Any) -> Any:
+    """Return the Parquet files of a path, which may be on any file system that Spark knows, as a dataframe."""
+    try:
+        return session.read.parquet(str(path))
+    except Exception as error:
+        lines = [line for line in str(error).splitlines() if line.strip()]
+        raise InputError(
+            f"Spark cannot read it as Parquet: {lines[0] if lines else type(error).__name__}",
+            source=str(path),
+            remedy="give Parquet files or folders that every worker can read",
+        ) from error
+
+
+def to_spark(rows: pl.DataFrame, session: Any) -> Any:
+    """Return rows as a dataframe of Spark."""
+    return session.createDataFrame(rows.to_arrow())
+
+
+def _quoted(name: str) -> str:
+    return "`" + name.replace("`", "``") + "`"

@@ -1,0 +1,495 @@
+"""Measuring on Spark: blocks of many users go through the kernels where the data are, and sums come back."""
+
+from __future__ import annotations
+
+import os
+import pickle
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from functools import cached_property, reduce
+from pathlib import Path
+from typing import Any, TypeVar
+from weakref import finalize
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from cranfield._errors import CranfieldError, InputError, SettingError
+from cranfield.data import Ratings, read
+from cranfield.data.repeated import RepeatedPairError
+from cranfield.data.spark import (
+    SparkTable,
+    as_polars,
+    fault_of,
+    is_spark,
+    read_spark,
+    set_worker_python,
+    spark_session,
+    to_spark,
+)
+from cranfield.data.values import Fault
+from cranfield.data.values import ratings as as_ratings
+from cranfield.measures.engines import parquet_path, part_plan, run_sources
+from cranfield.measures.inputs import as_test
+from cranfield.measures.measuring import Measuring
+from cranfield.measures.part_files import rows_of, scores_of
+from cranfield.measures.parts import Part, PartPlan, Tally, measure_part, put_together
+from cranfield.measures.score_parts import ScoreParts
+from cranfield.measures.scores import Scores
+from cranfield.rankings import read_test
+from cranfield.rankings.files import system_name
+from cranfield.rankings.ranged import HeldOutTable, RunTables, refuse_text_options
+from cranfield.rankings.run import Run
+
+T = TypeVar("T")
+Schema = Mapping[str, str]
+"""The type of each column, as Spark calls it."""
+
+# A kernel is called on about this many rows at a time, and a function of scores on this many users.
+_BLOCK_ROWS, _BLOCK_USERS = 1_000_000, 200_000
+# A partition is of so many bytes as they are in files; and what Spark says where it does not know.
+_PARTITION_BYTES, _UNKNOWN_BYTES = 32 << 20, 1 << 60
+# The tallies of all partitions are added up by so many tasks before they come to the driver.
+_ADDERS = 8
+# The columns of sums: the partition they are of, and themselves.
+_SUMS: Schema = {"place": "int", "tally": "binary"}
+
+
+def measure_on_spark(
+    runs: Any, test: Any, measuring: Measuring, *, ties: Any, memory: Any = None, groups: Any = None, **options: Any
+) -> ScoreParts:
+    """Measure runs and a test set on Spark: dataframes, or paths that Spark reads; the test set may be anything."""
+    refuse_for_spark({"memory": memory, "groups": groups})
+    sources = run_sources(runs)
+    named = sources.items() if isinstance(sources, dict) else [(None, source) for source in sources]
+    several = len(named) > 1 or isinstance(runs, list | tuple)
+    session = session_of([*(source for _, source in named), test])
+    tables = [
+        opened_run(source, session, name=None if name is None else str(name), among_others=several, ties=ties)
+        for name, source in named
+    ]
+    held_out = opened_test(test, session)
+    return measure_tables_on_spark(tables, held_out, part_plan(tables, held_out, measuring, **options))
+
+
+def refuse_for_spark(options: Mapping[str, Any]) -> None:
+    """Refuse what does not go with Spark."""
+    for name, value in options.items():
+        if value is not None:
+            raise SettingError(f"{name}=... (--{name}) is not for engine='spark'; leave it out")
+
+
+def session_of(sources: Sequence[Any]) -> Any:
+    """Return the session of the first dataframe, or one that can read paths."""
+    frame = next((source for source in sources if is_spark(source)), None)
+    session = spark_session() if frame is None else frame.sparkSession
+    set_worker_python(session)
+    return session
+
+
+def opened_run(source: Any, session: Any, *, tag: bool = False, ties: Any = "trec_eval", **options: Any) -> SparkRuns:
+    """Look at a run: a dataframe of Spark, or a path to one."""
+    if ties == "input":
+        raise SettingError("ties='input' goes by the order of the rows, and those of Spark have none; use trec_eval")
+    if is_spark(source):
+        table, own_name = SparkTable(source, _label("the run", options.get("name"))), "run"
+    elif isinstance(source, str | os.PathLike):
+        path = os.fspath(source)
+        table, own_name = SparkTable(read_spark(path, session), path), system_name(_last(path))
+    else:
+        raise SettingError(
+            f"a {type(source).__name__} is not for engine='spark'; give a dataframe of Spark or a path to Parquet files"
+        )
+    refuse_text_options(table.label, tag, options)
+    runs = SparkRuns.of_table(table, own_name=own_name, ties=ties, **options)
+    assert isinstance(runs, SparkRuns)
+    return runs
+
+
+def opened_test(source: Any, session: Any, *, format: str | None = None, **options: Any) -> SparkTest:
+    """Look at a test set: a dataframe of Spark, a path to one, or anything that `read_test` takes."""
+    is_path = isinstance(source, str | os.PathLike)
+    if is_spark(source):
+        table = SparkTable(source, "the test set")
+    elif is_path and parquet_path(source) is None and Path(source).is_file():
+        kind: Any = format
+        table = _spread(read_test(source, format=kind, **options), session)
+        options = {}
+    elif is_path:
+        path = os.fspath(source)
+        if format == "qrels":
+            raise SettingError("only a text file or {user: {item: grade}} can be qrels; leave format out for ratings")
+        refuse_text_options(path, False, options)
+        table = SparkTable(read_spark(path, session), path)
+    else:
+        table = _spread(as_test(source), session)
+    held_out = SparkTest.of_table(table, **options)
+    assert isinstance(held_out, SparkTest)
+    return held_out
+
+
+def _spread(ratings: Ratings, session: Any) -> SparkTable:
+    """Return ratings that are in memory as a table of Spark."""
+    return SparkTable(to_spark(ratings.frame(), session), ratings.name or "the test set")
+
+
+def _label(what: str, name: Any) -> str:
+    return what if name is None else f"{what} {name!r}"
+
+
+def _last(path: str) -> Path:
+    return Path(path.rstrip("/").rsplit("/", 1)[-1])
+
+
+class SparkRuns(RunTables):
+    """Runs in a dataframe of Spark: rows are known by their user and item."""
+
+    def runs(self, frame: pl.DataFrame) -> list[Run]:
+        """Return the runs of some users, given all rows of these users; one for each system, however empty."""
+        return [self._run(name, self._rows(frame, name)) for name in self.systems]
+
+    def _run(self, name: str, frame: pl.DataFrame) -> Run:
+        try:
+            return super()._run(name, frame)
+        except InputError as error:
+            raise _named(error, frame, self.roles, self.table.label) from error
+
+    def check(self) -> None:
+        """Look for nothing more: rows are named where they are read."""
+
+
+class SparkTest(HeldOutTable):
+    """A test set in a dataframe of Spark: rows are known by their user and item."""
+
+    @cached_property
+    def grades(self) -> NDArray[np.float64]:
+        """Return the distinct ratings, ascending."""
+        if "rating" not in self.roles:
+            return np.ones(1)
+        [(_, rows)] = self.table.batches([self.roles["rating"]], 0)
+        try:
+            return np.unique(as_ratings(rows.to_series()).astype(np.float64))
+        except Fault as fault:
+            raise self._bad_rating(rows.to_series()[fault.row], fault) from fault
+
+    def _bad_rating(self, value: Any, fault: Fault) -> InputError:
+        """Return the error that names the first user and item with a rating that is none."""
+        from pyspark.sql import functions as F
+
+        assert isinstance(self.table, SparkTable)
+        columns = [self.roles[role] for role in ("user", "item", "rating")]
+        rows = self.table.select(columns).toDF("user", "item", "rating")
+        is_bad = F.col("rating").isNull() if value is None else F.col("rating").eqNullSafe(F.lit(value))
+        row = as_polars(rows.filter(is_bad).orderBy("user", "item").limit(1)).drop("rating").row(0, named=True)
+        return fault_of(self.table.label, fault.problem, row, self.roles["rating"], fault.remedy)
+
+    def ratings(self, frame: pl.DataFrame) -> Ratings:
+        """Return the ratings of some users, given all rows of these users."""
+        if frame.is_empty():
+            return self._none(frame)
+        try:
+            return read(frame, **self._chosen, **self.reading)
+        except InputError as error:
+            cause = error.__cause__
+            if isinstance(cause, RepeatedPairError):
+                row = dict(zip(("user", "item"), cause.pair))
+                problem = f"the user rates this item more than once ({cause.count:,} repeated ratings here)"
+                raise fault_of(self.table.label, problem, row, remedy=cause.remedy) from error
+            raise _named(error, frame, self.roles, self.table.label) from error
+
+
+def _named(error: InputError, frame: pl.DataFrame, roles: Mapping[str, str], label: str) -> InputError:
+    """Return the error with user and item in place of the row."""
+    row = {} if error.row is None else frame.row(error.row - 1, named=True)
+    known = {role: row.get(roles[role]) for role in ("user", "item")}
+    return fault_of(label, error.problem, known, error.column, error.remedy)
+
+
+def measure_tables_on_spark(runs: Sequence[SparkRuns], test: SparkTest, plan: PartPlan) -> ScoreParts:
+    """Measure runs in dataframes: rows of a user meet by a hash of the user, and are measured in blocks of users."""
+    rows, slots, kind = _all_rows([*runs, test])
+    # Workers do not know metrics that this process has registered by their names.
+    plan = replace(plan, measuring=plan.measuring.with_(metrics=plan.measuring.wanted))
+    task = _MeasureBlocks(tuple(runs), test, tuple(slots), plan, kind)
+    sorted_rows = rows.repartition(_partitions(rows), "user").sortWithinPartitions("user")
+    measured = sorted_rows.mapInArrow(task, _ddl(task.schema)).persist()
+    try:
+        tally = _added_up(measured)
+    except BaseException:
+        measured.unpersist()
+        raise
+    facts = put_together(tally, plan, [tables.history for tables in runs for _ in tables.systems])
+    assert tally.of_scores is not None
+    store = SparkStore(measured.filter("tally is null").drop("tally", "place"), facts)
+    finalize(store, _forget, measured).atexit = False
+    return ScoreParts(facts, store, tally.of_scores[0])
+
+
+def _partitions(rows: Any) -> int:
+    """Return into how many partitions rows are divided: by their size where Spark knows it, at least two for a core."""
+    try:
+        context = rows.sparkSession.sparkContext
+        size = int(rows._jdf.queryExecution().optimizedPlan().stats().sizeInBytes().toString())
+    except Exception:  # a session elsewhere (Spark Connect) does not tell
+        size = _UNKNOWN_BYTES
+    if size >= _UNKNOWN_BYTES:
+        return int(rows.sparkSession.conf.get("spark.sql.shuffle.partitions"))
+    return max(2 * int(context.defaultParallelism), int(size // _PARTITION_BYTES))
+
+
+def _ddl(schema: Schema) -> str:
+    return ", ".join(f"`{name}` {kind}" for name, kind in schema.items())
+
+
+def _forget(frame: Any) -> None:
+    with suppress(Exception):  # the session may have ended
+        frame.unpersist()
+
+
+def _all_rows(tables: Sequence[RunTables | HeldOutTable]) -> tuple[Any, list[dict[str, str]], str]:
+    """Return the rows of all tables as one dataframe, the slot of each column, and the type of the users.
+
+    Columns of the same type share a slot, so that rows are as narrow as they can be. ``source`` is the table's place.
+    """
+    from pyspark.sql import functions as F
+
+    frames = [_frame(table).select(*(f"`{name}`" for name in table.columns)) for table in tables]
+    kinds = [dict(frame.dtypes) for frame in frames]
+    kind = _user_kind([types[table.user] for table, types in zip(tables, kinds)])
+    slots: list[dict[str, str]] = []
+    types: dict[str, str] = {}
+    for table, of_table in zip(tables, kinds):
+        mine: dict[str, str] = {}
+        for name in table.columns:
+            if name != table.user:
+                number = sum(of_table[other] == of_table[name] for other in mine)
+                mine[name] = f"{of_table[name]} {number}"
+                types[mine[name]] = of_table[name]
+        slots.append(mine)
+    union = []
+    for place, (table, frame, mine) in enumerate(zip(tables, frames, slots)):
+        held = {slot: name for name, slot in mine.items()}
+        columns = [
+            (F.col(f"`{held[slot]}`") if slot in held else F.lit(None).cast(slot_type)).alias(slot)
+            for slot, slot_type in types.items()
+        ]
+        user = _as_text(table.user) if kind == "string" else F.col(f"`{table.user}`").cast(kind)
+        union.append(frame.select(F.lit(place).alias("source"), user.alias("user"), *columns))
+    return reduce(lambda above, below: above.unionByName(below), union), slots, kind
+
+
+def _frame(table: RunTables | HeldOutTable) -> Any:
+    assert isinstance(table.table, SparkTable)
+    return table.table.frame
+
+
+def _user_kind(kinds: Sequence[str]) -> str:
+    """Return the type in which users meet: whole numbers, or else text."""
+    whole = {"tinyint", "smallint", "int", "bigint"}
+    return "bigint" if set(kinds) <= whole else "string"
+
+
+def _as_text(column: str) -> Any:
+    """Return users as text; whole numbers lose the .0 that they may have."""
+    from pyspark.sql import functions as F
+
+    return F.regexp_replace(F.col(f"`{column}`").cast("string"), r"^(-?\d+)\.0$", "$1")
+
+
+@dataclass(frozen=True)
+class _MeasureBlocks:
+    """What a worker does with the rows of a partition, which are sorted by user."""
+
+    runs: tuple[SparkRuns, ...]
+    test: SparkTest
+    slots: tuple[dict[str, str], ...]
+    plan: PartPlan
+    kind: str
+
+    @property
+    def schema(self) -> Schema:
+        """The columns that come out: those of `rows_of`, and a row with a tally for each partition."""
+        systems = range(sum(len(tables.systems) for tables in self.runs))
+        metrics = range(len(self.plan.measuring.wanted))
+        values = ["value", *(["bound 0", "bound 1"] if self.plan.bounds else [])]
+        return {
+            "user": self.kind,
+            "judged": "bigint",
+            "relevant": "bigint",
+            **({} if self.plan.train is None else {"trained": "bigint"}),
+            **{f"covered {s}": "boolean" for s in systems},
+            **{f"{value} {s} {m}": "double" for value in values for s in systems for m in metrics},
+            **_SUMS,
+        }
+
+    def __call__(self, batches: Iterator[Any]) -> Iterator[Any]:
+        """Measure the blocks of a partition."""
+        tally: Tally | None = None
+        for frame in _blocks(batches, _BLOCK_ROWS):
+            try:
+                part = self._measured(frame)
+            except CranfieldError as error:  # an error that is raised here comes out as a page of Java
+                yield from _batches(_pickled(error), self.schema)
+                return
+            tally = part.tally if tally is None else tally + part.tally
+            if part.scores is not None:
+                yield from _batches(rows_of(part.scores), self.schema)
+        if tally is not None:
+            yield from _batches(_pickled(tally), self.schema)
+
+    def _measured(self, frame: pl.DataFrame) -> Part:
+        parts = {place: rows for (place,), rows in frame.partition_by("source", as_dict=True).items()}
+        tables: list[RunTables | HeldOutTable] = [*self.runs, self.test]
+        frames = [
+            parts.get(place, frame.clear()).select(
+                pl.col("user").alias(table.user), *(pl.col(slot).alias(name) for name, slot in mine.items())
+            )
+            for place, (table, mine) in enumerate(zip(tables, self.slots))
+        ]
+        runs = [run for table, rows in zip(self.runs, frames) for run in table.runs(rows)]
+        return measure_part(runs, self.test.ratings(frames[-1]), self.plan)
+
+
+def _blocks(batches: Iterator[Any], size: int) -> Iterator[pl.DataFrame]:
+    """Yield rows that are sorted by user in blocks of about ``size`` that hold all rows of their users."""
+    held: list[pl.DataFrame] = []
+    rows, enough = 0, size
+    for batch in batches:
+        frame = pl.from_arrow(batch)
+        assert isinstance(frame, pl.DataFrame)
+        held.append(frame)
+        rows += len(frame)
+        if rows < enough:
+            continue
+        block = pl.concat(held)
+        first_of_last = int(block["user"].eq_missing(block["user"][-1]).arg_max() or 0)
+        # A user with more rows than a block is waited for, each time twice as long.
+        enough = size if first_of_last else 2 * rows
+        if first_of_last:
+            yield block[:first_of_last]
+        held = [block[first_of_last:]]
+        rows = len(held[0])
+    if rows:
+        yield pl.concat(held)
+
+
+def _dumps(result: Any) -> bytes:
+    """Pickle anything, also what Python's own pickle refuses."""
+    from pyspark import cloudpickle
+
+    return cloudpickle.dumps(result)
+
+
+def _pickled(result: Any) -> pl.DataFrame:
+    from pyspark import TaskContext
+
+    context = TaskContext.get()
+    place = 0 if context is None else context.partitionId()
+    return pl.DataFrame({"place": [place], "tally": [_dumps(result)]})
+
+
+def _batches(frame: pl.DataFrame, schema: Schema) -> Iterator[Any]:
+    """Yield a frame as Arrow batches with the columns of a schema, null where the frame has none."""
+    import pyarrow as pa
+
+    names = {"bigint": "int64", "int": "int32", "boolean": "bool"}
+    fields = pa.schema([(name, pa.type_for_alias(names.get(kind, kind))) for name, kind in schema.items()])
+    rows = frame.to_arrow(compat_level=pl.CompatLevel.oldest())
+    columns = [
+        rows[field.name].cast(field.type) if field.name in rows.column_names else pa.nulls(len(frame), field.type)
+        for field in fields
+    ]
+    yield from pa.Table.from_arrays(columns, schema=fields).to_batches()
+
+
+def _added_up(measured: Any) -> Tally:
+    """Return the sum of the tallies of all partitions; raise the error of one of them, if there is any."""
+    rows = measured.filter("tally is not null").select("place", "tally").repartition(_ADDERS)
+    results = _collected(rows.mapInArrow(_add, _ddl(_SUMS)))
+    errors = [result for result in results if isinstance(result, CranfieldError)]
+    if errors:
+        raise min(errors, key=str)
+    return reduce(lambda total, part: total + part, results)
+
+
+def _add(batches: Iterator[Any]) -> Iterator[Any]:
+    """Add up the tallies of some partitions, in their order."""
+    rows = [row for batch in batches for row in batch.to_pylist()]
+    rows.sort(key=lambda row: row["place"])
+    results = [pickle.loads(row["tally"]) for row in rows]
+    errors = [result for result in results if isinstance(result, CranfieldError)]
+    if results:
+        total = min(errors, key=str) if errors else reduce(lambda left, right: left + right, results)
+        frame = pl.DataFrame({"place": [rows[0]["place"]], "tally": [_dumps(total)]})
+        yield from _batches(frame, _SUMS)
+
+
+def _collected(frame: Any) -> list[Any]:
+    """Return what the tasks of a job made, in the order of their partitions."""
+    rows = sorted(frame.collect(), key=lambda row: row["place"])
+    return [pickle.loads(bytes(row["tally"])) for row in rows]
+
+
+@dataclass(frozen=True, eq=False)
+class SparkStore:
+    """Scores by user in a dataframe of Spark, with the columns of `rows_of`."""
+
+    frame: Any
+    facts: Scores
+
+    def each(self, function: Callable[[Scores], T]) -> list[T]:
+        """Call a function on the scores of every partition, where they are, and add up what it makes of each."""
+        return _collected(self.frame.mapInArrow(_EachPart(function, self.facts), _ddl(_SUMS)))
+
+    def per_user(self) -> Iterator[pl.DataFrame]:
+        """Refuse: values by user stay on Spark."""
+        raise SettingError(
+            "the values of users stay on Spark; write them there: scores.spark_frame().write.parquet(...)"
+        )
+
+    def spark_frame(self) -> Any:
+        """Return the rows of `Scores.per_user` as a dataframe of Spark."""
+        from pyspark.sql import functions as F
+
+        cells = [
+            F.struct(
+                F.lit(system).alias("system"),
+                F.lit(metric).alias("metric"),
+                F.nanvl(F.col(f"`value {s} {m}`"), F.lit(None)).alias("value"),
+                F.col(f"`covered {s}`").alias("covered"),
+            )
+            for s, system in enumerate(self.facts.systems)
+            for m, metric in enumerate(self.facts.metrics)
+        ]
+        rows = self.frame.select("user", F.explode(F.array(*cells)).alias("cell"))
+        return rows.select("cell.system", "cell.metric", "user", "cell.value", "cell.covered")
+
+
+@dataclass(frozen=True)
+class _EachPart:
+    """What a worker does with the scores of a partition."""
+
+    function: Callable[[Scores], Any]
+    facts: Scores
+
+    def __call__(self, batches: Iterator[Any]) -> Iterator[Any]:
+        """Call the function on blocks of users, and add up."""
+        total: Any = None
+        for frame in _blocks_of_users(batches):
+            result = self.function(scores_of(frame, self.facts))
+            total = result if total is None else total + result
+        if total is not None:
+            yield from _batches(_pickled(total), _SUMS)
+
+
+def _blocks_of_users(batches: Iterator[Any]) -> Iterator[pl.DataFrame]:
+    held: list[Any] = []
+    for batch in batches:
+        held.append(pl.from_arrow(batch))
+        if sum(map(len, held)) >= _BLOCK_USERS:
+            yield pl.concat(held)
+            held = []
+    if held:
+        yield pl.concat(held)

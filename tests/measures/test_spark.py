@@ -1,0 +1,226 @@
+"""Measuring and comparing on Spark is measuring and comparing in memory."""
+
+from __future__ import annotations
+
+import os
+import signal
+from io import StringIO
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+from polars.testing import assert_frame_equal
+
+import cranfield as cf
+from cranfield.cli import main
+
+pytestmark = pytest.mark.spark
+pytest.importorskip("pyspark", reason="pyspark is not installed: pip install 'cranfield[spark]'")
+
+from cranfield.data.spark import has_java, spark_session, to_spark  # noqa: E402
+
+if not has_java():
+    pytest.skip("Spark needs Java, and there is none", allow_module_level=True)
+
+METRICS = ["P@5", "nDCG@3", "AP", "RR", "ItemCoverage", "Gini@3", "RMSE"]
+
+
+@pytest.fixture(scope="module")
+def spark():
+    """Start the one session of all tests, on two cores; what is sorted is spilled after every 50 rows."""
+    spilling = "spark.shuffle.spill.numElementsForceSpillThreshold"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.delenv("PYSPARK_PYTHON", raising=False)
+        patch.setenv("PYSPARK_SUBMIT_ARGS", f"--conf {spilling}=50 --conf spark.ui.enabled=false pyspark-shell")
+        session = spark_session("local[2]")
+        session.conf.set("spark.sql.shuffle.partitions", "3")
+        assert session.sparkContext.getConf().get(spilling) == "50"
+        yield session
+        session.stop()
+
+
+def world(seed, users=40, items=25):
+    """Return rows of two systems and a test set: ties, NaN, items twice, users on one side only, a skewed user."""
+    random = np.random.default_rng(seed)
+    rows = [
+        (
+            system,
+            int(user),
+            int(item),
+            float(np.round(1 + 4 * random.random(), 1)) if random.random() > 0.05 else float("nan"),
+        )
+        for system in ("a", "b")
+        for user in random.permutation(users)[: users - 3]
+        for item in random.integers(0, items, 3000 if user == 7 else random.integers(1, 9))
+    ]
+    test = [
+        (int(user), int(item), float(random.integers(1, 6)))
+        for user in random.permutation(users + 4)[:users]
+        for item in random.permutation(items)[: random.integers(1, 6)]
+    ]
+    runs = pl.DataFrame(rows, schema=["system", "user", "item", "score"], orient="row")
+    return runs, pl.DataFrame(test, schema=["user", "item", "rating"], orient="row")
+
+
+@pytest.fixture(scope="module")
+def measured(spark):
+    """Return scores from Spark and from memory."""
+    runs, test = world(1)
+    on_spark = cf.measure(to_spark(runs, spark), to_spark(test, spark), METRICS, bounds=True)
+    return on_spark, cf.measure(runs, test, METRICS, bounds=True)
+
+
+def test_scores_are_those_of_measuring_in_memory(measured):
+    mine, theirs = measured
+    assert_frame_equal(mine.frame(), theirs.frame(), rel_tol=1e-12, abs_tol=1e-14)
+    for name in ("systems", "metrics", "notes", "warnings", "counts", "n_lists", "longest"):
+        assert getattr(mine, name) == getattr(theirs, name), name
+    values = pl.from_arrow(mine.spark_frame().toArrow()).sort("system", "metric", "user")
+    assert_frame_equal(values, theirs.per_user().sort("system", "metric", "user"), check_dtypes=False, abs_tol=1e-14)
+    assert str(mine.table(digits=6)) == str(theirs.table(digits=6))
+
+
+@pytest.mark.parametrize(
+    "significance", ["permutation", "student", "sign", "bootstrap(resamples=50, weights=poisson)", "log_student"]
+)
+def test_comparisons_are_those_in_memory(measured, significance):
+    mine, theirs = (cf.compare(scores, metrics=["nDCG@3", "RR"], significance=significance) for scores in measured)
+    assert_frame_equal(mine.frame(), theirs.frame(), rel_tol=1e-12, abs_tol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("options", "reason"),
+    [
+        ({"significance": "wilcoxon"}, "it ranks the differences of all users at once"),
+        ({"significance": "tukey"}, "it shuffles the values of all users at once"),
+        ({"average": "median"}, "average='median' needs the values of all users at once"),
+    ],
+)
+def test_what_needs_all_users_at_once_is_refused(measured, options, reason):
+    with pytest.raises(cf.SettingError, match=reason):
+        cf.compare(measured[0], **options)
+
+
+def test_text_ids_ranks_several_frames_and_a_test_set_in_memory_meet(spark):
+    runs, test = world(2, users=20)
+    runs = runs.filter(pl.col("score").is_not_nan()).with_columns(pl.format("u{}", "user").alias("user"))
+    test = test.with_columns(pl.format("u{}", "user").alias("user"), pl.col("item").cast(pl.String))
+    ranked = runs.unique(["system", "user", "item"], keep="first", maintain_order=True).with_columns(
+        rank=pl.int_range(1, pl.len() + 1).over("system", "user")
+    )
+    frames = {name: ranked.filter(system=name).drop("system", "score") for name in ("a", "b")}
+    train = cf.read(world(3)[1].with_columns(pl.format("u{}", "user").alias("user"), pl.col("item").cast(pl.String)))
+    metrics = ["P@5", "EPC(relevant=true)@4"]
+    mine = cf.measure({name: to_spark(frame, spark) for name, frame in frames.items()}, test, metrics, train=train)
+    theirs = cf.measure(frames, test, metrics, train=train)
+    assert_frame_equal(mine.frame(), theirs.frame(), rel_tol=1e-12, abs_tol=1e-14)
+
+
+def test_lists_in_cells_may_be_empty(spark):
+    cells = pl.DataFrame({"user": [1, 2, 3], "items": [[4, 5], [], [6]]}, schema_overrides={"items": pl.List(pl.Int64)})
+    test = pl.DataFrame({"user": [1, 2, 4], "item": [5, 6, 6], "rating": [1.0, 1.0, 1.0]})
+    mine = cf.measure({"a": to_spark(cells, spark)}, to_spark(test, spark), ["RR"])
+    theirs = cf.measure({"a": cells}, test, ["RR"])
+    assert_frame_equal(mine.frame(), theirs.frame())
+    assert mine.counts == theirs.counts
+
+
+@pytest.mark.parametrize(
+    ("of", "column", "value", "says"),
+    [
+        ("runs", "user", None, "the run, item 3, column 'user'"),
+        ("runs", "item", None, "the run, user 2, column 'item'"),
+        ("runs", "score", "abc", "the run, user 2, item 3, column 'score': 'abc'"),
+        ("test", "rating", None, "the test set, user 2, item 3, column 'rating'"),
+        ("test", "rating", float("inf"), "the test set, user 2, item 3, column 'rating'"),
+        ("test", "item", None, "the test set, user 2, column 'item'"),
+        ("test", "user", "again", "the test set, user 2, item 3: the user rates this item more than once"),
+    ],
+)
+def test_bad_rows_are_named_by_user_and_item(spark, of, column, value, says):
+    kind = pl.String if value == "abc" else pl.Float64
+    frames = {
+        "runs": pl.DataFrame({"user": [1, 2, 3], "item": [3, 3, 4], "score": [1, 2, 3]}).cast({"score": kind}),
+        "test": pl.DataFrame({"user": [1, 2, 3], "item": [3, 3, 4], "rating": [1.0, 2.0, 3.0]}),
+    }
+    frame = frames[of]
+    if value == "again":
+        frames[of] = pl.concat([frame, frame[1:2]])
+    else:
+        row = pl.int_range(pl.len()) == 1
+        frames[of] = frame.with_columns(pl.when(row).then(pl.lit(value)).otherwise(column).alias(column))
+    with pytest.raises(cf.InputError, match="") as caught:
+        cf.measure(to_spark(frames["runs"], spark), to_spark(frames["test"], spark), "P@3")
+    assert says in str(caught.value)
+
+
+def test_a_worker_that_is_killed_changes_nothing(spark, tmp_path, measured):
+    flag = str(tmp_path / "killed")
+
+    @cf.metric("Deadly", replace=True)
+    def deadly(lists):
+        """Kill the first worker that measures it."""
+        if not Path(flag).exists():
+            Path(flag).touch()
+            os.kill(os.getpid(), signal.SIGKILL)
+        return lists.n_relevant.astype(float)
+
+    runs, test = world(1)
+    scores = cf.measure(to_spark(runs, spark), to_spark(test, spark), ["Deadly", *METRICS])
+    assert Path(flag).exists()
+    kept = scores.frame().filter(pl.col("metric") != "Deadly")
+    assert_frame_equal(kept, measured[1].frame().select(kept.columns), rel_tol=1e-12, abs_tol=1e-14)
+
+
+def test_more_partitions_that_spill_give_the_same(spark, measured):
+    spark.conf.set("spark.sql.shuffle.partitions", "7")
+    runs, test = world(1)
+    scores = cf.measure(to_spark(runs, spark), to_spark(test, spark), METRICS)
+    spark.conf.set("spark.sql.shuffle.partitions", "3")
+    frame = scores.frame()
+    assert_frame_equal(frame, measured[1].frame().select(frame.columns), rel_tol=1e-12, abs_tol=1e-14)
+
+
+def test_the_command_line_measures_parquet_on_spark(spark, tmp_path, capsys):
+    runs, test = world(4, users=12)
+    runs.write_parquet(tmp_path / "runs.parquet")
+    test.write_parquet(tmp_path / "test.parquet")
+    arguments = ["--test", str(tmp_path / "test.parquet"), str(tmp_path / "runs.parquet"), "-m", "nDCG@3"]
+    shown = []
+    for engine in ("spark", "memory"):
+        values = str(tmp_path / f"{engine}.parquet")
+        main(["evaluate", *arguments, "--engine", engine, "--format", "csv", "--per-user", values])
+        shown.append(pl.read_csv(StringIO(capsys.readouterr().out)))
+    assert_frame_equal(*shown, rel_tol=1e-12)
+    mine, theirs = (pl.read_parquet(tmp_path / f"{engine}.parquet") for engine in ("spark", "memory"))
+    assert_frame_equal(*(frame.sort("system", "user") for frame in (mine, theirs)), check_dtypes=False)
+
+
+def test_what_does_not_go_with_spark_is_refused(spark):
+    runs, test = world(4, users=12)
+    frames = to_spark(runs, spark), to_spark(test, spark)
+    with pytest.raises(cf.SettingError, match="ties='input' goes by the order of the rows"):
+        cf.measure(*frames, "P@3", ties="input")
+    with pytest.raises(cf.SettingError, match=r"memory=... \(--memory\) is not for engine='spark'"):
+        cf.measure(*frames, "P@3", memory="2GiB")
+    with pytest.raises(cf.SettingError, match="a dict is not for engine='spark'"):
+        cf.measure({"a": {1: [2]}}, frames[1], "P@3", engine="spark")
+    with pytest.raises(cf.InputError, match="Spark cannot read it as Parquet"):
+        cf.measure("nowhere/runs", frames[1], "P@3", engine="spark")
+
+
+def test_values_by_user_in_a_frame_are_compared(spark):
+    random = np.random.default_rng(0)
+    values = pl.DataFrame({"user": np.arange(60), "a": random.random(60), "b": random.random(60) + 0.1})
+    mine, theirs = (cf.compare(frame) for frame in (to_spark(values, spark), values))
+    assert_frame_equal(mine.frame(), theirs.frame(), rel_tol=1e-12, abs_tol=1e-12)
+    with pytest.raises(cf.InputError, match="the values of 'b' are not numbers but string"):
+        cf.compare(to_spark(values.with_columns(pl.col("b").cast(pl.String)), spark))
+
+
+def test_one_line_says_what_is_missing(monkeypatch):
+    monkeypatch.setenv("JAVA_HOME", "/nowhere")
+    monkeypatch.setattr("pyspark.sql.SparkSession.getActiveSession", lambda: None)
+    with pytest.raises(cf.CranfieldError, match="Spark needs Java 17 or newer, and there is none"):
+        spark_session("local[2]")
