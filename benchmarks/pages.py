@@ -2,7 +2,7 @@
 
     python benchmarks/pages.py
 
-A report of 200 systems and 50 metrics with all pairs tested, the drawing libraries that every page holds, and the page
+A report of 50 systems and 50 metrics with all pairs tested, the drawing libraries that every page holds, and the page
 of an audit of twelve systems with 4,500 universes, as many as the preset ``usual`` opens. Values are random.
 """
 
@@ -28,7 +28,7 @@ def printed(name: str, page: Callable[[], str]) -> str:
     return text
 
 
-def many_scores(systems: int = 200, users: int = 30, items: int = 30) -> cf.Scores:
+def many_scores(systems: int = 50, users: int = 30, items: int = 30) -> cf.Scores:
     """Return the scores of random lists by 50 metrics."""
     rng = np.random.default_rng(0)
     rated = [(user, int(item)) for user in range(users) for item in rng.permutation(items)[:8]]
@@ -56,7 +56,7 @@ def main() -> None:
     """Print all of it."""
     scores = many_scores()
     comparison = cf.compare(scores, significance="student", correction="none")
-    printed("report, 200 systems and 50 metrics", lambda: report(scores, comparison))
+    printed("report, 50 systems and 50 metrics", lambda: report(scores, comparison))
     printed("the Vega libraries in it", vega_library)
     audit = many_universes()
     printed(f"audit, 12 systems and {audit.grid.n_universes:,} universes", lambda: audit_page(audit))
