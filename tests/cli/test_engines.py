@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 import polars as pl
 import pytest
 
@@ -61,3 +63,16 @@ def test_files_of_several_systems_in_a_folder_are_not_taken_for_one_table(files,
     code, _, err = cranfield("evaluate", "--test", "test.parquet", str(files), "-m", "RR")
     assert code == 2
     assert "this is a folder of files that are not parts of one table; name the files; it holds a.parquet" in err
+
+
+def test_a_cluster_without_spark_and_spark_without_its_library_are_one_line(files, cranfield, monkeypatch):
+    arguments = ("evaluate", "--test", "test.parquet", "a.parquet", "-m", "RR")
+    code, _, err = cranfield(*arguments, "--master", "yarn")
+    assert code == 2
+    assert "--master does nothing without --engine spark" in err
+    monkeypatch.setitem(sys.modules, "pyspark.sql", None)
+    code, _, err = cranfield(*arguments, "--engine", "spark")
+    assert code == 2
+    assert (
+        "needs pyspark, which is not installed; get it with: pip install 'cranfield[spark]'; see docs/scale.md" in err
+    )
