@@ -12,7 +12,7 @@ _PAGES: Mapping[str, str] = {
     "data.filtering": "splits",
     **dict.fromkeys(("data.ranges", "data.spark", "rankings.ranged", "measures.ranged", "measures.spark"), "scale"),
     "data.simulate": "simulate",
-    "splits": "splits",
+    **dict.fromkeys(("splits", "cli.check_split"), "splits"),
     "recommenders": "recommenders",
     "rankings": "ranking",
     **dict.fromkeys((f"rankings.{module}" for module in (

@@ -78,10 +78,11 @@ def test_a_page_is_written_with_figures(folder, tmp_path):
         ([".", "train.csv"], ". is a folder and train.csv is not"),
     ],
 )
-def test_a_wrong_call_is_one_line_and_2(arguments, message, tmp_path, monkeypatch, capsys):
+def test_a_wrong_call_is_one_line_with_the_page_that_helps_and_2(arguments, message, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     Ratings.of([1, 2], [1, 2], np.ones(2)).frame().write_csv("train.csv")
     assert _called("check-split", *arguments) == 2
     error = capsys.readouterr().err
     assert message in error
+    assert "; see docs/" in error
     assert error.count("\n") == 1

@@ -200,7 +200,7 @@ def test_the_command_line_measures_parquet_on_spark(spark, tmp_path, capsys):
 def test_what_does_not_go_with_spark_is_refused(spark):
     runs, test = world(4, users=12)
     frames = to_spark(runs, spark), to_spark(test, spark)
-    with pytest.raises(cf.SettingError, match="ties='input' goes by the order of the rows"):
+    with pytest.raises(cf.SettingError, match="ties='input' needs the order of the rows"):
         cf.measure(*frames, "P@3", ties="input")
     with pytest.raises(cf.SettingError, match=r"memory=... \(--memory\) is not for engine='spark'"):
         cf.measure(*frames, "P@3", memory="2GiB")

@@ -107,7 +107,7 @@ class MeasuringOptions:
         return opened
 
     def _opened_on_spark(self, master: str | None) -> OpenedTables:
-        """Open files with Spark; paths are passed through, for it knows more file systems than this machine does."""
+        """Open files with Spark; it gets the paths unchanged, because it knows more file systems."""
         from cranfield.data import read
         from cranfield.data.spark import spark_session
         from cranfield.measures.spark import opened_run, opened_test
@@ -294,14 +294,16 @@ def engine_options(command: Command) -> Command:
         type=click.Choice(get_args(Engine)),
         default="auto",
         show_default=True,
-        help="Measure in memory, Parquet files by ranges of users, or on Spark; auto: by ranges if they do not fit "
-        "into memory.",
+        help="Where to measure: in memory, in ranges of users (Parquet files only), or on Spark. auto: in memory if "
+        "the data fit, else in ranges.",
     )
-    master = click.option("--master", metavar="URL", help="With --engine spark: the cluster.  [default: local[*]]")
+    master = click.option(
+        "--master", metavar="URL", help="With --engine spark: URL of the cluster.  [default: local[*]]"
+    )
     memory = click.option(
         "--memory",
         metavar="SIZE",
-        help="The maximum memory to use, such as 2GiB.  [default: 60 % of what is free]",
+        help="The most memory to use, such as 2GiB.  [default: 60 % of the free memory]",
     )
     return engine(memory(master(command)))
 

@@ -195,9 +195,9 @@ def compare(
     Parameters
     ----------
     scores
-        The `Scores` of ``measure``, or `ScoreParts`; a list of those of several repetitions (new splits, new seeds); or
-        per-user values as ``{system: values}`` or a frame, also of Spark, with one column per system. With repetitions
-        the test is one over users crossed with repetitions, see `crossed`.
+        The `Scores` or `ScoreParts` of ``measure``; a list of those of several repetitions (new splits, new seeds); or
+        per-user values as ``{system: values}`` or as a dataframe, which may be one of Spark, with one column per
+        system. With repetitions, the test is over users crossed with repetitions: see `crossed`.
     significance
         ``permutation``, ``student`` (or ``t``), ``wilcoxon``, ``sign``, ``bootstrap``, ``tukey``, ``log_student``; with
         settings as in ``wilcoxon(zeros=pratt)``.

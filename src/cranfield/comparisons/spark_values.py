@@ -1,4 +1,4 @@
-"""Values by user in a dataframe of Spark, one column per system, as scores that stay there."""
+"""Per-user values in a Spark dataframe, one column per system, as scores that stay on Spark."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _NUMBERS = ("tinyint", "smallint", "int", "bigint", "float", "double")
 
 
 def scores_on_spark(frame: Any) -> ScoreParts:
-    """Return the values of a dataframe as scores; a column ``user`` names its rows, and null is no value."""
+    """Return the values of a dataframe as scores; the column ``user`` names the rows, and null means no value."""
     from pyspark.sql import functions as F
 
     systems = [name for name in frame.columns if name != "user"]

@@ -1,4 +1,4 @@
-"""Spark: a session that works, and its dataframes as tables."""
+"""Starting a Spark session, and Spark dataframes as tables."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ from cranfield._errors import CranfieldError, InputError, MissingExtraError
 from cranfield._settings import settings
 
 DEFAULT_MASTER = "local[*]"
-# So often is a task tried whose worker dies; Spark's own default on one machine is once.
+# How often a task is tried if its worker dies; Spark's own default on one machine is once.
 _TRIES = 4
 
 
 def is_spark(source: Any) -> bool:
-    """Tell whether something is a dataframe of Spark."""
+    """Return whether something is a Spark dataframe."""
     return type(source).__module__.startswith("pyspark.sql.") and hasattr(source, "mapInArrow")
 
 
 def spark_session(master: str | None = None) -> Any:
-    """Return the session that is active, or a new one: on this machine, unless ``master`` or spark-submit say where.
+    """Return the active session, or a new one: on this machine, unless ``master`` or spark-submit sets another master.
 
-    The workers of a new session use the Python of this process, unless ``PYSPARK_PYTHON`` says otherwise: the one that
-    Spark would find by itself need not have PyArrow and cranfield.
+    The workers of a new session use the Python of this process, unless ``PYSPARK_PYTHON`` names another one: the Python
+    that Spark would choose may not have PyArrow and cranfield.
     """
     try:
         from pyspark.sql import SparkSession
@@ -53,7 +53,7 @@ def spark_session(master: str | None = None) -> Any:
         return builder.remote(master).getOrCreate()
     if not is_submitted or master is not None:
         builder = builder.master(_retrying(master or DEFAULT_MASTER))
-    # Every worker has one core; blocks of many users need not be cut into ten thousand rows on their way.
+    # Every worker has one core; blocks of many users should not be cut into batches of ten thousand rows.
     options = {
         "spark.executorEnv.POLARS_MAX_THREADS": "1",
         "spark.sql.execution.arrow.maxRecordsPerBatch": "100000",
@@ -75,7 +75,7 @@ def spark_session(master: str | None = None) -> Any:
 
 
 def has_java() -> bool:
-    """Tell whether there is a Java to start Spark with."""
+    """Return whether there is a Java that can start Spark."""
     home = os.environ.get("JAVA_HOME")
     if home:
         return (Path(home) / "bin" / "java").exists()
@@ -83,7 +83,7 @@ def has_java() -> bool:
 
 
 def _retrying(master: str) -> str:
-    """Return a master on this machine that tries a task again whose worker dies.
+    """Return the master; on this machine, with the option to repeat a task whose worker dies.
 
     Examples
     --------
@@ -97,7 +97,7 @@ def _retrying(master: str) -> str:
 
 
 def set_worker_python(session: Any) -> None:
-    """Let the workers of a session on this machine use the Python of this process, unless somebody said otherwise."""
+    """Let the workers of a session on this machine use the Python of this process, unless another one is set."""
     context = None if _is_connect(session) else session.sparkContext
     if context is not None and context.master.startswith("local") and "PYSPARK_PYTHON" not in os.environ:
         context.pythonExec = sys.executable
@@ -109,7 +109,7 @@ def _is_connect(session: Any) -> bool:
 
 @dataclass
 class SparkTable:
-    """A dataframe of Spark, whose rows have no places. What is sent to workers is its name alone."""
+    """A Spark dataframe, whose rows have no numbers. Only its name is sent to workers."""
 
     frame: Any
     label: str
@@ -130,7 +130,7 @@ class SparkTable:
         return dict(self.rows(0, 0, self.names).schema)
 
     def __len__(self) -> int:
-        """0 if there are no rows, else 1: to count them takes a pass over all."""
+        """0 if there are no rows, else 1: counting them would need a pass over all rows."""
         return 0 if self.frame.isEmpty() else 1
 
     def select(self, columns: Sequence[str]) -> Any:
@@ -142,21 +142,21 @@ class SparkTable:
         return as_polars(self.select(columns).limit(stop))
 
     def batches(self, columns: Sequence[str], _: int, *, some: bool = False) -> Iterator[tuple[int, pl.DataFrame]]:
-        """Yield each distinct row once; or ``some`` row with a value, if there is one."""
+        """Yield each distinct row once; with ``some``, only one row with a value, if there is one."""
         rows = self.select(columns)
         if some:
             rows = rows.filter(f"{_quoted(columns[0])} is not null and string({_quoted(columns[0])}) <> 'NaN'").limit(1)
         yield 0, as_polars(rows.distinct())
 
     def fault(self, problem: str, row: dict[str, Any], column: str | None, remedy: str | None) -> InputError:
-        """Return the error for a row, which is known by its user and item."""
+        """Return the error for a row, which it names by its user and item."""
         return fault_of(self.label, problem, row, column, remedy)
 
 
 def fault_of(
     label: str, problem: str, row: dict[str, Any], column: str | None = None, remedy: str | None = None
 ) -> InputError:
-    """Return the error for a row of a dataframe without places: ``row`` has its user and item.
+    """Return the error for a row of a dataframe without row numbers: ``row`` has its user and item.
 
     Examples
     --------
@@ -168,14 +168,14 @@ def fault_of(
 
 
 def as_polars(frame: Any) -> pl.DataFrame:
-    """Return the rows of a small dataframe of Spark."""
+    """Return the rows of a small Spark dataframe."""
     rows = pl.from_arrow(frame.toArrow())
     assert isinstance(rows, pl.DataFrame)
     return rows
 
 
 def read_spark(path: str, session: Any) -> Any:
-    """Return the Parquet files of a path, which may be on any file system that Spark knows, as a dataframe."""
+    """Return the Parquet files at a path, on any file system that Spark knows, as a dataframe."""
     try:
         return session.read.parquet(str(path))
     except Exception as error:
@@ -188,7 +188,7 @@ def read_spark(path: str, session: Any) -> Any:
 
 
 def to_spark(rows: pl.DataFrame, session: Any) -> Any:
-    """Return rows as a dataframe of Spark."""
+    """Return rows as a Spark dataframe."""
     return session.createDataFrame(rows.to_arrow())
 
 

@@ -208,11 +208,12 @@ def measure(
     strict
         Make each warning about inputs that can hardly be meant (`Scores.warnings`) an error.
     engine, memory
-        Where it is done. ``memory``: all at once. ``ranges``: by ranges of users, so that runs and test set, in Parquet
-        files or folders, may be larger than memory; ``memory`` bounds what is used, as in ``"2GiB"``. ``spark``: on
-        Spark, where runs are its dataframes (system, user, item, score or rank) or paths that it reads; the result is
-        `ScoreParts`. ``auto``: on Spark if a run or the test set is a dataframe of Spark; else by ranges where all at
-        once would take more than ``memory``, or than 60 % of what is free.
+        Where to measure. ``memory``: everything at once, in memory. ``ranges``: one range of users after the other, so
+        that runs and test set, in Parquet files or folders, may be larger than memory; ``memory`` is the most memory to
+        use, such as ``"2GiB"``. ``spark``: on Spark; runs are Spark dataframes (system, user, item, score or rank) or
+        paths that Spark can read, and the result is `ScoreParts`. ``auto``: on Spark if a run or the test set is a
+        Spark dataframe; otherwise in ranges if measuring at once would need more than ``memory``, by default 60 % of
+        the free memory.
 
     Examples
     --------
@@ -252,7 +253,7 @@ def measure(
 
 
 def _is_for_spark(runs: Any, test: Any, engine: str) -> bool:
-    """Say whether runs are measured on Spark: nothing of it is imported unless something looks like it."""
+    """Return whether to measure on Spark; pyspark is imported only if some input looks like a Spark dataframe."""
     from cranfield.measures.engines import run_sources
 
     sources = run_sources(runs)

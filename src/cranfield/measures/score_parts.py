@@ -1,4 +1,4 @@
-"""`ScoreParts`: scores of so many users that their values stay where they are, in parts, and sums of them come back."""
+"""`ScoreParts`: scores of so many users that their values stay in parts, and only sums come back."""
 
 from __future__ import annotations
 
@@ -25,16 +25,16 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, eq=False)
 class Census:
-    """What is counted of scores, such that the counts of parts add up.
+    """Counts of scores that add up over parts.
 
     Parameters
     ----------
     lists, served, relevant
-        How many lists there are, how many of them every system gives, and how many have a relevant item.
+        The number of lists, of lists that every system gives, and of lists with a relevant item.
     covered
-        How many each system gives.
+        The number of lists that each system gives.
     defined
-        2 × systems × metrics: how many have a value, of all and of those that every system gives.
+        2 × systems × metrics: how many lists have a value, among all lists and among those that every system gives.
     largest
         systems × metrics: the largest absolute value.
     alike
@@ -79,7 +79,7 @@ class PartStore(Protocol):
     """Where the parts are kept: in files, or on a cluster."""
 
     def each(self, function: Callable[[Scores], T]) -> list[T]:
-        """Call a function on the scores of every part, where they are, and return what it makes of each."""
+        """Call a function on the scores of every part, where they are, and return the result of each."""
 
     def per_user(self) -> Iterator[pl.DataFrame]:
         """Yield the rows of `Scores.per_user`, part by part."""
@@ -95,18 +95,18 @@ _FACTS = (
 
 @dataclass(frozen=True, eq=False)
 class ScoreParts:
-    """Scores whose values of single users are not held: averages, intervals and tests are made of sums over parts.
+    """Scores whose per-user values are not in memory: averages, intervals and tests are computed from sums over parts.
 
-    It is used as `Scores` are. What needs all values at once, such as a median, is refused.
+    Use it like `Scores`. Anything that needs all values at once, such as a median, is refused.
 
     Parameters
     ----------
     facts
-        All there is to know beside the values: scores without lists.
+        Everything except the values: scores without lists.
     store
         Where the parts are kept.
     census
-        What is counted over all of them.
+        The counts over all parts.
     """
 
     facts: Scores
@@ -124,11 +124,11 @@ class ScoreParts:
         raise AttributeError(name)
 
     def sum(self, function: Callable[[Scores], Any]) -> Any:
-        """Return the sum over all parts of what a function makes of each."""
+        """Return the sum of the results of a function over all parts."""
         return reduce(lambda total, part: total + part, self.store.each(function))
 
     def with_facts(self, **facts: Any) -> ScoreParts:
-        """Return the same values with other facts beside them, such as further notes."""
+        """Return the same values with other facts, such as further notes."""
         return replace(self, facts=replace(self.facts, **facts))
 
     @property
@@ -138,12 +138,12 @@ class ScoreParts:
 
     @property
     def n_users(self) -> int:
-        """The number of users: each has one list."""
+        """The number of users; each user has one list."""
         return self.census.lists
 
     @property
     def n_covered(self) -> NDArray[np.int64]:
-        """For each system the number of lists it gives."""
+        """The number of lists that each system gives."""
         return self.census.covered
 
     @property
@@ -163,7 +163,7 @@ class ScoreParts:
 
     @property
     def unit(self) -> str:
-        """What people call what is averaged: each user has one list."""
+        """The word for what is averaged; each user has one list."""
         return "user"
 
     @property
@@ -173,12 +173,12 @@ class ScoreParts:
 
     @property
     def user_coverage(self) -> NDArray[np.float64]:
-        """For each system the share of lists it gives."""
+        """The share of lists that each system gives."""
         return self.census.covered / max(self.n_lists, 1)
 
     @property
     def bounds(self) -> Any:
-        """Whether there are bounds: None if not."""
+        """The bounds, if they were measured; otherwise None."""
         return self.facts.bounds
 
     def system(self, name: str) -> int:
@@ -190,7 +190,7 @@ class ScoreParts:
         return self.facts.metric(name)
 
     def counts_zero(self, m: int, undefined: Undefined) -> bool:
-        """Say whether an undefined value of the m-th metric counts 0 under a policy, or is left out."""
+        """Return whether an undefined value of the m-th metric counts as 0 under a policy, or is left out."""
         return self.facts.counts_zero(m, undefined)
 
     @property
@@ -199,7 +199,7 @@ class ScoreParts:
         return "" if self.census.relevant else _with_a_list(self.facts).nothing_relevant
 
     def check_measured(self) -> None:
-        """Refuse scores that hold no value at all because nothing is relevant."""
+        """Refuse scores without any value because nothing is relevant."""
         if not self.census.relevant:
             _with_a_list(self.facts).check_measured()
 
@@ -221,7 +221,7 @@ class ScoreParts:
         seed: int = 0,
         **decisions: Unpack[AveragingOptions],
     ) -> pl.DataFrame:
-        """Return one row for each system and metric; see `Scores.frame`. The bootstrap has Poisson weights."""
+        """Return one row for each system and metric; see `Scores.frame`. The bootstrap uses Poisson weights."""
         from cranfield.measures.part_averages import part_averages_frame
 
         one_of("interval", interval, ("analytic", "bootstrap"))
@@ -263,7 +263,7 @@ class ScoreParts:
         return hasattr(self.store, "spark_frame")
 
     def spark_frame(self) -> Any:
-        """Return the rows of `Scores.per_user` as a dataframe of Spark, where they were measured on Spark."""
+        """Return the rows of `Scores.per_user` as a Spark dataframe, if the scores were measured on Spark."""
         if not self.on_spark:
             raise SettingError("these scores were not measured on Spark; see per_user_parts")
         store: Any = self.store

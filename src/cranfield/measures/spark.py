@@ -1,4 +1,4 @@
-"""Measuring on Spark: blocks of many users go through the kernels where the data are, and sums come back."""
+"""Measuring on Spark: workers measure blocks of many users where the data are, and only sums come back."""
 
 from __future__ import annotations
 
@@ -47,20 +47,20 @@ T = TypeVar("T")
 Schema = Mapping[str, str]
 """The type of each column, as Spark calls it."""
 
-# A kernel is called on about this many rows at a time, and a function of scores on this many users.
+# About this many rows are measured at a time, and a function of scores is called on this many users.
 _BLOCK_ROWS, _BLOCK_USERS = 1_000_000, 200_000
-# A partition is of so many bytes as they are in files; and what Spark says where it does not know.
+# The size of a partition, in bytes of its files; and the size that Spark reports if it does not know it.
 _PARTITION_BYTES, _UNKNOWN_BYTES = 32 << 20, 1 << 60
-# The tallies of all partitions are added up by so many tasks before they come to the driver.
+# This many tasks add up the tallies of all partitions before they come to the driver.
 _ADDERS = 8
-# The columns of sums: the partition they are of, and themselves.
+# The columns of sums: the partition, and its tally.
 _SUMS: Schema = {"place": "int", "tally": "binary"}
 
 
 def measure_on_spark(
     runs: Any, test: Any, measuring: Measuring, *, ties: Any, memory: Any = None, groups: Any = None, **options: Any
 ) -> ScoreParts:
-    """Measure runs and a test set on Spark: dataframes, or paths that Spark reads; the test set may be anything."""
+    """Measure runs on Spark: dataframes, or paths that Spark can read. The test set can have any format."""
     refuse_for_spark({"memory": memory, "groups": groups})
     sources = run_sources(runs)
     named = sources.items() if isinstance(sources, dict) else [(None, source) for source in sources]
@@ -75,7 +75,7 @@ def measure_on_spark(
 
 
 def refuse_for_spark(options: Mapping[str, Any]) -> None:
-    """Refuse what does not go with Spark."""
+    """Refuse options that do not work with Spark."""
     for name, value in options.items():
         if value is not None:
             raise SettingError(f"{name}=... (--{name}) is not for engine='spark'; leave it out")
@@ -90,9 +90,9 @@ def session_of(sources: Sequence[Any]) -> Any:
 
 
 def opened_run(source: Any, session: Any, *, tag: bool = False, ties: Any = "trec_eval", **options: Any) -> SparkRuns:
-    """Look at a run: a dataframe of Spark, or a path to one."""
+    """Open a run: a Spark dataframe, or a path to Parquet files."""
     if ties == "input":
-        raise SettingError("ties='input' goes by the order of the rows, and those of Spark have none; use trec_eval")
+        raise SettingError("ties='input' needs the order of the rows, and rows of Spark have none; use trec_eval")
     if is_spark(source):
         table, own_name = SparkTable(source, _label("the run", options.get("name"))), "run"
     elif isinstance(source, str | os.PathLike):
@@ -100,7 +100,7 @@ def opened_run(source: Any, session: Any, *, tag: bool = False, ties: Any = "tre
         table, own_name = SparkTable(read_spark(path, session), path), system_name(_last(path))
     else:
         raise SettingError(
-            f"a {type(source).__name__} is not for engine='spark'; give a dataframe of Spark or a path to Parquet files"
+            f"a {type(source).__name__} is not for engine='spark'; give a Spark dataframe or a path to Parquet files"
         )
     refuse_text_options(table.label, tag, options)
     runs = SparkRuns.of_table(table, own_name=own_name, ties=ties, **options)
@@ -109,7 +109,7 @@ def opened_run(source: Any, session: Any, *, tag: bool = False, ties: Any = "tre
 
 
 def opened_test(source: Any, session: Any, *, format: str | None = None, **options: Any) -> SparkTest:
-    """Look at a test set: a dataframe of Spark, a path to one, or anything that `read_test` takes."""
+    """Open a test set: a Spark dataframe, a path to Parquet files, or anything that `read_test` accepts."""
     is_path = isinstance(source, str | os.PathLike)
     if is_spark(source):
         table = SparkTable(source, "the test set")
@@ -131,7 +131,7 @@ def opened_test(source: Any, session: Any, *, format: str | None = None, **optio
 
 
 def _spread(ratings: Ratings, session: Any) -> SparkTable:
-    """Return ratings that are in memory as a table of Spark."""
+    """Send ratings that are in memory to Spark, and return their table."""
     return SparkTable(to_spark(ratings.frame(), session), ratings.name or "the test set")
 
 
@@ -144,10 +144,10 @@ def _last(path: str) -> Path:
 
 
 class SparkRuns(RunTables):
-    """Runs in a dataframe of Spark: rows are known by their user and item."""
+    """Runs in a Spark dataframe; errors name a row by its user and item."""
 
     def runs(self, frame: pl.DataFrame) -> list[Run]:
-        """Return the runs of some users, given all rows of these users; one for each system, however empty."""
+        """Return the runs of some users, given all rows of these users: one per system, even if it is empty."""
         return [self._run(name, self._rows(frame, name)) for name in self.systems]
 
     def _run(self, name: str, frame: pl.DataFrame) -> Run:
@@ -157,11 +157,11 @@ class SparkRuns(RunTables):
             raise _named(error, frame, self.roles, self.table.label) from error
 
     def check(self) -> None:
-        """Look for nothing more: rows are named where they are read."""
+        """Check nothing more: bad rows are reported when they are read."""
 
 
 class SparkTest(HeldOutTable):
-    """A test set in a dataframe of Spark: rows are known by their user and item."""
+    """A test set in a Spark dataframe; errors name a row by its user and item."""
 
     @cached_property
     def grades(self) -> NDArray[np.float64]:
@@ -175,7 +175,7 @@ class SparkTest(HeldOutTable):
             raise self._bad_rating(rows.to_series()[fault.row], fault) from fault
 
     def _bad_rating(self, value: Any, fault: Fault) -> InputError:
-        """Return the error that names the first user and item with a rating that is none."""
+        """Return the error that names the first user and item whose rating is not valid."""
         from pyspark.sql import functions as F
 
         assert isinstance(self.table, SparkTable)
@@ -201,16 +201,16 @@ class SparkTest(HeldOutTable):
 
 
 def _named(error: InputError, frame: pl.DataFrame, roles: Mapping[str, str], label: str) -> InputError:
-    """Return the error with user and item in place of the row."""
+    """Return the error with the user and item instead of the row."""
     row = {} if error.row is None else frame.row(error.row - 1, named=True)
     known = {role: row.get(roles[role]) for role in ("user", "item")}
     return fault_of(label, error.problem, known, error.column, error.remedy)
 
 
 def measure_tables_on_spark(runs: Sequence[SparkRuns], test: SparkTest, plan: PartPlan) -> ScoreParts:
-    """Measure runs in dataframes: rows of a user meet by a hash of the user, and are measured in blocks of users."""
+    """Measure runs in dataframes: partition all rows by a hash of the user, and measure them in blocks of users."""
     rows, slots, kind = _all_rows([*runs, test])
-    # Workers do not know metrics that this process has registered by their names.
+    # Workers do not know the names of metrics that were registered in this process.
     plan = replace(plan, measuring=plan.measuring.with_(metrics=plan.measuring.wanted))
     task = _MeasureBlocks(tuple(runs), test, tuple(slots), plan, kind)
     sorted_rows = rows.repartition(_partitions(rows), "user").sortWithinPartitions("user")
@@ -228,11 +228,11 @@ def measure_tables_on_spark(runs: Sequence[SparkRuns], test: SparkTest, plan: Pa
 
 
 def _partitions(rows: Any) -> int:
-    """Return into how many partitions rows are divided: by their size where Spark knows it, at least two for a core."""
+    """Return the number of partitions: by the size of the rows if Spark knows it, and at least two per core."""
     try:
         context = rows.sparkSession.sparkContext
         size = int(rows._jdf.queryExecution().optimizedPlan().stats().sizeInBytes().toString())
-    except Exception:  # a session elsewhere (Spark Connect) does not tell
+    except Exception:  # a remote session (Spark Connect) does not say
         size = _UNKNOWN_BYTES
     if size >= _UNKNOWN_BYTES:
         return int(rows.sparkSession.conf.get("spark.sql.shuffle.partitions"))
@@ -286,13 +286,13 @@ def _frame(table: RunTables | HeldOutTable) -> Any:
 
 
 def _user_kind(kinds: Sequence[str]) -> str:
-    """Return the type in which users meet: whole numbers, or else text."""
+    """Return the common type of the users of all tables: whole numbers, or else text."""
     whole = {"tinyint", "smallint", "int", "bigint"}
     return "bigint" if set(kinds) <= whole else "string"
 
 
 def _as_text(column: str) -> Any:
-    """Return users as text; whole numbers lose the .0 that they may have."""
+    """Return users as text; whole numbers are written without .0."""
     from pyspark.sql import functions as F
 
     return F.regexp_replace(F.col(f"`{column}`").cast("string"), r"^(-?\d+)\.0$", "$1")
@@ -330,7 +330,7 @@ class _MeasureBlocks:
         for frame in _blocks(batches, _BLOCK_ROWS):
             try:
                 part = self._measured(frame)
-            except CranfieldError as error:  # an error that is raised here comes out as a page of Java
+            except CranfieldError as error:  # an error raised here would be printed as a page of Java
                 yield from _batches(_pickled(error), self.schema)
                 return
             tally = part.tally if tally is None else tally + part.tally
@@ -353,7 +353,7 @@ class _MeasureBlocks:
 
 
 def _blocks(batches: Iterator[Any], size: int) -> Iterator[pl.DataFrame]:
-    """Yield rows that are sorted by user in blocks of about ``size`` that hold all rows of their users."""
+    """Yield rows, which are sorted by user, in blocks of about ``size`` rows that contain all rows of their users."""
     held: list[pl.DataFrame] = []
     rows, enough = 0, size
     for batch in batches:
@@ -365,7 +365,7 @@ def _blocks(batches: Iterator[Any], size: int) -> Iterator[pl.DataFrame]:
             continue
         block = pl.concat(held)
         first_of_last = int(block["user"].eq_missing(block["user"][-1]).arg_max() or 0)
-        # A user with more rows than a block is waited for, each time twice as long.
+        # If a user has more rows than a block, read on; the block doubles each time.
         enough = size if first_of_last else 2 * rows
         if first_of_last:
             yield block[:first_of_last]
@@ -376,7 +376,7 @@ def _blocks(batches: Iterator[Any], size: int) -> Iterator[pl.DataFrame]:
 
 
 def _dumps(result: Any) -> bytes:
-    """Pickle anything, also what Python's own pickle refuses."""
+    """Pickle any object, including those that Python's own pickle refuses."""
     from pyspark import cloudpickle
 
     return cloudpickle.dumps(result)
@@ -427,30 +427,30 @@ def _add(batches: Iterator[Any]) -> Iterator[Any]:
 
 
 def _collected(frame: Any) -> list[Any]:
-    """Return what the tasks of a job made, in the order of their partitions."""
+    """Return the results of the tasks of a job, in the order of their partitions."""
     rows = sorted(frame.collect(), key=lambda row: row["place"])
     return [pickle.loads(bytes(row["tally"])) for row in rows]
 
 
 @dataclass(frozen=True, eq=False)
 class SparkStore:
-    """Scores by user in a dataframe of Spark, with the columns of `rows_of`."""
+    """Scores of every user in a Spark dataframe, with the columns of `rows_of`."""
 
     frame: Any
     facts: Scores
 
     def each(self, function: Callable[[Scores], T]) -> list[T]:
-        """Call a function on the scores of every partition, where they are, and add up what it makes of each."""
+        """Call a function on the scores of every partition, where they are, and add up the results."""
         return _collected(self.frame.mapInArrow(_EachPart(function, self.facts), _ddl(_SUMS)))
 
     def per_user(self) -> Iterator[pl.DataFrame]:
-        """Refuse: values by user stay on Spark."""
+        """Refuse: the values of the users stay on Spark."""
         raise SettingError(
             "the values of users stay on Spark; write them there: scores.spark_frame().write.parquet(...)"
         )
 
     def spark_frame(self) -> Any:
-        """Return the rows of `Scores.per_user` as a dataframe of Spark."""
+        """Return the rows of `Scores.per_user` as a Spark dataframe."""
         from pyspark.sql import functions as F
 
         cells = [
@@ -475,7 +475,7 @@ class _EachPart:
     facts: Scores
 
     def __call__(self, batches: Iterator[Any]) -> Iterator[Any]:
-        """Call the function on blocks of users, and add up."""
+        """Call the function on blocks of users, and add up the results."""
         total: Any = None
         for frame in _blocks_of_users(batches):
             result = self.function(scores_of(frame, self.facts))

@@ -1,4 +1,4 @@
-"""Papers as studies that can be run again, one file per paper."""
+"""Papers as studies that can be repeated, one file per paper."""
 
 from cranfield.studies._claims import Finding
 from cranfield.studies._study import SYSTEMS, Exhibit

@@ -1,7 +1,7 @@
-"""Claims of a paper, held against a run: each holds, does not hold, or cannot be told.
+"""Claims of a paper, checked against a run: each holds, does not hold, or cannot be decided.
 
-How sure a verdict is comes from bootstrap draws of the *systems*: other systems of the same kinds might have been
-studied, and what is claimed of metrics should not hang on a few of them.
+Bootstrap draws of the *systems* show how certain a verdict is: other systems of the same kinds might have been studied,
+and a claim about metrics should not depend on a few of them.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ FEWEST_SYSTEMS = 5
 
 @dataclass(frozen=True)
 class ClaimRule:
-    """When a claim holds, in words, and what the shares behind a verdict are of."""
+    """When a claim holds, in words, and what the shares behind a verdict refer to."""
 
     text: str
     drawn: str
@@ -51,7 +51,7 @@ OF_SPLITS = ClaimRule(
 
 @dataclass(frozen=True, eq=False)
 class Saying:
-    """What a paper says, and by how much it is so here.
+    """What a paper says, and by how much it is true here.
 
     Parameters
     ----------
@@ -60,7 +60,7 @@ class Saying:
     where
         The section that says it.
     margin
-        Above 0 where it is so: one number, or one for all systems and one for each draw of them.
+        Above 0 if it is true: one number, or one for all systems and one for each draw of them.
     evidence
         The numbers behind that.
     """
@@ -73,7 +73,7 @@ class Saying:
 
 @dataclass(frozen=True)
 class Finding:
-    """A claim and what became of it.
+    """A claim of a paper and its verdict.
 
     Parameters
     ----------
@@ -86,10 +86,10 @@ class Finding:
     evidence
         The numbers behind that.
     margin
-        By how much it holds: above 0 it does, below it does not.
+        By how much it is true: above 0 if it is, below 0 if it is not.
     sure, against
-        The shares of the draws of systems, or of the splits, in which it is so, and in which the opposite is; the rest
-        are ties. None where nothing is drawn.
+        The shares of the draws of systems, or of the splits, in which it is true, and in which the opposite is true;
+        the rest are ties. None if nothing is drawn.
     """
 
     claim: str
@@ -101,12 +101,12 @@ class Finding:
     against: float | None = None
 
     def on(self, data: str) -> Finding:
-        """Return the same with the name of the ratings before the claim."""
+        """Return the same finding with the name of the ratings before the claim."""
         return replace(self, claim=f"{data}: {self.claim}")
 
 
 class Standing:
-    """How the metrics of an assessment stand to each other, for all systems and for draws of them.
+    """How the metrics of an assessment compare, for all systems and for draws of them.
 
     A criterion is ``power`` (minus the mean p-value of a pair, so that a low DP is a high power), a scenario (the mean
     tau with the whole test set, over sizes below 1) or ``agreement`` (the mean tau with the other metrics).
@@ -125,7 +125,7 @@ class Standing:
 
     @property
     def criteria(self) -> list[str]:
-        """What the metrics can be held against."""
+        """The criteria by which metrics can be compared."""
         return list(self._scores)
 
     def scores(self, criterion: str, names: Sequence[str]) -> Floats:

@@ -1,4 +1,4 @@
-"""`Study`: a paper as something that can be run again: its set-up, its tables and figures, its claims."""
+"""`Study`: a paper that can be repeated: its set-up, its tables and figures, its claims."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def data_names(data: Sequence[Data]) -> dict[str, Data]:
 
 @dataclass(frozen=True)
 class Exhibit:
-    """A table or a figure of a paper, made anew.
+    """A table or a figure of a paper, made again from a run.
 
     Parameters
     ----------
@@ -44,11 +44,11 @@ class Exhibit:
     caption
         What it shows.
     frame
-        Its numbers, tidy.
+        Its numbers as a tidy frame.
     table
         The table for people, if it is one.
     draw
-        What draws it as an Altair chart, if it is a figure.
+        A function that returns it as an Altair chart, if it is a figure.
     """
 
     name: str
@@ -59,7 +59,7 @@ class Exhibit:
 
     @property
     def home(self) -> str:
-        """The folder in which it belongs."""
+        """The folder of its files."""
         return "tables" if self.draw is None else "figures"
 
 

@@ -1,4 +1,4 @@
-"""The verb `replicate`: a paper's study on any ratings, next to what the paper printed."""
+"""The verb `replicate`: repeat a paper's study on any ratings, and compare it with the printed numbers."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def replicate(
     negatives: Any = None,
     epochs: int | None = None,
 ) -> Replication:
-    """Run a paper's study on any ratings: every table and figure, next to what is printed, and its claims.
+    """Repeat a paper's study on any ratings: every table and figure, next to the printed numbers, and its claims.
 
     Parameters
     ----------
@@ -91,71 +91,72 @@ def replicate(
         ``valcarce2018``, ``valcarce2020``, ``canamares2020``, ``canamares-castells2018``, ``canamares-castells2020``,
         ``bellogin2017``, ``aftab2022`` or ``rendle2020``.
     data
-        The ratings, or several sets of them. ``canamares2020``, ``bellogin2017`` and ``aftab2022`` make a panel of
-        each; the other studies are run on each in a folder of its own, and their tables are joined. For
-        ``bellogin2017`` one may be a split: it stays as it is divided.
+        The ratings, or several sets of them. ``canamares2020``, ``bellogin2017`` and ``aftab2022`` draw one panel per
+        set; the other studies run on each set in a separate folder, and their tables are joined. For
+        ``bellogin2017`` one of them may be a split, which is used as it is.
     out
-        The folder for tables, figures, the report and everything that was made on the way. What is there already and
-        was made of the same is taken again, so an interrupted study goes on where it stopped.
+        The folder for tables, figures, the report and all intermediate results. Results that are already there and were
+        made from the same inputs are reused, so an interrupted study continues where it stopped.
     split
-        The test ratings, where the very split is known; the rest of the data is for training. Or a split.
+        The test ratings, if the original split is known; the rest of the data is for training. Or a split.
     folds
-        How many folds: the paper's unless given (1 for ``valcarce2018``, else 5). One is a split of 80 and 20 %.
+        The number of folds. By default that of the paper (1 for ``valcarce2018``, else 5). One fold is a split into 80
+        and 20 %.
     systems
-        The systems, with parameters: the 21 of the papers unless given; for ``canamares-castells2018`` those that are
-        held against the truth beside the paper's own; for ``aftab2022`` and ``rendle2020`` those that are run in place
-        of its models.
+        The systems, with parameters. By default the 21 of the papers. For ``canamares-castells2018``: those that are
+        compared with the truth in addition to the paper's own; for ``aftab2022`` and ``rendle2020``: those that are run
+        instead of the paper's models.
     samples
-        How many samples a size has where ratings, items or users are missing at random: 50 unless given, 20 for
+        The number of samples per size if ratings, items or users are missing at random. By default 50, and 20 for
         ``aftab2022``.
     sizes
-        What remains of the test set, as for `assess`; the paper's unless given.
+        How much of the test set remains, as for `assess`. By default the sizes of the paper.
     seeds, curve_seeds
-        Of ``canamares2020``: how many random splits the starting point is measured on (10 unless given), and how many
-        of these the curves over split ratios, neighbours and overlaps are measured on (3). For
-        ``canamares-castells2018`` ``seeds`` is how often the folds are drawn (10) and how many truths are (5), for
-        ``aftab2022`` how many random splits there are (3).
+        For ``canamares2020``: the number of random splits for the starting point (10 by default), and how many of these
+        are used for the curves over split ratios, neighbours and overlaps (3). For ``canamares-castells2018``,
+        ``seeds`` is how often the folds are drawn (10) and how many truths are drawn (5); for ``aftab2022`` the number
+        of random splits (3).
     targets
-        Of ``bellogin2017``: the size of the target sets of one-relevant designs (100).
+        For ``bellogin2017``: the size of the target sets of one-relevant designs (100).
     all_systems
-        Of ``canamares-castells2020``: whether to train the 78 systems too whose p-values its Figure 4 sums. They take
-        about ten times as long as the eight of the other figures.
+        For ``canamares-castells2020``: whether to train also the 78 systems whose p-values its Figure 4 adds up.
+        They take about ten times as long as the eight systems of the other figures.
     play_counts
-        Of ``bellogin2017``: whether the ratings are play counts. Those below the threshold are then dropped, and the
-        others become positive ratings from 1 to 5, as `cranfield.celma` makes them. None: only where the ratings are
-        known to be, by their numbers of users, items and ratings (HetRec 2011 Last.fm).
+        For ``bellogin2017``: whether the ratings are play counts. Those below the threshold are then dropped, and
+        `cranfield.celma` turns the others into positive ratings from 1 to 5. None: only if the ratings are recognised
+        as play counts by their numbers of users, items and ratings (HetRec 2011 Last.fm).
     threshold
-        The lowest rating of a relevant item: 4 unless given; 3 for ``canamares-castells2018`` if no rating is above 4;
-        5 for ``bellogin2017``, and 3 plays on HetRec 2011 Last.fm; for ``aftab2022`` what ``auto`` gives for each set
-        of ratings: 4 of 5, 8 of 10.
+        The lowest rating of a relevant item. By default 4; for ``canamares-castells2018`` 3 if no rating exceeds 4; for
+        ``bellogin2017`` 5, and 3 plays on HetRec 2011 Last.fm; for ``aftab2022`` the threshold that ``auto`` chooses
+        for each set of ratings: 4 of 5, 8 of 10.
     decimals
-        Averages are rounded to so many decimals before systems are ordered (12 unless given): 4 is what the authors'
-        tool printed.
+        The number of decimals to which averages are rounded before systems are ordered (12 by default). The authors'
+        tool printed 4.
     figures
-        Whether to draw the figures; their numbers are written in any case.
+        Whether to draw the figures; their numbers are always written.
     seed
         Fixes every random choice.
     jobs
-        How many systems are trained at a time, as for `recommend`; the result is the same for any number.
+        The number of systems to train at a time, as for `recommend`; the result is the same for any number.
     negative_grades
-        What test grades below 0 mean, as for `measure`: ``judged`` (unless given), ``unjudged`` or ``pooled``.
+        What test grades below 0 mean, as for `measure`: ``judged`` (the default), ``unjudged`` or ``pooled``.
     known
-        Of ``canamares-castells2018``: the ratings that a service would have observed. They are among ``data``, as in
-        CM100k, or of other pairs, as the training part of Coat; see `cranfield.datasets.load_pair`. With several sets
-        of ratings, one for each.
+        For ``canamares-castells2018``: the ratings that a service would have observed. They may be part of ``data``, as
+        in CM100k, or ratings of other pairs, such as the training part of Coat; see `cranfield.datasets.load_pair`.
+        With several sets of ratings, give one for each.
     repetitions
-        How often the whole study is run, with the seeds ``seed``, ``seed + 1`` and so on: other splits, folds, draws
-        and trainings. Each repetition has a folder of its own. Once unless given.
+        How often to run the study, with the seeds ``seed``, ``seed + 1`` and so on: other splits, folds, draws and
+        trainings. Each repetition has its own folder. Once by default.
     negatives
-        Of ``rendle2020``: a file or a frame with the test item of each user and the items that it is ranked among, in
-        columns ``user``, ``item`` and ``negatives`` (a list), or one ``negative`` per row.
+        For ``rendle2020``: a file or a frame with the test item of each user and the items that it is ranked among, in
+        the columns ``user``, ``item`` and ``negatives`` (a list), or with one ``negative`` per row.
     epochs
-        Of ``rendle2020``: how many epochs MF and NeuMF are trained; 256 and 20 unless given. Of ``aftab2022``: how many
-        epochs the neural models are trained at the most; their own number unless given.
+        For ``rendle2020``: the number of epochs of MF and NeuMF, by default 256 and 20. For ``aftab2022``: the maximum
+        number of epochs of the neural models, by default their own.
 
     Notes
     -----
-    An option that a study does not take is refused: ``split``, ``systems``, ``samples``, ``sizes``, ``decimals``,
+    An option that a study does not have is refused: ``split``, ``systems``, ``samples``, ``sizes``, ``decimals``,
     ``jobs`` and ``negative_grades`` belong to the studies of metrics, ``valcarce2018`` and ``valcarce2020``; ``folds``
     to these, to ``canamares-castells2020`` and to ``bellogin2017``; ``systems`` to these, to
     ``canamares-castells2018``, to ``aftab2022`` and to ``rendle2020``; ``samples`` to these and to ``aftab2022``.

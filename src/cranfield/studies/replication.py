@@ -1,4 +1,4 @@
-"""`Replication`: what a study that was run again gave."""
+"""`Replication`: the result of repeating a study."""
 
 from __future__ import annotations
 
@@ -29,15 +29,15 @@ class Replication:
     reference
         The paper.
     exhibits
-        Its tables and figures, made anew.
+        Its tables and figures, made again from this run.
     claims
-        Its claims, each held against this run.
+        Its claims, each with the verdict of this run.
     assessment
-        All that was found out about the metrics; None in a study of something else.
+        The assessment of the metrics; None if the study is not about metrics.
     folder
-        Where everything is.
+        The folder with all files.
     step
-        The decisions.
+        The settings of the run.
     rule
         When a claim holds.
     """
@@ -73,7 +73,7 @@ class Replication:
         return Table(["Claim", "Section", "Here", "So", "Opposite"], rows, caption, [note])
 
     def sentence(self) -> str:
-        """Return what came out in a sentence."""
+        """Return the result in one sentence."""
         verdicts = [finding.verdict for finding in self.claims]
         return (
             f"{len(verdicts)} claims of {self.study} on {shown(self.step.settings['data'])}: "
