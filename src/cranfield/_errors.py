@@ -79,6 +79,10 @@ class SettingError(CranfieldError, ValueError):
     """A parameter, option or name that is not one of those allowed, or that contradicts another."""
 
 
+class NothingLeftError(SettingError):
+    """A filter that leaves none of these ratings; others might have some left."""
+
+
 class ImpossibleSplitError(CranfieldError, ValueError):
     """A split that is impossible with these ratings."""
 

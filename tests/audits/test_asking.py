@@ -88,6 +88,10 @@ def test_several_sets_of_ratings_are_another_question(tiny):
         ({"vary": {"cutof": [5]}}, "no decision 'cutof'; did you mean 'cutoff'?"),
         ({"vary": {"lists": ["condensd"]}}, "did you mean 'condensed'?"),
         ({"vary": {"split": ["randon(train=0.1)"]}}, "did you mean 'random'?"),
+        ({"vary": {"split": ["random(train=1.5)"]}}, "split='random(train=1.5)': train=1.5 is not a share"),
+        ({"vary": {"split": ["k_fold(k=1)"]}}, "split='k_fold(k=1)': k=1 is not a whole number of at least 2"),
+        ({"vary": {"split": ["rolling(horizon=soon)"]}}, "horizon='soon' is not a duration"),
+        ({"vary": {"filters": [[], ["sample(share=1.5)"]]}}, "filters='sample(share=1.5)': share=1.5 is not a share"),
         ({"vary": {"split": "random(train=0.1)"}}, "is not a list of options"),
         ({"vary": {"cutoff": [10]}}, "cutoff has one option, 10"),
         ({"vary": {"metrics": ["P@5"], "cutoff": [5, 10]}}, "cutoff is opened; leave out one"),
@@ -135,6 +139,13 @@ def test_a_mistake_is_one_line_that_names_it(tiny, table, words):
         menu_of(tiny(audit=table))
     assert words in str(caught.value)
     assert "\n" not in str(caught.value)
+
+
+def test_a_split_or_filter_that_only_some_ratings_allow_is_an_option(tiny):
+    splits = ["random(train=0.5)", "leave_out(l=500)", "temporal(at=2001-01-01)", "percentiles(groups=999)"]
+    filters = [[], ["k_core(k=500)"], ["time_window(start=2001-01-01)"]]
+    openings = menu_of(tiny(audit={"vary": {"split": splits, "filters": filters}})).openings
+    assert {opening.name: len(opening.values) for opening in openings} == {"split": 4, "filters": 3}
 
 
 def test_a_starting_point_may_have_an_average_of_all_systems(tiny):

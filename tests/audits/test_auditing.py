@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from contextlib import contextmanager
 
 import numpy as np
 import pytest
@@ -102,6 +103,22 @@ def test_a_second_audit_makes_nothing(tiny, tmp_path):
     for _ in range(2):
         cf.audit(tiny(), tmp_path / "out", vary={"cutoff": [5, 10], "split": VARY["split"]})
     assert made(tmp_path / "out") == []
+
+
+def test_making_the_lists_and_answering_have_clocks_of_their_own(tiny, tmp_path):
+    shown = []
+
+    @contextmanager
+    def stages(what, steps=1):
+        shown.append([what, steps, 0])
+
+        def advance():
+            shown[-1][2] += 1
+
+        yield advance
+
+    cf.audit(tiny(), tmp_path / "out", vary={"cutoff": [5, 10], "split": VARY["split"]}, stages=stages)
+    assert [stage for stage in shown if "udit" in stage[0]] == [["Lists for the audit", 12, 12], ["Auditing", 1, 1]]
 
 
 def test_a_further_cut_off_trains_and_ranks_nothing(tiny, tmp_path):

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
+
 import polars as pl
 import pytest
 
 import cranfield as cf
 from cranfield import SettingError
+from cranfield._progress import Progress
+from cranfield.audits import computing
 from cranfield.audits.given import audit_runs
 
 
@@ -38,6 +42,24 @@ def test_short_lists_cannot_be_condensed_and_the_share_of_users_is_said(short, s
     ((_, reason),) = found.grid.invalid
     assert "too short to be condensed: at cut-off 10 items are missing for" in reason
     assert "% of the users" in reason
+
+
+def test_progress_counts_systems_pairs_and_tests(whole, split, monkeypatch):
+    bars = []
+
+    def recorded(what, total, unit):
+        bars.append((Progress(what, total, unit), []))
+        monkeypatch.setattr(bars[0][0], "advance", bars[0][1].append)
+        return nullcontext(bars[0][0])
+
+    monkeypatch.setattr(computing, "progress", recorded)
+    runs = {name: whole[0].frame() for name in "ab"} | {"c": whole[1].frame()}
+    vary = {"cutoff": [5, 10], "lists": ["full", "condensed"], "significance": ["permutation", "sign"]}
+    audit_runs(runs, split.test, train=split.train, vary=vary)
+    ((bar, steps),) = bars
+    # Three systems in each of two set-ups; then three pairs, and two tests of each, in both set-ups at once.
+    assert steps == [3] * 2 + [2] * 9
+    assert bar.total == sum(steps)
 
 
 def test_whole_lists_can_be_condensed(whole, split):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import combinations
@@ -109,6 +109,7 @@ class Audit:
         notes: Sequence[str] = (),
         testings: Sequence[PairedTest] = (),
         truth: KnownValues | Mapping[str, float] | None = None,
+        advance: Callable[[], None] = lambda: None,
     ) -> Audit:
         """Return the audit of universes that have been computed.
 
@@ -136,6 +137,8 @@ class Audit:
             The tests and corrections that `significance` shows beside each other.
         truth
             The true value of every system, larger being better, where it is known.
+        advance
+            Is called after each pair of systems, and after each further test of a pair.
         """
         terms = terms if isinstance(terms, Terms) else Terms(terms)
         systems, averages = tuple(systems), np.asarray(averages, dtype=np.float64)
@@ -147,19 +150,11 @@ class Audit:
         counts = user_counts(terms.n_users, effort.resamples, seed)
         drawn = resampled_averages(terms, counts)
         better = np.where(lower, -averages, averages)
-        pairs = [
-            audit_pair(
-                grid,
-                (systems[first], systems[second]),
-                terms.between(first, second),
-                terms,
-                averages[[first, second]],
-                lower,
-                counts,
-                effort,
-            )
-            for first, second in combinations(range(len(systems)), 2)
-        ]
+        pairs = []
+        for first, second in combinations(range(len(systems)), 2):
+            names, x = (systems[first], systems[second]), terms.between(first, second)
+            pairs.append(audit_pair(grid, names, x, terms, averages[[first, second]], lower, counts, effort))
+            advance()
         return cls(
             grid,
             systems,
@@ -171,7 +166,7 @@ class Audit:
             tuple(seed_noise(grid, systems, terms, effort.alpha)),
             effort,
             (*notes, *_notes(grid, terms)),
-            tuple(rows_of_tests(grid, terms, pairs, testings, effort)),
+            tuple(rows_of_tests(grid, terms, pairs, testings, effort, advance)),
             None if truth is None else truth_of(grid, systems, truth, better, drawn, terms, pairs),
         )
 

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cranfield._errors import CranfieldError, SettingError
+from cranfield._progress import progress
 from cranfield._spelling import parse
 from cranfield.audits.answers import Audit
 from cranfield.audits.crossing import Crossing, Universe
@@ -122,6 +123,22 @@ def compute(
     averages = np.stack([universe.averages for universe in kept], axis=1)
     lower = np.array([universe.lower_is_better for universe in kept])
     return Computed(grid, systems, averages, lower, _terms(kept, len(systems), len(places)), places.users)
+
+
+def audit_crossing(
+    crossing: Crossing, systems: tuple[str, ...], lists_of: Callable[[int, UserPlaces], SetupLists], **options: Any
+) -> Audit:
+    """Compute every universe and return what they answer; the options are those of `Audit.of`.
+
+    Progress counts, for each set-up, a step for measuring a system, one for comparing a pair and one for each further
+    test of it: they take about equally long.
+    """
+    setups, n = len(_by_setup(crossing)), len(systems)
+    of_pair = 1 + len({testing.significance for testing in options.get("testings", ())})
+    steps = setups * (n + of_pair * n * (n - 1) // 2)
+    with progress("Measuring and comparing", total=steps, unit="steps") as bar:
+        computed = compute(crossing, systems, lists_of, lambda: bar.advance(n))
+        return computed.audit(advance=lambda: bar.advance(setups), **options)
 
 
 def _by_setup(crossing: Crossing) -> dict[int, list[int]]:

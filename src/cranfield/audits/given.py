@@ -10,7 +10,7 @@ from cranfield._errors import SettingError
 from cranfield._spelling import parse
 from cranfield.audits.answers import Audit
 from cranfield.audits.asking import Menu, menu_of
-from cranfield.audits.computing import UserPlaces, compute
+from cranfield.audits.computing import UserPlaces, audit_crossing
 from cranfield.audits.crossing import cross
 from cranfield.audits.given_lists import given_lists
 from cranfield.audits.notes import notes_on
@@ -109,8 +109,10 @@ def audit_runs(
         condensed = crossing.setups[number].experiment.decisions.lists == "condensed"
         return given_lists(lists, [True] * len(judged), condensed=condensed)
 
-    computed = compute(crossing, names, lists_of)
-    return computed.audit(
+    return audit_crossing(
+        crossing,
+        names,
+        lists_of,
         alpha=decisions.alpha,
         seed=seed,
         notes=(*warnings, *notes_on(crossing)),

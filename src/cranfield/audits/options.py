@@ -4,14 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cache, partial
 from typing import Any
 
+import numpy as np
+
 from cranfield import _checks as check
-from cranfield._errors import SettingError
+from cranfield import splits
+from cranfield._errors import ImpossibleSplitError, NothingLeftError, SettingError
+from cranfield._registry import Registry
 from cranfield._spelling import nearest, parse
 from cranfield.audits.grid import Kind
 from cranfield.audits.significance import OPENED, checked_significance
+from cranfield.data import Ratings, filters
 from cranfield.experiments import Experiment
 from cranfield.experiments.decisions import DECISIONS, RENAMED, checked_value
 from cranfield.measures import Metric, known_metrics
@@ -96,6 +101,29 @@ def check_baseline(average: str, systems: Sequence[str]) -> None:
         raise SettingError(f"average='{average}': there is no system {baseline!r}{nearest(str(baseline), systems)}")
 
 
+def _apart_from_data(name: str, registry: Registry[Any], _: Experiment, value: Any) -> Any:
+    """Return a split or filters in one form, or say which parameter is wrong for any ratings, before these are read."""
+    checked = checked_value(name, value)
+    for spelling in (checked,) if isinstance(checked, str) else checked:
+        known = parse(spelling).name
+        if known not in registry or not registry[known].__module__.startswith("cranfield."):
+            continue  # data that come divided, or the user's own code, which only the experiment runs
+        try:
+            registry.call(spelling, _ratings(), seed=0, validation=None)
+        except (ImpossibleSplitError, NothingLeftError):
+            continue  # with these ratings; with those of the experiment it may be possible
+        except SettingError as error:
+            raise SettingError(f"{name}='{spelling}': {error}") from error
+    return checked
+
+
+@cache
+def _ratings() -> Ratings:
+    """Return some ratings: all of 20 users for 20 items, a day apart."""
+    pairs = np.arange(400)
+    return Ratings.of(pairs // 20, pairs % 20, 1 + pairs % 5, times=86_400 * pairs)
+
+
 def _data(experiment: Experiment, value: Any) -> str:
     names = [source.name for source in experiment.data]
     if value not in names:
@@ -121,6 +149,8 @@ def _seed(name: str, _: Experiment, value: Any) -> int:
 
 
 _CHECKS: Mapping[str, Check] = {
+    "filters": partial(_apart_from_data, "filters", filters.registry),
+    "split": partial(_apart_from_data, "split", splits.registry),
     "average": checked_average,
     "significance": lambda _, value: checked_significance(value),
 }

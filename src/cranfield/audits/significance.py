@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from typing import Any
@@ -12,7 +12,6 @@ import polars as pl
 
 from cranfield._errors import SettingError
 from cranfield._phrases import listed
-from cranfield._progress import progress
 from cranfield._spelling import parse
 from cranfield.audits.grid import Grid
 from cranfield.audits.joint import Scope
@@ -152,20 +151,24 @@ def _verdicts(significance: str, x: Floats, seed: int) -> list[Verdict]:
 
 
 def rows_of_tests(
-    grid: Grid, terms: Terms, pairs: Sequence[PairAudit], testings: Sequence[PairedTest], effort: Effort
+    grid: Grid,
+    terms: Terms,
+    pairs: Sequence[PairAudit],
+    testings: Sequence[PairedTest],
+    effort: Effort,
+    advance: Callable[[], None] = lambda: None,
 ) -> list[dict[str, Any]]:
-    """Return what every test and correction says of every pair."""
+    """Return what every test and correction says of every pair; ``advance`` is called after each test of a pair."""
     if not testings:
         return []
     places = list(combinations(range(terms.n_systems), 2))
     names = list(dict.fromkeys(testing.significance for testing in testings))
     outcomes: dict[str, list[Outcome]] = {name: [] for name in names}
-    with progress("Testing", total=len(names) * len(pairs), unit="pairs of systems") as bar:
-        for place, pair in zip(places, pairs):
-            x = terms.between(*place)
-            for name in names:
-                outcomes[name].append(outcome_of(name, x, terms, pair.leads, seed=effort.seed))
-                bar.advance()
+    for place, pair in zip(places, pairs):
+        x = terms.between(*place)
+        for name in names:
+            outcomes[name].append(outcome_of(name, x, terms, pair.leads, seed=effort.seed))
+            advance()
     scopes = [(question.options, question.scope) for question in Question.of(grid, terms.linear)]
     return significance_rows(grid, scopes, [pair.systems for pair in pairs], outcomes, testings, effort.alpha)
 

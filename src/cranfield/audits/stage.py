@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -11,13 +11,13 @@ from cranfield.audits.answers import Audit
 from cranfield.audits.asking import menu_of
 from cranfield.audits.assessing import advice_rows, designs_of
 from cranfield.audits.children import Children
-from cranfield.audits.computing import compute
+from cranfield.audits.computing import audit_crossing
 from cranfield.audits.crossing import check_options
 from cranfield.audits.files import read_audit
 from cranfield.audits.notes import notes_on
 from cranfield.audits.true_values import check_truth, true_values, truth_made_of
 from cranfield.experiments import Experiment
-from cranfield.experiments.pipeline import Pipeline, Unit
+from cranfield.experiments.pipeline import Pipeline, Stages, Unit
 from cranfield.experiments.stage import OUT, Size, Stage
 from cranfield.experiments.stages.assess import ASSESS, options_of
 from cranfield.experiments.store import Made
@@ -50,13 +50,12 @@ class Audited(Stage[Audit]):
         """Whether the experiment opens decisions."""
         return line.experiment.audit is not None
 
-    def steps(self, line: Pipeline) -> int:
-        """Return how many stages all set-ups go through together; the universes are the last step."""
-        return children_of(line).steps + 1
-
-    def prepare(self, line: Pipeline, advance: Callable[[], None]) -> None:
+    def prepare(self, line: Pipeline, stages: Stages) -> None:
         """Train, rank and judge for every set-up what is not there yet."""
-        children_of(line).go(advance)
+        children = children_of(line)
+        # It has a clock of its own: a step here says nothing about how long a pair of systems takes.
+        with stages("Lists for the audit", children.steps) as advance:
+            children.go(advance)
 
     def inner(self, line: Pipeline) -> Iterator[tuple[Pipeline, Stage[Any], Unit]]:
         """Give what the set-ups make."""
@@ -89,8 +88,10 @@ class Audited(Stage[Audit]):
         children = children_of(line)
         menu = children.crossing.menu
         systems = tuple(system.name for system in line.experiment.systems)
-        computed = compute(children.crossing, systems, children.lists)
-        audit = computed.audit(
+        audit = audit_crossing(
+            children.crossing,
+            systems,
+            children.lists,
             alpha=line.decisions.alpha,
             seed=line.experiment.seed,
             notes=notes_on(children.crossing),

@@ -2,7 +2,7 @@
 
 Each filter takes `Ratings` and returns new ones, whose vocabularies hold only users and items that still have a
 rating, and whose history has one `Step` more: the filter, its settings, and the users, items and ratings before and
-after. A chain of filters is therefore part of the record. A filter that would leave nothing raises `SettingError`.
+after. A chain of filters is therefore part of the record. A filter that would leave nothing raises `NothingLeftError`.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cranfield import _checks as check
-from cranfield._errors import SettingError
+from cranfield._errors import NothingLeftError, SettingError
 from cranfield._random import stream
 from cranfield._record import Step
 from cranfield._registry import Registry
@@ -234,7 +234,7 @@ def time_window(ratings: Ratings, *, start: Any = None, end: Any = None) -> Rati
         inside &= ratings.times < last
         window["end"] = day(last)
     if len(ratings) and not inside.any():
-        raise SettingError(
+        raise NothingLeftError(
             f"time_window({', '.join(f'{name}={value}' for name, value in window.items())}) would leave no ratings; "
             f"they span {day(ratings.times.min())} to {day(ratings.times.max())}"
         )
@@ -308,7 +308,7 @@ def _filtered(
     """Return the compact result with its step in the history."""
     if len(after) == 0:
         stated = ", ".join(f"{name}={value}" for name, value in settings.items())
-        raise SettingError(
+        raise NothingLeftError(
             f"{action}({stated}) would leave none of the {len(before):,} ratings; choose a milder setting"
             if len(before)
             else f"there are no ratings for {action}({stated}) to filter; read some first"

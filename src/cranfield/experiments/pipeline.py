@@ -167,7 +167,6 @@ class Pipeline:
 
     def take(self, stage: Stage[Any], advance: Callable[[], None] = lambda: None) -> None:
         """Make what a stage makes, as far as it is not there, and export it."""
-        stage.prepare(self, advance)
         units = {stage.name_for(unit): unit for unit in stage.units(self)}
         made_of = {name: stage.made_of(self, unit) for name, unit in units.items()}
         there = {name: self.store.kept(name, made_of[name]) for name in units}
@@ -188,8 +187,9 @@ class Pipeline:
     def go(self, stages: Stages = silent) -> None:
         """Take every stage, in order; nothing is trained before all data are read and split."""
         for stage in self.stages:
-            if stage.units(self):
-                with stages(stage.title, stage.steps(self)) as advance:
+            if units := stage.units(self):
+                stage.prepare(self, stages)
+                with stages(stage.title, len(units)) as advance:
                     self.take(stage, advance)
 
     def artifact(self, stage: Stage[Any], unit: Unit) -> Artifact:

@@ -14,7 +14,7 @@ from cranfield.experiments.store import Made
 
 if TYPE_CHECKING:
     from cranfield.experiments.experiment import Experiment
-    from cranfield.experiments.pipeline import Level, Pipeline, Unit
+    from cranfield.experiments.pipeline import Level, Pipeline, Stages, Unit
 
 OUT = "out"
 """The folder of an artifact with files that are exported as they are."""
@@ -70,12 +70,8 @@ class Stage(ABC, Generic[T]):
         """Return what it makes an artifact for."""
         return [unit for unit in line.units(self.level) if self.wants(line, unit)]
 
-    def steps(self, line: Pipeline) -> int:
-        """Return how many steps it takes, for people who wait."""
-        return len(self.units(line))
-
-    def prepare(self, line: Pipeline, advance: Callable[[], None]) -> None:
-        """Make what its artifacts are made of beside those of other stages; each ``advance`` is a step."""
+    def prepare(self, line: Pipeline, stages: Stages) -> None:
+        """Make what its artifacts are made of beside those of other stages; ``stages`` shows how far it is."""
 
     def inner(self, line: Pipeline) -> Iterator[tuple[Pipeline, Stage[Any], Unit]]:  # noqa: ARG002
         """Give what `prepare` makes, for a plan: the experiment, the stage and the unit of each artifact, once."""
