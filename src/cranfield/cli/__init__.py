@@ -1,4 +1,4 @@
-"""The command line: thin, no logic of its own; each command lives in the module that bears its name."""
+"""The command line: thin and without logic; each command is in the module of the same name."""
 
 from __future__ import annotations
 

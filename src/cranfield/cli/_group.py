@@ -16,7 +16,7 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 
 
 class LazyGroup(click.Group):
-    """A group whose commands are the ``command`` of the module that bears their name.
+    """A group whose commands are the ``command`` of the module of the same name.
 
     Parameters
     ----------

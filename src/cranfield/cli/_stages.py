@@ -20,8 +20,8 @@ _LOOK = 1.0  # every so many seconds whether a line is due
 def stages(what: str, steps: int = 1) -> Iterator[Callable[[], None]]:
     """Show a stage of so many steps while it lasts, then leave a line with its time; give what counts a step.
 
-    On a terminal it moves; elsewhere a line is written now and then. What runs inside has no bar of its own: how far it
-    is, such as the loss of an epoch, stands in this one.
+    On a terminal it moves; elsewhere a line is written now and then. What runs inside has no separate bar: how far it
+    is, such as the loss of an epoch, is shown in this one.
     """
     if settings.quiet:
         yield lambda: None

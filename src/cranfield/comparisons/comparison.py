@@ -77,7 +77,7 @@ class Comparison:
     samples
         The values by user that claims are tested with; empty for a comparison that was read from a folder.
     warnings
-        What can hardly be meant in the inputs: see `Scores.warnings`.
+        Warnings about implausible inputs: see `Scores.warnings`.
     beside
         The kind of average that tables beside it show, where no paired test looks at it and means are compared.
     step

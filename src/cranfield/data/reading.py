@@ -62,7 +62,7 @@ def read(
     source
         A file: CSV, TSV or other text, plain or inside gzip, Zstandard, bzip2, xz or zip (``archive.zip/file.csv``
         names one of several), or Parquet, also a folder of its parts. The content decides the kind, not the name. Or
-        an open binary file, or a dataframe: pandas, Polars, PyArrow, DuckDB, any that speaks Arrow; or a dictionary of
+        an open binary file, or a dataframe: pandas, Polars, PyArrow, DuckDB, any with Arrow support; or a dictionary of
         columns, or a list of tuples (user, item[, rating[, time]]) or of dictionaries.
     user, item, rating, time
         The columns, by name or by position counted from 1. By default they are found by the names they usually have

@@ -206,7 +206,7 @@ def measure(
         frame with a column of items, ratings, or ids. Recommended items outside it are counted apart from unjudged
         ones (`Scores.nonexistent`). ``"none"``: nothing is counted.
     strict
-        Make each warning about inputs that can hardly be meant (`Scores.warnings`) an error.
+        Turn each warning about implausible inputs (`Scores.warnings`) into an error.
     engine, memory
         Where to measure. ``memory``: everything at once, in memory. ``ranges``: one range of users after the other, so
         that runs and test set, in Parquet files or folders, may be larger than memory; ``memory`` is the most memory to

@@ -111,7 +111,7 @@ class Tally:
     of_scores
         What is counted of their scores, and all there is to know of these beside the values; None if nobody is judged.
     notes
-        What can hardly be meant in the first of the parts, by system.
+        What is implausible in the first of the parts, by system.
     parts
         How many parts there are.
     """
@@ -278,7 +278,7 @@ def _overall(systems: Sequence[SystemTally], plan: PartPlan) -> Any:
 
 
 def _warnings(tally: Tally, plan: PartPlan, histories: Sequence[History]) -> Iterator[str]:
-    """Look for what can hardly be meant in all parts together, as `check_inputs` does at once."""
+    """Look for implausible inputs in all parts together, as `check_inputs` does for everything at once."""
     test, train = tally.test, plan.train
     if train is not None and len(train):
         yield from on_shared(test.shared, test.ratings, len(train), None)

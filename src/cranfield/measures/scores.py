@@ -79,7 +79,7 @@ class Scores:
     notes
         Sentences a reader should see.
     warnings
-        Those of the notes that say that an input can hardly be meant: the verdict repeats them.
+        The notes that say that an input is implausible; the verdict repeats them.
     zero_if_undefined
         For each metric, whether an undefined value may count 0. It may not where 0 says something: for errors, where
         it would be the best there is, correlations, shares and novelty. Empty: as lower is better or not.
@@ -101,7 +101,7 @@ class Scores:
     highest_rating
         The highest rating of the test set, where it is known.
     repetitions
-        Of which repetition (a split and seeds of its own) each list is, counted from 0; None if there is only one.
+        The repetition (with its own split and seeds) of each list, counted from 0; None if there is only one.
     trained
         The number of training ratings of each list's user, where training ratings were given.
     measured
@@ -535,8 +535,8 @@ class Scores:
     ) -> Table:
         """Return the averages as a table for people: one row per system, best first, the decisions in the caption.
 
-        With ``services`` Coverage@d (of the deepest cut-off) and item coverage stand beside user coverage; with a
-        ``level`` of confidence the interval of each average stands beside it. The other options are those of `frame`.
+        With ``services``, Coverage@d (of the deepest cut-off) and item coverage follow user coverage; with a
+        ``level`` of confidence, each average is followed by its interval. The other options are those of `frame`.
         """
         from cranfield.measures.scores_table import scores_table
 

@@ -1,4 +1,4 @@
-"""What Bellogín et al. (2017) say of sparsity and popularity biases, held against the splits of a set of ratings."""
+"""What Bellogín et al. (2017) say about sparsity and popularity biases, checked on the splits of ratings."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What Aftab and Ramampiaro (2022) say of SDCSE, MAP and NDCG, held against the splits of a set of ratings."""
+"""What Aftab and Ramampiaro (2022) say about SDCSE, MAP and NDCG, checked on the splits of a set of ratings."""
 
 from __future__ import annotations
 

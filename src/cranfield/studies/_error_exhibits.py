@@ -1,4 +1,4 @@
-"""Tables 1 to 3 and Figures 3 and 4 of Aftab and Ramampiaro (2022), made anew, and what the paper does not show."""
+"""Tables 1 to 3 and Figures 3 and 4 of Aftab and Ramampiaro (2022), made again, and what the paper does not show."""
 
 from __future__ import annotations
 

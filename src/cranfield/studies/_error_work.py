@@ -1,6 +1,6 @@
 """Rating errors by rank, as in Aftab and Ramampiaro (2022): what is trained, ranked and measured on each split.
 
-The lists of a model on a split are an artifact of the store, so that a study that was stopped goes on with the next
+The lists of a model on a split are an artifact of the store, so that an interrupted study continues with the next
 model. What is kept of a split is a frame of numbers, one row for each.
 """
 

@@ -1,7 +1,7 @@
 """A study on several sets of ratings, or repeated with other random choices: what its parts say together.
 
-Every part is a study of its own in a folder of its own. Their tables become one table with a column that names the
-part, their figures stand side by side, and each claim is held against all repetitions on the same ratings.
+Every part is a separate study in its own folder. Their tables become one table with a column that names the
+part, their figures are shown side by side, and each claim is checked on all repetitions on the same ratings.
 """
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ def _of(part: StudyPart, name: str) -> Exhibit | None:
 def _joined_table(
     name: str, parts: Sequence[StudyPart], by_data: Mapping[str, Sequence[StudyPart]], repeated: bool
 ) -> Exhibit:
-    """Return one table of all parts; rows that every part has, such as printed ones, stand in it once."""
+    """Return one table of all parts; rows that every part has, such as printed ones, appear once."""
     owned = [(part, exhibit) for part in parts if (exhibit := _of(part, name)) is not None]
     first = owned[0][1]
     keys = [key for key, used in ((DATA, len(by_data) > 1), (REPETITION, repeated)) if used]

@@ -49,7 +49,7 @@ class NcfNumbers:
     failed
         Why some rows could not be made.
     same
-        Whether these are the paper's very ratings, so that its numbers may stand beside these.
+        Whether these are the ratings of the paper, so that its numbers can be shown next to these.
     epochs
         How long MF and NeuMF were trained; None: as in the paper.
     """

@@ -1,4 +1,4 @@
-"""What Cañamares et al. (2020) say of decisions, held against the splits of a panel."""
+"""What Cañamares et al. (2020) say about decisions, checked on the splits of a panel."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ def _of_depth(panel: Panel) -> list[Saying]:
     evidence = f"positions of the first ten: {KNN} {_row(knn)}; {MF} {_row(mf)}"
     third = np.minimum(10.0 - np.maximum(knn[:, 2], mf[:, 2]), np.minimum(knn[:, 3], mf[:, 3]) - 10.0)
     return [
-        Saying("Only the first three condensed items stand in the full top ten, on average", "Figure 5",
+        Saying("Only the first three condensed items are in the full top ten, on average", "Figure 5",
                third, evidence),
         Saying("The tenth condensed item stands beyond the fiftieth place of the full list", "Figure 5",
                np.minimum(knn[:, 9], mf[:, 9]) - 50.0, evidence),

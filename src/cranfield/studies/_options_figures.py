@@ -46,7 +46,7 @@ def by_ratio(
 
 
 def depths(panels: Sequence[Panel], missing: Sequence[str]) -> Exhibit:
-    """Return Figure 5: where the first ten items of a condensed list stand in the full one."""
+    """Return Figure 5: the ranks of the first ten items of a condensed list in the full one."""
     caption = "Figure 5: mean position in the full list of the first ten items of the condensed list"
     draw = partial(_lines, x="place in the condensed list", y="position in the full list")
     return _exhibit(

@@ -225,7 +225,7 @@ def _p_values(scores: Scores, average: str, metrics: Sequence[str]) -> dict[str,
 
 
 def _depths(scores: Scores, metrics: Sequence[str]) -> Rows:
-    """Return where the first ten items of condensed lists stand in full ones, over users for whom both have ten."""
+    """Return the ranks of the first ten condensed items in full lists, over users for whom both have ten."""
     places = [scores.metric(str(Metric.of(name))) for name in metrics]
     ranks = scores.values[:, places]
     whole = ~np.isnan(ranks).any(axis=(0, 1))

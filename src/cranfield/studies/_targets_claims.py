@@ -1,4 +1,4 @@
-"""What Cañamares and Castells (2020) say of target sampling, held against the folds of a run."""
+"""What Cañamares and Castells (2020) say about target sampling, checked on the folds of a run."""
 
 from __future__ import annotations
 

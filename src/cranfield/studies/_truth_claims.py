@@ -1,4 +1,4 @@
-"""What the printed numbers say of systems and of truths, held against the run and against a truth without the flaw."""
+"""What the printed numbers say about systems and truths, checked on the run and on a truth without the flaw."""
 
 from __future__ import annotations
 

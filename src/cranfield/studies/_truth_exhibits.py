@@ -1,4 +1,4 @@
-"""Tables and figures of what is found about designs of a truth, and about protocols held against it."""
+"""Tables and figures about designs of a truth, and about protocols compared with it."""
 
 from __future__ import annotations
 

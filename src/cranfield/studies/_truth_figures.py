@@ -1,4 +1,4 @@
-"""The figures of protocols held against a truth: on people, and on simulated worlds."""
+"""The figures of protocols compared with a truth: for people, and for simulated worlds."""
 
 from __future__ import annotations
 

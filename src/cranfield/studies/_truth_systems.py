@@ -1,4 +1,4 @@
-"""The systems that are held against a truth, and their lists."""
+"""The systems that are compared with a truth, and their lists."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`Tool`: another program whose metrics bear our names, and what it does otherwise."""
+"""`Tool`: another program with metrics of the same names, and what it does differently."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ class Dialect:
 
 
 class Tool:
-    """A program with metrics of its own.
+    """A program with its own metrics.
 
     Parameters
     ----------

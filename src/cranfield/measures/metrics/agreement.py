@@ -1,4 +1,4 @@
-"""Agreement with the user's own order: whether the test items stand in the order of their ratings.
+"""Agreement with the user's own order: whether the test items are in the order of their ratings.
 
 All of these look at condensed lists, in which only items with a test rating remain; a cut-off counts these. They need
 at least two such items, rated differently: otherwise there is no order to agree with, and they are undefined (NaN).

@@ -62,7 +62,7 @@ def _share_shown(exposure: Exposure) -> float:
 
 @_of_all_lists("ItemCoverage", aliases=("CatalogueCoverage", "CatalogCoverage"))
 def item_coverage(judged: Judged) -> Pooled:
-    """Catalogue coverage: the share of the catalogue that stands in at least one list."""
+    """Catalogue coverage: the share of the catalogue that is in at least one list."""
     return Pooled(Exposure.of(judged), _share_shown)
 
 
