@@ -21,12 +21,12 @@ HERE = "this run"
 
 @dataclass(frozen=True)
 class Printed:
-    """What a paper prints of one of its datasets.
+    """The numbers that a paper prints for one of its datasets.
 
     Parameters
     ----------
     users, items, ratings
-        Its size, by which it is known again.
+        Its size, by which it is recognised.
     statistics
         The further columns of the paper's table of datasets, as printed.
     dp
@@ -40,7 +40,7 @@ class Printed:
     dp: Mapping[str, float]
 
     def is_of(self, data: Description) -> bool:
-        """Whether these are the very ratings, by their numbers."""
+        """Whether these are the same ratings, by their numbers."""
         return (self.users, self.items, self.ratings) == (data.users, data.items, data.ratings)
 
 
@@ -78,8 +78,8 @@ def power_table(
 ) -> Exhibit:
     """Return the table of discriminative power: the printed rows, and this run's below.
 
-    ``ordered`` says that the paper sums over ordered pairs, so that this run's sums are doubled to be compared;
-    ``total`` that it adds up its datasets.
+    With ``ordered``, the paper sums over ordered pairs, so the sums of this run are doubled to be comparable;
+    with ``total``, it adds up its datasets.
     """
     dp = dict(assessment.power.select("metric", "dp").iter_rows())
     dp_here = {name: (2.0 if ordered else 1.0) * dp.get(name, float("nan")) for name in assessment.metrics}

@@ -174,7 +174,7 @@ def _curves(frame: pl.DataFrame, metric: str) -> Any:
 
 
 def claims_of(numbers: NcfNumbers) -> list[Finding]:
-    """Hold what the paper says against the run, and what it does not ask: whether it is so in the full catalogue."""
+    """Check what the paper says on the run, and whether it is also true in the full catalogue."""
     said = [saying for protocol in PROTOCOLS for saying in _dot_or_network(numbers, protocol)]
     said += [saying for row in PRINTED for saying in _near_print(numbers, row)]
     sampled, full = (numbers.best_ease(protocol, "nDCG@10") for protocol in PROTOCOLS)

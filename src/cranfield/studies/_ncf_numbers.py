@@ -86,11 +86,11 @@ class NcfNumbers:
         return float(values.mean()) if len(values) else float("nan")
 
     def printed(self, row: str, metric: str) -> float | None:
-        """Return what is printed of a row, where these are the paper's ratings."""
+        """Return the printed values of a row, if these are the paper's ratings."""
         return PRINTED[row][list(METRICS).index(metric)] if self.same and row in PRINTED else None
 
     def is_as_printed(self, row: str) -> bool:
-        """Tell whether a row was trained as in the paper."""
+        """Return whether a row was trained as in the paper."""
         return self.epochs is None or not row.startswith((f"{MF}, ", f"{NEUMF}, "))
 
     def compared(self, protocol: str) -> Comparison:

@@ -1,7 +1,7 @@
 """The benchmark of neural collaborative filtering: one test item of each user, among published items and among all.
 
-The ranks of a trained system are an artifact of the store, and training keeps checkpoints there: a study that was
-stopped goes on in the midst of a training.
+The ranks of a trained system are an artifact of the store, and training keeps checkpoints there: an
+interrupted study continues, even in the middle of a training.
 """
 
 from __future__ import annotations
@@ -248,7 +248,7 @@ class NcfWork:
         }
 
     def _announce(self, missing: Iterable[Trained]) -> None:
-        """Say beforehand how long the trainings will take, from an epoch on a few of the ratings."""
+        """Estimate how long the trainings will take, from an epoch on some of the ratings, and show it."""
         if settings.quiet:
             return
         train, total = self._benchmark.split.train, 0.0

@@ -148,7 +148,7 @@ class SplitWork:
         return rows
 
     def overlap(self, seed: int) -> Rows:
-        """Measure kNN whose neighbours share ever more items: Figure 8, as printed and with liked items alone."""
+        """Measure kNN whose neighbours share more and more items: Figure 8, as printed and with only liked items."""
         split = random(self.data, train=START, exact=False, seed=seed)
         test = measured_ratings(split, _TRAINED)
         liked = split.train.keep(split.train.values >= self.threshold)

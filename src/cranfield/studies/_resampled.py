@@ -1,4 +1,4 @@
-"""What people know, drawn anew: discovery made independent of relevance, or of the item."""
+"""What people know, drawn again: discovery made independent of relevance, or of the item."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ JUDGED_PAIRS, ALL_PAIRS = "judged pairs", "all pairs"
 def discovery(
     known: Ratings, judged: Ratings, variant: Variant, threshold: float, seed: int, *, unrated: bool
 ) -> NDArray[np.float64]:
-    """Return users × items: with which probability a user comes to know an item in a variant of the paper.
+    """Return users × items: the probability that a user gets to know an item in a variant of the paper.
 
     Both are over one vocabulary. *Relevance-independent* (c): each item takes the share of its judgments that were
     known from an item drawn at random (a permutation), whoever the user. *Item-independent* (d): P(known | relevant)

@@ -65,7 +65,7 @@ class Exhibit:
 
 @dataclass(frozen=True, eq=False)
 class StudyResults:
-    """What a study found on a set of ratings, before it is laid out as the paper does.
+    """The results of a study on a set of ratings, before they are arranged as in the paper.
 
     Parameters
     ----------
@@ -84,12 +84,12 @@ class StudyResults:
 
 @dataclass(frozen=True)
 class Study:
-    """A paper that can be run again.
+    """A paper whose study can be repeated.
 
     Parameters
     ----------
     name
-        What it is called on the command line.
+        Its name on the command line.
     reference
         The paper.
     metrics
@@ -101,9 +101,9 @@ class Study:
     folds
         How many folds the paper has: 1 for a single split.
     per_user
-        Whether each profile is divided by itself.
+        Whether each profile is split separately.
     exhibits, claims
-        What lays the results out as the paper does, and what holds them against its claims.
+        Functions that arrange the results as in the paper, and that check its claims.
     """
 
     name: str
@@ -133,7 +133,7 @@ class PanelStudy:
     Parameters
     ----------
     name
-        What it is called on the command line.
+        Its name on the command line.
     reference
         The paper.
     options
@@ -146,11 +146,11 @@ class PanelStudy:
         What trains, ranks and measures: a function of the store and the sets of ratings, with the keywords
         ``threshold``, ``seed`` and the options, None where one is not given.
     threshold
-        What gives the paper's lowest rating of a relevant item for a set of ratings; None: 4.
+        A function that returns the lowest rating of a relevant item for a set of ratings, as in the paper; None: 4.
     by_ratings
         Whether the work itself chooses a threshold for each set of ratings unless one is given.
     divided
-        Whether it takes a split in place of ratings, for data that come divided.
+        Whether it accepts a split instead of ratings, for data that are already divided.
     """
 
     name: str

@@ -21,7 +21,7 @@ def claims_of(numbers: pl.DataFrame) -> list[Finding]:
 
 
 def _of_order(numbers: pl.DataFrame, metric: str) -> list[Saying]:
-    """Say that small target sets contradict large ones, by the pairs of systems that turn round."""
+    """Say that small target sets contradict large ones, by the pairs of systems whose order is reversed."""
     part = numbers.filter(pl.col("system") != PAIRS, metric=metric)
     systems = part["system"].unique(maintain_order=True).to_list()
     test, full = (_by_fold(part.filter(unrated=size), systems) for size in (SIZES[0], SIZES[-1]))
@@ -41,7 +41,7 @@ def _of_order(numbers: pl.DataFrame, metric: str) -> list[Saying]:
 
 
 def _of_power(numbers: pl.DataFrame, metric: str) -> list[Saying]:
-    """Say that targets in between the extremes tell systems apart best, and that ties at zero grow with the targets."""
+    """Say that targets between the extremes distinguish systems best, and that ties at zero grow with the targets."""
     part = numbers.filter(system=PAIRS)
     said = []
     for what, claim in (
@@ -60,7 +60,7 @@ def _of_power(numbers: pl.DataFrame, metric: str) -> list[Saying]:
 
 
 def _of_truth(numbers: pl.DataFrame, metric: str) -> list[Saying]:
-    """Say which targets come nearest to the order by unbiased ratings, where these are known."""
+    """Say which targets come closest to the order by unbiased ratings, if these are known."""
     folds = numbers["fold"].unique(maintain_order=True).to_list()
     taus = np.array([agreement(numbers.filter(fold=fold), metric) for fold in folds])
     if not taus.size:

@@ -75,7 +75,7 @@ def exhibits_of(numbers: pl.DataFrame, sums_of_p: Floats | None = None) -> list[
 
 
 def _figure_1(means: pl.DataFrame) -> list[Exhibit]:
-    """Return P@10 with condensed and with full lists, beside what is printed for MovieLens 1M."""
+    """Return P@10 with condensed and with full lists, next to the printed numbers for MovieLens 1M."""
     metric = METRICS[0]
     sizes = {"Test": TEST, f"{PRINTED_FULL:,} unrated": PRINTED_FULL, "Full": LARGEST}
     part = means.filter(pl.col("unrated").is_in(list(sizes.values())), metric=metric)

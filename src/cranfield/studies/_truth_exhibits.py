@@ -64,7 +64,7 @@ _FLAW = (
 
 @dataclass(frozen=True, eq=False)
 class Found:
-    """What the parts of the study gave; what a set of ratings does not allow is empty.
+    """The results of the parts of the study; parts that the ratings do not allow are empty.
 
     Parameters
     ----------
@@ -260,7 +260,7 @@ def _by_system(
 
 
 def _fifths_table(fifths: tuple[Sums, Sums]) -> Exhibit:
-    """Return the design of 2021 beside what is printed."""
+    """Return the design of 2021 next to the printed numbers."""
     rows: list[list[str | Cell]] = []
     tidy: list[dict[str, Any]] = []
     for s, (printed_name, system) in enumerate(zip(TOIS_PRINTED, fifths[0].systems, strict=True)):

@@ -73,9 +73,9 @@ class TruePairs:
         return TruePairs(better, worse, best, means)
 
     def tau(self, values: Floats) -> Floats:
-        """Return, for values with systems last, concordant less discordant pairs as a share of all.
+        """Return, for values with systems last, concordant minus discordant pairs as a share of all.
 
-        A tie counts 0, and so does a system for which nothing is read.
+        A tie counts as 0, and so does a system without a value.
         """
         if not len(self.better):
             return np.full(values.shape[:-1], np.nan)
