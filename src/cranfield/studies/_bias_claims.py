@@ -50,7 +50,7 @@ def claims_of(panel: BiasNumbers) -> list[Finding]:
     groups += [_of_positive_ratings] if panel.of.positive else [_of_skewness, _of_incomplete_judgments]
     groups += [_of_bounds]
     groups += [_of_thresholds] if panel.of.work.other is not None else []
-    with np.errstate(invalid="ignore", divide="ignore"):  # what has no value cannot be told
+    with np.errstate(invalid="ignore", divide="ignore"):  # what has no value cannot be decided
         return [finding_over_splits(saying) for group in groups for saying in group(panel)]
 
 

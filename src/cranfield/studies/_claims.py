@@ -38,13 +38,13 @@ class ClaimRule:
 
 OF_SYSTEMS = ClaimRule(
     f"A claim holds if its margin is above 0 for all systems and in at least {SURE:.0%} of 200 bootstrap draws of the "
-    "systems; it does not hold if it is below 0 in as many; otherwise it cannot be told. With fewer than five systems "
-    "nothing is told.",
+    "systems; it does not hold if it is below 0 in as many; otherwise it cannot be decided. With fewer than five "
+    "systems nothing can be decided.",
     "draws of systems",
 )
 OF_SPLITS = ClaimRule(
     f"A claim holds if its margin is above 0 on average and in at least {SURE:.0%} of the splits that it was measured "
-    "on; it does not hold if it is below 0 in as many; otherwise it cannot be told.",
+    "on; it does not hold if it is below 0 in as many; otherwise it cannot be decided.",
     "splits",
 )
 
@@ -176,7 +176,7 @@ def finding(said: Saying, systems: int) -> Finding:
     """Return the verdict on what a paper says.
 
     It holds if the margin is above 0 and stays so in 90 % of the draws, does not hold if it is below 0 in as many, and
-    cannot be told otherwise, where the margin is undefined, or with fewer than five systems.
+    cannot be decided otherwise, where the margin is undefined, or with fewer than five systems.
 
     Examples
     --------
@@ -194,7 +194,7 @@ def finding_over_splits(said: Saying) -> Finding:
     """Return the verdict on what a paper says, from one margin for each split.
 
     It holds if the margin is above 0 on average and in 90 % of the splits, does not hold if it is below 0 in as many,
-    and cannot be told otherwise, or where the margin of a split is undefined.
+    and cannot be decided otherwise, or where the margin of a split is undefined.
 
     Examples
     --------

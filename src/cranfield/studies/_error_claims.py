@@ -18,7 +18,7 @@ KEPT = 0.75
 
 
 def claims_of(panel: ErrorNumbers) -> list[Finding]:
-    """Return the verdicts on what the paper says; what needs a model that was not run cannot be told."""
+    """Return the verdicts on what the paper says; what needs a model that was not run cannot be decided."""
     sayings = [
         *_of_power(panel),
         *_of_robustness(panel),

@@ -25,7 +25,7 @@ from cranfield.studies.replication import Replication
 DATA, REPETITION = "data", "repetition"
 OF_REPETITIONS = ClaimRule(
     f"Each repetition is a study with other random choices. A claim holds if it holds in at least {SURE:.0%} of the "
-    "repetitions, and does not hold if it does not hold in as many; otherwise it cannot be told.",
+    "repetitions, and does not hold if it does not hold in as many; otherwise it cannot be decided.",
     "repetitions",
 )
 

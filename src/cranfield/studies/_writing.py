@@ -113,7 +113,7 @@ def _claims_section(claims: Sequence[Finding], rule: ClaimRule) -> Section:
     return Section("claims", "What the paper claims", markup + downloads("claims"), tables={"claims": frame_of(claims)})
 
 
-_HEADINGS = {"holds": "Holds here", "does not hold": "Does not hold here", "cannot tell": "Cannot be told here"}
+_HEADINGS = {"holds": "Holds here", "does not hold": "Does not hold here", "cannot tell": "Cannot be decided here"}
 
 
 def _claim(finding: Finding, rule: ClaimRule) -> str:

@@ -78,7 +78,7 @@ class Replication:
         return (
             f"{len(verdicts)} claims of {self.study} on {shown(self.step.settings['data'])}: "
             f"{verdicts.count('holds')} hold, {verdicts.count('does not hold')} do not hold, "
-            f"{verdicts.count('cannot tell')} cannot be told."
+            f"{verdicts.count('cannot tell')} cannot be decided."
         )
 
     def __str__(self) -> str:

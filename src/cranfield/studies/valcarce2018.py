@@ -196,7 +196,7 @@ def _mean(standing: Standing, criterion: str, cutoffs: Sequence[int]) -> Floats:
 def _of_metrics(seven: Standing) -> list[Saying]:
     """Return what section 7 says of metrics at the cut-off of 100."""
     margins = {
-        "MRR orders the systems unlike the others": ("agreement", seven.last("agreement", ["MRR"])),
+        "MRR orders the systems differently from the others": ("agreement", seven.last("agreement", ["MRR"])),
         "P and nDCG are among the most robust to sparsity": ("ratings", seven.above("ratings", ["P", "nDCG"])),
         "bpref and infAP are not robust to sparsity": ("ratings", seven.below("ratings", ["bpref", "infAP"])),
         "MRR is not robust to sparsity": ("ratings", seven.below("ratings", ["MRR"])),

@@ -131,7 +131,7 @@ def _of_metrics(mean: Standing) -> list[Saying]:
     )
     unlike, failing = mean.below("agreement", ["MRR", "ERR"]), mean.below("ratings", ["Bpref", "InfAP"])
     return [
-        Saying("MRR and ERR order the systems unlike the other metrics", "6.1", unlike, agreement),
+        Saying("MRR and ERR order the systems differently from the other metrics", "6.1", unlike, agreement),
         Saying("NDCG is the most discriminative", "6.2", mean.first("power", "NDCG"), power),
         Saying("Bpref and InfAP are not robust to sparsity", "6.3.1", failing, sparse),
         Saying(
@@ -169,7 +169,9 @@ def _of_scenarios(mean: Standing) -> list[Saying]:
 def _of_geometric_means(geo: Standing, mean: Standing) -> list[Saying]:
     """Return what section 7 says."""
     unlike = geo.last("agreement", ["GF1", "GMRR"])
-    sayings = [Saying("GF1 and GMRR order the systems unlike the others", "7.1", unlike, geo.evidence("agreement"))]
+    sayings = [
+        Saying("GF1 and GMRR order the systems differently from the others", "7.1", unlike, geo.evidence("agreement"))
+    ]
     for scenario in _FIGURES:
         evidence, removed = geo.evidence(scenario), title_of(scenario)
         worst, best = geo.last(scenario, ["GF1", "GMRR"]), geo.above(scenario, ["GP", "GNDCG"])
