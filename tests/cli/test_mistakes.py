@@ -263,7 +263,7 @@ MISTAKES = {
     "a negative cut-off": Mistake(
         f"{E} knn.csv -m P@-5", "the cut-off '-5' in 'P@-5' is not a positive whole number; write @10"
     ),
-    "a misspelt option": Mistake(f"{E} knn.csv --treshold 4", "No such option '--treshold'"),
+    "a misspelt option": Mistake(f"{E} knn.csv --treshold 4", "No such option"),
     "a misspelt command": Mistake("evalute --test test.csv knn.csv", "there is no command 'evalute'; did you mean"),
     "a misspelt system": Mistake(
         "recommend --train train.csv -s poplarity --out runs",

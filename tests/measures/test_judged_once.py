@@ -8,7 +8,7 @@ from collections import Counter
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, reject
 from hypothesis import strategies as st
 
 import cranfield as cf
@@ -127,7 +127,12 @@ def test_every_metric_is_the_same_on_judged_lists_read_back_and_under_any_thresh
     for threshold in (1.0, 4.0):
         # Nothing is shared with the first: another object is another run.
         alone = read_run(lists, name="run", ties=ties)
-        expected = cf.measure(alone, test, chosen, threshold=threshold, train=train, similarity=similarity)
+        try:
+            expected = cf.measure(alone, test, chosen, threshold=threshold, train=train, similarity=similarity)
+        except cf.SettingError as error:
+            if "predicted ratings" not in str(error):
+                raise
+            reject()
         back = cf.read_judged(path, test, lambda: run, train=train, similarity=similarity)
         shared = cf.judge(run, test, threshold=3, train=train, similarity=similarity)
         for judged in (back, shared):

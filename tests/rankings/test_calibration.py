@@ -128,11 +128,11 @@ def test_pairs_are_scored_as_rows_are(split):
         (lists,) = recommend(split, system, lists="condensed", newcomers="served", length=7)
         model = recommender(system).fit(split.train)
         rows = model.score(np.repeat(lists.users, np.diff(lists.indptr)))[np.arange(len(lists.items)), lists.items]
-        np.testing.assert_allclose(lists.scores, rows, rtol=1e-5)
+        np.testing.assert_allclose(lists.scores, rows, rtol=1e-5, atol=1e-6)
         assert np.diff(lists.indptr).max() == 7
         users, items = split.test.users, split.test.items
         np.testing.assert_allclose(
-            model.score_pairs(users, items), model.score(users)[np.arange(len(users)), items], rtol=1e-5
+            model.score_pairs(users, items), model.score(users)[np.arange(len(users)), items], rtol=1e-5, atol=1e-6
         )
 
 

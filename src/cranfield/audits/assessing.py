@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
 from cranfield._errors import CranfieldError
+from cranfield._progress import progress, unheard
 from cranfield.assessments import Assessment, assess_folds
+from cranfield.assessments.advice import Advice
 from cranfield.audits.advice import ADVICE_KINDS
 from cranfield.audits.children import Children
 from cranfield.audits.crossing import Crossing
@@ -32,14 +35,10 @@ def advice_rows(children: Children, experiment: Experiment) -> list[dict[str, An
     where none of these decisions is opened.
     """
     rows, first = [], None
-    for number, words in designs_of(children.crossing).items():
-        setup = question_text(words)
-        try:
-            assessment = _assessed(children, number, experiment)
-        except CranfieldError as error:
-            rows.append({**dict.fromkeys(ADVICE_KINDS), "setup": setup, "reason": str(error)})
+    for setup, advice in _advised(children, experiment):
+        if isinstance(advice, str):
+            rows.append({**dict.fromkeys(ADVICE_KINDS), "setup": setup, "reason": advice})
             continue
-        advice = assessment.advice()
         frame = advice.frame().select("metric", "average", "rank", "score", "lower", "upper", "first")
         scores = {(row["metric"], row["average"]): row["score"] or 0.0 for row in frame.iter_rows(named=True)}
         first = scores if first is None else first
@@ -47,6 +46,20 @@ def advice_rows(children: Children, experiment: Experiment) -> list[dict[str, An
         shared = {"tau": None if np.isnan(tau) else tau, "clear": not advice.unclear, "reason": None}
         rows += [{"setup": setup, **row, **shared} for row in frame.iter_rows(named=True)]
     return rows
+
+
+def _advised(children: Children, experiment: Experiment) -> Iterator[tuple[str, Advice | str]]:
+    """Give each set-up in words with the advice under it, or the reason why there is none."""
+    designs = designs_of(children.crossing)
+    with progress("Assessing", total=len(designs), unit="set-ups") as bar:
+        for number, words in designs.items():
+            try:
+                with unheard():  # the time left is that of all set-ups
+                    advice: Advice | str = _assessed(children, number, experiment).advice()
+            except CranfieldError as error:
+                advice = str(error)
+            yield question_text(words), advice
+            bar.advance()
 
 
 def designs_of(crossing: Crossing) -> dict[int, dict[str, str]]:

@@ -130,15 +130,15 @@ def audit_crossing(
 ) -> Audit:
     """Compute every universe and return what they answer; the options are those of `Audit.of`.
 
-    Progress counts, for each set-up, a step for measuring a system, one for comparing a pair and one for each further
-    test of it: they take about equally long.
+    Progress counts, for each set-up, a step for measuring a system, two for comparing a pair and two for each further
+    test of it, as these take about twice as long.
     """
     setups, n = len(_by_setup(crossing)), len(systems)
-    of_pair = 1 + len({testing.significance for testing in options.get("testings", ())})
+    of_pair = 2 + 2 * len({testing.significance for testing in options.get("testings", ())})
     steps = setups * (n + of_pair * n * (n - 1) // 2)
     with progress("Measuring and comparing", total=steps, unit="steps") as bar:
         computed = compute(crossing, systems, lists_of, lambda: bar.advance(n))
-        return computed.audit(advance=lambda: bar.advance(setups), **options)
+        return computed.audit(advance=lambda: bar.advance(2 * setups), **options)
 
 
 def _by_setup(crossing: Crossing) -> dict[int, list[int]]:

@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 
 import click
 
+from cranfield._errors import SettingError
 from cranfield._memory import size
 from cranfield._settings import settings
 from cranfield._spelling import nearest
@@ -80,11 +81,19 @@ def process_options(command: Command) -> Command:
     return threads(quiet(command))
 
 
+def _size(text: str) -> int:
+    # Before Click 8.4, what a ValueError of a type says is not shown.
+    try:
+        return size(text)
+    except SettingError as error:
+        raise click.BadParameter(str(error)) from error
+
+
 def unpack_option(command: Command) -> Command:
     """Give a command that reads compressed files ``--unpack-limit``."""
     return click.option(
         "--unpack-limit",
-        type=size,
+        type=_size,
         metavar="SIZE",
         expose_value=False,
         callback=_keep,
