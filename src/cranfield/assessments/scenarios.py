@@ -19,7 +19,6 @@ from cranfield._hashing import Keys, hashed, mixed
 from cranfield._random import stream
 from cranfield._registry import Registry
 from cranfield._rounding import nearest_count
-from cranfield.measures._once import once
 from cranfield.measures.judgments import Judgments
 
 Unit = Literal["ratings", "items", "users"]
@@ -104,13 +103,8 @@ class Scenario:
 
     def _keys(self, judgments: Judgments) -> Keys:
         """Return the hash of the unit of each judgment: of the user, of the item, or of both."""
-
-        def make() -> Keys:
-            users = judgments.user_ids.keys[judgments.users[judgments.lists]]
-            items = judgments.item_ids.keys[judgments.items]
-            return items if self.unit == "items" else users if self.unit == "users" else mixed(users) ^ items
-
-        return once(judgments.base._kept, ("keys of units", self.unit), make)
+        users, items = judgments.id_keys
+        return items if self.unit == "items" else users if self.unit == "users" else mixed(users) ^ items
 
     def _units(self, judgments: Judgments) -> NDArray[Any]:
         """Return the unit of each judgment."""
