@@ -152,7 +152,7 @@ def _drawable(part: Any) -> Any:
 
 
 def svg(chart: Any, prefix: str = "") -> str:
-    """Return a figure as SVG; ``prefix`` stands before the ids in it, so that several can share a page."""
+    """Return a figure as SVG; ``prefix`` is before the ids in it, so that several can share a page."""
     return svg_of(definition(chart), prefix)
 
 

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import re
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from cranfield._errors import SettingError
 from cranfield.comparisons import compare
-from cranfield.comparisons.errors import crossed_test
+from cranfield.comparisons.errors import crossed_sign_test, crossed_test, standard_errors
 from cranfield.comparisons.samples import as_scores, make_samples
+from cranfield.comparisons.sign import sign
 from cranfield.comparisons.student import student
+from cranfield.data import Vocabulary
 from cranfield.measures import Averaging
 from cranfield.measures.folds import join_folds
 
@@ -26,13 +31,14 @@ def _repetitions(rng, users=200, times=4, seed_sd=0.011, gain=0.0):
 
 
 def test_two_seeds_of_one_system_differ_about_as_often_as_alpha_says():
-    rng, worlds, false = np.random.default_rng(5), 300, np.zeros(2)
+    rng, worlds, tests = np.random.default_rng(5), 300, (student, sign, crossed_test, crossed_sign_test)
+    false = np.zeros(len(tests))
     for _ in range(worlds):
         data, _ = make_samples(join_folds(_repetitions(rng), range(4)), Averaging(by="user"))
-        false += [test(data)[0].p.item() < 0.05 for test in (student, crossed_test)]
-    plain, crossed = false / worlds
-    assert plain > 0.10
-    assert 0.01 <= crossed <= 0.05 + 3 * np.sqrt(0.05 * 0.95 / worlds)
+        false += [test(data)[0].p.item() < 0.05 for test in tests]
+    over_users, crossed = np.split(false / worlds, 2)
+    assert (over_users > 0.10).all()
+    assert ((crossed >= 0.01) & (crossed <= 0.05 + 3 * np.sqrt(0.05 * 0.95 / worlds))).all()
 
 
 @pytest.mark.slow
@@ -72,9 +78,8 @@ def test_the_verdict_and_the_caption_say_so():
         "Between 4 repetitions (new splits and seeds) the standard deviation of the average of value is one 0.0"
     )
     assert "intervals and p-values include it (users crossed with repetitions)" in said
-    ranks = compare(parts, significance="wilcoxon")
-    assert ranks.caption.startswith("wilcoxon test over users alone")
-    assert "p-values of this test do not" in ranks.verdict[-1]
+    signs = compare(parts, significance="sign").caption
+    assert signs.startswith("t-test of signs over users crossed with 4 repetitions (in place of the sign test)")
     assert "two repetitions say little" in compare(parts[:2]).verdict[-1]
     assert all("repetition" not in sentence for sentence in compare(parts[0]).verdict)
 
@@ -115,30 +120,54 @@ def test_averages_by_user_have_the_spread_in_their_interval():
     assert median["interval"][0] == "95% exact order statistics"
 
 
-@pytest.mark.parametrize(
-    ("options", "sentence"),
-    [
-        (
-            {"significance": "wilcoxon"},
-            "intervals include it (users crossed with repetitions), p-values of this test do",
-        ),
-        ({"significance": "tukey"}, "; intervals and p-values of this test do not include it."),
-        ({"by": "list"}, "There are 4 repetitions (new splits and seeds), and intervals and p-values do not include"),
-    ],
-)
-def test_the_verdict_says_what_does_not_include_the_spread_between_repetitions(options, sentence):
-    assert sentence in compare(_repetitions(np.random.default_rng(1)), **options).verdict[-1]
+@pytest.mark.parametrize("significance", ["wilcoxon", "wilcoxon(zeros=pratt)", "tukey"])
+def test_a_test_that_cannot_include_the_spread_is_refused(significance):
+    message = f"significance='{re.escape(significance)}' is over users alone .* permutation, .*bootstrap or sign"
+    with pytest.raises(SettingError, match=message):
+        compare(_repetitions(np.random.default_rng(1)), significance=significance)
 
 
-@pytest.mark.parametrize("significance", ["wilcoxon", "sign", "tukey(resamples=20)"])
-def test_a_test_over_users_alone_says_so_in_every_caption_and_is_no_gate(significance):
-    result = compare(_repetitions(np.random.default_rng(1)), significance=significance)
-    name = significance.partition("(")[0]
-    assert " test over users alone, not over the 4 repetitions; " in result.caption
-    for form in (result.latex(), result.markdown(), str(result)):
-        assert "over users alone, not over the 4 repetitions" in form
-    with pytest.raises(SettingError, match=f"a gate over 4 repetitions needs .* significance='{name}"):
-        result.no_worse("one", than="two", by=0.01)
+def test_lists_by_themselves_cannot_include_the_spread():
+    with pytest.raises(SettingError, match="by='list' cannot include the spread between repetitions; set by='user'"):
+        compare(_repetitions(np.random.default_rng(1)), by="list")
+
+
+def test_the_sign_test_over_repetitions_is_that_of_the_signs_in_each():
+    parts = _repetitions(np.random.default_rng(3), gain=0.05)
+    signs = [as_scores({"one": np.sign(part.values[0, 0] - part.values[1, 0]), "two": np.zeros(200)}) for part in parts]
+    row = compare(parts, significance="sign").frame().row(0, named=True)
+    assert row["p"] == pytest.approx(compare(signs, significance="student").frame()["p"].item())
+    assert row["better"] == "one"
+    gate = compare(parts, significance="sign").no_worse("one", than="two", by=0.01)
+    assert gate.outcome == "shown"
+
+
+def test_equal_groups_have_the_spread_between_repetitions_in_their_error():
+    """In worlds with users in one or both groups, the reported error is about how far the difference really varies."""
+    rng, errors, differences = np.random.default_rng(8), [], []
+    groups = np.repeat([0, 1], [80, 60]).astype(np.int16)
+    users = np.concatenate([np.arange(80), np.arange(40, 100)]).astype(np.int32)
+    for _ in range(50):
+        quality, parts = 1 + rng.normal(0, 0.1, 100), []
+        for _ in range(4):
+            shift = rng.normal(0, 0.05, (2, 2))
+            values = {name: quality[users] + shift[s][groups] + rng.normal(0, 0.2, 140) for s, name in enumerate("ab")}
+            part = as_scores(values)
+            parts.append(
+                replace(
+                    part,
+                    users=users,
+                    user_ids=Vocabulary.of(np.arange(100)),
+                    groups=groups,
+                    group_names=("head", "tail"),
+                )
+            )
+        (sample,), _ = make_samples(join_folds(parts, range(4)), Averaging(by="user", groups="equal"))
+        errors.append(standard_errors(sample).error.item())
+        differences.append(np.subtract(*sample.averages(slice(0, 1))).item())
+    assert np.sqrt(np.mean(np.square(errors))) == pytest.approx(np.std(differences), rel=0.25)
+    row = compare(parts, groups="equal").frame().row(0, named=True)
+    assert (row["method"], row["standard_error"]) == ("crossed", pytest.approx(errors[-1]))
 
 
 def test_what_the_users_could_have_shown_has_the_spread_between_repetitions_in_it():

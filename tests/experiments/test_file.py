@@ -113,6 +113,7 @@ def test_what_is_written_reads_back(title, seed, notes):
         ("[decisions]\nsplit = 'per_user(which=last)'\n[data.x]\nsimulate = 'popularity(users=50)'", "needs times"),
         ("[decisions]\nsplit = 'random(seed=3)'\n", None),
         ("repetitions = 2\n[decisions]\nsplit = 'random(seed=3)'", "would all be the same"),
+        ("repetitions = 2\n[decisions]\nsignificance = 'wilcoxon'", "cannot include the spread between repetitions"),
         ("systems = ['knn(k=5)', 'popularty']", "systems.popularty: there is no system 'popularty'; did you mean"),
         ("systems = ['knn(']", "'knn(' cannot be read"),
         ("systems = ['knn(k=5)', 'knn( k=5 )']", "systems has 'knn(k=5)' twice"),

@@ -126,14 +126,11 @@ class SegmentComparison:
 
     @property
     def _on_repetitions(self) -> list[str]:
-        """Say whether the spread between repetitions is in the tests of groups, where there are any."""
-        compared = next((comparison for comparison in self.comparisons.values() if comparison is not None), None)
-        if compared is None or self.segments.scores.repetitions is None:
+        """Say that the spread between repetitions is in the tests of groups, where there are any."""
+        if self.segments.scores.repetitions is None:
             return []
         times = int(self.segments.scores.repetitions.max()) + 1
-        if compared.is_crossed:
-            return [f"intervals and tests include the spread between {times} repetitions (users crossed with them)"]
-        return [f"the {compared.significance} test within groups is over users alone, not over {times} repetitions"]
+        return [f"intervals and tests include the spread between {times} repetitions (users crossed with them)"]
 
     def table(self) -> Table:
         """Return the averages by group as a table for people."""

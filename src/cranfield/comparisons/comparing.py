@@ -368,8 +368,8 @@ def comparison_rows(
     together = comparing.correction != "none"
     largest = largest_statistics(sample, seed) if together else None
     effect = effects(sample, comparing.alpha, None if largest is None else largest.level(comparing.alpha))
-    # A test's own intervals are of each pair alone, but for those of Tukey's, and do not know of repetitions.
-    by_the_test = parse(comparing.significance).name == "tukey" or not (together or sample.cells is not None)
+    # A test's own intervals are of each pair alone, but for those of Tukey's.
+    by_the_test = not together or parse(comparing.significance).name == "tukey"
     ends = (verdict.lower, verdict.upper) if by_the_test else (None, None)
     lower, upper = (own if own is not None else of_t for own, of_t in zip(ends, (effect.lower, effect.upper)))
     relative = relative.widened(effect.widened)

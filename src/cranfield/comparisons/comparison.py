@@ -18,7 +18,7 @@ from cranfield._record import Step
 from cranfield._spelling import nearest, parse
 from cranfield._table import Cell, Table, places
 from cranfield.comparisons.equivalence import two_one_sided
-from cranfield.comparisons.errors import OF_AVERAGES, chosen_test
+from cranfield.comparisons.errors import chosen_test
 from cranfield.comparisons.gate import NONE as NO_MARGIN
 from cranfield.comparisons.gate import Gate, Margin, gate, pairs_with
 from cranfield.comparisons.letters import compact_letters
@@ -28,7 +28,6 @@ from cranfield.comparisons.sentences import (
     MetricFacts,
     at_odds,
     by_means,
-    not_crossed,
     p_text,
     repeated,
     trained_once,
@@ -317,11 +316,6 @@ class Comparison:
         data = pairs_with([sample for sample in self.samples if sample.metric in names], systems, base)
         # Student's test of the logarithms is that of the values of a sample that has logarithms already.
         spelling = "student" if parse(self.significance).name == "log_student" else self.significance
-        if self.spread and not self.is_crossed:
-            raise SettingError(
-                f"a gate over {self.repetitions} repetitions needs a test that includes the spread between them, and "
-                f"significance='{self.significance}' does not; use significance='permutation' or 'student'"
-            )
         test = chosen_test(data, spelling, self.alpha, self.step.settings["seed"])
         return gate(data, test, spelling, self.alpha, margin)
 
@@ -338,7 +332,7 @@ class Comparison:
 
         Systems are in tiers: those that do not differ significantly from the best, or from each other, are level at
         the top. In brackets stand the `intervals`; percentages are relative differences. Where systems are level, the
-        verdict says how large a difference these users could have shown. Warnings about the inputs stand last.
+        verdict says how large a difference these users could have shown. Warnings about the inputs are last.
         """
         return self.sentences()
 
@@ -360,13 +354,7 @@ class Comparison:
         if self.trained_once:
             remarks.append(trained_once(self.trained_once))
         if self.spread:
-            spread = dict(zip(self.systems, self.spread[0]))
-            is_tukey = parse(self.significance).name == "tukey"
-            remarks.append(
-                repeated(self.repetitions, self.metrics[0], spread, in_intervals=not is_tukey, in_tests=self.is_crossed)
-            )
-        elif self.repetitions > 1:
-            remarks.append(not_crossed(self.repetitions))
+            remarks.append(repeated(self.repetitions, self.metrics[0], dict(zip(self.systems, self.spread[0]))))
         return remarks + [f"Warning: {warning}." for warning in self.warnings]
 
     @property
@@ -419,10 +407,9 @@ class Comparison:
             "no correction" if self.correction == "none" else f"correction: {self.correction} within each metric"
         )
         test = f"{self.significance} test"
-        if self.spread and self.is_crossed:
-            test = f"t-test over users crossed with {self.repetitions} repetitions (in place of the {test})"
-        elif self.spread:
-            test = f"{test} over users alone, not over the {self.repetitions} repetitions"
+        if self.spread:
+            of_signs = " of signs" if parse(self.significance).name == "sign" else ""
+            test = f"t-test{of_signs} over users crossed with {self.repetitions} repetitions (in place of the {test})"
         averaged = {name: value for name, value in settings.items() if name != "coverage" or not self.population}
         said = [
             test,
@@ -433,11 +420,6 @@ class Comparison:
             self.relevance,
         ]
         return "; ".join(filter(None, said))
-
-    @property
-    def is_crossed(self) -> bool:
-        """Whether the test is over users crossed with repetitions, where there are some."""
-        return parse(self.significance).name in OF_AVERAGES
 
     @property
     def intervals(self) -> str:

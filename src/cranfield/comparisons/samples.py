@@ -121,17 +121,36 @@ def _keys(scores: Scores, averaging: Averaging) -> Keys | None:
 
 
 def _cells(scores: Scores, averaging: Averaging) -> Callable[[Floats], Floats] | None:
-    """Return what makes values by user and repetition from values of lists; None where the units are not users."""
-    if scores.repetitions is None or averaging.by != "user" or averaging.groups == "equal":
+    """Return what makes values by user and repetition from values of lists; None without repetitions."""
+    if scores.repetitions is None:
         return None
+    if averaging.by != "user":
+        raise SettingError("by='list' cannot include the spread between repetitions; set by='user'")
+    if averaging.groups == "equal":
+        return partial(_cells_over_groups, scores=scores, weights=scores.weights(averaging.kind))
     return partial(cells_of, users=scores.users, repetitions=scores.repetitions)
 
 
+def _cells_over_groups(values: Floats, scores: Scores, weights: Floats | None) -> Floats:
+    """Return values by user and repetition, such that each group counts the same; lists are those of all systems."""
+    assert scores.repetitions is not None
+    times = int(scores.repetitions.max()) + 1
+    place = scores.users.astype(np.int64) * times + scores.repetitions
+    table, _ = _over_groups(values, scores.grouped_by(), weights, place)
+    places = np.unique(place[_in_groups(values, scores.grouped_by())])
+    return cells_of(table, places // times, places % times)
+
+
+def _in_groups(values: Floats, groups: NDArray[np.int16]) -> NDArray[np.bool_]:
+    """Return which lists are in a group and have a value for every system."""
+    return np.asarray((groups >= 0) & ~np.isnan(values).any(axis=0))
+
+
 def _over_groups(
-    values: Floats, groups: NDArray[np.int16], weights: Floats | None, users: NDArray[np.int32] | None
+    values: Floats, groups: NDArray[np.int16], weights: Floats | None, users: NDArray[Any] | None
 ) -> tuple[Floats, Floats | None]:
     """Return values and weights of units, such that each group counts the same; lists are those of all systems."""
-    keep = (groups >= 0) & ~np.isnan(values).any(axis=0)
+    keep = _in_groups(values, groups)
     if not keep.any():
         raise InputError(
             "there is no list in a group for which every system has a value", remedy="compare with groups='pooled'"

@@ -196,39 +196,20 @@ def trained_once(systems: Sequence[str]) -> str:
     )
 
 
-def repeated(times: int, metric: str, spread: Mapping[str, float], *, in_intervals: bool, in_tests: bool) -> str:
-    """Return how far the averages of a metric vary between repetitions, and whether that is in intervals and tests.
+def repeated(times: int, metric: str, spread: Mapping[str, float]) -> str:
+    """Return how far the averages of a metric vary between repetitions, which intervals and tests include.
 
     Examples
     --------
-    >>> repeated(3, "P@10", {"mf": 0.0031, "ease": 0.0004}, in_intervals=True, in_tests=True)
+    >>> repeated(3, "P@10", {"mf": 0.0031, "ease": 0.0004})
     'Between 3 repetitions (new splits and seeds) the standard deviation of the average of P@10 is mf 0.0031 and ease \
 0.0004; intervals and p-values include it (users crossed with repetitions).'
     """
     varies = _names([f"{system} {number_text(deviation)}" for system, deviation in spread.items()])
-    included = "intervals and p-values include it (users crossed with repetitions)"
-    if not in_tests:
-        included = "intervals include it (users crossed with repetitions), p-values of this test do not"
-    if not in_intervals:
-        included = "intervals and p-values of this test do not include it"
     few = ", though two repetitions say little about it" if times == 2 else ""
     return (
         f"Between {times} repetitions (new splits and seeds) the standard deviation of the average of {metric} is "
-        f"{varies}; {included}{few}."
-    )
-
-
-def not_crossed(times: int) -> str:
-    """Return what to keep in mind of repetitions whose spread is in no interval.
-
-    Examples
-    --------
-    >>> not_crossed(3)
-    'There are 3 repetitions (new splits and seeds), and intervals and p-values do not include the spread between them.'
-    """
-    return (
-        f"There are {times} repetitions (new splits and seeds), and intervals and p-values do not include the spread "
-        "between them."
+        f"{varies}; intervals and p-values include it (users crossed with repetitions){few}."
     )
 
 

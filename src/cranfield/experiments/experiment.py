@@ -13,6 +13,7 @@ from cranfield._files import meant
 from cranfield._own_code import names_code
 from cranfield._phrases import listed
 from cranfield._spelling import nearest, parse
+from cranfield.comparisons.errors import check_repeated
 from cranfield.experiments.decisions import Decisions
 from cranfield.experiments.source import Source
 from cranfield.experiments.system import System
@@ -138,6 +139,8 @@ def _contradictions(experiment: Experiment) -> Iterator[str]:
         times = split.name in ("temporal", "rolling") or dict(split.parameters).get("which") == "last"
         if times and source.timeless:
             yield f"split='{split}' needs times, and data.{source.name} has none; choose a random split, or other data"
+    if experiment.repetitions > 1:
+        check_repeated(decisions.significance)
     if experiment.repetitions > 1 and (decisions.overlap is not None or "seed" in dict(split.parameters)):
         yield f"repetitions={experiment.repetitions} of split='{split}' would all be the same; set repetitions=1"
     if split.name == "cold_users" and not dict(split.parameters).get("left") and decisions.newcomers == "unserved":

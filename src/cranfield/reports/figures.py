@@ -216,7 +216,7 @@ def orders(
         for name, align, dx in ((names[0], "right", -10), (names[-1], "left", 10))
     ]
     chart = alt.layer(lines, points, *ends)
-    # The headings of the columns stand side by side.
+    # The headings of the columns are side by side.
     heading = max(min(_LETTER * sizes["size"] * len(name), sizes["name"]) for name in names)
     width = max(1.5 * sizes["width"], len(names) * (heading + _GAP))
     sides = {"width": width, "height": 1.35 * sizes["step"] * max(map(len, columns.values()))}
@@ -256,7 +256,7 @@ def against_truth(
         .encode(y=alt.Y("level:Q", title="true value", scale=scale, axis=axis), text="system:N")
         for left, align, dx in ((True, "right", -_GAP), (False, "left", _GAP))
     ]
-    # A name that stands higher or lower than its point is joined to it by a line.
+    # A name that is higher or lower than its point is joined to it by a line.
     lines = base.transform_filter("datum.is_moved").mark_rule(color=MUTED, strokeWidth=0.8)
     lines = lines.encode(x2="edge:Q", y=alt.Y("truth:Q", title="true value", scale=scale, axis=axis), y2="level:Q")
     return _styled(alt.layer(lines, points, *names), style).properties(width=width, height=height)
@@ -272,7 +272,7 @@ class _Axis:
 
     @classmethod
     def of(cls, values: Sequence[float], length: float) -> _Axis:
-        """Return an axis on which no value stands at an end."""
+        """Return an axis on which no value is at an end."""
         margin = 0.06 * (max(values) - min(values)) or 0.06 * abs(values[0]) or 0.06
         return cls(min(values) - margin, max(values) + margin, length)
 
@@ -286,9 +286,9 @@ class _Axis:
 def _beside(
     points: Sequence[tuple[float, float]], lengths: Sequence[float], size: float, height: float
 ) -> list[tuple[bool, float]]:
-    """Return where names of given lengths stand beside their points: whether at the left, and at which level.
+    """Return where names of given lengths are beside their points: whether at the left, and at which level.
 
-    A name stands at the right of its point, or at the left unless it would cross the axis, or a little higher or lower:
+    A name is at the right of its point, or at the left unless it would cross the axis, or a little higher or lower:
     the first place that no other point or name has taken.
     """
     line = 1.15 * size
@@ -315,7 +315,7 @@ def _overlap(a: tuple[float, ...], b: tuple[float, ...]) -> float:
 
 
 def _styled(chart: Any, style: Style) -> Any:
-    """Return a chart of systems in the width, fonts and colours of a style; names of systems stand at its left."""
+    """Return a chart of systems in the width, fonts and colours of a style; names of systems are at its left."""
     sizes = look(style)
     labels = {"labelColor": INK, "labelFontSize": sizes["size"], "labelPadding": 5}
     names = {"grid": False, "domain": False, "ticks": False, **labels}
