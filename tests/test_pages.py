@@ -26,6 +26,11 @@ def test_every_stage_has_a_page():
     assert {stage for stage in stages if not stage.startswith("_")} - {"cli"} <= set(_PAGES)
 
 
+def test_every_command_has_a_page():
+    commands = {path.stem for path in (ROOT / "src" / "cranfield" / "cli").glob("[!_]*") if path.name != "__pycache__"}
+    assert {f"cli.{command}" for command in commands} <= set(_PAGES)
+
+
 RATINGS = cf.Ratings.of([1, 1, 2, 2], [1, 2, 1, 2])
 RUN = {"mine": {1: [1, 2]}}
 

@@ -1,6 +1,6 @@
 """cranfield: compare recommender systems offline, and know how far to trust the answer.
 
-The functions stand in the order in which an evaluation goes: `read`, `filters`, `splits`, `recommend`, `read_run`,
+The functions are in the order in which an evaluation goes: `read`, `filters`, `splits`, `recommend`, `read_run`,
 `judge`, `measure`, `compare`, `bias`, `assess`; `experiments` runs all of them from one file, `audit` asks whether the
 winner survives other decisions, and `write_report` makes the page.
 """

@@ -135,7 +135,7 @@ Second = TypeVar("Second", bound=Decided)
 def takes_decisions(*groups: type[Decided], **defaults: Any) -> Callable[[Function], Function]:
     """Show the decisions of groups as keyword arguments of a function that takes them as ``**decisions``.
 
-    They stand in its signature, and in the place of ``{decisions}`` in its docstring.
+    They are in its signature, and in the place of ``{decisions}`` in its docstring.
 
     Parameters
     ----------

@@ -12,7 +12,7 @@ _PAGES: Mapping[str, str] = {
     "data.filtering": "splits",
     **dict.fromkeys(("data.ranges", "data.spark", "rankings.ranged", "measures.ranged", "measures.spark"), "scale"),
     "data.simulate": "simulate",
-    **dict.fromkeys(("splits", "cli.check_split"), "splits"),
+    "splits": "splits",
     "recommenders": "recommenders",
     "rankings": "ranking",
     **dict.fromkeys((f"rankings.{module}" for module in (
@@ -34,8 +34,18 @@ _PAGES: Mapping[str, str] = {
     "audits": "audit",
     "reports": "report",
     "studies": "replications",
+    **{f"cli.{command}": command for command in ("assess", "audit", "bias", "compare", "dialects", "evaluate")},
+    **{f"cli.{command}": "experiment" for command in ("checklist", "clean", "diff", "new", "run", "show")},
+    "cli.calibrate": "metrics/error",
+    "cli.check_split": "splits",
+    "cli.data": "data",
+    "cli.demo": "report",
+    "cli.label": "unjudged",
+    "cli.recommend": "ranking",
+    "cli.replicate": "replications",
+    "cli.split": "splits",
 }  # fmt: skip
-"""The page of each stage, and of modules that have another page than their stage."""
+"""The page of each stage, of modules that have another page than their stage, and of each command."""
 
 _SHARED = tuple(f"data.{module}" for module in ("sources", "compressed", "text", "columns", "frames", "layout"))
 """Modules that read ratings and runs alike: who called them has the page."""

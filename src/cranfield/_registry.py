@@ -212,7 +212,7 @@ class Registry(Mapping[str, Thing]):
     def register(self, name: _Registered, /) -> _Registered: ...
 
     def register(self, name: Any = None, /, *, aliases: Iterable[str] = (), replace: bool = False, **about: Any) -> Any:
-        """Register what stands below, under ``name`` or its own name.
+        """Register what is below, under ``name`` or its own name.
 
         Parameters
         ----------

@@ -207,7 +207,7 @@ class Table:
     def text(self, width: float | None = None) -> str:
         """Return the table for a terminal; the best value of a column is starred.
 
-        Columns that do not fit into ``width`` stand in a further block below, beside the text columns that the table
+        Columns that do not fit into ``width`` are in a further block below, beside the text columns that the table
         begins with; no column is left out and no cell is cut. Without a width it is that of the terminal, and
         `WIDTH` where the output is not one.
         """

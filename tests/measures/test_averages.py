@@ -137,3 +137,16 @@ def test_the_trimmed_interval_has_the_degrees_of_freedom_of_what_is_left(n):
     half = stats.t.ppf(0.95, n - 2 * cut - 1) * np.std(winsorised, ddof=1) / (0.6 * np.sqrt(n))
     lower, upper = Average.of("trimmed(share=0.2)").interval(x, np.ones(n), 0.9)
     assert (lower, upper) == pytest.approx((middle.mean() - half, middle.mean() + half))
+
+
+@pytest.mark.parametrize("name", ["mean", "median", "geometric", "trimmed", "weighted", "geometric(form=adjusted)"])
+def test_rows_average_as_each_row_alone_of_ordinary_and_of_huge_values(name):
+    average, rng = Average.of(name), np.random.default_rng(5)
+    rows = rng.random((6, 31)) * np.array([1.0, 1e-3, 0.0, 2.0**900, 2.0**-900, 5.0])[:, None]
+    weights = rng.random(31)
+    assert average.of_rows(rows, weights).tolist() == [average(row, weights) for row in rows]
+    assert np.isnan(average.of_rows(np.empty((2, 0)))).all()
+
+
+def test_the_weighted_mean_without_any_weight_is_nan():
+    assert np.isnan(Average.of("weighted").of_rows(np.ones((2, 3)), np.zeros(3))).all()

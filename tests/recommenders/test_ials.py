@@ -37,6 +37,21 @@ def test_the_items_minimise_the_objective_given_the_users(world, dense, exponent
                 assert _objective(rated, users, moved, *settings) > at
 
 
+def test_an_epoch_solves_the_normal_equations_of_all_users_and_then_of_all_items(world, dense):
+    train = world.compact()
+    model = recommender("ials(factors=3, unobserved=0.2, regularization=0.05)")
+    numbers, epoch = model._start(train)
+    after, _ = epoch(numbers, 0)
+    rated, sides = dense(train) > 0, {name: values.astype(float) for name, values in numbers.items()}
+    for name, other, own in (("users", "items", rated), ("items", "users", rated.T)):
+        fixed = sides[other]
+        for row, seen in enumerate(own):
+            shrinkage = 0.05 * (seen.sum() + 0.2 * len(fixed))
+            system = fixed[seen].T @ fixed[seen] + 0.2 * fixed.T @ fixed + shrinkage * np.eye(3)
+            sides[name][row] = np.linalg.solve(system, fixed[seen].sum(axis=0))
+        np.testing.assert_allclose(after[name], sides[name], rtol=1e-3, atol=1e-5)
+
+
 def test_the_loss_never_rises(world):
     losses = [entry["loss"] for entry in recommender("ials(factors=4, epochs=8)").fit(world).history]
     assert np.all(np.diff(losses) < 1e-6)

@@ -14,7 +14,7 @@ from cranfield import InputError, SettingError
 from cranfield._errors import MissingExtraError
 from cranfield.data import Ratings
 from cranfield.data.reading import with_features
-from cranfield.recommenders import SYSTEMS, read_model, recommender, save_model
+from cranfield.recommenders import SYSTEMS, read_model, recommender, save_model, triplet
 from cranfield.recommenders.networks import NetworkModel
 from cranfield.recommenders.outside_profile import OutsideProfile
 
@@ -135,29 +135,79 @@ def test_scores_of_neumf_are_the_formula(ratings):
     assert model._weights["user.first"].shape == (16, 16)
 
 
+def _cross_entropy(x, labels):
+    return np.mean(np.logaddexp(0, x) - labels * x)
+
+
+def _plain_gmf(w, users, items, labels):
+    product = w["user.product embedding"][users] * w["item.product embedding"][items]
+    return _cross_entropy(product @ w["output"] + w["bias"], labels)
+
+
+def _plain_latent_cross(w, users, items, labels):
+    """With the context of `described`: the group and the age of a user, and the kind of an item."""
+    p, q = w["user.embedding"][users], w["item.embedding"][items]
+    first = np.concatenate([w["user.first"], w["item.first"], w["product.first"]])
+    hidden = np.maximum(0, np.concatenate([p, q, p * q], axis=1) @ first + w["offset 0"])
+    ages = np.array([20.0, 30.0, np.nan] * 15)[:40]
+    ages = np.nan_to_num((ages - np.nanmean(ages)) / np.nanstd(ages))
+    cross = w["user.categories"][users % 2] + ages[users, None] * w["user.numbers"] + w["item.categories"][items % 2]
+    hidden = np.maximum(0, (hidden * (1 + cross)) @ w["layer"] + w["offset 1"])
+    return _cross_entropy(hidden @ w["output"] + w["bias"], labels)
+
+
+def _plain_triplets(w, users, high, low):
+    def placed(vectors):
+        for level in range(2):
+            vectors = np.maximum(0, vectors @ w[f"layer {level}"] + w[f"offset {level}"])
+        output = vectors @ w["layer 2"] + w["offset 2"]
+        return output / np.linalg.norm(output, axis=1, keepdims=True)
+
+    z, near, far = placed(w["users"][users]), placed(w["items"][high]), placed(w["items"][low])
+    return np.mean(np.maximum(0, 0.5 + np.sum((z - near) ** 2, axis=1) - np.sum((z - far) ** 2, axis=1)))
+
+
 @pytest.mark.neural
-def test_an_epoch_of_one_step_is_adam_on_the_gradient_of_the_cross_entropy(ratings):
-    """One batch holds all examples, so that their order does not matter; Adam's first step is rate · sign(gradient)."""
-    model = recommender("gmf(factors=3, epochs=1, batch=100000, rate=0.01, negatives=1)")
-    numbers, epoch = model._start(ratings)
-    examples = list(model._drawn(ratings, 0))
-    users, items, labels = (np.concatenate(parts) for parts in zip(*examples, strict=True))
-    w = {name.removeprefix("w."): np.asarray(values, dtype=float) for name, values in numbers.items()}
+@pytest.mark.parametrize(
+    ("spelling", "plain"),
+    [
+        ("gmf(factors=3, {}, negatives=1)", _plain_gmf),
+        ("lc-nn(factors=3, hidden=5, {}, negatives=2, context=both)", _plain_latent_cross),
+        ("bpr-triplet(factors=4, embedding=6, hidden=7, {}, dropout=0, target=ranking)", _plain_triplets),
+    ],
+)
+def test_a_step_is_adam_on_the_gradient_of_the_loss_by_its_formula(described, spelling, plain, monkeypatch):
+    """One batch holds all examples, so that their order does not matter. The gradient is that of a plain loss, by
+    differences; a tenth of it is Adam's mean after the first step, which has the size of the rate."""
+    monkeypatch.setattr(triplet, "_EMBEDDINGS_DROPPED", 0.0)
+    model, columns = recommender(spelling.format("epochs=1, batch=100000, rate=0.01")), []
+    drawing = "_drawn" if hasattr(model, "_drawn") else "_examples"
+    drawn = getattr(model, drawing)
 
-    def loss(w):
-        product = w["user.product embedding"][users] * w["item.product embedding"][items]
-        x = product @ w["output"] + w["bias"]
-        return np.mean(np.logaddexp(0, x) - labels * x)
+    def watched(*arguments):
+        for part in drawn(*arguments):
+            columns.append(part)
+            yield part
 
+    monkeypatch.setattr(model, drawing, watched)
+    draw, (numbers, epoch) = np.random.default_rng(0), model._start(described)
+    for name in (name for name in numbers if "offset" in name):  # at 0 a rectifier of nothing has no slope
+        numbers[name] = draw.normal(size=numbers[name].shape).astype(np.float32)
     after, value = epoch(numbers, 0)
-    assert value == pytest.approx(loss(w), rel=1e-5)
-    for name, place in (("output", (1,)), ("bias", (0,)), ("user.product embedding", (5, 2))):
-        high, low = ({**w, name: w[name].copy()} for _ in range(2))
-        high[name][place] += 1e-4
-        low[name][place] -= 1e-4
-        slope = (loss(high) - loss(low)) / 2e-4
-        moved = float(after[f"w.{name}"][place] - numbers[f"w.{name}"][place])
-        assert moved == pytest.approx(-0.01 * slope / (abs(slope) + 1e-8), rel=2e-2)
+    w = {name.removeprefix("w."): np.asarray(own, float) for name, own in numbers.items() if name.startswith("w.")}
+    examples = columns[-1]
+    assert value == pytest.approx(plain(w, *examples), rel=1e-5)
+    means = [own for name, own in after.items() if name.startswith("adam.")][1:]
+    for name, mean in zip(sorted(w), means, strict=False):
+        for place in draw.integers(w[name].size, size=6):
+            high, low = ({**w, name: w[name].copy()} for _ in range(2))
+            high[name].flat[place] += 1e-7
+            low[name].flat[place] -= 1e-7
+            slope = (plain(high, *examples) - plain(low, *examples)) / 2e-7
+            assert 10 * mean.flat[place] == pytest.approx(slope, rel=1e-3, abs=1e-6)
+            moved = float(after[f"w.{name}"].flat[place] - numbers[f"w.{name}"].flat[place])
+            if abs(slope) > 1e-5:
+                assert moved == pytest.approx(-0.01 * np.sign(slope), rel=2e-2)
 
 
 @pytest.mark.neural

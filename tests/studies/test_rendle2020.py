@@ -85,6 +85,19 @@ def test_the_page_says_what_each_protocol_prefers(found):
     assert set(pairs["same"].unique()) <= {True, False}
 
 
+def test_sampled_ranks_are_corrected_beside_what_the_full_catalogue_says(found, negatives):
+    exhibit = found.exhibit("table-4")
+    measured = found.exhibit("table-1").frame
+    for line in exhibit.frame.iter_rows(named=True):
+        for protocol in ("sampled", "full"):
+            value = measured.filter(row=line["row"], metric=line["metric"], protocol=protocol)["value"].item()
+            assert line[protocol] == pytest.approx(value)
+        assert line["lower"] <= line["estimate"] <= line["upper"]
+    inside = exhibit.frame["inside"].sum()
+    assert inside >= len(exhibit.frame) - 1
+    assert exhibit.table.notes[0].startswith(f"{inside} of {len(exhibit.frame)} intervals hold the value")
+
+
 def test_nothing_is_printed_of_other_ratings(found):
     assert not any("printed" in claim.claim for claim in found.claims)
 
@@ -115,6 +128,7 @@ def test_the_systems_of_the_paper_are_trained_by_three_seeds_at_eight_factors():
     assert by_row["MF, 8 factors"] == by_row["NeuMF, 8 factors"] == [5, 6, 7]
     assert by_row["MF, 64 factors"] == by_row["NeuMF, 64 factors"] == by_row["SLIM"] == [5]
     assert all("epochs=2," in own.spelling for own in trainings(0, 2) if own.row.startswith(("MF", "NeuMF")))
+    assert by_row["MF, 24 factors"] == by_row["MF, 192 factors"] == [5]
     for own in wanted:
         assert own.system().seed == own.seed if "factors" in own.row else own.system()
 
@@ -199,9 +213,9 @@ def test_the_command_takes_files_says_the_time_before_and_draws_the_sizes(
 
 @pytest.mark.neural
 def test_all_systems_of_the_paper_are_run(world, negatives, tmp_path, monkeypatch):
-    monkeypatch.setattr(rendle2020, "FACTORS", (8,))
+    monkeypatch.setattr(rendle2020, "SIZES", {"MF": (8,), "NeuMF": (8,)})
     monkeypatch.setattr(rendle2020, "_SEEDS", 1)
     study = _replicate(world, tmp_path / "out", negatives=negatives, systems=None, epochs=1)
     assert {own.row for own in trainings(0)} == set(study.exhibit("table-1").frame["row"])
     assert any("trained 1 epochs here" in note for note in study.exhibit("table-1").table.notes)
-    assert any("a dot product (MF) has a higher" in claim.claim for claim in study.claims)
+    assert any("MF, 8 factors, has a higher" in claim.claim for claim in study.claims)

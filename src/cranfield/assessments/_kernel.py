@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numba import njit
 
-# The running sums that every walk keeps; behind them stand the discounted sums and those of ERR.
+# The running sums that every walk keeps; after them come the discounted sums and those of ERR.
 HITS, ANY_HIT, FIRST, PRECISIONS, PREFERENCES, INFERRED_ALL, INFERRED_JUDGED, FIXED = range(8)
 # What a metric's factor is.
 ONE, PER_CUTOFF, PER_RELEVANT, PER_CUTOFF_AND_RELEVANT, PER_IDEAL, SCALE, IF_RATED = range(7)
@@ -144,12 +144,12 @@ def walk(
     width = FIXED + n_sums + n_err
     sums, going_on = np.zeros(n_sums + n_err), np.ones(n_err)
     at_cut = np.zeros((n_cuts, width))
-    # Divisions are dear: those by a rank, and by the judged items above, come from tables.
+    # Division is expensive: those by a rank, and by the judged items above, come from tables.
     per_rank = 1.0 / np.maximum(np.arange(discounts.shape[1]), 1)
     per_above = 1.0 / (np.arange(discounts.shape[1]) + 2.0 * _EPSILON)
     remaining = np.empty(discounts.shape[1], np.int64)
     for new, row in enumerate(lists):
-        # A branch that half of the hits take is dear as well, so the hits that remain are gathered without one.
+        # A branch that half of the hits take is expensive as well, so the hits that remain are gathered without one.
         n_kept = 0
         for hit in range(starts[row], starts[row + 1]):
             remaining[n_kept] = hit

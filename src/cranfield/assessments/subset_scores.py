@@ -52,11 +52,9 @@ class SubsetScores:
         weights = None
         if average.weights is not None:
             weights = (self.judged if average.weights == "judged" else self.relevant).astype(np.float64)
-        means = np.empty(self.values.shape[:2])
-        for m, table in enumerate(self.values):
-            for s, row in enumerate(table):
-                means[m, s] = average(row, weights) if self.complete else _average(average, row, weights)
-        return means
+        if self.complete:
+            return np.array([average.of_rows(table, weights) for table in self.values])
+        return np.array([[_average(average, row, weights) for row in table] for table in self.values])
 
 
 def _average(average: Average, row: NDArray[np.float64], weights: NDArray[np.float64] | None) -> float:
@@ -155,7 +153,7 @@ class MaskedScores:
         return SubsetScores(places, values, judged, relevant, complete=self._undefined == "zero")
 
     def _room(self, shape: tuple[int, int, int]) -> NDArray[np.float64]:
-        """Return memory for values of this shape, the same one for each mask: new pages are dear."""
+        """Return memory for values of this shape, the same one for each mask: new pages are expensive."""
         room, cells = vars(self._local), shape[0] * shape[1] * shape[2]
         if len(room.get("values", ())) < cells:
             room["values"] = np.empty(cells)

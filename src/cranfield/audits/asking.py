@@ -193,7 +193,7 @@ def _of_decisions(key: str, table: Mapping[str, Any], options: Iterable[str]) ->
 
 
 def _place(name: str) -> tuple[int, str]:
-    """Return where a decision stands in the line, for a fixed order of decisions."""
+    """Return where a decision is in the line, for a fixed order of decisions."""
     line = ["data", *DECISIONS, "cutoff", "gain", "unjudged", "split_seed", "training_seed"]
     order = {decision: place for place, decision in enumerate(line)}
     return (order.get(name, order["min_ratings"]), name)

@@ -54,7 +54,7 @@ def audit_runs(
 
     What needs no training is opened: which items count (``lists``), metrics, cut-offs, thresholds, averages, coverage.
     Condensed lists are left out, with the reason, where the given lists are too short for them: a list was cut
-    somewhere, and which rated items stand below the cut is not known.
+    somewhere, and which rated items are below the cut is not known.
 
     Parameters
     ----------

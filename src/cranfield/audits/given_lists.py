@@ -20,7 +20,7 @@ from cranfield.measures.judged import Judged
 class GivenLists(SetupLists):
     """The lists of a set-up, some of which are given and may be too short.
 
-    A given list was cut somewhere, and what stands below the cut is not known. It can be measured at a cut-off n only
+    A given list was cut somewhere, and what is below the cut is not known. It can be measured at a cut-off n only
     if the longest list of the system has n items. Condensed, each of its lists must hold n items with a test rating, or
     every one that the system could score. A user without a list has none to be condensed.
 

@@ -243,7 +243,7 @@ def among_targets(lists: CodedLists, thin: UniformTest) -> Judged:
 
 
 def _above_in_group(lists: Codes, group: Codes, counts: NDArray[np.bool_]) -> Codes:
-    """Return for each entry how many counted entries of its group stand above it in its list; entries are in order."""
+    """Return for each entry how many counted entries of its group are above it in its list; entries are in order."""
     keys = lists * (int(group.max(initial=0)) + 2) + group + 1
     order = np.argsort(keys, kind="stable")
     ordered = keys[order]

@@ -59,7 +59,7 @@ class LazyGroup(click.Group):
 def common_options(command: Command) -> Command:
     """Give a command the options that all with chance in them share: ``--seed``, ``--threads`` and ``--quiet``.
 
-    They may stand before the command's name as well. The command receives ``seed``; the other two become settings of
+    They may be before the command's name as well. The command receives ``seed``; the other two become settings of
     the process.
     """
     seed = click.option(
@@ -117,7 +117,7 @@ _AT_LEAST_ONE, _AT_LEAST_ZERO = click.IntRange(min=1), click.IntRange(min=0)
 
 
 def _keep(_: click.Context, option: click.Parameter, value: Any) -> Any:
-    """Make a given option a setting of the process; one that is not given leaves what stood before the command."""
+    """Make a given option a setting of the process; one that is not given leaves what was before the command."""
     if value not in (None, False):
         setattr(settings, str(option.name), value)
     return value

@@ -332,7 +332,7 @@ class Comparison:
 
         Systems are in tiers: those that do not differ significantly from the best, or from each other, are level at
         the top. In brackets stand the `intervals`; percentages are relative differences. Where systems are level, the
-        verdict says how large a difference these users could have shown. Warnings about the inputs stand last.
+        verdict says how large a difference these users could have shown. Warnings about the inputs are last.
         """
         return self.sentences()
 

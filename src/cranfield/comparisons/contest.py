@@ -147,7 +147,7 @@ def _effects(systems: TwoSystems, run: Run, metric: Metric) -> tuple[NDArray[np.
 
 
 def _worth(metric: Metric, systems: TwoSystems) -> Floats:
-    """Return what a list scores whose only liked item stands at each rank, measured on lists made for it."""
+    """Return what a list scores whose only liked item is at each rank, measured on lists made for it."""
     depth = metric.cutoff or 0
     users = [f"rank {rank}" for rank in range(1, depth + 1)]
     lists = {user: [f"item {rank}" for rank in range(1, depth + 1)] for user in users}

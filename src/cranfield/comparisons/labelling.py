@@ -239,7 +239,7 @@ def _random_batches(pairs: int, idle: int, step: int, seed: int) -> Batch:
 def _asked(
     strategy: str, contest: Contest, liked: NDArray[np.bool_], batch: Batch, step: int
 ) -> Iterator[tuple[str, int, bool, float, str]]:
-    """Give where a contest stands after every batch of answers, until it is settled."""
+    """Give the state of a contest after every batch of answers, until it is settled."""
     left, count, total = np.arange(len(contest.pairs)), 0, len(contest.pairs)
     while True:
         yield strategy, count, contest.settled, contest.probability, contest.names[contest.ahead]

@@ -12,7 +12,7 @@ from cranfield._spelling import nearest
 Role = Literal["user", "item", "rating", "time"]
 ROLES: tuple[Role, ...] = ("user", "item", "rating", "time")
 
-# Names without case, spaces and punctuation; where several columns match, the name that stands first here wins.
+# Names without case, spaces and punctuation; where several columns match, the name that is first here wins.
 _HABITS: Mapping[Role, str] = {
     "user": (
         "userid user users u uid useridx usercode userno userhash usersha1 reviewerid reviewer reviewuserid "

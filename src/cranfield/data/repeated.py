@@ -21,7 +21,7 @@ class RepeatedPairError(InputError):
     """A (user, item) pair that occurs more than once.
 
     ``place`` and ``earlier`` are places in the arrays as they were given, counted from 0: where a pair first occurs
-    again, and where it stood before. ``count`` is how many ratings are repeated in all.
+    again, and where it was before. ``count`` is how many ratings are repeated in all.
     """
 
     def __init__(self, user: object, item: object, place: int, earlier: int, count: int) -> None:

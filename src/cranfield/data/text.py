@@ -314,7 +314,7 @@ def _has_odd_number(text: bytes, leads: list[bytes], begin: int) -> bool:
 
 
 def _has_leading_zero(block: NDArray[np.uint8], leads: list[bytes]) -> bool:
-    """Tell whether a zero stands behind one of ``leads`` and before a digit."""
+    """Tell whether a zero is behind one of ``leads`` and before a digit."""
     digits = block - np.uint8(ord("0"))
     is_none = digits > 9
     suspects = is_none[:-2] > is_none[2:]

@@ -174,7 +174,7 @@ def _seconds(numbers: NDArray[np.int64]) -> NDArray[np.int64]:
 def _refuse_two_units(numbers: NDArray[np.int64], scale: int) -> None:
     """Refuse times some of which are usual in a coarser unit, and in the unit of the largest lie in early 1970.
 
-    Where others stand between the two, they may be moments of a clock that began at 0, and nothing is refused.
+    Where others are between the two, they may be moments of a clock that began at 0, and nothing is refused.
     """
     coarser = scale // 1000
     while coarser:

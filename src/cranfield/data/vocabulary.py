@@ -146,7 +146,7 @@ class Vocabulary:
             return self._ids.bin.encode("hex")
 
     def ids(self, codes: Any) -> pl.Series:
-        """Return the ids that stand behind ``codes``."""
+        """Return the ids that are behind ``codes``."""
         return self._ids.gather(np.asarray(codes, dtype=np.int64))
 
     def codes(self, ids: Any) -> NDArray[np.int32]:

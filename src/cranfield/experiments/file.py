@@ -52,7 +52,7 @@ _HEAD = """\
 """
 
 _ABOUT_DEFAULTS = """\
-# The defaults are those of the commands and of Python. Metrics cut at 100 stand beside those cut at 10 because they
+# The defaults are those of the commands and of Python. Metrics cut at 100 are beside those cut at 10 because they
 # depend less on which ratings happen to be in the test set (Valcarce, Bellogín, Parapar and Castells 2018).
 """
 
@@ -120,7 +120,7 @@ def read_experiment(path: str | Path) -> Experiment:
 
 
 def experiment_of(table: Mapping[str, Any], *, base: Path = Path()) -> Experiment:
-    """Return the experiment that plain tables state, as they stand in a file.
+    """Return the experiment that plain tables state, as they are in a file.
 
     Examples
     --------

@@ -68,7 +68,7 @@ def check_catalogue(experiment: Experiment) -> None:
 
 
 def catalogue_of(experiment: Experiment) -> str | Path:
-    """Return the file of the items that exist, if the experiment names one; else the word that stands there."""
+    """Return the file of the items that exist, if the experiment names one; else the word that is there."""
     catalogue = experiment.decisions.catalogue
     return catalogue if catalogue in (NONE, TRAIN) else experiment.path(catalogue)
 

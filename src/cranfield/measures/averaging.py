@@ -135,9 +135,7 @@ class Averaging(Decided):
         contradicted = {name: value for name, value in others.items() if value != getattr(cls(), name)}
         if contradicted:
             name, value = next(iter(contradicted.items()))
-            raise SettingError(
-                f"{name}={value!r} stands beside an Averaging, which says {name} itself; change it there"
-            )
+            raise SettingError(f"{name}={value!r} is beside an Averaging, which says {name} itself; change it there")
         return average
 
 

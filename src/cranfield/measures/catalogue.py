@@ -28,7 +28,7 @@ from cranfield.measures.scores import Scores
 NONE, TRAIN = "none", "train"
 """Stand for no catalogue, and for the items with training ratings."""
 
-# What may stand between the columns of a text file; a line without any of these is one id.
+# What may be between the columns of a text file; a line without any of these is one id.
 _SEPARATORS = ("\t", "::", ";", ",", "|")
 
 

@@ -245,7 +245,7 @@ class Paired:
 
 @dataclass(frozen=True)
 class _TiedRanks:
-    """First rank and size of the tied group of each item; an unranked item (NaN) stands behind all, by itself."""
+    """First rank and size of the tied group of each item; an unranked item (NaN) is behind all, by itself."""
 
     first: Values
     ties: Values
@@ -294,7 +294,7 @@ _FEW_LEVELS = 4
 
 @dataclass(frozen=True)
 class _PairCounts:
-    """For each item, how many of its group stand above it in both rankings and how many are tied with it."""
+    """For each item, how many of its group are above it in both rankings and how many are tied with it."""
 
     both: Values
     """Those above it in both."""
@@ -327,7 +327,7 @@ class _PairCounts:
 
 
 def _count(starts: NDArray[Any], levels: NDArray[Any], first: NDArray[Any], ties: NDArray[Any]) -> Values:
-    """Count level by level of x: how many of the better ones, and of this one, stand above in y, and how many tie."""
+    """Count level by level of x: how many of the better ones, and of this one, are above in y, and how many tie."""
     above, upto = starts + first - 1, starts + first - 1 + ties.astype(np.intp)
     counts = np.ones((3, len(levels)))
     tied = bool((ties > 1).any())

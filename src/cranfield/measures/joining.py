@@ -204,7 +204,7 @@ def _pooled_above(
     hits: NDArray[np.int64],
     rows: NDArray[np.int64],
 ) -> NDArray[np.int64] | None:
-    """Return how many pooled items without a judgment stand above each hit, None if nothing is pooled."""
+    """Return how many pooled items without a judgment are above each hit, None if nothing is pooled."""
     if judgments.pool is None:
         return None
     users = np.repeat(judgments.users[lists.number].astype(np.int64), np.diff(lists.indptr))

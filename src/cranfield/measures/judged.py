@@ -58,7 +58,7 @@ class Judged:
     """For each list only the positions that hold a judged item, with a pointer to its judgment.
 
     Real lists are 1 to 5 % judged, so this is 20 to 100 times smaller than the run; a metric is a function of it. An
-    entry of the arrays below is a *hit*: a judged item in a list, relevant or not. Hits stand in the order of the
+    entry of the arrays below is a *hit*: a judged item in a list, relevant or not. Hits are in the order of the
     lists, and in ranked order within a list.
 
     Parameters
@@ -82,7 +82,7 @@ class Judged:
     offsets
         The place of each list's first entry among the entries of the run (of any, for a list that is not there).
     pooled_above
-        How many items that were pooled and not judged stand above each hit; None if no item was.
+        How many items that were pooled and not judged are above each hit; None if no item was.
     is_condensed
         Whether items without a test rating were taken out of the lists.
     context
@@ -194,19 +194,19 @@ class Judged:
         return np.where(self._counts > 0, sums, 0.0)
 
     def above(self, flags: NDArray[np.bool_]) -> NDArray[np.int64]:
-        """Return for each hit how many flagged hits stand above it in its list."""
+        """Return for each hit how many flagged hits are above it in its list."""
         counts = np.zeros(len(self) + 1, dtype=np.int64)
         np.cumsum(flags, out=counts[1:])
         return counts[:-1] - counts[self.starts][self.lists]
 
     @cached_property
     def relevant_above(self) -> NDArray[np.int64]:
-        """How many relevant hits stand above each hit in its list."""
+        """How many relevant hits are above each hit in its list."""
         return self.above(self.relevant)
 
     @cached_property
     def nonrelevant_above(self) -> NDArray[np.int64]:
-        """How many judged hits that are not relevant stand above each hit in its list."""
+        """How many judged hits that are not relevant are above each hit in its list."""
         return self.above(~self.relevant)
 
     @cached_property

@@ -85,7 +85,7 @@ _COLUMNS = {
     "unjudged": "share of the recommended items that have no test rating",
     "nonexistent": "share of the recommended items that are not in the catalogue",
 }
-"""What stands below the columns beside the averages, by the word that their heads begin with."""
+"""What is below the columns beside the averages, by the word that their heads begin with."""
 
 
 def legend(header: Sequence[str]) -> str:

@@ -178,7 +178,7 @@ def _refuse_swapped_columns(run: Run, users: Vocabulary, items: Vocabulary) -> N
 
 
 def _on_turned_columns(run: Run, users: Vocabulary, items: Vocabulary) -> Iterator[str]:
-    """Say that users and items seem to stand in each other's column, where the ids of both overlap.
+    """Say that users and items seem to be in each other's column, where the ids of both overlap.
 
     Two things speak for it: lists are of one length far more often if users and items change places, or the ids of
     both sides fit the other column better by half. A handful of lists says neither.

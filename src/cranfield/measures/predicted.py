@@ -45,7 +45,7 @@ class Predicted:
     n_lists
         How many lists there are.
     ratings
-        The user's rating of each item, y; NaN for an item without one, which stands in its place and has no error.
+        The user's rating of each item, y; NaN for an item without one, which is in its place and has no error.
     predictions
         The predicted rating of each item, p.
     errors
@@ -117,7 +117,7 @@ class Predicted:
 def predicted_of(judged: Judged, metric_name: str, unrated: float | None = None) -> Predicted:
     """Return the items of judged lists with their predictions.
 
-    Of condensed lists these are the rated items. Of full lists they are all items: one without a rating stands in its
+    Of condensed lists these are the rated items. Of full lists they are all items: one without a rating is in its
     place, rated ``unrated`` where that is given. An item whose prediction is missing plays no part.
     """
     run, predictions = _predictions(judged, metric_name)

@@ -272,10 +272,26 @@ class Scores:
         averaging = Averaging.of(average, **decisions).with_kind()
         scores = averaging.taken_of(self)
         result = np.full((len(self.systems), len(self.metrics)), np.nan)
-        for s in range(len(self.systems)):
-            for m in range(len(self.metrics)):
-                result[s, m] = scores.counted(scores.values_of(s, m, averaging), m, averaging).mean
+        for m in range(len(self.metrics)):
+            result[:, m] = scores._averages_of(m, averaging)
         return result if scores.overall is None else np.where(np.isnan(scores.overall), result, scores.overall)
+
+    def _averages_of(self, m: int, averaging: Averaging) -> NDArray[np.float64]:
+        """Return the average of each system by a metric; of all at once where it is simple."""
+        undefined = np.isnan(self.values[:, m])
+        is_defined = not undefined.any() or self.counts_zero(m, averaging.undefined)
+        if is_defined and averaging.groups == "pooled" and (averaging.by == "list" or self._one_each):
+            lists = self.served if averaging.coverage == "reduced" else slice(None)
+            weights = self.weights(averaging.kind)
+            rows = np.where(undefined, 0.0, self.values[:, m])
+            return averaging.kind.of_rows(rows[:, lists], None if weights is None else weights[lists])
+        systems = range(len(self.systems))
+        return np.array([self.counted(self.values_of(s, m, averaging), m, averaging).mean for s in systems])
+
+    @cached_property
+    def _one_each(self) -> bool:
+        """Whether every user has one list, and lists are in the order of users."""
+        return bool((self.users[1:] > self.users[:-1]).all())
 
     @takes_decisions(Averaging)
     def frame(

@@ -111,7 +111,7 @@ def _cells(
 
 
 def _services(scores: Scores, all_of_them: bool) -> dict[str, NDArray[np.float64]]:
-    """Return the shares that stand beside the averages, by the heads of their columns."""
+    """Return the shares that are beside the averages, by the heads of their columns."""
     shares = {"users": scores.user_coverage}
     if not scores.metrics:
         return shares
@@ -165,7 +165,7 @@ def _averaged(scores: Scores, averaging: Averaging) -> list[str]:
 def _best_first(
     rows: list[list[Cell]], means: NDArray[np.float64], lower_is_better: Sequence[bool]
 ) -> list[list[Cell]]:
-    """Return the rows of the systems in the order of the first metric; those without an average stand last."""
+    """Return the rows of the systems in the order of the first metric; those without an average are last."""
     if not lower_is_better:
         return rows
     return [rows[s] for s in np.argsort(means[:, 0] * (1 if lower_is_better[0] else -1), kind="stable")]

@@ -120,7 +120,7 @@ class Segments:
 
     @staticmethod
     def join(parts: Sequence[Segments], repetitions: Sequence[int] | None = None) -> Segments:
-        """Put together the same grouping of several folds or repetitions; a user's lists stand side by side.
+        """Put together the same grouping of several folds or repetitions; a user's lists are side by side.
 
         ``repetitions`` say of which repetition each part is, counted from 0.
         """

@@ -85,7 +85,7 @@ class SystemTally:
     unmet
         Some users that it has lists for and the test set has no ratings of, and some with test ratings and no list.
     items
-        How often each item stands in its lists; in those of users with test ratings; and in the latter down to each of
+        How often each item is in its lists; in those of users with test ratings; and in the latter down to each of
         the cut-offs.
     hits
         How many items of its lists are judged.

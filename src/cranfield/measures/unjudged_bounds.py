@@ -82,7 +82,7 @@ def _judged_throughout(judged: Judged, depth: int, grade: float) -> Judged:
     items = entries.items[missing] if codes is None else codes[entries.items[missing]]
     added = np.bincount(lists, minlength=judged.n_lists)
     shift = np.append(0, np.cumsum(added))
-    # The added judgments of a list stand behind its own.
+    # The added judgments of a list are behind its own.
     own_places = np.arange(len(judgments)) + shift[judgments.lists]
     new_places = np.arange(len(lists)) + judgments.indptr[1:][lists]
 
@@ -115,7 +115,7 @@ def _judged_throughout(judged: Judged, depth: int, grade: float) -> Judged:
 
 
 def _within(judged: Judged, depth: int) -> NDArray[np.bool_]:
-    """Whether each entry can stand at a rank of at most ``depth``: one of a tied group can if any of them can."""
+    """Whether each entry can be at a rank of at most ``depth``: one of a tied group can if any of them can."""
     assert judged.run is not None
     first, _ = tied_ranks(judged.run, judged.entries.places)
     ranks = judged.entries.ranks if first is None else first

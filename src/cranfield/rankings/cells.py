@@ -52,7 +52,7 @@ def find_cells(data: bytes) -> tuple[bytes, str | None]:
 
 
 def _first_gap(lines: Sequence[str]) -> str | None:
-    """Return what stands behind the first field of every line; a tab divides fields wherever there is one."""
+    """Return what is behind the first field of every line; a tab divides fields wherever there is one."""
     if lines and all("\t" in line for line in lines):
         return "\t"
     gaps = {match[1] if (match := _FIRST_GAP.match(line)) else None for line in lines}

@@ -224,7 +224,7 @@ def _has_equal(rows: NDArray[Any]) -> bool:
 
 
 def _repeated(users: NDArray[np.int32], items: NDArray[np.int32], n_items: int) -> NDArray[np.bool_]:
-    """Return a mask of the entries whose item stands higher in the same list."""
+    """Return a mask of the entries whose item is higher in the same list."""
     pair = users.astype(np.int64) * n_items + items
     order = np.argsort(pair, kind="stable")
     again = np.zeros(len(pair), dtype=np.bool_)

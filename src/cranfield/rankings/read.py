@@ -44,7 +44,7 @@ Codes = NDArray[np.int32]
 
 _NOTES = {
     "nan_scores": "{:,} items without a score (NaN) were dropped: the system could not compute them",
-    "duplicate_items": "{:,} items stood in their list more than once; the best ranked was kept",
+    "duplicate_items": "{:,} items were in their list more than once; the best ranked was kept",
     "tied_items": "{:,} items share their score with another of their list",
     "rank_disagreements": "{:,} lists are ordered otherwise by their ranks than by their scores; the scores were used",
     "empty_lists": "{:,} lists are empty; their users are not covered",
@@ -397,7 +397,7 @@ def _numbers(column: Any, role: str, opened: _Opened) -> NDArray[np.float64]:
     try:
         return numbers(column)
     except Fault as fault:
-        # Scores that have no column of their own are predicted ratings, or stand beside their items.
+        # Scores that have no column of their own are predicted ratings, or are beside their items.
         column_role = next((candidate for candidate in (role, "prediction") if candidate in opened.roles), "item")
         raise opened.error(fault, column_role) from None
 

@@ -71,7 +71,7 @@ def single_tabs(data: bytes) -> bytes:
 
 
 def has_wide_gaps(data: bytes) -> bool:
-    """Whether a space or a tab stands beside other white space, or at either end."""
+    """Whether a space or a tab is beside other white space, or at either end."""
     if data[:1] in (b" ", b"\t") or data[-1:] in (b" ", b"\t"):
         return True
     for start in range(0, len(data), _BLOCK):

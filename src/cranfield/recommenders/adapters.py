@@ -123,7 +123,7 @@ class Function:
 
 
 def as_recommender(system: Any, seed: int | None = None) -> Recommender:
-    """Return the recommender that stands behind a spelling, a model or a function.
+    """Return the recommender that is behind a spelling, a model or a function.
 
     Parameters
     ----------

@@ -22,7 +22,7 @@ from cranfield.recommenders.registry import register
 class CollaborativeFiltering(PointwiseNetwork):
     """The parts of NeuMF: a weighted product of two vectors, and a tower of layers over two others.
 
-    A context goes into the tower: the vectors of its columns are added up and stand beside those of the user and the
+    A context goes into the tower: the vectors of its columns are added up and are beside those of the user and the
     item.
     """
 

@@ -13,7 +13,7 @@ from cranfield.data import Ratings
 class OutsideProfile:
     """Draws items that a user has not rated, all equally likely.
 
-    Of the items outside a profile the r-th is r + k, where k is how many of the profile stand before it. Those are the
+    Of the items outside a profile the r-th is r + k, where k is how many of the profile are before it. Those are the
     ones whose place minus the number of profile items before them is at most r, which ascends within a profile: a
     search finds k.
     """

@@ -15,8 +15,9 @@ from cranfield._shown import shown
 from cranfield._spelling import parse
 from cranfield.comparisons import Comparison
 from cranfield.comparisons.errors import chosen_test
+from cranfield.comparisons.sample import Sample
 from cranfield.comparisons.samples import AVERAGES as TESTABLE
-from cranfield.comparisons.samples import make_samples
+from cranfield.comparisons.samples import make_samples, pairs_of
 from cranfield.measures import Averaging, Scores
 from cranfield.measures.averaging import PLAIN
 
@@ -228,26 +229,25 @@ def _against_best(scores: Scores, averages: NDArray[np.float64], averaging: Aver
     p = np.full(averages.shape, np.nan)
     if len(scores.systems) < 2 or averaging.kind.spelling.name not in TESTABLE:
         return p
-    per_list = ~np.isnan(scores.values).all(axis=(0, 2))
-    best = np.array([_best(column, lower) for column, lower in zip(averages.T, scores.lower_is_better)])
-    for system in np.unique(best[per_list]):
-        places = np.flatnonzero((best == system) & per_list)
-        metrics = [scores.metrics[place] for place in places]
-        others = np.delete(np.arange(len(scores.systems)), system)
-        try:
-            p[np.ix_(others, places)] = _p_values(scores.only(metrics), scores.systems[system], averaging)
-        except CranfieldError:
-            # Nothing to test, such as weights that are all 0: the page then shows averages without a verdict.
-            continue
+    try:
+        samples, _ = make_samples(scores, averaging)
+    except CranfieldError:
+        # Nothing to test, such as weights that are all 0: the page then shows averages without a verdict.
+        return p
+    places = [scores.metric(sample.metric) for sample in samples]
+    best = [_best(averages[:, place], scores.lower_is_better[place]) for place in places]
+    against = [_with_baseline(sample, system) for sample, system in zip(samples, best)]
+    pairs = len(scores.systems) * (len(scores.systems) - 1) // 2
+    test = chosen_test(against, "student", alpha=0.05, seed=0)
+    for sample, place, verdict in zip(against, places, test(against)):
+        p[sample.first, place] = np.minimum(pairs * verdict.p, 1.0)
     return p
 
 
-def _p_values(scores: Scores, baseline: str, averaging: Averaging) -> NDArray[np.float64]:
-    """Return other systems × metrics, as `compare` finds them; without its frames, which thousands of calls feel."""
-    samples, _ = make_samples(scores, averaging, baseline=baseline)
-    test = chosen_test(samples, "student", alpha=0.05, seed=0)
-    pairs = len(scores.systems) * (len(scores.systems) - 1) // 2
-    return np.minimum(pairs * np.stack([verdict.p for verdict in test(samples)], axis=1), 1.0)
+def _with_baseline(sample: Sample, system: int) -> Sample:
+    """Return the sample with the pairs of a system and each other."""
+    first, second = pairs_of(sample.systems, sample.systems[system])
+    return replace(sample, first=first, second=second)
 
 
 def _best(averages: NDArray[np.float64], lower_is_better: bool) -> int:

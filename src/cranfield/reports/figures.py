@@ -100,7 +100,7 @@ def segments(
             rows.append({**row, "row": f"{group}: {row['system']}", "best": place == 0})
     y = alt.Y("row:N", sort=[row["row"] for row in rows], title=None)
     colour = alt.condition("datum.best", alt.value(ACCENT), alt.value(MUTED))
-    base = alt.Chart(alt.Data(values=rows)).encode(
+    base = alt.Chart(data_of(rows)).encode(
         color=colour,
         tooltip=tips(
             group="group",
@@ -133,7 +133,7 @@ def distributions(scores: Scores, metric: str, *, averaging: Averaging = PLAIN, 
     y = alt.Y("system:N", sort=[row["system"] for row in rows], title=None)
     quantiles = {f"q{level}": (f"{level} % below", ".4f") for level in (10, 25, 75, 90)}
     tooltip = tips(system="system", mean=("average", ".4f"), median=("median", ".4f"), **quantiles)
-    base = alt.Chart(alt.Data(values=rows)).encode(tooltip=tooltip)
+    base = alt.Chart(data_of(rows)).encode(tooltip=tooltip)
     wide = base.mark_rule(color=MUTED, strokeWidth=1.5).encode(y=y, x=alt.X("q10:Q", title=metric), x2="q90:Q")
     narrow = base.mark_bar(color=MUTED, opacity=0.45, height={"band": 0.5}).encode(y=y, x="q25:Q", x2="q75:Q")
     middle = base.mark_tick(color=INK, thickness=2.5, size=0.6 * look(style)["step"]).encode(y=y, x="median:Q")
@@ -159,7 +159,7 @@ def wins(comparison: Comparison, metric: str, *, style: Style = "screen") -> Any
     shown = [system for system in order if system != best][:MOST_SYSTEMS]
     rows = [row for row in rows if row["system"] in shown]
     chart = (
-        alt.Chart(alt.Data(values=rows))
+        alt.Chart(data_of(rows))
         .transform_calculate(part="indexof(['better', 'equal', 'worse'], datum.users)")
         .mark_bar(height={"band": 0.7})
         .encode(
@@ -204,7 +204,7 @@ def orders(
         alt.Color("system:N", scale=alt.Scale(domain=list(highlight), range=[ACCENT, WARN, INK]), legend=None),
         alt.value(MUTED),
     )
-    base = alt.Chart(alt.Data(values=rows)).encode(
+    base = alt.Chart(data_of(rows)).encode(
         x=x, y=y, color=condition, detail="system:N", tooltip=tips(system="system", column="by", place="place")
     )
     lines = base.mark_line(strokeWidth=2.5, opacity=0.75)
@@ -216,7 +216,7 @@ def orders(
         for name, align, dx in ((names[0], "right", -10), (names[-1], "left", 10))
     ]
     chart = alt.layer(lines, points, *ends)
-    # The headings of the columns stand side by side.
+    # The headings of the columns are side by side.
     heading = max(min(_LETTER * sizes["size"] * len(name), sizes["name"]) for name in names)
     width = max(1.5 * sizes["width"], len(names) * (heading + _GAP))
     sides = {"width": width, "height": 1.35 * sizes["step"] * max(map(len, columns.values()))}
@@ -242,7 +242,7 @@ def against_truth(
          "edge": x.value(place[0] + (-_GAP if left else _GAP)), "is_moved": level != place[1]}
         for system, place, (left, level) in zip(order, places, _beside(places, lengths, sizes["size"], height))
     ]  # fmt: skip
-    base = alt.Chart(alt.Data(values=rows)).encode(
+    base = alt.Chart(data_of(rows)).encode(
         x=alt.X("measured:Q", title=name, scale=alt.Scale(domain=[x.low, x.high], nice=False)),
         tooltip=tips(system="system", measured=(f"{name}", ".4f"), truth=("true value", ".4f")),
     )
@@ -256,7 +256,7 @@ def against_truth(
         .encode(y=alt.Y("level:Q", title="true value", scale=scale, axis=axis), text="system:N")
         for left, align, dx in ((True, "right", -_GAP), (False, "left", _GAP))
     ]
-    # A name that stands higher or lower than its point is joined to it by a line.
+    # A name that is higher or lower than its point is joined to it by a line.
     lines = base.transform_filter("datum.is_moved").mark_rule(color=MUTED, strokeWidth=0.8)
     lines = lines.encode(x2="edge:Q", y=alt.Y("truth:Q", title="true value", scale=scale, axis=axis), y2="level:Q")
     return _styled(alt.layer(lines, points, *names), style).properties(width=width, height=height)
@@ -272,7 +272,7 @@ class _Axis:
 
     @classmethod
     def of(cls, values: Sequence[float], length: float) -> _Axis:
-        """Return an axis on which no value stands at an end."""
+        """Return an axis on which no value is at an end."""
         margin = 0.06 * (max(values) - min(values)) or 0.06 * abs(values[0]) or 0.06
         return cls(min(values) - margin, max(values) + margin, length)
 
@@ -286,9 +286,9 @@ class _Axis:
 def _beside(
     points: Sequence[tuple[float, float]], lengths: Sequence[float], size: float, height: float
 ) -> list[tuple[bool, float]]:
-    """Return where names of given lengths stand beside their points: whether at the left, and at which level.
+    """Return where names of given lengths are beside their points: whether at the left, and at which level.
 
-    A name stands at the right of its point, or at the left unless it would cross the axis, or a little higher or lower:
+    A name is at the right of its point, or at the left unless it would cross the axis, or a little higher or lower:
     the first place that no other point or name has taken.
     """
     line = 1.15 * size
@@ -315,7 +315,7 @@ def _overlap(a: tuple[float, ...], b: tuple[float, ...]) -> float:
 
 
 def _styled(chart: Any, style: Style) -> Any:
-    """Return a chart of systems in the width, fonts and colours of a style; names of systems stand at its left."""
+    """Return a chart of systems in the width, fonts and colours of a style; names of systems are at its left."""
     sizes = look(style)
     labels = {"labelColor": INK, "labelFontSize": sizes["size"], "labelPadding": 5}
     names = {"grid": False, "domain": False, "ticks": False, **labels}

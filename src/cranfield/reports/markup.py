@@ -63,11 +63,11 @@ def figure(name: str, chart: Any, caption: str) -> str:
 
 
 DEFINITION = '<script type="application/json" class="definition">'
-"""What stands before the definition of a figure in a page."""
+"""What is before the definition of a figure in a page."""
 
 
 def json_text(data: Any) -> str:
-    r"""Return JSON that can stand inside a script element, whatever the strings in it say.
+    r"""Return JSON that can be inside a script element, whatever the strings in it say.
 
     Examples
     --------

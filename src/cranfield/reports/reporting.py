@@ -59,8 +59,8 @@ def report(
         The same systems measured under other decisions (threshold, condensed lists, further metrics and cut-offs), for
         the reader to choose from: see `other_decisions`. Kinds of average and coverage policies are varied in any case.
     other_lists
-        The same metrics with the other kind of lists, condensed ones for full ones, to stand beside; where it is not
-        given, one of the variants.
+        The same metrics with the other kind of lists, condensed ones for full ones, to show beside;
+        where it is not given, one of the variants.
     segments
         The scores by group, compared or not; see `measure_segments` and `compare_segments`.
     audit
@@ -74,7 +74,7 @@ def report(
     steps
         What was done before, for the card: stages by name.
     sections
-        Further sections, to stand before the card.
+        Further sections, shown before the card.
 
     Examples
     --------

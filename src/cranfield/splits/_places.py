@@ -1,4 +1,4 @@
-"""Where each rating stands in a random or temporal order of its user's (or item's) ratings."""
+"""Where each rating is in a random or temporal order of its user's (or item's) ratings."""
 
 from __future__ import annotations
 

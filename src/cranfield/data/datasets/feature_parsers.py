@@ -28,7 +28,7 @@ def fields(separator: str, columns: dict[str, tuple[int, type[pl.DataType]]], *,
     columns
         The place and the type of the ids, which come first, and of each feature.
     skip
-        How many lines stand before the first row.
+        How many lines are before the first row.
     """
 
     def parse(file: Path) -> pl.DataFrame:

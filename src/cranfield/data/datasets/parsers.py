@@ -223,7 +223,7 @@ def _dictionary(line: str, file: Path, row: int) -> dict[str, Any]:
 
 
 def librarything(files: list[Path]) -> pl.DataFrame:
-    """Parse ``UI2.txt``: user, work, twice the rating, and a tag; a rating stands there once for each of its tags."""
+    """Parse ``UI2.txt``: user, work, twice the rating, and a tag; a rating is there once for each of its tags."""
     lines = _lines(files[0])
     fields = lines.str.extract_groups(r"^\s*(?P<user>\S+)\s+(?P<item>\S+)\s+(?P<rating>\d+)(?:\s|$)").struct.unnest()
     bad = fields["user"].is_null()

@@ -99,7 +99,7 @@ def _ratio(part: NDArray[np.float64], whole: NDArray[np.float64]) -> NDArray[np.
 def repeated_entry(
     users: NDArray[np.int32], indptr: NDArray[np.int64], items: NDArray[np.int32], n_items: int
 ) -> int | None:
-    """Return a place in a list whose item stands in the same list already, or None."""
+    """Return a place in a list whose item is in the same list already, or None."""
     lists = np.repeat(np.arange(len(users), dtype=np.int64), np.diff(indptr))
     again = pl.Series(lists * n_items + items).is_first_distinct().not_().arg_true()
     return int(again[0]) if len(again) else None

@@ -70,7 +70,7 @@ class _Scores(Stage[Scores]):
 
 
 def _catalogue_digest(line: Pipeline) -> str:
-    """Return a hash of the file of the items that exist; without a file, the word that stands there."""
+    """Return a hash of the file of the items that exist; without a file, the word that is there."""
     catalogue = catalogue_of(line.experiment)
     return input_checksum(catalogue) if isinstance(catalogue, Path) else catalogue
 

@@ -47,7 +47,7 @@ RELEVANT_GAINS: Mapping[str, Gain] = {
 
 
 def irrelevant_above(judged: Judged) -> NDArray[np.int64]:
-    """Return for each hit how many items that are not relevant stand above it."""
+    """Return for each hit how many items that are not relevant are above it."""
     return judged.ranks - 1 - judged.relevant_above
 
 

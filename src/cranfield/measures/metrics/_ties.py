@@ -1,6 +1,6 @@
 """Expectations over the orders of tied items, for metrics that are not sums over ranks (McSherry and Najork 2008).
 
-A group of t tied items behind a ranks holds r relevant ones, and c relevant ones stand above it. Every order of the
+A group of t tied items behind a ranks holds r relevant ones, and c relevant ones are above it. Every order of the
 group is as likely as any other.
 """
 
@@ -78,7 +78,7 @@ def expected_reciprocal_rank(judged: Judged) -> NDArray[np.float64]:
 
 
 def probability_of_a_hit(judged: Judged) -> NDArray[np.float64]:
-    """Return the chance that a relevant item stands within the list: 1 − C(t−m, r)/C(t, r) for the first group."""
+    """Return the chance that a relevant item is within the list: 1 − C(t−m, r)/C(t, r) for the first group."""
     g = _groups(judged)
     first = g.relevant_above == 0
     size, relevant, counted = g.size[first], g.relevant[first], g.counted[first]

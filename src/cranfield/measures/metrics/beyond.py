@@ -190,7 +190,7 @@ def unjudged(judged: Judged) -> Values:
 
 @_beyond("FullRank", requires="judged items in the list", condensed=True, needs=("whole lists",), lower_is_better=True)
 def full_rank(judged: Judged, *, cutoff: int | None = None, which: Literal["mean", "last"] = "mean") -> Values:
-    """Where the first n items of the condensed list stand in the full one: the mean of their ranks.
+    """Where the first n items of the condensed list are in the full one: the mean of their ranks.
 
     With ``which=last`` the rank of the n-th alone, a point of Figure 5 of Cañamares et al. (2020). Undefined for a
     list with fewer than n judged items.

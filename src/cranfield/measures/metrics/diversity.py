@@ -108,7 +108,7 @@ def _in_reach(train: Ratings) -> Values:
 def _sum_of_table(judged: Judged, entries: Entries, table: Values) -> Values:
     """Return Σ_{k<l} sim(i_k, i_l) of each list.
 
-    Lists of like length stand side by side, and their pairs of each distance l − k are looked up together.
+    Lists of like length are side by side, and their pairs of each distance l − k are looked up together.
     """
     assert judged.run is not None
     codes = codes_of(judged.judgments.item_ids, judged.run.item_ids)[entries.items].astype(np.intp)
@@ -130,7 +130,7 @@ def _sum_of_table(judged: Judged, entries: Entries, table: Values) -> Values:
 
 
 def _sum_by_distance(items: NDArray[np.intp], sizes: NDArray[np.int64], table: Values) -> Values:
-    """Return the sums of lists that stand in the columns of ``items``, the longest first."""
+    """Return the sums of lists that are in the columns of ``items``, the longest first."""
     rows, cells = items * len(table), table.reshape(-1)
     even = bool(sizes[-1] == sizes[0])
     total = np.zeros(len(sizes))

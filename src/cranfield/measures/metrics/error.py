@@ -70,8 +70,8 @@ def worst_discounted_error(judged: Judged, *, unrated: float | None = None) -> V
 def standard_discounted_error(judged: Judged, *, unrated: float | None = None) -> Values:
     """Standard DCSE: DCSE / WDCSE, in 0 … 1; 0 without any error. Equation (14); its mean over users is MSDCSE, (15).
 
-    It tells whether the larger errors stand higher, not how large they are: it does not change if all errors are
-    scaled, and is 1 wherever they stand in descending order, as in any list of one wrong item.
+    It tells whether the larger errors are higher, not how large they are: it does not change if all errors are
+    scaled, and is 1 wherever they are in descending order, as in any list of one wrong item.
     """
     predicted = predicted_of(judged, "SDCSE", unrated).in_reach()
     worst = predicted.discounted(predicted.worst)

@@ -97,7 +97,7 @@ def r_precision(judged: Judged) -> Values:
 
 @_ranking("AUC", averages_ties=True)
 def area_under_curve(judged: Judged) -> Values:
-    """AUC: the chance that a relevant item stands above one that is not.
+    """AUC: the chance that a relevant item is above one that is not.
 
     AUC = Σ_{relevant i in the list} |{j not relevant, below i in the list}| / (R · N_L), N_L being the items of the
     list that are not relevant (unjudged ones included, unless the list is condensed). A relevant item outside the
@@ -119,7 +119,7 @@ def _mid_ranks(judged: Judged) -> Values:
 
 
 def _relevant_above(judged: Judged) -> Values:
-    """Return how many relevant items stand above each hit; of those tied with it, half of them."""
+    """Return how many relevant items are above each hit; of those tied with it, half of them."""
     above = judged.relevant_above.astype(np.float64)
     if judged.tied_from is None:
         return above

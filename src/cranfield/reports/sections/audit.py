@@ -152,7 +152,7 @@ def _parts(audit: Audit, level: int) -> tuple[list[_Part], dict[str, Any]]:
 
 def _verdict(audit: Audit, chosen: ShownPair, systems: list[str]) -> str:
     """Return the choice of a pair, its verdict, and numbers to see at a glance."""
-    # Sentences about all systems stand before those about the pair, and about metrics after them.
+    # Sentences about all systems are before those about the pair, and about metrics after them.
     sentences = audit.verdict
     start = sentences.index(chosen.sentences[0])
     large, rest = chosen.sentences[:_LARGE], chosen.sentences[_LARGE:]

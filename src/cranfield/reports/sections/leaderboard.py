@@ -121,7 +121,7 @@ def _shares(row: dict[str, Any]) -> list[Value]:
 
 
 def _place(row: dict[str, Any]) -> float:
-    """Return the place of a row; a system without an average stands last."""
+    """Return the place of a row; a system without an average is last."""
     return np.inf if row["place"] is None else float(row["place"])
 
 

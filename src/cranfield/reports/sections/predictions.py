@@ -8,7 +8,7 @@ from cranfield.reports.markup import Column, Value, downloads, figure, notes, pa
 from cranfield.reports.section import Reported, Section, on_page
 
 _SAID = (
-    "Errors of predicted ratings say little about what stands at the top of a list, and the order of errors (SDCSE) "
+    "Errors of predicted ratings say little about what is at the top of a list, and the order of errors (SDCSE) "
     "says nothing of their size. These say where predictions are too high or too low, in units of the rating scale."
 )
 _FIGURES = {
