@@ -24,7 +24,7 @@ from cranfield.cli._going_on import AGAIN, goes_on
 from cranfield.cli._group import common_options
 from cranfield.cli._measuring import Loaded, MeasuringOptions, master_option, measuring_options, metric_option
 from cranfield.cli._numbers import numbers
-from cranfield.cli._output import put, say_line, written
+from cranfield.cli._output import as_json, plain_rows, put, say_line, written
 from cranfield.cli._report import report_option, style_option, write_page
 from cranfield.measures import Averaging
 
@@ -212,7 +212,12 @@ def command(
         engine=engine,
         **asking,
     )
-    put(shown_lines(assessment) if format == "table" else written(_plain(assessment.frame(study)), format), None)
+    if format == "table":
+        put(shown_lines(assessment), None)
+    else:
+        rows = _plain(assessment.frame(study))
+        about = {"sentences": assessment.sentences(), "study": study}
+        put(written(rows, format) if format == "csv" else as_json({**about, "rows": plain_rows(rows)}), None)
     if out is not None:
         files = assessment.save(out, figures=figures, style=style)
         if not settings.quiet and format == "table":
