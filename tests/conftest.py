@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import os
+import subprocess
+import sys
 import threading
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -17,6 +20,7 @@ from cranfield.assessments import SCENARIOS
 from cranfield.comparisons.corrections import corrections
 from cranfield.comparisons.verdict import significance_tests
 from cranfield.data import filters
+from cranfield.data.spark import has_java, spark_session
 from cranfield.measures.averages import AVERAGES
 from cranfield.measures.definition import METRICS
 from cranfield.measures.dialects.peers import TOOLS
@@ -54,6 +58,16 @@ def pytest_configure(config):
     if os.environ.get("PYTHONDONTWRITEBYTECODE") and cache is not None and not hasattr(config, "workerinput"):
         del os.environ["PYTHONDONTWRITEBYTECODE"]
         os.environ["PYTHONPYCACHEPREFIX"] = str(cache.mkdir("bytecode"))
+    if getattr(config.option, "numprocesses", None):
+        # There is a worker for each core: more threads would only wait for one another, which takes as much time.
+        for library in ("OPENBLAS_NUM", "OMP_NUM", "POLARS_MAX"):
+            os.environ.setdefault(f"{library}_THREADS", "1")
+    if not config.getoption("--hypothesis-profile", None):
+        # Hypothesis would read every module of the package for constants to try, for seconds in every worker.
+        with suppress(ImportError):  # in old versions
+            from hypothesis.internal.conjecture import providers
+
+            providers._get_local_constants = lambda: providers._local_constants
 
 
 LONGEST_FIRST = ("experiments", "reports", "cli", "studies", "assessments", "oracles")
@@ -85,26 +99,58 @@ def pytest_collect_file(file_path, parent):
     return [collector for collector in collectors if not isinstance(collector, DoctestModule)]
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_make_collect_report(collector):
+    """Let every other worker read the files from the last to the first.
+
+    In a fresh clone each of two workers then compiles half of the files, and finds the other half compiled.
+    """
+    report = yield
+    worker = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw"))
+    if worker % 2 and isinstance(collector, pytest.Session | pytest.Directory) and report.result:
+        report.result.reverse()
+    return report
+
+
 def pytest_collection_modifyitems(items):
-    """Let the files that take longest come first, and mark what is tried with a neural system."""
+    """Let the files that take longest come first, and mark what is tried with a neural system or on Spark."""
     folders = {folder: place for place, folder in enumerate(LONGEST_FIRST)}
-    items.sort(key=lambda item: folders.get(item.path.parent.name, len(folders)))
+    items.sort(key=lambda item: (folders.get(item.path.parent.name, len(folders)), item.path))
     for item in items:
         parameters = item.callspec.params.values() if hasattr(item, "callspec") else ()
-        if item.path.name in LAWS and any(str(value).split("(")[0] in NEURAL for value in parameters):
+        tried = {str(value).split("(")[0] for value in parameters} if item.path.name in LAWS else set()
+        if tried & NEURAL:
             item.add_marker(pytest.mark.neural)
+        if "spark-als" in tried:
+            item.add_marker(pytest.mark.spark)
 
 
 LAWS = ("test_registry.py", "test_kept.py", "test_kernels.py", "test_truth.py")
 """The files whose tests try every system."""
 
-NEURAL = [name for name, system in SYSTEMS.items() if issubclass(system, NetworkModel)]
+NEURAL = {name for name, system in SYSTEMS.items() if issubclass(system, NetworkModel)}
 
 
 def pytest_runtest_setup(item):
-    """Skip what needs JAX where it is not installed."""
+    """Skip what needs JAX, or PySpark and Java, where these are not installed."""
+    if item.get_closest_marker("spark") and not (find_spec("pyspark") and has_java()):
+        pytest.skip("it needs PySpark and Java: pip install 'cranfield[spark]'")
     if item.get_closest_marker("neural") and not find_spec("jax"):
         pytest.skip("it needs JAX: pip install 'cranfield[neural]'")
+
+
+@pytest.fixture(scope="session")
+def spark():
+    """Start the one session of all tests, on two cores; what is sorted is spilled after every 50 rows."""
+    spilling = "spark.shuffle.spill.numElementsForceSpillThreshold"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.delenv("PYSPARK_PYTHON", raising=False)
+        patch.setenv("PYSPARK_SUBMIT_ARGS", f"--conf {spilling}=50 --conf spark.ui.enabled=false pyspark-shell")
+        session = spark_session("local[2]")
+        session.conf.set("spark.sql.shuffle.partitions", "3")
+        assert session.sparkContext.getConf().get(spilling) == "50"
+        yield session
+        session.stop()
 
 
 def _data_folder() -> Path:
@@ -210,6 +256,24 @@ def real_data():
         return path
 
     return find
+
+
+@pytest.fixture
+def killed_command(tmp_path):
+    """Return a function that gives a command in children that are killed, and says what came of them."""
+
+    def kill(command: list[str], kind: str, argument: object, seed: int = 1) -> dict[str, object]:
+        script = Path(__file__).parent / "killed.py"
+        done = subprocess.run(
+            [sys.executable, script, tmp_path / "home", kind, json.dumps(argument), str(seed), *command],
+            capture_output=True,
+            text=True,
+            timeout=3600,
+        )
+        assert done.returncode == 0, done.stderr[-3000:]
+        return json.loads(done.stdout)
+
+    return kill
 
 
 @pytest.fixture

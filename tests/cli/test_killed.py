@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import json
 import os
-import subprocess
-import sys
-from pathlib import Path
 
 import pytest
 
@@ -15,7 +11,6 @@ from cranfield.data.writing import write
 from cranfield.rankings import recommend, write_run
 from cranfield.splits import random
 
-SCRIPT = Path(__file__).parent / "killed.py"
 SYSTEMS = ("random", "popularity", "average", "knn(k=5)")
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="the children are forked")
 
@@ -68,15 +63,8 @@ def _commands(files):
 
 @pytest.mark.parametrize("command", ["run", "audit", "assess", "replicate", "recommend"])
 @pytest.mark.parametrize("kills", [pytest.param(5, marks=pytest.mark.slow), pytest.param(100, marks=pytest.mark.hours)])
-def test_a_command_that_is_killed_goes_on_to_the_same_bytes(command, kills, files, tmp_path):
-    done = subprocess.run(
-        [sys.executable, SCRIPT, tmp_path, str(kills), "1", *_commands(files)[command]],
-        capture_output=True,
-        text=True,
-        timeout=3600,
-    )
-    assert done.returncode == 0, done.stderr[-3000:]
-    outcome = json.loads(done.stdout)
+def test_a_command_that_is_killed_goes_on_to_the_same_bytes(command, kills, files, killed_command):
+    outcome = killed_command(_commands(files)[command], "times", kills)
     assert outcome["killed"] == kills
     assert kills < 100 or outcome["begun"] > 0
     assert outcome["files"] > 3

@@ -8,62 +8,61 @@ import signal
 import subprocess
 import sys
 import time
-from pathlib import Path
 
 import pytest
 
 from cranfield.experiments import run
 
-SCRIPT = Path(__file__).parent / "killed.py"
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="the children are forked")
+STAGES = ("experiment", "data", "splits", "searches", "models", "runs", "judged", "scores", "results", "card")
 
 
-def _killed(kind, experiment, home, argument, seed=0, jobs=1):
-    done = subprocess.run(
-        [sys.executable, SCRIPT, kind, experiment, home, json.dumps(argument), str(seed), str(jobs)],
-        capture_output=True,
-        text=True,
-        timeout=900,
-    )
-    assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout)
+@pytest.fixture
+def killed_runs(killed_command, tiny_file):
+    """Return a function that runs the experiment in children that are killed."""
+
+    def kill(kind, argument, *options):
+        return killed_command(["run", str(tiny_file), "--out", "OUT", "--no-report", *options], kind, argument)
+
+    return kill
+
+
+def _without_folds(tiny_file):
+    tiny_file.write_text(tiny_file.read_text().replace('split = "k_fold(k=2)"\n', ""))
 
 
 @pytest.mark.parametrize(
     ("jobs", "kills"),
     [pytest.param(2, 10, marks=pytest.mark.slow), pytest.param(1, 200, marks=pytest.mark.hours)],
 )
-def test_runs_killed_at_random_times_end_with_the_same_bytes(tiny_file, tmp_path, jobs, kills):
+def test_runs_killed_at_random_times_end_with_the_same_bytes(killed_runs, tiny_file, jobs, kills):
     if jobs > 1:
         # Every fold starts processes of its own.
-        tiny_file.write_text(tiny_file.read_text().replace('split = "k_fold(k=2)"\n', ""))
-    # What was killed while systems were trained side by side is finished with one at a time.
-    outcome = _killed("times", tiny_file, tmp_path / "home", kills, seed=jobs, jobs=jobs)
+        _without_folds(tiny_file)
+    outcome = killed_runs("times", kills, f"--jobs={jobs}")
     assert outcome["killed"] == kills
     assert outcome["files"] > 20
 
 
-def test_a_run_killed_at_every_stage_ends_with_the_same_bytes(tiny_file, tmp_path):
-    tiny_file.write_text(tiny_file.read_text().replace('split = "k_fold(k=2)"\n', ""))
-    stages = ["experiment", "data", "splits", "searches", "models", "runs", "judged", "scores", "results", "card"]
-    outcome = _killed("stages", tiny_file, tmp_path / "home", stages)
-    assert outcome["killed"] == 1
-    assert outcome["reached"][-1] == "results"
+@pytest.mark.parametrize("stages", [("runs",), pytest.param(STAGES, marks=pytest.mark.slow)])
+def test_a_run_killed_at_a_stage_ends_with_the_same_bytes(killed_runs, tiny_file, stages):
+    _without_folds(tiny_file)
+    outcome = killed_runs("stages", stages)
+    assert outcome["reached"][-1] == ("models" if stages == ("runs",) else "results")
 
 
 @pytest.mark.slow
-def test_runs_killed_around_a_file_of_each_stage_end_with_the_same_bytes(tiny_file, tmp_path):
+def test_runs_killed_around_a_file_of_each_stage_end_with_the_same_bytes(killed_runs):
     # With its record every artifact is two files or more: the counts lie in all stages.
     counts = [1, 16, 22, 46, 61, 79, 115, 133, 152]
     moments = [(count, ("before", "after")[place % 2]) for place, count in enumerate(counts)]
-    outcome = _killed("files", tiny_file, tmp_path / "home", moments)
+    outcome = killed_runs("files", moments)
     assert set(outcome["reached"]) >= {"data", "splits", "searches", "models", "runs", "judged", "scores", "results"}
 
 
 @pytest.mark.hours
-def test_runs_killed_around_every_file_end_with_the_same_bytes(tiny_file, tmp_path):
-    moments = [(count, when) for count in range(1, 187) for when in ("before", "after")]
-    outcome = _killed("files", tiny_file, tmp_path / "home", moments)
+def test_runs_killed_around_every_file_end_with_the_same_bytes(killed_runs):
+    outcome = killed_runs("files", [(count, when) for count in range(1, 187) for when in ("before", "after")])
     assert set(outcome["reached"]) >= {
         *("nothing", "experiment", "data", "splits", "searches", "models", "runs", "scores", "results", "card")
     }

@@ -90,9 +90,12 @@ def test_a_gain_of_ones_own_that_has_changed_is_called_again(tiny, tmp_path):
 @pytest.mark.usefixtures("defined")
 def test_a_search_and_an_assessment_by_a_metric_of_ones_own_go_with_it(tiny, tmp_path):
     searched = System("liked", "average", tuning=Tuning({"damping": (0, 9)}, "MyMetric@5"))
-    assess = {"metrics": "MyMetric@5", "samples": 2, "sizes": [0.5]}
-    for systems, stage in ((_TWO, "assess"), ((_TWO[0], searched), "searches")):
-        experiment = tiny(systems=systems, assess=assess)
+    assess = {"metrics": "MyMetric@5", "samples": 2, "sizes": [0.5], "scenarios": ["ratings"]}
+    for changes, stage in (
+        ({"systems": _TWO, "assess": assess}, "assess"),
+        ({"systems": (_TWO[0], searched)}, "searches"),
+    ):
+        experiment = tiny(**changes)
         run(experiment, tmp_path / stage)
         _metric(7)
         run(experiment, tmp_path / stage)

@@ -16,7 +16,7 @@ import cranfield as cf
 from cranfield._errors import CranfieldError, ImpossibleSplitError, InputError, MissingExtraError, SettingError
 from cranfield.cli import main
 from cranfield.data import simulate
-from cranfield.experiments import Decisions, Source, System, plan, run
+from cranfield.experiments import Decisions, Results, Source, System, plan, run
 from cranfield.experiments.presets import PRESETS
 from cranfield.experiments.store import Store
 from cranfield.splits import apply
@@ -64,10 +64,23 @@ def _by_hand(ratings, decisions, systems, seed):
     [
         {},
         {"lists": "condensed", "metrics": ("P@5", "AP", "Tau"), "coverage": "reduced"},
-        {"filters": ("k_core(k=8)",), "split": "temporal(train=0.7)", "min_ratings": 6, "undefined": "leave out"},
-        {"relevant": "one", "nonrelevant": 20, "metrics": ("Recall@5", "RR")},
-        {"average": "weighted(by=judged)", "significance": "permutation", "fill": "popularity", "candidates": "test"},
         {
+            "filters": ("k_core(k=8)",),
+            "split": "temporal(train=0.7)",
+            "min_ratings": 6,
+            "undefined": "leave out",
+            "metrics": ("P@5", "nDCG@10"),
+        },
+        {"relevant": "one", "nonrelevant": 20, "metrics": ("Recall@5", "RR")},
+        {
+            "average": "weighted(by=judged)",
+            "significance": "permutation",
+            "fill": "popularity",
+            "candidates": "test",
+            "metrics": ("P@10", "nDCG@10"),
+        },
+        {
+            "metrics": ("P@10", "nDCG@10"),
             "average": "geometric(form=adjusted, epsilon=0.01)",
             "significance": "log_student(epsilon=0.01)",
             "baseline": "near",
@@ -94,8 +107,8 @@ def test_the_results_are_those_of_the_functions_called_by_hand(tiny, tmp_path, c
 
 
 def test_folds_and_repetitions_are_averaged_user_by_user(tiny, tmp_path):
-    decisions = Decisions(split="k_fold(k=3)", min_ratings=0)
-    results = run(tiny(decisions=decisions, repetitions=2, seed=3), tmp_path / "out")
+    experiment = tiny(decisions={"split": "k_fold(k=3)", "min_ratings": 0}, repetitions=2, seed=3)
+    results, decisions = run(experiment, tmp_path / "out"), experiment.decisions
     ratings = simulate.world(60, 40, 900).ratings.compact()
     values: dict[tuple[str, str], dict[object, list[float]]] = {}
     for seed in (3, 4):
@@ -116,7 +129,7 @@ def test_folds_and_repetitions_are_averaged_user_by_user(tiny, tmp_path):
         assert row["lists"] == len(users)
     apart = averages.filter(pl.col("fold").is_not_null())
     assert apart.select("repetition", "fold").unique().height == 6
-    assert results.comparisons().filter(pl.col("fold").is_not_null()).height == 6 * 3 * 6
+    assert results.comparisons().filter(pl.col("fold").is_not_null()).height == 6 * 3 * 2
     comparison = results.findings("tiny").comparison
     assert comparison is not None
     assert set(comparison.frame()["method"]) == {"crossed"}
@@ -143,63 +156,70 @@ def test_a_second_run_makes_nothing(tiny, tiny_folder):
     assert {path: path.stat().st_mtime_ns for path in (tiny_folder / "runs").rglob("*.parquet")} == files
 
 
+COMPARED = {"experiment", "results", "card"}
+MEASURED = {"scores", *COMPARED}
+RANKED = {"runs", "judged", *MEASURED}
+TRAINED = {"splits", "models", *RANKED}
+RUN = [
+    ({"title": "Another"}, {"experiment", "card"}),
+    ({"metrics": ("P@5",)}, MEASURED),
+    ({"average": "weighted(by=judged)"}, COMPARED),
+    ({"fill": "popularity"}, RANKED),
+    ({"relevant": "one"}, RANKED),
+    ({"seed": 7}, TRAINED),
+    ({"filters": ("k_core(k=8)",)}, {"data", *TRAINED}),
+]
+PLANNED = [
+    ({"threshold": 3}, MEASURED),
+    *(({name: value}, COMPARED) for name, value in (
+        ("significance", "sign"), ("coverage", "reduced"), ("undefined", "leave out"), ("correction", "none"))),
+    *(({name: value}, RANKED) for name, value in (
+        ("length", "all"), ("min_ratings", 9), ("sample", 30), ("candidates", "test"), ("lists", "condensed"),
+        ("keep_seen", True), ("nonrelevant", 5), ("unrated", 5))),
+]  # fmt: skip
+"""Changes that only the slow tests run as well; a quick one makes a plan of each."""
+
+
+def _changed(tiny, changes):
+    own = {key: value for key, value in changes.items() if key in ("title", "seed")}
+    return tiny(**own, decisions={key: value for key, value in changes.items() if key not in own})
+
+
+def _planned(experiment, folder):
+    return {task.stage for task in plan(experiment, folder).tasks if task.state != "kept"}
+
+
+@pytest.mark.parametrize(("changes", "made"), PLANNED)
+def test_a_plan_makes_only_what_depends_on_a_change(tiny, tiny_folder, changes, made):
+    assert _planned(_changed(tiny, changes), tiny_folder) == made
+
+
 @pytest.mark.parametrize(
-    ("changes", "made"),
-    [
-        ({"title": "Another"}, {"experiment", "card"}),
-        ({"metrics": ("P@5",)}, {"experiment", "scores", "results", "card"}),
-        ({"threshold": 3}, {"experiment", "scores", "results", "card"}),
-        ({"average": "weighted(by=judged)"}, {"experiment", "results", "card"}),
-        ({"significance": "sign"}, {"experiment", "results", "card"}),
-        ({"coverage": "reduced"}, {"experiment", "results", "card"}),
-        ({"undefined": "leave out"}, {"experiment", "results", "card"}),
-        ({"correction": "none"}, {"experiment", "results", "card"}),
-        *(
-            (change, {"experiment", "runs", "judged", "scores", "results", "card"})
-            for change in (
-                *(
-                    {"fill": "popularity"},
-                    {"length": "all"},
-                    {"min_ratings": 9},
-                    {"sample": 30},
-                    {"candidates": "test"},
-                ),
-                *({"lists": "condensed"}, {"keep_seen": True}, {"relevant": "one"}, {"nonrelevant": 5}, {"unrated": 5}),
-            )
-        ),
-        ({"seed": 7}, {"experiment", "splits", "models", "runs", "judged", "scores", "results", "card"}),
-        (
-            {"filters": ("k_core(k=8)",)},
-            {"experiment", "data", "splits", "models", "runs", "judged", "scores", "results", "card"},
-        ),
-    ],
+    ("changes", "made"), [*RUN, *(pytest.param(*change, marks=pytest.mark.slow) for change in PLANNED)]
 )
 def test_a_change_makes_only_what_depends_on_it(tiny, tiny_folder, changes, made):
-    own = {key: value for key, value in changes.items() if key in ("title", "seed")}
-    decisions = {key: value for key, value in changes.items() if key not in own}
-    changed = tiny(**own, decisions=decisions)
-    planned = plan(changed, tiny_folder)
-    assert {task.stage for task in planned.tasks if task.state != "kept"} == made
+    changed = _changed(tiny, changes)
+    assert _planned(changed, tiny_folder) == made
     run(changed, tiny_folder)
     # What comes out the same is not gone on with.
     assert _stages(tiny_folder) <= made
     assert ("models" in _stages(tiny_folder)) == ("models" in made)
-    assert all(task.state == "kept" for task in plan(changed, tiny_folder).tasks)
+    assert _planned(changed, tiny_folder) == set()
 
 
-def test_going_back_to_an_earlier_experiment_finds_what_it_made(tiny, tmp_path):
+def test_going_back_to_an_earlier_experiment_finds_what_it_made(tiny, tiny_folder):
     def files():
-        found = (path for path in tmp_path.rglob("*") if path.is_file() and ".cranfield" not in path.parts)
-        return {path: path.read_bytes() for path in found if path.name != "log.jsonl"}
+        paths = (path for path in tiny_folder.rglob("*") if path.is_file() and ".cranfield" not in path.parts)
+        return {path: path.read_bytes() for path in paths if path.name != "log.jsonl"}
 
-    changes = [{}, {"fill": "popularity"}, {"split": "k_fold(k=2)"}, {"threshold": 3}, {"lists": "condensed"}]
-    seen = []
-    for change in changes:
-        run(tiny(decisions=change), tmp_path)
+    changes = [{}, {"fill": "popularity"}, {"split": "k_fold(k=2)"}]
+    seen = [files()]
+    for change in changes[1:]:
+        run(tiny(decisions=change), tiny_folder)
         seen.append(files())
     for change, before in zip(changes, seen):
-        results = run(tiny(decisions=change), tmp_path)
-        assert _made(tmp_path) == set()
+        results = run(tiny(decisions=change), tiny_folder)
+        assert _made(tiny_folder) == set()
         assert files() == before
         assert results.finished
         assert results.experiment == tiny(decisions=change)
@@ -215,37 +235,39 @@ def test_a_further_system_trains_only_that_one_and_one_less_leaves_no_file(tiny,
     assert not (tiny_folder / "runs" / "tiny" / "average.parquet").exists()
 
 
-@pytest.mark.parametrize(
-    "pattern", ["data/**/*.parquet", "splits/**/test.parquet", "runs/**/near.parquet",
-                "scores/*.parquet", "results/**/averages.parquet", "card.md", "tables/*.tex"]
-)  # fmt: skip
-@pytest.mark.parametrize("harm", ["truncate", "remove"])
-def test_a_damaged_or_missing_file_is_made_anew_as_it_was(tiny, tiny_folder, pattern, harm):
-    path = next(iter(sorted(tiny_folder.glob(pattern))))
+def _harmed(path, harm):
+    """Damage a file, and return what it held."""
     before = path.read_bytes()
     if harm == "truncate":
         path.write_bytes(before[: len(before) // 2])
     else:
         path.unlink()
-    run(tiny(), tiny_folder)
-    assert path.read_bytes() == before
-    assert (len(_exported(tiny_folder)), _made(tiny_folder)) == (1, set())  # what it is a copy of is in the store
+    return before
 
 
-@pytest.mark.parametrize("stage", ["data", "splits", "models", "runs", "judged", "scores", "results", "card"])
 @pytest.mark.parametrize("harm", ["truncate", "remove"])
-def test_a_damaged_artifact_is_made_anew_as_it_was(tiny, tiny_folder, stage, harm):
-    results = run(tiny(), tiny_folder)
-    artifact = next(one for name, one in results.line.artifacts.items() if name.split("/")[0] == stage)
-    path = artifact.path()
-    before = path.read_bytes()
-    if harm == "truncate":
-        path.write_bytes(before[: len(before) // 2])
-    else:
-        path.unlink()
+def test_damaged_or_missing_files_are_made_anew_as_they_were(tiny, tiny_folder, harm):
+    patterns = ["data/**/*.parquet", "splits/**/test.parquet", "runs/**/near.parquet", "scores/*.parquet",
+                "results/**/averages.parquet", "card.md", "tables/*.tex"]  # fmt: skip
+    paths = [min(tiny_folder.glob(pattern)) for pattern in patterns]
+    before = {path: _harmed(path, harm) for path in paths}
     run(tiny(), tiny_folder)
-    assert path.read_bytes() == before
-    assert _made(tiny_folder) == {artifact.name}  # what was made of it has not changed
+    assert {path: path.read_bytes() for path in paths} == before
+    # What they are copies of is in the store.
+    exported = {name.split("/")[0] for name in _exported(tiny_folder)}
+    assert (exported, _made(tiny_folder)) == ({"data", "splits", "runs", "scores", "results", "card"}, set())
+
+
+@pytest.mark.parametrize("stages", [("data", "models", "judged", "results"), ("splits", "runs", "scores", "card")])
+@pytest.mark.parametrize("harm", ["truncate", "remove"])
+def test_damaged_artifacts_are_made_anew_as_they_were(tiny, tiny_folder, stages, harm):
+    artifacts = run(tiny(), tiny_folder).line.artifacts
+    harmed = [next(one for name, one in artifacts.items() if name.split("/")[0] == stage) for stage in stages]
+    before = {artifact.path(): _harmed(artifact.path(), harm) for artifact in harmed}
+    run(tiny(), tiny_folder)
+    assert {path: path.read_bytes() for path in before} == before
+    # The stages between them were made of artifacts that have not changed.
+    assert _made(tiny_folder) == {artifact.name for artifact in harmed}
 
 
 def test_the_normalised_file_runs_to_the_same_results(tiny_file, tmp_path):
@@ -487,20 +509,20 @@ def test_what_holds_among_common_users_is_found_once_and_not_for_every_fold(tiny
     assert len([scores for scores, *_ in calls if scores.n_lists > 30]) == 1
 
 
-def test_several_data_sets_are_kept_apart(tiny, tmp_path):
+def test_several_data_sets_are_kept_apart(tiny, tiny_folder):
     two = tiny(data=(*tiny().data, Source("other", simulate="world(users=50, items=30, ratings=700, seed=3)")))
-    results = run(two, tmp_path / "two")
-    alone = run(tiny(), tmp_path / "one")
+    alone = Results(tiny_folder).sentences("tiny")
+    results = run(two, tiny_folder)
     assert results.data == ("tiny", "other")
-    assert results.sentences("tiny") == alone.sentences("tiny")
+    assert results.sentences("tiny") == alone
     assert results.averages()["data"].unique(maintain_order=True).to_list() == ["tiny", "other"]
     assert str(results).splitlines()[1].startswith("tiny: P@10: ")
 
 
-def test_an_assessment_is_read_from_the_folder_as_it_was_found(tiny, tmp_path):
-    asked = {"samples": 3, "scenarios": ["ratings", "users"], "sizes": [1.0, 0.5]}
+def test_an_assessment_is_read_from_the_folder_as_it_was_found(tiny, tiny_folder):
+    asked = {"samples": 2, "scenarios": ["ratings", "users"], "sizes": [0.5]}
     experiment = tiny(assess=asked)
-    results = run(experiment, tmp_path / "out")
+    results = run(experiment, tiny_folder)
     read = results.assessment("tiny")
     (part,) = results.measured("tiny")
     made = cf.assess(
@@ -517,25 +539,25 @@ def test_an_assessment_is_read_from_the_folder_as_it_was_found(tiny, tmp_path):
     np.testing.assert_array_equal(read.whole, made.whole)
     for study in ("robustness", "power", "curves", "correlation", "groups", "advice", "samples"):
         assert_frame_equal(read.frame(study), made.frame(study))
-    assert run(tiny(), tmp_path / "plain").assessment("tiny") is None
+    assert run(tiny(), tiny_folder).assessment("tiny") is None
 
 
-def test_the_metrics_can_be_assessed_as_well(tiny, tmp_path):
-    asked = {"scenarios": ["ratings"], "sizes": [1.0, 0.5], "samples": 3}
-    results = run(tiny(assess=asked), tmp_path)
+def test_the_metrics_can_be_assessed_as_well(tiny, tiny_folder):
+    asked = {"scenarios": ["ratings"], "sizes": [0.5], "samples": 2}
+    results = run(tiny(assess=asked), tiny_folder)
     told = results.card()["results"]["tiny"]
     assert told["assessed"]
     assert results.sentences("tiny") == told["sentences"] + told["assessed"]
-    assert "Of the metrics:" in (tmp_path / "card.md").read_text()
-    frame = pl.read_parquet(tmp_path / "results" / "tiny" / "assess-robustness.parquet")
+    assert "Of the metrics:" in (tiny_folder / "card.md").read_text()
+    frame = pl.read_parquet(tiny_folder / "results" / "tiny" / "assess-robustness.parquet")
     assert set(frame["metric"]) == {"P@10", "nDCG@10"}
-    run(tiny(assess={**asked, "samples": 4}), tmp_path)
-    assert _stages(tmp_path) == {"experiment", "assess", "card"}
-    run(tiny(), tmp_path)
-    assert not (tmp_path / "results" / "tiny" / "assess-robustness.parquet").exists()
+    run(tiny(assess={**asked, "samples": 3}), tiny_folder)
+    assert _stages(tiny_folder) == {"experiment", "assess", "card"}
+    run(tiny(), tiny_folder)
+    assert not (tiny_folder / "results" / "tiny" / "assess-robustness.parquet").exists()
 
 
-def test_a_report_is_made_once_and_goes_with_its_results(tiny, tmp_path):
+def test_a_report_is_made_once_and_goes_with_its_results(tiny, tiny_folder, tmp_path):
     def report(results, folder):
         with (tmp_path / "calls").open("a") as calls:
             calls.write("called\n")
@@ -543,15 +565,16 @@ def test_a_report_is_made_once_and_goes_with_its_results(tiny, tmp_path):
         (folder / "report.html").write_text(str(results))
         return [folder / "report.html"]
 
-    assert run(tiny(), tmp_path, report=report).pages == [tmp_path / "report.html"]
-    run(tiny(), tmp_path, report=report)
+    page = tiny_folder / "report.html"
+    assert run(tiny(), tiny_folder, report=report).pages == [page]
+    run(tiny(), tiny_folder, report=report)
     assert (tmp_path / "calls").read_text().count("called") == 1
-    run(tiny(decisions={"threshold": 3}), tmp_path, report=report)
+    run(tiny(decisions={"threshold": 3}), tiny_folder, report=report)
     assert (tmp_path / "calls").read_text().count("called") == 2
-    assert str(run(tiny(), tmp_path, report=report)) == (tmp_path / "report.html").read_text()
+    assert str(run(tiny(), tiny_folder, report=report)) == page.read_text()
     assert (tmp_path / "calls").read_text().count("called") == 2
-    assert run(tiny(), tmp_path).pages == []
-    assert not (tmp_path / "report.html").exists()
+    assert run(tiny(), tiny_folder).pages == []
+    assert not page.exists()
 
 
 def test_a_seed_that_is_given_counts_instead(tiny, tmp_path):

@@ -28,7 +28,7 @@ class Command(NamedTuple):
 
 
 @pytest.fixture(scope="module")
-def command(tmp_path_factory):
+def command(tmp_path_factory, without_drawing):
     """Run the command once for all tests."""
     folder, made, told, out, err = tmp_path_factory.mktemp("demo") / "made", [], [], io.StringIO(), io.StringIO()
 
@@ -47,7 +47,7 @@ def command(tmp_path_factory):
         made.append(demo(size, seed=seed, stages=counted))
         return made[0]
 
-    with pytest.MonkeyPatch.context() as patch, redirect_stdout(out), redirect_stderr(err):
+    with pytest.MonkeyPatch.context() as patch, without_drawing(), redirect_stdout(out), redirect_stderr(err):
         patch.setattr("cranfield.cli.demo.demo", kept)
         patch.setattr("cranfield._progress._PATIENCE", float("inf"))
         main(["demo", "--size", "small", "--out", str(folder)])
@@ -174,6 +174,7 @@ def test_the_page_does_not_tell_where_it_was_made(page):
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("undrawn")
 def test_the_same_seed_gives_the_same_demo_and_page_and_another_another(found, page):
     again = demo("small", seed=0)
     assert str(again) == str(found)
