@@ -30,7 +30,7 @@ def test_a_known_dataset_is_taken_by_its_name(tmp_path, monkeypatch, cranfield):
     ratings = simulate.world(users=60, items=40, ratings=1_200, seed=1).ratings
     monkeypatch.setattr("cranfield.data.datasets.load", lambda name, part: replace(ratings, name=name))
     monkeypatch.chdir(tmp_path)
-    found = cranfield("replicate", "valcarce2018", "--data", "ml-100k", *_FEW)
+    found = cranfield("replicate", "valcarce2018", "--data", "ml-100k", "--folds", 2, *_FEW)
     assert "16 claims of valcarce2018 on ml-100k" in found.out
     assert (tmp_path / "valcarce2018" / "report.html").exists()
 
