@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
+
 from cranfield import simulate, write
 from cranfield._polars import read_parquet
 from cranfield.splits import per_user
 
-_FEW = ["--sizes", "1,0.5", "--samples", "2", "-s", "random", "-s", "popularity", "--no-figures"]
+_FEW = ["--sizes", "0.5", "--samples", "2", "-s", "random", "-s", "popularity", "--no-figures"]
 
 
 def test_a_study_is_run_from_files_with_a_given_split(tmp_path, cranfield):
@@ -47,6 +49,7 @@ def test_sizes_that_are_no_numbers_are_refused(tmp_path, cranfield):
     assert "cannot be read" in cranfield("replicate", *asked).err
 
 
+@pytest.mark.slow
 def test_judgments_may_be_the_split_and_their_negative_grades_are_noted_and_read_as_asked(tmp_path, cranfield):
     ratings = simulate.world(users=60, items=40, ratings=1_200, seed=1).ratings
     write(ratings, tmp_path / "ratings.csv")
