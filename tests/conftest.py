@@ -141,14 +141,14 @@ def pytest_runtest_setup(item):
 
 @pytest.fixture(scope="session")
 def spark():
-    """Start the one session of all tests, on two cores; what is sorted is spilled after every 50 rows."""
+    """Start the one session of all tests, on two cores; what is sorted is spilled after every 100,000 rows."""
     spilling = "spark.shuffle.spill.numElementsForceSpillThreshold"
     with pytest.MonkeyPatch.context() as patch:
         patch.delenv("PYSPARK_PYTHON", raising=False)
-        patch.setenv("PYSPARK_SUBMIT_ARGS", f"--conf {spilling}=50 --conf spark.ui.enabled=false pyspark-shell")
+        patch.setenv("PYSPARK_SUBMIT_ARGS", f"--conf {spilling}=100000 --conf spark.ui.enabled=false pyspark-shell")
         session = spark_session("local[2]")
         session.conf.set("spark.sql.shuffle.partitions", "3")
-        assert session.sparkContext.getConf().get(spilling) == "50"
+        assert session.sparkContext.getConf().get(spilling) == "100000"
         yield session
         session.stop()
 
