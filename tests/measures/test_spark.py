@@ -226,6 +226,8 @@ def test_what_does_not_go_with_spark_is_refused(spark):
         cf.measure({"a": {1: [2]}}, frames[1], "P@3", engine="spark")
     with pytest.raises(cf.InputError, match="Spark cannot read it as Parquet"):
         cf.measure("nowhere/runs", frames[1], "P@3", engine="spark")
+    with pytest.raises(cf.InputError, match="the file is not Parquet"):
+        cf.measure(__file__, frames[1], "P@3", engine="spark")
 
 
 def test_values_by_user_in_a_frame_are_compared(spark):
