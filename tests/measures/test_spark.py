@@ -27,20 +27,6 @@ if not has_java():
 METRICS = ["P@5", "nDCG@3", "AP", "RR", "ItemCoverage", "Gini@3", "RMSE"]
 
 
-@pytest.fixture(scope="module")
-def spark():
-    """Start the one session of all tests, on two cores; what is sorted is spilled after every 50 rows."""
-    spilling = "spark.shuffle.spill.numElementsForceSpillThreshold"
-    with pytest.MonkeyPatch.context() as patch:
-        patch.delenv("PYSPARK_PYTHON", raising=False)
-        patch.setenv("PYSPARK_SUBMIT_ARGS", f"--conf {spilling}=50 --conf spark.ui.enabled=false pyspark-shell")
-        session = spark_session("local[2]")
-        session.conf.set("spark.sql.shuffle.partitions", "3")
-        assert session.sparkContext.getConf().get(spilling) == "50"
-        yield session
-        session.stop()
-
-
 def world(seed, users=40, items=25):
     """Return rows of two systems and a test set: ties, NaN, items twice, users on one side only, a skewed user."""
     random = np.random.default_rng(seed)

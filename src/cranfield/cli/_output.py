@@ -142,8 +142,13 @@ def put_values(scores: Any, out: str) -> None:
         return
     if check_frame_file(out) != ".parquet":
         raise SettingError(f"Spark writes the values of users as Parquet; name a folder *.parquet in place of {out}")
+    put_on_spark(scores.spark_frame(), out)
+
+
+def put_on_spark(frame: Any, out: str) -> None:
+    """Let Spark write a dataframe as a folder of Parquet files; a folder that is there is not replaced."""
     try:
-        scores.spark_frame().write.parquet(out)
+        frame.write.parquet(out)
     except Exception as error:
         raise CranfieldError(f"{out}: Spark cannot write it: {str(error).splitlines()[0]}") from error
 

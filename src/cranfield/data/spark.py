@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -26,7 +26,7 @@ def is_spark(source: Any) -> bool:
     return type(source).__module__.startswith("pyspark.sql.") and hasattr(source, "mapInArrow")
 
 
-def spark_session(master: str | None = None) -> Any:
+def spark_session(master: str | None = None, *, wanted_by: str = "engine='spark' (--engine spark)") -> Any:
     """Return the active session, or a new one: on this machine, unless ``master`` or spark-submit sets another master.
 
     The workers of a new session use the Python of this process, unless ``PYSPARK_PYTHON`` names another one: the Python
@@ -35,7 +35,7 @@ def spark_session(master: str | None = None) -> Any:
     try:
         from pyspark.sql import SparkSession
     except ImportError as error:
-        raise MissingExtraError("engine='spark' (--engine spark)", library="pyspark", extra="spark") from error
+        raise MissingExtraError(wanted_by, library="pyspark", extra="spark") from error
     active = SparkSession.getActiveSession()
     if active is not None:
         return active
@@ -135,7 +135,7 @@ class SparkTable:
 
     def select(self, columns: Sequence[str]) -> Any:
         """Return a dataframe with some of the columns."""
-        return self.frame.select(*(_quoted(name) for name in columns))
+        return self.frame.select(*(quoted(name) for name in columns))
 
     def rows(self, _: int, stop: int, columns: Sequence[str]) -> pl.DataFrame:
         """Return some rows."""
@@ -145,7 +145,7 @@ class SparkTable:
         """Yield each distinct row once; with ``some``, only one row with a value, if there is one."""
         rows = self.select(columns)
         if some:
-            rows = rows.filter(f"{_quoted(columns[0])} is not null and string({_quoted(columns[0])}) <> 'NaN'").limit(1)
+            rows = rows.filter(f"{quoted(columns[0])} is not null and string({quoted(columns[0])}) <> 'NaN'").limit(1)
         yield 0, as_polars(rows.distinct())
 
     def fault(self, problem: str, row: dict[str, Any], column: str | None, remedy: str | None) -> InputError:
@@ -165,6 +165,13 @@ def fault_of(
     """
     known = [f"{role} {value!r}" for role, value in row.items() if value is not None and not isinstance(value, list)]
     return InputError(problem, source=", ".join([label, *known]), column=column, remedy=remedy)
+
+
+def named_by_ids(error: InputError, frame: pl.DataFrame, roles: Mapping[str, str], label: str) -> InputError:
+    """Return the error with the user and item instead of the row."""
+    row = {} if error.row is None else frame.row(error.row - 1, named=True)
+    known = {role: row.get(roles[role]) for role in ("user", "item")}
+    return fault_of(label, error.problem, known, error.column, error.remedy)
 
 
 def as_polars(frame: Any) -> pl.DataFrame:
@@ -192,5 +199,6 @@ def to_spark(rows: pl.DataFrame, session: Any) -> Any:
     return session.createDataFrame(rows.to_arrow())
 
 
-def _quoted(name: str) -> str:
+def quoted(name: str) -> str:
+    """Return a column's name as Spark reads it."""
     return "`" + name.replace("`", "``") + "`"
