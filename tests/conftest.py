@@ -20,6 +20,7 @@ from cranfield.assessments import SCENARIOS
 from cranfield.comparisons.corrections import corrections
 from cranfield.comparisons.verdict import significance_tests
 from cranfield.data import filters
+from cranfield.data.spark import has_java, spark_session
 from cranfield.measures.averages import AVERAGES
 from cranfield.measures.definition import METRICS
 from cranfield.measures.dialects.peers import TOOLS
@@ -112,7 +113,7 @@ def pytest_make_collect_report(collector):
 
 
 def pytest_collection_modifyitems(items):
-    """Let the files that take longest come first and docstrings last, and mark what is tried with a neural system.
+    """Let the files that take longest come first and docstrings last; mark what tries a neural system or Spark.
 
     What the example of a docstring registers stays, since fixtures of tests do not reach it.
     """
@@ -124,20 +125,39 @@ def pytest_collection_modifyitems(items):
     )  # fmt: skip
     for item in items:
         parameters = item.callspec.params.values() if hasattr(item, "callspec") else ()
-        if item.path.name in LAWS and any(str(value).split("(")[0] in NEURAL for value in parameters):
+        tried = {str(value).split("(")[0] for value in parameters} if item.path.name in LAWS else set()
+        if tried & NEURAL:
             item.add_marker(pytest.mark.neural)
+        if "spark-als" in tried:
+            item.add_marker(pytest.mark.spark)
 
 
 LAWS = ("test_registry.py", "test_kept.py", "test_kernels.py", "test_truth.py")
 """The files whose tests try every system."""
 
-NEURAL = [name for name, system in SYSTEMS.items() if issubclass(system, NetworkModel)]
+NEURAL = {name for name, system in SYSTEMS.items() if issubclass(system, NetworkModel)}
 
 
 def pytest_runtest_setup(item):
-    """Skip what needs JAX where it is not installed."""
+    """Skip what needs JAX, or PySpark and Java, where these are not installed."""
+    if item.get_closest_marker("spark") and not (find_spec("pyspark") and has_java()):
+        pytest.skip("it needs PySpark and Java: pip install 'cranfield[spark]'")
     if item.get_closest_marker("neural") and not find_spec("jax"):
         pytest.skip("it needs JAX: pip install 'cranfield[neural]'")
+
+
+@pytest.fixture(scope="session")
+def spark():
+    """Start the one session of all tests, on two cores; what is sorted is spilled after every 100,000 rows."""
+    spilling = "spark.shuffle.spill.numElementsForceSpillThreshold"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.delenv("PYSPARK_PYTHON", raising=False)
+        patch.setenv("PYSPARK_SUBMIT_ARGS", f"--conf {spilling}=100000 --conf spark.ui.enabled=false pyspark-shell")
+        session = spark_session("local[2]")
+        session.conf.set("spark.sql.shuffle.partitions", "3")
+        assert session.sparkContext.getConf().get(spilling) == "100000"
+        yield session
+        session.stop()
 
 
 def _data_folder() -> Path:

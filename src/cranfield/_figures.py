@@ -86,9 +86,12 @@ def series(column: str, names: Sequence[str], *, mark: Literal["line", "point"] 
     return encodings
 
 
-def data_of(frame: pl.DataFrame) -> Any:
-    """Return a frame as the data of a chart; NaN is null."""
-    return altair().Data(values=frame.with_columns(pl.selectors.float().fill_nan(None)).to_dicts())
+def data_of(rows: pl.DataFrame | Sequence[Mapping[str, Any]]) -> Any:
+    """Return a frame, in which NaN is null, or rows as the data of a chart."""
+    if isinstance(rows, pl.DataFrame):
+        rows = rows.with_columns(pl.selectors.float().fill_nan(None)).to_dicts()
+    # Altair copies a list with all that is in it at each step of making a chart, and a tuple never.
+    return altair().Data(values=tuple(rows))
 
 
 def tips(**fields: str | tuple[str, str]) -> list[Any]:

@@ -64,8 +64,9 @@ def test_csv_and_json_hold_a_study_and_the_seed_fixes_it(files, cranfield):
     ]  # fmt: skip
     assert cranfield("assess", *asked) == cranfield("assess", *asked, "--threads", "1")
     assert cranfield("assess", *asked) != cranfield("assess", *asked, "--seed", "4")
-    advice = json.loads(cranfield("assess", *OPTIONS, "--study", "advice", "--format", "json").out)
-    assert advice[0]["rank"] == 1
+    told = json.loads(cranfield("assess", *OPTIONS, "--study", "advice", "--format", "json").out)
+    assert (told["study"], told["rows"][0]["rank"]) == ("advice", 1)
+    assert "\n".join(told["sentences"]) in cranfield("assess", *OPTIONS).out
     samples = cranfield("assess", *asked, "--study", "samples").out
     assert len(next(csv.DictReader(io.StringIO(samples)))["values"].split()) == 3
 
@@ -167,8 +168,8 @@ def test_a_mistake_about_folds_is_one_line(folds, files, cranfield, options, mes
 
 def test_sakais_bootstrap_is_there_if_asked_for(files, cranfield):
     asked = (*OPTIONS, "--scenario", "ratings", "--study", "power", "--format", "json")
-    assert "required_difference" not in json.loads(cranfield("assess", *asked).out)[0]
-    assert "required_difference" in json.loads(cranfield("assess", *asked, "--resamples", "20").out)[0]
+    assert "required_difference" not in json.loads(cranfield("assess", *asked).out)["rows"][0]
+    assert "required_difference" in json.loads(cranfield("assess", *asked, "--resamples", "20").out)["rows"][0]
 
 
 def test_the_papers_grid_can_be_asked_for(files, cranfield):
@@ -188,7 +189,7 @@ def test_the_correlation_of_the_top_can_be_asked_for(files, cranfield):
 
 def test_weights_change_the_advice(files, cranfield):
     none = ("--weight", "agreement=0", "--scenario", "ratings", "--weight", "ratings=0")
-    (first, *_) = json.loads(cranfield("assess", *OPTIONS, *none, "--study", "advice", "--format", "json").out)
+    (first, *_) = json.loads(cranfield("assess", *OPTIONS, *none, "--study", "advice", "--format", "json").out)["rows"]
     assert first["score"] == pytest.approx(first["power"])
 
 

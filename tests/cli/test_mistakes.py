@@ -153,6 +153,22 @@ MISTAKES = {
         "elsewhere.csv: no item of this run is in the test set: the run has 'tt15477', 'tt15554' and 'tt15631', the "
         "test set 201, 202 and 203; give the run and the test set of the same data",
     ),
+    "lists that hardly meet the ratings that they are calibrated by": Mistake(
+        "calibrate knn.csv --by partly.csv --validation test.csv --out new.csv",
+        "partly: the test set knows only 1 of the 10 users of the run",
+        0,
+    ),
+    "lists that hardly meet the ratings that they are calibrated by, strictly": Mistake(
+        "calibrate knn.csv --by partly.csv --validation test.csv --out new.csv --strict",
+        "partly: the test set knows only 1 of the 10 users of the run",
+    ),
+    "a threshold that no rating reaches, in other tools": Mistake(
+        "dialects --test test.csv knn.csv -m P@5 --threshold 6",
+        "nothing can be measured: no test rating is 6 or more; the highest is 5; lower --threshold",
+    ),
+    "a threshold that no rating reaches, in other tools, where some need none": Mistake(
+        "dialects --test test.csv knn.csv -m nDCG@5 --threshold 6", "no test rating is 6 or more; the highest is 5", 0
+    ),
     "users and items in each other's column": Mistake(
         f"{E} columns.csv",
         "columns.csv: the users of this run are items of the test set, and its items are users;",

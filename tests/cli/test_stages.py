@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import re
 import time
 
 from cranfield import _progress
@@ -31,13 +32,17 @@ def test_a_stage_says_how_far_what_runs_inside_it_is(capsys, monkeypatch):
     assert "loss 0.5, validation nDCG@10 0.3\n" in said
 
 
-def test_a_bar_says_it_too(monkeypatch):
+def test_below_a_bar_it_is_said_whole_on_a_narrow_terminal(capsys, monkeypatch):
     monkeypatch.setattr(_progress, "_PATIENCE", -1.0)
-    seen = []
-    monkeypatch.setattr("rich.progress.Progress.update", lambda _, __, **changes: seen.append(changes["description"]))
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    monkeypatch.setenv("COLUMNS", "60")
+    monkeypatch.setenv("TERM", "xterm")
     with _stages._bar("Training", 2) as (advance, listen), _progress.heard_by(listen):
         with _progress.progress("Fitting neumf", total=20, unit="epochs") as epochs:
-            epochs.advance(note="loss 0.5")
+            epochs.advance(note="loss 0.5, validation nDCG@10 0.3")
+        time.sleep(0.3)  # until it is drawn again
         advance()
-    assert seen[0].endswith("loss 0.5")
-    assert seen[-1] == "Training"
+    said = re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", capsys.readouterr().err)
+    assert "Training" in said
+    assert "Fitting neumf: 1 of 20 epochs" in said
+    assert "validation nDCG@10 0.3" in " ".join(said.split())

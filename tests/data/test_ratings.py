@@ -89,6 +89,18 @@ def test_the_arrays_are_frozen_and_the_callers_are_not():
     values[0] = 5
 
 
+@pytest.mark.parametrize("block", [1, 3, 8])
+def test_what_is_kept_does_not_depend_on_the_blocks(monkeypatch, block):
+    monkeypatch.setattr("cranfield.data.ratings._BLOCK", block)
+    users = [0, 0, 0, 2, 2, 3, 5, 5]
+    ratings = Ratings.of(users, range(8), times=range(8)).keep(np.ones(8, dtype=bool))
+    mask = np.array([True, False, True, True, True, False, True, False])
+    kept = ratings.keep(mask)
+    assert kept.frame().rows() == [row for row, holds in zip(ratings.frame().rows(), mask, strict=True) if holds]
+    assert kept.indptr.tolist() == [0, 2, 4, 4, 5]
+    assert ratings.keep(~np.ones(8, dtype=bool)).indptr.tolist() == [0] * 5
+
+
 def test_keep_and_compact():
     ratings = Ratings.of(["a", "a", "b"], ["x", "y", "z"], [1, 2, 3], times=[1, 2, 3])
     kept = ratings.keep(np.array([False, True, False]), Step("mine"))

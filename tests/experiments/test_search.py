@@ -55,6 +55,15 @@ def test_without_a_validation_part_one_is_set_aside():
     assert search(bare, "knn", {"k": [3]}, "P@5").trials[0].value > 0
 
 
+def test_what_is_stopped_by_ratings_set_aside_is_trained_for_its_best_epochs():
+    spelling, space = "mf-pointwise(epochs=60, rate=0.3, negatives=2, patience=3)", {"factors": [4]}
+    stopped = search(PARTS.train, spelling, space, "nDCG@10")
+    assert 1 <= stopped.best.epochs < 57
+    assert stopped.final == f"mf-pointwise(epochs={stopped.best.epochs}, rate=0.3, negatives=2, patience=3, factors=4)"
+    again = search(PARTS, spelling, space, "nDCG@10")  # the final training has the validation part, too
+    assert (again.best.epochs, again.final) == (None, again.best.system)
+
+
 def test_trials_by_optuna_are_the_same_for_the_same_seed():
     pytest.importorskip("optuna")
     space = {"k": Range(1, 50), "q": Range(0.1, 5.0, log=True), "similarity": ["cosine", "jaccard"]}

@@ -102,12 +102,12 @@ def test_a_search_that_was_broken_off_goes_on_and_leaves_the_same_bytes(tiny, tm
     module = sys.modules["cranfield.experiments.searching"]
     true, tried = module.recommend, []
 
-    def recommend(split, spelling, *arguments, **options):
+    def recommend(split, systems, *arguments, **options):
         if split.train.n_users > 20:  # not the rehearsal
-            tried.append(spelling)
+            tried.extend(systems)
             if len(tried) == 3:
                 raise KeyboardInterrupt
-        return true(split, spelling, *arguments, **options)
+        return true(split, systems, *arguments, **options)
 
     with monkeypatch.context() as patched:
         patched.setattr(module, "recommend", recommend)

@@ -16,7 +16,11 @@ IMPERSONAL = {"random", "popularity", "average", "useraverage", "uir"}
 
 # The defaults are for MovieLens 1M; profiles are five times shorter here.
 SPELLED = {
-    **{name: name for name, system in SYSTEMS.items() if not issubclass(system, NetworkModel) or find_spec("jax")},
+    **{
+        name: name
+        for name, system in SYSTEMS.items()
+        if name != "spark-als" and (not issubclass(system, NetworkModel) or find_spec("jax"))
+    },
     "wrmf": "wrmf(alpha=1, regularization=10)",
     "ials": "ials(factors=8, regularization=0.05)",
     "mf-pointwise": "mf-pointwise(factors=16, epochs=30, rate=0.02)",

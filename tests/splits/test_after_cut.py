@@ -139,7 +139,7 @@ def test_a_cut_after_which_everybody_is_new_is_refused_with_their_number():
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"target": "next"}, "target='next' is not one of all, first, last, random"),
+        ({"target": "next"}, "target='next' is neither all, first, last, random nor a whole number"),
         ({"target": 0}, "target=0 is neither all, first, last, random nor a whole number"),
         ({"new_users": "forget"}, "new_users='forget' is not one of keep, drop, apart"),
         ({"new_items": True}, "new_items=True is not one of keep, drop, apart"),

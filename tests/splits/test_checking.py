@@ -69,6 +69,7 @@ def test_the_distance_of_a_shift_is_the_largest_difference_of_shares_below_a_val
         ("leave_out(l=1, which=last)", "user", 0),
         ("strong_generalisation", "any", 0),
         ("strong_generalisation(which=last)", "user", 0),
+        ("cold_users", "any", 0),
         ("cold_users(left=2, which=last, warm=0.3)", "any", 0),
         ("cold_items(left=2, which=last)", "any", 0),
     ],

@@ -85,6 +85,19 @@ def test_the_page_says_what_each_protocol_prefers(found):
     assert set(pairs["same"].unique()) <= {True, False}
 
 
+def test_sampled_ranks_are_corrected_beside_what_the_full_catalogue_says(found, negatives):
+    exhibit = found.exhibit("table-4")
+    measured = found.exhibit("table-1").frame
+    for line in exhibit.frame.iter_rows(named=True):
+        for protocol in ("sampled", "full"):
+            value = measured.filter(row=line["row"], metric=line["metric"], protocol=protocol)["value"].item()
+            assert line[protocol] == pytest.approx(value)
+        assert line["lower"] <= line["estimate"] <= line["upper"]
+    inside = exhibit.frame["inside"].sum()
+    assert inside >= len(exhibit.frame) - 1
+    assert exhibit.table.notes[0].startswith(f"{inside} of {len(exhibit.frame)} intervals hold the value")
+
+
 def test_nothing_is_printed_of_other_ratings(found):
     assert not any("printed" in claim.claim for claim in found.claims)
 

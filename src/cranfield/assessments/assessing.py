@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 
 import numpy as np
 import polars as pl
@@ -20,10 +20,11 @@ from cranfield.assessments.assessment import Assessment
 from cranfield.assessments.chunks import Chunks
 from cranfield.assessments.cutoffs import PAPER_CUTOFFS, at_cutoffs
 from cranfield.assessments.fold import Fold
+from cranfield.assessments.part_fold import PartFold
 from cranfield.assessments.power import power_of
 from cranfield.assessments.robustness import CORRELATIONS, Correlation, Sampling, rounded_to
 from cranfield.assessments.sampling_plan import compiled
-from cranfield.assessments.scenarios import SCENARIOS, Scenario, Sizes, grids_of, scenario
+from cranfield.assessments.scenarios import RANDOM, SCENARIOS, Scenario, Sizes, grids_of, scenario
 from cranfield.comparisons.comparing import Comparing
 from cranfield.comparisons.samples import AVERAGES
 from cranfield.data import Ratings
@@ -31,13 +32,17 @@ from cranfield.data.relevance import AUTO
 from cranfield.measures.averages import Average
 from cranfield.measures.averaging import Averaging, Undefined
 from cranfield.measures.definition import Metric
+from cranfield.measures.engines import Engine
 from cranfield.measures.judgments import NegativeGrades
-from cranfield.measures.measuring import RENAMED, Kind, Measuring
+from cranfield.measures.measuring import RENAMED, Kind, Measuring, is_for_spark
+from cranfield.measures.score_parts import ScoreParts
 from cranfield.measures.scores import Scores
 from cranfield.rankings.lists import Ties
 
 _Named = TypeVar("_Named")
 
+EVERY = tuple(SCENARIOS)
+"""All scenarios."""
 NINE = tuple(f"{name}@100" for name in ("P", "Recall", "F1", "AP", "nDCG", "RR", "ERR", "bpref", "infAP"))
 """The metrics of Valcarce et al. (2020), at their cut-off."""
 
@@ -48,9 +53,10 @@ def assess(
     metrics: Sequence[str | Metric] | str | Metric = NINE,
     *,
     threshold: float | str | None = AUTO,
-    scenarios: Iterable[str | Scenario] | str = tuple(SCENARIOS),
+    scenarios: Iterable[str | Scenario] | str = EVERY,
     sizes: Sizes | Mapping[str, Sizes] = "fives",
     samples: int = 50,
+    masks: Literal["auto", "count", "hash"] = "auto",
     averages: Sequence[str] | str = "mean",
     cutoffs: Sequence[int] | bool = False,
     correlation: Correlation = "tau-b",
@@ -68,6 +74,7 @@ def assess(
     out: str | Path | None = None,
     negative_grades: NegativeGrades = "judged",
     strict: bool = False,
+    engine: Engine = "auto",
     **renamed: Any,
 ) -> Assessment:
     """Assess which metric can be trusted on these systems and these data.
@@ -80,13 +87,18 @@ def assess(
     runs, test, metrics, threshold, lists, ties, train, similarity, negative_grades, strict
         As for `measure`.
     scenarios
-        How the test set becomes smaller: ``ratings``, ``items``, ``popular``, ``users``, ``large``; all by default.
+        How the test set becomes smaller: ``ratings``, ``items``, ``popular``, ``users``, ``large``; all by default, and
+        on Spark the random ones: ``ratings``, ``items``, ``users``.
     sizes
         The shares that remain: ``fives`` (100 to 5 % in steps of 5), ``ones`` (100 to 1 %), ``top`` (100 to 80 %), or
         any numbers from 0 to 1. A mapping gives scenarios sizes of their own, as in ``{"popular": "top"}``; one that it
         does not name has ``fives``.
     samples
         How many samples a size has in the random scenarios.
+    masks
+        How random scenarios draw: ``count``, as many units as the size says; or ``hash``, each unit by a hash of the
+        seed, the sample, the user and the item, which is the same wherever the data are. ``auto``: ``hash`` on Spark,
+        else ``count``.
     averages
         How lists are averaged, one or several: ``mean``, ``geometric(form=trec_eval)``, ``weighted(by=judged)``, ...
     cutoffs
@@ -110,6 +122,9 @@ def assess(
         Fixes every random choice. Threads change nothing.
     out
         A folder in which finished parts are kept, so that an interrupted assessment goes on where it stopped.
+    engine
+        ``spark``: on Spark, as for `measure`, and so are Spark dataframes by ``auto``; only the random scenarios, all
+        of whose samples are measured in one pass. ``memory``: in memory.
 
     Examples
     --------
@@ -133,6 +148,7 @@ def assess(
         scenarios=scenarios,
         sizes=sizes,
         samples=samples,
+        masks=masks,
         averages=averages,
         cutoffs=cutoffs,
         correlation=correlation,
@@ -150,6 +166,7 @@ def assess(
         seed=seed,
         out=out,
         strict=strict,
+        engine=engine,
     )
 
 
@@ -158,9 +175,10 @@ def assess_folds(
     metrics: Sequence[str | Metric] | str | Metric = NINE,
     *,
     threshold: float | str | None = AUTO,
-    scenarios: Iterable[str | Scenario] | str = tuple(SCENARIOS),
+    scenarios: Iterable[str | Scenario] | str = EVERY,
     sizes: Sizes | Mapping[str, Sizes] = "fives",
     samples: int = 50,
+    masks: Literal["auto", "count", "hash"] = "auto",
     averages: Sequence[str] | str = "mean",
     cutoffs: Sequence[int] | bool = False,
     correlation: Correlation = "tau-b",
@@ -178,6 +196,7 @@ def assess_folds(
     out: str | Path | None = None,
     negative_grades: NegativeGrades = "judged",
     strict: bool = False,
+    engine: Engine = "auto",
     **renamed: Any,
 ) -> Assessment:
     """Assess metrics over several folds: ``folds`` are pairs of runs and test set, with the same systems.
@@ -195,7 +214,11 @@ def assess_folds(
     _checks.one_of("undefined", undefined, ("zero", "leave out"))
     wanted = _metrics(metrics, cutoffs)
     kinds = tuple(_distinct("average", [Average.of(average) for average in _several(averages)]))
-    ways = _distinct("scenario", [scenario(name) for name in _several(scenarios)])
+    on_spark = any(is_for_spark(runs, test, engine) for runs, test in folds)
+    _checks.one_of("engine", engine, ("auto", "memory", "spark"))
+    _checks.one_of("masks", masks, ("auto", "count", "hash"))
+    named = RANDOM if on_spark and scenarios is EVERY else scenarios
+    ways = _distinct("scenario", [scenario(name) for name in _several(named)])
     sampling = Sampling(
         kinds,
         correlation,
@@ -203,21 +226,28 @@ def assess_folds(
         _checks.share("alpha", alpha),
         _checks.whole("samples", samples),
         _checks.whole("seed", seed, at_least=0),
+        masks if masks != "auto" else "hash" if on_spark else "count",
     )
     resamples = _checks.whole("resamples", resamples, at_least=0)
     comparing = Comparing(significance=significance, correction="none", alpha=alpha)
     grids, chunks = grids_of(ways, sizes), Chunks(out)
     weights_of(weights, ["power", *(name for name, grid in grids.items() if min(grid) < 1.0), "agreement"])
     measuring = Measuring(metrics=wanted, threshold=threshold, lists=lists)
-    prepared = [
-        Fold(
-            runs, test, measuring, sampling, undefined=undefined, ties=ties, train=train, similarity=similarity,
-            negative_grades=negative_grades, strict=_checks.flag("strict", strict),
-        )
-        for (runs, test), train in zip(folds, _trains(trains, len(folds)))
-    ]  # fmt: skip
+    options: dict[str, Any] = {
+        "undefined": undefined, "ties": ties, "similarity": similarity, "negative_grades": negative_grades,
+        "strict": _checks.flag("strict", strict),
+    }  # fmt: skip
+    prepared: list[Fold | PartFold]
+    if on_spark:
+        [(runs, test)], [train] = _one_fold(folds, out), _trains(trains, 1)
+        prepared = [PartFold(runs, test, measuring, sampling, scenarios=ways, sizes=grids, train=train, **options)]
+    else:
+        prepared = [
+            Fold(runs, test, measuring, sampling, train=train, **options)
+            for (runs, test), train in zip(folds, _trains(trains, len(folds)))
+        ]
     _same_systems(prepared)
-    if not any(fold.scores.relevant.any() for fold in prepared):
+    if all(fold.scores.nothing_relevant for fold in prepared):
         prepared[0].scores.check_measured()
     studied = _samples(prepared, ways, grids, chunks)
     power, curves = _power(
@@ -232,6 +262,7 @@ def assess_folds(
         "scenarios": [way.name for way in ways],
         "sizes": {name: list(grid) for name, grid in grids.items()},
         "samples": samples,
+        "masks": sampling.masks,
         "correlation": correlation,
         "decimals": sampling.decimals,
         "undefined": undefined,
@@ -282,7 +313,16 @@ def _trains(trains: Sequence[Ratings | None] | None, folds: int) -> Sequence[Rat
     return trains
 
 
-def _same_systems(folds: Sequence[Fold]) -> None:
+def _one_fold(folds: Sequence[tuple[Any, Any]], out: str | Path | None) -> Sequence[tuple[Any, Any]]:
+    """Refuse several folds on Spark, where users of different folds do not meet, and to keep parts of one pass."""
+    if len(folds) > 1:
+        raise SettingError("folds are assessed together in memory; on Spark, assess each of them by itself")
+    if out is not None:
+        raise SettingError("an assessment on Spark is one pass, of which no finished parts are kept; leave out=... out")
+    return folds
+
+
+def _same_systems(folds: Sequence[Fold | PartFold]) -> None:
     """Refuse folds of different systems."""
     systems = folds[0].scores.systems
     for number, fold in enumerate(folds[1:], start=2):
@@ -294,7 +334,10 @@ def _same_systems(folds: Sequence[Fold]) -> None:
 
 
 def _samples(
-    folds: Sequence[Fold], scenarios: Sequence[Scenario], sizes: Mapping[str, Sequence[float]], chunks: Chunks
+    folds: Sequence[Fold | PartFold],
+    scenarios: Sequence[Scenario],
+    sizes: Mapping[str, Sequence[float]],
+    chunks: Chunks,
 ) -> pl.DataFrame:
     """Study every fold on smaller test sets; see `Assessment.frame`."""
     total = sum(fold.n_samples(scenarios, sizes) for fold in folds)
@@ -307,7 +350,7 @@ def _samples(
 
 
 def _power(
-    scores: Sequence[Scores],
+    scores: Sequence[Scores | ScoreParts],
     averages: Sequence[Average],
     comparing: Comparing,
     undefined: Undefined,
@@ -316,9 +359,7 @@ def _power(
     seed: int,
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
     """Return discriminative power and p-value curves under every average that has a test."""
-    tested = [
-        metric for metric in scores[0].metrics if np.isfinite(scores[0].values[:, scores[0].metric(metric)]).any()
-    ]
+    tested = [metric for m, metric in enumerate(scores[0].metrics) if _has_values(scores[0], m)]
     kinds = [str(kind) for kind in averages if parse(str(kind)).name in AVERAGES] or ["mean"]
     rows: list[pl.DataFrame] = []
     curves: list[pl.DataFrame] = []
@@ -334,8 +375,14 @@ def _power(
     return pl.concat(rows), pl.concat(curves)
 
 
+def _has_values(scores: Scores | ScoreParts, m: int) -> bool:
+    if isinstance(scores, ScoreParts):
+        return bool(scores.census.defined[0, :, m].any())
+    return bool(np.isfinite(scores.values[:, m]).any())
+
+
 def _spread(
-    scores: Sequence[Scores], metrics: Sequence[str], comparing: Comparing, averaging: Averaging, seed: int
+    scores: Sequence[Scores | ScoreParts], metrics: Sequence[str], comparing: Comparing, averaging: Averaging, seed: int
 ) -> pl.DataFrame:
     """Return the standard deviation of each metric's DP between the folds, each by itself; null for a single fold."""
     if len(scores) == 1:
@@ -368,7 +415,7 @@ _NO_CURVES = pl.DataFrame(
 )
 
 
-def _notes(folds: Sequence[Fold]) -> tuple[str, ...]:
+def _notes(folds: Sequence[Fold | PartFold]) -> tuple[str, ...]:
     slow = folds[0].slow
     everywhere = [note for note in folds[0].scores.notes if all(note in fold.scores.notes for fold in folds)]
     notes = everywhere + [

@@ -133,7 +133,7 @@ def correlation(
         for b, j in zip(names, places)
     ]
     alt = altair()
-    base = alt.Chart(alt.Data(values=rows)).encode(
+    base = alt.Chart(data_of(rows)).encode(
         x=alt.X("metric_a:N", sort=names, title=None),
         y=alt.Y("metric_b:N", sort=names, title=None),
         tooltip=tips(metric_a="metric", metric_b="and", tau=("tau", ".3f")),

@@ -11,16 +11,19 @@ import polars as pl
 
 from cranfield import _checks
 from cranfield._decisions import refuse_old_words
+from cranfield._errors import SettingError
 from cranfield._record import Step
 from cranfield._table import Cell, Table
 from cranfield.comparisons import Comparison
 from cranfield.comparisons.bootstrap import cannot_differ, resampled
 from cranfield.comparisons.comparing import Comparing, compare_scores, tested_average
+from cranfield.comparisons.part_comparing import compare_parts
 from cranfield.comparisons.samples import as_scores, make_samples
 from cranfield.comparisons.sentences import p_text
 from cranfield.comparisons.verdict import spelled_test
 from cranfield.measures.averaging import Averaging, Coverage, Undefined
 from cranfield.measures.folds import join_folds
+from cranfield.measures.score_parts import ScoreParts
 from cranfield.measures.scores import Scores
 
 _FOLDS = ("average", "pool", "each")
@@ -162,7 +165,7 @@ _RENAMED = {"test": "significance=...", "samples": "significance='permutation(re
 
 
 def power_of(
-    parts: Sequence[Scores],
+    parts: Sequence[Scores | ScoreParts],
     comparing: Comparing,
     averaging: Averaging,
     *,
@@ -174,14 +177,22 @@ def power_of(
     """Measure discriminative power as decided; see `discriminative_power`."""
     _checks.one_of("folds", folds, _FOLDS)
     resamples, seed = _checks.whole("resamples", resamples, at_least=0), _checks.whole("seed", seed, at_least=0)
-    counted = parts if folds == "each" else [join_folds(parts)]
+    whole = [part for part in parts if isinstance(part, Scores)]
+    if len(whole) < len(parts) and resamples:
+        raise SettingError("resamples=... draws from all users at once, and these are kept in parts; leave it out")
+    counted = parts if folds == "each" or len(whole) < len(parts) else [join_folds(whole)]
     averaging = averaging.with_(by="list" if folds == "pool" else "user")
     tested = tested_average(comparing.significance, averaging)
     comparisons = [
-        compare_scores(part, comparing, tested, metrics=metrics, seed=seed, among_served=False) for part in counted
+        compare_parts(part, comparing, tested, metrics=metrics, seed=seed, among_served=False)
+        if isinstance(part, ScoreParts)
+        else compare_scores(part, comparing, tested, metrics=metrics, seed=seed, among_served=False)
+        for part in counted
     ]
     sakai = [
-        _bootstrapped(part, averaging, metrics, resamples, comparing.alpha, seed) if resamples else []
+        _bootstrapped(part, averaging, metrics, resamples, comparing.alpha, seed)
+        if resamples and isinstance(part, Scores)
+        else []
         for part in counted
     ]
     rows = [_summary(comparison).with_columns(by_bootstrap) for comparison, by_bootstrap in zip(comparisons, sakai)]

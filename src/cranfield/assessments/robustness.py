@@ -16,11 +16,12 @@ from cranfield._errors import SettingError
 from cranfield._progress import Progress
 from cranfield._rounding import to_decimals
 from cranfield.assessments.chunks import Chunks
-from cranfield.assessments.scenarios import Scenario
+from cranfield.assessments.scenarios import Masks, Scenario
 from cranfield.assessments.subset_scores import MaskedScores
 from cranfield.assessments.verdicts import verdicts
 from cranfield.measures.averages import Average
 from cranfield.measures.correlation import Paired
+from cranfield.measures.definition import Metric
 from cranfield.recommenders.work import blas_threads, in_threads
 
 Correlation = Literal["tau-b", "tau-ap"]
@@ -46,6 +47,8 @@ class Sampling:
         The level of the verdicts.
     samples, seed
         How many samples a size has in random scenarios, and what fixes them.
+    masks
+        How random scenarios draw.
     """
 
     averages: tuple[Average, ...]
@@ -54,6 +57,7 @@ class Sampling:
     alpha: float = 0.05
     samples: int = 50
     seed: int = 0
+    masks: Masks = "count"
 
 
 def rounded_to(decimals: object) -> int:
@@ -71,8 +75,8 @@ def rounded_to(decimals: object) -> int:
 
 
 @dataclass(frozen=True, eq=False)
-class _SmallerTest:
-    """What one smaller test set gave."""
+class SmallerTest:
+    """The result of one smaller test set."""
 
     averages: NDArray[np.float64]
     """averages × metrics × systems."""
@@ -80,6 +84,68 @@ class _SmallerTest:
     """metrics × pairs: which system is significantly better."""
     ratings: int
     users: int
+
+
+@dataclass(frozen=True, eq=False)
+class AgainstWhole:
+    """What smaller test sets are held against: the averages and verdicts of the whole one."""
+
+    metrics: Sequence[Metric]
+    sampling: Sampling
+    whole: SmallerTest
+
+    def _ordered(self, averages: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return averages as systems are ordered by: rounded, higher is better."""
+        return to_decimals(averages, self.sampling.decimals) * signs_of(self.metrics)[:, None]
+
+    def rows(self, scenario: Scenario, size: float, samples: Sequence[SmallerTest]) -> pl.DataFrame:
+        """Return one row per sample, average and metric."""
+        metrics = [str(metric) for metric in self.metrics]
+        values = np.stack([test.averages for test in samples])
+        n_samples, n_averages, n_metrics, n_systems = values.shape
+        now = self._ordered(values)
+        whole = np.broadcast_to(self._ordered(self.whole.averages), values.shape)
+        cells = n_samples * n_averages * n_metrics
+        kept, reversed_ = self._verdicts_that_hold(samples)
+        missing = np.array([test.ratings == 0 for test in samples])[:, None, None]  # a hash may leave nothing
+
+        def defined(shares: NDArray[np.float64]) -> NDArray[np.float64]:
+            return np.where(missing, np.nan, shares.reshape(-1, n_averages, n_metrics)).reshape(-1)
+
+        taus = correlations(whole.reshape(-1, n_systems), now.reshape(-1, n_systems), self.sampling.correlation)
+        return pl.DataFrame(
+            {
+                "scenario": [scenario.name] * cells,
+                "size": [size] * cells,
+                "sample": np.repeat(np.arange(n_samples), n_averages * n_metrics),
+                "average": np.tile(
+                    np.repeat([str(average) for average in self.sampling.averages], n_metrics), n_samples
+                ),
+                "metric": metrics * (n_samples * n_averages),
+                "ratings": np.repeat([test.ratings for test in samples], n_averages * n_metrics),
+                "users": np.repeat([test.users for test in samples], n_averages * n_metrics),
+                "tau": defined(taus),
+                "flipped": defined(flipped(whole, now)),
+                "verdicts_lost": defined(np.repeat((1.0 - kept)[:, None], n_averages, axis=1)),
+                "verdicts_reversed": defined(np.repeat(reversed_[:, None], n_averages, axis=1)),
+                "values": values.reshape(-1, n_systems),
+            },
+            schema_overrides={"values": pl.Array(pl.Float64, n_systems)},
+        )
+
+    def _verdicts_that_hold(self, samples: Sequence[SmallerTest]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return samples × metrics: the share of significant verdicts found again, and found the other way round."""
+        now, then = np.stack([test.verdicts for test in samples]), self.whole.verdicts
+        significant = np.count_nonzero(then, axis=1)
+        with np.errstate(invalid="ignore"):
+            same = np.count_nonzero((now == then) & (then != 0), axis=2) / significant
+            opposite = np.count_nonzero((now == -then) & (then != 0), axis=2) / significant
+        return same, opposite
+
+
+def signs_of(metrics: Sequence[Metric]) -> NDArray[np.float64]:
+    """Return -1 for each metric of which less is better, else 1."""
+    return np.array([-1.0 if metric.lower_is_better else 1.0 for metric in metrics])
 
 
 class Robustness:
@@ -91,13 +157,13 @@ class Robustness:
 
     def __init__(self, masked: MaskedScores, sampling: Sampling) -> None:
         self._masked, self._sampling = masked, sampling
-        self._signs = np.array([-1.0 if metric.lower_is_better else 1.0 for metric in masked.metrics])
-        self._whole = self._measure(np.ones(len(masked.judgments), dtype=np.bool_))
+        whole = self._measure(np.ones(len(masked.judgments), dtype=np.bool_))
+        self._against = AgainstWhole(masked.metrics, sampling, whole)
 
     @property
     def averages(self) -> NDArray[np.float64]:
         """The averages × metrics × systems of the whole test set."""
-        return self._whole.averages
+        return self._against.whole.averages
 
     def study(
         self, scenario: Scenario, sizes: Sequence[float], bar: Progress, chunks: Chunks, inputs: Mapping[str, Any]
@@ -116,20 +182,25 @@ class Robustness:
         return 1 if size == 1.0 else scenario.n_samples(self._sampling.samples)
 
     def _chunk(self, scenario: Scenario, size: float, bar: Progress) -> pl.DataFrame:
-        def measured(sample: int) -> _SmallerTest:
-            return self._measure(scenario.mask(self._masked.judgments, size, sample, self._sampling.seed))
+        sampling = self._sampling
+
+        def measured(sample: int) -> SmallerTest:
+            return self._measure(scenario.mask(self._masked.judgments, size, sample, sampling.seed, sampling.masks))
 
         # Each sample has a stream of its own, so threads change nothing; those of BLAS would change the last digits.
         with blas_threads(1):
             samples = in_threads(measured, range(self.n_samples(scenario, size)), bar)
-        return self._rows(scenario, size, samples)
+        return self._against.rows(scenario, size, samples)
 
-    def _measure(self, mask: NDArray[np.bool_]) -> _SmallerTest:
+    def _measure(self, mask: NDArray[np.bool_]) -> SmallerTest:
         masked, sampling = self._masked, self._sampling
         n_systems, n_metrics = len(masked.judged), len(masked.metrics)
         averages = np.empty((len(sampling.averages), n_metrics, n_systems))
         signs = np.zeros((n_metrics, n_systems * (n_systems - 1) // 2), dtype=np.int8)
         users = 0
+        if not mask.any():
+            averages[:] = np.nan
+            return SmallerTest(averages, signs, 0, 0)
         for part in masked.parts(mask):
             users = len(part.judged)
             for a, average in enumerate(sampling.averages):
@@ -137,51 +208,8 @@ class Robustness:
             if part.overall is None:
                 for m, values in zip(part.places, part.values):
                     signs[m] = verdicts(values, sampling.alpha)
-        better = (signs * self._signs[:, None]).astype(np.int8)
-        return _SmallerTest(averages, better, int(np.count_nonzero(mask)), users)
-
-    def _ordered(self, averages: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return averages as systems are ordered by: rounded, higher is better."""
-        return to_decimals(averages, self._sampling.decimals) * self._signs[:, None]
-
-    def _rows(self, scenario: Scenario, size: float, samples: Sequence[_SmallerTest]) -> pl.DataFrame:
-        metrics = [str(metric) for metric in self._masked.metrics]
-        values = np.stack([test.averages for test in samples])
-        n_samples, n_averages, n_metrics, n_systems = values.shape
-        now = self._ordered(values)
-        whole = np.broadcast_to(self._ordered(self._whole.averages), values.shape)
-        cells = n_samples * n_averages * n_metrics
-        kept, reversed_ = self._verdicts_that_hold(samples)
-        return pl.DataFrame(
-            {
-                "scenario": [scenario.name] * cells,
-                "size": [size] * cells,
-                "sample": np.repeat(np.arange(n_samples), n_averages * n_metrics),
-                "average": np.tile(
-                    np.repeat([str(average) for average in self._sampling.averages], n_metrics), n_samples
-                ),
-                "metric": metrics * (n_samples * n_averages),
-                "ratings": np.repeat([test.ratings for test in samples], n_averages * n_metrics),
-                "users": np.repeat([test.users for test in samples], n_averages * n_metrics),
-                "tau": correlations(
-                    whole.reshape(-1, n_systems), now.reshape(-1, n_systems), self._sampling.correlation
-                ),
-                "flipped": flipped(whole, now).reshape(-1),
-                "verdicts_lost": np.repeat((1.0 - kept)[:, None], n_averages, axis=1).reshape(-1),
-                "verdicts_reversed": np.repeat(reversed_[:, None], n_averages, axis=1).reshape(-1),
-                "values": values.reshape(-1, n_systems),
-            },
-            schema_overrides={"values": pl.Array(pl.Float64, n_systems)},
-        )
-
-    def _verdicts_that_hold(self, samples: Sequence[_SmallerTest]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Return samples × metrics: the share of significant verdicts found again, and found the other way round."""
-        now, then = np.stack([test.verdicts for test in samples]), self._whole.verdicts
-        significant = np.count_nonzero(then, axis=1)
-        with np.errstate(invalid="ignore"):
-            same = np.count_nonzero((now == then) & (then != 0), axis=2) / significant
-            opposite = np.count_nonzero((now == -then) & (then != 0), axis=2) / significant
-        return same, opposite
+        better = (signs * signs_of(masked.metrics)[:, None]).astype(np.int8)
+        return SmallerTest(averages, better, int(np.count_nonzero(mask)), users)
 
 
 def correlations(truth: NDArray[np.float64], estimate: NDArray[np.float64], kind: str = "tau-b") -> NDArray[np.float64]:

@@ -180,16 +180,19 @@ class SamplingPlan:
         mask: NDArray[np.bool_],
         undefined: float,
         values: NDArray[np.float64],
+        top: float | None = None,
     ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Fill ``values`` (metrics × systems × lists) for the judgments in ``mask``, from the first place on.
 
         Returns how many judgments and relevant ones each of the lists has that remain. An undefined value counts
-        ``undefined``: 0 or NaN.
+        ``undefined``: 0 or NaN. ``top`` is the highest rating that remains in the whole test set, where these
+        judgments are a part of it.
         """
         kernel, judgments, hits = compiled(), self._judgments, self._hits
         counts, top_grades = np.empty((2, judgments.n_lists), dtype=np.int64), np.empty(judgments.n_lists)
         relevant, cutoffs = judgments.relevant, np.array(self._cutoffs, dtype=np.int64)
-        top = kernel.count_lists(judgments.indptr, mask, relevant, judgments.grades, counts, top_grades)
+        highest_here = kernel.count_lists(judgments.indptr, mask, relevant, judgments.grades, counts, top_grades)
+        top = highest_here if top is None else top
         ideals = np.zeros((len(self._sums), len(cutoffs), judgments.n_lists))
         for v, (gain, discount) in enumerate(zip(self._sum_gain, self._discounts)):
             if self._sums[v][1] is None:

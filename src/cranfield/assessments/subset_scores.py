@@ -95,14 +95,15 @@ class MaskedScores:
         """The whole test set."""
         return self.judged[0].judgments
 
-    def parts(self, mask: NDArray[np.bool_]) -> Iterator[SubsetScores]:
+    def parts(self, mask: NDArray[np.bool_], top: float | None = None) -> Iterator[SubsetScores]:
         """Yield the values under a mask, a block of metrics after the other.
 
-        The values of a part live in memory that the next part uses again.
+        The values of a part live in memory that the next part uses again. ``top`` is the highest rating that remains in
+        the whole test set, where the lists are those of some of its users.
         """
         for places, plan in self._plans:
-            yield self._walk(places, plan, mask)
-        yield from self._measure(mask)
+            yield self._walk(places, plan, mask, top)
+        yield from self._measure(mask, top)
 
     def averages(self, mask: NDArray[np.bool_], averages: Sequence[Average]) -> NDArray[np.float64]:
         """Return averages × metrics × systems under a mask."""
@@ -143,9 +144,9 @@ class MaskedScores:
         ends = [*range(0, len(places), size), len(places)]
         return [places[start:stop] for start, stop in pairwise(ends)]
 
-    def _walk(self, places: list[int], plan: SamplingPlan, mask: NDArray[np.bool_]) -> SubsetScores:
+    def _walk(self, places: list[int], plan: SamplingPlan, mask: NDArray[np.bool_], top: float | None) -> SubsetScores:
         values = self._room((len(places), len(self.judged), self.judgments.n_lists))
-        judged, relevant = plan(mask, 0.0 if self._undefined == "zero" else np.nan, values)
+        judged, relevant = plan(mask, 0.0 if self._undefined == "zero" else np.nan, values, top)
         values = values[:, :, : len(judged)]
         if plan.threshold != self.judgments.threshold:  # weights do not depend on the threshold of a metric
             smaller = self.judgments.only(mask)[0]
@@ -160,11 +161,11 @@ class MaskedScores:
         values: NDArray[np.float64] = room["values"][:cells].reshape(shape)
         return values
 
-    def _measure(self, mask: NDArray[np.bool_]) -> Iterator[SubsetScores]:
+    def _measure(self, mask: NDArray[np.bool_], top: float | None) -> Iterator[SubsetScores]:
         """Measure the other metrics one by one, as `measure` does on a smaller test set."""
         if not self._others:
             return
-        smaller = self._smaller(mask)
+        smaller = self._smaller(mask, top)
         judgments = smaller[0].judgments
         counts = judgments.n_judged, judgments.n_relevant
         for m in self._others:
@@ -177,7 +178,10 @@ class MaskedScores:
                 values = np.nan_to_num(values, nan=0.0, posinf=np.inf, neginf=-np.inf)
             yield SubsetScores([m], values[None], *counts)
 
-    def _smaller(self, mask: NDArray[np.bool_]) -> list[Judged]:
+    def _smaller(self, mask: NDArray[np.bool_], top: float | None) -> list[Judged]:
         """Return all systems' lists under a mask, over one and the same smaller set of judgments."""
         smaller = [lists.only(mask) for lists in self.judged]
-        return [replace(lists, judgments=smaller[0].judgments, _views={}) for lists in smaller]
+        judgments, of_all = smaller[0].judgments, self.judgments.grades_of_all
+        if top is not None and of_all is not None:
+            judgments = replace(judgments, grades_of_all=of_all[of_all <= top])
+        return [replace(lists, judgments=judgments, _views={}) for lists in smaller]

@@ -22,17 +22,21 @@ def verdicts(values: NDArray[np.float64], alpha: float) -> NDArray[np.int8]:
     >>> verdicts(np.array([[0.9, 0.8, 0.7, 0.9], [0.1, 0.2, 0.3, 0.3], [0.1, 0.3, 0.2, 0.3]]), 0.05).tolist()
     [1, 1, 0]
     """
-    from scipy.special import stdtrit
-
     if np.isnan(values.sum(axis=1)).any():
         values = values[:, ~np.isnan(values).any(axis=0)]
     values = _in_reach(values)
-    sums = values.sum(axis=1)
-    first, second = np.triu_indices(len(values), 1)
-    n = values.shape[1]
+    return verdicts_of_sums(values.shape[1], values.sum(axis=1), values @ values.T, alpha)
+
+
+def verdicts_of_sums(
+    n: int, sums: NDArray[np.float64], products: NDArray[np.float64], alpha: float
+) -> NDArray[np.int8]:
+    """Return the same, given the number of lists, the sum of each system, and the sums of products of two systems."""
+    from scipy.special import stdtrit
+
+    first, second = np.triu_indices(len(sums), 1)
     if n < 2:
         return np.zeros(len(first), dtype=np.int8)
-    products = values @ values.T
     squares = np.diagonal(products)
     whole = squares[first] + squares[second]
     difference = (sums[first] - sums[second]) / n

@@ -60,7 +60,7 @@ def curve(audit: Audit, *, first: str | None = None, second: str | None = None, 
     start = base.transform_filter("datum.start").mark_point(
         shape="diamond", filled=True, size=130, opacity=1, stroke=INK, strokeWidth=1.5
     )
-    zero = alt.Chart(alt.Data(values=[{"zero": 0}])).mark_rule(color=INK, strokeDash=[4, 3]).encode(y="zero:Q")
+    zero = alt.Chart(data_of([{"zero": 0}])).mark_rule(color=INK, strokeDash=[4, 3]).encode(y="zero:Q")
     title = alt.Title(
         f"d_z is above 0 where {view.first} leads", color=MUTED, fontSize=own["size"] - 1, limit=own["width"]
     )
@@ -128,7 +128,7 @@ def flip_map(audit: Audit, *, first: str | None = None, second: str | None = Non
     bars = base.mark_bar(height={"band": 0.7}).encode(x=x, x2=alt.datum(0.5), color=colour, tooltip=tooltip)
     start = base.transform_filter("datum.start").mark_point(shape="diamond", filled=True, size=70, color=INK, opacity=1)
     marks = start.encode(x="leads:Q", tooltip=tooltip)
-    half = alt.Chart(alt.Data(values=[{"half": 0.5}])).mark_rule(color=INK, strokeDash=[4, 3]).encode(x="half:Q")
+    half = alt.Chart(data_of([{"half": 0.5}])).mark_rule(color=INK, strokeDash=[4, 3]).encode(x="half:Q")
     height = {"step": 0.8 * own["step"]}
     return themed((bars + half + marks).properties(width=own["width"], height=height), style)
 
@@ -201,7 +201,7 @@ def influence(
     chance = [row["shapley"] for row in singles if row["kind"] == "chance"]
     if chance:
         label = f"noise floor: chance has {share_text(sum(chance))}"
-        floor = alt.Chart(alt.Data(values=[{"floor": sum(chance), "label": label}]))
+        floor = alt.Chart(data_of([{"floor": sum(chance), "label": label}]))
         layers.append(floor.mark_rule(color=WARN, strokeDash=[4, 3], strokeWidth=1.5).encode(x="floor:Q"))
         layers.append(
             floor.mark_text(color=WARN, align="left", dx=4, y=-7, fontSize=own["size"] - 1).encode(

@@ -287,6 +287,11 @@ def all_at_once(loaded: Loaded | OpenedTables) -> Loaded:
     return loaded
 
 
+master_option = click.option(
+    "--master", metavar="URL", help="With --engine spark: URL of the cluster.  [default: local[*]]"
+)
+
+
 def engine_options(command: Command) -> Command:
     """Give a command ``--engine``, ``--memory`` and ``--master``."""
     engine = click.option(
@@ -297,15 +302,12 @@ def engine_options(command: Command) -> Command:
         help="Where to measure: in memory, in ranges of users (Parquet files only), or on Spark. auto: in memory if "
         "the data fit, else in ranges.",
     )
-    master = click.option(
-        "--master", metavar="URL", help="With --engine spark: URL of the cluster.  [default: local[*]]"
-    )
     memory = click.option(
         "--memory",
         metavar="SIZE",
         help="The most memory to use, such as 2GiB.  [default: 60 % of the free memory]",
     )
-    return engine(memory(master(command)))
+    return engine(memory(master_option(command)))
 
 
 negative_grades_option = click.option(

@@ -27,11 +27,20 @@ def written(frame: pl.DataFrame, format: str) -> str:
     """Return a tidy frame as CSV (in which no cell is a formula) or JSON (a list of rows; NaN is null)."""
     if format == "csv":
         return csv_of(frame)
-    rows = [
+    return as_json(plain_rows(frame))
+
+
+def plain_rows(frame: pl.DataFrame) -> list[dict[str, Any]]:
+    """Return the rows of a tidy frame, ready for JSON."""
+    return [
         {key: None if isinstance(value, float) and not math.isfinite(value) else value for key, value in row.items()}
         for row in frame.iter_rows(named=True)
     ]
-    return json.dumps(rows, indent=1, default=str, ensure_ascii=False) + "\n"
+
+
+def as_json(value: Any) -> str:
+    """Return a value as JSON text."""
+    return json.dumps(value, indent=1, default=str, ensure_ascii=False) + "\n"
 
 
 def output_options(*formats: str) -> Callable[[Command], Command]:
@@ -133,8 +142,13 @@ def put_values(scores: Any, out: str) -> None:
         return
     if check_frame_file(out) != ".parquet":
         raise SettingError(f"Spark writes the values of users as Parquet; name a folder *.parquet in place of {out}")
+    put_on_spark(scores.spark_frame(), out)
+
+
+def put_on_spark(frame: Any, out: str) -> None:
+    """Let Spark write a dataframe as a folder of Parquet files; a folder that is there is not replaced."""
     try:
-        scores.spark_frame().write.parquet(out)
+        frame.write.parquet(out)
     except Exception as error:
         raise CranfieldError(f"{out}: Spark cannot write it: {str(error).splitlines()[0]}") from error
 

@@ -55,19 +55,26 @@ def _lines(what: str, steps: int) -> Iterator[tuple[Callable[[], None], Callable
 
 @contextmanager
 def _bar(what: str, steps: int) -> Iterator[tuple[Callable[[], None], Callable[[str], None]]]:
-    from rich.console import Console
+    """Show a bar, and below it how far what runs inside is: beside it there is no room for a loss."""
+    from rich.console import Console, Group
+    from rich.live import Live
     from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+    from rich.text import Text
 
     elapsed, left = TimeElapsedColumn(), TimeRemainingColumn()
     columns = (SpinnerColumn(), TextColumn("{task.description:<22}", markup=False), BarColumn(), elapsed, left)
-    what = shown(what)
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task(what, total=steps if steps > 1 else None)
+    bar, inside = Progress(*columns), Text()
+    task = bar.add_task(shown(what), total=steps if steps > 1 else None)
 
-        def advance() -> None:
-            bar.update(task, advance=1, description=what)
+    def advance() -> None:
+        bar.update(task, advance=1)
+        inside.plain = ""
 
-        def listen(text: str) -> None:
-            bar.update(task, description=f"{what}: {shown(text)}")
+    def listen(text: str) -> None:
+        inside.plain = shown(text)
 
+    def both() -> Group:
+        return Group(bar, inside) if inside.plain else Group(bar)
+
+    with Live(get_renderable=both, console=Console(stderr=True), transient=True):
         yield advance, listen

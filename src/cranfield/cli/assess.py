@@ -17,14 +17,14 @@ from cranfield._settings import settings
 from cranfield._shown import shown_lines
 from cranfield.assessments.assessing import NINE, assess_folds
 from cranfield.assessments.assessment import STUDIES
-from cranfield.assessments.scenarios import SCENARIOS, SIZES
+from cranfield.assessments.scenarios import RANDOM, SCENARIOS, SIZES
 from cranfield.cli._decisions import decision_option
 from cranfield.cli._given import refuse_idle
 from cranfield.cli._going_on import AGAIN, goes_on
 from cranfield.cli._group import common_options
-from cranfield.cli._measuring import Loaded, MeasuringOptions, measuring_options, metric_option
+from cranfield.cli._measuring import Loaded, MeasuringOptions, master_option, measuring_options, metric_option
 from cranfield.cli._numbers import numbers
-from cranfield.cli._output import put, say_line, written
+from cranfield.cli._output import as_json, plain_rows, put, say_line, written
 from cranfield.cli._report import report_option, style_option, write_page
 from cranfield.measures import Averaging
 
@@ -81,6 +81,22 @@ def _how_to_go_on(out: str | None, **_: Any) -> str:
 @click.option(
     "--samples", type=int, default=50, show_default=True, help="The number of samples per size in random scenarios."
 )
+@click.option(
+    "--masks",
+    type=click.Choice(["auto", "count", "hash"]),
+    default="auto",
+    show_default=True,
+    help="How random scenarios draw: as much as the size says, or each rating by a hash. auto: hash on Spark, else "
+    "count.",
+)
+@click.option(
+    "--engine",
+    type=click.Choice(["memory", "spark"]),
+    default="memory",
+    show_default=True,
+    help="Where to assess: in memory, or on Spark (random scenarios only).",
+)
+@master_option
 @click.option(
     "--average",
     "averages",
@@ -156,6 +172,8 @@ def command(
     study: str,
     out: str | None,
     report: str | None,
+    engine: Any,
+    master: str | None,
     **asking: Any,
 ) -> None:
     """Assess metrics: which one can be trusted on these systems and these data."""
@@ -169,9 +187,17 @@ def command(
         refuse_idle("with --no-figures", "style")
     else:
         check_libraries()
-    loaded = [measuring.load(), *_further(measuring, folds, trains)]
+    on_spark = engine == "spark"
+    loaded: list[Any] = []
+    if on_spark:
+        refuse_idle("with --engine spark", "folds", "trains", "report", "resamples")
+        asking["ties"], scenarios = measuring.ties, scenarios or RANDOM
+        loaded = [measuring.open(engine, None, master)]
+    else:
+        refuse_idle("without --engine spark", "master")
+        loaded = list(_alike([measuring.load(), *_further(measuring, folds, trains)]))
     assessment = assess_folds(
-        [(fold.runs, fold.test) for fold in _alike(loaded)],
+        [(fold.runs, fold.test) for fold in loaded],
         metrics,
         trains=[fold.train for fold in loaded],
         threshold=measuring.threshold,
@@ -182,10 +208,16 @@ def command(
         sizes=_sizes(sizes, scenarios or tuple(SCENARIOS)),
         cutoffs=_cutoffs(cutoffs),
         weights=_weights(weights),
-        out=None if out is None else Path(out) / "samples",
+        out=None if out is None or on_spark else Path(out) / "samples",
+        engine=engine,
         **asking,
     )
-    put(shown_lines(assessment) if format == "table" else written(_plain(assessment.frame(study)), format), None)
+    if format == "table":
+        put(shown_lines(assessment), None)
+    else:
+        rows = _plain(assessment.frame(study))
+        about = {"sentences": assessment.sentences(), "study": study}
+        put(written(rows, format) if format == "csv" else as_json({**about, "rows": plain_rows(rows)}), None)
     if out is not None:
         files = assessment.save(out, figures=figures, style=style)
         if not settings.quiet and format == "table":

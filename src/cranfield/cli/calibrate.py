@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import warnings
 from pathlib import Path
 from typing import Any
 
 import click
 
 from cranfield._checksums import record
-from cranfield._errors import SettingError
+from cranfield._errors import CranfieldWarning, SettingError
 from cranfield._settings import settings
 from cranfield.cli._group import process_options
 from cranfield.cli._output import say_line
 from cranfield.cli._reading import for_file, reading_options, run_reading_options
 from cranfield.data import read
+from cranfield.measures.context import Context
+from cranfield.measures.measuring import as_judged
+from cranfield.measures.plausibility import check_inputs
 from cranfield.rankings import calibrate, read_run, write_run
 from cranfield.rankings.calibration import CALIBRATIONS
 
@@ -42,11 +46,19 @@ Examples:
     "--method", type=click.Choice(list(CALIBRATIONS)), default="isotonic", show_default=True, help="The kind of map."
 )
 @click.option("--out", required=True, metavar="FILE", help="The lists with a column prediction (Parquet, CSV or TSV).")
+@click.option("--strict", is_flag=True, help="Turn warnings about likely mistakes in the inputs into errors.")
 @reading_options
 @run_reading_options
 @process_options
 def command(
-    run: str, by: str, validation: str, method: str, out: str, reading: dict[str, Any], run_reading: dict[str, Any]
+    run: str,
+    by: str,
+    validation: str,
+    method: str,
+    out: str,
+    strict: bool,
+    reading: dict[str, Any],
+    run_reading: dict[str, Any],
 ) -> None:
     """Turn the scores of ranked lists into predicted ratings, with a map fitted on held-out ratings.
 
@@ -59,6 +71,8 @@ def command(
     ratings = read(validation, **for_file(validation, reading, [validation]))
     layout = {name: value for name, value in run_reading.items() if name != "system"}
     lists, held_out = (read_run(path, **for_file(path, layout, [run, by])) for path in (run, by))
+    for warning in check_inputs(as_judged([held_out], ratings, None, Context()), ratings, strict=strict):
+        warnings.warn(warning, CranfieldWarning, stacklevel=1)
     calibrated = calibrate(lists, held_out, ratings, method)
     assert calibrated.calibration is not None
     path = write_run(calibrated, out)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -22,15 +22,19 @@ from cranfield.cli._decisions import decision_option, decision_options
 from cranfield.cli._given import refuse_idle
 from cranfield.cli._going_on import goes_on
 from cranfield.cli._group import common_options, jobs_option
-from cranfield.cli._output import make_folder, refuse_file, say, say_line
+from cranfield.cli._measuring import master_option
+from cranfield.cli._output import make_folder, put_on_spark, refuse_file, say, say_line
 from cranfield.cli._own_code import runs_named_code
 from cranfield.cli._reading import for_file, reading_options
 from cranfield.cli._renamed import renamed_option
 from cranfield.data import Ratings, read
 from cranfield.data.reading import with_features
+from cranfield.data.spark import read_spark, spark_session
 from cranfield.measures import Measuring
 from cranfield.rankings import Ranking, Run, Serving, file_name, recommend_each, write_run
 from cranfield.rankings.fill import fill_system
+from cranfield.rankings.recommending import decided
+from cranfield.rankings.spark_lists import recommend_on_spark
 from cranfield.recommenders import recommender, signatures
 from cranfield.splits import Split, predefined
 from cranfield.splits.item_groups import read_item_groups
@@ -49,6 +53,7 @@ Examples:
   cranfield recommend --train train.csv --test test.csv -s slim --relevant one --nonrelevant 99 --threshold 4 --out r
   cranfield recommend --train p/train.parquet --test p/test.parquet --item-groups p/groups.parquet -s slim \
     --relevant one --candidates group --nonrelevant 99 --threshold 4 --out r
+  cranfield recommend --engine spark --train s3a://lake/train -s 'spark-als(factors=64)' --out s3a://lake/runs
   cranfield evaluate --test test.csv runs/*.parquet -m nDCG@10 --threshold 4
 """
 
@@ -77,6 +82,14 @@ Examples:
     is_flag=True,
     help="Keep existing files that were made with the same inputs and options; make the others.",
 )
+@click.option(
+    "--engine",
+    type=click.Choice(["memory", "spark"]),
+    default="memory",
+    show_default=True,
+    help="Where to train and rank: in memory, or on Spark (spark-als only; --train is Parquet that Spark can read).",
+)
+@master_option
 @decision_options(Serving)
 @decision_options(Ranking, fill={"metavar": "SYSTEM"})
 @click.option(
@@ -112,12 +125,20 @@ def command(
     item_groups: str | None,
     user_features: str | None,
     item_features: str | None,
+    engine: str,
+    master: str | None,
     reading: dict[str, Any],
     **asking: Any,
 ) -> None:
     """Train systems and write their ranked lists, one file per system."""
     if not systems:
         raise SettingError("no system is given; name at least one, such as -s popularity")
+    if engine == "spark":
+        refuse_idle("with --engine spark", "test", "profiles", "format", "resume", "item_groups", "user_features")
+        refuse_idle("with --engine spark", "item_features", "threshold", "overlap", "jobs")
+        _recommend_on_spark(train, systems, out, master, for_file(train, reading, [train]), asking)
+        return
+    refuse_idle("without --engine spark", "master")
     refuse_file(out)
     files = {name: Path(out) / f"{stem}.{format}" for name, stem in file_name(systems).items()}
     if test is None and overlap is not None:
@@ -162,6 +183,21 @@ def command(
                 say_line(f"{written}{why[run.name]}")
     if not settings.quiet and len(wanted) < len(files):
         say(f"{len(files) - len(wanted)} of {len(files)} runs were there already and stay as they are")
+
+
+def _recommend_on_spark(
+    train: str, systems: Sequence[str], out: str, master: str | None, reading: Mapping[str, Any], asking: dict[str, Any]
+) -> None:
+    """Let Spark train, rank and write the lists of each system, as a folder of Parquet files."""
+    seed = asking.pop("seed")
+    serving, ranking = decided({name: value for name, value in asking.items() if name != "jobs"})
+    columns = {role: reading[role] for role in ("user", "item", "rating", "time")}
+    ratings = read_spark(train, spark_session(master))
+    for name, stem in file_name(systems).items():
+        path = f"{out.rstrip('/')}/{stem}.parquet"
+        put_on_spark(recommend_on_spark(ratings, name, serving, ranking, seed=seed, label=train, **columns), path)
+        if not settings.quiet:
+            say_line(path)
 
 
 def _remove(checkpoints: Iterable[Path]) -> None:

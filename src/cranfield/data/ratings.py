@@ -22,6 +22,8 @@ from cranfield.data.vocabulary import Vocabulary, as_series
 
 # So many ratings are shown in a notebook.
 _SHOWN = 5
+# So many ratings are looked at together where some are kept.
+_BLOCK = 1 << 20
 
 
 @dataclass(frozen=True, eq=False)
@@ -216,16 +218,18 @@ class Ratings:
         """Return the ratings where ``mask`` holds, over the same vocabularies."""
         if mask.shape != (len(self),):
             raise SettingError(f"the mask has {mask.shape} entries for {len(self):,} ratings; give one for each")
-        kept = np.zeros(len(self) + 1, dtype=np.int64)
-        np.cumsum(mask, out=kept[1:])
-        return replace(
-            self,
-            indptr=kept[self.indptr],
-            items=self.items[mask],
-            values=self.values[mask],
-            times=None if self.times is None else self.times[mask],
-            history=self.history if step is None else (*self.history, step),
-        )
+        indptr, size, end = np.empty_like(self.indptr), int(np.count_nonzero(mask)), 0
+        arrays = {"items": self.items, "values": self.values, **({} if self.times is None else {"times": self.times})}
+        kept: dict[str, Any] = {name: np.empty(size, dtype=array.dtype) for name, array in arrays.items()}
+        # By places, which is faster than by the mask; in blocks, so that the places take next to no memory.
+        for start in range(0, len(self) + 1, _BLOCK):
+            places = np.flatnonzero(mask[start : start + _BLOCK])
+            first, last = np.searchsorted(self.indptr, (start, start + _BLOCK))
+            indptr[first:last] = end + np.searchsorted(places, self.indptr[first:last] - start)
+            for name, array in arrays.items():
+                kept[name][end : end + len(places)] = array[start : start + _BLOCK][places]
+            end += len(places)
+        return replace(self, indptr=indptr, **kept, history=self.history if step is None else (*self.history, step))
 
     def of_consecutive(self, first: int, last: int) -> Ratings:
         """Return the ratings of the users from one code up to another, over a vocabulary of these users.

@@ -39,6 +39,8 @@ def contents(path: Path, size: int = -1) -> bytes:
     try:
         with path.open("rb") as file:
             return file.read(size)
+    except FileNotFoundError:
+        raise InputError("there is no such file", source=str(path), remedy="check the name and the folder") from None
     except OSError as error:
         raise InputError(
             f"the file cannot be read ({error.strerror})", source=str(path), remedy="check its rights"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -15,6 +15,7 @@ import polars as pl
 
 from cranfield._errors import CranfieldError, InputError, MissingExtraError
 from cranfield._settings import settings
+from cranfield.data.sources import is_parquet
 
 DEFAULT_MASTER = "local[*]"
 # How often a task is tried if its worker dies; Spark's own default on one machine is once.
@@ -26,7 +27,7 @@ def is_spark(source: Any) -> bool:
     return type(source).__module__.startswith("pyspark.sql.") and hasattr(source, "mapInArrow")
 
 
-def spark_session(master: str | None = None) -> Any:
+def spark_session(master: str | None = None, *, wanted_by: str = "engine='spark' (--engine spark)") -> Any:
     """Return the active session, or a new one: on this machine, unless ``master`` or spark-submit sets another master.
 
     The workers of a new session use the Python of this process, unless ``PYSPARK_PYTHON`` names another one: the Python
@@ -35,7 +36,7 @@ def spark_session(master: str | None = None) -> Any:
     try:
         from pyspark.sql import SparkSession
     except ImportError as error:
-        raise MissingExtraError("engine='spark' (--engine spark)", library="pyspark", extra="spark") from error
+        raise MissingExtraError(wanted_by, library="pyspark", extra="spark") from error
     active = SparkSession.getActiveSession()
     if active is not None:
         return active
@@ -135,7 +136,7 @@ class SparkTable:
 
     def select(self, columns: Sequence[str]) -> Any:
         """Return a dataframe with some of the columns."""
-        return self.frame.select(*(_quoted(name) for name in columns))
+        return self.frame.select(*(quoted(name) for name in columns))
 
     def rows(self, _: int, stop: int, columns: Sequence[str]) -> pl.DataFrame:
         """Return some rows."""
@@ -145,7 +146,7 @@ class SparkTable:
         """Yield each distinct row once; with ``some``, only one row with a value, if there is one."""
         rows = self.select(columns)
         if some:
-            rows = rows.filter(f"{_quoted(columns[0])} is not null and string({_quoted(columns[0])}) <> 'NaN'").limit(1)
+            rows = rows.filter(f"{quoted(columns[0])} is not null and string({quoted(columns[0])}) <> 'NaN'").limit(1)
         yield 0, as_polars(rows.distinct())
 
     def fault(self, problem: str, row: dict[str, Any], column: str | None, remedy: str | None) -> InputError:
@@ -167,6 +168,13 @@ def fault_of(
     return InputError(problem, source=", ".join([label, *known]), column=column, remedy=remedy)
 
 
+def named_by_ids(error: InputError, frame: pl.DataFrame, roles: Mapping[str, str], label: str) -> InputError:
+    """Return the error with the user and item instead of the row."""
+    row = {} if error.row is None else frame.row(error.row - 1, named=True)
+    known = {role: row.get(roles[role]) for role in ("user", "item")}
+    return fault_of(label, error.problem, known, error.column, error.remedy)
+
+
 def as_polars(frame: Any) -> pl.DataFrame:
     """Return the rows of a small Spark dataframe."""
     rows = pl.from_arrow(frame.toArrow())
@@ -176,15 +184,17 @@ def as_polars(frame: Any) -> pl.DataFrame:
 
 def read_spark(path: str, session: Any) -> Any:
     """Return the Parquet files at a path, on any file system that Spark knows, as a dataframe."""
+    remedy = "give Parquet files or folders that every worker can read"
+    local = Path(path)
+    if local.is_file() and not is_parquet(local):
+        raise InputError("the file is not Parquet", source=str(path), remedy=remedy)
     try:
         return session.read.parquet(str(path))
     except Exception as error:
-        lines = [line for line in str(error).splitlines() if line.strip()]
-        raise InputError(
-            f"Spark cannot read it as Parquet: {lines[0] if lines else type(error).__name__}",
-            source=str(path),
-            remedy="give Parquet files or folders that every worker can read",
-        ) from error
+        java = getattr(error, "java_exception", None)
+        lines = [line for line in str(error if java is None else java.toString()).splitlines() if line.strip()]
+        reason = lines[0] if lines else type(error).__name__
+        raise InputError(f"Spark cannot read it as Parquet: {reason}", source=str(path), remedy=remedy) from error
 
 
 def to_spark(rows: pl.DataFrame, session: Any) -> Any:
@@ -192,5 +202,6 @@ def to_spark(rows: pl.DataFrame, session: Any) -> Any:
     return session.createDataFrame(rows.to_arrow())
 
 
-def _quoted(name: str) -> str:
+def quoted(name: str) -> str:
+    """Return a column's name as Spark reads it."""
     return "`" + name.replace("`", "``") + "`"

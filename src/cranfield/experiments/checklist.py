@@ -72,7 +72,7 @@ def _lists(card: Mapping[str, Any]) -> Iterator[Item]:
     gaps = "left out" if decisions["fill"] == "none" else f"put last, in the order of {decisions['fill']}"
     yield Item("B2", "what becomes of items that a system cannot score", gaps)
     unknown = [name for name, system in card["systems"].items() if system["parameters"] is None]
-    choices = "; ".join(f"{name}: {system['spelling']}" for name, system in card["systems"].items())
+    choices = "; ".join(f"{name}: {_with_defaults(system)}" for name, system in card["systems"].items())
     yield Item(
         "systems",
         "the systems and their hyper-parameters",
@@ -88,6 +88,12 @@ def _lists(card: Mapping[str, Any]) -> Iterator[Item]:
     kinds = {"full": "full lists; items without a test rating count as not relevant",
              "condensed": "condensed lists; items without a test rating are taken out"}  # fmt: skip
     yield Item("C1", "full or condensed lists, and unrated items", kinds[decisions["lists"]])
+
+
+def _with_defaults(system: Mapping[str, Any]) -> str:
+    """Return the spelling of a system, and the values of all its hyper-parameters."""
+    values = [f"{name}={value}" for name, value in (system["parameters"] or {}).items() if value is not None]
+    return f"{system['spelling']} ({', '.join(values)})" if values else str(system["spelling"])
 
 
 def _searched(card: Mapping[str, Any]) -> str | None:

@@ -287,8 +287,9 @@ def _recorded_split(train: Any) -> Iterator[Item]:
 
 
 def _split_of_files(examined: Any) -> Iterator[Item]:
-    notable = [finding.sentence for finding in examined.findings if finding.level != "fine"]
-    yield Item("split", "overlap, leakage and cold starts", " ".join(notable) or "none was found")
+    for point, names in _OF_SPLIT.items():
+        sentences = [finding.sentence for finding in examined.findings if finding.name.startswith(names)]
+        yield Item("split", point, " ".join(sentences))
 
 
 def _lists_of_files(runs: Sequence[Run], test: Ratings) -> Iterator[Item]:
@@ -304,6 +305,10 @@ def _lists_of_files(runs: Sequence[Run], test: Ratings) -> Iterator[Item]:
     )
 
 
+_OF_SPLIT = {
+    "overlap, leakage and cold starts": ("overlap", "repeated", "leakage", "cold start"),
+    "shifts from training to test, with their sizes": ("shift",),
+}
 _STATE = "the files do not say; state it in the paper"
 _FILTERS, _DIVIDED = "filters, with their thresholds and effect", "how training and test were divided"
 _UNTOLD = (

@@ -25,6 +25,7 @@ from cranfield.measures.inputs import as_metrics
 from cranfield.measures.measuring import measure
 from cranfield.rankings.recommending import decided, recommend
 from cranfield.rankings.serving import measured_ratings
+from cranfield.recommenders.epochs import EpochModel
 from cranfield.recommenders.registry import recommender
 from cranfield.splits import Split
 from cranfield.splits.by_chance import random as random_split
@@ -47,11 +48,15 @@ class Range:
 
 @dataclass(frozen=True)
 class Trial:
-    """One tried spelling, and the metric's mean on the validation part."""
+    """One tried spelling, and the metric's mean on the validation part.
+
+    ``epochs`` is the epoch that was best, if the system was stopped by ratings set aside from the training part.
+    """
 
     system: str
     value: float
     seconds: float
+    epochs: int | None = None
 
 
 @dataclass(frozen=True)
@@ -66,6 +71,13 @@ class Search:
     def best(self) -> Trial:
         """The best trial; of equal ones the first."""
         return min(self.trials, key=lambda trial: trial.value if self.lower_is_better else -trial.value)
+
+    @property
+    def final(self) -> str:
+        """The best system as it is trained on all ratings: where nothing is left to stop it, for its best epochs."""
+        spelling = parse(self.best.system)
+        epochs = {} if self.best.epochs is None else {"epochs": self.best.epochs}
+        return str(Spelling(spelling.name, tuple({**dict(spelling.parameters), **epochs}.items())))
 
     def frame(self) -> pl.DataFrame:
         """Return one row per trial, in order: columns system, value, seconds."""
@@ -122,6 +134,7 @@ def search(
     _check_space(space, trials)
     as_metrics(metric)
     split = _validation(data, seed)
+    set_aside = isinstance(data, Ratings) or data.validation is None
     serving, ranking = decided({**decisions, "threshold": threshold})
     measured = measured_ratings(split, serving, seed)
     fixed = parse(system)
@@ -140,9 +153,11 @@ def search(
         start = time.perf_counter()
         trial = known.get(spelling)
         if trial is None:
-            runs = recommend(split, spelling, seed=seed, threshold=threshold, **decisions)
+            trained = recommender(spelling, seed)
+            runs = recommend(split, {spelling: trained}, seed=seed, threshold=threshold, **decisions)
             scores = measure(runs, measured, [metric], threshold=threshold)
-            trial = Trial(spelling, float(scores.average()[0, 0]), time.perf_counter() - start)
+            epochs = trained.best_epoch if set_aside and isinstance(trained, EpochModel) else None
+            trial = Trial(spelling, float(scores.average()[0, 0]), time.perf_counter() - start, epochs)
             known.put(trial, scores.lower_is_better[0])
         tried.append(trial)
         return trial.value

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cranfield._errors import SettingError
+from cranfield._hashing import Keys
 from cranfield.data import Ratings, Vocabulary
 from cranfield.measures._once import once
 
@@ -172,6 +173,11 @@ class Judgments:
     def keys(self) -> NDArray[np.int64]:
         """One number for each judgment, user × items + item, ascending."""
         return self.users.astype(np.int64)[self.lists] * len(self.item_ids) + self.items
+
+    @of_base
+    def id_keys(self) -> tuple[Keys, Keys]:
+        """What randomness by id draws from: a key of the user and one of the item of each judgment."""
+        return self.user_ids.keys[self.users[self.lists]], self.item_ids.keys[self.items]
 
     @of_base
     def block(self) -> int:

@@ -227,7 +227,7 @@ def measure(
     measuring = Measuring(metrics=metrics, threshold=threshold, levels=levels, lists=lists)
     bounds = check.flag("bounds", bounds)
     strict = check.flag("strict", strict)
-    if _is_for_spark(runs, test, engine):
+    if is_for_spark(runs, test, engine):
         from cranfield.measures.spark import measure_on_spark
 
         on_spark: Any = measure_on_spark(
@@ -252,7 +252,7 @@ def measure(
     return with_catalogue(scores, judged, catalogue_ids(catalogue, train))
 
 
-def _is_for_spark(runs: Any, test: Any, engine: str) -> bool:
+def is_for_spark(runs: Any, test: Any, engine: str) -> bool:
     """Return whether to measure on Spark; pyspark is imported only if some input looks like a Spark dataframe."""
     from cranfield.measures.engines import run_sources
 

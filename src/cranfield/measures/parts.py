@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -64,6 +64,8 @@ class PartPlan:
         The items that exist; None if that is not said.
     several
         Whether there are several systems, which might be one under several names.
+    study
+        What else is computed of the judged lists of every part; the results add up. None for nothing.
     """
 
     measuring: Measuring
@@ -76,6 +78,7 @@ class PartPlan:
     similarity: Any = None
     catalogue: Vocabulary | None = None
     several: bool = False
+    study: Callable[[Sequence[Judged]], Any] | None = None
     context: Context = field(init=False)
 
     def __post_init__(self) -> None:
@@ -114,6 +117,8 @@ class Tally:
         What is implausible in the first of the parts, by system.
     parts
         How many parts there are.
+    studied
+        The result of the study of the plan; None if there is none, or nobody is judged.
     """
 
     test: RatingsTally
@@ -121,6 +126,7 @@ class Tally:
     of_scores: tuple[Census, Services, Scores] | None
     notes: tuple[tuple[str, str], ...] = ()
     parts: int = 1
+    studied: Any = None
 
     def __add__(self, other: Tally) -> Tally:
         of_scores = self.of_scores or other.of_scores
@@ -133,6 +139,11 @@ class Tally:
             of_scores,
             self.notes,
             self.parts + other.parts,
+            other.studied
+            if self.studied is None
+            else self.studied
+            if other.studied is None
+            else self.studied + other.studied,
         )
 
 
@@ -169,6 +180,7 @@ def measure_part(runs: Sequence[Run], test: Ratings, plan: PartPlan) -> Part:
         ),
         None if scores is None else _of_scores(scores),
         tuple((run.name, note) for run, note in on_swapped(runs, test if len(test) else None)),
+        studied=None if plan.study is None or not measured else plan.study(measured),
     )
     return Part(scores, tally)
 

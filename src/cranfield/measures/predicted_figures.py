@@ -57,7 +57,7 @@ def by_rating(predicted: PredictedRatings, *, style: Style = "screen") -> Any:
     # The mean of a few items says little.
     points = base.mark_point(filled=True, opacity=1).encode(size=alt.Size("count:Q", legend=None))
     ends = [{"predicted": value, "rating": value} for value in (predicted.scale.low, predicted.scale.high)]
-    right = alt.Chart(alt.Data(values=ends)).mark_line(color=MUTED, strokeDash=[3, 3]).encode(x=x, y="rating:Q")
+    right = alt.Chart(data_of(ends)).mark_line(color=MUTED, strokeDash=[3, 3]).encode(x=x, y="rating:Q")
     chart = right + base.mark_line() + points
     return themed(chart.properties(width=1.6 * width, height=1.3 * height), style)
 
@@ -77,7 +77,7 @@ def by_rank(predicted: PredictedRatings, *, style: Style = "screen") -> Any:
             **series("system", predicted.systems),
         )
     )
-    right = alt.Chart(alt.Data(values=[{"gap": 0.0}])).mark_rule(color=MUTED, strokeDash=[3, 3]).encode(y="gap:Q")
+    right = alt.Chart(data_of([{"gap": 0.0}])).mark_rule(color=MUTED, strokeDash=[3, 3]).encode(y="gap:Q")
     return themed((right + line).properties(width=1.6 * width, height=1.3 * height), style)
 
 

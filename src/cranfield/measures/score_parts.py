@@ -107,11 +107,14 @@ class ScoreParts(Tabled):
         Where the parts are kept.
     census
         The counts over all parts.
+    studied
+        The result of the study of the lists that was made while they were measured; see `PartPlan`.
     """
 
     facts: Scores
     store: PartStore
     census: Census
+    studied: Any = None
 
     def __getattr__(self, name: str) -> Any:
         if name in _FACTS:

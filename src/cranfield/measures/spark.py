@@ -24,11 +24,13 @@ from cranfield.data.spark import (
     as_polars,
     fault_of,
     is_spark,
+    named_by_ids,
     read_spark,
     set_worker_python,
     spark_session,
     to_spark,
 )
+from cranfield.data.spark_blocks import Schema, arrow_batches, as_ids, ddl, id_kind, partitions_for, user_blocks
 from cranfield.data.values import Fault
 from cranfield.data.values import ratings as as_ratings
 from cranfield.measures.engines import parquet_path, part_plan, run_sources
@@ -44,13 +46,9 @@ from cranfield.rankings.ranged import HeldOutTable, RunTables, refuse_text_optio
 from cranfield.rankings.run import Run
 
 T = TypeVar("T")
-Schema = Mapping[str, str]
-"""The type of each column, as Spark calls it."""
 
 # About this many rows are measured at a time, and a function of scores is called on this many users.
 _BLOCK_ROWS, _BLOCK_USERS = 1_000_000, 200_000
-# The size of a partition, in bytes of its files; and the size that Spark reports if it does not know it.
-_PARTITION_BYTES, _UNKNOWN_BYTES = 32 << 20, 1 << 60
 # This many tasks add up the tallies of all partitions before they come to the driver.
 _ADDERS = 8
 # The columns of sums: the partition, and its tally.
@@ -93,6 +91,8 @@ def opened_run(source: Any, session: Any, *, tag: bool = False, ties: Any = "tre
     """Open a run: a Spark dataframe, or a path to Parquet files."""
     if ties == "input":
         raise SettingError("ties='input' needs the order of the rows, and rows of Spark have none; use trec_eval")
+    if isinstance(source, SparkRuns):
+        return source
     if is_spark(source):
         table, own_name = SparkTable(source, _label("the run", options.get("name"))), "run"
     elif isinstance(source, str | os.PathLike):
@@ -111,6 +111,8 @@ def opened_run(source: Any, session: Any, *, tag: bool = False, ties: Any = "tre
 def opened_test(source: Any, session: Any, *, format: str | None = None, **options: Any) -> SparkTest:
     """Open a test set: a Spark dataframe, a path to Parquet files, or anything that `read_test` accepts."""
     is_path = isinstance(source, str | os.PathLike)
+    if isinstance(source, SparkTest):
+        return source
     if is_spark(source):
         table = SparkTable(source, "the test set")
     elif is_path and parquet_path(source) is None and Path(source).is_file():
@@ -154,7 +156,7 @@ class SparkRuns(RunTables):
         try:
             return super()._run(name, frame)
         except InputError as error:
-            raise _named(error, frame, self.roles, self.table.label) from error
+            raise named_by_ids(error, frame, self.roles, self.table.label) from error
 
     def check(self) -> None:
         """Check nothing more: bad rows are reported when they are read."""
@@ -197,14 +199,7 @@ class SparkTest(HeldOutTable):
                 row = dict(zip(("user", "item"), cause.pair))
                 problem = f"the user rates this item more than once ({cause.count:,} repeated ratings here)"
                 raise fault_of(self.table.label, problem, row, remedy=cause.remedy) from error
-            raise _named(error, frame, self.roles, self.table.label) from error
-
-
-def _named(error: InputError, frame: pl.DataFrame, roles: Mapping[str, str], label: str) -> InputError:
-    """Return the error with the user and item instead of the row."""
-    row = {} if error.row is None else frame.row(error.row - 1, named=True)
-    known = {role: row.get(roles[role]) for role in ("user", "item")}
-    return fault_of(label, error.problem, known, error.column, error.remedy)
+            raise named_by_ids(error, frame, self.roles, self.table.label) from error
 
 
 def measure_tables_on_spark(runs: Sequence[SparkRuns], test: SparkTest, plan: PartPlan) -> ScoreParts:
@@ -213,8 +208,8 @@ def measure_tables_on_spark(runs: Sequence[SparkRuns], test: SparkTest, plan: Pa
     # Workers do not know the names of metrics that were registered in this process.
     plan = replace(plan, measuring=plan.measuring.with_(metrics=plan.measuring.wanted))
     task = _MeasureBlocks(tuple(runs), test, tuple(slots), plan, kind)
-    sorted_rows = rows.repartition(_partitions(rows), "user").sortWithinPartitions("user")
-    measured = sorted_rows.mapInArrow(task, _ddl(task.schema)).persist()
+    sorted_rows = rows.repartition(partitions_for(rows), "user").sortWithinPartitions("user")
+    measured = sorted_rows.mapInArrow(task, ddl(task.schema)).persist()
     try:
         tally = _added_up(measured)
     except BaseException:
@@ -224,23 +219,7 @@ def measure_tables_on_spark(runs: Sequence[SparkRuns], test: SparkTest, plan: Pa
     assert tally.of_scores is not None
     store = SparkStore(measured.filter("tally is null").drop("tally", "place"), facts)
     finalize(store, _forget, measured).atexit = False
-    return ScoreParts(facts, store, tally.of_scores[0])
-
-
-def _partitions(rows: Any) -> int:
-    """Return the number of partitions: by the size of the rows if Spark knows it, and at least two per core."""
-    try:
-        context = rows.sparkSession.sparkContext
-        size = int(rows._jdf.queryExecution().optimizedPlan().stats().sizeInBytes().toString())
-    except Exception:  # a remote session (Spark Connect) does not say
-        size = _UNKNOWN_BYTES
-    if size >= _UNKNOWN_BYTES:
-        return int(rows.sparkSession.conf.get("spark.sql.shuffle.partitions"))
-    return max(2 * int(context.defaultParallelism), int(size // _PARTITION_BYTES))
-
-
-def _ddl(schema: Schema) -> str:
-    return ", ".join(f"`{name}` {kind}" for name, kind in schema.items())
+    return ScoreParts(facts, store, tally.of_scores[0], tally.studied)
 
 
 def _forget(frame: Any) -> None:
@@ -257,7 +236,7 @@ def _all_rows(tables: Sequence[RunTables | HeldOutTable]) -> tuple[Any, list[dic
 
     frames = [_frame(table).select(*(f"`{name}`" for name in table.columns)) for table in tables]
     kinds = [dict(frame.dtypes) for frame in frames]
-    kind = _user_kind([types[table.user] for table, types in zip(tables, kinds)])
+    kind = id_kind([types[table.user] for table, types in zip(tables, kinds)])
     slots: list[dict[str, str]] = []
     types: dict[str, str] = {}
     for table, of_table in zip(tables, kinds):
@@ -275,7 +254,7 @@ def _all_rows(tables: Sequence[RunTables | HeldOutTable]) -> tuple[Any, list[dic
             (F.col(f"`{held[slot]}`") if slot in held else F.lit(None).cast(slot_type)).alias(slot)
             for slot, slot_type in types.items()
         ]
-        user = _as_text(table.user) if kind == "string" else F.col(f"`{table.user}`").cast(kind)
+        user = as_ids(table.user, kind)
         union.append(frame.select(F.lit(place).alias("source"), user.alias("user"), *columns))
     return reduce(lambda above, below: above.unionByName(below), union), slots, kind
 
@@ -283,19 +262,6 @@ def _all_rows(tables: Sequence[RunTables | HeldOutTable]) -> tuple[Any, list[dic
 def _frame(table: RunTables | HeldOutTable) -> Any:
     assert isinstance(table.table, SparkTable)
     return table.table.frame
-
-
-def _user_kind(kinds: Sequence[str]) -> str:
-    """Return the common type of the users of all tables: whole numbers, or else text."""
-    whole = {"tinyint", "smallint", "int", "bigint"}
-    return "bigint" if set(kinds) <= whole else "string"
-
-
-def _as_text(column: str) -> Any:
-    """Return users as text; whole numbers are written without .0."""
-    from pyspark.sql import functions as F
-
-    return F.regexp_replace(F.col(f"`{column}`").cast("string"), r"^(-?\d+)\.0$", "$1")
 
 
 @dataclass(frozen=True)
@@ -327,17 +293,17 @@ class _MeasureBlocks:
     def __call__(self, batches: Iterator[Any]) -> Iterator[Any]:
         """Measure the blocks of a partition."""
         tally: Tally | None = None
-        for frame in _blocks(batches, _BLOCK_ROWS):
+        for frame in user_blocks(batches, _BLOCK_ROWS):
             try:
                 part = self._measured(frame)
             except CranfieldError as error:  # an error raised here would be printed as a page of Java
-                yield from _batches(_pickled(error), self.schema)
+                yield from arrow_batches(_pickled(error), self.schema)
                 return
             tally = part.tally if tally is None else tally + part.tally
             if part.scores is not None:
-                yield from _batches(rows_of(part.scores), self.schema)
+                yield from arrow_batches(rows_of(part.scores), self.schema)
         if tally is not None:
-            yield from _batches(_pickled(tally), self.schema)
+            yield from arrow_batches(_pickled(tally), self.schema)
 
     def _measured(self, frame: pl.DataFrame) -> Part:
         parts = {place: rows for (place,), rows in frame.partition_by("source", as_dict=True).items()}
@@ -350,29 +316,6 @@ class _MeasureBlocks:
         ]
         runs = [run for table, rows in zip(self.runs, frames) for run in table.runs(rows)]
         return measure_part(runs, self.test.ratings(frames[-1]), self.plan)
-
-
-def _blocks(batches: Iterator[Any], size: int) -> Iterator[pl.DataFrame]:
-    """Yield rows, which are sorted by user, in blocks of about ``size`` rows that contain all rows of their users."""
-    held: list[pl.DataFrame] = []
-    rows, enough = 0, size
-    for batch in batches:
-        frame = pl.from_arrow(batch)
-        assert isinstance(frame, pl.DataFrame)
-        held.append(frame)
-        rows += len(frame)
-        if rows < enough:
-            continue
-        block = pl.concat(held)
-        first_of_last = int(block["user"].eq_missing(block["user"][-1]).arg_max() or 0)
-        # If a user has more rows than a block, read on; the block doubles each time.
-        enough = size if first_of_last else 2 * rows
-        if first_of_last:
-            yield block[:first_of_last]
-        held = [block[first_of_last:]]
-        rows = len(held[0])
-    if rows:
-        yield pl.concat(held)
 
 
 def _dumps(result: Any) -> bytes:
@@ -390,24 +333,10 @@ def _pickled(result: Any) -> pl.DataFrame:
     return pl.DataFrame({"place": [place], "tally": [_dumps(result)]})
 
 
-def _batches(frame: pl.DataFrame, schema: Schema) -> Iterator[Any]:
-    """Yield a frame as Arrow batches with the columns of a schema, null where the frame has none."""
-    import pyarrow as pa
-
-    names = {"bigint": "int64", "int": "int32", "boolean": "bool"}
-    fields = pa.schema([(name, pa.type_for_alias(names.get(kind, kind))) for name, kind in schema.items()])
-    rows = frame.to_arrow(compat_level=pl.CompatLevel.oldest())
-    columns = [
-        rows[field.name].cast(field.type) if field.name in rows.column_names else pa.nulls(len(frame), field.type)
-        for field in fields
-    ]
-    yield from pa.Table.from_arrays(columns, schema=fields).to_batches()
-
-
 def _added_up(measured: Any) -> Tally:
     """Return the sum of the tallies of all partitions; raise the error of one of them, if there is any."""
     rows = measured.filter("tally is not null").select("place", "tally").repartition(_ADDERS)
-    results = _collected(rows.mapInArrow(_add, _ddl(_SUMS)))
+    results = _collected(rows.mapInArrow(_add, ddl(_SUMS)))
     errors = [result for result in results if isinstance(result, CranfieldError)]
     if errors:
         raise min(errors, key=str)
@@ -423,13 +352,13 @@ def _add(batches: Iterator[Any]) -> Iterator[Any]:
     if results:
         total = min(errors, key=str) if errors else reduce(lambda left, right: left + right, results)
         frame = pl.DataFrame({"place": [rows[0]["place"]], "tally": [_dumps(total)]})
-        yield from _batches(frame, _SUMS)
+        yield from arrow_batches(frame, _SUMS)
 
 
 def _collected(frame: Any) -> list[Any]:
     """Return the results of the tasks of a job, in the order of their partitions."""
-    rows = sorted(frame.collect(), key=lambda row: row["place"])
-    return [pickle.loads(bytes(row["tally"])) for row in rows]
+    rows = as_polars(frame).sort("place")  # Arrow needs far less of the driver's memory than Spark's own rows
+    return [pickle.loads(tally) for tally in rows["tally"]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -441,7 +370,7 @@ class SparkStore:
 
     def each(self, function: Callable[[Scores], T]) -> list[T]:
         """Call a function on the scores of every partition, where they are, and add up the results."""
-        return _collected(self.frame.mapInArrow(_EachPart(function, self.facts), _ddl(_SUMS)))
+        return _collected(self.frame.mapInArrow(_EachPart(function, self.facts), ddl(_SUMS)))
 
     def per_user(self) -> Iterator[pl.DataFrame]:
         """Refuse: the values of the users stay on Spark."""
@@ -481,7 +410,7 @@ class _EachPart:
             result = self.function(scores_of(frame, self.facts))
             total = result if total is None else total + result
         if total is not None:
-            yield from _batches(_pickled(total), _SUMS)
+            yield from arrow_batches(_pickled(total), _SUMS)
 
 
 def _blocks_of_users(batches: Iterator[Any]) -> Iterator[pl.DataFrame]:

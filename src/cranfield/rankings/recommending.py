@@ -11,6 +11,7 @@ from cranfield import _checks as check
 from cranfield._decisions import of_groups, takes_decisions
 from cranfield.data import Ratings
 from cranfield.data.relevance import AUTO
+from cranfield.data.spark import is_spark
 from cranfield.rankings.calibrating import hold_out
 from cranfield.rankings.fill import fill_system
 from cranfield.rankings.fitting import (
@@ -27,6 +28,7 @@ from cranfield.rankings.ranker import Ranker, RunColumns, rank
 from cranfield.rankings.ranking import Ranking, RankingOptions
 from cranfield.rankings.run import Run
 from cranfield.rankings.serving import EVERYONE, Serving, ServingOptions
+from cranfield.rankings.spark_lists import recommend_on_spark
 from cranfield.rankings.workers import Done
 from cranfield.recommenders.adapters import named_systems
 from cranfield.recommenders.profiles import from_profiles
@@ -56,7 +58,9 @@ def recommend(
     Parameters
     ----------
     split
-        A split, or training ratings alone where nothing below needs test ratings.
+        A split, or training ratings alone where nothing below needs test ratings. Or a Spark dataframe of training
+        ratings, for ``spark-als``: the lists are then one Spark dataframe (system, user, item, rank, score), and of the
+        decisions only ``length`` and ``keep_seen`` can be given.
     systems
         One system or several: names with parameters (``"knn(k=100)"``, see `cranfield.recommenders.SYSTEMS`), objects
         with ``fit`` and ``score``, models of implicit or scikit-learn, functions; or a mapping from names to these.
@@ -89,6 +93,9 @@ def recommend(
     [('ann', 'z', 1, 1.0), ('bob', 'z', 1, 1.0)]
     """
     serving, ranking = decided({"length": length, "threshold": threshold, **decisions})
+    if is_spark(split):
+        on_spark: Any = recommend_on_spark(split, systems, serving, ranking, seed=seed)
+        return on_spark
     results = timed_each(split, systems, serving=serving, ranking=ranking, seed=seed, jobs=jobs)
     return [done.result for done in sorted(results, key=lambda done: done.place)]
 

@@ -98,6 +98,13 @@ class EpochModel(Model):
         ]
 
     @property
+    def best_epoch(self) -> int:
+        """The epoch that was kept: the best on the validation part if it stops early, else the last."""
+        if not self.patience or np.isnan(self._validations).all():
+            return len(self._losses)
+        return 1 + int(np.nanargmin(self._validations) if self.predicts_ratings else np.nanargmax(self._validations))
+
+    @property
     def training(self) -> dict[str, Any]:
         """How it was trained, for the record."""
         return {"epochs": len(self._losses), "by": self._trained_by}

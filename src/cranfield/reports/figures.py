@@ -100,7 +100,7 @@ def segments(
             rows.append({**row, "row": f"{group}: {row['system']}", "best": place == 0})
     y = alt.Y("row:N", sort=[row["row"] for row in rows], title=None)
     colour = alt.condition("datum.best", alt.value(ACCENT), alt.value(MUTED))
-    base = alt.Chart(alt.Data(values=rows)).encode(
+    base = alt.Chart(data_of(rows)).encode(
         color=colour,
         tooltip=tips(
             group="group",
@@ -133,7 +133,7 @@ def distributions(scores: Scores, metric: str, *, averaging: Averaging = PLAIN, 
     y = alt.Y("system:N", sort=[row["system"] for row in rows], title=None)
     quantiles = {f"q{level}": (f"{level} % below", ".4f") for level in (10, 25, 75, 90)}
     tooltip = tips(system="system", mean=("average", ".4f"), median=("median", ".4f"), **quantiles)
-    base = alt.Chart(alt.Data(values=rows)).encode(tooltip=tooltip)
+    base = alt.Chart(data_of(rows)).encode(tooltip=tooltip)
     wide = base.mark_rule(color=MUTED, strokeWidth=1.5).encode(y=y, x=alt.X("q10:Q", title=metric), x2="q90:Q")
     narrow = base.mark_bar(color=MUTED, opacity=0.45, height={"band": 0.5}).encode(y=y, x="q25:Q", x2="q75:Q")
     middle = base.mark_tick(color=INK, thickness=2.5, size=0.6 * look(style)["step"]).encode(y=y, x="median:Q")
@@ -159,7 +159,7 @@ def wins(comparison: Comparison, metric: str, *, style: Style = "screen") -> Any
     shown = [system for system in order if system != best][:MOST_SYSTEMS]
     rows = [row for row in rows if row["system"] in shown]
     chart = (
-        alt.Chart(alt.Data(values=rows))
+        alt.Chart(data_of(rows))
         .transform_calculate(part="indexof(['better', 'equal', 'worse'], datum.users)")
         .mark_bar(height={"band": 0.7})
         .encode(
@@ -204,7 +204,7 @@ def orders(
         alt.Color("system:N", scale=alt.Scale(domain=list(highlight), range=[ACCENT, WARN, INK]), legend=None),
         alt.value(MUTED),
     )
-    base = alt.Chart(alt.Data(values=rows)).encode(
+    base = alt.Chart(data_of(rows)).encode(
         x=x, y=y, color=condition, detail="system:N", tooltip=tips(system="system", column="by", place="place")
     )
     lines = base.mark_line(strokeWidth=2.5, opacity=0.75)
@@ -242,7 +242,7 @@ def against_truth(
          "edge": x.value(place[0] + (-_GAP if left else _GAP)), "is_moved": level != place[1]}
         for system, place, (left, level) in zip(order, places, _beside(places, lengths, sizes["size"], height))
     ]  # fmt: skip
-    base = alt.Chart(alt.Data(values=rows)).encode(
+    base = alt.Chart(data_of(rows)).encode(
         x=alt.X("measured:Q", title=name, scale=alt.Scale(domain=[x.low, x.high], nice=False)),
         tooltip=tips(system="system", measured=(f"{name}", ".4f"), truth=("true value", ".4f")),
     )

@@ -81,7 +81,7 @@ def _over_time(check: SplitCheck, style: Style = "screen") -> Any | None:
     order = [day(edge) for edge in edges[:-1]]
     axis = alt.Axis(labelAngle=0, values=order[:: max(1, _BINS // 5)], labelExpr="slice(datum.value, 0, 10)")
     chart = (
-        alt.Chart(alt.Data(values=rows))
+        alt.Chart(data_of(rows))
         .mark_line(strokeWidth=2, interpolate="step-after")
         .encode(
             x=alt.X("from:O", sort=order, title=None, axis=axis),
@@ -126,7 +126,7 @@ def _shares(check: SplitCheck, style: Style = "screen") -> Any:
             counts, at = np.histogram(part.values, edges)[0], edges[:-1]
         rows += [{"part": name, "rating": f"{value:g}", "share": count / len(part)} for value, count in zip(at, counts)]
     chart = (
-        alt.Chart(alt.Data(values=rows))
+        alt.Chart(data_of(rows))
         .mark_bar()
         .encode(
             x=alt.X("rating:N", sort=None, title="rating", axis=alt.Axis(labelAngle=0)),
@@ -147,7 +147,7 @@ def _sizes(check: SplitCheck, style: Style = "screen") -> Any:
         levels = np.quantile(sizes, [0.1, 0.25, 0.5, 0.75, 0.9]).tolist()
         rows.append({"part": name, **dict(zip(("q10", "q25", "median", "q75", "q90"), levels))})
     y = alt.Y("part:N", sort=list(check.parts), title=None)
-    base = alt.Chart(alt.Data(values=rows)).encode(
+    base = alt.Chart(data_of(rows)).encode(
         tooltip=tips(part="part", median=("median", ",.0f"), q10=("10 % below", ",.0f"), q90=("90 % below", ",.0f"))
     )
     wide = base.mark_rule(color=MUTED, strokeWidth=1.5).encode(

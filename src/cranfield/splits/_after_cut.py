@@ -46,15 +46,13 @@ class AfterCut:
     @classmethod
     def checked(cls, target: Any, new_users: Any, new_items: Any, seed: Any) -> AfterCut:
         """Return the rule of these settings, or say which of them is wrong."""
-        if not isinstance(target, str):
+        if not (isinstance(target, str) and target in _TARGETS):
             try:
                 target = check.whole("target", target)
             except SettingError:
                 raise SettingError(
                     f"target={target!r} is neither {', '.join(_TARGETS)} nor a whole number of at least 1"
                 ) from None
-        else:
-            check.one_of("target", target, _TARGETS)
         for name, value in (("new_users", new_users), ("new_items", new_items)):
             check.one_of(name, value, _UNKNOWN)
         return cls(target, new_users, new_items, check.whole("seed", seed, at_least=0))

@@ -37,14 +37,14 @@ class SplitFinding:
     sentence: str
 
 
-def findings_of(facts: Mapping[str, Any], promise: Promise) -> list[SplitFinding]:
-    """Return what was found, the most serious first."""
+def findings_of(facts: Mapping[str, Any], promise: Promise, *, cold_users: bool = False) -> list[SplitFinding]:
+    """Return what was found, the most serious first; ``cold_users`` if the split is about users without training."""
     all_findings = [
         *_overlap(facts),
         *_repeated(facts),
         *_leakage(facts, promise),
         *_validation_leakage(facts, promise),
-        *_cold(facts),
+        *_cold(facts, cold_users),
         *_shift(facts),
         *_gaps(facts),
         *_profiles(facts),
@@ -157,12 +157,12 @@ def _are(number: int) -> str:
     return "is" if number == 1 else "are"
 
 
-def _cold(facts: Mapping[str, Any]) -> Iterator[SplitFinding]:
+def _cold(facts: Mapping[str, Any], meant: bool) -> Iterator[SplitFinding]:
     cold, test = facts["cold"], facts["parts"]["test"]
     if not cold["users"] and not cold["items"]:
         yield SplitFinding("cold start", "fine", "All users and items of the test part have training ratings.")
         return
-    nobody = cold["users"] == test["users"]
+    nobody = cold["users"] == test["users"] and not meant
     yield SplitFinding(
         "cold start",
         "wrong" if nobody else "attention",

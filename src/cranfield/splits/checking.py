@@ -148,8 +148,7 @@ def check_split(
         check.one_of("promise", promise, PROMISES)
     if isinstance(train, Split):
         _refuse_further(test, validation, "a split")
-        promised = _promise(train.step.action.removeprefix("split."), train.step.settings)
-        return _examined(name or repr(train), dict(train.parts), {}, promise or promised)
+        return _examined(name or repr(train), dict(train.parts), {}, promise, train.step)
     if isinstance(train, str | Path) and meant(train).is_dir() and test is None:
         return _of_folder(meant(train), promise, name, reading)
     if test is None:
@@ -178,7 +177,8 @@ def _of_folder(folder: Path, promise: Promise | None, name: str | None, reading:
         folds = [path.name for path in split_folders(folder) if path != folder]
         remedy = f"give one of its folds, such as {folds[0]}" if folds else "give another folder, or the files"
         raise InputError(f"it has no file {' and no file '.join(absent)}", source=str(folder), remedy=remedy)
-    return _of_parts(files, promise or _recorded_promise(folder), name or folder.name, reading)
+    steps = recorded_steps(folder)
+    return _of_parts(files, promise, name or folder.name, reading, steps[-1] if steps else None)
 
 
 def _file_of(folder: Path, part: str) -> Path | None:
@@ -207,20 +207,12 @@ def recorded_steps(folder: Path) -> tuple[Step, ...]:
     return ()
 
 
-def _recorded_promise(folder: Path) -> Promise | None:
-    """Return what the record of a split promises about time; None without a record."""
-    steps = recorded_steps(folder)
-    return _promise(str(steps[-1].action).removeprefix("split."), steps[-1].settings) if steps else None
-
-
-def _promise(method: str, settings: Mapping[str, Any]) -> Promise:
-    if method in _GLOBAL:
-        return "global"
-    return "user" if method in _BY_USER and settings.get("which") == "last" else "any"
-
-
 def _of_parts(
-    given: Mapping[str, Any], promise: Promise | None, name: str | None, reading: Mapping[str, Any]
+    given: Mapping[str, Any],
+    promise: Promise | None,
+    name: str | None,
+    reading: Mapping[str, Any],
+    step: Step | None = None,
 ) -> SplitCheck:
     parts, repeated = {}, {}
     for part, source in given.items():
@@ -229,9 +221,8 @@ def _of_parts(
         if len(parts[part]) == 0:
             raise InputError(f"the {part} part has no ratings", remedy="give the right file")
     joined = _over_one(parts)
-    timed = all(part.times is not None for part in joined.values())
     called = name or next((part.name for part in (joined["test"], joined["train"]) if part.name), None) or "the split"
-    return _examined(called, joined, repeated, promise or ("user" if timed else "any"))
+    return _examined(called, joined, repeated, promise, step)
 
 
 def _merged(part: Ratings) -> int:
@@ -247,9 +238,23 @@ def _over_one(parts: dict[str, Ratings]) -> dict[str, Ratings]:
     return dict(zip(parts, over_one_vocabulary(list(parts.values()))))
 
 
-def _examined(name: str, parts: dict[str, Ratings], repeated: Mapping[str, int], promise: Promise) -> SplitCheck:
+def _examined(
+    name: str, parts: dict[str, Ratings], repeated: Mapping[str, int], promise: Promise | None, step: Step | None
+) -> SplitCheck:
+    """Check parts; ``step`` is how they were made, if that is known."""
     facts = facts_of(parts, repeated)
-    return SplitCheck(name, parts, promise, facts, tuple(findings_of(facts, promise)))
+    method = None if step is None else str(step.action).removeprefix("split.")
+    promised = promise or _promise(method, {} if step is None else step.settings, parts)
+    findings = findings_of(facts, promised, cold_users=method == "cold_users")
+    return SplitCheck(name, parts, promised, facts, tuple(findings))
+
+
+def _promise(method: str | None, settings: Mapping[str, Any], parts: Mapping[str, Ratings]) -> Promise:
+    if method is None:
+        return "user" if all(part.times is not None for part in parts.values()) else "any"
+    if method in _GLOBAL:
+        return "global"
+    return "user" if method in _BY_USER and settings.get("which") == "last" else "any"
 
 
 def _refuse_further(test: Any, validation: Any, what: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -65,9 +66,11 @@ def cold_users(
     drawing = _Drawing.checked("cold_users", "users", users, left, seed)
     which = check.one_of("which", which, _WHICH)
     times = timed(ratings, "cold_users(which=last)") if which == "last" else None
-    place = places(ratings.indptr, drawing.stream("order", which), times)
     settings = {"users": users, "left": left, "which": which, "warm": warm, "seed": seed, "validation": validation}
-    return _cold(ratings, drawing, ratings.user_counts, ratings.users, place, settings)
+    beyond = places(ratings.indptr, drawing.stream("order", which), times) >= drawing.left
+    return _cold(
+        ratings, drawing, ratings.user_counts, lambda chosen: np.repeat(chosen, ratings.user_counts), beyond, settings
+    )
 
 
 @registry.register
@@ -113,9 +116,9 @@ def cold_items(
     drawing = _Drawing.checked("cold_items", "items", items, left, seed)
     which = check.one_of("which", which, _WHICH)
     times = timed(ratings, "cold_items(which=last)") if which == "last" else None
-    place = item_places(ratings, drawing.stream("order", which), times)
     settings = {"items": items, "left": left, "which": which, "warm": warm, "seed": seed, "validation": validation}
-    return _cold(ratings, drawing, ratings.item_counts, ratings.items, place, settings)
+    beyond = item_places(ratings, drawing.stream("order", which), times) >= drawing.left
+    return _cold(ratings, drawing, ratings.item_counts, lambda chosen: chosen[ratings.items], beyond, settings)
 
 
 @registry.register
@@ -165,11 +168,11 @@ def strong_generalisation(
     size = ratings.user_counts
     inputs = np.clip(nearest_count(given, size), 1, np.maximum(size - 1, 1)) if share else np.full(len(size), given)
     place = places(ratings.indptr, drawing.stream("order", which), times)
-    owner, is_input = ratings.users, place < np.repeat(inputs, size)
-    parts = np.full(len(ratings), TRAIN)
-    parts[held[owner]] = TEST
-    parts[aside[owner]] = VALIDATION
-    parts[(held | aside)[owner] & is_input] = PROFILES
+    is_input = place < np.repeat(inputs.astype(np.int32), size)
+    del place  # as long as the ratings, as are masks; a copy of the ratings is made next
+    parts = np.repeat(np.where(held, TEST, np.where(aside, VALIDATION, TRAIN)), size)
+    parts[(parts != TRAIN) & is_input] = PROFILES
+    del is_input
     settings = {"users": users, "given": given, "which": which, "seed": seed, "validation": validation}
     effect, notes = drawing.effect(ratings.user_counts, held), drawing.notes(ratings.user_counts)
     return divide(ratings, parts, "strong_generalisation", settings, effect=effect, notes=notes)
@@ -190,22 +193,22 @@ def _cold(
     ratings: Ratings,
     drawing: _Drawing,
     counts: NDArray[np.int64],
-    owner: NDArray[np.int32],
-    place: NDArray[np.int32],
+    spread: Callable[[NDArray[np.bool_]], NDArray[np.bool_]],
+    beyond: NDArray[np.bool_],
     settings: dict[str, Any],
 ) -> Split:
-    """Divide ratings of which each belongs to an owner, a user or an item, and has a place among the owner's."""
+    """Hold out owners, users or items: ``spread`` gives each rating its owner's value, ``beyond`` are not left."""
     held, aside = drawing.draw(counts, validation_share(settings["validation"]))
     warm = settings["warm"]
     parts = np.full(len(ratings), TRAIN)
     if warm != 0:
         parts = coins(len(ratings), 1 - check.share("warm", warm), 0.0, drawing.stream("warm"))
-    beyond = place >= drawing.left
-    parts[aside[owner] & beyond & (parts == TRAIN)] = VALIDATION
-    parts[held[owner]] = np.where(beyond[held[owner]], TEST, TRAIN)
-    return divide(
-        ratings, parts, drawing.method, settings, effect=drawing.effect(counts, held), notes=drawing.notes(counts)
-    )
+    parts[spread(aside) & beyond & (parts == TRAIN)] = VALIDATION
+    cold = spread(held)
+    parts[cold] = TRAIN
+    parts[cold & beyond] = TEST
+    effect, notes = drawing.effect(counts, held), drawing.notes(counts)
+    return divide(ratings, parts, drawing.method, settings, effect=effect, notes=notes)
 
 
 @dataclass(frozen=True)

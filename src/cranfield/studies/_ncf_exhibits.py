@@ -12,6 +12,7 @@ from cranfield._figures import altair, data_of, series, themed, tips
 from cranfield._numbers import DASH
 from cranfield._table import Cell, Table
 from cranfield.comparisons import Comparison
+from cranfield.measures.correlation import kendall_tau_b
 from cranfield.studies._claims import Finding, Saying, finding_over_splits
 from cranfield.studies._ncf_numbers import (
     DIMENSIONS,
@@ -34,7 +35,7 @@ _ALPHA = 0.05
 
 def exhibits_of(numbers: NcfNumbers) -> list[Exhibit]:
     """Return all tables and figures."""
-    exhibits = [_main_table(numbers), _verdicts(numbers)]
+    exhibits = [_main_table(numbers), _verdicts(numbers), _corrected(numbers)]
     if numbers.best_ease(SAMPLED, "nDCG@10") is not None:
         exhibits.insert(1, _ease_table(numbers))
     sizes = [
@@ -139,6 +140,43 @@ def _verdicts(numbers: NcfNumbers) -> Exhibit:
     return Exhibit(
         "table-3", caption, pl.DataFrame(lines, schema=schema, orient="row"), Table(header, rows, caption, notes)
     )
+
+
+def _corrected(numbers: NcfNumbers) -> Exhibit:
+    header = ["System", "Metric", "sampled", "corrected", "95 % interval", "full", "inside"]
+    frame = numbers.corrected
+    rows: list[list[str | Cell]] = [
+        [
+            line["row"],
+            line["metric"],
+            f"{line['sampled']:.4f}",
+            f"{line['estimate']:.4f}{'' if line['identified'] else '?'}",
+            f"[{line['lower']:.4f}, {line['upper']:.4f}]",
+            f"{line['full']:.4f}",
+            "yes" if line["inside"] else "no",
+        ]
+        for line in frame.iter_rows(named=True)
+    ]
+    said = (
+        f"{frame['inside'].sum()} of {len(frame)} intervals hold the value of the full catalogue; "
+        f"{frame['identified'].sum()} of {len(frame)} values are identified."
+    )
+    orders = [
+        f"{metric}: {_order_agreement(own, 'sampled'):.2f} of the sampled and {_order_agreement(own, 'estimate'):.2f} "
+        "of the corrected values"
+        for (metric,), own in frame.group_by("metric", maintain_order=True)
+    ]
+    notes = [
+        f"{said} Kendall's tau with the full order by {'; by '.join(orders)}.",
+        "?: not identified, because values in the whole interval agree with the sampled ranks",
+    ]
+    caption = "What sampled ranks say about the full catalogue, and what is measured there"
+    return Exhibit("table-4", caption, frame, Table(header, rows, caption, notes))
+
+
+def _order_agreement(frame: pl.DataFrame, column: str) -> float:
+    """Return Kendall's tau between a column and the values of the full catalogue."""
+    return kendall_tau_b(frame[column], frame["full"])
 
 
 def _pair(comparison: Comparison, a: str, b: str) -> tuple[float, float]:

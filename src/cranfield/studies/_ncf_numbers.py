@@ -10,9 +10,10 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from cranfield.biases import correct_runs
 from cranfield.comparisons import Comparison, compare
 from cranfield.rankings import Run
-from cranfield.studies._ncf_work import METRICS, NDCG, PROTOCOLS, SAMPLED, NcfBenchmark, Trained, by_row
+from cranfield.studies._ncf_work import FULL, METRICS, NDCG, PROTOCOLS, SAMPLED, NcfBenchmark, Trained, by_row
 
 Floats = NDArray[np.float64]
 
@@ -107,6 +108,28 @@ class NcfNumbers:
         first = {row: by_row(self.runs, protocol)[row][0] for row in self.main}
         scores = self.benchmark.scores([replace(run, name=row) for row, run in first.items()])
         return compare(scores, metrics=[NDCG])
+
+    @cached_property
+    def corrected(self) -> pl.DataFrame:
+        """What the sampled ranks of each row's first seed say about the full catalogue, and what is measured there.
+
+        Columns row, metric, sampled, estimate, lower, upper, identified, full, inside (the interval holds the value).
+        """
+        split = self.benchmark.split
+        runs = [replace(own[0], name=row) for row, own in by_row(self.runs, SAMPLED).items()]
+        results = correct_runs(
+            runs, split.test, list(METRICS.values()), train=split.train, threshold=float(split.test.values.min())
+        )
+        frames = [
+            result.frame.with_columns(
+                row=pl.lit(row),
+                metric=pl.Series(list(METRICS)),
+                full=pl.Series([self.of(row, FULL, metric)[0] for metric in METRICS]),
+            )
+            for row, result in results.items()
+        ]
+        inside = pl.col("full").is_between("lower", "upper")
+        return pl.concat(frames).select("row", pl.exclude("row")).with_columns(inside=inside)
 
     @cached_property
     def main(self) -> list[str]:

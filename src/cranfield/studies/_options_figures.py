@@ -113,7 +113,7 @@ def _exhibit(
 
 def _not_run(name: str) -> Any:
     alt = altair()
-    text = alt.Chart(alt.Data(values=[{"text": "not run"}])).mark_text(fontSize=14).encode(text="text:N")
+    text = alt.Chart(data_of([{"text": "not run"}])).mark_text(fontSize=14).encode(text="text:N")
     return text.properties(title=name, width=120, height=_SIZE["height"])
 
 

@@ -68,7 +68,7 @@ class _Searches(Stage[None]):
         except SettingError as error:
             raise SettingError(f"systems.{unit.system.name}: searched on {validation}: {error}") from error
         facts = {
-            "best": tried.best.system,
+            "best": tried.final,
             "metric": tried.metric,
             "value": tried.best.value,
             "trials": len(tried.trials),

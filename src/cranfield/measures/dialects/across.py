@@ -82,7 +82,8 @@ def across_tools(
         runs, test, spellings, threshold=threshold, lists=lists, ties=ties, train=train,
         negative_grades=negative_grades, strict=strict,
     )  # fmt: skip
-    for warning in scores.warnings:
+    scores.only([str(metric) for metric in wanted]).check_measured()
+    for warning in (*scores.warnings, *filter(None, [scores.nothing_relevant])):
         warnings.warn(warning, CranfieldWarning, stacklevel=2)
     rows = [
         row

@@ -6,19 +6,32 @@
     actions: false, renderer: "svg", hover: false, defaultStyle: false,
     tooltip: { id: "tip", disableDefaultStyle: true, theme: "page" },
   };
-  function wake(event) {
-    const figure = event.currentTarget, drawing = figure.querySelector(".drawing");
+  const narrow = window.matchMedia("(max-width: 46rem)").matches;
+  function wake(figure) {
+    const drawing = figure.querySelector(".drawing");
+    const defined = JSON.parse(figure.querySelector(".definition").textContent);
+    /* What stands beside the plot, its labels and its key, stays as wide as it was drawn. */
+    if (fits(defined)) {
+      defined.width += drawing.clientWidth - drawing.querySelector("svg").getAttribute("width");
+      drawing.classList.add("fitted");
+    }
     const live = document.createElement("div");
     live.className = "live";
     live.hidden = true;
     drawing.append(live);
-    vegaEmbed(live, JSON.parse(figure.querySelector(".definition").textContent), options).then(
+    vegaEmbed(live, defined, options).then(
       () => { live.hidden = false; drawing.classList.add("awake"); },
       () => live.remove(), /* what cannot be drawn anew stays as it is */
     );
   }
+  /* On a phone a single plot is drawn anew as wide as the screen, so that its labels keep their size. */
+  function fits(defined) {
+    return narrow && defined.width <= 700;
+  }
   if (!window.vegaEmbed) return;
   for (const definition of document.querySelectorAll("figure .definition")) {
-    definition.closest("figure").addEventListener("pointerenter", wake, { once: true });
+    const figure = definition.closest("figure");
+    if (fits(JSON.parse(definition.textContent))) wake(figure);
+    else figure.addEventListener("pointerenter", () => wake(figure), { once: true });
   }
 })();

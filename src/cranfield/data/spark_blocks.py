@@ -1,0 +1,90 @@
+"""Rows of a Spark dataframe in blocks of many users, which a worker processes at once with NumPy and Polars."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import polars as pl
+
+from cranfield.data.spark import quoted
+
+Schema = Mapping[str, str]
+"""The type of each column, as Spark calls it."""
+
+# The size of a partition, in bytes of its files; and the size that Spark reports if it does not know it.
+_PARTITION_BYTES, _UNKNOWN_BYTES = 32 << 20, 1 << 60
+
+
+def partitions_for(rows: Any) -> int:
+    """Return the number of partitions: by the size of the rows if Spark knows it, and at least two per core."""
+    try:
+        context = rows.sparkSession.sparkContext
+        size = int(str(rows._jdf.queryExecution().optimizedPlan().stats().sizeInBytes()))
+    except Exception:  # a remote session (Spark Connect) does not say
+        size = _UNKNOWN_BYTES
+    if size >= _UNKNOWN_BYTES:
+        return int(rows.sparkSession.conf.get("spark.sql.shuffle.partitions"))
+    return max(2 * int(context.defaultParallelism), int(size // _PARTITION_BYTES))
+
+
+def ddl(schema: Schema) -> str:
+    """Return a schema as Spark reads it."""
+    return ", ".join(f"`{name}` {kind}" for name, kind in schema.items())
+
+
+def id_kind(kinds: Sequence[str]) -> str:
+    """Return the common type of ids in several tables: whole numbers, or else text.
+
+    Examples
+    --------
+    >>> id_kind(["int", "bigint"]), id_kind(["int", "string"])
+    ('bigint', 'string')
+    """
+    whole = {"tinyint", "smallint", "int", "bigint"}
+    return "bigint" if set(kinds) <= whole else "string"
+
+
+def as_ids(column: str, kind: str) -> Any:
+    """Return a column as ids of that type; as text, whole numbers are written without .0."""
+    from pyspark.sql import functions as F
+
+    ids = F.col(quoted(column))
+    return ids.cast(kind) if kind != "string" else F.regexp_replace(ids.cast(kind), r"^(-?\d+)\.0$", "$1")
+
+
+def user_blocks(batches: Iterator[Any], size: int) -> Iterator[pl.DataFrame]:
+    """Yield rows, which are sorted by user, in blocks of about ``size`` rows that contain all rows of their users."""
+    held: list[pl.DataFrame] = []
+    rows, enough = 0, size
+    for batch in batches:
+        frame = pl.from_arrow(batch)
+        assert isinstance(frame, pl.DataFrame)
+        held.append(frame)
+        rows += len(frame)
+        if rows < enough:
+            continue
+        block = pl.concat(held)
+        first_of_last = int(block["user"].eq_missing(block["user"][-1]).arg_max() or 0)
+        # If a user has more rows than a block, read on; the block doubles each time.
+        enough = size if first_of_last else 2 * rows
+        if first_of_last:
+            yield block[:first_of_last]
+        held = [block[first_of_last:]]
+        rows = len(held[0])
+    if rows:
+        yield pl.concat(held)
+
+
+def arrow_batches(frame: pl.DataFrame, schema: Schema) -> Iterator[Any]:
+    """Yield a frame as Arrow batches with the columns of a schema, null where the frame has none."""
+    import pyarrow as pa
+
+    names = {"bigint": "int64", "int": "int32", "boolean": "bool"}
+    fields = pa.schema([(name, pa.type_for_alias(names.get(kind, kind))) for name, kind in schema.items()])
+    rows = frame.to_arrow(compat_level=pl.CompatLevel.oldest())
+    columns = [
+        rows[field.name].cast(field.type) if field.name in rows.column_names else pa.nulls(len(frame), field.type)
+        for field in fields
+    ]
+    yield from pa.Table.from_arrays(columns, schema=fields).to_batches()
