@@ -112,7 +112,7 @@ def test_windows_without_test_users_are_named():
         ({"horizon": "0d"}, "horizon='0d' is not a duration"),
         ({"horizon": -5}, "horizon=-5 is not a duration"),
         ({"train": "all"}, "train='all' is not one of grow, slide"),
-        ({"target": "next"}, "target='next' is not one of"),
+        ({"target": "next"}, "target='next' is neither all, first, last, random"),
     ],
 )
 def test_a_wrong_setting_is_named(settings, message):
