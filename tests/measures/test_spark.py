@@ -20,6 +20,7 @@ pytestmark = pytest.mark.spark
 pytest.importorskip("pyspark", reason="pyspark is not installed: pip install 'cranfield[spark]'")
 
 from cranfield.data.spark import has_java, spark_session, to_spark  # noqa: E402
+from cranfield.data.spark_blocks import partitions_for  # noqa: E402
 
 if not has_java():
     pytest.skip("Spark needs Java, and there is none", allow_module_level=True)
@@ -165,7 +166,7 @@ def test_a_worker_that_is_killed_changes_nothing(spark, tmp_path, measured):
     assert_frame_equal(kept, measured[1].frame().select(kept.columns), rel_tol=1e-12, abs_tol=1e-14)
 
 
-def test_a_user_with_a_million_rows_in_partitions_that_spill_changes_nothing(spark):
+def test_a_user_with_a_million_rows_in_partitions_that_spill_changes_nothing(spark, tmp_path):
     random = np.random.default_rng(9)
     runs, test = world(5, users=12)
     many = pl.DataFrame(
@@ -190,6 +191,11 @@ def test_a_user_with_a_million_rows_in_partitions_that_spill_changes_nothing(spa
     assert mine.counts == theirs.counts
     compared = [cf.compare(scores, metrics=["AP", "RR"]).frame() for scores in (mine, theirs)]
     assert_frame_equal(*compared, rel_tol=1e-12, abs_tol=1e-12)
+    paths = [str(tmp_path / name) for name in ("runs.parquet", "test.parquet")]
+    for frame, path in zip((runs, test), paths):
+        frame.write_parquet(path)
+    in_ranges = cf.measure(*paths, METRICS, engine="ranges", memory="2GiB")
+    assert_frame_equal(in_ranges.frame(), theirs.frame(), rel_tol=1e-12, abs_tol=1e-14)
 
 
 def spilled_bytes(spark):
@@ -213,6 +219,7 @@ def test_the_command_line_measures_parquet_on_spark(spark, tmp_path, capsys):
     assert_frame_equal(*shown, rel_tol=1e-12)
     mine, theirs = (pl.read_parquet(tmp_path / path) for path in ("spark.parquet/*.parquet", "memory.parquet"))
     assert_frame_equal(*(frame.sort("system", "user") for frame in (mine, theirs)), check_dtypes=False)
+    assert partitions_for(spark.read.parquet(arguments[2])) == 4  # small files: two for each core
 
 
 def test_what_does_not_go_with_spark_is_refused(spark):
