@@ -54,7 +54,8 @@ def test_three_routes_give_the_same_table_and_the_same_verdict(clicks, cranfield
 
     listed = "\n".join(f'"{name}" = "{system}"' for name, system in systems.items())
     (tmp_path / "clicks.toml").write_text(
-        f'[decisions]\nsplit = "temporal"\nmetrics = ["P@10", "nDCG@10"]\n[data.clicks]\nfile = "{(clicks / "clicks.csv").as_posix()}"\n'
+        '[decisions]\nsplit = "temporal"\nmetrics = ["P@10", "nDCG@10"]\n'
+        f'[data.clicks]\nfile = "{(clicks / "clicks.csv").as_posix()}"\n'
         f"[systems]\n{listed}\n"
     )
     said = cranfield("run", tmp_path / "clicks.toml", "--no-report").out
