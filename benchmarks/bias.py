@@ -6,7 +6,6 @@
     python benchmarks/bias.py ml-1m.parquet --part exact    # metrics in expectation over the draw
     python benchmarks/bias.py ml-1m.parquet --part sampled  # sampled ranks corrected, beside full ranks
     python benchmarks/bias.py ml-1m.parquet --part study    # the whole study bellogin2017
-    python benchmarks/bias.py ml-1m.parquet --negatives ncf.parquet
 
 Each line has the seconds it took by the clock, those of the processor (of all threads and processes), and the bar where
 the project asks for one. The bars are for two cores that have nothing else to do.
@@ -24,12 +23,9 @@ from collections.abc import Callable, Sequence
 from typing import TypeVar
 
 import numpy as np
-import polars as pl
 
 import cranfield as cf
-from cranfield._polars import read_parquet
-from cranfield.biases import correct_runs, correct_sampled, density, expected_over_draws, expected_precision
-from cranfield.data import Ratings
+from cranfield.biases import correct_runs, density, expected_over_draws, expected_precision
 from cranfield.rankings.ranker import Ranker
 from cranfield.rankings.ranking import Ranking
 from cranfield.rankings.serving import EVERYONE
@@ -158,56 +154,16 @@ def sampled(split: Split) -> None:
     print(f"{sum(inside)} of {len(inside)} intervals hold the value among all candidates")
 
 
-def of_negatives(ratings: Ratings, path: str) -> None:
-    """Correct ranks among the published negatives of the NCF benchmark, beside ranks among all unseen items.
-
-    The file has a row per user: the test item, and a list of sampled items.
-    """
-    given = read_parquet(path)
-    held = given.select("user", "item").rows()
-    users, items = (ratings.frame()[name].to_list() for name in ("user", "item"))
-    tested = set(held)
-    train = ratings.keep(np.array([pair not in tested for pair in zip(users, items)]))
-    rows = ratings.user_ids.codes(given["user"])
-    wanted = ratings.item_ids.codes(given["item"])
-    others = np.stack([ratings.item_ids.codes(given["negatives"].arr.get(k)) for k in range(99)], axis=1)
-    for name in ("ease(l2=300)", "ease(l2=1000)", "popularity"):
-        model = recommender(name).fit(train)
-        among, full, candidates = [], [], []
-        for start in range(0, len(rows), 512):
-            part = slice(start, start + 512)
-            scores = np.nan_to_num(np.asarray(model.score(rows[part]), dtype=np.float64), nan=-1e9)
-            own = scores[np.arange(len(scores)), wanted[part]][:, None]
-            among.append(1 + (np.take_along_axis(scores, others[part].astype(np.int64), axis=1) >= own).sum(axis=1))
-            for row, user in enumerate(rows[part]):
-                scores[row, train.items[train.indptr[user] : train.indptr[user + 1]]] = -np.inf
-            full.append((scores >= own).sum(axis=1))
-            candidates.append(np.isfinite(scores).sum(axis=1) - 1)
-        ranks, whole, open_items = (np.concatenate(parts) for parts in (among, full, candidates))
-        frame = pl.DataFrame({"rank": ranks, "candidates": open_items})
-        for metric, truth in (("HitRate@10", whole <= 10), ("nDCG@10", (whole <= 10) / np.log2(whole + 1))):
-            row = correct_sampled(frame, metric, sampled=99).frame.row(0, named=True)
-            print(
-                f"{name:26s} {metric:10s} sampled {row['sampled']:.4f} estimate {row['estimate']:.4f} "
-                f"[{row['lower']:.4f}, {row['upper']:.4f}] identified {row['identified']}, full {truth.mean():.4f}",
-                flush=True,
-            )
-
-
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run what is asked for."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("ratings", help="MovieLens 1M, or other ratings from 1 to 5")
     parser.add_argument("--part", choices=[*PARTS, "study"], action="append")
-    parser.add_argument("--negatives", metavar="FILE", help="the negatives of the NCF benchmark, by user and item")
     options = parser.parse_args(arguments)
     if options.part == ["study"]:
         whole_study(options.ratings)
         return
     ratings = cf.read(options.ratings)
-    if options.negatives is not None:
-        of_negatives(ratings, options.negatives)
-        return
     split = cf.splits.random(ratings, train=0.8, seed=0)
     work = {"bias": of_runs, "one": one_relevant, "exact": exact, "sampled": sampled,
             "study": lambda _: whole_study(options.ratings)}  # fmt: skip

@@ -1,6 +1,6 @@
 """Splits: our time against pandas and scikit-learn on a million ratings, and our memory on a hundred million.
 
-python benchmarks/split.py                          times, 1,000,209 ratings; and of checking a split
+python benchmarks/split.py                          wall times, 1,000,209 ratings; and of checking a split
 python benchmarks/split.py --large 'random'         peak memory, 100,000,000 ratings, one method a process
 """
 
@@ -35,13 +35,13 @@ def simulated(users: int, items: int, count: int) -> Ratings:
     return Ratings(ids[0], ids[1], indptr, rated, values, times)
 
 
-def seconds(function, repeats: int = 3) -> float:
-    """Return the best processor time of a few runs; all of these run on one thread."""
+def seconds(function, repeats: int = 5) -> float:
+    """Return the best wall time of a few runs."""
     best = float("inf")
     for _ in range(repeats):
-        start = time.process_time()
+        start = time.perf_counter()
         function()
-        best = min(best, time.process_time() - start)
+        best = min(best, time.perf_counter() - start)
     return best
 
 

@@ -1,12 +1,15 @@
 from __future__ import annotations
 
 import errno
+import os
+import subprocess
+import sys
 
 import polars as pl
 import pytest
 
 from cranfield import CranfieldError
-from cranfield._files import whole_file
+from cranfield._files import TEMPORARY, _half_of, whole_file
 
 
 @pytest.mark.parametrize(
@@ -29,3 +32,21 @@ def test_an_error_of_the_writer_is_its_own(tmp_path):
     with pytest.raises(ValueError, match="mine"), whole_file(tmp_path / "a.txt"):
         raise ValueError("mine")
     assert not list(tmp_path.iterdir())
+
+
+def test_what_a_killed_process_left_half_written_is_removed_and_nothing_else(tmp_path):
+    ended = subprocess.Popen([sys.executable, "-c", ""])
+    ended.wait()
+    left = tmp_path / f"{_half_of(ended.pid)}-abc.csv"
+    kept = [
+        tmp_path / f"{_half_of(os.getpid())}-abc.csv",
+        tmp_path / f"{TEMPORARY}another-{ended.pid}-abc.csv",
+        tmp_path / f"{TEMPORARY}notes.txt",
+        tmp_path / "mine.csv",
+    ]
+    for path in (left, *kept):
+        path.write_text("half")
+    with whole_file(tmp_path / "a.csv") as temporary:
+        temporary.write_text("whole")
+    assert not left.exists()
+    assert sorted(tmp_path.iterdir()) == sorted([*kept, tmp_path / "a.csv"])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import platform
 import shutil
 import sys
 import tempfile
@@ -41,8 +42,8 @@ def whole_file(path: str | Path) -> Iterator[Path]:
     """Give a temporary path; on leaving without error it becomes ``path``, else it is removed.
 
     A reader therefore sees the old file or the new one, never half of one, whenever the process dies. The temporary
-    file lies in the folder that `temporaries_in` names, or else beside ``path``. The record of the old file
-    (`cranfield._checksums`) does not hold for the new one and is removed.
+    file lies in the folder that `temporaries_in` names, or else beside ``path``; what killed processes left there is
+    removed. The record of the old file (`cranfield._checksums`) does not hold for the new one and is removed.
 
     Examples
     --------
@@ -60,8 +61,10 @@ def whole_file(path: str | Path) -> Iterator[Path]:
         return
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
+        folder = _place(path)
+        _remove_halves(folder)
         # The ending stays last: some writers choose their format by it.
-        handle, name = tempfile.mkstemp(dir=_place(path), prefix=TEMPORARY, suffix=path.suffix)
+        handle, name = tempfile.mkstemp(dir=folder, prefix=f"{_half_of(os.getpid())}-", suffix=path.suffix)
         os.close(handle)
     except OSError as error:
         raise UnwrittenError(path, error) from error
@@ -110,6 +113,34 @@ TEMPORARY = ".cranfield-half-"
 """How the name of a temporary file begins."""
 
 _TEMPORARIES: dict[Path, Path] = {}
+_SWEPT: set[Path] = set()
+
+
+def _half_of(process: int | str) -> str:
+    """Return how the names of a process's temporary files begin; another machine may have a process of that number."""
+    machine = hashlib.sha256(platform.node().encode()).hexdigest()[:8]
+    return f"{TEMPORARY}{machine}-{process}"
+
+
+def _remove_halves(folder: Path) -> None:
+    """Remove what processes of this machine that have ended left half written in a folder; look once into each."""
+    if folder.absolute() in _SWEPT or os.name != "posix":  # elsewhere one cannot ask for a process without ending it
+        return
+    _SWEPT.add(folder.absolute())
+    for path in folder.glob(f"{_half_of('*')}-*"):
+        process = path.name.removeprefix(TEMPORARY).split("-")[1]
+        if process.isdigit() and not _is_running(int(process)):
+            path.unlink(missing_ok=True)
+
+
+def _is_running(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except (OSError, OverflowError):  # it is somebody else's, or cannot be a process
+        pass
+    return True
 
 
 def _place(path: Path) -> Path:

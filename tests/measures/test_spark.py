@@ -20,6 +20,7 @@ pytestmark = pytest.mark.spark
 pytest.importorskip("pyspark", reason="pyspark is not installed: pip install 'cranfield[spark]'")
 
 from cranfield.data.spark import has_java, spark_session, to_spark  # noqa: E402
+from cranfield.data.spark_blocks import partitions_for  # noqa: E402
 
 if not has_java():
     pytest.skip("Spark needs Java, and there is none", allow_module_level=True)
@@ -122,6 +123,7 @@ def test_lists_in_cells_may_be_empty(spark):
         ("test", "rating", None, "the test set, user 2, item 3, column 'rating'"),
         ("test", "rating", float("inf"), "the test set, user 2, item 3, column 'rating'"),
         ("test", "item", None, "the test set, user 2, column 'item'"),
+        ("test", "user", None, "the test set, item 3, column 'user'"),
         ("test", "user", "again", "the test set, user 2, item 3: the user rates this item more than once"),
     ],
 )
@@ -137,8 +139,13 @@ def test_bad_rows_are_named_by_user_and_item(spark, of, column, value, says):
     else:
         row = pl.int_range(pl.len()) == 1
         frames[of] = frame.with_columns(pl.when(row).then(pl.lit(value)).otherwise(column).alias(column))
-    with pytest.raises(cf.InputError, match=re.escape(says)):
+    with pytest.raises(cf.InputError, match=re.escape(says)) as on_spark:
         cf.measure(to_spark(frames["runs"], spark), to_spark(frames["test"], spark), "P@3")
+    with pytest.raises(cf.InputError) as in_memory:
+        cf.measure(frames["runs"], frames["test"], "P@3")
+    mine, theirs = on_spark.value, in_memory.value
+    assert (mine.column, mine.remedy) == (theirs.column, theirs.remedy)
+    assert value == "again" or mine.problem == theirs.problem
 
 
 def test_a_worker_that_is_killed_changes_nothing(spark, tmp_path, measured):
@@ -159,13 +166,44 @@ def test_a_worker_that_is_killed_changes_nothing(spark, tmp_path, measured):
     assert_frame_equal(kept, measured[1].frame().select(kept.columns), rel_tol=1e-12, abs_tol=1e-14)
 
 
-def test_more_partitions_that_spill_give_the_same(spark, measured):
-    spark.conf.set("spark.sql.shuffle.partitions", "7")
-    runs, test = world(1)
-    scores = cf.measure(to_spark(runs, spark), to_spark(test, spark), METRICS)
+def test_a_user_with_a_million_rows_in_partitions_that_spill_changes_nothing(spark, tmp_path):
+    random = np.random.default_rng(9)
+    runs, test = world(5, users=12)
+    many = pl.DataFrame(
+        {
+            "system": "a",
+            "user": 7,
+            "item": random.integers(0, 600_000, 1_000_000),
+            "score": 1 + 4 * random.random(1_000_000),
+        }
+    ).with_columns(pl.col("score").round(3), pl.col("user").cast(pl.Int64))
+    judged = many["item"].unique().sample(40, seed=1)
+    runs = pl.concat([many, runs.filter(pl.col("user") != 7)])
+    own = pl.DataFrame({"user": 7, "item": judged, "rating": 3.0}).cast({"user": pl.Int64})
+    test = pl.concat([test.filter(pl.col("user") != 7), own])
+    spark.conf.set("spark.sql.shuffle.partitions", "5")
+    before = spilled_bytes(spark)
+    mine = cf.measure(to_spark(runs, spark), to_spark(test, spark), METRICS)
     spark.conf.set("spark.sql.shuffle.partitions", "3")
-    frame = scores.frame()
-    assert_frame_equal(frame, measured[1].frame().select(frame.columns), rel_tol=1e-12, abs_tol=1e-14)
+    assert spilled_bytes(spark) > before
+    theirs = cf.measure(runs, test, METRICS)
+    assert_frame_equal(mine.frame(), theirs.frame(), rel_tol=1e-12, abs_tol=1e-14)
+    assert mine.counts == theirs.counts
+    compared = [cf.compare(scores, metrics=["AP", "RR"]).frame() for scores in (mine, theirs)]
+    assert_frame_equal(*compared, rel_tol=1e-12, abs_tol=1e-12)
+    paths = [str(tmp_path / name) for name in ("runs.parquet", "test.parquet")]
+    for frame, path in zip((runs, test), paths):
+        frame.write_parquet(path)
+    in_ranges = cf.measure(*paths, METRICS, engine="ranges", memory="2GiB")
+    assert_frame_equal(in_ranges.frame(), theirs.frame(), rel_tol=1e-12, abs_tol=1e-14)
+
+
+def spilled_bytes(spark):
+    """Return how many bytes of rows all stages up to now have spilled to disk."""
+    context, jvm = spark.sparkContext, spark.sparkContext._jvm
+    nothing, no_quantiles = jvm.java.util.ArrayList(), context._gateway.new_array(jvm.double, 0)
+    stages = context._jsc.sc().statusStore().stageList(None, False, False, no_quantiles, nothing)
+    return sum(stages.apply(place).diskBytesSpilled() for place in range(stages.size()))
 
 
 def test_the_command_line_measures_parquet_on_spark(spark, tmp_path, capsys):
@@ -181,6 +219,7 @@ def test_the_command_line_measures_parquet_on_spark(spark, tmp_path, capsys):
     assert_frame_equal(*shown, rel_tol=1e-12)
     mine, theirs = (pl.read_parquet(tmp_path / path) for path in ("spark.parquet/*.parquet", "memory.parquet"))
     assert_frame_equal(*(frame.sort("system", "user") for frame in (mine, theirs)), check_dtypes=False)
+    assert partitions_for(spark.read.parquet(arguments[2])) == 4  # small files: two for each core
 
 
 def test_what_does_not_go_with_spark_is_refused(spark):
@@ -194,6 +233,8 @@ def test_what_does_not_go_with_spark_is_refused(spark):
         cf.measure({"a": {1: [2]}}, frames[1], "P@3", engine="spark")
     with pytest.raises(cf.InputError, match="Spark cannot read it as Parquet"):
         cf.measure("nowhere/runs", frames[1], "P@3", engine="spark")
+    with pytest.raises(cf.InputError, match="the file is not Parquet"):
+        cf.measure(__file__, frames[1], "P@3", engine="spark")
 
 
 def test_values_by_user_in_a_frame_are_compared(spark):

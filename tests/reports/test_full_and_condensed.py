@@ -6,8 +6,10 @@ import numpy as np
 import pytest
 
 import cranfield as cf
+from cranfield._phrases import listed
 from cranfield.measures import Averaging
 from cranfield.reports import report
+from cranfield.reports.markup import text
 from cranfield.reports.sections.full_and_condensed import full_and_condensed
 
 pytestmark = pytest.mark.usefixtures("undrawn")
@@ -38,9 +40,15 @@ def test_a_sentence_says_who_is_first_and_how_much_the_orders_agree(full, conden
     section = full_and_condensed(full, full)
     assert "is first with both; Kendall&#x27;s tau between the two orders is 1.00" in section.html
     turned = replace(condensed, values=-full.values)
-    assert "is first with full lists and" in full_and_condensed(full, turned).html
+    assert "is first with full lists, " in full_and_condensed(full, turned).html
     assert "tau between the two orders is -1.00" in full_and_condensed(full, turned).html
     assert "Condensed lists leave such items out" in section.html
+
+
+def test_systems_that_tie_are_first_together(full):
+    level = full_and_condensed(full, replace(full, values=np.full_like(full.values, 0.5))).html
+    everyone = text(listed(list(full.systems)))
+    assert f"{everyone} are first with condensed ones; there is no order to correlate, since all are equal" in level
 
 
 def test_a_system_without_an_average_has_no_place(full, condensed):

@@ -122,8 +122,10 @@ def _departures(run: Run, split: Split, density: Density, n: int) -> tuple[str, 
     first = {tuple(run.items[start : start + n].tolist()) for start in run.indptr[:-1][:1000]}
     if len(first) > 1:
         reasons.append("the lists differ between users, and the formula is for a ranking that is the same for all")
-    if split.step.action.removeprefix("split.") not in ("random", "k_fold", "uniform_test"):
-        reasons.append(f"the split ({split.step.action.removeprefix('split.')}) may not draw test ratings at random")
+    method = split.step.action.removeprefix("split.")
+    if method not in ("random", "k_fold", "uniform_test"):
+        spelled = "a split that is given" if method == "predefined" else f"the split ({method})"
+        reasons.append(f"{spelled} may not draw test ratings at random")
     return tuple(reasons)
 
 

@@ -15,6 +15,7 @@ import polars as pl
 
 from cranfield._errors import CranfieldError, InputError, MissingExtraError
 from cranfield._settings import settings
+from cranfield.data.sources import is_parquet
 
 DEFAULT_MASTER = "local[*]"
 # How often a task is tried if its worker dies; Spark's own default on one machine is once.
@@ -183,15 +184,17 @@ def as_polars(frame: Any) -> pl.DataFrame:
 
 def read_spark(path: str, session: Any) -> Any:
     """Return the Parquet files at a path, on any file system that Spark knows, as a dataframe."""
+    remedy = "give Parquet files or folders that every worker can read"
+    local = Path(path)
+    if local.is_file() and not is_parquet(local):
+        raise InputError("the file is not Parquet", source=str(path), remedy=remedy)
     try:
         return session.read.parquet(str(path))
     except Exception as error:
-        lines = [line for line in str(error).splitlines() if line.strip()]
-        raise InputError(
-            f"Spark cannot read it as Parquet: {lines[0] if lines else type(error).__name__}",
-            source=str(path),
-            remedy="give Parquet files or folders that every worker can read",
-        ) from error
+        java = getattr(error, "java_exception", None)
+        lines = [line for line in str(error if java is None else java.toString()).splitlines() if line.strip()]
+        reason = lines[0] if lines else type(error).__name__
+        raise InputError(f"Spark cannot read it as Parquet: {reason}", source=str(path), remedy=remedy) from error
 
 
 def to_spark(rows: pl.DataFrame, session: Any) -> Any:

@@ -69,6 +69,11 @@ class Vocabulary:
             return vocabularies[0]
         if any(vocabulary.dtype == pl.String for vocabulary in vocabularies):
             return cls.of(pl.concat([vocabulary.text for vocabulary in vocabularies]))
+        dtype = vocabularies[0].dtype
+        if _is_integer(dtype) and all(vocabulary.dtype == dtype for vocabulary in vocabularies):
+            # A stable sort merges what is sorted, in linear time.
+            ids = np.sort(np.concatenate([vocabulary.all.to_numpy() for vocabulary in vocabularies]), kind="stable")
+            return cls(pl.Series(ids[np.append(True, ids[1:] != ids[:-1])[: len(ids)]], dtype=dtype))
         # Frames can be concatenated over ids of different types, series cannot.
         frames = [vocabulary.all.to_frame() for vocabulary in vocabularies]
         return cls.of(pl.concat(frames, how="vertical_relaxed").to_series())

@@ -9,6 +9,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from cranfield._numbers import number_text
+from cranfield._phrases import listed
 from cranfield.measures import Averaging, Scores
 from cranfield.measures.averaging import PLAIN
 from cranfield.measures.correlation import kendall_tau_b
@@ -39,7 +40,7 @@ def full_and_condensed(full: Scores, condensed: Scores, averaging: Averaging = P
     cells = [[Value(text(full.systems[s]), full.systems[s]), *_row(s, means, places)] for s in first]
     hidden = full.metrics[_SHOWN:]
     shown = table("The same recommendations as full and as condensed lists", columns, cells, hidden=hidden)
-    sentences = [_sentence(full, m, means) for m in range(len(full.metrics))]
+    sentences = [_sentence(full, m, means, places) for m in range(len(full.metrics))]
     frame = _frame(full, means, places)
     markup = paragraphs([_WHAT_EACH_ANSWERS, *sentences[:_SHOWN]]) + chooser(full.metrics, hidden) + shown
     return Section(
@@ -97,18 +98,23 @@ def _row(s: int, means: Sequence[NDArray[np.float64]], places: Sequence[NDArray[
     ]
 
 
-def _sentence(scores: Scores, m: int, means: Sequence[NDArray[np.float64]]) -> str:
+def _sentence(
+    scores: Scores, m: int, means: Sequence[NDArray[np.float64]], places: Sequence[NDArray[np.float64]]
+) -> str:
     """Return whether both kinds of lists agree on who is first, and how much on the order."""
-    metric, lower = scores.metrics[m], scores.lower_is_better[m]
+    metric = scores.metrics[m]
     known = ~np.isnan(means[0][:, m]) & ~np.isnan(means[1][:, m])
     if np.count_nonzero(known) < 2:
         return f"{metric}: there is nothing to compare."
-    first = [scores.systems[best_first(values[:, m], lower)[0]] for values in means]
-    leaders = f"{first[0]} is first with both"
-    if first[0] != first[1]:
-        leaders = f"{first[0]} is first with full lists and {first[1]} with condensed ones"
-    tau = number_text(kendall_tau_b(means[0][known, m], means[1][known, m]), 2)
-    return f"{metric}: {leaders}; Kendall's tau between the two orders is {tau}."
+    first = [[scores.systems[s] for s in np.flatnonzero(place[:, m] == 1)] for place in places]
+    full, condensed = (f"{listed(names)} {'is' if len(names) == 1 else 'are'} first" for names in first)
+    leaders = (
+        f"{full} with both" if first[0] == first[1] else f"{full} with full lists, {condensed} with condensed ones"
+    )
+    tau = kendall_tau_b(means[0][known, m], means[1][known, m])
+    if np.isnan(tau):
+        return f"{metric}: {leaders}; there is no order to correlate, since all are equal with one of them."
+    return f"{metric}: {leaders}; Kendall's tau between the two orders is {number_text(tau, 2)}."
 
 
 def _frame(scores: Scores, means: Sequence[NDArray[np.float64]], places: Sequence[NDArray[np.float64]]) -> pl.DataFrame:

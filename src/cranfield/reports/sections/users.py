@@ -30,10 +30,11 @@ def users(scores: Scores, averaging: Averaging = PLAIN) -> Section | None:
     if averaging.with_kind().taken_of(scores).overall is not scores.overall:
         averaging = averaging.with_(average="mean")  # one value of a whole system, as TRisk is, has none of users
     unit = "user" if averaging.by == "user" else scores.unit
+    average = average_phrase(str(averaging.average))
+    dots = "tick and dot are the median" if average == "median" else f"the tick is the median and the dot the {average}"
     said = (
         f"An average hides for whom it is made. Thin lines go from the 10 % of {unit}s with the lowest values "
-        "to the 10 % with the highest, bars hold the middle half, the tick is the median and the dot the "
-        f"{average_phrase(str(averaging.average))}."
+        f"to the 10 % with the highest, bars hold the middle half, {dots}."
     )
     drawn = "".join(
         figure(
