@@ -21,6 +21,7 @@ def _show(source: str, names: dict[str, object]) -> object:
     return None if last is None else eval(compile(ast.Expression(last.value), "cell", "eval"), names)
 
 
+@pytest.mark.usefixtures("undrawn")
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=[path.stem for path in NOTEBOOKS])
 def test_a_notebook_runs_and_its_results_show_themselves(path, capsys, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)

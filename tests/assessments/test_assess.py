@@ -119,6 +119,7 @@ def test_without_resamples_there_is_no_bootstrap_and_nothing_else_changes(world,
         assess(runs, test, ["P@10"], threshold=4, resamples=-1)
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_the_figures_of_every_average_are_saved_and_an_average_without_a_test_has_no_curves(world, tmp_path):
     runs, test = world
     found = assess(

@@ -64,7 +64,8 @@ def test_studies_that_were_not_made_have_no_figure(world):
 
 
 def test_frames_and_figures_are_saved_in_three_formats(world, tmp_path):
-    found = assess(*world, ["P@10"], threshold=4, sizes=[1, 0.5], samples=2, averages=["mean", "median"])
+    few = {"scenarios": "ratings", "sizes": [1, 0.5], "samples": 2}
+    found = assess(*world, ["P@10"], threshold=4, averages=["mean", "median"], **few)
     files = found.save(tmp_path)
     names = {str(path.relative_to(tmp_path)) for path in files}
     for study in ("robustness", "values", "power", "correlation", "aggregation"):

@@ -24,9 +24,8 @@ def test_open_shows_the_page_in_a_browser(cranfield, tmp_path, monkeypatch):
     assert shown == [(tmp_path / "report.html").as_uri()]
 
 
-@pytest.mark.parametrize(
-    "stage", ["Training and ranking", pytest.param("Trying other decisions", marks=pytest.mark.slow)]
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("stage", ["Training and ranking", "Trying other decisions"])
 def test_an_interrupted_demo_leaves_no_half_file(tmp_path, stage):
     code = "import sys; from cranfield.cli import main; main(sys.argv[1:])"
     asked = [sys.executable, "-c", code, "demo", "--size", "small", "--out", str(tmp_path)]

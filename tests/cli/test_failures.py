@@ -36,7 +36,7 @@ def _command(*arguments, **options):
 
 
 @needs_full
-@pytest.mark.parametrize("arguments", [("--help",), ("data", "list"), ("data", "describe", "test.csv")])
+@pytest.mark.parametrize("arguments", [["data", "list"], pytest.param(["--help"], marks=pytest.mark.slow)])
 def test_output_to_a_full_device_is_one_line(arguments):
     with FULL.open("w") as full:
         done = _command(*arguments, stdout=full)
@@ -54,9 +54,9 @@ def test_a_full_device_as_file_is_one_line_and_stays_a_device(cranfield, format)
 
 
 @pytest.mark.skipif(not Path("/dev/stdout").exists(), reason="this system has no /dev/stdout")
-def test_a_result_goes_to_the_standard_output_as_to_a_file(files):
+def test_a_result_goes_to_the_standard_output_as_to_a_file(files, cranfield):
     to_file = ["evaluate", "--test", "test.csv", "run.csv", "--out"]
-    _command(*to_file, "made.txt")
+    cranfield(*to_file, "made.txt")
     assert _command(*to_file, "/dev/stdout", stdout=subprocess.PIPE).stdout == (files / "made.txt").read_text()
 
 

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
+
 from cranfield import simulate, write
 from cranfield._polars import read_parquet
 from cranfield.splits import per_user
 
-_FEW = ["--sizes", "1,0.5", "--samples", "2", "-s", "random", "-s", "popularity", "--no-figures"]
+_FEW = ["--sizes", "0.5", "--samples", "2", "-s", "random", "-s", "popularity", "--no-figures"]
 
 
 def test_a_study_is_run_from_files_with_a_given_split(tmp_path, cranfield):
@@ -30,7 +32,7 @@ def test_a_known_dataset_is_taken_by_its_name(tmp_path, monkeypatch, cranfield):
     ratings = simulate.world(users=60, items=40, ratings=1_200, seed=1).ratings
     monkeypatch.setattr("cranfield.data.datasets.load", lambda name, part: replace(ratings, name=name))
     monkeypatch.chdir(tmp_path)
-    found = cranfield("replicate", "valcarce2018", "--data", "ml-100k", *_FEW)
+    found = cranfield("replicate", "valcarce2018", "--data", "ml-100k", "--folds", 2, *_FEW)
     assert "16 claims of valcarce2018 on ml-100k" in found.out
     assert (tmp_path / "valcarce2018" / "report.html").exists()
 
@@ -47,6 +49,7 @@ def test_sizes_that_are_no_numbers_are_refused(tmp_path, cranfield):
     assert "cannot be read" in cranfield("replicate", *asked).err
 
 
+@pytest.mark.slow
 def test_judgments_may_be_the_split_and_their_negative_grades_are_noted_and_read_as_asked(tmp_path, cranfield):
     ratings = simulate.world(users=60, items=40, ratings=1_200, seed=1).ratings
     write(ratings, tmp_path / "ratings.csv")

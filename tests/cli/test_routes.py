@@ -41,19 +41,21 @@ def test_three_routes_give_the_same_table_and_the_same_verdict(clicks, cranfield
     for name, further in (("train", ()), ("both", ("--test", test))):
         cranfield("recommend", "--train", train, *further, *wanted, "--out", tmp_path / name)
         runs = [tmp_path / name / f"{system.replace(' ', '')}.parquet" for system in SYSTEMS]
-        verdicts.append(_verdict(json.loads(cranfield("compare", "--test", test, *runs, "--format", "json").out)))
-        tables.append(cranfield("compare", "--test", test, *runs).out)
+        compare = ["compare", "--test", test, *runs, "-m", "P@10", "-m", "nDCG@10"]
+        verdicts.append(_verdict(json.loads(cranfield(*compare, "--format", "json").out)))
+        tables.append(cranfield(*compare).out)
     assert tables[0] == tables[1]
     assert verdicts[0] == verdicts[1]
 
     systems = {system: system for system in SYSTEMS}
     split = cf.splits.temporal(cf.read(clicks / "clicks.csv"))
-    compared = cf.compare(cf.measure(cf.recommend(split, systems), split.test))
+    compared = cf.compare(cf.measure(cf.recommend(split, systems), split.test, ["P@10", "nDCG@10"]))
     assert f"{compared}\n" == tables[0]
 
     listed = "\n".join(f'"{name}" = "{system}"' for name, system in systems.items())
     (tmp_path / "clicks.toml").write_text(
-        f'[decisions]\nsplit = "temporal"\n[data.clicks]\nfile = "{(clicks / "clicks.csv").as_posix()}"\n'
+        '[decisions]\nsplit = "temporal"\nmetrics = ["P@10", "nDCG@10"]\n'
+        f'[data.clicks]\nfile = "{(clicks / "clicks.csv").as_posix()}"\n'
         f"[systems]\n{listed}\n"
     )
     said = cranfield("run", tmp_path / "clicks.toml", "--no-report").out

@@ -83,6 +83,7 @@ def test_run_without_the_libraries_that_draw_leaves_the_report_out(cranfield, ex
     assert not (experiment.with_suffix("") / "report.html").exists()
 
 
+@pytest.mark.slow  # as in tests/reports/test_experiment.py, by the command
 def test_several_data_sets_have_a_page_each(cranfield, experiment, tmp_path):
     text = experiment.read_text() + '[data.other]\nsimulate = "world(users=50, items=30, ratings=700)"\n'
     text += '[decisions]\nmetrics = ["P@10"]\n'
@@ -92,6 +93,7 @@ def test_several_data_sets_have_a_page_each(cranfield, experiment, tmp_path):
     assert {path.name for path in (tmp_path / "out").glob("*.html")} == {"report-tiny.html", "report-other.html"}
 
 
+@pytest.mark.slow
 def test_folds_are_reported_together(cranfield, experiment):
     text = experiment.read_text() + '[decisions]\nsplit = "k_fold(k=2)"\nmetrics = ["P@10", "ItemCoverage@10"]\n'
     experiment.write_text(text)
@@ -110,7 +112,8 @@ def test_a_dry_run_says_what_would_be_done_and_does_nothing(cranfield, experimen
 
 
 def test_a_seed_on_the_command_line_counts_instead_of_the_files(cranfield, experiment, tmp_path):
-    experiment.write_text("seed = 3\n" + experiment.read_text())
+    quick = '[decisions]\nmetrics = ["P@10"]\nsignificance = "student"\n'
+    experiment.write_text("seed = 3\n" + experiment.read_text() + quick)
     for arguments, seed in (((), 3), (("--seed", "7"), 7), (("--seed", "0"), 0)):
         code, _, _ = cranfield("run", experiment, "--out", tmp_path / f"s{seed}", "--no-report", *arguments)
         assert code == 0

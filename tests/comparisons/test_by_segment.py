@@ -137,6 +137,7 @@ def test_a_group_without_weight_is_left_out():
     assert found.turned == ["given: no two systems change places in any group."]
 
 
+@pytest.mark.slow
 def test_false_alarms_of_the_interaction_are_as_many_as_alpha_allows():
     hits = 0
     for seed in range(100):
@@ -196,7 +197,7 @@ def _changing(rng, users=60, times=3):
 
 
 def test_groups_that_users_change_between_repetitions_are_tested_too():
-    rng, worlds = np.random.default_rng(7), 150
+    rng, worlds = np.random.default_rng(7), 60
     p = np.array([interactions(_changing(rng), Averaging())["p"][0] for _ in range(worlds)])
     assert not np.isnan(p).any()
     assert (p < 0.05).mean() <= 0.05 + 3 * np.sqrt(0.05 * 0.95 / worlds)

@@ -126,7 +126,7 @@ def _shown(worlds, systems, margin, relative):
     return shown / worlds
 
 
-@pytest.mark.parametrize(("systems", "relative"), [(1, True), (1, False), (3, True)])
+@pytest.mark.parametrize(("systems", "relative"), [(3, True)])
 def test_a_system_worse_by_just_the_margin_passes_no_more_often_than_alpha(systems, relative):
     assert _shown(50, systems, 0.02, relative) <= 0.05 + 3 * np.sqrt(0.05 * 0.95 / 50)
 

@@ -79,8 +79,15 @@ AVERAGES = [{}, {"average": "weighted(by=relevant)"}, {"average": "geometric(for
 TESTS = ["permutation", "student", "sign", "bootstrap(resamples=40, weights=poisson)", "log_student"]
 
 
-@pytest.mark.parametrize("significance", TESTS)
-@pytest.mark.parametrize("averaging", AVERAGES, ids=str)
+# Every test by the mean, and the permutation test by every average; the slow tests have the others.
+PAIRS = [
+    pytest.param(test, averaging, marks=() if not averaging or test == "permutation" else pytest.mark.slow)
+    for test in TESTS
+    for averaging in AVERAGES
+]
+
+
+@pytest.mark.parametrize(("significance", "averaging"), PAIRS, ids=str)
 def test_tests_of_parts_are_those_of_all_users_at_once(significance, averaging):
     if averaging.get("average") and significance in ("sign", "log_student"):
         pytest.skip("this test has no such form")

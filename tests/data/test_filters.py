@@ -188,6 +188,7 @@ def test_an_empty_input_is_refused():
         filters.k_core(Ratings.of([], []), k=1)
 
 
+@pytest.mark.slow
 def test_the_k_core_of_movielens_1m_is_the_one_polars_finds(real_data):
     frame = pl.read_parquet(real_data("ml-1m.parquet"))
     kept = filters.k_core(Ratings.of(frame["user"], frame["item"], frame["rating"]), k=50)

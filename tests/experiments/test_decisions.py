@@ -58,7 +58,7 @@ def test_the_defaults_are_those_of_commands_and_functions():
 
 
 @given(some, some)
-@settings(max_examples=100)
+@settings(max_examples=50)
 def test_equal_decisions_have_one_hash_and_different_ones_different_phrases(one, other):
     first, second = Decisions(**one), Decisions(**other)
     assert (first == second) == (str(first) == str(second))

@@ -24,7 +24,7 @@ def written(tmp_path_factory):
     path.write_text(
         '[data.mine]\nfile = "ratings.csv"\n[systems]\npopularity = "popularity"\nnear = "knn(k=5)"\n'
         '[decisions]\nsplit = "k_fold(k=2)"\nsegment = ["activity", "users.csv:age", "popularity(groups=2)"]\n'
-        'metrics = ["P@10", "nDCG@10"]\n'
+        'metrics = ["P@10", "nDCG@10"]\nsignificance = "student"\n'
     )
     return path
 

@@ -7,7 +7,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from cranfield import SettingError
@@ -131,7 +131,6 @@ def test_rbo_of_lists_equals_the_formula_of_webber(first, second, one, other):
     assert rbo_of_lists(first, second, p=p) == pytest.approx((1 - p) / p * (head + middle) + tail)
 
 
-@settings(max_examples=30)
 @given(st.lists(st.tuples(st.integers(0, 2), st.integers(0, 2)), min_size=1, max_size=4))
 def test_rbo_a_is_the_mean_over_the_orders_of_tied_items(pairs):
     x, y = [a for a, _ in pairs], [b for _, b in pairs]

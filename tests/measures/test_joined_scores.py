@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import polars as pl
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import cranfield as cf
@@ -13,7 +13,6 @@ import cranfield as cf
 METRICS = ["P@2", "nDCG", "AP@3", "bpref", "AUC"]
 
 
-@settings(max_examples=25)
 @given(data=st.data(), parts=st.integers(1, 4), shared=st.booleans(), groups=st.booleans())
 def test_joined_scores_are_those_of_measuring_at_once(data, parts, shared, groups, worlds, ratings_of):
     lists, profiles = data.draw(worlds)

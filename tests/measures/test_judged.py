@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from cranfield import Ratings, SettingError, Vocabulary
@@ -35,7 +35,6 @@ def _users(judged):
     return judged.judgments.user_ids.ids(judged.judgments.users).to_list()
 
 
-@settings(max_examples=25)
 @given(data=st.data(), n=st.integers(1, 14))
 def test_each_metric_lies_in_its_range(data, n, worlds, judged_of):
     run, test = data.draw(worlds)
@@ -48,7 +47,6 @@ def test_each_metric_lies_in_its_range(data, n, worlds, judged_of):
                 assert ((values >= low - 1e-12) & (values <= 1 + 1e-12)).all(), spelling
 
 
-@settings(max_examples=25)
 @given(data=st.data(), n=st.integers(1, 14))
 def test_a_cut_off_equals_lists_that_are_shorter(data, n, worlds, judged_of, ranked, same):
     run, test = data.draw(worlds)
@@ -61,7 +59,6 @@ def test_a_cut_off_equals_lists_that_are_shorter(data, n, worlds, judged_of, ran
             same(Metric.of(f"{name}@{n}")(judged.cut(n + 3)), Metric.of(f"{name}@{n}")(judged), name)
 
 
-@settings(max_examples=25)
 @given(data=st.data(), n=st.integers(1, 14), condensed=st.booleans(), ties=st.sampled_from(["trec_eval", "average"]))
 def test_a_mask_equals_a_smaller_test_set(data, n, condensed, ties, worlds, judged_of, same):
     run, test = data.draw(worlds)
@@ -87,7 +84,6 @@ def test_a_mask_equals_a_smaller_test_set(data, n, condensed, ties, worlds, judg
         same(Metric.of(f"{name}@{n}")(whole), Metric.of(f"{name}@{n}")(judged), name)
 
 
-@settings(max_examples=25)
 @given(data=st.data(), n=st.integers(1, 14), ties=st.sampled_from(["trec_eval", "average"]))
 def test_condensed_lists_equal_lists_without_the_unjudged_items(data, n, ties, worlds, judged_of, same):
     run, test = data.draw(worlds)

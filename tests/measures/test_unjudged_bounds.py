@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import polars as pl
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from cranfield import Ratings, SettingError
@@ -15,7 +15,6 @@ THRESHOLD = 3
 NAMES = ["P", "Recall", "F1", "HitRate", "RR", "AP", "AUC", "nDCG", "nDCG(gain=exp)", "ERR", "RBP", "bpref", "infAP"]
 
 
-@settings(max_examples=30)
 @given(data=st.data(), n=st.one_of(st.none(), st.integers(1, 14)), ties=st.sampled_from(["trec_eval", "average"]))
 def test_both_ends_equal_the_metric_with_the_judgments_filled_in(data, n, ties, worlds, judged_of, ranked, same):
     run, test = data.draw(worlds)
@@ -41,7 +40,6 @@ def test_both_ends_equal_the_metric_with_the_judgments_filled_in(data, n, ties, 
         same(high, np.where(defined, np.maximum(*ends), ends[1]), spelling)
 
 
-@settings(max_examples=30)
 @given(data=st.data(), n=st.integers(1, 14))
 def test_the_lower_end_is_the_metric_itself_where_unjudged_counts_as_not_relevant(data, n, worlds, judged_of, same):
     run, test = data.draw(worlds)
@@ -54,7 +52,6 @@ def test_the_lower_end_is_the_metric_itself_where_unjudged_counts_as_not_relevan
         assert (low <= high + 1e-12)[~np.isnan(low)].all(), name
 
 
-@settings(max_examples=30)
 @given(data=st.data(), n=st.integers(1, 14))
 def test_the_width_of_rbp_is_its_residual_without_the_tail(data, n, worlds, judged_of, same):
     run, test = data.draw(worlds)

@@ -55,6 +55,7 @@ def test_slim_columns_are_elastic_nets(train):
     np.testing.assert_allclose(model._weights.toarray(), expected, atol=1e-6)
 
 
+@pytest.mark.slow
 def test_lda_explains_held_out_ratings_as_well(train):
     from sklearn.decomposition import LatentDirichletAllocation
 

@@ -25,23 +25,23 @@ def _arrays(run):
     return {name: value.tobytes() for name, value in vars(run).items() if isinstance(value, np.ndarray)}
 
 
-def test_fitting_then_ranking_is_recommending(split):
+@pytest.mark.parametrize("jobs", [1, pytest.param(2, marks=pytest.mark.slow)])
+def test_fitting_then_ranking_is_recommending(split, jobs):
     options = {"min_ratings": 8, "sample": 0.5, "length": 7, "fill": "average", "candidates": "test", "seed": 3}
     serving = Serving(options["min_ratings"], options["sample"])
     ranking = Ranking(length=7, fill="average", candidates="test")
     whole = cf.recommend(split, SYSTEMS, jobs=1, **options)
-    for jobs in (1, 2):
-        done = sorted(fit_each(split.train, SYSTEMS, seed=3, jobs=jobs), key=lambda one: one.place)
-        for one, system, run in zip(done, SYSTEMS, whole, strict=True):
-            again = rank(one.result, split, serving=serving, ranking=ranking, seed=3, name=system)
-            assert again.name == run.name
-            assert _arrays(again) == _arrays(run)
-            assert again.history == run.history
-            assert one.seconds >= 0
-            # What a process learned refers to the ratings here.
-            assert one.result.train is split.train
-            if system == "knn(k=5)":
-                assert np.shares_memory(one.result._ratings.indices, split.train.items)
+    done = sorted(fit_each(split.train, SYSTEMS, seed=3, jobs=jobs), key=lambda one: one.place)
+    for one, system, run in zip(done, SYSTEMS, whole, strict=True):
+        again = rank(one.result, split, serving=serving, ranking=ranking, seed=3, name=system)
+        assert again.name == run.name
+        assert _arrays(again) == _arrays(run)
+        assert again.history == run.history
+        assert one.seconds >= 0
+        # What a process learned refers to the ratings here.
+        assert one.result.train is split.train
+        if system == "knn(k=5)":
+            assert np.shares_memory(one.result._ratings.indices, split.train.items)
 
 
 def test_one_model_is_ranked_in_many_ways_and_keeps_its_name(split):
@@ -70,8 +70,9 @@ def test_a_registered_system_that_other_processes_do_not_know_is_trained_here(sp
     assert [_arrays(run) for run in one] == [_arrays(run) for run in two]
 
 
+@pytest.mark.slow
 def test_results_wait_for_the_caller_and_leaving_early_ends_all(split):
-    made = fit_each(split.train, [f"knn(k={k})" for k in range(1, 9)], jobs=2)
+    made = fit_each(split.train, [f"knn(k={k})" for k in range(1, 5)], jobs=2)
     next(made)
     made.close()
 

@@ -36,8 +36,8 @@ def _told(run):
 @pytest.mark.parametrize(
     ("systems", "asked"),
     [
-        (SYSTEMS, {"seed": 3, "length": 7, "fill": "popularity", "sample": 0.5, "candidates": "test"}),
-        (QUICK, {"relevant": "one", "nonrelevant": 10, "threshold": 4}),
+        (QUICK, {"seed": 3, "length": 7, "fill": "popularity", "sample": 0.5, "candidates": "test"}),
+        pytest.param(SYSTEMS, {"relevant": "one", "nonrelevant": 10, "threshold": 4}, marks=pytest.mark.slow),
     ],
 )
 def test_the_runs_are_the_same_and_in_the_same_order_for_any_number_of_jobs(split, systems, asked):
@@ -154,7 +154,7 @@ def _notes(name, folder):
 def test_results_wait_until_the_caller_takes_them(importable, tmp_path):
     done = run_in_workers(importable._notes, [(f"task {k}", str(tmp_path)) for k in range(12)], 1)
     next(done)
-    time.sleep(1)
+    time.sleep(0.3)
     # One was taken, one lies ready, and one is in the hands of the worker or of who attends to it.
     assert len(list(tmp_path.iterdir())) <= 4
     assert len(list(done)) == 11
@@ -171,6 +171,7 @@ def _limits(name, thing):
     ]
 
 
+@pytest.mark.slow
 def test_workers_share_the_threads(importable, monkeypatch):
     monkeypatch.setattr(cf.settings, "threads", 5)
     done = list(run_in_workers(importable._limits, [("a", 0), ("b", 0)], 2))
@@ -198,7 +199,7 @@ def _command(process: int) -> bytes:
         return b""
 
 
-@pytest.mark.parametrize("deadly", [signal.SIGINT, signal.SIGKILL])
+@pytest.mark.parametrize("deadly", [pytest.param(signal.SIGINT, marks=pytest.mark.slow), signal.SIGKILL])
 def test_workers_do_not_outlive_a_parent_that_is_stopped(deadly):
     code = """
 import signal

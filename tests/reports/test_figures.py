@@ -48,7 +48,7 @@ def test_every_figure_is_drawn_with_names_as_text(charts, name, style, evil):
     assert [one for one in evil if not {one, f"{one} is"} & set(shown)] == []
 
 
-@pytest.mark.parametrize("style", ["screen", "paper"])
+@pytest.mark.parametrize("style", ["screen", pytest.param("paper", marks=pytest.mark.slow)])
 def test_names_of_usual_length_are_whole_and_very_long_ones_bounded(style):
     long = "knn(k=100)+" * 30
     values = {"nncosngbr-ub": 3.0, long: 2.0, "</style><img src=x onerror=alert(2)>": 1.0}
@@ -193,7 +193,8 @@ def _wide_fonts(folder: Path) -> None:
         (folder / f"{usual}.ttf").write_bytes(renamed)
 
 
-@pytest.mark.parametrize("kind", ["wide", pytest.param("none", marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["wide", "none"])
 def test_a_figure_has_the_same_bytes_whatever_fonts_a_machine_has(tmp_path, kind):
     own, other = tmp_path / "own", tmp_path / kind
     for folder in (own, other / "fonts", other / "drawn"):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from cranfield import ImpossibleSplitError, Ratings, SettingError, splits
@@ -28,7 +28,6 @@ def _rows(part):
 
 
 @given(ROWS, TARGETS, POLICIES, POLICIES, st.sampled_from([None, 0.4]), st.randoms(use_true_random=False))
-@settings(max_examples=40)
 def test_the_parts_after_a_cut_are_those_of_the_rule(rows, target, new_users, new_items, validation, random):
     policy = {"target": target, "new_users": new_users, "new_items": new_items, "validation": validation}
     try:
@@ -69,7 +68,6 @@ def _check_chosen(test, before, after, target, new_users, new_items):
 
 
 @given(ROWS)
-@settings(max_examples=40)
 def test_most_users_is_the_last_cut_at_which_most_users_have_both_parts(rows):
     ratings = _ratings(rows)
     both = {

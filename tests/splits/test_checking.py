@@ -7,7 +7,7 @@ import json
 import numpy as np
 import polars as pl
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from cranfield import InputError, Ratings, SettingError, check_split, splits
@@ -32,7 +32,6 @@ def _grid(users=30, items=20):
 
 
 @given(ROWS, ROWS)
-@settings(max_examples=40)
 def test_overlap_leakage_and_cold_starts_are_counted_as_defined(train, test):
     facts = check_split(_ratings(train), _ratings(test)).facts
     assert facts["overlap"]["train and test"] == len({r[:2] for r in train} & {r[:2] for r in test})
@@ -55,7 +54,6 @@ def test_overlap_leakage_and_cold_starts_are_counted_as_defined(train, test):
 
 
 @given(st.lists(st.integers(0, 5), min_size=1, max_size=30), st.lists(st.integers(0, 5), min_size=1, max_size=30))
-@settings(max_examples=40)
 def test_the_distance_of_a_shift_is_the_largest_difference_of_shares_below_a_value(before, after):
     values = range(6)
     theirs = max(abs(np.mean(np.less_equal(before, v)) - np.mean(np.less_equal(after, v))) for v in values)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from cranfield import ImpossibleSplitError, Ratings, SettingError, splits
@@ -40,7 +40,6 @@ def _rows(part):
 
 
 @given(ROWS, METHODS, st.sampled_from([None, 0.4]), st.randoms(use_true_random=False))
-@settings(max_examples=40)
 def test_the_parts_are_disjoint_together_the_whole_and_the_same_for_any_order_of_rows(rows, method, validation, random):
     try:
         (split,) = splits.apply(_ratings(rows), method, seed=5, validation=validation)
@@ -58,7 +57,6 @@ def test_the_parts_are_disjoint_together_the_whole_and_the_same_for_any_order_of
 
 @pytest.mark.parametrize(("kind", "place"), [("users", 0), ("items", 1)])
 @given(rows=ROWS, left=st.sampled_from([0, 2]))
-@settings(max_examples=40)
 def test_a_cold_owner_keeps_exactly_the_ratings_that_are_left(kind, place, rows, left):
     method = getattr(splits, f"cold_{kind}")
     try:
@@ -86,7 +84,6 @@ def test_warm_test_ratings_are_drawn_of_the_others_only():
 
 
 @given(ROWS, st.sampled_from([0.5, 0.8, 1, 3]), st.sampled_from([None, 0.3]))
-@settings(max_examples=30)
 def test_held_out_users_are_in_no_training_part_and_have_input_and_test(rows, given, validation):
     ratings = _ratings(rows)
     try:

@@ -100,7 +100,7 @@ def test_without_ratings_of_random_items_figure_2_is_shown_as_not_run(found):
     assert "figure-02" not in {exhibit.name for exhibit in found.exhibits}
 
 
-@pytest.mark.parametrize("overlap", [False, True])
+@pytest.mark.parametrize("overlap", [False, pytest.param(True, marks=pytest.mark.slow)])
 def test_full_lists_are_measured_by_ratings_of_random_items_too(world, tmp_path, overlap):
     keys = np.random.default_rng(0).random(len(world))
     known, judged = world.keep(keys < 0.6), world if overlap else world.keep(keys >= 0.6)

@@ -18,7 +18,7 @@ SMALL = {
     "folds": 2,
     "systems": ["random", "popularity", "average"],
     "samples": 2,
-    "sizes": [1, 0.5],
+    "sizes": [0.5],
     "figures": False,
 }
 

@@ -195,6 +195,7 @@ def test_options_that_cannot_be_meant_are_refused(world, negatives, tmp_path, op
         _replicate(world, tmp_path / "out", **options)
 
 
+@pytest.mark.slow
 def test_the_command_takes_files_says_the_time_before_and_draws_the_sizes(
     world, negatives, tmp_path, capsys, monkeypatch
 ):

@@ -112,7 +112,7 @@ def test_an_interrupted_study_goes_on_where_it_stopped(run_again, tmp_path, monk
 def test_systems_are_trained_as_many_at_a_time_as_asked_with_the_same_result(run_again, tmp_path, monkeypatch):
     from cranfield.studies import _work
 
-    options, jobs = {"systems": ["random", "popularity"], "sizes": [1, 0.5], "folds": 1}, []
+    options, jobs = {"systems": ["random", "popularity"], "sizes": [0.5], "samples": 1, "folds": 1}, []
 
     def backwards(*given, **asked):
         jobs.append(asked["jobs"])

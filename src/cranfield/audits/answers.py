@@ -231,8 +231,8 @@ class Audit:
     def joint(self) -> pl.DataFrame:
         """Return the joint test: one row per pair, question and statistic.
 
-        ``p_corrected`` has Holm's correction over the pairs of systems; ``p_retrained`` has it too, with the spread of
-        chance options added to that of users (null without chance options).
+        ``p_retrained``, the one to rely on, has the spread of chance options added to that of users (null without
+        chance options); it and ``p_corrected`` have Holm's correction over the pairs of systems, ``p`` has none.
         """
         rows = [
             {
@@ -242,9 +242,9 @@ class Audit:
                 "statistic": name,
                 "observed": answer.joint.observed[name],
                 "expected": answer.joint.expected[name],
-                "p": answer.joint.p[name],
-                "p_corrected": answer.corrected[name],
                 "p_retrained": answer.corrected_retrained.get(name),
+                "p_corrected": answer.corrected[name],
+                "p": answer.joint.p[name],
             }
             for pair in self.pairs
             for answer in pair.answers

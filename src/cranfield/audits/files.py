@@ -120,8 +120,8 @@ def _pair_as_json(pair: PairAudit) -> dict[str, Any]:
                 "shares": [_without_nan(asdict(share)) for share in answer.shares],
                 "effects": [[level, value] for level, value in answer.effects.items()],
                 "joint": None if answer.joint is None else asdict(answer.joint),
-                "corrected": dict(answer.corrected),
                 "corrected_retrained": dict(answer.corrected_retrained),
+                "corrected": dict(answer.corrected),
             }
             for answer in pair.answers
         ],

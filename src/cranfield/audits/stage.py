@@ -54,7 +54,7 @@ class Audited(Stage[Audit]):
         """Train, rank and judge for every set-up what is not there yet."""
         children = children_of(line)
         # It has a clock of its own: a step here says nothing about how long a pair of systems takes.
-        with stages("Lists for the audit", children.steps) as advance:
+        with stages("Lists for the audit", len(children.lines)) as advance:
             children.go(advance)
 
     def inner(self, line: Pipeline) -> Iterator[tuple[Pipeline, Stage[Any], Unit]]:

@@ -90,19 +90,19 @@ def shares(audit: Audit, view: View) -> Table:
 def joint(audit: Audit, view: View) -> Table:
     """Return the joint test over all universes: the four statistics, what is expected without a difference, and p."""
     answer, seeds_opened = view.pair.answer(), bool(audit.grid.of_kind("chance"))
-    header = ["statistic", "observed", "expected", "p", "p, Holm", *(["p, retrained"] * seeds_opened)]
+    header = ["statistic", "observed", "expected", *(["p, retrained"] * seeds_opened), "p, Holm", "p"]
     rows = []
     if answer.joint is not None:
         for name in STATISTICS:
             form = share_text if name in ("net", "either") else number_text
             numbers = [form(answer.joint.observed[name]), form(answer.joint.expected[name])]
-            p_values = [answer.joint.p[name], answer.corrected.get(name)]
+            p_values = [answer.corrected.get(name), answer.joint.p[name]]
             wider = [answer.corrected_retrained.get(name)] * seeds_opened
-            rows.append([STATISTICS_IN_WORDS[name], *numbers, *map(p_text, (*p_values, *wider))])
-    retrained = ". Retrained: with the spread of chance options added to that of users" if seeds_opened else ""
+            rows.append([STATISTICS_IN_WORDS[name], *numbers, *map(p_text, (*wider, *p_values))])
+    retrained = "Retrained: with the spread of chance options added to that of users, and Holm's correction. "
     caption = (
         f"Joint test of all universes, {view.first} against {view.second}. Expected: the mean if the systems were "
-        f"equally good. Holm: corrected over the pairs of systems{retrained}"
+        f"equally good. {retrained * seeds_opened}Holm: corrected over the pairs of systems"
     )
     return Table(header, rows, caption)
 
@@ -111,14 +111,14 @@ def joint_by_question(audit: Audit, view: View) -> Table:
     """Return the corrected p-values of the joint test within each question; no row with fewer than two questions."""
     retrained = bool(audit.grid.of_kind("chance"))
     names = [f"p {name}" for name in STATISTICS]
-    header = ["question", "universes", *names, *(f"{name}, retrained" for name in names if retrained)]
+    header = ["question", "universes", *(f"{name}, retrained" for name in names if retrained), *names]
     rows = []
     for answer in _answers(view)[1:]:
         if answer.joint is None:
             continue
         p_values = [answer.corrected.get(name, answer.joint.p[name]) for name in STATISTICS]
         wider = [answer.corrected_retrained.get(name) for name in STATISTICS] if retrained else []
-        rows.append([_question(answer), f"{answer.joint.universes:,}", *map(p_text, (*p_values, *wider))])
+        rows.append([_question(answer), f"{answer.joint.universes:,}", *map(p_text, (*wider, *p_values))])
     caption = (
         f"Joint test within each question, {view.first} against {view.second}: p-values with Holm's correction over "
         "the pairs of systems, by statistic"
@@ -285,25 +285,24 @@ def pairs(audit: Audit) -> Table:
     views = [View(pair, *sorted(pair.systems, key=order.__getitem__)) for pair in audit.pairs]
     views = sorted(views, key=lambda view: (order[view.first], order[view.second])) if len(views) > 1 else []
     seeds_opened = bool(audit.grid.of_kind("chance"))
-    header = ["system", "against", "leads", "trails", "significantly", "other significantly", "chance", "p median",
-              "p either", *(["p either, retrained"] * seeds_opened)]  # fmt: skip
+    header = ["system", "against", "leads", "trails", "significantly", "other significantly", "chance",
+              *(f"{p}, retrained" if seeds_opened else p for p in ("p median", "p either"))]  # fmt: skip
     caption = (
         "Every pair of systems, the better one under the starting point first: shares of the cells, what chance gives, "
         "and the joint test of all universes with Holm's correction"
     )
-    return Table(header, [_pair_row(view, seeds_opened) for view in views], caption)
+    return Table(header, [_pair_row(view) for view in views], caption)
 
 
-def _pair_row(view: View, seeds_opened: bool) -> list[str]:
+def _pair_row(view: View) -> list[str]:
     answer = view.pair.answer()
     kinds = ("leads", "trails", "leads significantly", "trails significantly")
-    p_values = [answer.corrected.get("median"), answer.corrected.get("either")]
     return [
         view.first,
         view.second,
         *(share_text(view.share(answer, kind).share) for kind in kinds),
         _chance(view, answer),
-        *map(p_text, (*p_values, *([answer.corrected_retrained.get("either")] * seeds_opened))),
+        *(p_text(answer.relied_on.get(statistic)) for statistic in ("median", "either")),
     ]
 
 

@@ -19,7 +19,7 @@ from cranfield.experiments import Results
 from cranfield.measures import Averaging, Scores, Segments
 from cranfield.measures.averaging import PLAIN
 from cranfield.measures.predicted_ratings import examine_for
-from cranfield.measures.scores import LEVEL
+from cranfield.measures.scores_table import LEVEL
 
 if TYPE_CHECKING:
     from cranfield.reports.section import Section

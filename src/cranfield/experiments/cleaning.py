@@ -69,7 +69,7 @@ def clean(folder: str | Path, *, free: bool = False) -> Spare:
     >>> from cranfield.experiments import Decisions, Experiment, Source, run
     >>> folder, tiny = tempfile.mkdtemp(), (Source("tiny", simulate="world(users=60, items=40, ratings=900)"),)
     >>> for threshold in (3, 4):
-    ...     _ = run(Experiment(data=tiny, decisions=Decisions(threshold=threshold)), folder)
+    ...     _ = run(Experiment(data=tiny, decisions=Decisions(metrics="P@10", threshold=threshold)), folder)
     >>> clean(folder, free=True).frame()["artifact"].to_list()
     ['experiment', 'scores/tiny', 'results/tiny', 'card']
     >>> print(clean(folder))

@@ -101,9 +101,10 @@ def diff(before: str | Path, after: str | Path) -> Difference:
     >>> from cranfield.experiments import Decisions, Experiment, Source, run
     >>> one, other = tempfile.mkdtemp(), tempfile.mkdtemp()
     >>> tiny = (Source("tiny", simulate="world(users=60, items=40, ratings=900)"),)
-    >>> _ = run(Experiment(data=tiny), one), run(Experiment(data=tiny, decisions=Decisions(threshold=3)), other)
+    >>> for folder, threshold in ((one, 4), (other, 3)):
+    ...     _ = run(Experiment(data=tiny, decisions=Decisions(metrics="P@10", threshold=threshold)), folder)
     >>> diff(one, other).sentences()[0]
-    'C2 threshold: auto → 3'
+    'C2 threshold: 4 → 3'
     """
     first, second = Results(before), Results(after)
     averages = [_whole(side.averages()) for side in (first, second)]

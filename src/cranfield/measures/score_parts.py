@@ -15,10 +15,10 @@ from cranfield._checks import one_of, share, whole
 from cranfield._decisions import takes_decisions
 from cranfield._errors import SettingError
 from cranfield._numbers import count_text
-from cranfield._table import Table
 from cranfield.measures.averages import Average
 from cranfield.measures.averaging import Averaging, AveragingOptions, Undefined
-from cranfield.measures.scores import LEVEL, Scores
+from cranfield.measures.scores import Scores
+from cranfield.measures.scores_table import LEVEL, Tabled
 
 T = TypeVar("T")
 
@@ -94,7 +94,7 @@ _FACTS = (
 
 
 @dataclass(frozen=True, eq=False)
-class ScoreParts:
+class ScoreParts(Tabled):
     """Scores whose per-user values are not in memory: averages, intervals and tests are computed from sums over parts.
 
     Use it like `Scores`. Anything that needs all values at once, such as a median, is refused.
@@ -238,28 +238,6 @@ class ScoreParts:
         rows = self.frame(averaging).filter(metric=self.metrics[m])
         return tuple(rows["lists"]), tuple(rows["undefined"].fill_null(0))
 
-    @takes_decisions(Averaging)
-    def table(
-        self,
-        average: str | Average | Averaging = "mean",
-        *,
-        digits: int = 4,
-        services: bool = False,
-        level: float | None = None,
-        interval: Literal["analytic", "bootstrap"] = "analytic",
-        seed: int = 0,
-        **decisions: Unpack[AveragingOptions],
-    ) -> Table:
-        """Return the averages as a table for people; see `Scores.table`."""
-        from cranfield.measures.scores_table import scores_table
-
-        averaging = Averaging.of(average, **decisions)
-        digits = whole("digits", digits, at_least=0)
-        scores: Any = self  # a table asks for nothing that needs all values
-        return scores_table(
-            scores, averaging, digits=digits, services=services, level=level, interval=interval, seed=seed
-        )
-
     @property
     def on_spark(self) -> bool:
         """Whether the values are on Spark."""
@@ -276,14 +254,8 @@ class ScoreParts:
         """Yield the rows of `Scores.per_user`, part by part."""
         return self.store.per_user()
 
-    def __str__(self) -> str:
-        return self.table(services=True, level=LEVEL).text()
-
     def __repr__(self) -> str:
         return f"ScoreParts({len(self.systems)} systems, {len(self.metrics)} metrics, {self.n_lists:,} lists)"
-
-    def _repr_html_(self) -> str:
-        return self.table(services=True, level=LEVEL).html()
 
 
 def _with_a_list(facts: Scores) -> Scores:

@@ -17,25 +17,22 @@ from cranfield._errors import SettingError
 from cranfield._numbers import count_text
 from cranfield._record import Step
 from cranfield._spelling import nearest
-from cranfield._table import Table
 from cranfield.data import Ratings, Vocabulary
 from cranfield.measures.averages import Average
 from cranfield.measures.averaging import Averaging, AveragingOptions, Undefined
 from cranfield.measures.counting import Counted, counted, defined_for_all
 from cranfield.measures.outside import Outside
 from cranfield.measures.phrases import relevance_phrase
+from cranfield.measures.scores_table import LEVEL, Tabled
 from cranfield.measures.user_columns import column_of
 from cranfield.recommenders.registry import system_among
 
 if TYPE_CHECKING:
     from cranfield.measures.segments import Segments
 
-LEVEL = 0.95
-"""The confidence of the intervals that are shown unless the caller names another."""
-
 
 @dataclass(frozen=True, eq=False)
-class Scores:
+class Scores(Tabled):
     """The value of every metric for every list of every system.
 
     Parameters
@@ -537,36 +534,5 @@ class Scores:
             recommended=None if self.recommended is None else self.recommended[:, places],
         )
 
-    @takes_decisions(Averaging)
-    def table(
-        self,
-        average: str | Average | Averaging = "mean",
-        *,
-        digits: int = 4,
-        services: bool = False,
-        level: float | None = None,
-        interval: Literal["analytic", "bootstrap"] = "analytic",
-        seed: int = 0,
-        **decisions: Unpack[AveragingOptions],
-    ) -> Table:
-        """Return the averages as a table for people: one row per system, best first, the decisions in the caption.
-
-        With ``services``, Coverage@d (of the deepest cut-off) and item coverage follow user coverage; with a
-        ``level`` of confidence, each average is followed by its interval. The other options are those of `frame`.
-        """
-        from cranfield.measures.scores_table import scores_table
-
-        digits = whole("digits", digits, at_least=0)
-        averaging = Averaging.of(average, **decisions)
-        return scores_table(
-            self, averaging, digits=digits, services=services, level=level, interval=interval, seed=seed
-        )
-
-    def __str__(self) -> str:
-        return self.table(services=True, level=LEVEL).text()
-
     def __repr__(self) -> str:
         return f"Scores({len(self.systems)} systems, {len(self.metrics)} metrics, {self.n_lists:,} lists)"
-
-    def _repr_html_(self) -> str:
-        return self.table(services=True, level=LEVEL).html()

@@ -3,24 +3,64 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Literal
+from typing import TYPE_CHECKING, Any, Literal, Unpack
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from cranfield._checks import whole
+from cranfield._decisions import takes_decisions
 from cranfield._numbers import count_text, number_text, percent_text
 from cranfield._spelling import parse
 from cranfield._table import Cell, Table, places
-from cranfield.measures.averaging import Averaging
+from cranfield.measures.averages import Average
+from cranfield.measures.averaging import Averaging, AveragingOptions
 from cranfield.measures.phrases import all_systems, averaging_phrases, legend
-from cranfield.measures.scores import LEVEL, Scores
+
+if TYPE_CHECKING:
+    from cranfield.measures.scores import Scores
+
+LEVEL = 0.95
+"""The confidence of the intervals that are shown unless the caller names another."""
 
 _Form = Callable[[float, float, float, int], str]
 """How two ends of a number read, beside the number."""
 
 
-def scores_table(
+class Tabled:
+    """Scores that show themselves as a table."""
+
+    @takes_decisions(Averaging)
+    def table(
+        self,
+        average: str | Average | Averaging = "mean",
+        *,
+        digits: int = 4,
+        services: bool = False,
+        level: float | None = None,
+        interval: Literal["analytic", "bootstrap"] = "analytic",
+        seed: int = 0,
+        **decisions: Unpack[AveragingOptions],
+    ) -> Table:
+        """Return the averages as a table for people: one row per system, best first, the decisions in the caption.
+
+        With ``services``, Coverage@d (of the deepest cut-off) and item coverage follow user coverage; with a
+        ``level`` of confidence, each average is followed by its interval. The other options are those of `frame`.
+        """
+        scores: Any = self  # a table asks for nothing that needs all values
+        averaging = Averaging.of(average, **decisions)
+        digits = whole("digits", digits, at_least=0)
+        return _table(scores, averaging, digits=digits, services=services, level=level, interval=interval, seed=seed)
+
+    def __str__(self) -> str:
+        return self.table(services=True, level=LEVEL).text()
+
+    def _repr_html_(self) -> str:
+        return self.table(services=True, level=LEVEL).html()
+
+
+def _table(
     scores: Scores,
     averaging: Averaging,
     *,
@@ -30,7 +70,7 @@ def scores_table(
     interval: Literal["analytic", "bootstrap"],
     seed: int,
 ) -> Table:
-    """Return the averages of scores as a table; see `Scores.table`."""
+    """Return the averages of scores as a table; see `Tabled.table`."""
     means = scores.average(averaging)
     kinds: dict[tuple[str, str], tuple[bool, _Form]] = {
         ("lower", "upper"): (level is not None, _interval),

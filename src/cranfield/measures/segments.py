@@ -25,7 +25,8 @@ from cranfield.measures.joined_scores import check_alike, lists_of
 from cranfield.measures.judged import Judged
 from cranfield.measures.judgments import Judgments, NegativeGrades
 from cranfield.measures.measuring import DEFAULT_METRICS, Kind, Measuring, as_judged, measure_judged
-from cranfield.measures.scores import LEVEL, Scores
+from cranfield.measures.scores import Scores
+from cranfield.measures.scores_table import LEVEL
 from cranfield.measures.segment_groups import NOTHING, segment_of
 from cranfield.measures.segmenting import Basis, Segment, SegmentOf
 from cranfield.rankings.lists import Ties

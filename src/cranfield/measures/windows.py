@@ -8,7 +8,8 @@ import numpy as np
 import polars as pl
 
 from cranfield.measures.averaging import Averaging
-from cranfield.measures.scores import LEVEL, Scores
+from cranfield.measures.scores import Scores
+from cranfield.measures.scores_table import LEVEL
 
 _MARK = "window"
 

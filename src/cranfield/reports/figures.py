@@ -27,7 +27,7 @@ from cranfield._figures import (
 from cranfield.comparisons import Comparison
 from cranfield.measures import Averaging, Scores, Segments
 from cranfield.measures.averaging import PLAIN
-from cranfield.measures.scores import LEVEL
+from cranfield.measures.scores_table import LEVEL
 from cranfield.reports.orders import best_first
 
 __all__ = [

@@ -15,7 +15,7 @@ from cranfield.audits import Audit
 from cranfield.comparisons import Comparison, SegmentComparison
 from cranfield.measures import Averaging, PredictedRatings, Scores, Segments
 from cranfield.measures.averaging import AveragingOptions
-from cranfield.measures.scores import LEVEL
+from cranfield.measures.scores_table import LEVEL
 from cranfield.reports.page import page
 from cranfield.reports.section import Reported, Section, sections_of
 

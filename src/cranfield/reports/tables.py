@@ -12,7 +12,7 @@ from cranfield._table import Cell, Table
 from cranfield.comparisons import Comparison
 from cranfield.measures import Averaging, Scores
 from cranfield.measures.averaging import PLAIN
-from cranfield.measures.scores import LEVEL
+from cranfield.measures.scores_table import LEVEL
 
 MOST_LETTERED = 40
 """Letters of more systems than these are longer than what they explain."""

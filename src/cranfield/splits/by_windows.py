@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
-from typing import Any, overload
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -18,7 +18,7 @@ from cranfield.splits._after_cut import AfterCut
 from cranfield.splits._parts import TEST, TRAIN, UNUSED, divide, some, timed, validation_share
 from cranfield.splits.by_time import set_newest_aside
 from cranfield.splits.methods import registry
-from cranfield.splits.split import Split
+from cranfield.splits.split import Split, Splits
 
 _UNITS = {"s": 1, "min": 60, "h": 3_600, "d": 86_400, "w": 604_800}
 _DURATION = re.compile(r"(\d{1,12}(?:\.\d{1,6})?) ?(s|min|h|d|w)", re.ASCII)
@@ -43,8 +43,8 @@ def duration(name: str, value: Any) -> int:
         ) from None
 
 
-class Windows(Sequence[Split]):
-    """The splits of a rolling evaluation, each made when it is needed, so that only one need be in memory.
+class Windows(Splits):
+    """The splits of a rolling evaluation.
 
     Parameters
     ----------
@@ -69,15 +69,8 @@ class Windows(Sequence[Split]):
     def __repr__(self) -> str:
         return f"Windows({len(self)} of {self.ratings!r})"
 
-    @overload
-    def __getitem__(self, index: int) -> Split: ...
-    @overload
-    def __getitem__(self, index: slice) -> Sequence[Split]: ...
-    def __getitem__(self, index: int | slice) -> Split | Sequence[Split]:
+    def at(self, window: int) -> Split:
         """Return the split of a window."""
-        if isinstance(index, slice):
-            return [self[place] for place in range(*index.indices(len(self)))]
-        window = range(len(self))[index]
         cut, times = self.cuts[window], timed(self.ratings, "rolling")
         before, after = times < cut, (times >= cut) & (times < cut + self.horizon)
         if self.settings["train"] == "slide":
@@ -102,9 +95,6 @@ class Windows(Sequence[Split]):
         del chosen, before, after  # their masks are as long as the ratings
         named = {"fold": window, "folds": len(self)}
         return divide(self.ratings, parts, "rolling", self.settings, effect=effect, notes=notes, **named)
-
-    def __iter__(self) -> Iterator[Split]:
-        return (self[window] for window in range(len(self)))
 
 
 @registry.register

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import Any, overload
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,11 +14,11 @@ from cranfield.data import Ratings
 from cranfield.splits._parts import TEST, TRAIN, coins, divide, some, validation_share
 from cranfield.splits._places import places
 from cranfield.splits.methods import registry
-from cranfield.splits.split import Split
+from cranfield.splits.split import Split, Splits
 
 
-class Folds(Sequence[Split]):
-    """The splits of a cross-validation, each made when it is asked for, so that only one need be in memory.
+class Folds(Splits):
+    """The splits of a cross-validation.
 
     Parameters
     ----------
@@ -41,23 +40,13 @@ class Folds(Sequence[Split]):
     def __repr__(self) -> str:
         return f"Folds({len(self)} of {self.ratings!r})"
 
-    @overload
-    def __getitem__(self, index: int) -> Split: ...
-    @overload
-    def __getitem__(self, index: slice) -> Sequence[Split]: ...
-    def __getitem__(self, index: int | slice) -> Split | Sequence[Split]:
+    def at(self, fold: int) -> Split:
         """Return the split of a fold."""
-        if isinstance(index, slice):
-            return [self[place] for place in range(*index.indices(len(self)))]
-        fold = range(len(self))[index]
         parts = np.where(self.fold_of == fold, TEST, TRAIN)
         if self.settings["validation"] is not None:
             generator = stream(self.settings["seed"], "split", "k_fold", "validation", fold)
             parts = coins(len(parts), 1.0, self.settings["validation"], generator, parts)
         return divide(self.ratings, parts, "k_fold", self.settings, fold=fold, folds=len(self))
-
-    def __iter__(self) -> Iterator[Split]:
-        return (self[fold] for fold in range(len(self)))
 
 
 @registry.register

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -104,3 +104,20 @@ class Split:
 
     def _before(self, part: Ratings) -> dict[str, Any]:
         return {"name": part.name, "history": [step.as_dict() for step in part.history if step is not self.step]}
+
+
+class Splits(Sequence[Split]):
+    """Several splits, each made by ``at`` when it is needed, so that only one need be in memory."""
+
+    def at(self, place: int) -> Split:
+        """Return the split at a place, from 0."""
+        raise NotImplementedError
+
+    @overload
+    def __getitem__(self, index: int) -> Split: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[Split]: ...
+    def __getitem__(self, index: int | slice) -> Split | Sequence[Split]:
+        """Return a split, or those of a slice."""
+        places = range(len(self))[index]
+        return self.at(places) if isinstance(places, int) else [self.at(place) for place in places]

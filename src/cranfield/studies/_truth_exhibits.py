@@ -136,11 +136,11 @@ def worlds_frame(worlds: pl.DataFrame) -> pl.DataFrame:
     half = (share * (1 - share) / count + _Z**2 / (4 * count**2)).sqrt() * _Z / (1 + _Z**2 / count)
     return worlds.group_by("knob", "value", "protocol", "metric", maintain_order=True).agg(
         pl.col("tau").mean(),
-        lower=pl.col("tau").mean() - 2 * error.fill_null(0.0),
-        upper=pl.col("tau").mean() + 2 * error.fill_null(0.0),
+        lower=(pl.col("tau").mean() - 2 * error.fill_null(0.0)).clip(-1, 1),
+        upper=(pl.col("tau").mean() + 2 * error.fill_null(0.0)).clip(-1, 1),
         winner=share,
-        winner_lower=middle - half,
-        winner_upper=middle + half,
+        winner_lower=(middle - half).clip(0, 1),
+        winner_upper=(middle + half).clip(0, 1),
         worlds=count,
     )
 

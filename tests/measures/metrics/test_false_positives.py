@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import cranfield as cf
@@ -28,7 +28,6 @@ def _ndcl(items, profile, n, kind):
     return lost / _discounted(sorted((_loss(rating, kind) for rating in profile.values()), reverse=True)[:n])
 
 
-@settings(max_examples=40)
 @given(data=st.data(), n=st.integers(1, 14))
 def test_false_positive_metrics_equal_their_definitions(data, n, worlds, judged_of, ranked, same):
     run, test = data.draw(worlds)

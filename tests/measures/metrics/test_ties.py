@@ -6,7 +6,7 @@ import itertools
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from cranfield.measures import Metric
@@ -26,7 +26,6 @@ def _orders(scores):
         yield [item for order in orders for item in order]
 
 
-@settings(max_examples=50)
 @given(
     scores=st.dictionaries(st.integers(0, 4), st.sampled_from([1.0, 2.0]), min_size=1),
     profile=st.dictionaries(st.integers(0, 7), st.integers(0, 5), min_size=1, max_size=5),

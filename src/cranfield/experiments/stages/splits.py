@@ -23,6 +23,7 @@ from cranfield.rankings.calibrating import HeldOut, hold_out
 from cranfield.rankings.serving import measured_ratings
 from cranfield.splits import Split, predefined, registry
 from cranfield.splits import write as write_split
+from cranfield.splits.split import Splits
 
 
 class _Splits(Stage[Sequence[Split]]):
@@ -93,7 +94,7 @@ class _Splits(Stage[Sequence[Split]]):
         return max(size.ratings * 1e-6, LEAST)
 
 
-class _Folds(Sequence[Split]):
+class _Folds(Splits):
     """The folds of a division, of which the one that was asked for last is in memory."""
 
     def __init__(self, artifact: Artifact, ratings: dict[str, Ratings]) -> None:
@@ -103,12 +104,8 @@ class _Folds(Sequence[Split]):
     def __len__(self) -> int:
         return len(self._artifact.facts["splits"])
 
-    def __getitem__(self, fold: Any) -> Any:
-        if isinstance(fold, slice):
-            return [self[k] for k in range(*fold.indices(len(self)))]
-        if not -len(self) <= fold < len(self):
-            raise IndexError(fold)
-        fold %= len(self)
+    def at(self, fold: int) -> Split:
+        """Return a fold."""
         if self._last is None or self._last.fold != fold:
             self._last = self._read(fold)
         return self._last

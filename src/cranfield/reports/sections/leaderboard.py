@@ -11,8 +11,7 @@ from cranfield._numbers import number_text
 from cranfield.comparisons import Comparison
 from cranfield.measures import Averaging, Scores
 from cranfield.measures.averaging import PLAIN
-from cranfield.measures.scores import LEVEL
-from cranfield.measures.scores_table import deepest, on_left_out
+from cranfield.measures.scores_table import LEVEL, deepest, on_left_out
 from cranfield.reports import figures
 from cranfield.reports.markup import Column, Value, downloads, figure, notes, percent, table, text
 from cranfield.reports.section import Reported, Section, on_page
