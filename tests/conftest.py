@@ -152,7 +152,8 @@ def spark():
     spilling = "spark.shuffle.spill.numElementsForceSpillThreshold"
     with pytest.MonkeyPatch.context() as patch:
         patch.delenv("PYSPARK_PYTHON", raising=False)
-        patch.setenv("PYSPARK_SUBMIT_ARGS", f"--conf {spilling}=100000 --conf spark.ui.enabled=false pyspark-shell")
+        options = f"--driver-memory 2g --conf {spilling}=100000 --conf spark.ui.enabled=false"
+        patch.setenv("PYSPARK_SUBMIT_ARGS", f"{options} pyspark-shell")
         session = spark_session("local[2]")
         session.conf.set("spark.sql.shuffle.partitions", "3")
         assert session.sparkContext.getConf().get(spilling) == "100000"
