@@ -245,12 +245,24 @@ def _any_machine(monkeypatch):
     monkeypatch.delenv("COLUMNS", raising=False)
 
 
+def _copy_registries(patch):
+    for registry in REGISTRIES:
+        patch.setattr(registry, "_entries", dict(registry._entries))
+        patch.setattr(registry, "_names", dict(registry._names))
+
+
 @pytest.fixture(autouse=True)
 def _own_registries(monkeypatch):
     """Forget after a test what it registered."""
-    for registry in REGISTRIES:
-        monkeypatch.setattr(registry, "_entries", dict(registry._entries))
-        monkeypatch.setattr(registry, "_names", dict(registry._names))
+    _copy_registries(monkeypatch)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _registries_of_a_file():
+    """Forget after a file what its fixtures registered."""
+    with pytest.MonkeyPatch.context() as patch:
+        _copy_registries(patch)
+        yield
 
 
 @pytest.fixture(scope="session")
