@@ -40,7 +40,7 @@ CHANGES: dict[str, Any] = {
     "nonrelevant": 100,
     "unrated": 100,
     "keep_seen": True,
-    "length": 50,
+    "length": 200,
     "metrics": ("P@5", "nDCG@5"),
     "threshold": 3.0,
     "undefined": "leave out",

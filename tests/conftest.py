@@ -152,7 +152,8 @@ def spark():
     spilling = "spark.shuffle.spill.numElementsForceSpillThreshold"
     with pytest.MonkeyPatch.context() as patch:
         patch.delenv("PYSPARK_PYTHON", raising=False)
-        patch.setenv("PYSPARK_SUBMIT_ARGS", f"--conf {spilling}=100000 --conf spark.ui.enabled=false pyspark-shell")
+        options = f"--driver-memory 2g --conf {spilling}=100000 --conf spark.ui.enabled=false"
+        patch.setenv("PYSPARK_SUBMIT_ARGS", f"{options} pyspark-shell")
         session = spark_session("local[2]")
         session.conf.set("spark.sql.shuffle.partitions", "3")
         assert session.sparkContext.getConf().get(spilling) == "100000"
@@ -244,12 +245,24 @@ def _any_machine(monkeypatch):
     monkeypatch.delenv("COLUMNS", raising=False)
 
 
+def _copy_registries(patch):
+    for registry in REGISTRIES:
+        patch.setattr(registry, "_entries", dict(registry._entries))
+        patch.setattr(registry, "_names", dict(registry._names))
+
+
 @pytest.fixture(autouse=True)
 def _own_registries(monkeypatch):
     """Forget after a test what it registered."""
-    for registry in REGISTRIES:
-        monkeypatch.setattr(registry, "_entries", dict(registry._entries))
-        monkeypatch.setattr(registry, "_names", dict(registry._names))
+    _copy_registries(monkeypatch)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _registries_of_a_file():
+    """Forget after a file what its fixtures registered."""
+    with pytest.MonkeyPatch.context() as patch:
+        _copy_registries(patch)
+        yield
 
 
 @pytest.fixture(scope="session")

@@ -24,6 +24,7 @@ OPTIONS = {
     "samples": 4,
     "threshold": 4,
     "averages": ["mean", "geometric", "weighted(by=judged)"],
+    "significance": "student",
 }
 
 
@@ -150,6 +151,20 @@ def test_spark_gives_the_result_in_memory(spark, world, in_memory, tmp_path, cap
     arguments = ["assess", "--test", str(tmp_path / "test.parquet"), str(tmp_path / "runs.parquet"), "-m", "P@3"]
     shown = []
     for engine in (["spark"], ["memory", "--masks", "hash", "--scenario", "ratings"]):
-        main([*arguments, "--engine", *engine, "--samples", "2", "--sizes", "1,0.5", "--format", "csv"])
+        main(
+            [
+                *arguments,
+                "--engine",
+                *engine,
+                "--samples",
+                "2",
+                "--sizes",
+                "1,0.5",
+                "--significance",
+                "student",
+                "--format",
+                "csv",
+            ]
+        )
         shown.append([line for line in capsys.readouterr().out.splitlines() if not line.startswith(("items", "users"))])
     assert [line[:30] for line in shown[0]] == [line[:30] for line in shown[1]]

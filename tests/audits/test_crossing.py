@@ -40,6 +40,11 @@ def test_lists_are_as_long_as_the_deepest_cut_off(tiny):
     assert crossing.setups[0].experiment.decisions.length == 500
 
 
+def test_repetitions_are_said_to_be_in_no_p_value(tiny):
+    (note,) = notes_on(crossed(tiny(audit={"vary": {"cutoff": [5, 10]}}, repetitions=3)))
+    assert "averaged over 3 repetitions, and the spread between these is in no p-value of the audit" in note
+
+
 def test_a_contradiction_is_an_invalid_cell_with_its_reason(tiny):
     crossing = crossed(tiny(audit={"vary": {"lists": ["full", "condensed"], "nonrelevant": ["all", 20]}}))
     assert len(crossing.cells) == 3

@@ -181,19 +181,17 @@ def test_a_user_with_a_million_rows_in_partitions_that_spill_changes_nothing(spa
     runs = pl.concat([many, runs.filter(pl.col("user") != 7)])
     own = pl.DataFrame({"user": 7, "item": judged, "rating": 3.0}).cast({"user": pl.Int64})
     test = pl.concat([test.filter(pl.col("user") != 7), own])
-    spark.conf.set("spark.sql.shuffle.partitions", "5")
     before = spilled_bytes(spark)
-    mine = cf.measure(to_spark(runs, spark), to_spark(test, spark), METRICS)
-    spark.conf.set("spark.sql.shuffle.partitions", "3")
+    paths = [str(tmp_path / name) for name in ("runs.parquet", "test.parquet")]
+    for frame, path in zip((runs, test), paths):
+        frame.write_parquet(path)
+    mine = cf.measure(*map(spark.read.parquet, paths), METRICS)
     assert spilled_bytes(spark) > before
     theirs = cf.measure(runs, test, METRICS)
     assert_frame_equal(mine.frame(), theirs.frame(), rel_tol=1e-12, abs_tol=1e-14)
     assert mine.counts == theirs.counts
     compared = [cf.compare(scores, metrics=["AP", "RR"]).frame() for scores in (mine, theirs)]
     assert_frame_equal(*compared, rel_tol=1e-12, abs_tol=1e-12)
-    paths = [str(tmp_path / name) for name in ("runs.parquet", "test.parquet")]
-    for frame, path in zip((runs, test), paths):
-        frame.write_parquet(path)
     in_ranges = cf.measure(*paths, METRICS, engine="ranges", memory="2GiB")
     assert_frame_equal(in_ranges.frame(), theirs.frame(), rel_tol=1e-12, abs_tol=1e-14)
 

@@ -9,7 +9,7 @@ from cranfield.audits.crossing import Crossing
 
 
 def notes_on(crossing: Crossing) -> list[str]:
-    """Return a sentence about options that are declared invalid, and one about a sample of cells."""
+    """Return sentences about options that are declared invalid, about repetitions and about a sample of cells."""
     openings = crossing.menu.openings
     declared = [
         f"{opening.name} {option} ({reason})" for opening in openings for option, reason in opening.invalid.items()
@@ -19,6 +19,12 @@ def notes_on(crossing: Crossing) -> list[str]:
         kept = prod(len(opening.values) for opening in openings)
         left_out = prod(len(opening.values) + len(opening.invalid) for opening in openings) - kept
         notes.append(f"Declared invalid here, with {left_out:,} combinations: {'; '.join(declared)}.")
+    times = crossing.menu.experiment.repetitions
+    if times > 1:
+        notes.append(
+            f"A user's values are averaged over {times} repetitions, and the spread between these is in no p-value of "
+            "the audit: open split_seed and training_seed, which the joint test includes."
+        )
     if crossing.complete:
         return notes
     return [

@@ -77,7 +77,7 @@ def measure_ranges(runs: Sequence[RunTables], test: HeldOutTable | Ratings, plan
     weights = [row_bytes(source.table, source.columns) for source in sources]
     starts = range_starts(surveys, [*weights, *([_ROW] if isinstance(test, Ratings) else [])], most)
     with ExitStack() as stack:
-        rows = _opened(sources, surveys, starts, free / 2, stack)
+        rows = _opened(sources, surveys, starts, free / 3, stack)
         kept = KeptParts(free / 4)
         tally = _Ranges(runs, test, rows, starts, plan).measured(kept)
     facts = put_together(tally, plan, [tables.history for tables in runs for _ in tables.systems])
