@@ -185,7 +185,8 @@ class Coverage:
 
 def durations_file(data_file: Path) -> Path:
     """Return the file beside a map that says how long each test takes."""
-    return data_file.with_name(data_file.name + ".durations")
+    # Coverage removes what begins with the name of its own file.
+    return data_file.with_name(f"durations-of-{data_file.name}")
 
 
 def cover(data_file: Path, tests: list[str], project: Path) -> None:
