@@ -53,7 +53,7 @@ class Audited(Stage[Audit]):
     def prepare(self, line: Pipeline, stages: Stages) -> None:
         """Train, rank and judge for every set-up what is not there yet."""
         children = children_of(line)
-        # It has a clock of its own: a step here says nothing about how long a pair of systems takes.
+        # This bar has its own clock, because its steps and those of pairs of systems take different times.
         with stages("Lists for the audit", len(children.lines)) as advance:
             children.go(advance)
 

@@ -287,7 +287,7 @@ def all_at_once(loaded: Loaded | OpenedTables) -> Loaded:
     return loaded
 
 
-master_option = click.option(
+_master_option = click.option(
     "--master", metavar="URL", help="With --engine spark: URL of the cluster.  [default: local[*]]"
 )
 
@@ -307,7 +307,15 @@ def engine_options(command: Command) -> Command:
         metavar="SIZE",
         help="The most memory to use, such as 2GiB.  [default: 60 % of the free memory]",
     )
-    return engine(memory(master_option(command)))
+    return engine(memory(_master_option(command)))
+
+
+def spark_options(where: str) -> Callable[[Command], Command]:
+    """Return a decorator that gives a command ``--engine``, memory or Spark, with its help, and ``--master``."""
+    engine = click.option(
+        "--engine", type=click.Choice(["memory", "spark"]), default="memory", show_default=True, help=where
+    )
+    return lambda command: engine(_master_option(command))
 
 
 negative_grades_option = click.option(

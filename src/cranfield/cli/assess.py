@@ -22,7 +22,7 @@ from cranfield.cli._decisions import decision_option
 from cranfield.cli._given import refuse_idle
 from cranfield.cli._going_on import AGAIN, goes_on
 from cranfield.cli._group import common_options
-from cranfield.cli._measuring import Loaded, MeasuringOptions, master_option, measuring_options, metric_option
+from cranfield.cli._measuring import Loaded, MeasuringOptions, measuring_options, metric_option, spark_options
 from cranfield.cli._numbers import numbers
 from cranfield.cli._output import as_json, plain_rows, put, say_line, written
 from cranfield.cli._report import report_option, style_option, write_page
@@ -89,14 +89,7 @@ def _how_to_go_on(out: str | None, **_: Any) -> str:
     help="How random scenarios draw: as much as the size says, or each rating by a hash. auto: hash on Spark, else "
     "count.",
 )
-@click.option(
-    "--engine",
-    type=click.Choice(["memory", "spark"]),
-    default="memory",
-    show_default=True,
-    help="Where to assess: in memory, or on Spark (random scenarios only).",
-)
-@master_option
+@spark_options("Where to assess: in memory, or on Spark (random scenarios only).")
 @click.option(
     "--average",
     "averages",

@@ -22,7 +22,7 @@ from cranfield.cli._decisions import decision_option, decision_options
 from cranfield.cli._given import refuse_idle
 from cranfield.cli._going_on import goes_on
 from cranfield.cli._group import common_options, jobs_option
-from cranfield.cli._measuring import master_option
+from cranfield.cli._measuring import spark_options
 from cranfield.cli._output import make_folder, put_on_spark, refuse_file, say, say_line
 from cranfield.cli._own_code import runs_named_code
 from cranfield.cli._reading import for_file, reading_options
@@ -82,14 +82,9 @@ Examples:
     is_flag=True,
     help="Keep existing files that were made with the same inputs and options; make the others.",
 )
-@click.option(
-    "--engine",
-    type=click.Choice(["memory", "spark"]),
-    default="memory",
-    show_default=True,
-    help="Where to train and rank: in memory, or on Spark (spark-als only; --train is Parquet that Spark can read).",
+@spark_options(
+    "Where to train and rank: in memory, or on Spark (spark-als only; --train is Parquet that Spark can read)."
 )
-@master_option
 @decision_options(Serving)
 @decision_options(Ranking, fill={"metavar": "SYSTEM"})
 @click.option(
