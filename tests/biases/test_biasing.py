@@ -181,6 +181,7 @@ def test_what_cannot_be_answered_is_refused(options, message):
     [
         ("b", (2, 1), "The winner depends on the protocol: a is first under AR, and b (under P1R) is significantly"),
         (None, (2, 1), "is open: a is first under AR, and b (under P1R) leads without it, by no significant"),
+        (None, (1, 1), "is open: a is first under AR, and b (under P1R) is level with a."),
         (None, (1, 2), "The winner stands without popularity's advantage: a is first under AR and under P1R."),
     ],
 )

@@ -154,20 +154,28 @@ class Bias:
     def _on_unbeaten(self, first: str, names: list[str]) -> str:
         """Say who leads under neutral protocols, where none is significantly better than the winner."""
         leaders: dict[str, list[str]] = {}
+        level: dict[str, list[str]] = {}
         for name in names:
-            for system in self.orders.filter(protocol=name, place=1)["system"]:
+            at_the_top = self.orders.filter(protocol=name, place=1)["system"].to_list()
+            for system in at_the_top:
                 if system != first:
-                    leaders.setdefault(system, []).append(name)
-        if not leaders:
+                    (level if first in at_the_top else leaders).setdefault(system, []).append(name)
+        if not leaders and not level:
             return (
                 f"The winner stands without popularity's advantage: {first} is first under {CHOSEN} and under "
                 f"{listed(names)}."
             )
-        others = listed([f"{system} (under {listed(under)})" for system, under in leaders.items()])
-        leads = "leads" if len(leaders) == 1 else "lead"
+        others = [
+            f"{listed([f'{system} (under {listed(under)})' for system, under in systems.items()])} {says}"
+            for systems, says in (
+                (leaders, f"{'leads' if len(leaders) == 1 else 'lead'} without it, by no significant difference"),
+                (level, f"{'is' if len(level) == 1 else 'are'} level with {first}"),
+            )
+            if systems
+        ]
         return (
             f"Whether the winner stands without popularity's advantage is open: {first} is first under {CHOSEN}, and "
-            f"{others} {leads} without it, by no significant difference."
+            f"{'; '.join(others)}."
         )
 
     def _on_shares(self) -> list[str]:
@@ -217,6 +225,8 @@ class Bias:
                 else f"popularity goes from place {before} to {after}"
             )
             agrees = f"the order agrees with that of {CHOSEN} by tau {number_text(tau, 2)}"
+            if np.isnan(tau):
+                agrees = "all systems are level"
             sentences.append(f"Under {name} ({SAYS[name]}) {agrees}: {moved}.")
         return sentences
 
