@@ -63,7 +63,7 @@ class EpochModel(Model):
             kept.
         checkpoint
             A file that keeps the state after every epoch. If it is there, the training goes on from it; the
-            checkpoint of another system, other settings, other ratings or another version is refused.
+            checkpoint of another system, other settings, other ratings, another version or more epochs is refused.
         """
         known = self._learnable(train)
         self._trained_by = self._machinery()
@@ -73,6 +73,12 @@ class EpochModel(Model):
             held_out = ValidationPart.of(known, validation, self.predicts_ratings, self.seed)
             about["validation"] = validation.fingerprint
         log = _Log(about, None if checkpoint is None else Path(checkpoint), numbers)
+        if len(log.losses) > self.epochs:
+            raise CheckpointError(
+                f"this checkpoint has {len(log.losses)} epochs, more than epochs={self.epochs}",
+                source=checkpoint,
+                remedy=_REMEDY,
+            )
         with progress(f"Fitting {self.name}", total=self.epochs, unit="epochs") as bar:
             bar.done = len(log.losses)
             while len(log.losses) < self.epochs and not self._is_over(log):
