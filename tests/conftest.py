@@ -207,8 +207,7 @@ def without_drawing():
     def context():
         empty = '<svg xmlns="http://www.w3.org/2000/svg" width="9" height="9"></svg>'
         with pytest.MonkeyPatch.context() as patch:
-            for module in ("_figures", "reports.markup"):
-                patch.setattr(f"cranfield.{module}.svg_of", lambda *_, **__: empty)
+            patch.setattr("cranfield._figures.svg_later", lambda *_, **__: lambda: empty)
             yield
 
     return context

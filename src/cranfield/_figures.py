@@ -8,20 +8,24 @@ from __future__ import annotations
 
 import functools
 import json
+import os
 import re
 import zlib
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import Future
+from contextlib import contextmanager, suppress
+from contextvars import ContextVar
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, ParamSpec, TypeVar
 
 import polars as pl
 
-from cranfield import _checks, _fonts
+from cranfield import _checks, _drawing, _fonts
 from cranfield._errors import CranfieldError, MissingExtraError, SettingError
 from cranfield._files import cache_root, whole_file
 from cranfield._shown import shown
 
+P = ParamSpec("P")
 Style = Literal["screen", "paper"]
 STYLES: tuple[Style, ...] = ("screen", "paper")
 
@@ -154,23 +158,74 @@ def _drawable(part: Any) -> Any:
     return part + _NO_WIDTH if part in _JAVASCRIPT else shown(part)
 
 
-def svg(chart: Any, prefix: str = "") -> str:
-    """Return a figure as SVG; ``prefix`` is before the ids in it, so that several can share a page."""
-    return svg_of(definition(chart), prefix)
+def svg(chart: Any) -> str:
+    """Return a figure as SVG."""
+    return svg_later(definition(chart))()
 
 
-def svg_of(defined: Mapping[str, Any], prefix: str = "") -> str:
-    """Return the figure that a `definition` says as SVG."""
+def svg_later(defined: Mapping[str, Any], name: str = "") -> Callable[[], str]:
+    """Begin to draw the figure that a `definition` says; the function that is returned gives it as SVG.
+
+    ``name`` is the figure's on a page that has several: its id, and before the ids of its parts.
+    """
     specification = json.dumps(defined, ensure_ascii=False)
     table = _fonts.stand_ins(specification)
-    drawn = str(vl_convert().vegalite_to_svg(specification.translate(table))).translate(
-        {b: a for a, b in table.items()}
-    )
-    # Gradients and clips are numbered through all that the process has drawn; here they start anew.
-    for k, mark in enumerate(_MARKED.findall(drawn)):
-        new_mark = f"{prefix}{mark.rstrip('0123456789')}{k}"
-        drawn = drawn.replace(f' id="{mark}"', f' id="{new_mark}\0"').replace(f"url(#{mark})", f"url(#{new_mark}\0)")
-    return drawn.replace("\0", "")
+    drawing = _begin("svg", specification.translate(table))
+
+    def finish() -> str:
+        drawn = drawing.result().decode().translate({b: a for a, b in table.items()})
+        # Gradients and clips are numbered through all that the process has drawn; here they start anew.
+        for k, mark in enumerate(_MARKED.findall(drawn)):
+            new_mark = f"{name}-{mark.rstrip('0123456789')}{k}" if name else f"{mark.rstrip('0123456789')}{k}"
+            drawn = drawn.replace(f' id="{mark}"', f' id="{new_mark}\0"')
+            drawn = drawn.replace(f"url(#{mark})", f"url(#{new_mark}\0)")
+        drawn = drawn.replace("\0", "")
+        return drawn.replace("<svg ", f'<svg id="figure-{name}" ', 1) if name else drawn
+
+    return finish
+
+
+# What a page draws while it is made; its markup has the place of each between two characters that no text can have.
+_LATER: ContextVar[list[Callable[[], str]] | None] = ContextVar("later", default=None)
+_PLACE = re.compile("\0([0-9]+)\0")
+
+
+def drawn_beside(make: Callable[P, str]) -> Callable[P, str]:
+    """Let a function that makes a page go on while the page's figures are drawn, and put them in at the end."""
+
+    @functools.wraps(make)
+    def made(*args: P.args, **options: P.kwargs) -> str:
+        drawings: list[Callable[[], str]] = []
+        token = _LATER.set(drawings)
+        try:
+            with _unchecked_charts():
+                html = make(*args, **options)
+        finally:
+            _LATER.reset(token)
+        return _PLACE.sub(lambda place: drawings[int(place[1])](), html)
+
+    return made
+
+
+@contextmanager
+def _unchecked_charts() -> Iterator[None]:
+    """Let Altair make charts without checking each part: those of a page are ours and tested."""
+    try:
+        from altair.utils.schemapi import debug_mode
+    except ImportError:
+        yield
+        return
+    with debug_mode(False):
+        yield
+
+
+def svg_on_page(defined: Mapping[str, Any], name: str) -> str:
+    """Return a figure as SVG, or within `drawn_beside` the mark of its place."""
+    drawing, later = svg_later(defined, name), _LATER.get()
+    if later is None:
+        return drawing()
+    later.append(drawing)
+    return f"\0{len(later) - 1}\0"
 
 
 def inline(draw: Callable[[], Any]) -> str:
@@ -198,15 +253,31 @@ def _in_order(pdf: bytes) -> bytes:
 
 def save(chart: Any, *paths: str | Path) -> None:
     """Write a figure to files: SVG, PDF, PNG, or its Vega-Lite definition as JSON, by the ending."""
-    drawn = ""
-    for path in map(Path, paths):
-        ending = path.suffix.lower()
-        if ending not in _ENDINGS:
+    begin_saving({paths: chart})()
+
+
+_Paths = TypeVar("_Paths", bound=tuple[str | Path, ...])
+
+
+def begin_saving(charts: Mapping[_Paths, Any]) -> Callable[[], None]:
+    """Begin to draw several figures, beside other work; the function that is returned writes each to its files."""
+    for path in (Path(path) for paths in charts for path in paths):
+        if path.suffix.lower() not in _ENDINGS:
             raise SettingError(f"{path} is not a figure file that can be written; name it .svg, .pdf, .png or .json")
-        # Drawing takes longer than making one form of another.
-        drawn = drawn if ending == ".json" else drawn or svg(chart)
-        with whole_file(path) as temporary:
-            temporary.write_bytes(_ENDINGS[ending](chart, drawn))
+    drawings = {paths: svg_later(definition(chart)) for paths, chart in charts.items() if not _only_json(paths)}
+
+    def finish() -> None:
+        for paths, chart in charts.items():
+            drawn = drawings[paths]() if paths in drawings else ""
+            for path in map(Path, paths):
+                with whole_file(path) as temporary:
+                    temporary.write_bytes(_ENDINGS[path.suffix.lower()](chart, drawn))
+
+    return finish
+
+
+def _only_json(paths: Sequence[str | Path]) -> bool:
+    return all(Path(path).suffix.lower() == ".json" for path in paths)
 
 
 PNG_SCALE = 3.0
@@ -214,9 +285,9 @@ PNG_SCALE = 3.0
 
 _ENDINGS: dict[str, Callable[[Any, str], bytes]] = {
     ".svg": lambda _, drawn: drawn.encode(),
-    ".pdf": lambda _, drawn: _in_order(bytes(vl_convert().svg_to_pdf(drawn))),
+    ".pdf": lambda _, drawn: _in_order(_begin("pdf", drawn).result()),
     # An image would show what our fonts lack in a font of the machine, and so differ from one machine to the next.
-    ".png": lambda _, drawn: bytes(vl_convert().svg_to_png(drawn.translate(_fonts.boxes(drawn)), scale=PNG_SCALE)),
+    ".png": lambda _, drawn: _begin("png", drawn.translate(_fonts.boxes(drawn)), PNG_SCALE).result(),
     ".json": lambda chart, _: json.dumps(definition(chart), indent=2, sort_keys=True).encode(),
 }
 
@@ -225,24 +296,55 @@ _ENDINGS: dict[str, Callable[[Any, str], bytes]] = {
 def vega_library() -> str:
     """Return the Vega libraries as one script, from the installed vl-convert; nothing is loaded from a network.
 
-    Putting them together takes two seconds, a third of a small report: the script is kept in the cache, whole, for the
-    version that made it. A cache that cannot be read or written is done without.
+    Putting them together takes over a second: the script is kept in the cache, whole, for the version that made it. A
+    cache that cannot be read or written is done without.
     """
-    library = vl_convert()
-    kept = cache_root() / "vega" / f"{library.__version__}.js.zlib"
+    kept = _kept_script()
     try:
         return zlib.decompress(kept.read_bytes()).decode()
     except (OSError, RuntimeError, ValueError, zlib.error):
-        script = str(library.javascript_bundle("window.vegaEmbed = vegaEmbed;"))
+        script = _begin_script().result()
     with suppress(CranfieldError, OSError, RuntimeError), whole_file(kept) as temporary:
-        temporary.write_bytes(zlib.compress(script.encode()))
-    return script
+        temporary.write_bytes(zlib.compress(script))
+    return script.decode()
+
+
+@functools.cache
+def _begin_script() -> Future[bytes]:
+    return _begin("script", "window.vegaEmbed = vegaEmbed;")
+
+
+def _kept_script() -> Path:
+    return cache_root() / "vega" / f"{vl_convert().__version__}.js.zlib"
 
 
 def check_libraries() -> None:
-    """Raise an error if a library that draws is missing, before hours of work are lost on it."""
+    """Raise an error if a library that draws is missing, before hours of work are lost on it.
+
+    What every page needs is made beside that work, unless it is kept.
+    """
     altair()
     vl_convert()
+    # A home or a cache that cannot be looked up is done without.
+    with suppress(OSError, RuntimeError):
+        if not _kept_script().is_file():
+            _begin_script()
+
+
+def _begin(task: _drawing.Task, source: str, scale: float = 1.0) -> Future[bytes]:
+    """Begin to draw in the process that draws, which is started for the first figure."""
+    vl_convert()
+    process = _process()
+    if process.owner != os.getpid():
+        # We were forked: the other process waits for its own figures.
+        _process.cache_clear()
+        process = _process()
+    return process.submit(task, source, scale)
+
+
+@functools.cache
+def _process() -> _drawing.DrawingProcess:
+    return _drawing.DrawingProcess(_fonts.FOLDER)
 
 
 def altair() -> Any:
@@ -255,10 +357,9 @@ def altair() -> Any:
 
 
 def vl_convert() -> Any:
-    """Import vl-convert, with our fonts, or name the extra that brings it."""
+    """Import vl-convert, or name the extra that brings it."""
     try:
         import vl_convert as library
     except ImportError as error:
         raise MissingExtraError("drawing", library="vl-convert-python", extra="report") from error
-    _fonts.register(library)
     return library

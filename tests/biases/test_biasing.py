@@ -46,6 +46,17 @@ def test_popularity_is_added_to_given_lists(given):
     assert bias.shares["reached"].to_list() == (plain[2] / plain).tolist()
 
 
+def test_judged_lists_are_enough_also_where_the_training_set_has_ids_of_its_own(given):
+    bias, split, runs = given
+    train = cf.Ratings.of([9_999, *split.train.frame()["user"]], [1, *split.train.frame()["item"]])
+    judged = [cf.judge(run, split.test) for run in runs]
+    for of_training in (split.train, train):
+        again = cf.bias(runs=judged, test=split.test, train=of_training, groups=4, metric="nDCG@5")
+        assert again.protocols[0].scores.values.tolist() == bias.protocols[0].scores.values.tolist()
+    with pytest.raises(cf.SettingError, match="whole lists"):
+        cf.bias(runs=[lists.condensed() for lists in judged], test=split.test, train=split.train)
+
+
 def test_a_neutral_protocol_takes_much_of_the_advantage_of_popularity_away(found):
     means = {(row["protocol"], row["system"]): row["mean"] for row in found.orders.iter_rows(named=True)}
     plain = means["AR", "popularity"] / means["AR", "random"]

@@ -25,7 +25,9 @@ def test_on_whole_lists_ranks_among_a_percentile_are_those_of_lists_made_for_it(
     )
     (whole,) = cf.recommend(split, system, length="all", fill="random")
     every = np.ones(len(split.test), dtype=bool)
-    found = each_relevant_alone(CodedLists.of(whole, split, 4), groups.astype(np.int64), every, ["0", "1", "2"])
+    found = each_relevant_alone(
+        CodedLists.of(cf.judge(whole, split.test, threshold=4), split), groups.astype(np.int64), every, ["0", "1", "2"]
+    )
     keep = groups[made.items] >= 0
     assert found.judgments.users.tolist() == made.users[keep].tolist()
     assert found.judgments.items.tolist() == made.items[keep].tolist()
@@ -76,7 +78,11 @@ def test_alone_the_value_is_the_mean_over_all_completions_of_a_short_list(short)
     split, run = short
     lists = {"ann": "ca", "bob": "fdb"}
     every = np.ones(len(split.test), dtype=bool)
-    found = each_relevant_alone(CodedLists.of(run, split, 4), np.zeros(split.test.n_items, dtype=np.int64), every)
+    found = each_relevant_alone(
+        CodedLists.of(cf.judge(run, split.test, threshold=4), split),
+        np.zeros(split.test.n_items, dtype=np.int64),
+        every,
+    )
     expected = []
     for user, item, value, *_ in split.test.frame().iter_rows():
         if value < 4:
@@ -94,7 +100,7 @@ def test_together_the_value_is_the_mean_over_all_completions_of_a_short_list(sho
     thin = thinned_uniformly(split.test)
     names = split.test.item_ids.ids(np.flatnonzero(thin.is_target)).to_list()
     kept = split.test.keep(thin.kept).frame()
-    found = among_targets(CodedLists.of(run, split, 4), thin)
+    found = among_targets(CodedLists.of(cf.judge(run, split.test, threshold=4), split), thin)
     expected = []
     for user in sorted(set(kept["user"])):
         profile = {item: value for who, item, value, *_ in kept.iter_rows() if who == user}
@@ -111,4 +117,4 @@ def test_together_the_value_is_the_mean_over_all_completions_of_a_short_list(sho
 def test_one_relevant_runs_are_refused(split):
     (run,) = cf.recommend(split, "popularity", relevant="one", nonrelevant=5, threshold=4)
     with pytest.raises(cf.SettingError, match="keeps no lists"):
-        CodedLists.of(run, split, 4)
+        CodedLists.of(cf.judge(run, split.test, threshold=4), split)

@@ -3,6 +3,7 @@ from __future__ import annotations
 import base64
 import json
 import re
+from collections import Counter
 
 import numpy as np
 import polars as pl
@@ -10,26 +11,45 @@ import pytest
 
 from cranfield.experiments import Decisions, Experiment, Source, System, read_experiment, run
 from cranfield.experiments.decisions import IN_TABLES
+from cranfield.measures import judging
 from cranfield.reports import report_experiment
 
 pytestmark = pytest.mark.usefixtures("undrawn")
 
 _WORLD = 'simulate = "world(users=40, items=30, ratings=400)"\n'
+_OTHER = 'simulate = "world(users=40, items=30, ratings=410)"\n'
+
+
+@pytest.fixture
+def joins(monkeypatch):
+    """Count the joins of each run with each test set."""
+    counted, join = Counter(), judging.join
+
+    def counting(run, judgments):
+        counted[run.name, judgments.keys.tobytes(), judgments.grades.tobytes()] += 1
+        return join(run, judgments)
+
+    monkeypatch.setattr(judging, "join", counting)
+    return counted
 
 
 @pytest.mark.parametrize(
     ("sets", "split", "pages", "varied"),
     [
         ("[data.tiny]\n" + _WORLD, "random", ["report.html"], True),
-        (f"[data.one]\n{_WORLD}[data.two]\n{_WORLD}", "k_fold(k=2)", ["report-one.html", "report-two.html"], False),
+        (f"[data.one]\n{_WORLD}[data.two]\n{_OTHER}", "k_fold(k=2)", ["report-one.html", "report-two.html"], False),
     ],
     ids=["one set", "two sets in folds"],
 )
-def test_every_set_of_ratings_has_a_page_and_figures_and_folds_no_other_decisions(tmp_path, sets, split, pages, varied):
+def test_every_set_of_ratings_has_a_page_and_figures_and_folds_no_other_decisions(
+    tmp_path, joins, sets, split, pages, varied
+):
     file = tmp_path / "e.toml"
-    file.write_text(f'systems = ["popularity", "random"]\n{sets}[decisions]\nsplit = "{split}"\n')
+    assess = '[assess]\nsamples = 2\nscenarios = ["ratings"]\n' if varied else ""
+    file.write_text(f'systems = ["popularity", "random"]\n{sets}[decisions]\nsplit = "{split}"\n{assess}')
     results = run(read_experiment(file), tmp_path / "out")
     paths = report_experiment(results)
+    assert set(joins.values()) == {1}, "each run meets each test set once: in measuring, assessing and the report"
     assert [path.name for path in paths if path.suffix == ".html"] == pages
     for path in paths:
         begin = {".html": b"<!doctype html>", ".svg": b"<svg", ".pdf": b"%PDF"}[path.suffix]

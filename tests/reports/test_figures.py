@@ -8,8 +8,8 @@ import struct
 import subprocess
 import sys
 import xml.etree.ElementTree as ET
+from concurrent.futures import Future
 from pathlib import Path
-from types import SimpleNamespace
 
 import altair
 import numpy as np
@@ -158,7 +158,8 @@ def test_a_figure_is_the_same_whatever_was_drawn_before_and_shares_no_id_with_ot
     assert figures.svg(chart) == first
     ids = re.findall(r' id="([^"]+)"', first)
     assert ids
-    assert re.findall(r' id="([^"]+)"', figures.svg(chart, prefix="a-")) == [f"a-{one}" for one in ids]
+    named = _figures.svg_later(_figures.definition(chart), "a")()
+    assert re.findall(r' id="([^"]+)"', named) == ["figure-a", *(f"a-{part}" for part in ids)]
     assert set(re.findall(r"url\(#([^)]+)\)", first)) <= set(ids)
 
 
@@ -210,10 +211,15 @@ def test_a_figure_has_the_same_bytes_whatever_fonts_a_machine_has(tmp_path, kind
     assert [name for name in drawn if (other / "drawn" / name).read_bytes() != drawn[name]] == []
 
 
+def _done(result):
+    future = Future()
+    future.set_result(result)
+    return future
+
+
 def test_the_vega_libraries_are_kept_and_a_damaged_copy_is_made_anew(tmp_path, monkeypatch):
     bundles = []
-    library = SimpleNamespace(__version__="1", javascript_bundle=lambda _: bundles.append(1) or "script")
-    monkeypatch.setattr(_figures, "vl_convert", lambda: library)
+    monkeypatch.setattr(_figures, "_begin_script", lambda: bundles.append(1) or _done(b"script"))
     monkeypatch.setenv("CRANFIELD_CACHE", str(tmp_path / "cache"))
     make = _figures.vega_library.__wrapped__
     assert [make(), make()] == ["script", "script"]
@@ -226,7 +232,6 @@ def test_the_vega_libraries_are_kept_and_a_damaged_copy_is_made_anew(tmp_path, m
 
 def test_the_vega_libraries_need_no_cache(tmp_path, monkeypatch):
     (tmp_path / "file").write_text("")
-    library = SimpleNamespace(__version__="1", javascript_bundle=lambda _: "script")
-    monkeypatch.setattr(_figures, "vl_convert", lambda: library)
+    monkeypatch.setattr(_figures, "_begin_script", lambda: _done(b"script"))
     monkeypatch.setenv("CRANFIELD_CACHE", str(tmp_path / "file"))
     assert _figures.vega_library.__wrapped__() == "script"

@@ -12,21 +12,15 @@ import functools
 import struct
 import unicodedata
 from pathlib import Path
-from typing import Any
 
 SANS = "Cranfield Sans, Arial, Liberation Sans, sans-serif"
 SERIF = "Cranfield Serif, Times New Roman, Liberation Serif, serif"
 
 _FOLDER = Path(__file__).resolve().parent
+FOLDER = str(_FOLDER)
 
 # Code points for private use: empty glyphs of our fonts, as wide as an ideograph, as most letters, and without width.
 _WIDE, _NARROW, _NO_WIDTH = range(0xE000, 0xF000), range(0xF000, 0xF800), range(0xF800, 0xF900)
-
-
-@functools.cache
-def register(vl_convert: Any) -> None:
-    """Make the fonts known to vl-convert, once in a process."""
-    vl_convert.register_font_directory(str(_FOLDER))
 
 
 def style_sheet() -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -25,6 +25,7 @@ from cranfield.measures.averaging import PLAIN
 from cranfield.measures.context import Context
 from cranfield.measures.definition import Metric
 from cranfield.measures.inputs import as_runs, as_test
+from cranfield.measures.judging import judged_by
 from cranfield.measures.measuring import Measuring, as_judged, measure
 from cranfield.rankings.lists import Ties
 from cranfield.rankings.recommending import recommend
@@ -120,7 +121,7 @@ def bias(
     if propensities is None:
         return answer
     estimates = estimate(
-        list(protocols.runs),
+        list(protocols.judged),
         protocols.split.test,
         train=protocols.split.train,
         n=measured.cutoff or 10,
@@ -177,22 +178,26 @@ def _of_lists(
         raise SettingError("popularity is counted in the training ratings; give them as train=... (--train FILE)")
     if len(train) == 0:
         raise InputError("the training set holds no ratings, so that nothing is popular", remedy="give some")
-    lists = as_runs(runs, ties)
-    if any(run.one_relevant for run in lists):
+    test = as_test(test)
+    split = as_split(train, test)
+    level, context = threshold_on(split.test, threshold), Context(split.train)
+    runs = runs if split.test is test else as_runs(runs, ties)  # judged lists are in the codes of their test set
+    judged = as_judged(runs, split.test, level, context, ties=ties)
+    runs = as_runs(judged, ties)
+    if any(run.one_relevant for run in runs):
         raise SettingError("one-relevant runs keep no lists; give the lists of all targets")
-    split = as_split(train, as_test(test))
-    if not any(run.name == POPULARITY for run in lists):
-        longest = max(int(run.list_lengths.max(initial=1)) for run in lists)
-        lists += recommend(split, {POPULARITY: POPULARITY}, length=max(longest, 1), seed=seed)
-    level = threshold_on(split.test, threshold)
-    return protocols_of_lists(lists, split, metric, level, groups=groups, seed=seed, strict=strict), level
+    if not any(run.name == POPULARITY for run in runs):
+        longest = max(int(run.list_lengths.max(initial=1)) for run in runs)
+        (run,) = recommend(split, {POPULARITY: POPULARITY}, length=max(longest, 1), seed=seed)
+        judged.append(judged_by(run, judged[0].judgments, context))
+    return protocols_of_lists(judged, split, metric, groups=groups, seed=seed, strict=strict), level
 
 
 def _answer(protocols: Protocols, metric: Metric, level: float, alpha: float, seed: int, *, given: bool) -> Bias:
     """Put together what was measured, what popularity explains of it, and what the tests say."""
     cutoff = metric.cutoff
     assert cutoff is not None
-    scores, runs = protocols.every[0].scores, list(protocols.runs)
+    scores = protocols.every[0].scores
     scores.check_measured()
     comparisons = {}
     for protocol in protocols.every:
@@ -201,16 +206,15 @@ def _answer(protocols: Protocols, metric: Metric, level: float, alpha: float, se
             protocol.scores, alpha=alpha, seed=seed, by=decisions.by, groups=decisions.groups
         )
     measuring = Measuring(metrics=[str(metric)], threshold=level)
-    judged = as_judged(runs, protocols.split.test, level, Context(protocols.split.train))
-    baseline = RandomTargets.of(judged)
+    baseline = RandomTargets.of(protocols.judged)
     targets = density(protocols.split, threshold=level)
-    predicted, departures = _predicted(protocols, targets, level, cutoff)
+    predicted, departures = _predicted(protocols, targets, cutoff)
     return Bias(
         metric=str(metric),
         threshold=level,
         popularity=POPULARITY,
-        shares=popularity_shares(scores, POPULARITY, runs, protocols.split, cutoff),
-        groups=by_popularity_group(runs, protocols.split, cutoff, level),
+        shares=popularity_shares(scores, POPULARITY, protocols.runs, protocols.split, cutoff),
+        groups=by_popularity_group(protocols.judged, protocols.split, cutoff),
         protocols=protocols.every,
         comparisons=comparisons,
         times=times_random_of(scores, baseline, measuring, PLAIN, seed),
@@ -218,15 +222,15 @@ def _answer(protocols: Protocols, metric: Metric, level: float, alpha: float, se
         predicted=predicted,
         departures=departures,
         notes=protocols.notes,
-        caveats=_caveats(protocols, runs, level, given=given),
+        caveats=_caveats(protocols, level, given=given),
     )
 
 
-def _predicted(protocols: Protocols, targets: Density, level: float, n: int) -> tuple[pl.DataFrame, tuple[str, ...]]:
+def _predicted(protocols: Protocols, targets: Density, n: int) -> tuple[pl.DataFrame, tuple[str, ...]]:
     """Return the precision of random ranking and of popularity as predicted and as measured, and why they differ."""
-    run = next(run for run in protocols.runs if run.name == POPULARITY)
-    measured = measure(run, protocols.split.test, f"P@{n}", threshold=level).average().item()
-    ours = _in_codes_of(protocols.split, run)
+    place = protocols.every[0].scores.systems.index(POPULARITY)
+    measured = measure(protocols.judged[place], metrics=f"P@{n}").average().item()
+    ours = _in_codes_of(protocols.split, protocols.runs[place])
     rows = [("a random ranking", "σδ, equation (4)", targets.predicted_random, targets.rho)]
     departures: tuple[str, ...] = ()
     if ours is not None:
@@ -247,7 +251,7 @@ def _in_codes_of(split: Split, run: Run) -> Run | None:
     return replace(run, user_ids=split.train.user_ids, item_ids=split.train.item_ids, users=users, items=items)
 
 
-def _caveats(protocols: Protocols, runs: Sequence[Run], level: float, *, given: bool) -> tuple[str, ...]:
+def _caveats(protocols: Protocols, level: float, *, given: bool) -> tuple[str, ...]:
     """Return what cannot be known from these ratings, in sentences."""
     test, train = protocols.split.test, protocols.split.train
     sentences = [
@@ -261,7 +265,7 @@ def _caveats(protocols: Protocols, runs: Sequence[Run], level: float, *, given: 
             "worth (Bellogín et al. 2017, section 6.2)."
         )
     if given and len(protocols.every) > 1:
-        longest = max(int(run.list_lengths.max(initial=0)) for run in runs)
+        longest = max(int(run.list_lengths.max(initial=0)) for run in protocols.runs)
         outside = 1.0 - _listed(protocols)
         if outside > 0:
             neutral = ", ".join(protocol.name for protocol in protocols.every[1:])
@@ -275,6 +279,4 @@ def _caveats(protocols: Protocols, runs: Sequence[Run], level: float, *, given: 
 
 def _listed(protocols: Protocols) -> float:
     """Return the share of relevant test items that a system's lists hold, on average over systems."""
-    runs, test = protocols.runs, protocols.split.test
-    judged = as_judged(list(runs), test, protocols.every[0].scores.step.settings["threshold"], Context())
-    return float(np.mean([lists.relevant.sum() / max(int(lists.n_relevant.sum()), 1) for lists in judged]))
+    return float(np.mean([lists.relevant.sum() / max(int(lists.n_relevant.sum()), 1) for lists in protocols.judged]))

@@ -19,10 +19,8 @@ from numpy.typing import NDArray
 from cranfield._errors import SettingError
 from cranfield._random import stream
 from cranfield.data import UNKNOWN, Ratings
-from cranfield.measures.inputs import as_judgments
 from cranfield.measures.joining import one_relevant
 from cranfield.measures.judged import Judged
-from cranfield.measures.judgments import Judgments
 from cranfield.measures.ranked import Ranked
 from cranfield.rankings.run import Run
 from cranfield.splits.split import Split
@@ -78,16 +76,19 @@ def thinned_uniformly(test: Ratings, seed: int = 0) -> UniformTest:
 class CodedLists:
     """The lists of a system in the codes of a split, and what the test set says of their items."""
 
+    judged: Judged
     run: Run
     split: Split
-    judgments: Judgments
 
     @classmethod
-    def of(cls, run: Run, split: Split, threshold: float) -> CodedLists:
-        """Look at a run; its lists must be whole rankings or the top of them."""
+    def of(cls, judged: Judged, split: Split) -> CodedLists:
+        """Look at lists that the test part of a split has judged; they must be whole rankings or the top of them."""
+        run = judged.run
+        if run is None or judged.is_condensed:
+            raise SettingError("these judged lists are without their unjudged items; judge the whole lists")
         if run.ranks is not None:
             raise SettingError("a one-relevant run keeps no lists; give lists of all targets")
-        return cls(run, split, as_judgments(split.test, threshold))
+        return cls(judged, run, split)
 
     @cached_property
     def owners(self) -> Codes:
@@ -109,12 +110,9 @@ class CodedLists:
     @cached_property
     def places(self) -> Codes:
         """The test rating of each entry, -1 if it has none; judgments are in the order of the test ratings."""
-        test = self.split.test
-        keys = test.users.astype(np.int64) * test.n_items + test.items
-        known = (self.items != UNKNOWN) & (self.users != UNKNOWN)
-        wanted = np.where(known, self.users * test.n_items + self.items, -1)
-        place = np.minimum(np.searchsorted(keys, wanted), max(len(keys) - 1, 0))
-        return np.where(keys[place] == wanted, place, -1)
+        places = np.full(len(self.run.items), -1, dtype=np.int64)
+        places[self.judged.places] = self.judged.pointers
+        return places
 
     @cached_property
     def has_list(self) -> NDArray[np.bool_]:
@@ -171,7 +169,7 @@ def each_relevant_alone(
     names
         The names of the groups, where results are to be averaged by group.
     """
-    split, judgments = lists.split, lists.judgments
+    split, judgments = lists.split, lists.judged.judgments
     test, relevant = split.test, judgments.relevant
     group = lists.competing(group_of_item, kept)
     liked = (lists.places >= 0) & np.append(relevant, False)[lists.places]
@@ -214,7 +212,7 @@ def among_targets(lists: CodedLists, thin: UniformTest) -> Judged:
     owner = np.repeat(np.arange(len(lists.run)), np.diff(lists.run.indptr))
     before = np.append(0, np.cumsum(competing))
     rank = before[1:] - before[lists.run.indptr[:-1]][owner]
-    small, place, _ = lists.judgments.only(kept)
+    small, place, _ = lists.judged.judgments.only(kept)
     hit = competing & (lists.places >= 0)
     listed = np.zeros(len(small), dtype=np.int64)
     listed[place[lists.places[hit]]] = rank[hit]

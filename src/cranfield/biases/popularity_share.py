@@ -9,6 +9,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from cranfield.data import UNKNOWN
+from cranfield.measures.judged import Judged
 from cranfield.measures.popularity_groups import HEAD_MID_TAIL, by_popularity, group_of_items
 from cranfield.measures.scores import Scores
 from cranfield.rankings.run import Run
@@ -99,7 +100,7 @@ def top_items(run: Run, split: Split, n: int) -> NDArray[np.int64]:
     return np.where(items == UNKNOWN, split.train.n_items, items)
 
 
-def by_popularity_group(runs: Sequence[Run], split: Split, n: int, threshold: float) -> pl.DataFrame:
+def by_popularity_group(judged: Sequence[Judged], split: Split, n: int) -> pl.DataFrame:
     """Return Recall@n of each system by head, mid and tail of the catalogue."""
-    frame = by_popularity(list(runs), split.test, f"Recall@{n}", train=split.train, threshold=threshold)
+    frame = by_popularity(list(judged), split.test, f"Recall@{n}", train=split.train)
     return frame.select("system", "group", "items", "ratings", "lists", "mean")

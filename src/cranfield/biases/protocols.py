@@ -21,7 +21,10 @@ from cranfield.biases.neutral_lists import CodedLists, among_targets, each_relev
 from cranfield.data import Ratings
 from cranfield.data.relevance import threshold_on
 from cranfield.measures.averaging import Averaging
-from cranfield.measures.measuring import Measuring, measure, measure_judged
+from cranfield.measures.context import Context
+from cranfield.measures.inputs import as_runs
+from cranfield.measures.judged import Judged
+from cranfield.measures.measuring import Measuring, as_judged, measure, measure_judged
 from cranfield.measures.scores import Scores
 from cranfield.rankings.fitting import fit_each
 from cranfield.rankings.ranking import Ranking
@@ -59,16 +62,21 @@ class Protocols:
     ----------
     every
         The protocols, the chosen one first.
-    split, runs
-        The split and the lists of the chosen one.
+    split, judged
+        The split and the judged lists of the chosen one.
     notes
         Which protocols are not possible, and why.
     """
 
     every: tuple[Protocol, ...]
     split: Split
-    runs: tuple[Run, ...]
+    judged: tuple[Judged, ...]
     notes: tuple[str, ...]
+
+    @property
+    def runs(self) -> list[Run]:
+        """The lists of the chosen protocol."""
+        return as_runs(self.judged, "trec_eval")
 
 
 _PLAIN = Averaging(by="user")
@@ -76,29 +84,28 @@ _BY_GROUP = Averaging(by="user", groups="equal")
 
 
 def protocols_of_lists(
-    runs: Sequence[Run],
+    judged: Sequence[Judged],
     split: Split,
     metric: str,
-    threshold: float,
     *,
     groups: int = 10,
     seed: int = 0,
     strict: bool = False,
 ) -> Protocols:
-    """Measure given lists under each protocol; nothing is trained again.
+    """Measure lists that were judged by the test part of a split under each protocol; nothing is trained again.
 
     Candidates that are not in a list are taken to follow it in random order.
     """
-    test = split.test
-    scores = measure(runs, test, metric, threshold=threshold, train=split.train, strict=strict)
+    test, threshold = split.test, judged[0].judgments.threshold
+    scores = measure(list(judged), test, metric, strict=strict)
     chosen = Protocol(CHOSEN, scores, _PLAIN)
     warnings = [f"Warning: {warning}." for warning in scores.warnings]
     measuring = Measuring(metrics=[metric], threshold=threshold)
     if not measuring.wanted[0].definition.averages_ties:
         note = f"neutral protocols are left out: {metric} has no expectation over the unknown order below a list"
-        return Protocols((chosen,), split, tuple(runs), (*warnings, note))
+        return Protocols((chosen,), split, tuple(judged), (*warnings, note))
     protocols, notes = [chosen], warnings
-    lists = [CodedLists.of(run, split, threshold) for run in runs]
+    lists = [CodedLists.of(given, split) for given in judged]
     cutoff, smallest = measuring.wanted[0].cutoff or 1, int(np.count_nonzero(split.train.item_counts)) // groups
     if smallest > cutoff:
         percentile = popularity_groups(split.train, groups).astype(np.int64)
@@ -114,7 +121,7 @@ def protocols_of_lists(
     thin = thinned_uniformly(test, seed)
     if not (thin.kept & (test.values >= threshold)).any():
         notes.append("U1R and UAR are left out: no relevant test rating is left when every item has the same number")
-        return Protocols(tuple(protocols), split, tuple(runs), tuple(notes))
+        return Protocols(tuple(protocols), split, tuple(judged), tuple(notes))
     target = np.where(thin.is_target, 0, -1).astype(np.int64)
     alone = [each_relevant_alone(given, target, thin.kept) for given in lists]
     protocols.append(Protocol("U1R", measure_judged(alone, measuring), _PLAIN))
@@ -125,7 +132,7 @@ def protocols_of_lists(
         f"U1R and UAR: {thin.each:,} test ratings of each of {int(thin.is_target.sum()):,} items, "
         f"{int(thin.kept.sum()):,} of {len(test):,} in all"
     )
-    return Protocols(tuple(protocols), split, tuple(runs), tuple(notes))
+    return Protocols(tuple(protocols), split, tuple(judged), tuple(notes))
 
 
 def protocols_of_data(
@@ -184,7 +191,8 @@ def protocols_of_data(
             if name == CHOSEN:
                 raise
             notes.append(f"{name} is left out: {error}")
-    return Protocols(tuple(protocols), split, tuple(lists[CHOSEN]), tuple(notes))
+    judged = as_judged(lists[CHOSEN], split.test, level, Context(split.train))
+    return Protocols(tuple(protocols), split, tuple(judged), tuple(notes))
 
 
 def _ranked(

@@ -15,6 +15,7 @@ from cranfield._errors import SettingError
 from cranfield.data import Ratings
 from cranfield.data.relevance import threshold_on
 from cranfield.measures.definition import Metric
+from cranfield.measures.judged import Judged
 from cranfield.measures.judgments import Judgments, NegativeGrades
 from cranfield.measures.notes import notes_on_negative_grades
 from cranfield.rankings.lists import Ties
@@ -24,11 +25,11 @@ from cranfield.rankings.run import Run
 
 
 def as_runs(runs: Any, ties: Ties) -> list[Run]:
-    """Return runs as they are, and read what is not one yet; each must have its own name."""
-    if isinstance(runs, Run):
+    """Return runs as they are, also those of judged lists, and read what is not one yet; each has its own name."""
+    if isinstance(runs, Run | Judged):
         runs = [runs]
-    elif isinstance(runs, Iterable) and not isinstance(runs, str | Mapping | pl.DataFrame):
-        runs = list(runs)
+    if isinstance(runs, Iterable) and not isinstance(runs, str | Mapping | pl.DataFrame):
+        runs = [_run_of(run) if isinstance(run, Judged) else run for run in runs]
     if not (isinstance(runs, list) and all(isinstance(run, Run) for run in runs)):
         runs = read_runs(runs, ties=ties)
     if not runs:
@@ -37,6 +38,13 @@ def as_runs(runs: Any, ties: Ties) -> list[Run]:
     if often > 1:
         raise SettingError(f"{often} runs are called {name!r}; give each its own name")
     return list(runs)
+
+
+def _run_of(judged: Judged) -> Run:
+    run = judged.run
+    if run is None:
+        raise SettingError("these judged lists were read without their run, which is needed; give it to read_judged")
+    return run
 
 
 def as_metrics(metrics: Sequence[str | Metric] | str | Metric) -> list[Metric]:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
+from cranfield._figures import drawn_beside
 from cranfield._files import write_text
 from cranfield.audits import Audit
 from cranfield.audits.figures import FIGURES
@@ -17,6 +19,7 @@ from cranfield.reports.sections.audit import audit_sections
 _TITLE = "Does the winner survive other decisions?"
 
 
+@drawn_beside
 def audit_page(audit: Audit, *, title: str = _TITLE, lead: str = "") -> str:
     """Return the page of an audit as HTML.
 
@@ -70,22 +73,18 @@ def write_audit(
         The sizes and fonts of the figures.
     """
     folder = Path(folder)
-    written = write_page(folder / "report.html", audit_page(audit, title=title, lead=lead))
-    return [
-        written,
-        *write_figures(audit, folder / "figures", style=style),
-        *write_tables(audit, folder / "tables", data),
-    ]
+    drawings, finish = begin_figures(audit, folder / "figures", style=style)
+    page = write_page(folder / "report.html", audit_page(audit, title=title, lead=lead))
+    finish()
+    return [page, *drawings, *write_tables(audit, folder / "tables", data)]
 
 
-def write_figures(audit: Audit, folder: Path, *, style: figures.Style = "paper") -> list[Path]:
-    """Write every figure of an audit as PDF and SVG."""
-    paths = []
-    for kind in FIGURES:
-        both = [folder / f"{kind}.{ending}" for ending in ("pdf", "svg")]
-        figures.save(audit.plot(kind, style=style), *both)
-        paths += both
-    return paths
+def begin_figures(
+    audit: Audit, folder: Path, *, style: figures.Style = "paper"
+) -> tuple[list[Path], Callable[[], None]]:
+    """Begin to draw every figure of an audit; return the files, PDF and SVG, and the function that writes them."""
+    charts = {(folder / f"{kind}.pdf", folder / f"{kind}.svg"): audit.plot(kind, style=style) for kind in FIGURES}
+    return [path for both in charts for path in both], figures.begin_saving(charts)
 
 
 def write_tables(audit: Audit, folder: Path, data: str = "") -> list[Path]:

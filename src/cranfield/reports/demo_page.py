@@ -6,13 +6,14 @@ from dataclasses import replace
 from pathlib import Path
 
 from cranfield import recommenders
+from cranfield._figures import drawn_beside
 from cranfield._files import write_text
 from cranfield._record import Step
 from cranfield._table import csv_of
 from cranfield.measures import Scores
 from cranfield.measures.averaging import PLAIN
 from cranfield.reports import figures
-from cranfield.reports.audit_page import write_figures, write_tables
+from cranfield.reports.audit_page import begin_figures, write_tables
 from cranfield.reports.demonstration import HELD_OUT, METRIC, METRICS, RANDOM_ITEMS, SYSTEMS, TRUTH, Demo
 from cranfield.reports.explore import explore, label_of
 from cranfield.reports.markup import paragraphs, percent, text
@@ -40,6 +41,7 @@ _WHY = (
 )
 
 
+@drawn_beside
 def demo_page(demo: Demo) -> str:
     """Return the demo's report as HTML."""
     world = demo.world.ratings
@@ -92,6 +94,12 @@ def demo_page(demo: Demo) -> str:
 
 def write_demo(demo: Demo, folder: Path, *, style: figures.Style = "paper") -> Path:
     """Write the page, and beside it tables, figures as PDF and SVG, and the audit; return the page's path."""
+    files = folder / "figures"
+    charts = _charts(demo, style).items()
+    finishing = [
+        figures.begin_saving({(files / f"{name}.pdf", files / f"{name}.svg"): chart for name, chart in charts}),
+        begin_figures(demo.audit, folder / "audit" / "figures", style=style)[1],
+    ]
     path = write_page(folder / "report.html", demo_page(demo))
     for test, name in ((HELD_OUT, "held-out"), (RANDOM_ITEMS, "random-items"), (TRUTH, "truth")):
         tables, comparison = folder / "tables", demo.comparisons.get(test)
@@ -101,11 +109,10 @@ def write_demo(demo: Demo, folder: Path, *, style: figures.Style = "paper") -> P
         _write(tables / f"scores-{name}.md", table.markdown())
         if comparison is not None:
             _write(tables / f"comparison-{name}.csv", csv_of(comparison.frame()))
-    for name, chart in _charts(demo, style).items():
-        figures.save(chart, *(folder / "figures" / f"{name}.{ending}" for ending in ("pdf", "svg")))
     demo.audit.save(folder / "audit")
-    write_figures(demo.audit, folder / "audit" / "figures", style=style)
     write_tables(demo.audit, folder / "audit" / "tables", "simulated world")
+    for finish in finishing:
+        finish()
     return path
 
 

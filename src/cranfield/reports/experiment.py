@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -41,7 +41,9 @@ def report_experiment(results: Results, folder: Path | None = None) -> list[Path
     paths = []
     for data in results.data:
         predictions = _predictions(results, data)
-        paths += [_page(results, data, home, audit, predictions), *_drawn(results, data, home, predictions)]
+        drawings, finish = _begin_figures(results, data, home, predictions)
+        paths += [_page(results, data, home, audit, predictions), *drawings]
+        finish()
     if audit is not None:
         experiment, names = results.experiment, ", ".join(results.data)
         title = f"{experiment.title.rstrip('?!.: ')}: does the winner survive other decisions?"
@@ -128,7 +130,9 @@ def _lists(decisions: Decisions) -> tuple[Kind, ...]:
     return ("condensed",) if decisions.lists == "condensed" else ("full", "condensed")
 
 
-def _drawn(results: Results, data: str, folder: Path, predictions: PredictedRatings | None) -> list[Path]:
+def _begin_figures(
+    results: Results, data: str, folder: Path, predictions: PredictedRatings | None
+) -> tuple[list[Path], Callable[[], None]]:
     findings, averaging = results.findings(data), results.experiment.decisions.averaging
     metric = findings.scores.metrics[0]
     charts = {"averages": figures.averages(findings.scores, metric, averaging=averaging, style="paper")}
@@ -140,7 +144,6 @@ def _drawn(results: Results, data: str, folder: Path, predictions: PredictedRati
             charts[f"segments-{file_name(segment.averaged.name)}"] = chart
     if predictions is not None:
         charts |= {f"predictions-{kind}": predictions.plot(kind, style="paper") for kind in FIGURES}
-    paths = {name: [folder / "figures" / f"{data}-{name}.{ending}" for ending in ("pdf", "svg")] for name in charts}
-    for name, chart in charts.items():
-        figures.save(chart, *paths[name])
-    return [path for both in paths.values() for path in both]
+    files = folder / "figures"
+    written = {(files / f"{data}-{name}.pdf", files / f"{data}-{name}.svg"): chart for name, chart in charts.items()}
+    return [path for both in written for path in both], figures.begin_saving(written)

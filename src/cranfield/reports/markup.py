@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from cranfield._figures import definition, svg_of
+from cranfield._figures import definition, svg_on_page
 from cranfield._numbers import percent_text
 from cranfield._shown import shown
 
@@ -53,9 +53,8 @@ def downloads(*tables: str, files: Iterable[str] = ()) -> str:
 def figure(name: str, chart: Any, caption: str) -> str:
     """Return a figure: a chart as an SVG drawing that can be saved, its definition for Vega, and its caption."""
     defined = definition(chart)
-    drawn = svg_of(defined, prefix=f"{text(name)}-").replace("<svg ", f'<svg id="figure-{text(name)}" ', 1)
     return (
-        f'<figure><div class="drawing" role="img" aria-label="{text(caption)}">{drawn}</div>'
+        f'<figure><div class="drawing" role="img" aria-label="{text(caption)}">{svg_on_page(defined, text(name))}</div>'
         f"{DEFINITION}{json_text(defined)}</script>"
         f'<figcaption>{text(caption)} <button type="button" data-save-figure="{text(name)}">{text(name)}.svg</button>'
         "</figcaption></figure>"

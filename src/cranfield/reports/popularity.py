@@ -28,14 +28,13 @@ def popularity_sections(parts: Sequence[Measured], decisions: Decisions, seed: i
     metrics = _metrics(decisions)
     if not metrics or not _is_plain(decisions) or _items(part) > _MOST:
         return []
-    runs = [judged.run for judged in part.judged]
     options = {"test": part.test, "train": part.train, "threshold": decisions.threshold, "seed": seed}
     where = [] if len(parts) == 1 else [f"Measured on the first of {len(parts)} parts (folds, repetitions or windows)."]
     if decisions.averaging != PLAIN:
         where.append("Averages are plain means over all users here, those without a list counting 0.")
     try:
-        times = times_random(runs, metrics=metrics, **options)
-        answer = bias(runs=runs, metric=metrics[0], alpha=decisions.alpha, **options)
+        times = times_random(part.judged, metrics=metrics, **options)
+        answer = bias(runs=part.judged, metric=metrics[0], alpha=decisions.alpha, **options)
     except CranfieldError:  # such as lists of others than the test users: there is nothing to say of them
         return []
     return [bias_section(answer, " ".join(where)), beside_random(times)]

@@ -8,6 +8,7 @@ from typing import Unpack
 
 from cranfield._checks import share
 from cranfield._decisions import takes_decisions
+from cranfield._figures import drawn_beside
 from cranfield._files import write_text
 from cranfield._record import Step
 from cranfield.assessments import Assessment
@@ -24,6 +25,7 @@ _TITLE_OF_METRICS = "Which metric to trust?"
 
 
 @takes_decisions(Averaging)
+@drawn_beside
 def report(
     scores: Scores,
     comparison: Comparison | None = None,

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from cranfield._figures import ACCENT, INK, MUTED, Style, altair, data_of, look, series, themed, tips
+from cranfield._figures import ACCENT, INK, MUTED, Style, altair, data_of, drawn_beside, look, series, themed, tips
 from cranfield._phrases import listed
 from cranfield.data.moment import day
 from cranfield.reports.markup import downloads, figure, notes, paragraphs, text
@@ -28,6 +28,7 @@ def write_split_page(path: str | Path, checks: Sequence[SplitCheck]) -> Path:
     return write_page(path, split_page(checks))
 
 
+@drawn_beside
 def split_page(checks: Sequence[SplitCheck]) -> str:
     """Return the page as HTML: a section for each split, and one with all of them side by side."""
     several = len(checks) > 1

@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
+from cranfield._figures import definition, svg_on_page
 from cranfield._table import Table
 from cranfield.audits import Audit
 from cranfield.audits.tables import audit_tables
@@ -255,7 +256,7 @@ def _opened(audit: Audit, tables: dict[str, Table]) -> str:
 
 def _still(name: str, chart: Any, caption: str) -> str:
     """Return a figure that nothing moves: for readers without a script."""
-    drawn = figures.svg(chart, prefix=f"{name}-")
+    drawn = svg_on_page(definition(chart), name)
     return (
         f'<figure><div class="drawing" role="img" aria-label="{text(caption)}">{drawn}</div>'
         f"<figcaption>{text(caption)}</figcaption></figure>"

@@ -1,0 +1,99 @@
+"""Drawing in a process of its own, so that figures are drawn while the rest of a page is made.
+
+vl-convert holds Python's lock while it draws, so that a thread would not help. This file is also the program of that
+process: it imports nothing of the package, and starts in a few milliseconds. The process ends with the one that
+started it, however that ends, because its standard input is then closed. Where no process can be started, or it dies,
+drawing is done here.
+"""
+
+from __future__ import annotations
+
+import atexit
+import base64
+import json
+import os
+import signal
+import subprocess
+import sys
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
+from typing import Any, Literal
+
+Task = Literal["svg", "pdf", "png", "script"]
+
+
+class DrawingProcess:
+    """A process that draws, and a thread that waits for it."""
+
+    def __init__(self, fonts: str):
+        self.owner, self._fonts = os.getpid(), fonts
+        self._thread = ThreadPoolExecutor(1, "drawing")
+        self._process: subprocess.Popen[str] | None = None
+        with suppress(OSError, ValueError):
+            self._process = self._started()
+        atexit.register(self.close)
+
+    def submit(self, task: Task, source: str, scale: float = 1.0) -> Future[bytes]:
+        """Begin to draw: a Vega-Lite definition as SVG, SVG as PDF or PNG, or the Vega libraries as a script."""
+        return self._thread.submit(self._draw, task, source, scale)
+
+    def close(self) -> None:
+        """End the process."""
+        self._thread.shutdown(cancel_futures=True)
+        # A process that was forked from ours must not wait for what is not its child.
+        if self._process is not None and self.owner == os.getpid():
+            with suppress(OSError):
+                self._process.communicate()
+        self._process = None
+
+    def _started(self) -> subprocess.Popen[str] | None:
+        # In a program that was frozen into one file, the executable is that program and not Python.
+        if not sys.executable or getattr(sys, "frozen", False):
+            return None
+        process = subprocess.Popen(
+            [sys.executable, __file__], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, encoding="utf-8"
+        )
+        assert process.stdin is not None
+        process.stdin.write(json.dumps([self._fonts, sys.path]) + "\n")
+        return process
+
+    def _draw(self, task: Task, source: str, scale: float) -> bytes:
+        if self._process is not None and self._process.stdin is not None and self._process.stdout is not None:
+            with suppress(OSError, ValueError, TypeError):
+                self._process.stdin.write(json.dumps([task, source, scale]) + "\n")
+                self._process.stdin.flush()
+                return base64.b64decode(json.loads(self._process.stdout.readline()))
+        # Whatever went wrong there is done here, where an error says what it is.
+        return _drawn(task, source, scale, self._fonts)
+
+
+def _drawn(task: Task, source: str, scale: float, fonts: str) -> bytes:
+    """Draw in this process."""
+    import vl_convert as library
+
+    library.register_font_directory(fonts)
+    if task == "svg":
+        return str(library.vegalite_to_svg(source)).encode()
+    if task == "pdf":
+        return bytes(library.svg_to_pdf(source))
+    if task == "png":
+        return bytes(library.svg_to_png(source, scale=scale))
+    return str(library.javascript_bundle(source)).encode()
+
+
+def _serve() -> None:
+    """Answer each line of standard input with a line: what was drawn in base64, or null if it could not be."""
+    # Ctrl-C is for the process that asked; this one ends when its input does.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    fonts, path = json.loads(sys.stdin.readline())
+    sys.path[:] = path
+    for line in sys.stdin:
+        answer: Any = None
+        with suppress(Exception):
+            task, source, scale = json.loads(line)
+            answer = base64.b64encode(_drawn(task, source, scale, fonts)).decode()
+        print(json.dumps(answer), flush=True)
+
+
+if __name__ == "__main__":
+    _serve()

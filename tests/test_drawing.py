@@ -1,0 +1,81 @@
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+
+import pytest
+
+from cranfield import _drawing, _figures, _fonts
+from cranfield._drawing import DrawingProcess
+
+pytest.importorskip("vl_convert")
+CHART = json.dumps({"mark": "point", "data": {"values": [{"a": 1}]}, "encoding": {"x": {"field": "a"}}})
+
+
+@pytest.fixture
+def here(monkeypatch):
+    """Say so where something is drawn in this process."""
+    monkeypatch.setattr(_drawing, "_drawn", lambda task, source, scale, fonts: f"here {task}".encode())
+
+
+@pytest.fixture
+def process():
+    process = DrawingProcess(_fonts.FOLDER)
+    yield process
+    process.close()
+
+
+def test_what_is_drawn_in_a_process_is_an_svg_and_of_it_a_pdf(process, here):
+    drawn = process.submit("svg", CHART).result().decode()
+    assert drawn.startswith("<svg ")
+    assert process.submit("pdf", drawn).result().startswith(b"%PDF")
+
+
+def test_what_a_process_cannot_draw_is_tried_here_where_the_error_shows(process, here):
+    assert process.submit("svg", "{").result() == b"here svg"
+
+
+def test_after_the_process_died_drawing_is_done_here(process, here):
+    process._process.kill()
+    process._process.wait()
+    assert process.submit("svg", CHART).result() == b"here svg"
+    assert process.submit("pdf", "").result() == b"here pdf"
+
+
+@pytest.mark.parametrize("executable", ["", "/there/is/no/python"])
+def test_where_no_process_can_be_started_drawing_is_done_here(monkeypatch, here, executable):
+    monkeypatch.setattr(sys, "executable", executable)
+    process = DrawingProcess(_fonts.FOLDER)
+    assert process.submit("script", "").result() == b"here script"
+    process.close()
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="nothing is killed like this elsewhere")
+def test_the_process_ends_when_the_one_that_started_it_is_killed():
+    program = """
+        import os, signal
+        from cranfield import _drawing
+        process = _drawing.DrawingProcess("")
+        os.kill(os.getpid(), signal.SIGKILL)
+    """
+    command = [sys.executable, "-c", textwrap.dedent(program)]
+    # The process that draws has the same standard error: as long as it runs, this would wait.
+    killed = subprocess.run(command, stderr=subprocess.PIPE, timeout=60)
+    assert killed.returncode == -signal.SIGKILL
+
+
+def test_the_figures_of_a_page_are_put_in_where_they_belong(monkeypatch):
+    monkeypatch.setattr(_figures, "svg_later", lambda defined, name: lambda: f"<svg {defined['n']} {name}>")
+
+    @_figures.drawn_beside
+    def page(first: int) -> str:
+        figures = [_figures.svg_on_page({"n": n}, f"name-{n}") for n in (first, first + 1)]
+        assert not any("svg" in figure for figure in figures)
+        return f"<p>{figures[1]}</p><p>{figures[0]}</p>"
+
+    assert page(3) == "<p><svg 4 name-4></p><p><svg 3 name-3></p>"
+    assert _figures.svg_on_page({"n": 1}, "alone") == "<svg 1 alone>"
