@@ -20,10 +20,11 @@ def _listed(text: str, section: str) -> set[str]:
 
 
 def test_the_conda_recipe_needs_what_the_package_needs():
-    recipe = (ROOT / "conda" / "meta.yaml").read_text(encoding="utf-8")
+    recipe = (ROOT / "conda" / "recipe.yaml").read_text(encoding="utf-8")
     python = f"python{PROJECT['requires-python']}"
     assert _listed(recipe, "run") == {python, *PROJECT["dependencies"]}
     assert python in _listed(recipe, "host")
+    assert f'  version: "{cf.__version__}"\n' in recipe
     assert f"license: {PROJECT['license']}" in recipe
     for file in PROJECT["license-files"]:
         assert f"- {file}" in recipe
