@@ -41,3 +41,10 @@ def test_the_workflow_tries_the_versions_of_python_that_are_classified():
     prefix = "Programming Language :: Python :: "
     classified = [line.removeprefix(prefix) for line in PROJECT["classifiers"] if line.startswith(f"{prefix}3.")]
     assert tried == classified
+
+
+def test_the_figures_of_the_paper_are_those_of_the_documentation():
+    figures = re.findall(r"\]\((\S+)\)", (ROOT / "paper" / "paper.md").read_text(encoding="utf-8"))
+    assert figures
+    for figure in figures:
+        assert (ROOT / "paper" / figure).is_file(), figure
