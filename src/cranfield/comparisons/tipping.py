@@ -87,7 +87,7 @@ class TippingPoint:
         about = "" if self.error == 0 else f" (± {200 * self.error:.1g})"
         return (
             f"{self.metric}: if {100 * self.share:.3g} %{about} more of {self.loser}'s unjudged items than of "
-            f"{self.winner}'s are liked, the order turns round: {self.items:,} of the {self.unjudged_loser:,} that "
+            f"{self.winner}'s are liked, the order is reversed: {self.items:,} of the {self.unjudged_loser:,} that "
             f"only {self.loser} lists."
         )
 
@@ -184,10 +184,10 @@ def tipping_points(
 ) -> TippingPoints:
     r"""Compute how many more of the loser's unjudged items would have to be liked to reverse the order.
 
-    An unjudged item counts as not relevant, for no better reason than that nobody rated it. Let a share :math:`a`
-    (``base``) of the unjudged items that only the winner's lists hold be liked, and a share :math:`a + x` of those that
-    only the loser's hold; items that both hold have one relevance, liked with :math:`a + x/2`. The tipping point is the
-    :math:`x` at which the two are level. A liked item has the mean rating of the relevant test items.
+    An unjudged item counts as not relevant only because nobody rated it. Let a share :math:`a` (``base``) of the
+    unjudged items that only the winner's lists hold be liked, and a share :math:`a + x` of those that only the loser's
+    hold; items that both hold have one relevance, liked with :math:`a + x/2`. The tipping point is the :math:`x` at
+    which the two are level. A liked item has the mean rating of the relevant test items.
 
     For P, DCG and RBP it is exact: the difference is linear in the shares. Where the ideal grows with what is liked
     (Recall, nDCG, AP) judgments are simulated ``draws`` times, and the standard error is given.
@@ -199,7 +199,7 @@ def tipping_points(
     test
         The held-out ratings.
     metrics
-        Ranking metrics, as they are spelled.
+        The names of ranking metrics.
     baseline
         Compare each system with this one; every pair by default.
     threshold
