@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from cranfield import simulate, write
+from cranfield import InputError, simulate, write
 from cranfield._polars import read_parquet
 from cranfield.splits import per_user
 
@@ -32,9 +32,17 @@ def test_a_known_dataset_is_taken_by_its_name(tmp_path, monkeypatch, cranfield):
     ratings = simulate.world(users=60, items=40, ratings=1_200, seed=1).ratings
     monkeypatch.setattr("cranfield.data.datasets.load", lambda name, part: replace(ratings, name=name))
     monkeypatch.chdir(tmp_path)
+    given = []
+
+    def stop(study, data, **options):
+        given.append((study, data, options["out"]))
+        raise InputError("the study is not run here")
+
+    monkeypatch.setattr("cranfield.cli.replicate.replicate", stop)
     found = cranfield("replicate", "valcarce2018", "--data", "ml-100k", "--folds", 2, *_FEW)
-    assert "16 claims of valcarce2018 on ml-100k" in found.out
-    assert (tmp_path / "valcarce2018" / "report.html").exists()
+    assert "the study is not run here" in found.err
+    ((study, (data,), out),) = given
+    assert (study, data.name, len(data), str(out)) == ("valcarce2018", "ml-100k", 1_200, "valcarce2018")
 
 
 def test_an_unknown_dataset_or_study_is_refused(tmp_path, cranfield):

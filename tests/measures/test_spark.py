@@ -114,38 +114,85 @@ def test_lists_in_cells_may_be_empty(spark):
     assert mine.counts == theirs.counts
 
 
+RUN = pl.DataFrame({"user": [1, 2, 3], "item": [3, 3, 4], "score": [1.0, 2.0, 3.0]})
+RANKED = RUN.select("user", "item", rank=pl.lit(1))
+TEST = pl.DataFrame({"user": [1, 2, 3], "item": [3, 3, 4], "rating": [1.0, 2.0, 3.0]})
+LISTS = pl.Series([[1], [2], [3]])
+
+
+def with_second(frame, column, value, dtype=None):
+    """Return a frame whose second row has another value in a column."""
+    frame = frame if dtype is None else frame.cast({column: dtype})
+    return frame.with_columns(pl.when(pl.int_range(pl.len()) == 1).then(pl.lit(value)).otherwise(column).alias(column))
+
+
+BAD_RUNS = {
+    "a missing user": (with_second(RUN, "user", None), ", item 3"),
+    "a missing item": (with_second(RUN, "item", None), ", user 2"),
+    "a user that is NaN": (with_second(RUN, "user", float("nan"), pl.Float64), ", user nan, item 3"),
+    "an empty user": (with_second(RUN, "user", "", pl.String), ", user '', item 3"),
+    "users that are lists": (RUN.with_columns(user=LISTS), ""),
+    "a score that is text": (with_second(RUN, "score", "abc", pl.String), ", user 2, item 3"),
+    "such a score beside ranks": (with_second(RUN, "score", "abc", pl.String).with_columns(rank=1), ", user 2, item 3"),
+    "a missing rank": (with_second(RANKED, "rank", None), ", user 2, item 3"),
+    "a rank that is text": (with_second(RANKED, "rank", "first", pl.String), ", user 2, item 3"),
+    "no column of items": (RUN.drop("item"), ""),
+    "no rows": (RUN.clear(), ""),
+}
+BAD_TESTS = {
+    "a missing user": (with_second(TEST, "user", None), ", item 3"),
+    "a missing item": (with_second(TEST, "item", None), ", user 2"),
+    "a user that is NaN": (with_second(TEST, "user", float("nan"), pl.Float64), ", user nan, item 3"),
+    "users that are lists": (TEST.with_columns(user=LISTS), ", item 3"),
+    "a missing rating": (with_second(TEST, "rating", None), ", user 2, item 3"),
+    "a rating that is NaN": (with_second(TEST, "rating", float("nan")), ", user 2, item 3"),
+    "an infinite rating": (with_second(TEST, "rating", float("inf")), ", user 2, item 3"),
+    "a rating that is text": (with_second(TEST, "rating", "good", pl.String), ", user 2, item 3"),
+    "ratings that are lists": (TEST.with_columns(rating=LISTS), ", user 1, item 3"),
+    "a repeated pair": (pl.concat([TEST, TEST[1:2], TEST[1:2]]), ""),
+    "a missing time": (TEST.with_columns(time=pl.Series([1, None, 2])), ", user 2, item 3"),
+    "no column of users": (TEST.drop("user"), ""),
+    "no rows": (TEST.clear(), ""),
+}
+
+
 @pytest.mark.parametrize(
-    ("of", "column", "value", "says"),
+    ("run", "test", "label", "ids"),
     [
-        ("runs", "user", None, "the run, item 3, column 'user'"),
-        ("runs", "item", None, "the run, user 2, column 'item'"),
-        ("runs", "score", "abc", "the run, user 2, item 3, column 'score': 'abc'"),
-        ("test", "rating", None, "the test set, user 2, item 3, column 'rating'"),
-        ("test", "rating", float("inf"), "the test set, user 2, item 3, column 'rating'"),
-        ("test", "item", None, "the test set, user 2, column 'item'"),
-        ("test", "user", None, "the test set, item 3, column 'user'"),
-        ("test", "user", "again", "the test set, user 2, item 3: the user rates this item more than once"),
+        *(pytest.param(run, TEST, "the run", ids, id=f"run, {what}") for what, (run, ids) in BAD_RUNS.items()),
+        *(pytest.param(RUN, test, "the test set", ids, id=f"test, {what}") for what, (test, ids) in BAD_TESTS.items()),
     ],
 )
-def test_bad_rows_are_named_by_user_and_item(spark, of, column, value, says):
-    kind = pl.String if value == "abc" else pl.Float64
-    frames = {
-        "runs": pl.DataFrame({"user": [1, 2, 3], "item": [3, 3, 4], "score": [1, 2, 3]}).cast({"score": kind}),
-        "test": pl.DataFrame({"user": [1, 2, 3], "item": [3, 3, 4], "rating": [1.0, 2.0, 3.0]}),
-    }
-    frame = frames[of]
-    if value == "again":
-        frames[of] = pl.concat([frame, frame[1:2]])
-    else:
-        row = pl.int_range(pl.len()) == 1
-        frames[of] = frame.with_columns(pl.when(row).then(pl.lit(value)).otherwise(column).alias(column))
-    with pytest.raises(cf.InputError, match=re.escape(says)) as on_spark:
-        cf.measure(to_spark(frames["runs"], spark), to_spark(frames["test"], spark), "P@3")
-    with pytest.raises(cf.InputError) as in_memory:
-        cf.measure(frames["runs"], frames["test"], "P@3")
-    mine, theirs = on_spark.value, in_memory.value
-    assert (mine.column, mine.remedy) == (theirs.column, theirs.remedy)
-    assert value == "again" or mine.problem == theirs.problem
+def test_bad_rows_give_the_same_error_in_memory_by_ranges_and_on_spark(spark, tmp_path, run, test, label, ids):
+    paths = [str(tmp_path / name) for name in ("run.parquet", "test.parquet")]
+    for frame, path in zip((run, test), paths):
+        frame.write_parquet(path)
+    errors = []
+    for engine in ("memory", "ranges", "spark"):
+        with pytest.raises(cf.InputError) as error:
+            cf.measure(*paths, "P@3", engine=engine)
+        errors.append(str(error.value))
+    assert errors[1:] == errors[:1] * 2  # the file, the row and the column
+    in_file = error.value
+    with pytest.raises(cf.InputError) as error:
+        cf.measure(to_spark(run, spark), to_spark(test, spark), "P@3")
+    by_ids = error.value
+    assert by_ids.source == label + ids
+    assert by_ids.row is None
+    assert (by_ids.column, by_ids.remedy) == (in_file.column, in_file.remedy)
+    assert by_ids.problem == re.sub(", before this in row .*", "", in_file.problem)
+
+
+def test_users_of_different_types_meet_as_in_memory(spark):
+    users = [1.0, 20_000_001.0, 3.0]
+    run = RUN.with_columns(user=pl.Series(users))
+    for own in (pl.Series([1, 20_000_001, 5]), pl.Series(["1", "20000001", "3"]), pl.Series([*users[:2], 3.5])):
+        test = TEST.with_columns(user=own)
+        mine, theirs = cf.measure(to_spark(run, spark), to_spark(test, spark), "RR"), cf.measure(run, test, "RR")
+        assert mine.counts == theirs.counts
+        assert_frame_equal(mine.frame(), theirs.frame())
+        values = pl.from_arrow(mine.spark_frame().toArrow()).sort("user")
+        assert_frame_equal(values, theirs.per_user().sort("user"))
 
 
 def test_a_worker_that_is_killed_changes_nothing(spark, tmp_path, measured):

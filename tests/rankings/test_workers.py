@@ -19,8 +19,6 @@ from cranfield.rankings.workers import _raised, run_in_workers
 from cranfield.recommenders import recommender
 
 SYSTEMS = ["popularity", "knn(k=5)", "random", "puresvd(factors=4)", "bprmf(epochs=3)"]
-QUICK = SYSTEMS[:3]
-"""Those for which a worker has to import little."""
 
 
 @pytest.fixture(scope="module")
@@ -36,10 +34,11 @@ def _told(run):
 @pytest.mark.parametrize(
     ("systems", "asked"),
     [
-        (QUICK, {"seed": 3, "length": 7, "fill": "popularity", "sample": 0.5, "candidates": "test"}),
-        pytest.param(SYSTEMS, {"relevant": "one", "nonrelevant": 10, "threshold": 4}, marks=pytest.mark.slow),
+        (SYSTEMS[:3], {"seed": 3, "length": 7, "fill": "popularity", "sample": 0.5, "candidates": "test"}),
+        (SYSTEMS, {"relevant": "one", "nonrelevant": 10, "threshold": 4}),
     ],
 )
+@pytest.mark.slow  # the next test is a quick one of the same
 def test_the_runs_are_the_same_and_in_the_same_order_for_any_number_of_jobs(split, systems, asked):
     one = cf.recommend(split, systems, jobs=1, **asked)
     two = cf.recommend(split, systems, jobs=2, **asked)
@@ -71,13 +70,16 @@ def test_a_system_of_ones_own_is_trained_here_and_the_others_beside(split):
         "function": lambda _, users: mine.score(users),
         "random": "random",
     }
-    one, two = (cf.recommend(split, systems, jobs=jobs) for jobs in (1, 2))
+    options = {"seed": 3, "length": 7, "fill": "popularity", "sample": 0.5}
+    one, two = (cf.recommend(split, systems, jobs=jobs, **options) for jobs in (1, 2))
     assert [run.name for run in two] == list(systems)
     assert [_told(run) for run in one] == [_told(run) for run in two]
+    assert all(run.user_ids is split.train.user_ids for run in two)
     assert mine.process == os.getpid()
     assert ours.score([0]).shape == (1, 60)
 
 
+@pytest.mark.slow  # the tests below take an error through a worker, and say what is made of it
 def test_an_error_in_a_worker_is_the_error_that_it_would_be_here(split):
     negative = split.train.keep(np.ones(len(split.train), dtype=bool))
     object.__setattr__(negative, "values", negative.values - 10)
@@ -139,10 +141,10 @@ def test_what_goes_wrong_in_a_worker_is_told_here(importable, name, kind, said):
 
 def test_what_a_library_prints_does_not_come_between(importable, monkeypatch):
     monkeypatch.setattr(cf.settings, "threads", 1)
-    tasks = [(f"task {k}", k) for k in range(5)]
+    tasks = [(f"task {k}", k) for k in range(3)]
     start = time.perf_counter()
-    done = list(run_in_workers(importable._fails, tasks, 2))
-    assert sorted((one.place, one.result) for one in done) == [(k, (k, 1)) for k in range(5)]
+    done = list(run_in_workers(importable._fails, tasks, 1))
+    assert sorted((one.place, one.result) for one in done) == [(k, (k, 1)) for k in range(3)]
     # Each has its share of the time.
     assert 0 <= sum(one.seconds for one in done) <= time.perf_counter() - start
 

@@ -150,8 +150,10 @@ class ParquetTable:
             values = [
                 pl.repeat(partition[name], count, dtype=pl.String).alias(name) for name in columns if name in partition
             ]
-            rows = frame.select(own).slice(start, count).collect().with_columns(values) if own else pl.select(values)
-            return rows.select(columns)
+            if not own:
+                return pl.select(values)
+            rows = frame.select(own).slice(start, count).collect()
+            return rows.with_columns(values).select(columns) if values else rows
 
     def batches(
         self,

@@ -29,6 +29,9 @@ class RepeatedPairError(InputError):
         super().__init__(f"user {user!r} rates item {item!r} more than once ({many})", row=place + 1, remedy=REMEDY)
         self.pair, self.place, self.earlier, self.count = (user, item), place, earlier, count
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (*self.pair, self.place, self.earlier, self.count)
+
     @classmethod
     def of(
         cls, pairs: SortedPairs, again: NDArray[np.bool_], user_ids: Vocabulary, item_ids: Vocabulary

@@ -15,6 +15,8 @@ import polars as pl
 
 from cranfield._errors import CranfieldError, InputError, MissingExtraError
 from cranfield._settings import settings
+from cranfield.data.parquet import ParquetTable, is_parquet_folder
+from cranfield.data.repeated import RepeatedPairError
 from cranfield.data.sources import is_parquet
 
 DEFAULT_MASTER = "local[*]"
@@ -130,6 +132,12 @@ class SparkTable:
         """The types of the columns."""
         return dict(self.rows(0, 0, self.names).schema)
 
+    @property
+    def file(self) -> ParquetTable | None:
+        """The file or folder, if this process can read it: its rows have numbers."""
+        path = Path(self.label)
+        return ParquetTable(path) if is_parquet_folder(path) or (path.is_file() and is_parquet(path)) else None
+
     def __len__(self) -> int:
         """0 if there are no rows, else 1: counting them would need a pass over all rows."""
         return 0 if self.frame.isEmpty() else 1
@@ -173,6 +181,16 @@ def named_by_ids(error: InputError, frame: pl.DataFrame, roles: Mapping[str, str
     row = {} if error.row is None else frame.row(error.row - 1, named=True)
     known = {role: row.get(roles[role]) for role in ("user", "item")}
     return fault_of(label, error.problem, known, error.column, error.remedy)
+
+
+def repeated_pair(pairs: Any) -> RepeatedPairError | None:
+    """Return the error for the first ``user`` and ``item`` of a dataframe that occur more than once, if any do."""
+    again = pairs.groupBy("user", "item").count().filter("count > 1")
+    first = as_polars(again.orderBy("user", "item").limit(1))
+    if first.is_empty():
+        return None
+    repeats = as_polars(again.selectExpr("sum(count - 1) as repeats")).item()
+    return RepeatedPairError(first["user"][0], first["item"][0], 0, 0, repeats)
 
 
 def as_polars(frame: Any) -> pl.DataFrame:

@@ -12,6 +12,16 @@ from cranfield.data.spark import quoted
 Schema = Mapping[str, str]
 """The type of each column, as Spark calls it."""
 
+NUMBERS: dict[str, pl.DataType] = {
+    "tinyint": pl.Int8(),
+    "smallint": pl.Int16(),
+    "int": pl.Int32(),
+    "bigint": pl.Int64(),
+    "float": pl.Float32(),
+    "double": pl.Float64(),
+}
+"""The types of numbers, as Spark calls them."""
+
 # The size of a partition, in bytes of its files; and the size that Spark reports if it does not know it.
 _PARTITION_BYTES, _UNKNOWN_BYTES = 32 << 20, 1 << 60
 
@@ -41,16 +51,24 @@ def id_kind(kinds: Sequence[str]) -> str:
     >>> id_kind(["int", "bigint"]), id_kind(["int", "string"])
     ('bigint', 'string')
     """
-    whole = {"tinyint", "smallint", "int", "bigint"}
+    whole = {"boolean", "tinyint", "smallint", "int", "bigint"}
     return "bigint" if set(kinds) <= whole else "string"
 
 
-def as_ids(column: str, kind: str) -> Any:
-    """Return a column as ids of that type; as text, whole numbers are written without .0."""
+def as_ids(column: str, kind: str, own: str) -> Any:
+    """Return a column of type ``own`` as ids of that kind; as text, whole numbers are written without .0."""
     from pyspark.sql import functions as F
 
     ids = F.col(quoted(column))
-    return ids.cast(kind) if kind != "string" else F.regexp_replace(ids.cast(kind), r"^(-?\d+)\.0$", "$1")
+    if kind != "string" or own not in ("float", "double"):
+        return ids.cast(kind)
+    whole = ids.try_cast("bigint")
+    return F.when(whole.cast(own) == ids, whole.cast(kind)).otherwise(ids.cast(kind))
+
+
+def own_ids(users: pl.Expr, own: str) -> pl.Expr:
+    """Return ids that `as_ids` made in the type that they had, if it is one of numbers."""
+    return users.cast(NUMBERS[own]) if own in NUMBERS else users
 
 
 def user_blocks(batches: Iterator[Any], size: int) -> Iterator[pl.DataFrame]:
@@ -80,7 +98,7 @@ def arrow_batches(frame: pl.DataFrame, schema: Schema) -> Iterator[Any]:
     """Yield a frame as Arrow batches with the columns of a schema, null where the frame has none."""
     import pyarrow as pa
 
-    names = {"bigint": "int64", "int": "int32", "boolean": "bool"}
+    names = {"bigint": "int64", "int": "int32", "smallint": "int16", "tinyint": "int8", "boolean": "bool"}
     fields = pa.schema([(name, pa.type_for_alias(names.get(kind, kind))) for name, kind in schema.items()])
     rows = frame.to_arrow(compat_level=pl.CompatLevel.oldest())
     columns = [

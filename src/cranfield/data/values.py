@@ -224,6 +224,7 @@ def _from_text(text: pl.Series) -> pl.Series:
 
 def _shown(value: object) -> str:
     """Return a value as it is shown in a message: on one line, and not all of a long one."""
+    value = value.to_list() if isinstance(value, pl.Series) else value
     text = " ".join(repr(value).split()) if not isinstance(value, str) else repr(value)
     return text if len(text) <= _SHOWN else f"{text[: _SHOWN - 3]}..."
 

@@ -53,7 +53,7 @@ class Exports:
 
     def _save(self) -> None:
         stated = {"artifacts": dict(sorted(self._artifacts.items())), "files": dict(sorted(self._files.items()))}
-        text = json.dumps(stated, indent=1, ensure_ascii=False) + "\n"
+        text = json.dumps(stated, ensure_ascii=False) + "\n"
         with suppress(OSError):
             if self._path.read_bytes() == text.encode():
                 return

@@ -70,7 +70,7 @@ class Roots:
             return
         if self._saved is not None or self._read(root.id) != root:
             stated = {**vars(root), "artifacts": dict(root.artifacts)}
-            text = json.dumps({"sha256": _checksum(stated), **stated}, indent=1, ensure_ascii=False)
+            text = json.dumps({"sha256": _checksum(stated), **stated}, ensure_ascii=False)
             write_text(self._path(root.id), text + "\n")
         if (self._saved is None or self._saved.text != root.text) and self._current() != root.id:
             write_text(self._home / "current.json", json.dumps({"root": root.id}) + "\n")

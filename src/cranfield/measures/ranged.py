@@ -88,6 +88,9 @@ def measure_ranges(runs: Sequence[RunTables], test: HeldOutTable | Ratings, plan
 def _surveys(sources: Sequence[Source], test: HeldOutTable | Ratings) -> list[Survey]:
     """Look at the users of all tables, and of the test ratings if they are held."""
     kinds = [source.table.schema[source.user] for source in sources]
+    for source, kind_of_users in zip(sources, kinds):
+        if kind_of_users.is_nested():
+            source.check()
     kind = common_kind([*kinds, *([test.user_ids.dtype] if isinstance(test, Ratings) else [])])
     surveys = []
     rows = sum(len(source.table) for source in sources)

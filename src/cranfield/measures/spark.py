@@ -26,11 +26,22 @@ from cranfield.data.spark import (
     is_spark,
     named_by_ids,
     read_spark,
+    repeated_pair,
     set_worker_python,
     spark_session,
     to_spark,
 )
-from cranfield.data.spark_blocks import Schema, arrow_batches, as_ids, ddl, id_kind, partitions_for, user_blocks
+from cranfield.data.spark_blocks import (
+    NUMBERS,
+    Schema,
+    arrow_batches,
+    as_ids,
+    ddl,
+    id_kind,
+    own_ids,
+    partitions_for,
+    user_blocks,
+)
 from cranfield.data.values import Fault
 from cranfield.data.values import ratings as as_ratings
 from cranfield.measures.engines import parquet_path, part_plan, run_sources
@@ -158,8 +169,17 @@ class SparkRuns(RunTables):
         except InputError as error:
             raise named_by_ids(error, frame, self.roles, self.table.label) from error
 
+    def _any_score(self) -> bool:
+        try:
+            return super()._any_score()
+        except Fault:  # workers name the row of a score that is not a number
+            return True
+
     def check(self) -> None:
-        """Check nothing more: bad rows are reported when they are read."""
+        """Raise the error with its row, if there is one in a file on this machine."""
+        assert isinstance(self.table, SparkTable)
+        if self.table.file is not None:
+            RunTables(**{**vars(self), "table": self.table.file}).check()
 
 
 class SparkTest(HeldOutTable):
@@ -174,18 +194,31 @@ class SparkTest(HeldOutTable):
         try:
             return np.unique(as_ratings(rows.to_series()).astype(np.float64))
         except Fault as fault:
-            raise self._bad_rating(rows.to_series()[fault.row], fault) from fault
+            self.check()
+            raise self._bad_rating(rows.to_series()[fault.row]) from fault
 
-    def _bad_rating(self, value: Any, fault: Fault) -> InputError:
-        """Return the error that names the first user and item whose rating is not valid."""
+    def _bad_rating(self, value: Any) -> InputError:
+        """Return the error that names the first user and item whose rating is ``value``, which is not valid."""
         from pyspark.sql import functions as F
 
+        rating = F.col("rating")
+        if isinstance(value, float) and np.isnan(value):
+            is_bad = F.isnan(rating)
+        elif isinstance(value, str | int | float | None):
+            is_bad = rating.eqNullSafe(F.lit(value))
+        else:  # no rating is valid
+            is_bad = F.lit(True)
+        row = as_polars(self._rows("user", "item", "rating").filter(is_bad).orderBy("user", "item").limit(1))
+        try:
+            as_ratings(row["rating"])
+        except Fault as fault:
+            ids = row.drop("rating").row(0, named=True)
+            return fault_of(self.table.label, fault.problem, ids, self.roles["rating"], fault.remedy)
+        raise AssertionError
+
+    def _rows(self, *roles: str) -> Any:
         assert isinstance(self.table, SparkTable)
-        columns = [self.roles[role] for role in ("user", "item", "rating")]
-        rows = self.table.select(columns).toDF("user", "item", "rating")
-        is_bad = F.col("rating").isNull() if value is None else F.col("rating").eqNullSafe(F.lit(value))
-        row = as_polars(rows.filter(is_bad).orderBy("user", "item").limit(1)).drop("rating").row(0, named=True)
-        return fault_of(self.table.label, fault.problem, row, self.roles["rating"], fault.remedy)
+        return self.table.select([self.roles[role] for role in roles]).toDF(*roles)
 
     def ratings(self, frame: pl.DataFrame) -> Ratings:
         """Return the ratings of some users, given all rows of these users."""
@@ -194,24 +227,47 @@ class SparkTest(HeldOutTable):
         try:
             return read(frame, **self._chosen, **self.reading)
         except InputError as error:
-            cause = error.__cause__
-            if isinstance(cause, RepeatedPairError):
-                row = dict(zip(("user", "item"), cause.pair))
-                problem = f"the user rates this item more than once ({cause.count:,} repeated ratings here)"
-                raise fault_of(self.table.label, problem, row, remedy=cause.remedy) from error
+            if isinstance(error.__cause__, RepeatedPairError):
+                raise error.__cause__ from None
             raise named_by_ids(error, frame, self.roles, self.table.label) from error
+
+    def repeated_error(self, _: Sequence[RepeatedPairError] = ()) -> InputError:
+        """Return the error for the first pair that occurs again: by its row in a file here, else by its ids."""
+        error, in_file = repeated_pair(self._rows("user", "item")), self._in_file
+        assert error is not None
+        if in_file is not None:
+            return in_file.repeated_error([error])
+        return InputError(error.problem, source=self.table.label, remedy=error.remedy)
+
+    def check(self) -> None:
+        """Raise the error with its row, if there is one in a file on this machine."""
+        in_file = self._in_file
+        if in_file is not None:
+            in_file.check()
+
+    @property
+    def _in_file(self) -> HeldOutTable | None:
+        assert isinstance(self.table, SparkTable)
+        file = self.table.file
+        return None if file is None else HeldOutTable(file, self.roles, self.reading)
 
 
 def measure_tables_on_spark(runs: Sequence[SparkRuns], test: SparkTest, plan: PartPlan) -> ScoreParts:
     """Measure runs in dataframes: partition all rows by a hash of the user, and measure them in blocks of users."""
-    rows, slots, kind = _all_rows([*runs, test])
+    rows, slots, kind, kinds = _all_rows([*runs, test])
     # Workers do not know the names of metrics that were registered in this process.
     plan = replace(plan, measuring=plan.measuring.with_(metrics=plan.measuring.wanted))
-    task = _MeasureBlocks(tuple(runs), test, tuple(slots), plan, kind)
+    task = _MeasureBlocks(tuple(runs), test, tuple(slots), plan, kind, tuple(kinds))
     sorted_rows = rows.repartition(partitions_for(rows), "user").sortWithinPartitions("user")
     measured = sorted_rows.mapInArrow(task, ddl(task.schema)).persist()
     try:
         tally = _added_up(measured)
+    except InputError as error:
+        measured.unpersist()
+        test.check()
+        for table in runs:
+            table.check()
+        raise test.repeated_error() if isinstance(error, RepeatedPairError) else error from None
     except BaseException:
         measured.unpersist()
         raise
@@ -227,8 +283,8 @@ def _forget(frame: Any) -> None:
         frame.unpersist()
 
 
-def _all_rows(tables: Sequence[RunTables | HeldOutTable]) -> tuple[Any, list[dict[str, str]], str]:
-    """Return the rows of all tables as one dataframe, the slot of each column, and the type of the users.
+def _all_rows(tables: Sequence[SparkRuns | SparkTest]) -> tuple[Any, list[dict[str, str]], str, list[str]]:
+    """Return the rows of all tables as one dataframe, the slot of each column, and the types of users: common, own.
 
     Columns of the same type share a slot, so that rows are as narrow as they can be. ``source`` is the table's place.
     """
@@ -236,7 +292,11 @@ def _all_rows(tables: Sequence[RunTables | HeldOutTable]) -> tuple[Any, list[dic
 
     frames = [_frame(table).select(*(f"`{name}`" for name in table.columns)) for table in tables]
     kinds = [dict(frame.dtypes) for frame in frames]
-    kind = id_kind([types[table.user] for table, types in zip(tables, kinds)])
+    own = [types[table.user] for table, types in zip(tables, kinds)]
+    for table, type_of_users in zip(tables, own):
+        if type_of_users.startswith(("array", "map", "struct")):
+            _refuse_users(table)
+    kind = id_kind(own)
     slots: list[dict[str, str]] = []
     types: dict[str, str] = {}
     for table, of_table in zip(tables, kinds):
@@ -254,9 +314,16 @@ def _all_rows(tables: Sequence[RunTables | HeldOutTable]) -> tuple[Any, list[dic
             (F.col(f"`{held[slot]}`") if slot in held else F.lit(None).cast(slot_type)).alias(slot)
             for slot, slot_type in types.items()
         ]
-        user = as_ids(table.user, kind)
+        user = as_ids(table.user, kind, own[place])
         union.append(frame.select(F.lit(place).alias("source"), user.alias("user"), *columns))
-    return reduce(lambda above, below: above.unionByName(below), union), slots, kind
+    return reduce(lambda above, below: above.unionByName(below), union), slots, kind, own
+
+
+def _refuse_users(table: SparkRuns | SparkTest) -> None:
+    """Raise the error of reading users that cannot be ids, such as lists."""
+    table.check()
+    head = table.table.rows(0, 1, table.columns)
+    _ = table.runs(head) if isinstance(table, SparkRuns) else table.ratings(head)
 
 
 def _frame(table: RunTables | HeldOutTable) -> Any:
@@ -273,6 +340,7 @@ class _MeasureBlocks:
     slots: tuple[dict[str, str], ...]
     plan: PartPlan
     kind: str
+    kinds: tuple[str, ...]
 
     @property
     def schema(self) -> Schema:
@@ -281,7 +349,7 @@ class _MeasureBlocks:
         metrics = range(len(self.plan.measuring.wanted))
         values = ["value", *(["bound 0", "bound 1"] if self.plan.bounds else [])]
         return {
-            "user": self.kind,
+            "user": self.kinds[-1] if self.kinds[-1] in NUMBERS else self.kind,
             "judged": "bigint",
             "relevant": "bigint",
             **({} if self.plan.train is None else {"trained": "bigint"}),
@@ -310,12 +378,14 @@ class _MeasureBlocks:
         tables: list[RunTables | HeldOutTable] = [*self.runs, self.test]
         frames = [
             parts.get(place, frame.clear()).select(
-                pl.col("user").alias(table.user), *(pl.col(slot).alias(name) for name, slot in mine.items())
+                own_ids(pl.col("user"), own).alias(table.user),
+                *(pl.col(slot).alias(name) for name, slot in mine.items()),
             )
-            for place, (table, mine) in enumerate(zip(tables, self.slots))
+            for place, (table, mine, own) in enumerate(zip(tables, self.slots, self.kinds))
         ]
+        ratings = self.test.ratings(frames[-1])
         runs = [run for table, rows in zip(self.runs, frames) for run in table.runs(rows)]
-        return measure_part(runs, self.test.ratings(frames[-1]), self.plan)
+        return measure_part(runs, ratings, self.plan)
 
 
 def _dumps(result: Any) -> bytes:
@@ -339,8 +409,13 @@ def _added_up(measured: Any) -> Tally:
     results = _collected(rows.mapInArrow(_add, ddl(_SUMS)))
     errors = [result for result in results if isinstance(result, CranfieldError)]
     if errors:
-        raise min(errors, key=str)
+        raise _first(errors)
     return reduce(lambda total, part: total + part, results)
+
+
+def _first(errors: Sequence[CranfieldError]) -> CranfieldError:
+    """Return one of the errors of several blocks; repeated ratings are looked for in rows that are valid."""
+    return min(errors, key=lambda error: (isinstance(error, RepeatedPairError), str(error)))
 
 
 def _add(batches: Iterator[Any]) -> Iterator[Any]:
@@ -350,7 +425,7 @@ def _add(batches: Iterator[Any]) -> Iterator[Any]:
     results = [pickle.loads(row["tally"]) for row in rows]
     errors = [result for result in results if isinstance(result, CranfieldError)]
     if results:
-        total = min(errors, key=str) if errors else reduce(lambda left, right: left + right, results)
+        total = _first(errors) if errors else reduce(lambda left, right: left + right, results)
         frame = pl.DataFrame({"place": [rows[0]["place"]], "tally": [_dumps(total)]})
         yield from arrow_batches(frame, _SUMS)
 

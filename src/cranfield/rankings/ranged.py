@@ -194,7 +194,10 @@ class RunTables:
             return frame
         if not self.has_scores:
             return frame.with_columns(pl.lit(None, dtype=pl.Float64).alias(self.roles["score"]))
-        without = bool(np.isnan(numbers(frame[self.roles["score"]])).all())
+        try:
+            without = bool(np.isnan(numbers(frame[self.roles["score"]])).all())
+        except Fault:  # reading the rows says which score is not a number
+            return frame
         # Scores that are missing for these users alone do not let their ranks rule.
         return frame.with_columns(pl.lit(None, dtype=pl.Float64).alias(self.roles["rank"])) if without else frame
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from cranfield._errors import InputError, SettingError
 from cranfield.data import Vocabulary, read
-from cranfield.data.spark import SparkTable, as_polars, fault_of, named_by_ids, quoted, set_worker_python
+from cranfield.data.spark import SparkTable, as_polars, named_by_ids, quoted, repeated_pair, set_worker_python
 from cranfield.data.spark_blocks import Schema, arrow_batches, as_ids, ddl, id_kind, partitions_for, user_blocks
 from cranfield.rankings.ranged import HeldOutTable
 from cranfield.rankings.ranking import Ranking
@@ -70,11 +70,13 @@ def _ratings(table: SparkTable, reading: dict[str, Any]) -> Any:
     roles = HeldOutTable.of_table(table, **reading).roles
     kinds = dict(table.frame.dtypes)
     rating = F.col(quoted(roles["rating"])) if "rating" in roles else F.lit(1.0)
-    ids = [as_ids(roles[side], id_kind([kinds[roles[side]]])).alias(side) for side in ("user", "item")]
+    own = {side: kinds[roles[side]] for side in ("user", "item")}
+    ids = [as_ids(roles[side], id_kind([own[side]]), own[side]).alias(side) for side in own]
     number = rating.try_cast("double")
     is_bad = number.isNull() | F.isnan(number) | (F.abs(number) > float(np.finfo(np.float32).max))
-    for side in ("user", "item"):
+    for side, kind in own.items():
         is_bad = is_bad | F.col(quoted(roles[side])).isNull()
+        is_bad = is_bad | F.isnan(quoted(roles[side])) if kind in ("float", "double") else is_bad
     columns = [quoted(name) for name in dict.fromkeys(roles.values())]
     bad = as_polars(table.frame.filter(is_bad).select(*columns).limit(1))
     if len(bad):
@@ -84,10 +86,9 @@ def _ratings(table: SparkTable, reading: dict[str, Any]) -> Any:
         except InputError as error:
             raise named_by_ids(error, bad, roles, table.label) from None
     ratings = table.frame.select(*ids, number.alias("rating"))
-    again = as_polars(ratings.groupBy("user", "item").count().filter("count > 1").orderBy("user", "item").limit(1))
-    if len(again):
-        pair = again.select("user", "item").row(0, named=True)
-        raise fault_of(table.label, "the user rates this item more than once", pair, remedy="keep one of them")
+    again = repeated_pair(ratings)
+    if again is not None:
+        raise InputError(again.problem, source=table.label, remedy="keep one of them")
     return ratings
 
 

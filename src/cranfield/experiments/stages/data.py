@@ -97,7 +97,10 @@ def decided(line: Pipeline, unit: Unit) -> Decisions:
 
 def vocabularies(line: Pipeline, unit: Unit) -> Vocabularies:
     """Return the users and items of a set of ratings."""
-    return read_vocabularies(line.artifact(DATA, unit).path("users.parquet").parent)
+    artifact = line.artifact(DATA, unit)
+    folder = artifact.path("users.parquet").parent
+    known: Vocabularies = line.remember("vocabularies", artifact.key, lambda: read_vocabularies(folder))
+    return known
 
 
 def features_of(line: Pipeline, unit: Unit, spelling: str) -> dict[str, Any]:
