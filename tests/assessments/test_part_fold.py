@@ -32,16 +32,6 @@ OPTIONS = {
 def world():
     """Return rows of three systems and a test set with few highest ratings, so that some masks leave none of them."""
     random = np.random.default_rng(2)
-    runs = pl.DataFrame(
-        [
-            (system, user, int(item), float(random.integers(0, 6)))
-            for system in ("a", "b", "c")
-            for user in range(30)
-            for item in random.permutation(20)[: random.integers(2, 9)]
-        ],
-        schema=["system", "user", "item", "score"],
-        orient="row",
-    )
     test = pl.DataFrame(
         [
             (user, int(item), float(random.integers(1, 5)) + (user % 10 == 0))
@@ -49,6 +39,18 @@ def world():
             for item in random.permutation(20)[: random.integers(1, 8)]
         ],
         schema=["user", "item", "rating"],
+        orient="row",
+    )
+    rated = set(test.select("user", "item").rows())
+    runs = pl.DataFrame(
+        [
+            # The first has what is rated above the rest, so that it differs significantly from the others.
+            (system, user, int(item), float(random.integers(0, 6)) + 6 * (system == "a" and (user, item) in rated))
+            for system in ("a", "b", "c")
+            for user in range(30)
+            for item in random.permutation(20)[: random.integers(2, 9)]
+        ],
+        schema=["system", "user", "item", "score"],
         orient="row",
     )
     return runs, test

@@ -98,3 +98,10 @@ def test_what_says_nothing_of_a_tipping_point_is_refused(files, cranfield, optio
     shown = cranfield("compare", *BASE, *options)
     assert shown.code == 2
     assert why in shown.err
+
+
+def test_a_file_with_an_answer_that_is_not_a_number_is_not_written_over(files, cranfield):
+    (files / "answers.csv").write_text("user,item,rating\n1,2,yes\n")
+    found = cranfield("label", *BASE, "--budget", "3", "--out", "answers.csv")
+    assert (found.code, "--out answers.csv has answers" in found.err) == (2, True)
+    assert (files / "answers.csv").read_text().endswith("1,2,yes\n")

@@ -346,6 +346,13 @@ class TestDisplay:
         shown = result.table().rows[0][result.table().header.index("d_z")]
         assert shown == f"+{d.mean() / d.std(ddof=1):.2f}"
 
+    def test_the_interval_of_an_effect_is_that_of_a_large_sample(self):
+        d = np.array([0.4, 0.2, 0.1, -0.2])
+        row = compare({"a": d, "b": 0 * d}, significance="student").frame().row(0, named=True)
+        effect = d.mean() / d.std(ddof=1)
+        reach = 3.182446 * np.sqrt(1 / 4 + effect**2 / (2 * 4))
+        assert [row["effect_lower"], row["effect_upper"]] == pytest.approx([effect - reach, effect + reach], rel=1e-6)
+
     def test_letters_need_every_pair(self):
         with pytest.raises(SettingError, match="leave out the baseline"):
             self.result(baseline="pop").letters()

@@ -156,3 +156,12 @@ def test_facts_are_kept_and_values_are_not_there():
     assert parts.user_coverage.tolist() == scores.user_coverage.tolist()
     with pytest.raises(cf.SettingError, match="values needs the values of all users at once"):
         parts.values  # noqa: B018
+
+
+def test_a_baseline_may_be_named_as_it_is_spelled():
+    scores = replace(random_scores(4), systems=("item mean", "s1", "s2"))
+    mine, theirs = (
+        cf.compare(given, baseline="average", significance="student") for given in (in_parts(scores, 2), scores)
+    )
+    assert set(mine.frame()["system_b"]) == {"item mean"}
+    same_comparison(mine, theirs)

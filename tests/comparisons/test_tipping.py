@@ -10,6 +10,7 @@ import cranfield as cf
 from cranfield import SettingError
 from cranfield._figures import definition
 from cranfield.comparisons import tipping
+from cranfield.comparisons.tipping import DASH
 from cranfield.comparisons.unjudged_pairs import TwoSystems
 from cranfield.measures import Metric
 
@@ -58,6 +59,16 @@ def test_a_sentence_says_how_many_more_of_the_losers_items(runs_and_test):
         "P@2: if 66.7 % more of b's unjudged items than of a's are liked, the order turns round: 2 of the 3 that only "
         "b lists."
     )
+
+
+def test_a_lead_that_all_unjudged_items_of_the_loser_would_not_make_up_has_no_tipping_point():
+    test = cf.Ratings.of(["ann", "ann", "ann", "bob"], ["x", "y", "n", "n"], [5, 5, 1, 1])
+    lists = {"a": {"ann": ["x", "y"], "bob": ["n"]}, "b": {"ann": ["p", "n"], "bob": ["n"]}}
+    points = cf.tipping_points(lists, test, "P@2", threshold=4)
+    assert (points.points[0].share, points.table().rows[0][4]) == (None, DASH)
+    lists["b"]["bob"] = ["q", "r"]
+    points = cf.tipping_points(lists, test, "P@2", threshold=4)
+    assert (points.points[0].share, points.table().rows[0][4]) == (pytest.approx(2 / 3), "66.7 %")
 
 
 def test_systems_that_are_level_need_one_item():

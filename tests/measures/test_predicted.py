@@ -94,6 +94,15 @@ def test_the_calibration_curve_of_clicks_is_scikit_learns(pairs, bins):
     )
 
 
+def test_the_calibration_error_has_ten_groups():
+    rng = np.random.default_rng(1)
+    users, ratings = range(40), rng.integers(1, 6, 40)
+    rows = {"user": users, "item": users, "prediction": np.round(1 + 4 * rng.random(40), 2)}
+    judged = judge(read_run(pl.DataFrame(rows), name="m"), Ratings.of(users, users, ratings))
+    usual, ten, eleven = (Metric.of(spelling)(judged) for spelling in ("ECE", "ECE(bins=10)", "ECE(bins=11)"))
+    assert usual == ten != eleven
+
+
 def test_the_error_by_rank_compares_each_place_of_the_lists():
     run = pl.DataFrame({"user": [1, 1, 2, 2], "item": [*"abab"], "prediction": [5.0, 3.0, 4.0, 2.0]})
     test = Ratings.of([1, 1, 2, 2], [*"abab"], [4, 3, 3, 1])

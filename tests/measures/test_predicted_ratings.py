@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from cranfield import Ratings, SettingError
 from cranfield.measures import Metric, examine_predictions, judge
+from cranfield.measures.predicted_figures import by_rank
 from cranfield.measures.predicted_ratings import MOST_GRADES, examine_for, over_folds
 from cranfield.rankings import read_run
 
@@ -77,3 +78,10 @@ def test_every_figure_is_drawn_in_both_styles(kind):
         assert "mine" in str(found.plot(kind, style=style).to_dict())
     with pytest.raises(SettingError, match="kind='matrix' is not one of migration, rating, rank"):
         found.plot("matrix")
+
+
+def test_the_figure_by_rank_shows_by_how_much_predictions_are_too_high():
+    pytest.importorskip("altair")
+    predicted = examine_predictions(_run(5.5, 3, 1, 4, 1.5), TEST)
+    _, line = by_rank(predicted).to_dict()["layer"]
+    assert [row["gap"] for row in line["data"]["values"]] == [0.25, -0.25, 0]

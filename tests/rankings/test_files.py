@@ -48,6 +48,8 @@ def _format(run):
         (TREC.replace("\n", " \r\n"), "trec"),
         ("  " + TREC.replace("\n", "\n  "), "trec"),
         (TREC + "\n\n", "trec"),
+        (" " + TREC, "trec"),
+        (TREC.rstrip("\n") + " ", "trec"),
         ("#a comment\n" + TREC.replace("u1 Q0 b", "# and, one more\nu1 Q0 b"), "trec"),
         (TRIPLES.replace("\t", "   "), "triples"),
         (TREC.replace("u2 Q0 a 2", "u2  Q0 a  2"), "trec"),

@@ -98,6 +98,13 @@ def test_no_unrated_items_make_condensed_lists_and_very_many_make_full_ones():
         np.testing.assert_array_equal(run.indptr, expected.indptr)
 
 
+def test_without_a_seed_items_are_drawn_with_the_seed_0():
+    split, users = _split(), np.arange(12, dtype=np.int32)
+    every = [Targets(split.train, split.test, Ranking(nonrelevant=3), *seed) for seed in ((), (0,), (1,))]
+    drawn = [targets.drawn_for(users).drawn.items.tolist() for targets in every]
+    assert drawn[0] == drawn[1] != drawn[2]
+
+
 def test_groups_are_needed_to_rank_within_them():
     split = _split()
     with pytest.raises(SettingError, match="needs items in popularity groups; split with percentiles"):

@@ -128,6 +128,12 @@ def test_a_folder_with_two_files_of_one_part_is_refused(tmp_path):
         check_split(tmp_path)
 
 
+def test_an_id_that_has_no_rating_left_in_either_part_is_not_a_cold_start():
+    parts = splits.random(_grid(), seed=1)
+    train, test = (part.keep((part.users != 3) & (part.items != 5)) for part in (parts.train, parts.test))
+    assert check_split(train, test).facts["cold"] == {"users": 0, "items": 0, "ratings": 0}
+
+
 def test_parts_without_a_common_user_are_wrong():
     examined = check_split(Ratings.of(["a", "b"], [1, 2]), Ratings.of(["1", "2"], [1, 2]))
     assert any(

@@ -91,6 +91,7 @@ def test_a_truth_states_the_probability_of_each_judgment_given_that_it_is_not_in
     )
     expected = np.where(observed, 0.2 * rate / (1 - 0.8 * rate), rate)
     assert truth.probability == pytest.approx(expected)
+    assert truth.weighted
 
 
 def test_a_half_divides_the_judgments_and_trains_on_known_ones_only(pair):

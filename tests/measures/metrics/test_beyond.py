@@ -10,8 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cranfield import SettingError
-from cranfield.measures import Metric
+from cranfield import Ratings, SettingError
+from cranfield.measures import Metric, judge
+from cranfield.measures.metrics._train import catalogue
 
 TRAIN = {100 + user: {item: 1 + (user * item) % 5 for item in range(0, 12, 1 + user % 4)} for user in range(9)}
 COUNTS = {item: sum(item in profile for profile in TRAIN.values()) for profile in TRAIN.values() for item in profile}
@@ -136,3 +137,9 @@ def test_novelty_needs_the_training_ratings(judged_of):
     for name in ("EPC", "EFD", "ILD"):
         with pytest.raises(SettingError, match="needs the training ratings"):
             Metric.of(name)(judged_of({1: {1: 1.0}}, {1: {1: 5}}))
+
+
+def test_ids_of_the_test_set_that_cannot_be_ids_of_training_add_nothing_to_the_catalogue():
+    train, test = Ratings.of([1, 2], [10, 20]), Ratings.of([1, 1], ["10", "x"])
+    judged = judge({"mine": {1: ["10", "x"]}}, test, train=train)
+    assert catalogue(judged).all.to_list() == [10, 20]
