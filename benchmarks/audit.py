@@ -67,7 +67,7 @@ def grid(shares: int = 9) -> Grid:
 
 
 def random_terms(cells: Grid, users: int, seed: int = 0) -> Terms:
-    """Draw terms of two systems in which the train share turns the winner round."""
+    """Draw terms of two systems in which the train share changes the winner."""
     rng = np.random.default_rng(seed)
     shared = rng.standard_normal((4, users), dtype=np.float32)
     loadings = 0.3 * rng.standard_normal((cells.n_cells, 4), dtype=np.float32)

@@ -20,10 +20,11 @@ def _listed(text: str, section: str) -> set[str]:
 
 
 def test_the_conda_recipe_needs_what_the_package_needs():
-    recipe = (ROOT / "conda" / "meta.yaml").read_text(encoding="utf-8")
+    recipe = (ROOT / "conda" / "recipe.yaml").read_text(encoding="utf-8")
     python = f"python{PROJECT['requires-python']}"
     assert _listed(recipe, "run") == {python, *PROJECT["dependencies"]}
     assert python in _listed(recipe, "host")
+    assert f'  version: "{cf.__version__}"\n' in recipe
     assert f"license: {PROJECT['license']}" in recipe
     for file in PROJECT["license-files"]:
         assert f"- {file}" in recipe
@@ -40,3 +41,10 @@ def test_the_workflow_tries_the_versions_of_python_that_are_classified():
     prefix = "Programming Language :: Python :: "
     classified = [line.removeprefix(prefix) for line in PROJECT["classifiers"] if line.startswith(f"{prefix}3.")]
     assert tried == classified
+
+
+def test_the_figures_of_the_paper_are_those_of_the_documentation():
+    figures = re.findall(r"\]\((\S+)\)", (ROOT / "paper" / "paper.md").read_text(encoding="utf-8"))
+    assert figures
+    for figure in figures:
+        assert (ROOT / "paper" / figure).is_file(), figure

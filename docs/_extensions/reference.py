@@ -79,7 +79,7 @@ def _kinds() -> list[Kind]:
         Kind(
             "metrics",
             "Metrics",
-            "See [metrics](../metrics/README.md) for how they are spelled, and for the symbols in the formulas.",
+            "See [metrics](../metrics/README.md) for how to write them, and for the symbols in the formulas.",
             cf.known_metrics,
             _about_metric,
         ),
@@ -152,7 +152,7 @@ def _contents(pages: Iterable[str]) -> str:
 
 
 def _registry_page(kind: Kind) -> str:
-    entries = kind.entries()
+    entries = dict(sorted(kind.entries().items(), key=lambda named: named[0].lower()))
     table = [
         f"| [`{_cell(name)}`](#{_anchor(kind, name)}) | {_cell(_summary(entry))} |" for name, entry in entries.items()
     ]

@@ -11,8 +11,8 @@ from cranfield._shown import shown
 class CranfieldError(Exception):
     r"""An error that the user can fix; the command line exits with code 2.
 
-    Its message is one line, in which nothing from a file, a name or a server commands a terminal. The command line adds
-    the page of the documentation that helps, such as ``docs/splits.md``: see `page`.
+    Its message is one line without control characters, even if it quotes a file, a name or a server. The command line
+    adds the page of the documentation that helps, such as ``docs/splits.md``: see `page`.
 
     Examples
     --------

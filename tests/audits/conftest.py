@@ -1,4 +1,4 @@
-"""A small audit in which the split turns the winner round, and a small experiment to audit."""
+"""A small audit in which the split changes the winner, and a small experiment to audit."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The smallest changes that turn the winner round."""
+"""The smallest changes that change the winner."""
 
 from __future__ import annotations
 

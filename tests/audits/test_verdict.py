@@ -58,7 +58,7 @@ def test_the_message_of_turned_winners_is_said(noise):
     sentence = _sentence(audit.verdict, "one way or the other")
     assert sentence.startswith("In 100 % of the universes one is significantly better, one way or the other")
     assert "without any difference" in sentence
-    assert sentence.endswith("the decisions turn the winner round.")
+    assert sentence.endswith("the decisions change the winner.")
 
 
 def test_universes_that_show_nothing_together_are_said_to_show_nothing(noise):
@@ -69,7 +69,7 @@ def test_universes_that_show_nothing_together_are_said_to_show_nothing(noise):
 
 
 def test_what_turns_the_winner_and_what_stays_is_said(audit):
-    turning = _sentence(audit.sentences(), "enough to turn")
+    turning = _sentence(audit.sentences(), "enough to change")
     assert "split random(train=0.2) instead of random(train=0.8) (another question, p <0.0001)" in turning
     assert _sentence(audit.sentences(), "still leads").startswith("Under 4 of the 5 single changes mf still leads")
 
@@ -78,7 +78,7 @@ def test_where_nothing_turns_the_winner_this_is_said(noise):
     values = noise.copy()
     values[0] += 1
     audit = _audit(values, CUTOFF)
-    assert "The single change does not turn the winner round, nor do two decisions together." in str(audit)
+    assert "The single change does not change the winner, nor do two decisions together." in str(audit)
     assert "Under the single change a still leads, always significantly" in str(audit)
     assert "No rule of three conditions says better when b leads" in str(audit)
 
@@ -100,7 +100,7 @@ def test_where_seeds_are_opened_the_joint_test_has_their_spread(audit):
     assert f"joint test with the spread of seeds, p {_p(p)}" in _sentence(audit.sentences(), "one way or the other")
     sentence = _sentence(audit.sentences(), "What retraining does")
     assert "mf differs significantly from itself in" in sentence
-    assert "chance alone turns the winner in" in sentence
+    assert "chance alone changes the winner in" in sentence
     assert f"the joint test has p {_p(audit.pair().answer().corrected['either'])}" in sentence
 
 
@@ -119,7 +119,7 @@ def test_questions_are_answered_one_by_one(audit):
 def test_equal_systems_have_a_verdict(noise):
     text = str(_audit(np.zeros((2, 2, 10)), CUTOFF))
     assert "Under the starting point a and b are equal." in text
-    assert "turns the winner" not in text
+    assert "changes the winner" not in text
 
 
 def test_with_several_systems_the_ranks_come_first(audit):
@@ -151,7 +151,7 @@ def test_single_changes_that_a_sample_lacks_are_counted():
     grid = Grid(opened, np.array([[0, 0], [0, 1], [1, 2]]), np.arange(3), complete=False)
     values = np.random.default_rng(0).normal(size=(2, 3, 50)) + np.array([1.0, 0.0])[:, None, None]
     audit = Audit.of(grid, ["a", "b"], values.mean(axis=2), values, draws=50, resamples=5)
-    assert "The single change here (of 3 possible ones) does not turn the winner round" in str(audit)
+    assert "The single change here (of 3 possible ones) does not change the winner" in str(audit)
 
 
 def test_with_one_question_its_share_is_said_once(noise):

@@ -77,8 +77,8 @@ def test_a_group_in_which_the_order_turns_round_is_named_with_its_test():
     segments, _ = _segments({"light": 0.2, "heavy": -0.2})
     found = cf.compare_segments(segments, significance="student")
     assert found.interactions["turns"].all()
-    said = [one for one in found.verdict if "turns round" in one]
-    assert said[0].startswith("given, value: the order of a and b turns round in heavy: a is ahead by 0.")
+    said = [one for one in found.verdict if "is reversed" in one]
+    assert said[0].startswith("given, value: the order of a and b is reversed in heavy: a is ahead by 0.")
     assert "p of the interaction <0.0001, corrected for all groups and pairs <0.0001; Welch's t" in said[0]
 
 

@@ -56,7 +56,7 @@ def test_a_sentence_says_how_many_more_of_the_losers_items(runs_and_test):
     lists = {"a": {"ann": ["x", "y"], "bob": ["p", "x"]}, "b": {"ann": ["x", "z"], "bob": ["q", "r"]}}
     point = cf.tipping_points(lists, test, "P@2", threshold=4).points[0]
     assert point.sentence == (
-        "P@2: if 66.7 % more of b's unjudged items than of a's are liked, the order turns round: 2 of the 3 that only "
+        "P@2: if 66.7 % more of b's unjudged items than of a's are liked, the order is reversed: 2 of the 3 that only "
         "b lists."
     )
 

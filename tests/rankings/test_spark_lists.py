@@ -73,7 +73,7 @@ def test_the_lists_can_be_measured_where_they_are_and_written_by_the_command_lin
         ({"user": None}, "the training ratings, item 'i1', column 'user': the user is missing"),
         ({"item": None}, "the training ratings, user 100, column 'item': the item is missing"),
         ({"rating": float("inf")}, "the training ratings, user 100, item 'i1', column 'rating': "),
-        ({}, "the training ratings, user 100, item 'i1': the user rates this item more than once"),
+        ({}, "the training ratings: user 100 rates item 'i1' more than once (1 repeated rating in all); keep one"),
     ],
 )
 def test_bad_ratings_are_refused_as_in_memory(spark, change, says):

@@ -59,6 +59,8 @@ def test_more_epochs_go_on_from_the_checkpoint_of_fewer(split, tmp_path):
     longer = recommender(FAST.format(epochs=4)).fit(split.train, checkpoint=path)
     straight = recommender(FAST.format(epochs=4)).fit(split.train)
     np.testing.assert_array_equal(longer.score([3]), straight.score([3]))
+    with pytest.raises(InputError, match="this checkpoint has 4 epochs, more than epochs=3; name another file"):
+        recommender(FAST.format(epochs=3)).fit(split.train, checkpoint=path)
 
 
 @pytest.mark.parametrize(

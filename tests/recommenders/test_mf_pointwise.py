@@ -53,6 +53,16 @@ def test_a_user_who_rated_everything_has_nothing_to_draw():
     assert np.isfinite(model.score([0])).all()
 
 
+def test_all_items_are_drawn_if_wanted_even_rated_ones():
+    """One user rated the only item, so that an epoch with all items drags its score down again, and one without not."""
+    train = Ratings.of(["a"], ["x"])
+    up, down = (
+        recommender(f"mf-pointwise(epochs=1, negatives=3, rate=0.1, spread=0.01, others={others})").fit(train)
+        for others in ("unrated", "all")
+    )
+    assert up.score([0])[0, 0] > 0 > down.score([0])[0, 0]
+
+
 def test_users_below_the_threshold_have_scores_of_their_bias_alone(world):
     scores = recommender("mf-pointwise(epochs=2, threshold=4)").fit(world).score([1])
     assert np.isfinite(scores[0, world.item_counts > 0]).all()

@@ -275,6 +275,7 @@ def test_a_training_that_was_stopped_ends_with_the_same_numbers(described, name,
 
 
 @pytest.mark.neural
+@pytest.mark.filterwarnings("error::RuntimeWarning")
 @pytest.mark.parametrize("name", NEURAL)
 def test_a_loss_beyond_all_numbers_is_one_line(ratings, name):
     with pytest.raises(SettingError, match=rf"{name} does not settle with rate=1e\+30"):

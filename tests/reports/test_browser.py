@@ -519,7 +519,7 @@ def test_two_hundred_systems_and_fifty_metrics_can_be_handled(open_page, many_sc
 
 @pytest.fixture(scope="module")
 def audit():
-    """Return an audit of four systems in which the split turns the winner round."""
+    """Return an audit of four systems in which the split changes the winner."""
     opened = (
         Opened("split", "question", ("random(train=0.2)", "random(train=0.8)")),
         Opened("metrics", "equivalent", ("P", "<b>AP</b>")),

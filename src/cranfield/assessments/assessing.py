@@ -79,8 +79,9 @@ def assess(
 ) -> Assessment:
     """Assess which metric can be trusted on these systems and these data.
 
-    For every metric: does its order of the systems hold when parts of the test set are missing, how well does it tell
-    systems apart, which other metrics say the same, and what follows from all that (Valcarce et al. 2018, 2020).
+    For every metric, it answers these questions (Valcarce et al. 2018, 2020): does its order of the systems stay the
+    same if parts of the test set are missing? How well does it tell systems apart? Which other metrics agree with it?
+    The advice follows from the answers.
 
     Parameters
     ----------
@@ -102,14 +103,14 @@ def assess(
     averages
         How lists are averaged, one or several: ``mean``, ``geometric(form=trec_eval)``, ``weighted(by=judged)``, ...
     cutoffs
-        Take every metric at these cut-offs as well; True for 5 to 100 in steps of 5.
+        Also measure every metric at these cut-offs; True for 5 to 100 in steps of 5.
     correlation
-        What compares two orders of systems: ``tau-b`` or ``tau-ap``. The advice takes tau-b in any case.
+        The correlation between two orders of systems: ``tau-b`` or ``tau-ap``. The advice always uses tau-b.
     decimals
         Averages are rounded to so many decimals before systems are ordered: 12 only makes equal what differs by
         rounding; 4 is what rec_eval prints.
     undefined
-        What a list counts for which a metric is undefined: ``zero`` or ``leave out``.
+        What to do with lists for which a metric is undefined: count them as ``zero``, or ``leave out``.
     significance, alpha
         The test behind discriminative power, as in `compare`, and its level. An average that has no test (median,
         trimmed) has the power of the first that has one in the advice, or of the mean if none has.
@@ -117,14 +118,14 @@ def assess(
         How many resamples Sakai's bootstrap draws, for his measures of discriminative power beside the p-values; by
         default there is none, since it takes longer than the tests. See `discriminative_power`.
     weights
-        What each criterion counts in the advice; see `Assessment.advice`.
+        The weight of each criterion in the advice; see `Assessment.advice`.
     seed
-        Fixes every random choice. Threads change nothing.
+        The seed of every random choice. The result does not depend on the number of threads.
     out
-        A folder in which finished parts are kept, so that an interrupted assessment goes on where it stopped.
+        A folder for finished parts, so that an interrupted assessment can continue where it stopped.
     engine
-        ``spark``: on Spark, as for `measure`, and so are Spark dataframes by ``auto``; only the random scenarios, all
-        of whose samples are measured in one pass. ``memory``: in memory.
+        ``spark``: on Spark, as for `measure`; only random scenarios are possible, and all their samples are measured in
+        one pass. ``memory``: in memory. ``auto``: on Spark for Spark dataframes, else in memory.
 
     Examples
     --------

@@ -44,13 +44,13 @@ class Assessment:
     lower_is_better
         For each metric, whether a smaller value is the better one.
     samples
-        A row a fold, scenario, size, sample, average and metric; see `frame`.
+        One row per fold, scenario, size, sample, average and metric; see `frame`.
     whole
         folds × averages × metrics × systems: the averages on the whole test sets, as they are measured.
     power
-        A row an average and metric: how well it tells the systems apart.
+        One row per average and metric: how well the metric tells the systems apart.
     curves
-        Every p-value behind that.
+        The p-values behind ``power``.
     step
         The decisions, with notes.
     """

@@ -36,7 +36,7 @@ class DiscriminativePower:
     Parameters
     ----------
     rows
-        One row a metric (and fold, if folds were kept apart); see `frame`.
+        One row per metric (and per fold, if folds were kept apart); see `frame`.
     curves
         Every p-value of every metric, in decreasing order; see `curve`.
     alpha

@@ -301,8 +301,8 @@ class Audit:
     def flips(self) -> pl.DataFrame:
         """Return the changes of the starting point that turn something: one row per pair of systems and change.
 
-        All single changes that turn the winner or the significance and, where none turns the winner, the changes of two
-        decisions that do.
+        All single changes that affect the winner or the significance and, if none changes the winner, the changes of
+        two decisions that do.
         """
         rows = [
             {**_names(pair), **_flip_row(flip, pair)}

@@ -31,9 +31,9 @@ def audit(
 ) -> Audit:
     """Audit an experiment: compute whether the winner survives other decisions.
 
-    The options of all opened decisions are crossed, and every combination is computed: a *universe*. Systems are
-    trained once for each training set, lists are ranked once for each set of targets and judged once; all else is a
-    view. Everything is kept in the folder of the experiment, so that an audit that was interrupted goes on where it
+    Every combination of the options of all opened decisions is computed; each is a *universe*. Systems are trained once
+    for each training set; lists are ranked once for each set of targets, and judged once. All other options reuse these
+    lists. Everything is kept in the folder of the experiment, so that an audit that was interrupted goes on where it
     stopped.
 
     Parameters

@@ -268,7 +268,7 @@ def _cells(
 
 
 def _single_changes(menu: Menu, start: Sequence[int]) -> list[list[int]]:
-    """Return the cells that differ from the start in one decision: what turns the winner is looked for among them."""
+    """Return the cells that differ from the start in one decision: what changes the winner is looked for among them."""
     return [
         [*start[:place], option, *start[place + 1 :]]
         for place, opening in enumerate(menu.openings)

@@ -1,10 +1,10 @@
-"""The smallest change that turns the winner round."""
+"""The smallest change that changes the winner."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from cranfield.audits.grid import Change, Grid, Kind
+from cranfield.audits.grid import Change, Grid, OptionKind
 from cranfield.audits.leads import Leads
 
 
@@ -13,7 +13,7 @@ class Swap:
     """One decision changed: its name and kind, its option at the starting point, and the new one."""
 
     decision: str
-    kind: Kind
+    kind: OptionKind
     before: str
     after: str
 
@@ -65,7 +65,7 @@ class Flips:
     possible
         How many single changes the options allow; a sample or a grid with invalid cells has fewer of them.
     pairs
-        The changes of two decisions that turn the winner, where no single one does; otherwise none.
+        The changes of two decisions that change the winner, where no single one does; otherwise none.
     """
 
     lead: int
@@ -76,7 +76,7 @@ class Flips:
 
     @property
     def turning(self) -> list[Flip]:
-        """The smallest changes that turn the winner: single ones or, if there are none, pairs."""
+        """The smallest changes that change the winner: single ones or, if there are none, pairs."""
         return [flip for flip in self.singles if flip.turns_winner] or list(self.pairs)
 
     @property

@@ -73,7 +73,7 @@ def audit_runs(
     seed
         Fixes what is drawn.
     strict
-        Take inputs that can hardly be meant for errors, instead of warning of them in the notes.
+        Turn warnings about implausible inputs into errors.
 
     Examples
     --------

@@ -18,7 +18,7 @@ Each is held against two sets of draws, and p is the larger of the two p = (1 + 
   less its mean, and z* = Σwx/√Σwx², w being how often each is drawn: the studentised bootstrap of Romano and Wolf
   (2005). More than 1,500 users are drawn in 1,500 random groups, whose sums have the same mean, variance and skewness.
 
-Rejecting says that the systems differ somewhere, not who leads; where decisions turn the winner round, ``median`` and
+Rejecting says that the systems differ somewhere, not who leads; where decisions change the winner, ``median`` and
 ``net`` see nothing and ``either`` does. Nothing is said about retraining, unless the observed z are divided by what
 seeds add to the spread of users (`cranfield.audits.chance.spread_by_chance`).
 """

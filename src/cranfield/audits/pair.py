@@ -128,7 +128,7 @@ class PairAudit:
     flips, rule
         What small changes of the starting point do, and when which system leads.
     turned_by_chance
-        The share of the set-ups in which chance options alone turn the winner; None without chance options.
+        The share of the set-ups in which chance options alone change the winner; None without chance options.
     """
 
     systems: tuple[str, str]

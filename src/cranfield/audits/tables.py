@@ -197,14 +197,14 @@ def interactions(view: View) -> Table:
 
 
 def flips(view: View) -> Table:
-    """Return the smallest changes of the starting point that turn the winner or the significance."""
+    """Return the smallest changes of the starting point that change the winner or the significance."""
     own = view.pair.flips
     turning = [flip for flip in (*own.singles, *own.pairs) if flip.turns_winner or flip.turns_significance]
     ordered = sorted(turning, key=lambda flip: (not flip.turns_winner, -abs(flip.d_z)))
     header = ["change", "kind", "turns", "leads then", "difference", "d_z", "p"]
     caption = (
-        "Changes of one decision of the starting point that turn the winner or the significance of "
-        f"{view.first} against {view.second}, and of two decisions where no single one turns the winner"
+        "Changes of one decision of the starting point that change the winner or the significance of "
+        f"{view.first} against {view.second}, and of two decisions where no single one changes the winner"
     )
     return Table(header, [_flip_row(view, flip) for flip in ordered], caption)
 

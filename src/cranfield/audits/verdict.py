@@ -26,7 +26,7 @@ _LEAST_NAMED = 0.005
 
 
 def verdict(grid: Grid, pair: PairAudit, noise: Sequence[SeedNoise] = (), alpha: float = 0.05) -> list[str]:
-    """Return the sentences: the starting point, agreement, all universes, what turns it round, what explains it."""
+    """Return the sentences: the starting point, agreement, all universes, what changes the winner, what explains it."""
     sentences = [_starting(grid, pair)]
     if grid.n_cells == 1:
         return [*sentences, f"There is one cell, {menu_text(grid)}: nothing can be said of other decisions."]
@@ -123,7 +123,7 @@ def _joint(answer: QuestionAnswer, alpha: float) -> str:
     if p["either"] < alpha <= p["median"]:
         return (
             f"{sentence}), yet neither leads overall (median z, p {_p(p['median'])}; net share, p {_p(p['net'])}): "
-            "the decisions turn the winner round."
+            "the decisions change the winner."
         )
     if p["either"] < alpha:
         return f"{sentence}; median z, p {_p(p['median'])}). That they differ somewhere does not say who leads."
@@ -165,11 +165,11 @@ def _flips(pair: PairAudit) -> str:
     changes = f"the {n} single changes{here}"
     if any(flip.turns_winner for flip in flips.singles):
         turning = f": {_changes(flips.turning)}" if n == 1 else f". Of {changes} these do: {_changes(flips.turning)}"
-        return f"One decision is enough to turn the winner round{turning}."
-    none = f"The single change{here} does not turn" if n == 1 else f"None of {changes} turns"
+        return f"One decision is enough to change the winner{turning}."
+    none = f"The single change{here} does not change" if n == 1 else f"None of {changes} changes"
     if flips.pairs:
-        return f"{none} the winner round; two decisions together do: {_changes(flips.pairs)}."
-    return f"{none} the winner round, nor do two decisions together."
+        return f"{none} the winner; two decisions together do: {_changes(flips.pairs)}."
+    return f"{none} the winner, nor do two decisions together."
 
 
 def _changes(flips: Sequence[Flip]) -> str:
@@ -248,7 +248,7 @@ def _retraining(grid: Grid, pair: PairAudit, noise: Sequence[SeedNoise]) -> str:
         for each in noise
         if each.system in pair.systems
     ]
-    own.append(f"chance alone turns the winner in {share_text(pair.turned_by_chance)} of the set-ups")
+    own.append(f"chance alone changes the winner in {share_text(pair.turned_by_chance)} of the set-ups")
     p = pair.answer().corrected
     if p:
         own.append(

@@ -88,7 +88,7 @@ def bias(
     seed, jobs
         Fixes every random choice; how many systems are trained at a time.
     strict
-        With ``runs``: take inputs that can hardly be meant for errors, instead of warning of them in the notes.
+        With ``runs``: turn warnings about implausible inputs into errors.
 
     Examples
     --------

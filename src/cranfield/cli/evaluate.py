@@ -105,8 +105,8 @@ Examples:
 @click.option(
     "--correct-sampled",
     is_flag=True,
-    help="Also what the whole catalogue would say, with an interval: for one-relevant runs among drawn items, whose "
-    "candidates follow from --train.",
+    help="Also estimate the metrics on the whole catalogue, with intervals: for one-relevant runs among drawn items. "
+    "Their candidates follow from --train.",
 )
 @click.option(
     "--migration",

@@ -1,4 +1,4 @@
-"""The verb `compare_segments`: scores by group in, a verdict for each group out, and where the order turns round."""
+"""The verb `compare_segments`: scores by group in, a verdict for each group out, and where the order is reversed."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ class SegmentComparison:
         leads = [a if (difference > 0) != lower else b for difference in (row["inside"], row["outside"])]
         p = f"p of the interaction {p_text(row['p'])}, corrected for all groups and pairs {p_text(row['p_corrected'])}"
         return (
-            f"{self.segments.name}, {row['metric']}: the order of {a} and {b} turns round in {row['group']}: "
+            f"{self.segments.name}, {row['metric']}: the order of {a} and {b} is reversed in {row['group']}: "
             f"{leads[0]} is ahead by {abs(row['inside']):.4f} there, and {leads[1]} by {abs(row['outside']):.4f} "
             f"elsewhere ({p}; {row['test']})."
         )
@@ -164,10 +164,10 @@ class SegmentComparison:
 def compare_segments(segments: Segments, **options: Any) -> SegmentComparison:
     """Compare systems in each group, and test whether the groups differ.
 
-    Every group is compared by itself, as `compare` would. The order of two systems *turns round* in a group where one
+    Every group is compared by itself, as `compare` would. The order of two systems *is reversed* in a group where one
     leads inside it and the other outside it; whether that is more than chance is tested as an interaction, the paired
     difference inside the group against that outside, and corrected over all groups and pairs of a metric (Holm). All
-    groups are tested, not only those in which the order turns round, so that choosing these afterwards is allowed for.
+    groups are tested, not only those in which the order is reversed, so that choosing these afterwards is allowed for.
 
     Parameters
     ----------

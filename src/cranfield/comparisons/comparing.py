@@ -190,14 +190,14 @@ def compare(
     seed: int = 0,
     **decisions: Unpack[CompareOptions],
 ) -> Comparison:
-    """Test, for every metric, every pair of systems, or each system against a baseline (decision D).
+    """Test every pair of systems, or each system against a baseline, for every metric (decision D).
 
     Parameters
     ----------
     scores
         The `Scores` or `ScoreParts` of ``measure``; a list of those of several repetitions (new splits, new seeds); or
-        per-user values as ``{system: values}`` or as a dataframe, which may be one of Spark, with one column per
-        system. With repetitions, the test is over users crossed with repetitions: see `crossed`.
+        per-user values as ``{system: values}`` or as a dataframe (Spark dataframes too) with one column per system.
+        With repetitions, the test is over users crossed with repetitions: see `crossed`.
     significance
         ``permutation``, ``student`` (or ``t``), ``wilcoxon``, ``sign``, ``bootstrap``, ``tukey``, ``log_student``; with
         settings as in ``wilcoxon(zeros=pratt)``.
@@ -206,7 +206,7 @@ def compare(
     metrics
         Which metrics; all by default.
     baseline
-        A system that each of the others is compared with. Without it every pair is.
+        The system that all others are compared with. By default, every pair is compared.
     correction
         ``max_t``, ``holm``, ``bonferroni``, ``benjamini_hochberg`` or ``none``, over the pairs of each metric. The
         default is ``max_t`` for ``permutation``, ``student`` and ``bootstrap``: its p-values and the intervals, which
@@ -215,11 +215,11 @@ def compare(
     alpha
         The level of significance; intervals hold with probability 1 − alpha.
     coverage
-        ``full``: a list that a system does not give counts what an empty one scores. ``reduced``: all
-        pairs are compared over the users that every system serves, and the averages are over these users too.
+        ``full``: a missing list scores as an empty one. ``reduced``: only users that every system serves count, in all
+        pairs and in the averages.
     undefined
-        What a list counts for which the metric is undefined: ``zero``, or ``leave out``. Where 0 says something
-        (errors, correlations, shares, novelty) it is always left out.
+        What to do with lists for which the metric is undefined: count them as ``zero``, or ``leave out``. They are
+        always left out of metrics in which 0 has a meaning: errors, correlations, shares, novelty.
     average
         ``mean``, ``weighted(by=judged)``, ``weighted(by=relevant)``, ``geometric`` or
         ``geometric(form=adjusted, epsilon=0.01)``. The test is of the difference of these averages; ``log_student``

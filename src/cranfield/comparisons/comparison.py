@@ -48,7 +48,7 @@ class Comparison:
     Parameters
     ----------
     rows
-        One row a metric and pair of systems; see `frame`.
+        One row per metric and pair of systems; see `frame`.
     systems, metrics
         Names.
     averages
@@ -58,7 +58,7 @@ class Comparison:
     significance, correction, alpha, baseline
         How it was tested.
     population
-        Which users are compared, where these are not all: ``over the 240 of 300 users that all 3 systems serve``.
+        Which users are compared, if not all of them: ``over the 240 of 300 users that all 3 systems serve``.
     trained_once
         Systems that draw at random and were trained once, where that is known.
     relevance
@@ -72,7 +72,7 @@ class Comparison:
     spread
         metrics × systems: the standard deviation of each average between repetitions; empty without these.
     claims
-        What was found of a claim that a gate asks for; see `no_worse`. It takes the place of the verdict.
+        The results for the claims of a gate; see `no_worse`. They replace the verdict.
     samples
         The values by user that claims are tested with; empty for a comparison that was read from a folder.
     warnings

@@ -342,7 +342,7 @@ class SampleNotes:
             counts = ", ".join(f"{name} {n:,}" for name, n in zip(self._scores.systems, uncovered) if n)
             rule = f"compared {population(self._scores, self._averaging)}"
             if self._averaging.coverage == "full":
-                rule = "these count what an empty list scores"
+                rule = "these count as empty lists"
             without = "users without a list" if self._scores.unit == "user" else "lists not given"
             said.append(f"{without}: {counts}; {rule}")
         lists, users = self._scores.n_lists, self._scores.n_users

@@ -22,7 +22,7 @@ from cranfield.measures import Metric
 from cranfield.measures.inputs import as_metrics, as_runs, as_test
 from cranfield.rankings import Run
 
-Difference = Callable[[Sequence[Pairs]], float]
+DifferenceFunction = Callable[[Sequence[Pairs]], float]
 """By how much the winner leads if more pairs are liked."""
 
 _RATES = (0.0, 0.25, 0.5, 0.75, 1.0)
@@ -87,7 +87,7 @@ class TippingPoint:
         about = "" if self.error == 0 else f" (± {200 * self.error:.1g})"
         return (
             f"{self.metric}: if {100 * self.share:.3g} %{about} more of {self.loser}'s unjudged items than of "
-            f"{self.winner}'s are liked, the order turns round: {self.items:,} of the {self.unjudged_loser:,} that "
+            f"{self.winner}'s are liked, the order is reversed: {self.items:,} of the {self.unjudged_loser:,} that "
             f"only {self.loser} lists."
         )
 
@@ -184,10 +184,10 @@ def tipping_points(
 ) -> TippingPoints:
     r"""Compute how many more of the loser's unjudged items would have to be liked to reverse the order.
 
-    An unjudged item counts as not relevant, for no better reason than that nobody rated it. Let a share :math:`a`
-    (``base``) of the unjudged items that only the winner's lists hold be liked, and a share :math:`a + x` of those that
-    only the loser's hold; items that both hold have one relevance, liked with :math:`a + x/2`. The tipping point is the
-    :math:`x` at which the two are level. A liked item has the mean rating of the relevant test items.
+    An unjudged item counts as not relevant only because nobody rated it. Let a share :math:`a` (``base``) of the
+    unjudged items that only the winner's lists hold be liked, and a share :math:`a + x` of those that only the loser's
+    hold; items that both hold have one relevance, liked with :math:`a + x/2`. The tipping point is the :math:`x` at
+    which the two are level. A liked item has the mean rating of the relevant test items.
 
     For P, DCG and RBP it is exact: the difference is linear in the shares. Where the ideal grows with what is liked
     (Recall, nDCG, AP) judgments are simulated ``draws`` times, and the standard error is given.
@@ -199,7 +199,7 @@ def tipping_points(
     test
         The held-out ratings.
     metrics
-        Ranking metrics, as they are spelled.
+        The names of ranking metrics.
     baseline
         Compare each system with this one; every pair by default.
     threshold
@@ -282,7 +282,7 @@ def _point(systems: TwoSystems, metric: Metric, base: float, draws: int, seed: i
     )
 
 
-def _exact(lead: float, difference: Difference, kinds: tuple[Pairs, Pairs, Pairs], base: float) -> float | None:
+def _exact(lead: float, difference: DifferenceFunction, kinds: tuple[Pairs, Pairs, Pairs], base: float) -> float | None:
     """Solve lead + a W − (a + x) L + (a + x/2) S = 0, what all items of each kind add being W, L and S."""
     gained, lost, both = (difference([kind]) - lead for kind in kinds)
     slope = -lost - both / 2
@@ -290,7 +290,7 @@ def _exact(lead: float, difference: Difference, kinds: tuple[Pairs, Pairs, Pairs
 
 
 def _simulated(
-    difference: Difference, kinds: tuple[Pairs, Pairs, Pairs], base: float, draws: int, seed: int
+    difference: DifferenceFunction, kinds: tuple[Pairs, Pairs, Pairs], base: float, draws: int, seed: int
 ) -> tuple[float | None, float]:
     """Find where simulated judgments make the two level, in each draw; return the mean and its standard error."""
     shares = []
@@ -308,7 +308,7 @@ def _simulated(
 
 
 def _level(
-    difference: Difference, kinds: tuple[Pairs, Pairs, Pairs], keys: Sequence[NDArray[np.float64]], base: float
+    difference: DifferenceFunction, kinds: tuple[Pairs, Pairs, Pairs], keys: Sequence[NDArray[np.float64]], base: float
 ) -> float | None:
     """Return where the two are level, an item being liked if its key is below its rate; None if nowhere.
 
@@ -340,7 +340,7 @@ def _curve(
     metric: Metric,
     names: tuple[str, str],
     lead: float,
-    difference: Difference,
+    difference: DifferenceFunction,
     own: tuple[Pairs, Pairs],
     popularity: NDArray[np.int16],
     seed: int,

@@ -19,7 +19,7 @@ from cranfield._files import meant
 from cranfield._record import Step
 from cranfield._settings import settings
 from cranfield._spelling import nearest
-from cranfield.data.columns import Choice, Role, find_columns
+from cranfield.data.columns import ColumnChoice, Role, find_columns
 from cranfield.data.compressed import unpacked
 from cranfield.data.features import About, Features, features_of
 from cranfield.data.frames import FrameTable, frame_table, parquet_table
@@ -35,7 +35,7 @@ from cranfield.data.values import times as as_times
 from cranfield.data.vocabulary import UNKNOWN, Vocabulary
 
 _COUNTS = ("keep", "celma")
-_UNCHOSEN: dict[Role, Choice] = {"user": None, "item": None, "rating": None, "time": None}
+_UNCHOSEN: dict[Role, ColumnChoice] = {"user": None, "item": None, "rating": None, "time": None}
 
 
 def read(
@@ -67,24 +67,24 @@ def read(
     user, item, rating, time
         The columns, by name or by position counted from 1. By default they are found by the names they usually have
         (``userId``, ``movieId``, ``asin``, ``stars``, ``timestamp``, ...); columns without names are taken in the
-        order user, item, rating, time. ``rating=False`` and ``time=False`` leave a column aside. Without ratings
-        every one is 1: implicit feedback. Times are seconds, milliseconds (or finer, told by their size), ISO dates
-        or a date column, and become whole seconds since 1970 in UTC.
+        order user, item, rating, time. ``rating=False`` and ``time=False`` ignore a column. Without a column of
+        ratings, every rating is 1 (implicit feedback). Times are seconds, milliseconds (or finer, told by their size),
+        ISO dates or a date column, and become whole seconds since 1970 in UTC.
     separator
-        What divides the fields of a text; any length (``"::"``). By default it is found.
+        The separator between fields, of any length (``"::"``). Detected by default.
     header
-        Whether the first row names the columns. By default it is found.
+        Whether the first row holds the column names. Detected by default.
     quote
-        What may enclose a field of a text; None if quotes are characters like others. A separator of more than one
-        character knows no quotes.
+        The character that may enclose fields; None if quotes are ordinary characters. With a separator of more than one
+        character, quotes are always ordinary characters.
     encoding
-        How a text is written: ``"utf-8"``, ``"latin-1"``, ``"cp1252"``, ...
+        The text encoding: ``"utf-8"``, ``"latin-1"``, ``"cp1252"``, ...
     repeated
-        What becomes of a (user, item) pair with several ratings: ``"error"``, or one rating that is the ``"last"``,
-        ``"first"``, ``"mean"``, ``"max"`` or ``"sum"`` of them. First and last go by time; equal times, and ratings
-        without times, go by the order of the rows. Mean, max and sum bear the latest time.
+        What to do with a (user, item) pair that has several ratings: ``"error"``, or keep one rating, the ``"last"``,
+        ``"first"``, ``"mean"``, ``"max"`` or ``"sum"`` of them. First and last are by time, and by the order of the
+        rows if times are equal or missing. Mean, max and sum get the latest time.
     counts
-        ``"celma"`` makes play counts ratings from 1 to 5 (`celma`); ``"keep"`` takes numbers as they are.
+        ``"celma"`` turns play counts into ratings from 1 to 5 (`celma`); ``"keep"`` leaves numbers unchanged.
     user_features, item_features
         A file or a dataframe that describes the users, or the items, for systems that use it: a column of ids, and
         others of numbers or of text, which is taken for categories. Empty cells and ids without a row are missing
@@ -95,8 +95,8 @@ def read(
     Returns
     -------
     Ratings
-        Ids are as they came: integers if all of the column is written as integers, else text (``007`` stays). What
-        was found out is the first step of its ``history``.
+        Ids are integers if the whole column is written as integers, else text (``007`` stays ``007``). What was
+        detected is the first step of its ``history``.
 
     Raises
     ------
@@ -118,7 +118,7 @@ def read(
     check_policy(repeated)
     if counts not in _COUNTS:
         raise SettingError(f"counts={counts!r} is not known{nearest(counts, _COUNTS)}")
-    chosen: dict[Role, Choice] = {"user": user, "item": item, "rating": rating, "time": time}
+    chosen: dict[Role, ColumnChoice] = {"user": user, "item": item, "rating": rating, "time": time}
     table = _table(source, chosen, separator, header, quote, encoding)
     if isinstance(table, FrameTable):
         refuse_text_options(table.label, separator, header, quote, encoding)
@@ -183,7 +183,7 @@ def column_names(source: Any, **reading: Any) -> tuple[str, ...] | None:
 
 def _table(
     source: Any,
-    chosen: dict[Role, Choice],
+    chosen: dict[Role, ColumnChoice],
     separator: str | None,
     header: bool | None,
     quote: str | None,

@@ -163,18 +163,18 @@ def metric(
     Parameters
     ----------
     name, aliases
-        How it is spelled, and how else; capitals do not matter.
+        Its name and other names for it; upper and lower case are the same.
     requires
         Without what it is undefined (NaN) for a list: ``"relevant items"``, ``"judgments"``, ... as in `Definition`.
     zero_if_undefined
-        Whether an undefined value counts 0 in averages; by default unless lower is better.
+        Whether an undefined value counts as 0 in averages. The default is True, unless lower is better.
     bounds
         Whether it has bounds from missing judgments; by default if it has a value for each list.
     lower_is_better, whole_system
         Whether a smaller value is the better one, and whether the function returns one number for all lists together.
     replace
-        Whether it takes the place of another metric of that name, one of cranfield's included; otherwise a name that is
-        taken is an error. The same function may be registered again, as when a cell of a notebook is run twice.
+        Whether it may replace another metric of that name, including one of cranfield's; otherwise a name that is taken
+        is an error. The same function may be registered again, as when a cell of a notebook is run twice.
     family, properties
         The other fields of `Definition`.
 

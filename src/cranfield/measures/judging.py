@@ -38,8 +38,8 @@ def judge(
 ) -> Judged:
     """Join the lists of a run with a test set, for `measure`, `compare`, `assess` and the report.
 
-    A run and a test set are joined once: whoever judges the same two objects again, under whatever threshold, gets the
-    same arrays. They are kept as long as both objects are.
+    A run and a test set are joined only once: judging the same two objects again, with any threshold, returns the same
+    arrays. They are kept as long as both objects exist.
 
     Lists of users without a test rating are not measured; test users without a list have one of length 0. ``counts`` of
     the result says how many there are. Items that the test set does not know are counted in the lists of users who have

@@ -170,22 +170,23 @@ def measure(
     Parameters
     ----------
     runs
-        One or more `Run`s, or anything that `read_runs` takes: files, frames, dictionaries, by system name. Or
-        `Judged` lists, which have met their test set already: see `judge`.
+        One or more `Run`s, or anything that `read_runs` accepts: files, dataframes, or dictionaries by system name. Or
+        `Judged` lists, which are already joined with their test set: see `judge`.
     test
-        The held-out `Ratings`, or anything that `read_test` takes. Judged lists need none; one that is given must be
-        theirs.
+        The held-out `Ratings`, or anything that `read_test` accepts. Judged lists need no test set; if one is given, it
+        must be the one they were judged with.
     metrics
-        As they are spelled: ``P@10``, ``nDCG(gain=exp)@100``, ``RBP(p=0.8)``; one that is asked for twice is measured
-        once.
+        The names of metrics, such as ``P@10``, ``nDCG(gain=exp)@100`` or ``RBP(p=0.8)``. A metric that is given twice
+        is measured once.
     threshold
-        The lowest rating that makes an item relevant. ``auto`` follows from the test ratings, and the training ratings
-        where they are given: 4 of 5, the upper quarter of other scales up to 10, and 1 for clicks, counts and TREC
+        The lowest rating that makes an item relevant. ``auto`` chooses it from the test ratings, and from the training
+        ratings if they are given: 4 of 5, the upper quarter of other scales up to 10, and 1 for clicks, counts and TREC
         qrels; see `cranfield.data.relevance.usual_threshold`. None: 1, as in trec_eval. Judged lists keep theirs.
     levels
-        ``all`` measures each metric at three levels of relevance as well, of the test ratings and the training ratings
-        where they are given: the whole scale, its upper half and its upper quarter, from 1, 3 and 4 of 5. An item is
-        relevant from there on, errors count items of the level alone, and in nDCG the others gain nothing.
+        ``all`` also measures each metric at three levels of relevance: the whole rating scale, its upper half and its
+        upper quarter (from 1, 3 and 4 of 5). Items below the level are not relevant: metrics of error leave them out,
+        and their gain in nDCG is 0. The scale is that of the test ratings, and of the training ratings if they are
+        given.
     lists
         ``full``, or ``condensed``: take items without a test rating out of all lists first (decision C1).
     ties
@@ -196,9 +197,9 @@ def measure(
         Also measure what each ranking metric would be if every unjudged item of the lists were not relevant, and if
         every one were (`Scores.bounds`).
     negative_grades
-        What a test rating below 0 means: ``judged`` and not relevant, as every low rating; ``unjudged``, as if it were
-        not there; or ``pooled``: not judged either, but ``infAP(pool=judged)`` counts the item in the pool, as
-        trec_eval does. TREC collections mean by them spam that was judged, or what was pooled and not judged.
+        What a test rating below 0 means. ``judged``: not relevant, like every low rating. ``unjudged``: the rating is
+        ignored. ``pooled``: the item is not judged, but ``infAP(pool=judged)`` counts it in the pool, as trec_eval
+        does. In TREC collections, such grades mark spam that was judged, or items that were pooled and not judged.
     groups
         The group of each list, to average by group (`Scores.frame`): see `judge`.
     catalogue

@@ -67,10 +67,10 @@ def risk(scores: Scores, baseline: str, alpha: float = 1.0) -> pl.DataFrame:
     """Return the risk of each system against a baseline, for each metric.
 
     Undefined values count 0, or, where 0 says something, their lists are left out, as in averages. Columns: system,
-    metric, baseline, alpha, urisk, trisk, georisk. For metrics where lower is better the differences are turned round;
-    GeoRisk, made for gains, is left out (NaN) for them, and where a value is negative. A
-    metric with one value for the whole system has no risk (NaN). As averages, they are ``urisk(baseline=NAME)``,
-    ``trisk(baseline=NAME)`` and ``georisk``.
+    metric, baseline, alpha, urisk, trisk, georisk. For metrics where lower is better the differences have the opposite
+    sign. GeoRisk, which is made for gains, is NaN for them, and if a value is negative. A metric with one value for the
+    whole system has no risk (NaN). As averages, they are ``urisk(baseline=NAME)``, ``trisk(baseline=NAME)`` and
+    ``georisk``.
     """
     _check_alpha(alpha)
     base, rows = scores.system(baseline), []

@@ -32,7 +32,7 @@ def standardise(scores: Scores, *, reference: Sequence[str] | None = None, form:
     Parameters
     ----------
     reference
-        The systems to stand against; all of them by default.
+        The systems to standardise against; all of them by default.
     """
     if form not in ("z", "normal", "linear", "empirical"):
         raise SettingError(f"form={form!r} is not known; write z, normal, linear or empirical")

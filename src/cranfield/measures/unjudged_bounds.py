@@ -24,7 +24,8 @@ def bounds(metric: str | Metric, judged: Judged) -> tuple[Values, Values]:
     Parameters
     ----------
     metric
-        A ranking metric, as it is spelled or read. On condensed lists nothing is unjudged, and both ends are its value.
+        The name of a ranking metric, or a `Metric`. On condensed lists nothing is unjudged, and both ends are its
+        value.
     judged
         The judged lists.
 

@@ -34,7 +34,7 @@ class Run:
     name
         The system's name.
     user_ids, item_ids
-        The vocabularies that the codes below speak of.
+        The vocabularies of the codes below.
     users
         The user code of each list (int32), ascending.
     indptr
@@ -50,7 +50,8 @@ class Run:
     only_ranks
         Whether the scores are known not to be predicted ratings, as those of a system that counts neighbours.
     calibration
-        What made predictions of the scores, or measured the residuals of a system that predicts ratings itself.
+        How predicted ratings were computed from the scores, or how the residuals of a system that predicts ratings were
+        measured.
     ranks
         The rank of each entry, from 1; None if the lists are whole, so that the k-th entry has rank k.
     lengths

@@ -90,11 +90,12 @@ def pointwise_epoch(
     user_factors: Any,
     item_factors: Any,
     negatives: int,
+    outside: bool,
     rate: float,
     regularization: float,
     seed: Any,
 ) -> float:
-    """Descend the logistic loss of each rating (1) and of ``negatives`` items outside its profile (0).
+    """Descend the logistic loss of each rating (1) and of ``negatives`` other items (0), all or outside its profile.
 
     ``biases`` holds the one bias of all pairs. Return about the sum of the loss.
     """
@@ -109,13 +110,13 @@ def pointwise_epoch(
         u = users[place]
         start, stop = indptr[u], indptr[u + 1]
         p = user_factors[u]
-        for sample in range(negatives + 1 if stop - start < n_items else 1):
+        for sample in range(1 if outside and stop - start == n_items else negatives + 1):
             i = items[place]
             label = np.float32(1)
             if sample > 0:
                 label = np.float32(0)
                 i = _below(seed, n_items)
-                while _holds(items, start, stop, i):
+                while outside and _holds(items, start, stop, i):
                     i = _below(seed, n_items)
             q = item_factors[i]
             score = biases[0] + user_bias[u] + item_bias[i]

@@ -63,7 +63,7 @@ class EpochModel(Model):
             kept.
         checkpoint
             A file that keeps the state after every epoch. If it is there, the training goes on from it; the
-            checkpoint of another system, other settings, other ratings or another version is refused.
+            checkpoint of another system, other settings, other ratings, another version or more epochs is refused.
         """
         known = self._learnable(train)
         self._trained_by = self._machinery()
@@ -73,10 +73,17 @@ class EpochModel(Model):
             held_out = ValidationPart.of(known, validation, self.predicts_ratings, self.seed)
             about["validation"] = validation.fingerprint
         log = _Log(about, None if checkpoint is None else Path(checkpoint), numbers)
+        if len(log.losses) > self.epochs:
+            raise CheckpointError(
+                f"this checkpoint has {len(log.losses)} epochs, more than epochs={self.epochs}",
+                source=checkpoint,
+                remedy=_REMEDY,
+            )
         with progress(f"Fitting {self.name}", total=self.epochs, unit="epochs") as bar:
             bar.done = len(log.losses)
             while len(log.losses) < self.epochs and not self._is_over(log):
-                numbers, loss = epoch(log.numbers, len(log.losses))
+                with np.errstate(over="ignore", invalid="ignore"):  # refused by the next line
+                    numbers, loss = epoch(log.numbers, len(log.losses))
                 self._check_settled(numbers, loss)
                 value = None
                 if held_out is not None:
@@ -127,9 +134,8 @@ class EpochModel(Model):
         if np.isfinite(loss) and all(np.isfinite(values).all() for values in numbers.values()):
             return
         spelled = " and ".join(f"{name}={getattr(self, name):g}" for name in self.steps_by)
-        raise SettingError(
-            f"{self.name} does not settle with {spelled}: the loss is {loss:g}; change {' or '.join(self.steps_by)}"
-        )
+        grown = "its weights grow beyond all bounds" if np.isfinite(loss) else f"the loss is {loss:g}"
+        raise SettingError(f"{self.name} does not settle with {spelled}: {grown}; change {' or '.join(self.steps_by)}")
 
     def _machinery(self) -> str:
         """Return what trains it, and on how many threads, for the record."""

@@ -27,15 +27,17 @@ class PointwiseFactors(EpochModel, PairModel):
         x_{ui} = b + b_u + b_i + p_u \cdot q_i, \qquad
         \min \sum_{(u, i)} \Bigl(-\ln σ(x_{ui}) - \sum_{j} \ln(1 - σ(x_{uj}))\Bigr) + λ \lVert Θ \rVert^2
 
-    over the ratings, each with some items j that are drawn anew from outside the profile in every epoch (S. Rendle,
-    W. Krichene, L. Zhang and J. Anderson 2020, Neural collaborative filtering vs. matrix factorization revisited,
-    RecSys). Stochastic gradient descent on one thread, so that the same seed gives the same lists. NaN for users and
-    items without training ratings.
+    over the ratings, each with some items j that are drawn anew in every epoch (S. Rendle, W. Krichene, L. Zhang and
+    J. Anderson 2020, Neural collaborative filtering vs. matrix factorization revisited, RecSys). Stochastic gradient
+    descent on one thread, so that the same seed gives the same lists. NaN for users and items without training ratings.
 
     Parameters
     ----------
     factors, epochs, negatives
         The length of the vectors, the passes, and the items that are drawn for each rating.
+    others
+        Where they are drawn from: the ``unrated`` items of the user, or ``all`` items, as in the authors' program, so
+        that rated ones are sometimes among them.
     rate, regularization
         The step of the descent, and λ.
     spread
@@ -53,6 +55,7 @@ class PointwiseFactors(EpochModel, PairModel):
     factors: int = setting(64, low=1)
     epochs: int = setting(128, low=1)
     negatives: int = setting(8, low=1)
+    others: str = setting("unrated", choices=("all", "unrated"))
     rate: float = setting(0.002, above=0)
     regularization: float = setting(0.005, low=0)
     spread: float = setting(0.1, above=0)
@@ -88,6 +91,7 @@ class PointwiseFactors(EpochModel, PairModel):
                 now["users"],
                 now["items"],
                 self.negatives,
+                self.others == "unrated",
                 self.rate,
                 self.regularization,
                 random_state(stream(self.seed, "mf-pointwise", number)),

@@ -15,7 +15,7 @@ from cranfield.data import Ratings
 class Recommender(Protocol):
     """A system that learns from ratings and scores items for users.
 
-    Seen items, candidates, gaps and cut-offs are not its business: the ranking stage takes care of them.
+    It does not have to handle seen items, candidates, gaps or cut-offs: the ranking stage does.
 
     It may also offer `GivesLists.top`, `ScoresPairs.score_pairs`, and to be kept as a file, ``save(path)`` and
     ``load(path)``. With an attribute ``predicts_ratings`` it says whether its scores are predicted ratings. If its

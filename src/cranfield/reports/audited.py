@@ -115,7 +115,7 @@ def facts_of(audit: Audit, view: View) -> list[tuple[str, str]]:
         facts.append((f"{least} %", "is what one of two equally good systems reaches or exceeds in 5 % of cases"))
     if flips.singles and flips.lead:
         turning = sum(flip.turns_winner for flip in flips.singles)
-        facts.append((f"{turning} of {len(flips.singles)}", "single changes turn the winner round"))
+        facts.append((f"{turning} of {len(flips.singles)}", "single changes change the winner"))
     rows = [row for row in view.pair.influence if row["with_decision"] is None and row["answer"] == "d_z"]
     decided = [row for row in rows if row["kind"] != "chance" and row["variance"]]
     if decided:

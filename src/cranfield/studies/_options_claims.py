@@ -90,7 +90,7 @@ def _of_condensed_lists(panel: Panel) -> list[Saying]:
         Saying("On condensed lists scores improve steadily with the training share", "Figure 4", steps, values),
         Saying("On condensed lists kNN leads where there are more test than training ratings", "Figure 4",
                lead[:, _BELOW].min(axis=1), evidence),
-        Saying("On condensed lists the order still turns round at a split of 0.5", "Figure 4", crossing, evidence),
+        Saying("On condensed lists the order is still reversed at a split of 0.5", "Figure 4", crossing, evidence),
     ]  # fmt: skip
 
 

@@ -30,7 +30,7 @@ def _of_order(numbers: pl.DataFrame, metric: str) -> list[Saying]:
     share = turned.mean(axis=1)
     means = test.mean(axis=0), full.mean(axis=0)
     best = [systems[int(values.argmax())] for values in means]
-    evidence = f"{turned.sum(axis=1).mean():.1f} of {len(first)} pairs turn round; best: {best[0]}, then {best[1]}"
+    evidence = f"{turned.sum(axis=1).mean():.1f} of {len(first)} pairs are reversed; best: {best[0]}, then {best[1]}"
     claim = f"By {metric} condensed lists contradict full ones for at least a quarter of the pairs of systems"
     other = [systems[int(row.argmax())] != systems[int(own.argmax())] for row, own in zip(test, full)]
     return [

@@ -57,7 +57,7 @@ def trainings(seed: int, epochs: int | None = None) -> list[Trained]:
     }
     wanted = [Trained(row, spelling, seed) for row, spelling in others.items()]
     for kind, spelling, usual in (
-        (MF, "mf-pointwise(factors={}, epochs={}, negatives=8, rate=0.002, regularization=0.005)", 256),
+        (MF, "mf-pointwise(factors={}, epochs={}, negatives=8, others=all, rate=0.002, regularization=0.005)", 256),
         (NEUMF, "neumf(factors={}, epochs={}, negatives=4, batch=256)", 20),
     ):
         for factors in SIZES[kind]:

@@ -53,8 +53,8 @@ _SAYS = {
     "joint": (
         "One test of all universes together. Chance is made in two ways: users swap the two systems at random, in "
         "every universe at once; and users are drawn again after the mean difference is taken away. The larger p "
-        "counts. A small p says that the systems differ somewhere, not who leads. Where decisions turn the winner "
-        "round, the median and the net share see nothing, and the share that is significant one way or the other does. "
+        "counts. A small p says that the systems differ somewhere, not who leads. Where decisions change the winner, "
+        "the median and the net share see nothing, and the share that is significant one way or the other does. "
         "The plain p takes the trained models as given: it does not keep its level for the same algorithm with another "
         "seed (.074 to .095 at .05 on MovieLens 1M). Where seeds were opened, 'p, retrained' includes their spread and "
         "keeps it, and the verdict uses it."
@@ -211,7 +211,7 @@ def _decisions(audit: Audit, chosen: ShownPair, level: int) -> str:
         + f"<h{level}>The smallest changes</h{level}>"
         + paragraphs([_SAYS["flips"]])
         + _of_pair(
-            chosen, "flips", "No change of one or two decisions turns the winner, and no single one significance."
+            chosen, "flips", "No change of one or two decisions changes the winner, and no single one significance."
         )
         + f"<h{level}>When does the other system win?</h{level}>"
         + paragraphs([_SAYS["rule"]])
