@@ -6,6 +6,7 @@ import ast
 import importlib
 import inspect
 import pkgutil
+import re
 import subprocess
 import sys
 from collections import defaultdict
@@ -103,12 +104,15 @@ def test_nothing_that_a_package_offers_has_the_name_of_a_module():
 
 
 def test_a_class_name_has_one_meaning():
-    places = defaultdict(list)
+    meanings = defaultdict(set)
     for path in SOURCE.rglob("*.py"):
         for node in _nodes(path):
             if isinstance(node, ast.ClassDef):
-                places[node.name].append(str(path.relative_to(SOURCE)))
-    assert {name: files for name, files in places.items() if len(files) > 1} == {}
+                meanings[node.name].add(f"a class in {path.relative_to(SOURCE)}")
+        # A name of types, such as ``Groups = Mapping[Any, Any]``, may be given in several files if it is the same.
+        for name, value in re.findall(r"^([A-Z][a-z]\w*) = (.+)", path.read_text(), re.MULTILINE):
+            meanings[name].add(value)
+    assert {name: several for name, several in meanings.items() if len(several) > 1} == {}
 
 
 def test_a_local_name_says_what_it_holds():

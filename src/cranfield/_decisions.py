@@ -127,12 +127,12 @@ class Decided:
         return replace(self, **changes)
 
 
-Function = TypeVar("Function", bound=Callable[..., Any])
+DecoratedFunction = TypeVar("DecoratedFunction", bound=Callable[..., Any])
 First = TypeVar("First", bound=Decided)
 Second = TypeVar("Second", bound=Decided)
 
 
-def takes_decisions(*groups: type[Decided], **defaults: Any) -> Callable[[Function], Function]:
+def takes_decisions(*groups: type[Decided], **defaults: Any) -> Callable[[DecoratedFunction], DecoratedFunction]:
     """Show the decisions of groups as keyword arguments of a function that takes them as ``**decisions``.
 
     They are in its signature, and in the place of ``{decisions}`` in its docstring.
@@ -154,7 +154,7 @@ def takes_decisions(*groups: type[Decided], **defaults: Any) -> Callable[[Functi
     <Signature (ratings, *, users: 'str' = 'all')>
     """
 
-    def show(function: Function) -> Function:
+    def show(function: DecoratedFunction) -> DecoratedFunction:
         signature = inspect.signature(function)
         parameters = [
             parameter

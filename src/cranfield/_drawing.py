@@ -19,7 +19,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from typing import Any, Literal
 
-Task = Literal["svg", "pdf", "png", "script"]
+DrawingTask = Literal["svg", "pdf", "png", "script"]
 
 
 class DrawingProcess:
@@ -33,7 +33,7 @@ class DrawingProcess:
             self._process = self._started()
         atexit.register(self.close)
 
-    def submit(self, task: Task, source: str, scale: float = 1.0) -> Future[bytes]:
+    def submit(self, task: DrawingTask, source: str, scale: float = 1.0) -> Future[bytes]:
         """Begin to draw: a Vega-Lite definition as SVG, SVG as PDF or PNG, or the Vega libraries as a script."""
         return self._thread.submit(self._draw, task, source, scale)
 
@@ -57,7 +57,7 @@ class DrawingProcess:
         process.stdin.write(json.dumps([self._fonts, sys.path]) + "\n")
         return process
 
-    def _draw(self, task: Task, source: str, scale: float) -> bytes:
+    def _draw(self, task: DrawingTask, source: str, scale: float) -> bytes:
         if self._process is not None and self._process.stdin is not None and self._process.stdout is not None:
             with suppress(OSError, ValueError, TypeError):
                 self._process.stdin.write(json.dumps([task, source, scale]) + "\n")
@@ -67,7 +67,7 @@ class DrawingProcess:
         return _drawn(task, source, scale, self._fonts)
 
 
-def _drawn(task: Task, source: str, scale: float, fonts: str) -> bytes:
+def _drawn(task: DrawingTask, source: str, scale: float, fonts: str) -> bytes:
     """Draw in this process."""
     import vl_convert as library
 

@@ -331,7 +331,7 @@ def check_libraries() -> None:
             _begin_script()
 
 
-def _begin(task: _drawing.Task, source: str, scale: float = 1.0) -> Future[bytes]:
+def _begin(task: _drawing.DrawingTask, source: str, scale: float = 1.0) -> Future[bytes]:
     """Begin to draw in the process that draws, which is started for the first figure."""
     vl_convert()
     process = _process()

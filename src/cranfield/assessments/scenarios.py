@@ -21,7 +21,7 @@ from cranfield._registry import Registry
 from cranfield._rounding import nearest_count
 from cranfield.measures.judgments import Judgments
 
-Unit = Literal["ratings", "items", "users"]
+DrawnUnit = Literal["ratings", "items", "users"]
 Sizes = str | Sequence[float]
 Masks = Literal["count", "hash"]
 """How random scenarios draw: as many units as asked for, or each unit by a hash of its own."""
@@ -44,7 +44,7 @@ class Scenario:
     """
 
     name: str
-    unit: Unit
+    unit: DrawnUnit
     largest_first: bool
     title: str
 

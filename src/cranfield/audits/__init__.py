@@ -4,7 +4,7 @@ from cranfield.audits.answers import Audit
 from cranfield.audits.auditing import audit
 from cranfield.audits.files import read_audit
 from cranfield.audits.given import audit_runs
-from cranfield.audits.grid import Change, Grid, Kind, Opened
+from cranfield.audits.grid import Change, Grid, Opened, OptionKind
 from cranfield.audits.planning import AuditPlan, plan_audit
 from cranfield.audits.terms import Terms
 
@@ -13,8 +13,8 @@ __all__ = [
     "AuditPlan",
     "Change",
     "Grid",
-    "Kind",
     "Opened",
+    "OptionKind",
     "Terms",
     "audit",
     "audit_runs",

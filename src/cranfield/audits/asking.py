@@ -10,7 +10,7 @@ from typing import Any
 from cranfield import _checks as check
 from cranfield._errors import SettingError
 from cranfield._spelling import nearest, parse
-from cranfield.audits.grid import KINDS, Kind, Opened
+from cranfield.audits.grid import KINDS, Opened, OptionKind
 from cranfield.audits.options import (
     FEWEST_SEEDS,
     SYSTEMS,
@@ -50,7 +50,7 @@ class Opening:
     """
 
     name: str
-    kind: Kind
+    kind: OptionKind
     values: tuple[Any, ...]
     start: int
     weights: tuple[float, ...] | None = None
@@ -218,7 +218,7 @@ def _opening(
     return Opening(name, chosen, values, values.index(start), checked, dict(invalid))
 
 
-def _kind(name: str, usual: Kind, kind: Any) -> Kind:
+def _kind(name: str, usual: OptionKind, kind: Any) -> OptionKind:
     if kind == "invalid":
         raise SettingError(f"audit.kinds.{name}: name the options that are invalid in [audit.invalid], with the reason")
     if usual == "chance" and kind not in (None, usual):

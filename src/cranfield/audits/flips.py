@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from cranfield.audits.grid import Change, Grid, Kind
+from cranfield.audits.grid import Change, Grid, OptionKind
 from cranfield.audits.leads import Leads
 
 
@@ -13,7 +13,7 @@ class Swap:
     """One decision changed: its name and kind, its option at the starting point, and the new one."""
 
     decision: str
-    kind: Kind
+    kind: OptionKind
     before: str
     after: str
 

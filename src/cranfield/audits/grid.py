@@ -15,10 +15,10 @@ from numpy.typing import NDArray
 from cranfield import _checks
 from cranfield._errors import SettingError
 
-Kind = Literal["equivalent", "question", "chance"]
+OptionKind = Literal["equivalent", "question", "chance"]
 """What changing a decision means: another way to ask the same question, another question, or only another draw."""
 
-KINDS: tuple[Kind, ...] = get_args(Kind)
+KINDS: tuple[OptionKind, ...] = get_args(OptionKind)
 
 Integers = NDArray[np.integer[Any]]
 
@@ -45,7 +45,7 @@ class Opened:
     """
 
     name: str
-    kind: Kind
+    kind: OptionKind
     options: tuple[str, ...]
     weights: tuple[float, ...] | None = None
 
@@ -177,7 +177,7 @@ class Grid:
         normalised: NDArray[np.float64] = weights / weights.sum()
         return normalised
 
-    def of_kind(self, *kinds: Kind) -> list[int]:
+    def of_kind(self, *kinds: OptionKind) -> list[int]:
         """Return the numbers of the decisions of some kinds."""
         return [place for place, decision in enumerate(self.opened) if decision.kind in kinds]
 

@@ -14,7 +14,7 @@ from cranfield import splits
 from cranfield._errors import ImpossibleSplitError, NothingLeftError, SettingError
 from cranfield._registry import Registry
 from cranfield._spelling import nearest, parse
-from cranfield.audits.grid import Kind
+from cranfield.audits.grid import OptionKind
 from cranfield.audits.significance import OPENED, checked_significance
 from cranfield.data import Ratings, filters
 from cranfield.experiments import Experiment
@@ -52,7 +52,7 @@ _CLOSED: Mapping[str, str] = {
 # Another way to ask the same question; all others of an experiment's decisions ask another one.
 _EQUIVALENT = ("draws", "threshold", "calibration", "undefined", "average", "groups", *OPENED)
 
-Check = Callable[[Experiment, Any], Any]
+OptionCheck = Callable[[Experiment, Any], Any]
 
 
 @dataclass(frozen=True)
@@ -72,9 +72,9 @@ class Openable:
     """
 
     name: str
-    kind: Kind
+    kind: OptionKind
     says: str
-    check: Check
+    check: OptionCheck
 
 
 def _decision(name: str, _: Experiment, value: Any) -> Any:
@@ -148,7 +148,7 @@ def _seed(name: str, _: Experiment, value: Any) -> int:
     return check.whole(name, value, at_least=0)
 
 
-_CHECKS: Mapping[str, Check] = {
+_CHECKS: Mapping[str, OptionCheck] = {
     "filters": partial(_apart_from_data, "filters", filters.registry),
     "split": partial(_apart_from_data, "split", splits.registry),
     "average": checked_average,
@@ -158,7 +158,7 @@ _CHECKS: Mapping[str, Check] = {
 
 def _decisions() -> list[Openable]:
     """Return the decisions of an experiment that can be opened as they are."""
-    kinds: dict[str, Kind] = {name: "equivalent" if name in _EQUIVALENT else "question" for name in DECISIONS}
+    kinds: dict[str, OptionKind] = {name: "equivalent" if name in _EQUIVALENT else "question" for name in DECISIONS}
     return [
         Openable(
             name,

@@ -19,7 +19,7 @@ from cranfield.audits.terms import Terms
 from cranfield.audits.true_values import KnownValues, stated_values
 from cranfield.audits.wording import share_text
 
-Signs = NDArray[np.int8]
+OrderSigns = NDArray[np.int8]
 
 OPTION_KINDS = {
     **dict.fromkeys(("decision", "kind", "option"), pl.String),
@@ -119,7 +119,7 @@ def against_truth(
     return TruthFindings(source, tuple(rows), tuple(shares))
 
 
-def _signs(values: Floats, pairs: Sequence[tuple[int, int]]) -> Signs:
+def _signs(values: Floats, pairs: Sequence[tuple[int, int]]) -> OrderSigns:
     """Return pairs × columns: 1 where the first system of a pair has the larger value, −1 where the second has."""
     first, second = (list(places) for places in zip(*pairs))
     with np.errstate(invalid="ignore"):
@@ -129,7 +129,7 @@ def _signs(values: Floats, pairs: Sequence[tuple[int, int]]) -> Signs:
     return np.where(equal, 0, np.sign(np.nan_to_num(difference))).astype(np.int8)
 
 
-def _tau(true: Signs, measured: Signs) -> Floats:
+def _tau(true: OrderSigns, measured: OrderSigns) -> Floats:
     """Return Kendall's tau-b of each column from the signs of all pairs; 0 where one side orders nothing."""
     agree = (true.astype(np.int64) * measured).sum(axis=0)
     ordered = np.abs(true).sum(axis=0, dtype=np.int64) * np.abs(measured).sum(axis=0, dtype=np.int64)
@@ -161,7 +161,7 @@ def _pair_row(
     grid: Grid,
     names: tuple[str, str],
     start: Floats,
-    true: Signs,
+    true: OrderSigns,
     leads: Leads,
     drawn: Floats,
     known: NDArray[np.bool_],

@@ -23,7 +23,7 @@ from cranfield.measures.judged import Judged
 from cranfield.measures.unjudged_bounds import bounds, has_bounds
 
 Floats = NDArray[np.float64]
-Part = Sequence[Judged]
+JudgedPart = Sequence[Judged]
 """The judged lists of every system on one fold of one repetition."""
 
 
@@ -43,7 +43,7 @@ class SetupLists:
         The window of time of each part, where there are several: each counts the same in every average.
     """
 
-    parts: Sequence[Part]
+    parts: Sequence[JudgedPart]
     users: Sequence[NDArray[np.int64]]
     length: int | None = None
     windows: Sequence[int] | None = None

@@ -25,7 +25,7 @@ from cranfield.measures.ranked import Ranked
 from cranfield.rankings.run import Run
 from cranfield.splits.split import Split
 
-Codes = NDArray[np.int64]
+LongCodes = NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,24 +91,24 @@ class CodedLists:
         return cls(judged, run, split)
 
     @cached_property
-    def owners(self) -> Codes:
+    def owners(self) -> LongCodes:
         """The user of each list, in the codes of the split."""
         codes = self.split.test.user_ids.translation(self.run.user_ids)
         return (self.run.users if codes is None else codes[self.run.users]).astype(np.int64)
 
     @cached_property
-    def users(self) -> Codes:
+    def users(self) -> LongCodes:
         """The user of each entry."""
         return np.repeat(self.owners, np.diff(self.run.indptr))
 
     @cached_property
-    def items(self) -> Codes:
+    def items(self) -> LongCodes:
         """The item of each entry."""
         codes = self.split.test.item_ids.translation(self.run.item_ids)
         return (self.run.items if codes is None else codes[self.run.items]).astype(np.int64)
 
     @cached_property
-    def places(self) -> Codes:
+    def places(self) -> LongCodes:
         """The test rating of each entry, -1 if it has none; judgments are in the order of the test ratings."""
         places = np.full(len(self.run.items), -1, dtype=np.int64)
         places[self.judged.places] = self.judged.pointers
@@ -121,7 +121,7 @@ class CodedLists:
         served[self.owners[np.diff(self.run.indptr) > 0]] = True
         return served[:-1]
 
-    def competing(self, group_of_item: Codes, kept: NDArray[np.bool_]) -> Codes:
+    def competing(self, group_of_item: LongCodes, kept: NDArray[np.bool_]) -> LongCodes:
         """Return the group of each entry, -1 if it does not compete: no group, or a test rating that is not kept."""
         group = np.where(self.items == UNKNOWN, -1, np.append(group_of_item, -1)[self.items])
         return np.where((self.places >= 0) & ~np.append(kept, True)[self.places], -1, group)
@@ -138,7 +138,7 @@ class CodedLists:
         )
 
 
-def candidates_by_group(split: Split, group_of_item: Codes, excluded: NDArray[np.bool_]) -> Codes:
+def candidates_by_group(split: Split, group_of_item: LongCodes, excluded: NDArray[np.bool_]) -> LongCodes:
     """Return users × groups: how many items of a group each user has not rated, but for the excluded test ratings."""
     n_groups, users = int(group_of_item.max(initial=0)) + 1, split.test.n_users
     sizes = np.tile(np.bincount(group_of_item[group_of_item >= 0], minlength=n_groups), (users, 1))
@@ -151,7 +151,7 @@ def candidates_by_group(split: Split, group_of_item: Codes, excluded: NDArray[np
 
 
 def each_relevant_alone(
-    lists: CodedLists, group_of_item: Codes, kept: NDArray[np.bool_], names: Sequence[str] = ()
+    lists: CodedLists, group_of_item: LongCodes, kept: NDArray[np.bool_], names: Sequence[str] = ()
 ) -> Judged:
     """Return a list for each kept relevant test rating, in which its item competes with its group alone.
 
@@ -240,7 +240,7 @@ def among_targets(lists: CodedLists, thin: UniformTest) -> Judged:
     )
 
 
-def _above_in_group(lists: Codes, group: Codes, counts: NDArray[np.bool_]) -> Codes:
+def _above_in_group(lists: LongCodes, group: LongCodes, counts: NDArray[np.bool_]) -> LongCodes:
     """Return for each entry how many counted entries of its group are above it in its list; entries are in order."""
     keys = lists * (int(group.max(initial=0)) + 2) + group + 1
     order = np.argsort(keys, kind="stable")

@@ -21,7 +21,7 @@ from cranfield.data import UNKNOWN, Ratings
 from cranfield.splits.split import Split
 
 Floats = NDArray[np.float64]
-Kind = Literal["popularity", "logistic"]
+PropensityKind = Literal["popularity", "logistic"]
 
 KINDS = ("popularity", "logistic")
 """The models of propensities that can be fitted."""
@@ -82,7 +82,7 @@ _LINKS: dict[str, Callable[[Floats], Floats]] = {"popularity": _capped, "logisti
 
 
 def fit_propensities(
-    split: Split, kind: Kind = "popularity", *, exponent: float | None = None, seed: int = 0
+    split: Split, kind: PropensityKind = "popularity", *, exponent: float | None = None, seed: int = 0
 ) -> Propensities:
     """Fit propensities on the training ratings of a split.
 

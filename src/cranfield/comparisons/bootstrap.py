@@ -20,7 +20,7 @@ from cranfield.comparisons.verdict import Verdict, significance_tests
 # Resamples are drawn for about this many users at a time.
 _BLOCK = 1 << 21
 
-Weights = Literal["multinomial", "poisson"]
+BootstrapWeights = Literal["multinomial", "poisson"]
 
 
 @significance_tests.register
@@ -28,7 +28,7 @@ def bootstrap(
     data: Sequence[Sample],
     resamples: int = 1000,
     plus_one: bool = True,
-    weights: Weights = "multinomial",
+    weights: BootstrapWeights = "multinomial",
     seed: int = 0,
     alpha: float = 0.05,
 ) -> list[Verdict]:
@@ -42,7 +42,7 @@ def bootstrap(
     user's id, in place of n draws with replacement: what users who are kept in parts have (`poisson_weights`).
     """
     n_samples, plus_one = _checks.whole("resamples", resamples), _checks.flag("plus_one", plus_one)
-    _checks.one_of("weights", weights, get_args(Weights))
+    _checks.one_of("weights", weights, get_args(BootstrapWeights))
     return [
         bootstrap_verdict(sample, result, n_samples, plus_one, alpha, weights)
         for sample, result in zip(data, resampled(data, n_samples, seed, weights))
@@ -50,7 +50,12 @@ def bootstrap(
 
 
 def bootstrap_verdict(
-    sample: Sample | PartedSample, result: Resampled, n_samples: int, plus_one: bool, alpha: float, weights: Weights
+    sample: Sample | PartedSample,
+    result: ResampledSums,
+    n_samples: int,
+    plus_one: bool,
+    alpha: float,
+    weights: BootstrapWeights,
 ) -> Verdict:
     """Return the verdict from resampled means and statistics."""
     shift, t, observed, mean = result
@@ -67,13 +72,13 @@ def cannot_differ(sample: Sample | PartedSample, observed: Floats) -> NDArray[np
     return (observed == 0) | (sample.n == 1)
 
 
-Resampled = tuple[Floats, Floats, Floats, Floats]
+ResampledSums = tuple[Floats, Floats, Floats, Floats]
 """Resamples × pairs, mean(w*) and t(w*); and for each pair t₀ and mean(z)."""
 
 
 def resampled(
-    data: Sequence[Sample], n_samples: int, seed: int, weights: Weights = "multinomial"
-) -> Iterator[Resampled]:
+    data: Sequence[Sample], n_samples: int, seed: int, weights: BootstrapWeights = "multinomial"
+) -> Iterator[ResampledSums]:
     """Return for each sample, resamples × pairs, mean(w*) and t(w*); and for each pair t₀ and mean(z).
 
     The resamples are drawn again for each sample, which costs less than keeping the differences of all of them.

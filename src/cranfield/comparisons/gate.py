@@ -20,8 +20,8 @@ from cranfield.comparisons.sample import Floats, Sample
 from cranfield.comparisons.sentences import p_text
 from cranfield.comparisons.verdict import Verdict
 
-Outcome = Literal["shown", "undecided", "worse"]
-Test = Callable[[Sequence[Sample]], list[Verdict]]
+GateOutcome = Literal["shown", "undecided", "worse"]
+GateTest = Callable[[Sequence[Sample]], list[Verdict]]
 
 # Halving a bracket of four standard errors so often finds a limit to a few millionths of one.
 _HALVINGS = 20
@@ -101,7 +101,7 @@ class Gate:
         return self.rows
 
     @property
-    def outcome(self) -> Outcome:
+    def outcome(self) -> GateOutcome:
         """``shown`` if the claim is shown for all, ``worse`` if any system is worse, else ``undecided``."""
         outcomes = set(self.rows["outcome"])
         return "worse" if "worse" in outcomes else "undecided" if "undecided" in outcomes else "shown"
@@ -212,7 +212,7 @@ def _wanted(row: dict[str, Any]) -> str:
     return f"If the difference stays as it is, it takes about {row['users_needed']:,.0f} users to show it (power 0.8)."
 
 
-def gate(data: Sequence[Sample], test: Test, significance: str, alpha: float, margin: Margin) -> Gate:
+def gate(data: Sequence[Sample], test: GateTest, significance: str, alpha: float, margin: Margin) -> Gate:
     """Test the claim that the first system of each pair is not worse than the second by the margin or more.
 
     With higher values better, the claim is a > b − margin, or a > (1 − margin) b for a relative margin, which is tested
@@ -242,7 +242,7 @@ def gate(data: Sequence[Sample], test: Test, significance: str, alpha: float, ma
 class _Claim:
     """The claim of one metric, about every pair of a sample."""
 
-    def __init__(self, sample: Sample, test: Test, alpha: float, margin: Margin) -> None:
+    def __init__(self, sample: Sample, test: GateTest, alpha: float, margin: Margin) -> None:
         self._sample, self._test, self._alpha, self._margin = sample, test, alpha, margin
         self._sign = -1.0 if sample.lower_is_better else 1.0
         self._means = sample.averages(slice(0, sample.n_pairs))

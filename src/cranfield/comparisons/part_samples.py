@@ -22,7 +22,7 @@ from cranfield.measures.moments import Moments
 from cranfield.measures.score_parts import ScoreParts
 from cranfield.measures.scores import Scores
 
-Function = Callable[[Sample, Scores, Any], Any]
+SampleFunction = Callable[[Sample, Scores, Any], Any]
 """What a pass does with the sample of one metric in one part; the last argument is that of the metric."""
 
 
@@ -49,7 +49,7 @@ class SampleParts:
     totals: tuple[Totals, ...] = ()
     epsilon: float | None = None
 
-    def sum(self, function: Function, arguments: Sequence[Any] | None = None) -> list[Any]:
+    def sum(self, function: SampleFunction, arguments: Sequence[Any] | None = None) -> list[Any]:
         """Return for each metric the sum over all parts of what a function makes of its sample; None without argument.
 
         The function and its arguments go to where the parts are, so they must be such as can be sent.
@@ -91,7 +91,7 @@ def _of_part(
     metrics: tuple[str, ...],
     totals: tuple[Totals, ...],
     epsilon: float | None,
-    function: Function,
+    function: SampleFunction,
     arguments: Sequence[Any],
 ) -> _Several:
     samples, _ = make_samples(scores, averaging, metrics=metrics, baseline=baseline)

@@ -130,9 +130,9 @@ def _permutation(compared: ComparedParts, parameters: Mapping[str, Any], _: floa
     return exact_by_passes(compared, _checks.number("tolerance", parameters.get("tolerance", 1e-6)))
 
 
-Test = Callable[[ComparedParts, Mapping[str, Any], float, int], list[Verdict]]
+PartTest = Callable[[ComparedParts, Mapping[str, Any], float, int], list[Verdict]]
 
-_TESTS: Mapping[str, Test] = {
+_TESTS: Mapping[str, PartTest] = {
     "permutation": _permutation,
     "student": _student,
     "log_student": _log_student,

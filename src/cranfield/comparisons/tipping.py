@@ -22,7 +22,7 @@ from cranfield.measures import Metric
 from cranfield.measures.inputs import as_metrics, as_runs, as_test
 from cranfield.rankings import Run
 
-Difference = Callable[[Sequence[Pairs]], float]
+DifferenceFunction = Callable[[Sequence[Pairs]], float]
 """By how much the winner leads if more pairs are liked."""
 
 _RATES = (0.0, 0.25, 0.5, 0.75, 1.0)
@@ -282,7 +282,7 @@ def _point(systems: TwoSystems, metric: Metric, base: float, draws: int, seed: i
     )
 
 
-def _exact(lead: float, difference: Difference, kinds: tuple[Pairs, Pairs, Pairs], base: float) -> float | None:
+def _exact(lead: float, difference: DifferenceFunction, kinds: tuple[Pairs, Pairs, Pairs], base: float) -> float | None:
     """Solve lead + a W − (a + x) L + (a + x/2) S = 0, what all items of each kind add being W, L and S."""
     gained, lost, both = (difference([kind]) - lead for kind in kinds)
     slope = -lost - both / 2
@@ -290,7 +290,7 @@ def _exact(lead: float, difference: Difference, kinds: tuple[Pairs, Pairs, Pairs
 
 
 def _simulated(
-    difference: Difference, kinds: tuple[Pairs, Pairs, Pairs], base: float, draws: int, seed: int
+    difference: DifferenceFunction, kinds: tuple[Pairs, Pairs, Pairs], base: float, draws: int, seed: int
 ) -> tuple[float | None, float]:
     """Find where simulated judgments make the two level, in each draw; return the mean and its standard error."""
     shares = []
@@ -308,7 +308,7 @@ def _simulated(
 
 
 def _level(
-    difference: Difference, kinds: tuple[Pairs, Pairs, Pairs], keys: Sequence[NDArray[np.float64]], base: float
+    difference: DifferenceFunction, kinds: tuple[Pairs, Pairs, Pairs], keys: Sequence[NDArray[np.float64]], base: float
 ) -> float | None:
     """Return where the two are level, an item being liked if its key is below its rate; None if nowhere.
 
@@ -340,7 +340,7 @@ def _curve(
     metric: Metric,
     names: tuple[str, str],
     lead: float,
-    difference: Difference,
+    difference: DifferenceFunction,
     own: tuple[Pairs, Pairs],
     popularity: NDArray[np.int16],
     seed: int,

@@ -40,7 +40,7 @@ _HABITS: Mapping[Role, str] = {
     ),
 }
 
-Choice = str | int | bool | None
+ColumnChoice = str | int | bool | None
 
 
 class MissingColumnError(InputError):
@@ -64,7 +64,7 @@ def place_by_name(names: Sequence[str], role: Role, taken: Collection[int] = ())
 
 
 def find_columns(
-    names: Sequence[str] | None, width: int, chosen: Mapping[Role, Choice], guess: Mapping[Role, int], label: str
+    names: Sequence[str] | None, width: int, chosen: Mapping[Role, ColumnChoice], guess: Mapping[Role, int], label: str
 ) -> dict[Role, int]:
     """Return the place of the column of each role that the data have.
 

@@ -19,7 +19,7 @@ from cranfield._files import meant
 from cranfield._record import Step
 from cranfield._settings import settings
 from cranfield._spelling import nearest
-from cranfield.data.columns import Choice, Role, find_columns
+from cranfield.data.columns import ColumnChoice, Role, find_columns
 from cranfield.data.compressed import unpacked
 from cranfield.data.features import About, Features, features_of
 from cranfield.data.frames import FrameTable, frame_table, parquet_table
@@ -35,7 +35,7 @@ from cranfield.data.values import times as as_times
 from cranfield.data.vocabulary import UNKNOWN, Vocabulary
 
 _COUNTS = ("keep", "celma")
-_UNCHOSEN: dict[Role, Choice] = {"user": None, "item": None, "rating": None, "time": None}
+_UNCHOSEN: dict[Role, ColumnChoice] = {"user": None, "item": None, "rating": None, "time": None}
 
 
 def read(
@@ -118,7 +118,7 @@ def read(
     check_policy(repeated)
     if counts not in _COUNTS:
         raise SettingError(f"counts={counts!r} is not known{nearest(counts, _COUNTS)}")
-    chosen: dict[Role, Choice] = {"user": user, "item": item, "rating": rating, "time": time}
+    chosen: dict[Role, ColumnChoice] = {"user": user, "item": item, "rating": rating, "time": time}
     table = _table(source, chosen, separator, header, quote, encoding)
     if isinstance(table, FrameTable):
         refuse_text_options(table.label, separator, header, quote, encoding)
@@ -183,7 +183,7 @@ def column_names(source: Any, **reading: Any) -> tuple[str, ...] | None:
 
 def _table(
     source: Any,
-    chosen: dict[Role, Choice],
+    chosen: dict[Role, ColumnChoice],
     separator: str | None,
     header: bool | None,
     quote: str | None,

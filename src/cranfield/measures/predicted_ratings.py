@@ -26,7 +26,7 @@ from cranfield.rankings.lists import Ties
 MOST_GRADES = 20
 """Ratings of more grades than this are shown in ten equal parts of the scale."""
 
-By = Literal["rating", "rank"]
+CurveBy = Literal["rating", "rank"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,7 +75,7 @@ class PredictedRatings:
         grades = np.array(self.grades)
         return np.searchsorted((grades[1:] + grades[:-1]) / 2, values, side="right")
 
-    def curve(self, by: By = "rating", bins: int = 10) -> pl.DataFrame:
+    def curve(self, by: CurveBy = "rating", bins: int = 10) -> pl.DataFrame:
         """Return the calibration curves: ``system, group, count, predicted, rating``.
 
         ``predicted`` and ``rating`` are means over the items of a group: a part of the rating scale by prediction, or a

@@ -36,7 +36,7 @@ from cranfield.measures.parts import Part, PartPlan, Tally, measure_part, put_to
 from cranfield.measures.scores import Scores
 from cranfield.rankings.ranged import HeldOutTable, RunTables
 
-Source = RunTables | HeldOutTable
+RangedSource = RunTables | HeldOutTable
 
 # What a row takes while its range is measured, beside its own bytes: codes, keys to sort by, ranks, places.
 _ROW = 110.0
@@ -74,7 +74,7 @@ def measure_ranges(runs: Sequence[RunTables], test: HeldOutTable | Ratings, plan
             f"{size_text(memory)} of memory is too little: {size_text(resident_memory())} are in use before any row is "
             f"read; give at least {size_text(needed)} (--memory, memory=...)"
         )
-    sources: list[Source] = [*runs, *([test] if isinstance(test, HeldOutTable) else [])]
+    sources: list[RangedSource] = [*runs, *([test] if isinstance(test, HeldOutTable) else [])]
     surveys = _surveys(sources, test)
     weights = [row_bytes(source.table, source.columns) for source in sources]
     starts = range_starts(surveys, [*weights, *([_ROW] if isinstance(test, Ratings) else [])], most)
@@ -87,7 +87,7 @@ def measure_ranges(runs: Sequence[RunTables], test: HeldOutTable | Ratings, plan
     return scores
 
 
-def _surveys(sources: Sequence[Source], test: HeldOutTable | Ratings) -> list[Survey]:
+def _surveys(sources: Sequence[RangedSource], test: HeldOutTable | Ratings) -> list[Survey]:
     """Look at the users of all tables, and of the test ratings if they are held."""
     kinds = [source.table.schema[source.user] for source in sources]
     for source, kind_of_users in zip(sources, kinds):
@@ -112,7 +112,7 @@ class _RangeRows(Protocol):
 
 
 def _opened(
-    sources: Sequence[Source], surveys: Sequence[Survey], starts: pl.Series, held: float, stack: ExitStack
+    sources: Sequence[RangedSource], surveys: Sequence[Survey], starts: pl.Series, held: float, stack: ExitStack
 ) -> list[_RangeRows]:
     """Return what gives the rows of each table range by range; those that do not ascend are divided first."""
     unsorted = [source for source, users in zip(sources, surveys) if not users.ascends]

@@ -31,7 +31,7 @@ from cranfield.measures.segment_groups import NOTHING, segment_of
 from cranfield.measures.segmenting import Basis, Segment, SegmentOf
 from cranfield.rankings.lists import Ties
 
-Interval = Literal["analytic", "bootstrap"]
+IntervalKind = Literal["analytic", "bootstrap"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,7 +80,7 @@ class Segments:
         average: str | Average | Averaging = "mean",
         *,
         level: float = LEVEL,
-        interval: Interval = "analytic",
+        interval: IntervalKind = "analytic",
         seed: int = 0,
         **decisions: Unpack[AveragingOptions],
     ) -> pl.DataFrame:
@@ -100,7 +100,7 @@ class Segments:
         average: str | Average | Averaging = "mean",
         *,
         level: float | None = LEVEL,
-        interval: Interval = "analytic",
+        interval: IntervalKind = "analytic",
         seed: int = 0,
         **decisions: Unpack[AveragingOptions],
     ) -> Table:

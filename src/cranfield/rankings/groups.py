@@ -8,11 +8,11 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-Groups = tuple[NDArray[np.int16] | None, tuple[str, ...]]
+GroupsOfLists = tuple[NDArray[np.int16] | None, tuple[str, ...]]
 """The group of each list, a place among the names, and the names; None and no names where lists are not grouped."""
 
 
-def named_groups(column: Any) -> Groups:
+def named_groups(column: Any) -> GroupsOfLists:
     """Return the groups that a column of names tells, in the order of numbers if all are, else as text.
 
     Examples
@@ -31,7 +31,7 @@ def named_groups(column: Any) -> Groups:
     return places.cast(pl.Int16).to_numpy().astype(np.int16), tuple(names)
 
 
-def groups_by_list(column: Any, lists: NDArray[Any], n_lists: int) -> Groups:
+def groups_by_list(column: Any, lists: NDArray[Any], n_lists: int) -> GroupsOfLists:
     """Return the group of each list from a column of rows; nothing if the rows of a list do not agree.
 
     Parameters

@@ -23,7 +23,7 @@ from cranfield.rankings.table import Roles, RunTable
 ONE_RELEVANT = ("user", "item", "rank", "length")
 """The columns of a table of one-relevant lists; a column ``group`` may follow."""
 
-Given = Mapping[str, str | int | None]
+GivenColumns = Mapping[str, str | int | None]
 """What the user says of the columns: role to name or place, None where nothing is said."""
 
 
@@ -53,11 +53,11 @@ class RunLayout:
 
     name: str
     says: str
-    roles: Callable[[RunTable, Given], Roles | None]
+    roles: Callable[[RunTable, GivenColumns], Roles | None]
     take: Callable[[RunTable, Roles], Rows]
 
 
-def choose_layout(table: RunTable, given: Given, wanted: str | None) -> tuple[RunLayout, Roles]:
+def choose_layout(table: RunTable, given: GivenColumns, wanted: str | None) -> tuple[RunLayout, Roles]:
     """Return the layout asked for (by its name or a tool's) or the first that fits, and the roles of the columns."""
     if wanted is not None and wanted not in LAYOUTS and wanted not in TOOLS:
         raise SettingError(f"format={wanted!r} is not known{nearest(wanted, [*LAYOUTS, *TOOLS])}")
@@ -91,7 +91,7 @@ def _are_qrels(table: RunTable) -> bool:
     return bool(iterations) and all(str(iteration).strip() in ("0", "Q0", "00") for iteration in iterations)
 
 
-def _trec_roles(table: RunTable, _: Given) -> Roles | None:
+def _trec_roles(table: RunTable, _: GivenColumns) -> Roles | None:
     if table.header or len(table.names) != 6 or not (is_number(f"{table.first(3)}") and is_number(f"{table.first(4)}")):
         return None
     user, _q0, item, rank, score, tag = table.names
@@ -103,7 +103,7 @@ def _take_trec(table: RunTable, roles: Roles) -> Rows:
     return replace(_take_rows(table, {role: name for role, name in roles.items() if role != "tag"}), tag=tag)
 
 
-def _mahout_roles(table: RunTable, _: Given) -> Roles | None:
+def _mahout_roles(table: RunTable, _: GivenColumns) -> Roles | None:
     if table.header or len(table.names) != 2:
         return None
     first = table.first(1)
@@ -120,7 +120,7 @@ def _take_mahout(table: RunTable, roles: Roles) -> Rows:
     return Rows(columns["user"], entry["item"], entry["score"], sizes=_sizes(pairs))
 
 
-def _nested_roles(table: RunTable, given: Given) -> Roles | None:
+def _nested_roles(table: RunTable, given: GivenColumns) -> Roles | None:
     roles = _named_roles(table, given)
     if roles is None or not _is_list(table.head[roles["item"]]):
         return None
@@ -147,7 +147,7 @@ def _take_nested(table: RunTable, roles: Roles) -> Rows:
     return _rows(columns["user"], flat, sizes)
 
 
-def _joined_roles(table: RunTable, given: Given) -> Roles | None:
+def _joined_roles(table: RunTable, given: GivenColumns) -> Roles | None:
     roles = _named_roles(table, given)
     if roles is None and not table.header and len(table.names) in (2, 3):
         roles = dict(zip(("user", "item", "score"), table.names))
@@ -180,7 +180,7 @@ def _aligned(column: pl.Series, sizes: NDArray[np.int64], role: str, table: RunT
     return _exploded(column)
 
 
-def _named_roles(table: RunTable, given: Given) -> Roles | None:
+def _named_roles(table: RunTable, given: GivenColumns) -> Roles | None:
     said = any(column is not None for column in given.values())
     if not table.header and not said:
         return None
@@ -189,12 +189,12 @@ def _named_roles(table: RunTable, given: Given) -> Roles | None:
     return roles if {"user", "item"} <= roles.keys() else None
 
 
-def _given_roles(table: RunTable, given: Given) -> dict[str, str]:
+def _given_roles(table: RunTable, given: GivenColumns) -> dict[str, str]:
     known = find_roles(table.names, given, table.source)
     return {role: name for role, name in known.items() if given.get(role) is not None}
 
 
-def _one_relevant_roles(table: RunTable, _: Given) -> Roles | None:
+def _one_relevant_roles(table: RunTable, _: GivenColumns) -> Roles | None:
     # These very names, as `write_run` writes them: a column called length may be anything elsewhere.
     fits = table.header and tuple(table.names) in (ONE_RELEVANT, (*ONE_RELEVANT, "group"))
     return {name: name for name in table.names} if fits else None
@@ -206,8 +206,8 @@ def _take_one_relevant(table: RunTable, roles: Roles) -> Rows:
     return Rows(columns["user"], columns["item"], ranks=ranks, lengths=lengths, groups=groups)
 
 
-def _bare_roles(*roles: str) -> Callable[[RunTable, Given], Roles | None]:
-    def find(table: RunTable, _: Given) -> Roles | None:
+def _bare_roles(*roles: str) -> Callable[[RunTable, GivenColumns], Roles | None]:
+    def find(table: RunTable, _: GivenColumns) -> Roles | None:
         fits = not table.header and len(table.names) == len(roles)
         return dict(zip(roles, table.names)) if fits else None
 

@@ -27,7 +27,7 @@ from cranfield.rankings.encode import encode
 from cranfield.rankings.files import TextOptions, open_bytes, open_file, system_name
 from cranfield.rankings.frames import is_frame, table_of_frame, table_of_tuples
 from cranfield.rankings.groups import groups_by_list, named_groups
-from cranfield.rankings.layouts import Given, Rows, choose_layout
+from cranfield.rankings.layouts import GivenColumns, Rows, choose_layout
 from cranfield.rankings.lists import ListEntries, Ties, arrange, check_ties
 from cranfield.rankings.names import file_name
 from cranfield.rankings.numbers import numbers
@@ -37,7 +37,7 @@ from cranfield.rankings.serving import made_for
 from cranfield.rankings.table import Roles, RunTable, table_of_columns
 from cranfield.recommenders import displayed_name, recommender
 
-Source = Any
+RunSource = Any
 """A path, a dataframe of any library, a dictionary, a run of ranx, a collection of LensKit."""
 
 Codes = NDArray[np.int32]
@@ -59,7 +59,7 @@ _IN_CELLS = ("joined", "nested")
 
 
 def read_run(
-    source: Source,
+    source: RunSource,
     *,
     name: str | None = None,
     tag: bool = False,
@@ -118,7 +118,7 @@ def read_run(
     check_ties(ties)
     if isinstance(source, Run):
         return source if name is None else replace(source, name=name)
-    given: Given = {"user": user, "item": item, "score": score, "rank": rank, "prediction": prediction}
+    given: GivenColumns = {"user": user, "item": item, "score": score, "rank": rank, "prediction": prediction}
     content = _content(source, TextOptions(separator, header, quote, encoding, _names(given)))
     return _one_run(content, given, name=name, tag=tag, format=format, ties=ties)
 
@@ -209,7 +209,7 @@ def name_of_run(path: Path) -> str:
     return displayed_name(spelling) if isinstance(spelling, str) and file_name([spelling]) == {spelling: name} else name
 
 
-def _content(source: Source, options: TextOptions) -> _Content:
+def _content(source: RunSource, options: TextOptions) -> _Content:
     name, word, about = None, "the dictionary", {}
     if isinstance(source, (str, os.PathLike)):
         path = Path(source)
@@ -262,7 +262,7 @@ def _are_columns(source: Mapping[Any, Any]) -> bool:
 
 def _one_run(
     content: _Content,
-    given: Given,
+    given: GivenColumns,
     *,
     name: str | None = None,
     tag: bool = False,
@@ -282,14 +282,14 @@ def _one_run(
     return replace(_run(opened, chosen or "run", ties), **content.about)
 
 
-def _laid_out(table: RunTable, format: str | None, given: Given, name: str | None) -> _Opened:
+def _laid_out(table: RunTable, format: str | None, given: GivenColumns, name: str | None) -> _Opened:
     if not table.names or len(next(iter(table.head.values()))) == 0:
         raise InputError("there are no rows", source=table.source, remedy="give a run with at least one list")
     layout, roles = choose_layout(table, given, format)
     return _Opened(layout.take(table, roles), layout.name, table.source, name, roles, table)
 
 
-def _names(given: Given) -> list[str]:
+def _names(given: GivenColumns) -> list[str]:
     return [column for column in given.values() if isinstance(column, str)]
 
 
@@ -432,7 +432,7 @@ def _step(opened: _Opened, ties: Ties, n_lists: int, n_items: int, counts: Mappi
 
 
 def _by_system(
-    source: Source, system: str | int | None, reading: Mapping[str, Any], *, among_others: bool = False
+    source: RunSource, system: str | int | None, reading: Mapping[str, Any], *, among_others: bool = False
 ) -> list[Run]:
     """Split one table by its column of systems; without one it is the run of one system.
 
@@ -441,7 +441,7 @@ def _by_system(
     if isinstance(source, Run):
         return [read_run(source, **reading)]
     how = dict(reading)
-    given: Given = {role: how.pop(role, None) for role in ("user", "item", "score", "rank", "prediction")}
+    given: GivenColumns = {role: how.pop(role, None) for role in ("user", "item", "score", "rank", "prediction")}
     written = {name: how.pop(name) for name in ("separator", "header", "quote", "encoding") if name in how}
     content = _content(source, TextOptions(**written, wanted=_names({**given, "system": system})))
     table = content.held

@@ -18,7 +18,7 @@ from cranfield.data.relevance import threshold_on
 from cranfield.rankings.ranking import Ranking
 from cranfield.recommenders.work import blocks
 
-Cells = tuple[NDArray[np.int64], NDArray[np.int32]]
+ItemCells = tuple[NDArray[np.int64], NDArray[np.int32]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,7 +96,7 @@ class Targets:
         short = {} if self.drawn is None else {f"users with fewer {kind} items than asked": self.drawn.short}
         return Step("targets", {name: getattr(self.ranking, name) for name in names} | {"seed": self.seed}, short)
 
-    def relevant_cells(self, users: NDArray[Any]) -> Cells:
+    def relevant_cells(self, users: NDArray[Any]) -> ItemCells:
         """Return row (place in ``users``) and item of the relevant test items, ascending in both."""
         assert self.test is not None
         rows, entries = _profiles(self.test.indptr, users)
@@ -112,7 +112,7 @@ class Targets:
             allowed[self._always(users)] = False
         return allowed
 
-    def _always(self, users: NDArray[Any]) -> Cells:
+    def _always(self, users: NDArray[Any]) -> ItemCells:
         """Return row and item of the test items that a list holds in any case: the relevant ones, or all of them."""
         return self.relevant_cells(users) if self.ranking.unrated == "all" else rated_cells(self._test, users)
 
@@ -268,7 +268,7 @@ class Drawn:
         short = int(np.count_nonzero(np.diff(indptr) < wanted))
         return Drawn(self.users, indptr, self.items[early], self.places[early], short)
 
-    def cells(self, users: NDArray[Any]) -> Cells:
+    def cells(self, users: NDArray[Any]) -> ItemCells:
         """Return row (place in ``users``) and item of the drawn items."""
         rows, entries = _profiles(self.indptr, np.searchsorted(self.users, users))
         return rows, self.items[entries]
@@ -296,7 +296,7 @@ def _first(items: NDArray[np.int64], keys: NDArray[np.float64], wanted: int) -> 
     return items[np.argsort(keys, kind="stable")[:wanted]]
 
 
-def rated_cells(ratings: Ratings, users: NDArray[Any]) -> Cells:
+def rated_cells(ratings: Ratings, users: NDArray[Any]) -> ItemCells:
     """Return row (place in ``users``) and item of the ratings of these users."""
     rows, entries = _profiles(ratings.indptr, users)
     return rows, ratings.items[entries]

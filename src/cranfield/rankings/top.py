@@ -34,11 +34,11 @@ class TieOrder:
         return np.argsort(self.place, kind="stable").astype(np.int32)
 
 
-Lists = tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.float64]]
+TopLists = tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.float64]]
 """The length of each list, and the items and scores of all lists, one after the other."""
 
 
-def top(scores: NDArray[Any], n: int, ties: TieOrder) -> Lists:
+def top(scores: NDArray[Any], n: int, ties: TieOrder) -> TopLists:
     """Return the length of each row's list, and the items and scores of all lists, one after the other.
 
     NaN is not listed, so a list may be shorter than ``n``.
@@ -55,7 +55,7 @@ def top(scores: NDArray[Any], n: int, ties: TieOrder) -> Lists:
     return np.count_nonzero(listed, axis=1), ties.items[columns[listed]], values[listed].astype(np.float64, copy=False)
 
 
-def own_top(name: str, system: Any, users: NDArray[np.int32], n: int, targets: Targets, ties: TieOrder) -> Lists:
+def own_top(name: str, system: Any, users: NDArray[np.int32], n: int, targets: Targets, ties: TieOrder) -> TopLists:
     """Return the lists that a system makes itself by ``top(users, n, targets)``, checked and in order.
 
     Items may come in any order: they are ordered by descending score, and by the rule of ties.

@@ -9,7 +9,7 @@ from typing import Any, Literal
 from cranfield._numbers import count_text, percent_text
 from cranfield.data.moment import day
 
-Level = Literal["wrong", "attention", "fine"]
+FindingLevel = Literal["wrong", "attention", "fine"]
 Promise = Literal["any", "user", "global"]
 PROMISES: tuple[Promise, ...] = ("any", "user", "global")
 """What a split promises about time: nothing; that no user's test ratings precede the user's own training ratings; or
@@ -33,7 +33,7 @@ class SplitFinding:
     """
 
     name: str
-    level: Level
+    level: FindingLevel
     sentence: str
 
 
@@ -82,7 +82,7 @@ def _repeated(facts: Mapping[str, Any]) -> Iterator[SplitFinding]:
 def _leakage(facts: Mapping[str, Any], promise: Promise) -> Iterator[SplitFinding]:
     leakage, test = facts["leakage"], facts["parts"]["test"]
     if leakage is None:
-        level: Level = "attention" if promise == "any" else "wrong"
+        level: FindingLevel = "attention" if promise == "any" else "wrong"
         yield SplitFinding("leakage", level, "The parts have no times, so leakage in time cannot be checked.")
         return
     yield from _own(leakage, "test", test["ratings"], promise)

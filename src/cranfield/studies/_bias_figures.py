@@ -34,7 +34,7 @@ _BAR = {"width": 110, "height": 130}
 _SEGMENTS = 100
 _LABELS = {NDCG: "nDCG@10", STRATIFIED: "stratified recall@10"}
 
-Draw = Callable[[pl.DataFrame], Any]
+DrawFigure = Callable[[pl.DataFrame], Any]
 
 
 def precision_by_design(panels: Sequence[BiasNumbers], missing: str) -> Exhibit:

@@ -21,7 +21,7 @@ THRESHOLD = 5.0
 TARGETS = 100
 
 
-Given = TypeVar("Given", bound=Ratings | Split)
+RatingsOrSplit = TypeVar("RatingsOrSplit", bound=Ratings | Split)
 
 
 @dataclass(frozen=True)
@@ -177,9 +177,9 @@ def name_of(data: Ratings | Split) -> str:
     return data.name or "the ratings"
 
 
-def numbered(data: Sequence[Given]) -> dict[str, Given]:
+def numbered(data: Sequence[RatingsOrSplit]) -> dict[str, RatingsOrSplit]:
     """Return the ratings by name, numbered where names are missing or the same."""
-    names: dict[str, Given] = {}
+    names: dict[str, RatingsOrSplit] = {}
     for place, ratings in enumerate(data, start=1):
         name = name_of(ratings)
         names[f"{name} ({place})" if name in names else name] = ratings

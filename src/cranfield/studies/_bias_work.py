@@ -27,7 +27,7 @@ from cranfield.rankings.serving import EVERYONE
 from cranfield.rankings.several import rank_with, rankers_for
 from cranfield.splits import Folds, Split, popularity_groups, random, uniform_test
 from cranfield.studies._lemma import lemma_bounds
-from cranfield.studies._options_work import Rows, SplitMeasurement
+from cranfield.studies._options_work import SplitMeasurement, ValueRows
 
 PLSA, SVD, WRMF, KNN, POPULARITY, RANDOM = "pLSA", "MF (svd)", "MF (wrmf)", "kNN", "Popularity", "Random"
 SYSTEMS = (PLSA, SVD, WRMF, KNN, POPULARITY, RANDOM)
@@ -145,7 +145,7 @@ class BiasWork:
         """The threshold, and the other one where there is one."""
         return (self.threshold,) if self.other is None else (self.threshold, self.other)
 
-    def fold(self, fold: int, curves: bool) -> Rows:
+    def fold(self, fold: int, curves: bool) -> ValueRows:
         """Measure a fold: Figure 2, the random splits of Figure 8, Figure 9 and, with ``curves``, Figures 3 and 4."""
         split = self._folds[fold]
         designs = self._designs(split)
@@ -161,7 +161,7 @@ class BiasWork:
             rows += self._one_relevant_rows("size", float(key[1]), runs[key], ranker)
         return rows
 
-    def uniform(self, draw: int) -> Rows:
+    def uniform(self, draw: int) -> ValueRows:
         """Measure a split with as many test ratings of each item: U1R, UAR and AI-UAR of Figure 8."""
         split = uniform_test(self.uniform_data, sigma=SIGMA, epsilon=EPSILON, seed=self.seed + draw)
         whole = Ranking(length="all")
@@ -174,7 +174,7 @@ class BiasWork:
         runs = self._ranked(split, {key: design.ranker for key, design in designs.items()})
         return self._design_rows(designs, runs)
 
-    def skew(self, alpha: float) -> Rows:
+    def skew(self, alpha: float) -> ValueRows:
         """Measure simulated ratings of the same size whose popularity has a given skewness: Figure 5."""
         simulated = simulate.popularity(like=self.data, alpha=alpha, seed=self.seed)
         split = random(simulated, train=1 - SIGMA, seed=self.seed)
@@ -233,8 +233,10 @@ class BiasWork:
             for key, ranker in rankers.items()
         }
 
-    def _design_rows(self, designs: Mapping[tuple[str, float], BiasDesign], runs: Mapping[Any, Sequence[Run]]) -> Rows:
-        rows: Rows = []
+    def _design_rows(
+        self, designs: Mapping[tuple[str, float], BiasDesign], runs: Mapping[Any, Sequence[Run]]
+    ) -> ValueRows:
+        rows: ValueRows = []
         for (name, at), design in designs.items():
             ranked, split = list(runs[name, at]), design.split
             metrics = [metric for metric in METRICS if not (metric == BPREF and ranked[0].one_relevant)]
@@ -267,7 +269,7 @@ class BiasWork:
         rankers = rankers_for(split, [single.with_(nonrelevant=size - 1) for size in sizes], seed=self.seed)
         return {("size", size): ranker for size, ranker in zip(sizes, rankers, strict=True)}
 
-    def _density_rows(self, way: str, share: float, runs: Sequence[Run], ranker: Ranker, split: Split) -> Rows:
+    def _density_rows(self, way: str, share: float, runs: Sequence[Run], ranker: Ranker, split: Split) -> ValueRows:
         """Return what is measured as test ratings are removed; precision is a mean over all users of the fold."""
         if way == "1R":
             return self._one_relevant_rows("density", share, runs, ranker)
@@ -281,11 +283,11 @@ class BiasWork:
             for m, metric in enumerate(DENSITY_METRICS)
         ]
 
-    def _one_relevant_rows(self, part: str, x: float, runs: Sequence[Run], ranker: Ranker) -> Rows:
+    def _one_relevant_rows(self, part: str, x: float, runs: Sequence[Run], ranker: Ranker) -> ValueRows:
         """Return 1R precision and, but for simulated ratings, the bounds of some systems."""
         scores = measure(list(runs), ranker.targets.test, [PRECISION], threshold=self.threshold)
         values = scores.average("mean", undefined="zero", by="list")[:, 0]
-        rows: Rows = [(part, "1R", x, PRECISION, run.name, float(value), None) for run, value in zip(runs, values)]
+        rows: ValueRows = [(part, "1R", x, PRECISION, run.name, float(value), None) for run, value in zip(runs, values)]
         return rows if part == "skew" else rows + _bound_rows(part, x, runs)
 
 
@@ -303,7 +305,7 @@ def _rated(split: Split, ranking: Ranking, seed: int) -> BiasDesign:
     return BiasDesign(split, RatedRanker.of(split, EVERYONE, ranking, seed))
 
 
-def _averages(design: str, threshold: float, scores: Scores, equal_groups: bool) -> Rows:
+def _averages(design: str, threshold: float, scores: Scores, equal_groups: bool) -> ValueRows:
     """Return the averages over lists, as in equation (1); of groups where they weigh the same."""
     groups: GroupPolicy = "equal" if equal_groups else "pooled"
     values = scores.average("mean", undefined="zero", coverage="full", by="list", groups=groups)
@@ -315,7 +317,7 @@ def _averages(design: str, threshold: float, scores: Scores, equal_groups: bool)
     ]
 
 
-def _wilcoxon(design: str, scores: Scores) -> Rows:
+def _wilcoxon(design: str, scores: Scores) -> ValueRows:
     """Return the difference of each pair of systems in precision, and its p-value by Wilcoxon's test over users."""
     comparison = compare(scores, significance="wilcoxon", metrics=[PRECISION], correction="none", undefined="zero")
     columns = comparison.frame().select("system_a", "system_b", "difference", "p")
@@ -325,9 +327,9 @@ def _wilcoxon(design: str, scores: Scores) -> Rows:
     ]
 
 
-def _bound_rows(part: str, x: float, runs: Sequence[Run]) -> Rows:
+def _bound_rows(part: str, x: float, runs: Sequence[Run]) -> ValueRows:
     """Return 1R precision of the systems of Figure 3, and its bounds by lemma (2)."""
-    rows: Rows = []
+    rows: ValueRows = []
     for run in runs:
         if run.name in BOUNDED:
             assert run.ranks is not None
@@ -361,7 +363,7 @@ def units(panel: str, work: BiasWork, curve_folds: int, skewed: bool) -> list[Sp
     measurements = []
     of_study = {"study seed": work.seed}  # what is drawn depends on it as well as on the number of the split
 
-    def add(name: str, seed: int, make: Callable[[], Rows], **more: Any) -> None:
+    def add(name: str, seed: int, make: Callable[[], ValueRows], **more: Any) -> None:
         of = {**common, **more, "seed": work.seed + seed}
         measurements.append(SplitMeasurement(f"{panel}/{name}", of, make, len(SYSTEMS)))
 

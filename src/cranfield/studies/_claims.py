@@ -19,7 +19,7 @@ from cranfield.assessments import SCENARIOS, Assessment
 from cranfield.assessments.advice import draws_of_systems
 
 Floats = NDArray[np.float64]
-Verdict = Literal["holds", "does not hold", "cannot tell"]
+ClaimVerdict = Literal["holds", "does not hold", "cannot tell"]
 
 DRAWS = 200
 SURE = 0.9
@@ -94,7 +94,7 @@ class Finding:
 
     claim: str
     where: str
-    verdict: Verdict
+    verdict: ClaimVerdict
     evidence: str
     margin: float
     sure: float | None = None
@@ -208,7 +208,7 @@ def finding_over_splits(said: Saying) -> Finding:
 def _found(said: Saying, whole: float, draws: Floats) -> Finding:
     holds = float((draws > 0).mean()) if len(draws) else None
     fails = float((draws < 0).mean()) if len(draws) else None
-    verdict: Verdict = "cannot tell"
+    verdict: ClaimVerdict = "cannot tell"
     if whole > 0 and (holds is None or holds >= SURE):
         verdict = "holds"
     elif whole < 0 and (fails is None or fails >= SURE):

@@ -32,7 +32,7 @@ from cranfield.rankings.recommending import timed_each
 from cranfield.rankings.serving import measured_ratings
 from cranfield.splits import Split, random
 from cranfield.studies._error_models import ErrorModels
-from cranfield.studies._options_work import Rows, SplitMeasurement
+from cranfield.studies._options_work import SplitMeasurement, ValueRows
 
 EXPLICIT, IMPLICIT = "explicit", "implicit"
 VERSIONS = (EXPLICIT, IMPLICIT)
@@ -145,7 +145,7 @@ class ErrorWork:
         }
         return f"runs/{self.place}/{version}/split-{seed}/{stem}", made_of
 
-    def measure(self, version: str, seed: int) -> Rows:
+    def measure(self, version: str, seed: int) -> ValueRows:
         """Measure all models on a split of a version."""
         runs, seconds, failed = self.runs(version, seed)
         split = self.split(version, seed)
@@ -163,10 +163,10 @@ class ErrorWork:
             rows += self._robustness(runs, test, split, seed)
         return rows
 
-    def _levels(self, runs: Sequence[Run], test: Ratings, split: Split) -> Rows:
+    def _levels(self, runs: Sequence[Run], test: Ratings, split: Split) -> ValueRows:
         """Measure the three metrics at the levels of relevance: Figure 4."""
         levels = RatingScale.of(test.grades, split.train.grades).levels
-        rows: Rows = []
+        rows: ValueRows = []
         for level, lowest in levels.items():
             names = {MAP: f"AP(rel={lowest:g})@{N}", NDCG: f"nDCG(rel={lowest:g})@{N}"}
             names[SDCSE] = f"SDCSEacc(rel={lowest:g})@{N}"
@@ -179,7 +179,7 @@ class ErrorWork:
             ]
         return rows
 
-    def _robustness(self, runs: Sequence[Run], test: Ratings, split: Split, seed: int) -> Rows:
+    def _robustness(self, runs: Sequence[Run], test: Ratings, split: Split, seed: int) -> ValueRows:
         """Take test ratings away and see what becomes of the order of the models: Figure 3."""
         ways = {"ratings": SIZES, "popular": POPULAR}
         sampling = Sampling((Average.of("mean"),), samples=self.samples, seed=seed)
@@ -215,9 +215,9 @@ def _means(scores: Scores) -> NDArray[np.float64]:
     return scores.average("mean", undefined="zero", coverage="reduced")
 
 
-def _averages(version: str, scores: Scores) -> Rows:
+def _averages(version: str, scores: Scores) -> ValueRows:
     values = _means(scores)
-    rows: Rows = []
+    rows: ValueRows = []
     names = {spelling: name for part in (METRICS, ERRORS, SELLS, OVERALL) for name, spelling in part.items()}
     for m, spelling in enumerate(scores.metrics):
         name = names.get(spelling, "SDCSEacc")
@@ -229,7 +229,7 @@ def _averages(version: str, scores: Scores) -> Rows:
     return rows
 
 
-def _pairs(version: str, scores: Scores) -> Rows:
+def _pairs(version: str, scores: Scores) -> ValueRows:
     """Return the difference and the p-value of each pair of models: Table 1, and errors beside SDCSE.
 
     Also which share of the users SDCSE and DCSE send opposite ways, of those to whom neither is the same.
@@ -245,7 +245,7 @@ def _pairs(version: str, scores: Scores) -> Rows:
     )
     spelled = {spelling: name for name, spelling in names.items()}
     columns = comparison.frame().select("metric", "system_a", "system_b", "difference", "p")
-    rows: Rows = [
+    rows: ValueRows = [
         ("pair", version, 0.0, spelled[metric], f"{a} | {b}", difference, p)
         for metric, a, b, difference, p in columns.iter_rows()
     ]
@@ -260,7 +260,7 @@ def _pairs(version: str, scores: Scores) -> Rows:
     return rows
 
 
-def _lists(version: str, runs: Sequence[Run], scores: Scores) -> Rows:
+def _lists(version: str, runs: Sequence[Run], scores: Scores) -> ValueRows:
     """Return how many users are measured, and which share of their lists holds a single rated item."""
     covered = scores.covered.all(axis=0)
     lengths = np.minimum.reduce([run.list_lengths.mean() for run in runs])
@@ -272,7 +272,7 @@ def _lists(version: str, runs: Sequence[Run], scores: Scores) -> Rows:
 def units(work: ErrorWork, seeds: Sequence[int]) -> list[SplitMeasurement]:
     """Return all that is measured for a set of ratings."""
 
-    def unit(version: str, seed: int, make: Callable[[], Rows]) -> SplitMeasurement:
+    def unit(version: str, seed: int, make: Callable[[], ValueRows]) -> SplitMeasurement:
         of = {
             "data": work.data.fingerprint,
             "features": _features(work.data),

@@ -18,7 +18,7 @@ from scipy.stats import kendalltau
 from cranfield._numbers import number_text
 from cranfield._record import Step
 from cranfield._table import Cell, Table
-from cranfield.studies._claims import SURE, ClaimRule, Finding, Verdict
+from cranfield.studies._claims import SURE, ClaimRule, ClaimVerdict, Finding
 from cranfield.studies._study import Exhibit
 from cranfield.studies.replication import Replication
 
@@ -212,7 +212,7 @@ def _joined_claims(parts: Sequence[StudyPart], several: bool, repeated: bool) ->
 def _over_repetitions(claims: Sequence[Finding]) -> Finding:
     verdicts = [claim.verdict for claim in claims]
     so, opposite = (verdicts.count(verdict) / len(verdicts) for verdict in ("holds", "does not hold"))
-    verdict: Verdict = "holds" if so >= SURE else "does not hold" if opposite >= SURE else "cannot tell"
+    verdict: ClaimVerdict = "holds" if so >= SURE else "does not hold" if opposite >= SURE else "cannot tell"
     evidence = f"holds in {verdicts.count('holds')} of {len(claims)} repetitions; first: {claims[0].evidence}"
     margin = float(np.mean([claim.margin for claim in claims]))
     return replace(claims[0], verdict=verdict, evidence=evidence, margin=margin, sure=so, against=opposite)

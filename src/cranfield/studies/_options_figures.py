@@ -20,7 +20,7 @@ _POINTS = 200
 """A distribution is drawn through at most so many points."""
 
 Frame = Callable[[Panel], pl.DataFrame]
-Draw = Callable[[pl.DataFrame], Any]
+DrawFigure = Callable[[pl.DataFrame], Any]
 
 
 def distributions(panels: Sequence[Panel], missing: Sequence[str]) -> Exhibit:
@@ -98,7 +98,7 @@ def overlaps(panels: Sequence[Panel], missing: Sequence[str]) -> Exhibit:
 
 
 def _exhibit(
-    name: str, caption: str, panels: Sequence[Panel], missing: Sequence[str], frame: Frame, draw: Draw
+    name: str, caption: str, panels: Sequence[Panel], missing: Sequence[str], frame: Frame, draw: DrawFigure
 ) -> Exhibit:
     frames = {panel.name: frame(panel) for panel in panels}
     whole = pl.concat([rows.select(pl.lit(panel).alias("panel"), pl.all()) for panel, rows in frames.items()])

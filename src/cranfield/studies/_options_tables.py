@@ -15,7 +15,7 @@ from cranfield.studies._options_panel import Panel
 from cranfield.studies._options_work import KNN, MF
 from cranfield.studies._study import Exhibit
 
-Printed = tuple[float, float, float]
+PrintedValues = tuple[float, float, float]
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ class Line:
     part: str
     setting: str
     metric: str
-    printed: Mapping[str, Printed]
+    printed: Mapping[str, PrintedValues]
 
 
 def comparison_table(
@@ -89,7 +89,7 @@ def _found_cells(measured: _Found) -> list[Cell]:
     return [*cells, Cell(f"{_p(np.median(p))} ({_p(p.min())} to {_p(p.max())})")]
 
 
-def _printed_cells(said: Printed | None) -> list[Cell]:
+def _printed_cells(said: PrintedValues | None) -> list[Cell]:
     if said is None:
         return [Cell(DASH)] * 3
     knn, mf, p = said
@@ -102,7 +102,7 @@ def _p(value: float) -> str:
 
 
 def _tidy(
-    header: Sequence[str], line: Line, dataset: str, measured: _Found | None, said: Printed | None
+    header: Sequence[str], line: Line, dataset: str, measured: _Found | None, said: PrintedValues | None
 ) -> list[dict[str, Any]]:
     """Return the numbers of one comparison, one row for each of kNN, MF and p."""
     label = dict(zip((column.lower() for column in header), line.label))

@@ -66,7 +66,7 @@ SCHEMA: dict[str, Any] = {
 }
 """One number: which part of the study it belongs to, what was varied and how far, and Student's p of the pair."""
 
-Rows = list[tuple[str, str, float, str, str, float, float | None]]
+ValueRows = list[tuple[str, str, float, str, str, float, float | None]]
 
 _FULL = Ranking(
     fill="none", lists="full", candidates="all", relevant="all", nonrelevant="all", keep_seen=False, length=10
@@ -105,7 +105,7 @@ class SplitWork:
     k: int
     threshold: float
 
-    def starting_point(self, seed: int) -> Rows:
+    def starting_point(self, seed: int) -> ValueRows:
         """Measure both systems on a split of 0.5: Tables 2 to 4, Figures 5 and 6, and a point of Figures 2 to 4."""
         split = random(self.data, train=START, exact=False, seed=seed)
         test = measured_ratings(split, _TRAINED)
@@ -125,18 +125,18 @@ class SplitWork:
         rows += _depths(scores, depth)
         return rows + _rows("agreement", "condensed", START, short, AGREEMENT)
 
-    def ratio(self, seed: int, train: float) -> Rows:
+    def ratio(self, seed: int, train: float) -> ValueRows:
         """Measure both systems on a split of another ratio: a point of Figures 2 to 4."""
         split = random(self.data, train=train, exact=False, seed=seed)
         full, condensed = self._ranked(split, [_FULL, _FULL.with_(lists="condensed")], seed)
         return self._ratio(full, condensed, measured_ratings(split, _TRAINED), train)
 
-    def gaps(self, seed: int) -> Rows:
+    def gaps(self, seed: int) -> ValueRows:
         """Measure kNN with few neighbours on half of the ratings, its gaps left or filled: Figure 7."""
         split = random(sample(self.data, share=0.5, of="ratings", seed=seed), train=START, exact=False, seed=seed)
         test = measured_ratings(split, EVERYONE)
         rankings = [_FULL.with_(lists="condensed", fill=fill) for fill in FILLS.values()]
-        rows: Rows = []
+        rows: ValueRows = []
         for k in NEIGHBOURS:
             model = recommender(neighbours(k)).fit(split.train)
             runs = rank_under(model, split, rankings, serving=EVERYONE, seed=seed, name=KNN)
@@ -147,12 +147,12 @@ class SplitWork:
                 rows.append(("gaps", name, float(k), "Coverage@10", KNN, float(scores.filled[0, 0]), None))
         return rows
 
-    def overlap(self, seed: int) -> Rows:
+    def overlap(self, seed: int) -> ValueRows:
         """Measure kNN whose neighbours share more and more items: Figure 8, as printed and with only liked items."""
         split = random(self.data, train=START, exact=False, seed=seed)
         test = measured_ratings(split, _TRAINED)
         liked = split.train.keep(split.train.values >= self.threshold)
-        rows: Rows = []
+        rows: ValueRows = []
         for name, k, train in (("as printed", 10, split.train), ("liked items", self.k, liked)):
             for overlap in OVERLAPS:
                 model = recommender(neighbours(k, binary=True, overlap=overlap)).fit(train)
@@ -179,7 +179,7 @@ class SplitWork:
         ]
         return [list(pair) for pair in zip(*runs, strict=True)]
 
-    def _ratio(self, full: Sequence[Run], condensed: Sequence[Run], test: Ratings, train: float) -> Rows:
+    def _ratio(self, full: Sequence[Run], condensed: Sequence[Run], test: Ratings, train: float) -> ValueRows:
         wanted = [PRECISION, NDCG]
         scores = measure(list(full), test, [*wanted, UNRATED], threshold=self.threshold)
         short = measure(list(condensed), test, wanted, threshold=self.threshold)
@@ -194,13 +194,13 @@ def _rows(
     scores: Scores,
     metrics: Sequence[str] | Mapping[str, str],
     average: str = "mean",
-) -> Rows:
+) -> ValueRows:
     """Return the averages of some metrics, perhaps under other names, and Student's p of the two systems."""
     names = metrics if isinstance(metrics, Mapping) else dict(zip(metrics, metrics))
     values = scores.average(average, undefined="zero", coverage="full", by="list", groups="pooled")
     wanted = {str(Metric.of(spelling)): name for spelling, name in names.items()}
     p = _p_values(scores, average, list(wanted)) if len(scores.systems) == 2 else {}
-    rows: Rows = []
+    rows: ValueRows = []
     for spelling, name in wanted.items():
         m = scores.metric(spelling)
         for s, system in enumerate(scores.systems):
@@ -224,7 +224,7 @@ def _p_values(scores: Scores, average: str, metrics: Sequence[str]) -> dict[str,
     return dict(comparison.frame().select("metric", "p").iter_rows())
 
 
-def _depths(scores: Scores, metrics: Sequence[str]) -> Rows:
+def _depths(scores: Scores, metrics: Sequence[str]) -> ValueRows:
     """Return the ranks of the first ten condensed items in full lists, over users for whom both have ten."""
     places = [scores.metric(str(Metric.of(name))) for name in metrics]
     ranks = scores.values[:, places]
@@ -243,7 +243,7 @@ class SplitMeasurement:
 
     name: str
     made_of: Mapping[str, Any]
-    make: Callable[[], Rows]
+    make: Callable[[], ValueRows]
     trainings: int
 
 
@@ -255,7 +255,7 @@ def units(panel: str, work: SplitWork, seeds: Sequence[int], curve_seeds: Sequen
         "threshold": work.threshold,
     }
 
-    def unit(part: str, seed: int, make: Callable[[], Rows], trainings: int, **more: Any) -> SplitMeasurement:
+    def unit(part: str, seed: int, make: Callable[[], ValueRows], trainings: int, **more: Any) -> SplitMeasurement:
         of = {**common, "part": part, "seed": seed, "mf": factors(seed), **more}
         tail = "".join(f"-{value:g}" for value in more.values())
         return SplitMeasurement(f"{panel}/{part}{tail}/split-{seed}", of, make, trainings)

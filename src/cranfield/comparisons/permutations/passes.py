@@ -19,7 +19,7 @@ from cranfield.comparisons.permutations import inversion
 from cranfield.comparisons.permutations.exact import TINY, Block
 from cranfield.comparisons.permutations.inversion import CosineSums, PhiSums
 from cranfield.comparisons.permutations.lattice import common_step, fits
-from cranfield.comparisons.permutations.saddlepoint import Search, TailSums, tail_search
+from cranfield.comparisons.permutations.saddlepoint import TailSearch, TailSums, tail_search
 from cranfield.comparisons.sample import Differences, Floats, Sample, vague
 from cranfield.comparisons.verdict import Verdict
 from cranfield.measures.scores import Scores
@@ -220,7 +220,7 @@ def _as_in_memory(
 
 def _approximate_the_tail(parts: SampleParts, metrics: Sequence[_Metric], pairs: Sequence[NDArray[np.intp]]) -> None:
     """Approximate very small p-values by a saddlepoint; each step towards those of all pairs is one pass."""
-    searches: dict[tuple[_Metric, int], Search] = {}
+    searches: dict[tuple[_Metric, int], TailSearch] = {}
     points: dict[tuple[_Metric, int], tuple[float, bool]] = {}
     for metric, of_metric in zip(metrics, pairs):
         for pair in of_metric.tolist():

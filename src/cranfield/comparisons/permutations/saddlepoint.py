@@ -37,11 +37,11 @@ def tail(d: Floats, step: float = 0.0) -> float:
     return p
 
 
-Search = Generator[tuple[float, bool], "TailSums", float]
+TailSearch = Generator[tuple[float, bool], "TailSums", float]
 """A computation that asks for sums at some t, is sent them, and returns a p-value."""
 
 
-def tail_search(s: float, step: float, *, n: float, size: float, squares: float) -> Search:
+def tail_search(s: float, step: float, *, n: float, size: float, squares: float) -> TailSearch:
     """Do so with sums over users: yields t, and whether it solves the equation, and is to be sent the `TailSums` there.
 
     n, Σ |d_u| and Σ d_u² are of the differences that are not 0.

@@ -15,7 +15,7 @@ from cranfield._random import stream
 from cranfield._record import Step
 from cranfield.data.ratings import Ratings, check_ratings
 from cranfield.data.simulate._bounds import check_bounds
-from cranfield.data.simulate.counts import WIDEST_SPREAD, Counts, log_normal_sizes, sizes_like
+from cranfield.data.simulate.counts import WIDEST_SPREAD, CountArray, log_normal_sizes, sizes_like
 from cranfield.data.simulate.margins import pairs_with_margins
 from cranfield.data.simulate.power_law import PowerLaw
 from cranfield.data.vocabulary import Vocabulary
@@ -176,7 +176,7 @@ def _law(alpha: float | None, c1: float | None, c2: float | None, like: Ratings 
     )
 
 
-def _profiles(users: int, items: int, ratings: int, activity: float | None, like: Ratings | None) -> Counts:
+def _profiles(users: int, items: int, ratings: int, activity: float | None, like: Ratings | None) -> CountArray:
     if activity is None and like is not None:
         sizes = like.user_counts
         return sizes_like(sizes[sizes > 0], users, ratings, low=1, high=items)

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from cranfield._errors import SettingError
 
-Counts = NDArray[np.int64]
+CountArray = NDArray[np.int64]
 
 _HALVINGS = 200
 
@@ -19,7 +19,7 @@ WIDEST_SPREAD = 20
 
 def counts_of_shape(
     shape: NDArray[np.float64], total: int, *, low: int, high: int, offset: float = 0.0
-) -> tuple[Counts, float]:
+) -> tuple[CountArray, float]:
     r"""Return the counts :math:`n_k = \min(\max(c_1 + \beta x_k, \text{low}), \text{high})`, and β.
 
     β is the number that makes the counts add up to ``total``. They are made whole by the largest remainder: all are
@@ -69,7 +69,7 @@ def counts_of_shape(
     return counts, below
 
 
-def log_normal_sizes(users: int, total: int, *, spread: float, low: int, high: int) -> Counts:
+def log_normal_sizes(users: int, total: int, *, spread: float, low: int, high: int) -> CountArray:
     r"""Return profile sizes at the quantiles of a log-normal distribution, smallest first.
 
     User *k* of *n* has a size in proportion to :math:`e^{\sigma \Phi^{-1}((k - 1/2) / n)}`; the Gini coefficient of
@@ -87,7 +87,7 @@ def log_normal_sizes(users: int, total: int, *, spread: float, low: int, high: i
     return counts_of_shape(shape, total, low=low, high=high)[0]
 
 
-def sizes_like(sizes: NDArray[Any], users: int, total: int, *, low: int, high: int) -> Counts:
+def sizes_like(sizes: NDArray[Any], users: int, total: int, *, low: int, high: int) -> CountArray:
     """Return profile sizes distributed as the given ones, smallest first, for other numbers of users and ratings.
 
     Where the numbers are the same, so are the sizes.

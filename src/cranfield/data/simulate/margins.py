@@ -6,14 +6,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cranfield._progress import progress
-from cranfield.data.simulate.counts import Counts
+from cranfield.data.simulate.counts import CountArray
 
 # The weights of a user who must take every item still to come, and of one whose profile is full already.
 _MUST, _FULL = 1e150, 1e-150
 
 
 def pairs_with_margins(
-    item_counts: Counts, profile_sizes: Counts, rng: np.random.Generator
+    item_counts: CountArray, profile_sizes: CountArray, rng: np.random.Generator
 ) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
     r"""Draw distinct (user, item) pairs with the asked counts; return their users and items.
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from cranfield._errors import SettingError
 from cranfield.data.simulate._bounds import check_bounds
-from cranfield.data.simulate.counts import Counts, counts_of_shape
+from cranfield.data.simulate.counts import CountArray, counts_of_shape
 
 # The steepest curve: one that asks for more is exponential rather than a power law. With the farthest shift it is still
 # a number that a computer holds.
@@ -45,7 +45,7 @@ class PowerLaw:
         check_bounds("c1", self.c1, 0, np.inf)
         check_bounds("c2", self.c2, 0, _FARTHEST)
 
-    def counts(self, *, items: int, ratings: int, users: int) -> tuple[Counts, float]:
+    def counts(self, *, items: int, ratings: int, users: int) -> tuple[CountArray, float]:
         """Return the ratings of each item, most popular first, and β.
 
         The counts are whole numbers from 1 to the number of users, and β is adjusted so that they add up to the

@@ -17,7 +17,7 @@ from cranfield._record import Step
 from cranfield.data.ratings import Ratings
 from cranfield.data.simulate._bounds import check_bounds
 from cranfield.data.simulate.artificial import check_sizes, histogram_arrays, whole
-from cranfield.data.simulate.counts import WIDEST_SPREAD, Counts, log_normal_sizes
+from cranfield.data.simulate.counts import WIDEST_SPREAD, CountArray, log_normal_sizes
 from cranfield.data.simulate.observation import inclusion, rates, systematic_sample, times_of
 from cranfield.data.simulate.tastes import Tastes, blocks, normal
 from cranfield.data.simulate.truth import World
@@ -180,7 +180,7 @@ def _largest_profile(smallest: int, limit: int | None, users: int, items: int, r
 
 
 def _observe(
-    latent: Tastes, exposure: NDArray[np.float64], relevance_bias: float, sizes: Counts, seed: int
+    latent: Tastes, exposure: NDArray[np.float64], relevance_bias: float, sizes: CountArray, seed: int
 ) -> NDArray[np.int32]:
     """Return the items that each user rates, user after user, ascending."""
     # One stream read row after row, so that the draws of a user do not depend on the size of the blocks.

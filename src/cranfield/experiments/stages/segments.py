@@ -34,10 +34,10 @@ from cranfield.measures.segmenting import Basis, is_built_in
 
 _UNDIVIDED = "Warm and cold are not shown apart: some test part holds only one of them."
 
-Results = tuple[Segments | SegmentComparison, ...]
+SegmentResults = tuple[Segments | SegmentComparison, ...]
 
 
-class _Segments(Stage[Results]):
+class _Segments(Stage[SegmentResults]):
     name, title, level, inputs = "segments", "Comparing groups", "source", ("splits", "judged", "scores")
     exported = True
 
@@ -91,7 +91,7 @@ class _Segments(Stage[Results]):
         sentences = [sentence for segment in compared for sentence in segment.verdict]
         return paths, {"sentences": sentences, "segments": [facts for _, facts in kept]}
 
-    def read(self, line: Pipeline, unit: Unit) -> Results:
+    def read(self, line: Pipeline, unit: Unit) -> SegmentResults:
         """Return the results by group."""
         artifact, users = line.artifact(self, unit), vocabularies(line, unit).users
         assert artifact.home is not None
@@ -100,7 +100,7 @@ class _Segments(Stage[Results]):
             for k, facts in enumerate(artifact.facts["segments"])
         )
 
-    def _results(self, line: Pipeline, unit: Unit) -> Results:
+    def _results(self, line: Pipeline, unit: Unit) -> SegmentResults:
         segments = [self._segments(line, unit, text) for text in named_segments(line, unit)]
         if len(line.experiment.systems) < 2:
             return tuple(segments)

@@ -86,7 +86,7 @@ def standard_discounted_accuracy(judged: Judged, *, unrated: float | None = None
     return 1.0 - standard_discounted_error(judged, unrated=unrated)
 
 
-Margin = Annotated[float | Literal["half", "spread"], Limits(choices=("half", "spread"), low=0)]
+SellMargin = Annotated[float | Literal["half", "spread"], Limits(choices=("half", "spread"), low=0)]
 """λ: a number, half a step of the rating scale, or the spread of the residuals on a validation part."""
 
 
@@ -113,7 +113,7 @@ def _beyond(judged: Judged, metric_name: str, margin: float | str, unrated: floa
 
 
 @_error("UpSell")
-def up_sell(judged: Judged, *, margin: Margin = "half", unrated: float | None = None) -> Values:
+def up_sell(judged: Judged, *, margin: SellMargin = "half", unrated: float | None = None) -> Values:
     """Up-sell: the share of the items predicted too high, p_k > y_k + λ, λ being ``margin``.
 
     Up-sell, down-sell and perfect-sell of a list sum to 1. Aftab and Ramampiaro (2022), equations (16) and (19).
@@ -123,7 +123,7 @@ def up_sell(judged: Judged, *, margin: Margin = "half", unrated: float | None = 
 
 
 @_error("DownSell")
-def down_sell(judged: Judged, *, margin: Margin = "half", unrated: float | None = None) -> Values:
+def down_sell(judged: Judged, *, margin: SellMargin = "half", unrated: float | None = None) -> Values:
     """Down-sell: the share of the items predicted too low, p_k < y_k − λ, λ being ``margin``.
 
     Equation (17) prints y_k + λ, by which every item that is not an up-sell would be a down-sell; see the
@@ -134,7 +134,7 @@ def down_sell(judged: Judged, *, margin: Margin = "half", unrated: float | None 
 
 
 @_of_predictions("PerfectSell")
-def perfect_sell(judged: Judged, *, margin: Margin = "half", unrated: float | None = None) -> Values:
+def perfect_sell(judged: Judged, *, margin: SellMargin = "half", unrated: float | None = None) -> Values:
     """Perfect-sell: the share of the items predicted within the margin, |p_k − y_k| ≤ λ. Equation (18)."""
     errors, limit = _beyond(judged, "PerfectSell", margin, unrated)
     return predicted_of(judged, "PerfectSell", unrated).mean(np.abs(errors) <= limit)
@@ -211,21 +211,21 @@ def pooled_mae(judged: Judged, *, unrated: float | None = None) -> Pooled:
 
 
 @_pooled("PooledUpSell")
-def pooled_up_sell(judged: Judged, *, margin: Margin = "half", unrated: float | None = None) -> Pooled:
+def pooled_up_sell(judged: Judged, *, margin: SellMargin = "half", unrated: float | None = None) -> Pooled:
     """Up-sell over the items of all lists together, so that users weigh by their items."""
     errors, limit = _beyond(judged, "PooledUpSell", margin, unrated)
     return _mean_of(predicted_of(judged, "PooledUpSell", unrated), errors < -limit)
 
 
 @_pooled("PooledDownSell")
-def pooled_down_sell(judged: Judged, *, margin: Margin = "half", unrated: float | None = None) -> Pooled:
+def pooled_down_sell(judged: Judged, *, margin: SellMargin = "half", unrated: float | None = None) -> Pooled:
     """Down-sell over the items of all lists together, so that users weigh by their items."""
     errors, limit = _beyond(judged, "PooledDownSell", margin, unrated)
     return _mean_of(predicted_of(judged, "PooledDownSell", unrated), errors > limit)
 
 
 @_pooled("PooledPerfectSell", lower_is_better=False)
-def pooled_perfect_sell(judged: Judged, *, margin: Margin = "half", unrated: float | None = None) -> Pooled:
+def pooled_perfect_sell(judged: Judged, *, margin: SellMargin = "half", unrated: float | None = None) -> Pooled:
     """Perfect-sell over the items of all lists together, so that users weigh by their items."""
     errors, limit = _beyond(judged, "PooledPerfectSell", margin, unrated)
     return _mean_of(predicted_of(judged, "PooledPerfectSell", unrated), np.abs(errors) <= limit)

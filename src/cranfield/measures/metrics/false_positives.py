@@ -20,7 +20,7 @@ from cranfield.measures.metrics.gains import relative_powers
 from cranfield.measures.metrics.graded import ndcg_with
 from cranfield.measures.metrics.ranking import precision, recall, reciprocal_rank
 
-Loss = Literal["linear", "binary", "exp"]
+LossKind = Literal["linear", "binary", "exp"]
 
 _false_positive = partial(
     metric,
@@ -78,7 +78,7 @@ def _losses(judgments: Judgments, loss: str) -> Values:
 
 
 @_false_positive("NDCL", requires="non-relevant items")
-def normalised_loss(judged: Judged, *, cutoff: int | None = None, loss: Loss = "linear") -> Values:
+def normalised_loss(judged: Judged, *, cutoff: int | None = None, loss: LossKind = "linear") -> Values:
     """Normalised discounted cumulative loss: nDCG with what non-relevant items cost in place of gains.
 
     DCL@n = Σ_{k≤n} loss(k) / log2(k + 1) over that of the worst list, the user's test items by descending loss. The

@@ -29,7 +29,7 @@ _popular = partial(
 )
 
 
-Counted = Literal["positive", "all"]
+CountedRatings = Literal["positive", "all"]
 Utility = Literal["recall", "dcg", "auc"]
 NotBelow0 = Annotated[float, Limits(low=0)]
 Gamma = Annotated[float, Limits(low=-1)]
@@ -66,7 +66,7 @@ def stratified_recall(
     judged: Judged,
     *,
     gamma: Annotated[float, Limits(low=0, finite=False)] = 1.0,
-    count: Counted = "positive",
+    count: CountedRatings = "positive",
     smooth: NotBelow0 = 0.0,
     weights: Literal["user", "global"] = "user",
 ) -> Values:
@@ -148,7 +148,7 @@ def inverse_propensity(
     *,
     utility: Utility = "recall",
     gamma: Gamma = 1.5,
-    count: Counted = "all",
+    count: CountedRatings = "all",
     smooth: NotBelow0 = 0.0,
     clip: Propensity = 0.0,
 ) -> Values:
@@ -172,7 +172,7 @@ def self_normalised(
     *,
     utility: Utility = "recall",
     gamma: Gamma = 1.5,
-    count: Counted = "all",
+    count: CountedRatings = "all",
     smooth: NotBelow0 = 0.0,
     clip: Propensity = 0.0,
 ) -> Values:
