@@ -37,7 +37,7 @@ def world(users: int, items: int, ratings: int, seed: int = 0) -> tuple[list[Run
     popularity = 1.0 / np.arange(10, items + 10)
     edges = np.cumsum(popularity) / popularity.sum()
     rated = [rng.permutation(np.unique(np.searchsorted(edges, rng.random(n + n // 4))))[:n] for n in profile]
-    codes = np.repeat(np.arange(users), [len(one) for one in rated])
+    codes = np.repeat(np.arange(users), [len(items_of_user) for items_of_user in rated])
     test = cf.Ratings.of(codes, np.concatenate(rated), rng.integers(1, 6, len(codes)))
     first = np.full((users, DEPTH // 2), -1, dtype=np.int32)
     for user, own in enumerate(rated):
@@ -51,9 +51,9 @@ def world(users: int, items: int, ratings: int, seed: int = 0) -> tuple[list[Run
     return runs, test
 
 
-def _lists(own: np.ndarray, found: float, items: int, rng: np.random.Generator) -> np.ndarray:
+def _lists(own: np.ndarray, share: float, items: int, rng: np.random.Generator) -> np.ndarray:
     """Make lists of some of the users' own items, a little higher, and of others: every so-many-th item."""
-    hits = np.where(rng.random(own.shape) < found, own, -1)
+    hits = np.where(rng.random(own.shape) < share, own, -1)
     others = (rng.integers(0, items, (len(own), 1)) + (items // (2 * DEPTH)) * np.arange(2 * DEPTH)) % items
     twice = np.zeros(others.shape, dtype=bool)
     for column in hits.T:
@@ -87,9 +87,9 @@ def timed(
     what: str, runs: list[Run], test: cf.Ratings, scenarios: list[str], sizes: tuple[float, ...], n: int
 ) -> float:
     start, used = time.perf_counter(), time.process_time()
-    found = assess(runs, test, threshold=4, scenarios=scenarios, sizes=sizes, samples=n, significance="student")
+    assessment = assess(runs, test, threshold=4, scenarios=scenarios, sizes=sizes, samples=n, significance="student")
     seconds, used = time.perf_counter() - start, time.process_time() - used
-    sets = found.frame("samples").select("scenario", "size", "sample").n_unique()
+    sets = assessment.frame("samples").select("scenario", "size", "sample").n_unique()
     memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
     print(
         f"{what:22} {sets:6,} test sets {sets * SYSTEMS:8,} evaluations {seconds:7.1f} s ({used:.1f} s of processor)"
@@ -104,15 +104,15 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--large", action="store_true")
     parser.add_argument("--threads", type=int)
-    asked = parser.parse_args()
-    settings.threads, settings.quiet = asked.threads, True
-    name = "BeerAdvocate" if asked.large else "MovieLens 1M"
+    arguments = parser.parse_args()
+    settings.threads, settings.quiet = arguments.threads, True
+    name = "BeerAdvocate" if arguments.large else "MovieLens 1M"
     runs, test = world(*SHAPES[name])
-    sizes, samples = (SIZES["fives"][::5], 10) if asked.quick else (SIZES["fives"], 50)
+    sizes, samples = (SIZES["fives"][::5], 10) if arguments.quick else (SIZES["fives"], 50)
     print(f"{name}'s size: {len(test):,} test ratings, {SYSTEMS} systems, lists of {DEPTH}; {settings.workers} threads")
     assess(runs[:2], test, threshold=4, scenarios="ratings", sizes=[1.0], significance="student")  # compiles, once ever
     each = timed("one scenario (ratings)", runs, test, ["ratings"], sizes, samples)
-    if not asked.large:
+    if not arguments.large:
         timed("all five scenarios", runs, test, list(SCENARIOS), sizes, samples)
     theirs = pytrec_seconds(runs, test)
     print(f"one evaluation: {each * 1e3:.2f} ms; pytrec_eval {theirs * 1e3:.0f} ms, {theirs / each:,.0f} times as long")

@@ -64,8 +64,8 @@ def _processor() -> float:
 def of_runs(split: Split) -> None:
     """Time the whole answer on given lists, and show equation (3) beside what is measured."""
     runs = timed("training and ranking", lambda: cf.recommend(split, list(SYSTEMS), length=100))
-    found = timed("bias of five runs", lambda: cf.bias(runs=runs, test=split.test, train=split.train, threshold=4))
-    print(found)
+    results = timed("bias of five runs", lambda: cf.bias(runs=runs, test=split.test, train=split.train, threshold=4))
+    print(results)
     ti = cf.recommend(split, "popularity", length=100, candidates="test")
     targets = timed("density of the targets", lambda: density(split, threshold=5, candidates="test"))
     expected = expected_precision(ti[0], split, targets, n=10)

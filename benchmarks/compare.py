@@ -36,7 +36,7 @@ def synthetic(n_users: int, n_systems: int = 21, seed: int = 0) -> Scores:
         chance = skill * ease[:, None] * 1.6 / ranks**0.45
         hits = rng.random((n_users, 100)) < np.minimum(chance, 0.9)
         hits &= np.cumsum(hits, axis=1) <= relevant[:, None]
-        found, at = np.cumsum(hits, axis=1), np.where(hits.any(axis=1), hits.argmax(axis=1) + 1, 0)
+        hits_so_far, at = np.cumsum(hits, axis=1), np.where(hits.any(axis=1), hits.argmax(axis=1) + 1, 0)
         precision, recall = hits.mean(axis=1), hits.sum(axis=1) / relevant
         ideal = np.cumsum(discounts)[np.minimum(relevant, 100) - 1]
         values[s] = [
@@ -44,11 +44,12 @@ def synthetic(n_users: int, n_systems: int = 21, seed: int = 0) -> Scores:
             precision,
             recall,
             2 * precision * recall / np.maximum(precision + recall, 1e-300),
-            (hits * found / ranks).sum(axis=1) / relevant,
+            (hits * hits_so_far / ranks).sum(axis=1) / relevant,
             (hits * discounts).sum(axis=1) / ideal,
             np.where(at > 0, 1 / np.maximum(at, 1), 0.0),
             1 - np.exp(-(hits / ranks).sum(axis=1)),
-            (hits * (1 - np.minimum(ranks - found, relevant[:, None]) / relevant[:, None])).sum(axis=1) / relevant,
+            (hits * (1 - np.minimum(ranks - hits_so_far, relevant[:, None]) / relevant[:, None])).sum(axis=1)
+            / relevant,
         ]
     ones = np.ones(n_users, dtype=np.int64)
     names = tuple(f"system {s:02}" for s in range(n_systems))

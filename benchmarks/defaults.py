@@ -67,12 +67,12 @@ def one_system(data: str, name: str, users: int) -> dict[str, Any]:
     }
 
 
-def in_a_process(data: str, name: str, asked: argparse.Namespace) -> dict[str, Any]:
-    command = [sys.executable, __file__, "--child", data, name, "--users", str(asked.users)]
+def in_a_process(data: str, name: str, arguments: argparse.Namespace) -> dict[str, Any]:
+    command = [sys.executable, __file__, "--child", data, name, "--users", str(arguments.users)]
     try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=asked.limit)
+        done = subprocess.run(command, capture_output=True, text=True, timeout=arguments.limit)
     except subprocess.TimeoutExpired:
-        return {"error": f"over {asked.limit} s"}
+        return {"error": f"over {arguments.limit} s"}
     if done.returncode:
         return {"error": "".join(done.stderr.strip().splitlines()[-1:])}
     result: dict[str, Any] = json.loads(done.stdout.strip().splitlines()[-1])
@@ -86,21 +86,21 @@ def main() -> None:
     parser.add_argument("--users", type=int, default=2000, help="rank for at most so many users, drawn at random")
     parser.add_argument("--limit", type=int, default=600, help="the most seconds for one system")
     parser.add_argument("--child", nargs=2, help=argparse.SUPPRESS)
-    asked = parser.parse_args()
+    arguments = parser.parse_args()
     settings.quiet = True
-    if asked.child:
+    if arguments.child:
         try:
-            print(json.dumps(one_system(*asked.child, asked.users)))
+            print(json.dumps(one_system(*arguments.child, arguments.users)))
         except CranfieldError as error:
             print(json.dumps({"error": str(error)}))
         return
-    names = ["popularity", *(name for name in asked.systems or SYSTEMS if name != "popularity")]
+    names = ["popularity", *(name for name in arguments.systems or SYSTEMS if name != "popularity")]
     print("| data | system | fit, CPU s | rank, CPU s | its memory, GiB | nDCG@100 | ratio | filled |")
     print("|---|---|---:|---:|---:|---:|---:|---:|")
-    for data in (data for data in asked.data if (data_folder() / DATA[data]).is_file()):
+    for data in (data for data in arguments.data if (data_folder() / DATA[data]).is_file()):
         popularity = 0.0
         for name in names:
-            result = in_a_process(data, name, asked)
+            result = in_a_process(data, name, arguments)
             if "error" in result:
                 print(f"| {data} | `{name}` | {result['error']} | | | | | |", flush=True)
                 continue

@@ -54,6 +54,11 @@ CHANGES: dict[str, Any] = {
     "split": "random(train=0.5)",
     "groups": {"groups": "equal", "split": "percentiles", "candidates": "group", "relevant": "one"},
     "filters": ("k_core(k=10)",),
+    "levels": "all",
+    "catalogue": "train",
+    "draws": {"draws": "exact", "nonrelevant": 100, "metrics": ("P@10",)},
+    # A tenth of the training ratings are set aside, so the systems learn from others.
+    "calibration": "linear",
 }
 
 # Where a function is looked up, by what is counted; the first that exists is wrapped.
@@ -119,8 +124,8 @@ def _source(path: Path | None) -> Any:
 def _made(out: Path) -> Counter[str]:
     """Return how many artifacts of each stage the last run made, by the log."""
     log = [json.loads(line) for line in (out / "log.jsonl").read_text().splitlines()]
-    last = log[[k for k, one in enumerate(log) if one["did"] == "started"][-1] :]
-    return Counter(one["artifact"].split("/")[0] for one in last if one["did"] == "made")
+    last = log[[place for place, entry in enumerate(log) if entry["did"] == "started"][-1] :]
+    return Counter(entry["artifact"].split("/")[0] for entry in last if entry["did"] == "made")
 
 
 def timed(work: Callable[[], object]) -> str:
@@ -155,8 +160,8 @@ def main() -> None:
     from cranfield.reports import report_experiment
 
     keeps_models = hasattr(import_module("cranfield.experiments.stages"), "MODELS")
-    two = tuple(System(one, one) for one in SYSTEMS[:2])
-    five = tuple(System(one, one) for one in SYSTEMS)
+    five = tuple(System(spelling, spelling) for spelling in SYSTEMS)
+    two = five[:2]
     home, source = Path(tempfile.mkdtemp()), _source(path)
     print(f"data: {source.name}")
     assess = {"samples": 5, "scenarios": ["ratings"]}
@@ -171,9 +176,9 @@ def main() -> None:
     for name, value in [] if options.quick else CHANGES.items():
         decisions = Decisions(**(value if isinstance(value, dict) else {name: value}))
         took = timed(lambda: run(Experiment(data=(source,), systems=five, decisions=decisions), home / "five"))  # noqa: B023
-        made = _made(home / "five")
-        trained = made["models" if keeps_models else "runs"]
-        print(f"  {name}={value}: {took}, {trained} trained, made {dict(made)}")
+        artifacts = _made(home / "five")
+        trained = artifacts["models" if keeps_models else "runs"]
+        print(f"  {name}={value}: {took}, {trained} trained, made {dict(artifacts)}")
     if not options.quick:
         took = timed(lambda: run(Experiment(data=(source,), systems=five), home / "five"))
         print(f"back to the first: {took}, made {dict(_made(home / 'five'))}")

@@ -104,7 +104,7 @@ def ir_measures(world: World) -> Any:
 
     qrels = world.test.rename(columns={"user": "query_id", "item": "doc_id", "rating": "relevance"})
     qrels = qrels.astype({"query_id": str, "doc_id": str})
-    measures = [ir.parse_measure(one) for one in IR_MEASURES]
+    measures = [ir.parse_measure(spelling) for spelling in IR_MEASURES]
     evaluator = ir.evaluator(measures, qrels)
     for run in world.runs.values():
         frame = run.rename(columns={"user": "query_id", "item": "doc_id"}).astype({"query_id": str, "doc_id": str})
@@ -213,12 +213,12 @@ def memory(limit: int) -> None:
             command = [sys.executable, __file__, "--alone", name, "--users", str(users)]
             try:
                 run = subprocess.run(command, capture_output=True, text=True, check=True, timeout=limit)
-                told = f"{run.stdout.strip():>8}"
+                outcome = f"{run.stdout.strip():>8}"
             except subprocess.TimeoutExpired:
-                told = f"not done in {limit:,} s"
+                outcome = f"not done in {limit:,} s"
             except subprocess.CalledProcessError as error:
-                told = (error.stderr.strip().splitlines() or [f"ended with {error.returncode}"])[-1]
-            print(f"  {name:12} {told}", flush=True)
+                outcome = (error.stderr.strip().splitlines() or [f"ended with {error.returncode}"])[-1]
+            print(f"  {name:12} {outcome}", flush=True)
 
 
 def alone(name: str, users: int) -> None:

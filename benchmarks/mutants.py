@@ -127,7 +127,7 @@ def mutants_of(path: Path, project: Path) -> Iterator[Mutant]:
     for place, node in enumerate(ast.walk(tree)):
         new = None if id(node) in stated else changed(node)
         if new is not None:
-            before, after = (" ".join(ast.unparse(ast.fix_missing_locations(one)).split()) for one in (node, new))
+            before, after = (" ".join(ast.unparse(ast.fix_missing_locations(tree)).split()) for tree in (node, new))
             change = f"{before[:90]}  →  {after[:90]}"
             yield Mutant(path, place, node.lineno, change, id(node) not in called, compiled)  # type: ignore[attr-defined]
 
@@ -321,9 +321,9 @@ def main() -> None:
             tests = coverage.chosen(mutant, options.seconds / 2)
             outcome = verdict(mutant, tests, project, options.seconds)
             counts[outcome] += 1
-            found = finder(tests, project) if outcome == "killed" else ""
-            finders.update({found} - {""})
-            print(f"{outcome:12}{len(tests):5} tests  {mutant}  {found}", flush=True)
+            killer = finder(tests, project) if outcome == "killed" else ""
+            finders.update({killer} - {""})
+            print(f"{outcome:12}{len(tests):5} tests  {mutant}  {killer}", flush=True)
         if finders and outcome_of(sorted(finders), project, seconds=1800) != "survived":
             print(f"{finder(sorted(finders), project)} fails without a mutant: what it found does not count")
     print(f"{counts.total()} of {len(everything):,} mutants: " + ", ".join(f"{n} {word}" for word, n in counts.items()))

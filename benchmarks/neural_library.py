@@ -168,8 +168,8 @@ def main() -> None:
             environment = {**os.environ, "OMP_NUM_THREADS": str(threads), "XLA_FLAGS": flags}
             command = [sys.executable, __file__, given.library, "--data", given.data, "--batch", str(batch)]
             command += ["--threads", str(threads), "--share", str(given.share)]
-            told = subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stdout
-            row = json.loads(told)
+            output = subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stdout
+            row = json.loads(output)
             print(
                 f"batch {batch:5}, {threads} threads: import {row['import']:.1f} s, first epoch {row['first']:.1f} s, "
                 f"second {row['second']:.1f} s ({row['processor']:.1f} s of processor time), weights {row['weights']}",

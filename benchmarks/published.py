@@ -87,12 +87,12 @@ def published() -> dict[str, dict[str, float]]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("systems", nargs="*", help="published names or our spellings; all of them unless given")
-    asked = parser.parse_args().systems or [*SYSTEMS, *OTHERS]
+    chosen = parser.parse_args().systems or [*SYSTEMS, *OTHERS]
     ratings, split = movielens()
     theirs = published()
     print(f"MovieLens 1M, the 2018 paper's fold: {split}")
     print(f"{'system':<16}{'':<10}" + "".join(f"{name:>10}" for name in METRICS) + f"{'seconds':>10}")
-    for name in asked:
+    for name in chosen:
         spelling = SYSTEMS.get(name, name)
         start = time.perf_counter()
         (run,) = recommend_each(split, [spelling], length=100, candidates="test")

@@ -103,7 +103,7 @@ def large_world() -> Ratings:
     pairs = np.divmod(np.sort(cells), items)
     ids = Vocabulary.of(range(users)), Vocabulary.of(range(items))
     values = draw.integers(1, 6, len(cells)).astype(float)
-    return Ratings.from_codes(*ids, *(one.astype(np.int32) for one in pairs), values)
+    return Ratings.from_codes(*ids, *(codes.astype(np.int32) for codes in pairs), values)
 
 
 def world(large: bool) -> Split:
@@ -157,8 +157,8 @@ def with_lenskit(scorer: Any, split: Split) -> tuple[float, float, Run]:
     fitted = time.perf_counter()
     lists = in_batch(pipeline, split.train.user_ids.ids(np.arange(split.train.n_users)).to_list(), length=100)
     end = time.perf_counter()
-    found = lists.to_df()[["user_id", "item_id", "score"]].dropna()
-    return fitted - start, end - fitted, read_run(found, user="user_id", item="item_id")
+    ranked = lists.to_df()[["user_id", "item_id", "score"]].dropna()
+    return fitted - start, end - fitted, read_run(ranked, user="user_id", item="item_id")
 
 
 def one_system(name: str, large: bool) -> dict[str, Any]:
@@ -195,22 +195,22 @@ def main() -> None:
     parser.add_argument("--large", action="store_true", help="a simulated catalogue of 33,388 users and 66,055 items")
     parser.add_argument("--threads", type=int, help="threads to use")
     parser.add_argument("--child", help=argparse.SUPPRESS)
-    asked = parser.parse_args()
-    settings.threads, settings.quiet = asked.threads, True
-    if asked.child:
+    arguments = parser.parse_args()
+    settings.threads, settings.quiet = arguments.threads, True
+    if arguments.child:
         try:
-            print(json.dumps(one_system(asked.child, asked.large)))
+            print(json.dumps(one_system(arguments.child, arguments.large)))
         except CranfieldError as error:
             print(json.dumps({"error": str(error)}))
         return
     print(f"the 100 best of 6,040 × 3,706 scores, one thread: {extraction():.2f} s")
-    names = asked.systems or [*dict.fromkeys([*SYSTEMS, *(one for pair in PEERS for one in pair)])]
+    names = arguments.systems or [*dict.fromkeys([*SYSTEMS, *(system for pair in PEERS for system in pair)])]
     names = [name for name in names if name not in dict(PEERS).values() or installed(name)]
     print(f"{'system':<26}{'fit s':>9}{'rank s':>9}{'total s':>9}{'peak GiB':>10}{'its own':>10}{'nDCG@100':>10}")
     results: dict[str, dict[str, Any]] = {}
     for name in names:
         command = [sys.executable, __file__, "--child", name]
-        command += ["--large"] * asked.large + (["--threads", str(asked.threads)] if asked.threads else [])
+        command += ["--large"] * arguments.large + (["--threads", str(arguments.threads)] if arguments.threads else [])
         done = subprocess.run(command, capture_output=True, text=True)
         if done.returncode:
             print(f"{name:<26} failed: {done.stderr.strip().splitlines()[-1:]}")

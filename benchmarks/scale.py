@@ -243,13 +243,13 @@ def print_way(way: str, millions: int, paths: list[Path], metrics: list[str]) ->
     if process.returncode:
         print(f"{way:>12} {millions:>4} M: failed: {process.stderr.strip().splitlines()[-1]}", flush=True)
         return
-    found = json.loads(process.stdout.strip().splitlines()[-1])
-    rate, peak = millions * 1e6 / found["seconds"], found["bytes"] / 2**30
-    values = ", ".join(f"{value:.9f}" for value in found["values"])
+    figures = json.loads(process.stdout.strip().splitlines()[-1])
+    rate, peak = millions * 1e6 / figures["seconds"], figures["bytes"] / 2**30
+    values = ", ".join(f"{value:.9f}" for value in figures["values"])
     # What Java does is not counted, and a busy machine does not matter.
-    of_processor = "" if way in ("spark", "replay", "recommenders") else f"{found['processor']:.1f} s of processor, "
+    of_processor = "" if way in ("spark", "replay", "recommenders") else f"{figures['processor']:.1f} s of processor, "
     print(
-        f"{way:>12} {millions:>4} M, {len(metrics)} metrics: {found['seconds']:7.1f} s, {of_processor}"
+        f"{way:>12} {millions:>4} M, {len(metrics)} metrics: {figures['seconds']:7.1f} s, {of_processor}"
         f"{rate:>10,.0f} rows/s, {peak:5.2f} GiB; nDCG@10, HitRate@10: {values}",
         flush=True,
     )

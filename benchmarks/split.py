@@ -105,9 +105,9 @@ def measure_memory(method: str) -> None:
     page = resource.getpagesize()
     held = int(Path("/proc/self/statm").read_text().split()[1]) * page
     start = time.perf_counter()
-    made = splits.apply(ratings, method, seed=7)[0]
+    divided = splits.apply(ratings, method, seed=7)[0]
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
-    print(f"{made}: {time.perf_counter() - start:.1f} s")
+    print(f"{divided}: {time.perf_counter() - start:.1f} s")
     print(f"ratings {ratings.nbytes / 2**30:.2f} GiB, peak beyond them {(peak - held) / 2**30:.2f} GiB")
 
 

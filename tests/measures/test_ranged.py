@@ -22,6 +22,7 @@ def small_ranges(monkeypatch):
     """Make ranges of a few users, read a few rows at a time."""
     monkeypatch.setattr("cranfield.measures.ranged._LARGEST_RANGE", 6000)
     monkeypatch.setattr("cranfield.measures.ranged._SMALLEST_RANGE", 1)
+    monkeypatch.setattr("cranfield.measures.ranged._READING", 0)
     for module in ("data.ranges", "rankings.ranged"):
         monkeypatch.setattr(f"cranfield.{module}.BATCH", 40)
 

@@ -34,7 +34,7 @@ class Vocabulary:
     Parameters
     ----------
     ids
-        The distinct ids in ascending order. Use `Vocabulary.of` for ids that are not.
+        The distinct ids in ascending order. Use `Vocabulary.of` for ids in any order.
 
     Examples
     --------

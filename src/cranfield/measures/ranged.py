@@ -46,6 +46,8 @@ _WHOLE_ROW = 40.0
 _LARGEST_RANGE = 160 << 20
 # Less room than this is not worth a range.
 _SMALLEST_RANGE = 16 << 20
+# What reading takes beside the rows of the ranges: a batch, and the row groups that hold it.
+_READING = 64 << 20
 _HEAD = 1000
 
 
@@ -64,10 +66,10 @@ def held_bytes(table: ParquetTable) -> float:
 
 def measure_ranges(runs: Sequence[RunTables], test: HeldOutTable | Ratings, plan: PartPlan, memory: float) -> Scores:
     """Measure the runs by ranges of users, in no more than about so many bytes of memory."""
-    free = memory - resident_memory()
+    free = memory - resident_memory() - _READING
     most = min(free / (settings.workers + 2), _LARGEST_RANGE)
     if most < _SMALLEST_RANGE:
-        needed = resident_memory() + _SMALLEST_RANGE * (settings.workers + 2)
+        needed = resident_memory() + _READING + _SMALLEST_RANGE * (settings.workers + 2)
         raise CranfieldError(
             f"{size_text(memory)} of memory is too little: {size_text(resident_memory())} are in use before any row is "
             f"read; give at least {size_text(needed)} (--memory, memory=...)"

@@ -40,8 +40,8 @@ class Scores(Tabled):
     systems, metrics
         Names, in the order of the first two axes of ``values``.
     values
-        systems × metrics × lists (float64). NaN where the metric is undefined for the list, as a ranking metric is
-        for a user without relevant test items; a list that a system does not give scores what an empty one does.
+        systems × metrics × lists (float64). NaN if the metric is undefined for the list, such as a ranking metric for a
+        user without relevant test items. A missing list scores as an empty one.
     covered
         systems × lists: whether the system gives a list with at least one item.
     users
@@ -72,17 +72,17 @@ class Scores(Tabled):
         ``the data``, where lists and test set are of one split, or else those of ``test and lists``. (The catalogue
         of the metric ``ItemCoverage`` is the items of the training and the test set.)
     counts
-        For each system what happened to its lists on the way, by name.
+        For each system, what happened to its lists while they were read and joined, by name.
     notes
         Sentences a reader should see.
     warnings
         The notes that say that an input is implausible; the verdict repeats them.
     zero_if_undefined
-        For each metric, whether an undefined value may count 0. It may not where 0 says something: for errors, where
-        it would be the best there is, correlations, shares and novelty. Empty: as lower is better or not.
+        For each metric, whether an undefined value may count as 0. It may not if 0 has a meaning: in errors, where 0 is
+        the best value, and in correlations, shares and novelty. If empty, it follows from ``lower_is_better``.
     bounds
-        2 × systems × metrics × lists, where asked for: the values if every unjudged item of the lists were not
-        relevant, and if every one were; NaN for metrics that this does not concern.
+        2 × systems × metrics × lists, with ``bounds=True``: the values if no unjudged item of the lists were relevant,
+        and if all were; NaN for metrics without bounds.
     groups, group_names
         The group of each list, a place among the names, or -1; None if the lists are not grouped.
     recommended, longest
@@ -91,7 +91,7 @@ class Scores(Tabled):
     trained_once
         Systems that draw at random and were trained once, where that is known.
     made_for
-        For whom lists were made, in sentences, where the record of a run says that users were left out.
+        For whom lists were made, in sentences, if the record of a run says that users were left out.
     user_columns
         Columns of files with one row per user that were read for weights, by ``FILE:COLUMN``; others are read when an
         average needs them.

@@ -89,9 +89,9 @@ def read_run(
     tag
         Take the name from the tag of a TREC run instead.
     format
-        The layout, where it is not to be detected: ``"trec"``, ``"table"``, ``"triples"``, ``"pairs"``,
-        ``"nested"``, ``"mahout"``, ``"one-relevant"``, or the tool that wrote it: ``"elliot"``, ``"lenskit"``,
-        ``"ranksys"``, ``"recbole"``, ``"rectools"``, ...
+        The layout (detected by default): ``"trec"``, ``"table"``, ``"triples"``, ``"pairs"``, ``"nested"``,
+        ``"mahout"``, ``"one-relevant"``, or the tool that wrote it: ``"elliot"``, ``"lenskit"``, ``"ranksys"``,
+        ``"recbole"``, ``"rectools"``, ...
     ties
         What orders items of equal score: ``"trec_eval"``, by item id as text, descending; ``"input"``, the order they
         came in; ``"average"``, metrics in expectation over all orders of the tied items.
@@ -99,13 +99,13 @@ def read_run(
         Names (or positions, from 1) of columns that are not recognised by their names. ``prediction`` is a predicted
         rating that is not what the list is ordered by.
     separator, header, quote, encoding
-        How a text file is written, where it is not to be found out: see `cranfield.read`.
+        How a text file is written; detected by default. See `cranfield.read`.
 
     Returns
     -------
     Run
-        Its lists are ordered by descending score, or by ascending rank where there is no score, or as they came.
-        `Run.counts` and the last step of `Run.history` say what the rules did on the way.
+        Its lists are ordered by descending score; without scores, by ascending rank; without ranks, in the order of the
+        rows. `Run.counts` and the last step of `Run.history` say what was changed while reading.
 
     Examples
     --------

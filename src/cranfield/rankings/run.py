@@ -70,7 +70,7 @@ class Run:
     made_for
         For whom the lists were made, in words, where the record of their file says that users were left out.
     counts
-        What happened on the way in, by name: duplicates dropped, NaN scores dropped, ties, ...
+        What happened while reading, by name: duplicates dropped, NaN scores dropped, ties, ...
     history
         How the run was made.
     """

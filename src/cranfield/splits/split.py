@@ -25,9 +25,9 @@ class Split:
     train, test
         Disjoint, over the same user and item vocabularies.
     step
-        How it was made, with what effect; ``step.notes`` names leakage and rules that were applied.
+        How the split was made, and its effect; ``step.notes`` names leakage and the rules that were applied.
     validation
-        A further part, taken from what would be training, for choosing hyper-parameters; None if not asked for.
+        A third part, taken from the training part, for choosing hyper-parameters; None if there is none.
     fold, folds
         Which of how many folds this is; ``(0, 1)`` for a single split.
     item_groups
