@@ -205,9 +205,12 @@ def without_drawing():
 
     @contextmanager
     def context():
-        empty = '<svg xmlns="http://www.w3.org/2000/svg" width="9" height="9"></svg>'
+        def empty(_, name=""):
+            own = f'id="figure-{name}" ' if name else ""
+            return lambda: f'<svg {own}xmlns="http://www.w3.org/2000/svg" width="9" height="9"></svg>'
+
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr("cranfield._figures.svg_later", lambda *_, **__: lambda: empty)
+            patch.setattr("cranfield._figures.svg_later", empty)
             yield
 
     return context
