@@ -15,19 +15,21 @@ import os
 import signal
 import subprocess
 import sys
+from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
+T = TypeVar("T")
 DrawingTask = Literal["svg", "pdf", "png", "script"]
 
 
 class DrawingProcess:
-    """A process that draws, and a thread that waits for it."""
+    """A process that draws, a thread that waits for it, and one for what is made of its drawings."""
 
     def __init__(self, fonts: str):
-        self.owner, self._fonts = os.getpid(), fonts
-        self._thread = ThreadPoolExecutor(1, "drawing")
+        self._owner, self._fonts = os.getpid(), fonts
+        self._thread, self._beside = ThreadPoolExecutor(1, "drawing"), ThreadPoolExecutor(1, "saving")
         self._process: subprocess.Popen[str] | None = None
         with suppress(OSError, ValueError):
             self._process = self._started()
@@ -37,11 +39,16 @@ class DrawingProcess:
         """Begin to draw: a Vega-Lite definition as SVG, SVG as PDF or PNG, or the Vega libraries as a script."""
         return self._thread.submit(self._draw, task, source, scale)
 
+    def beside(self, make: Callable[[], T]) -> Future[T]:
+        """Begin to make something of drawings, in a thread that may wait for them."""
+        return self._beside.submit(make)
+
     def close(self) -> None:
         """End the process."""
+        self._beside.shutdown(wait=False, cancel_futures=True)
         self._thread.shutdown(cancel_futures=True)
         # A process that was forked from ours must not wait for what is not its child.
-        if self._process is not None and self.owner == os.getpid():
+        if self._process is not None and self._owner == os.getpid():
             with suppress(OSError):
                 self._process.communicate()
         self._process = None

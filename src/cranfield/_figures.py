@@ -198,7 +198,7 @@ def drawn_beside(make: Callable[P, str]) -> Callable[P, str]:
         drawings: list[Callable[[], str]] = []
         token = _LATER.set(drawings)
         try:
-            with _unchecked_charts():
+            with unchecked_charts():
                 html = make(*args, **options)
         finally:
             _LATER.reset(token)
@@ -208,8 +208,8 @@ def drawn_beside(make: Callable[P, str]) -> Callable[P, str]:
 
 
 @contextmanager
-def _unchecked_charts() -> Iterator[None]:
-    """Let Altair make charts without checking each part: those of a page are ours and tested."""
+def unchecked_charts() -> Iterator[None]:
+    """Let Altair make charts without checking each part; ours are tested."""
     try:
         from altair.utils.schemapi import debug_mode
     except ImportError:
@@ -264,20 +264,27 @@ def begin_saving(charts: Mapping[_Paths, Any]) -> Callable[[], None]:
     for path in (Path(path) for paths in charts for path in paths):
         if path.suffix.lower() not in _ENDINGS:
             raise SettingError(f"{path} is not a figure file that can be written; name it .svg, .pdf, .png or .json")
-    drawings = {paths: svg_later(definition(chart)) for paths, chart in charts.items() if not _only_json(paths)}
+    contents: dict[_Paths, Callable[[], list[bytes]]] = {}
+    for paths, chart in charts.items():
+        if all(Path(path).suffix.lower() == ".json" for path in paths):
+            contents[paths] = functools.partial(_forms, paths, chart, None)
+        else:
+            drawing = svg_later(definition(chart))
+            contents[paths] = _process().beside(functools.partial(_forms, paths, chart, drawing)).result
 
     def finish() -> None:
-        for paths, chart in charts.items():
-            drawn = drawings[paths]() if paths in drawings else ""
-            for path in map(Path, paths):
-                with whole_file(path) as temporary:
-                    temporary.write_bytes(_ENDINGS[path.suffix.lower()](chart, drawn))
+        for paths, content in contents.items():
+            for path, written in zip(paths, content()):
+                with whole_file(Path(path)) as temporary:
+                    temporary.write_bytes(written)
 
     return finish
 
 
-def _only_json(paths: Sequence[str | Path]) -> bool:
-    return all(Path(path).suffix.lower() == ".json" for path in paths)
+def _forms(paths: Sequence[str | Path], chart: Any, drawing: Callable[[], str] | None) -> list[bytes]:
+    """Return a figure in the form of each file."""
+    drawn = "" if drawing is None else drawing()
+    return [_ENDINGS[Path(path).suffix.lower()](chart, drawn) for path in paths]
 
 
 PNG_SCALE = 3.0
@@ -334,16 +341,16 @@ def check_libraries() -> None:
 def _begin(task: _drawing.DrawingTask, source: str, scale: float = 1.0) -> Future[bytes]:
     """Begin to draw in the process that draws, which is started for the first figure."""
     vl_convert()
-    process = _process()
-    if process.owner != os.getpid():
-        # We were forked: the other process waits for its own figures.
-        _process.cache_clear()
-        process = _process()
-    return process.submit(task, source, scale)
+    return _process().submit(task, source, scale)
 
 
-@functools.cache
 def _process() -> _drawing.DrawingProcess:
+    # A process that was forked from another has one of its own.
+    return _process_of(os.getpid())
+
+
+@functools.lru_cache(1)
+def _process_of(_: int) -> _drawing.DrawingProcess:
     return _drawing.DrawingProcess(_fonts.FOLDER)
 
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from cranfield import recommenders
-from cranfield._figures import drawn_beside
+from cranfield._figures import drawn_beside, unchecked_charts
 from cranfield._files import write_text
 from cranfield._record import Step
 from cranfield._table import csv_of
@@ -92,6 +92,7 @@ def demo_page(demo: Demo) -> str:
     return page(title, [section for section in sections if section is not None], lead=lead)
 
 
+@unchecked_charts()
 def write_demo(demo: Demo, folder: Path, *, style: figures.Style = "paper") -> Path:
     """Write the page, and beside it tables, figures as PDF and SVG, and the audit; return the page's path."""
     files = folder / "figures"

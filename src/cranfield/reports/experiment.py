@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from cranfield._figures import unchecked_charts
 from cranfield._own_code import may_be_called
 from cranfield.audits import Audit
 from cranfield.audits.auditing import audit_of
@@ -28,6 +29,7 @@ from cranfield.reports.reporting import write_report
 from cranfield.reports.sections.segments import file_name
 
 
+@unchecked_charts()
 def report_experiment(results: Results, folder: Path | None = None) -> list[Path]:
     """Write a page and figures for each set of ratings of an experiment; return the files.
 
