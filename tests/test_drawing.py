@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import base64
+import io
 import json
 import os
 import signal
@@ -44,6 +46,28 @@ def test_after_the_process_died_drawing_is_done_here(process, here):
     process._process.wait()
     assert process.submit("svg", CHART).result() == b"here svg"
     assert process.submit("pdf", "").result() == b"here pdf"
+
+
+def test_the_program_answers_each_line_and_null_where_it_cannot_draw(monkeypatch, capsys):
+    def drawn(task, source, scale, fonts):
+        return f"{task} {source} {scale} {fonts}".encode() if source else 1 / 0
+
+    monkeypatch.setattr(_drawing, "_drawn", drawn)
+    monkeypatch.setattr(signal, "signal", lambda *_: None)
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    lines = [["fonts", sys.path], ["svg", "a", 1.0], ["png", "", 3.0], ["png", "b", 3.0]]
+    monkeypatch.setattr(sys, "stdin", io.StringIO("".join(json.dumps(line) + "\n" for line in lines)))
+    _drawing._serve()
+    answers = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert answers[1] is None
+    assert [base64.b64decode(answer).decode() for answer in answers[::2]] == ["svg a 1.0 fonts", "png b 3.0 fonts"]
+
+
+def test_every_form_can_be_drawn_here():
+    drawn = _drawing._drawn("svg", CHART, 1.0, _fonts.FOLDER)
+    assert drawn.startswith(b"<svg ")
+    assert _drawing._drawn("pdf", drawn.decode(), 1.0, _fonts.FOLDER).startswith(b"%PDF")
+    assert _drawing._drawn("png", drawn.decode(), 1.0, _fonts.FOLDER).startswith(b"\x89PNG")
 
 
 @pytest.mark.parametrize("executable", ["", "/there/is/no/python"])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 import hypothesis.strategies as st
 import numpy as np
 import pytest
@@ -44,7 +46,11 @@ def both_ways(function, *arguments):
 
 @given(BLOCKS, st.integers(0, 11))
 def test_the_same_entries_are_the_largest(block, k):
-    (columns, values), (plain_columns, plain_values) = both_ways(largest, block, k)
+    (columns, values), _ = both_ways(largest, block, k)
+    # Where numba is loaded, this one is compiled whatever the size.
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sys.modules[largest.__module__], "kernels", lambda *_, **__: None)
+        plain_columns, plain_values = largest(block, k)
     np.testing.assert_array_equal(columns, plain_columns)
     np.testing.assert_array_equal(values, plain_values)
 

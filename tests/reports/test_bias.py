@@ -26,6 +26,12 @@ def test_the_page_has_the_verdict_the_orders_and_what_cannot_be_known(found, mon
     assert "orders: P@10 of each system under each protocol." in html
 
 
+def test_the_orders_have_a_panel_for_each_protocol(found):
+    panels = section.orders_figure(found).to_dict()["hconcat"]
+    titles = [panel["layer"][0]["encoding"]["x"]["title"] for panel in panels]
+    assert titles == [f"P@10, {protocol.name}" for protocol in found.protocols]
+
+
 @pytest.mark.slow
 def test_the_orders_are_drawn(found):
     assert 'id="figure-orders"' in page("Bias", section.bias_sections(found))
