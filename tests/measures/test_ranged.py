@@ -281,6 +281,8 @@ def test_what_cannot_be_done_by_ranges_is_refused(tmp_path):
         cf.measure(*paths, "P@3", engine="memory", memory="2GiB")
     with pytest.raises(cf.SettingError, match="is not a size"):
         cf.measure(*paths, "P@3", memory="much")
+    with pytest.raises(cf.CranfieldError, match="10 MiB of memory is too little"):
+        cf.measure(*paths, "P@3", memory="10MiB")
     with pytest.raises(cf.InputError, match="this file is given both as the test set and as a run"):
         cf.measure(paths[0], paths[0], "P@3", engine="ranges")
 

@@ -13,7 +13,7 @@ from cranfield import _checks as check
 from cranfield._checksums import check_unchanged
 from cranfield._errors import SettingError
 from cranfield._files import meant
-from cranfield._memory import available_memory, size
+from cranfield._memory import available_memory, resident_memory, size
 from cranfield.data import Ratings
 from cranfield.data.parquet import ParquetTable, is_parquet_folder
 from cranfield.data.relevance import threshold_on, threshold_on_scale
@@ -60,7 +60,9 @@ def is_large(runs: Any, test: Any, engine: str, memory: str | int | None) -> boo
     paths = [path for path in map(parquet_path, [*sources, test]) if path is not None]
     for path in paths:
         check_unchanged(path)
-    return engine == "ranges" or _whole_bytes(paths) > memory_limit(memory)
+    # A bound that is given is on the whole process; what is free by itself is beside what it uses already.
+    used = 0.0 if memory is None else resident_memory()
+    return engine == "ranges" or used + _whole_bytes(paths) > memory_limit(memory)
 
 
 def _shown(source: Any) -> str:
