@@ -1,4 +1,4 @@
-"""What all figures share: colours, fonts and sizes of the two styles, and how they are written to files.
+"""What all figures share: colours, fonts and sizes of the two styles, and how they go to files and onto pages.
 
 A figure is one Altair chart: the page, SVG, PDF and PNG are drawn from it, and no browser is needed. Altair and
 vl-convert are imported when a figure is drawn.
@@ -169,14 +169,14 @@ def svg_later(defined: Mapping[str, Any], name: str = "") -> Callable[[], str]:
     ``name`` is the figure's on a page that has several: its id, and before the ids of its parts.
     """
     specification = json.dumps(defined, ensure_ascii=False)
-    table = _fonts.stand_ins(specification)
+    table, prefix = _fonts.stand_ins(specification), f"{name}-" if name else ""
     drawing = _begin("svg", specification.translate(table))
 
     def finish() -> str:
         drawn = drawing.result().decode().translate({b: a for a, b in table.items()})
         # Gradients and clips are numbered through all that the process has drawn; here they start anew.
         for k, mark in enumerate(_MARKED.findall(drawn)):
-            new_mark = f"{name}-{mark.rstrip('0123456789')}{k}" if name else f"{mark.rstrip('0123456789')}{k}"
+            new_mark = f"{prefix}{mark.rstrip('0123456789')}{k}"
             drawn = drawn.replace(f' id="{mark}"', f' id="{new_mark}\0"')
             drawn = drawn.replace(f"url(#{mark})", f"url(#{new_mark}\0)")
         drawn = drawn.replace("\0", "")
@@ -316,8 +316,12 @@ def vega_library() -> str:
     return script.decode()
 
 
-@functools.cache
 def _begin_script() -> Future[bytes]:
+    return _script_of(os.getpid())
+
+
+@functools.lru_cache(1)
+def _script_of(_: int) -> Future[bytes]:
     return _begin("script", "window.vegaEmbed = vegaEmbed;")
 
 
