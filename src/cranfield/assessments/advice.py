@@ -121,7 +121,7 @@ class Evidence:
 def _mean_tau(x: NDArray[np.int8], y: NDArray[np.int8], weights: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return draws × candidates: the mean over samples of tau-b, each pair of systems counting its weight.
 
-    tau-b = Σ w s_x s_y / √(Σ w |s_x| Σ w |s_y|), s being the signs of the differences. An undefined one counts 0: a
+    tau-b = Σ w s_x s_y / √(Σ w |s_x| Σ w |s_y|), s being the signs of the differences. An undefined one counts as 0: a
     metric that orders no systems agrees with nothing.
     """
     samples, candidates, pairs = x.shape

@@ -52,7 +52,7 @@ Examples:
   cranfield recommend --train train.csv --test test.csv -s slim --candidates test --out runs
   cranfield recommend --train train.csv --test test.csv -s slim --relevant one --nonrelevant 99 --threshold 4 --out r
   cranfield recommend --train p/train.parquet --test p/test.parquet --item-groups p/groups.parquet -s slim \
-    --relevant one --candidates group --nonrelevant 99 --threshold 4 --out r
+--relevant one --candidates group --nonrelevant 99 --threshold 4 --out r
   cranfield recommend --engine spark --train s3a://lake/train -s 'spark-als(factors=64)' --out s3a://lake/runs
   cranfield evaluate --test test.csv runs/*.parquet -m nDCG@10 --threshold 4
 """
@@ -73,7 +73,7 @@ Examples:
     "systems",
     multiple=True,
     metavar="SYSTEM",
-    help="A system, as listed below, or my_module:MyClass(k=5).",
+    help="A system, as listed below, or my_module:MyClass(k=5). Repeat for more.",
 )
 @click.option("--out", required=True, metavar="FOLDER", help="The folder to write to, one file per system.")
 @click.option("--format", type=click.Choice(_FORMATS), default="parquet", show_default=True, help="The file format.")

@@ -326,7 +326,7 @@ class SampleNotes:
         return [place for place in wanted if self._scores.metrics[place] not in self._whole]
 
     def see(self, metric: str, lists: int, zero: bool) -> None:
-        """Take in for how many lists a metric is undefined, and whether that counts 0."""
+        """Take in for how many lists a metric is undefined, and whether that counts as 0."""
         if lists:
             rule = "counted as 0" if zero else "left out"
             self._missing.setdefault((lists, rule), []).append(metric)

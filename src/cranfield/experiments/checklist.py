@@ -131,10 +131,10 @@ def _measurement(card: Mapping[str, Any]) -> Iterator[Item]:
     decisions = card["decisions"]
     yield Item("C2", "the metrics, with depth and gain", ", ".join(decisions["metrics"]))
     yield Item("C2", "the rating that makes an item relevant", relevance_text(card))
-    undefined = {"zero": "they count 0", "leave out": "they are left out"}[decisions["undefined"]]
+    undefined = {"zero": "they count as 0", "leave out": "they are left out"}[decisions["undefined"]]
     yield Item("C2", "users for whom a metric is undefined", undefined)
     yield Item("C3", "how values are aggregated over users", decisions["average"])
-    covered = {"full": "they count 0", "reduced": "they are left out"}[decisions["coverage"]]
+    covered = {"full": "they count as 0", "reduced": "they are left out"}[decisions["coverage"]]
     yield Item("C4", "users without a list", covered)
     least = min((coverage["users"] for by in card["coverage"].values() for coverage in by.values()), default=None)
     yield Item(

@@ -24,7 +24,7 @@ class PureSVD(ProfileModel):
 
     .. math:: R \approx U Σ Q^T, \qquad s(u, \cdot) = r_u Q Q^T
 
-    Absent ratings count 0. NaN for users and items without training ratings.
+    Absent ratings count as 0. NaN for users and items without training ratings.
 
     Parameters
     ----------

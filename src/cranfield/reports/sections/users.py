@@ -22,7 +22,7 @@ def users(scores: Scores, averaging: Averaging = PLAIN) -> Section | None:
     """Return the distributions of the first metrics; None where no metric has a value by list.
 
     The values are those that averages are made of: of users where each user's lists are averaged first, and 0 where an
-    undefined value counts 0.
+    undefined value counts as 0.
     """
     metrics = [name for m, name in enumerate(scores.metrics) if np.isfinite(scores.values[:, m]).any()]
     if not metrics:
