@@ -20,11 +20,11 @@ from cranfield._table import Cell, Table
 from cranfield.assessments.scenarios import SCENARIOS
 
 LIMITS = (
-    "The whole test set is itself incomplete: robustness says how much further loss a metric bears, not how far it is "
-    "from the truth.",
-    "These systems on these data: other systems, or another split, may rank the metrics otherwise.",
+    "The whole test set is itself incomplete: robustness says how much further loss a metric tolerates, not how far it "
+    "is from the truth.",
+    "This is about these systems on these data: other systems, or another split, may rank the metrics differently.",
     "A metric that is robust and tells systems apart may still measure something that your users do not want; whether "
-    "the first hit or all of them matter is for you to say.",
+    "the first hit matters or all of them is for you to decide.",
     "Agreement with other metrics is not correctness: many metrics that look at the same thing agree with each other.",
 )
 """What no assessment of metrics by data like these can know."""
@@ -142,7 +142,7 @@ class Advice:
     Parameters
     ----------
     rows
-        A row a metric and average, best first; see `frame`.
+        One row per metric and average, best first; see `frame`.
     weights
         What each criterion counts.
     criteria

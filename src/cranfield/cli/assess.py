@@ -41,7 +41,7 @@ Examples:
 
 
 def _how_to_go_on(out: str | None, **_: Any) -> str:
-    return "nothing is kept without --out FOLDER; with it, the same command goes on" if out is None else AGAIN
+    return "nothing is kept without --out FOLDER; with it, the same command continues" if out is None else AGAIN
 
 
 @click.command(epilog=_EXAMPLES)

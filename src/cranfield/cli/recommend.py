@@ -106,7 +106,7 @@ Examples:
 @jobs_option
 @reading_options
 @common_options
-@goes_on("the files that are written stay; give the same command with --resume to go on")
+@goes_on("the files that are written stay; run the same command with --resume to continue")
 @runs_named_code("systems")
 def command(
     train: str,
@@ -177,7 +177,7 @@ def command(
                 written = f"{path}: {_lists(run)}, {len(run.items):,} items{_remark(run.counts)}"
                 say_line(f"{written}{why[run.name]}")
     if not settings.quiet and len(wanted) < len(files):
-        say(f"{len(files) - len(wanted)} of {len(files)} runs were there already and stay as they are")
+        say(f"{len(files) - len(wanted)} of {len(files)} runs already existed and were kept")
 
 
 def _recommend_on_spark(
@@ -261,12 +261,12 @@ def _why_anew(path: Path, wanted: Mapping[str, Any], resume: bool) -> str | None
         return " (replaced)"
     there = made_of(path)
     if there is None:
-        return " (made anew: no record says what the file that was there was made of)"
+        return " (made again: no record says how the existing file was made)"
     there = {name: value for name, value in there.items() if name != "calibrated"}  # it follows from the others
     other = [name.replace("_", " ") for name in {**there, **wanted} if there.get(name) != wanted.get(name)]
     if other:
-        return f" (made anew: the file that was there differs in {', '.join(other)})"
-    return None if is_as_written(path) else " (made anew: the file that was there has changed since it was written)"
+        return f" (made again: the existing file differs in {', '.join(other)})"
+    return None if is_as_written(path) else " (made again: the existing file has changed since it was written)"
 
 
 def _lists(run: Run) -> str:

@@ -46,7 +46,7 @@ def _data(card: Mapping[str, Any]) -> Iterator[Item]:
     public = ", ".join(f"{name}: {facts['source']}" for name, facts in data.items())
     yield Item(
         "A1",
-        "where the data can be had",
+        "where the data are available",
         notes.get("data") or (None if private else public),
         f"{', '.join(private)} is a file; say where it comes from, as data under [notes]",
     )
@@ -86,7 +86,7 @@ def _lists(card: Mapping[str, Any]) -> Iterator[Item]:
         "say so, as tuning under [notes], or let the file search them",
     )
     kinds = {"full": "full lists; items without a test rating count as not relevant",
-             "condensed": "condensed lists; items without a test rating are taken out"}  # fmt: skip
+             "condensed": "condensed lists; items without a test rating are removed"}  # fmt: skip
     yield Item("C1", "full or condensed lists, and unrated items", kinds[decisions["lists"]])
 
 
@@ -160,5 +160,5 @@ def _comparison(card: Mapping[str, Any]) -> Iterator[Item]:
         "D",
         "more than one set of ratings",
         ", ".join(card["data"]) if len(card["data"]) > 1 else None,
-        "add further data: a finding on one set may be its peculiarity",
+        "add further data: a result on one dataset may be peculiar to it",
     )

@@ -130,4 +130,4 @@ def _measures(card: Mapping[str, Any], decisions: Mapping[str, Any]) -> Iterator
             f"α = {decisions['alpha']:g}, {_CORRECTIONS.get(decisions['correction'], decisions['correction'])}"
         )
     yield f"In short: {card['phrase']}"
-    yield f"All of it was computed with cranfield {card['versions']['cranfield']}"
+    yield f"Everything was computed with cranfield {card['versions']['cranfield']}"

@@ -136,7 +136,9 @@ class Averaging(Decided):
         contradicted = {name: value for name, value in others.items() if value != getattr(cls(), name)}
         if contradicted:
             name, value = next(iter(contradicted.items()))
-            raise SettingError(f"{name}={value!r} is beside an Averaging, which says {name} itself; change it there")
+            raise SettingError(
+                f"{name}={value!r} is given beside an Averaging, which has its own {name}; change it there"
+            )
         return average
 
 

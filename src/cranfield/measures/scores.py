@@ -396,7 +396,7 @@ class Scores(Tabled):
         """Return the group of each list, or say that there are none."""
         if self.groups is None:
             raise SettingError(
-                "these lists have no groups, so that there is no average over groups; use groups='pooled', or give "
+                "these lists have no groups, so there is no average over groups; use groups='pooled', or give "
                 "measure(groups=...), or lists of a split with popularity groups"
             )
         return self.groups

@@ -86,7 +86,7 @@ class NeuralFactors(CollaborativeFiltering):
 
     (X. He, L. Liao, H. Zhang, L. Nie, X. Hu and T.-S. Chua 2017, Neural collaborative filtering, WWW). The tower halves
     its width from layer to layer, down to ``factors``. All is trained together, without the pre-training of the paper.
-    NaN for users and items without training ratings, save for users whose context is known.
+    NaN for users and items without training ratings, except for users whose context is known.
 
     Parameters
     ----------

@@ -46,7 +46,7 @@ class PureSVD(ProfileModel):
         self._items = np.ascontiguousarray(self._vectors().T)
 
     def _vectors(self) -> NDArray[np.float64]:
-        """Return the leading right singular vectors, one a row."""
+        """Return the leading right singular vectors, one per row."""
         from scipy.sparse.linalg import ArpackError, svds
 
         if not self._ratings.data.any():
