@@ -104,7 +104,7 @@ def test_what_is_written_reads_back(title, seed, notes):
         ("[data.x]\ndataset = 'ml-1n'", "did you mean 'ml-1m'"),
         ("[data.x]\nsimulate = 'wrld()'", "did you mean 'world'?"),
         ("[data.x]\nsimulate = 'world(user=5)'", "did you mean 'users'?"),
-        ("[data.x]\nsimulate = 'world(users=50)'\nseparator = ','", "is not a file, so separator cannot be"),
+        ("[data.x]\nsimulate = 'world(users=50)'\nseparator = ','", "is not a file, so separator does not apply"),
         ("[data.'../x']\nfile = 'a.csv'", "data has the name '../x'"),
         ("[data.x]\ntrain = 'a'\ntest = 'b'", "set split='predefined'"),
         ("[decisions]\nsplit = 'predefined'", "split='predefined' needs data that come divided"),
