@@ -360,6 +360,7 @@ def test_the_commands_of_studies_are_right_up_to_their_work(page, block):
         _run_block(block)
 
 
+@pytest.mark.slow
 @pytest.mark.spark
 def test_what_a_page_shows_for_spark_runs_on_this_machine(files, spark):
     runs = pl.concat(
