@@ -28,8 +28,10 @@ def _command(tmp_path, after_guard, **options):
     script = tmp_path / "cranfield"
     script.write_text(
         # Without the package around it, which takes a second to import.
-        f"import os, signal, sys, time\nsys.path.insert(0, {str(Path(_watching.__file__).parent)!r})\n"
-        "import _watching\n_watching.watch('memory is short; ask for less, or run one system at a time')\n"
+        "import importlib.util, os, signal, sys, time\n"
+        f"spec = importlib.util.spec_from_file_location('cranfield._watching', {_watching.__file__!r})\n"
+        "spec.loader.exec_module(_watching := importlib.util.module_from_spec(spec))\n"
+        "_watching.watch('memory is short; ask for less, or run one system at a time')\n"
         f"{after_guard}\n"
     )
     return subprocess.Popen([sys.executable, str(script)], stderr=subprocess.PIPE, stdout=subprocess.PIPE, **options)

@@ -103,6 +103,14 @@ def test_the_verdict_of_a_group_is_that_of_its_own_users():
     assert found.frame().filter(group="light")["p"].to_list() == alone.frame()["p"].to_list()
 
 
+def test_a_group_has_the_sentence_of_the_first_metric_alone():
+    test = cf.Ratings.of([user for user in range(30) for _ in range(2)], ["x", "y"] * 30)
+    runs = {"a": {user: ["x", "n"] for user in range(30)}, "b": {user: ["n", "y"] for user in range(30)}}
+    scores = cf.measure(runs, test, ["RR", "nDCG@2"])
+    said = cf.compare_segments(scores.segments({user: f"g{user % 2}" for user in range(30)})).verdict
+    assert [("RR: " in sentence, "nDCG@2: " in sentence) for sentence in said[:2]] == [(True, False)] * 2
+
+
 def test_that_a_system_was_trained_once_is_said_once():
     segments, _ = _segments({"light": 0.2, "heavy": -0.2})
     drawn = replace(segments, scores=replace(segments.scores, trained_once=("a",)))

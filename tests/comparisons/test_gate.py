@@ -160,6 +160,8 @@ def test_a_gate_that_cannot_be_is_refused():
     # A slip of the pen, 1 for 1%, would let everything through.
     with pytest.raises(SettingError, match="a margin of 1 lets every system through, since value of old is"):
         result.no_worse("new", than="old", by=1)
+    with pytest.raises(SettingError, match=r"a margin of 0\.5 lets every system through, since value of b is 0\.5"):
+        compare({"a": [0.25, 0.5], "b": [0.5, 0.5]}).no_worse("a", than="b", by=0.5)
     with pytest.raises(SettingError, match="holds no values by user"):
         replace(result, samples=()).no_worse("new", than="old", by="1%")
 

@@ -63,6 +63,16 @@ def test_systems_that_no_judgment_can_tell_apart_are_level():
     assert "are level for these users" in labelling.sentence
 
 
+def test_a_rating_at_the_threshold_counts_as_liked_in_the_guess_about_an_item():
+    test = cf.Ratings.of([1, 2, 3, 4, 5], ["p", "p", "q", "q", "x"], [4, 4, 1, 1, 5])
+    lists = {"a": {1: ["p"], 5: ["p"], 3: ["q"]}, "b": {1: ["p"], 5: ["q"], 3: ["q"]}}
+    runs = [cf.read_run(lists[name], name=name) for name in "ab"]
+    contest = Contest.of(TwoSystems(*runs, test, 4.0), Metric.of("P@1"))
+    liked = dict(zip(contest.pairs.items.tolist(), contest.likely.tolist()))
+    assert len(liked) == 2
+    assert liked[0] > 3 / 5 > liked[1]
+
+
 def test_an_open_comparison_states_its_probability(runs_and_test):
     runs, test = runs_and_test
     labelling = cf.label(runs, test, "P@5", threshold=4)

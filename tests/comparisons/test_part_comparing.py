@@ -10,6 +10,7 @@ import pytest
 from polars.testing import assert_frame_equal
 
 import cranfield as cf
+from cranfield.comparisons.permutations import passes
 from cranfield.data import Vocabulary
 from cranfield.measures.part_files import rows_of, scores_of
 from cranfield.measures.score_parts import Census, ScoreParts, facts_of
@@ -106,6 +107,20 @@ def test_p_values_of_many_users_come_of_passes_over_the_parts(users):
     mine, theirs = (cf.compare(given) for given in (in_parts(scores, 3), scores))
     assert {"lattice", "inversion", "saddlepoint"} & set(theirs.frame()["method"])
     same_comparison(mine, theirs)
+
+
+def test_a_few_large_differences_among_many_small_ones_take_further_passes(monkeypatch):
+    monkeypatch.setattr(passes, "_HELD", 40)
+    monkeypatch.setattr(passes, "_MORE_HELD", 60)
+    looks, sums = [], passes._phi_sums
+    monkeypatch.setattr(passes, "_phi_sums", lambda *given: looks.append(1) or sums(*given))
+    scores = random_scores(3, 90, systems=2, full=True)
+    scores.values[1] = scores.values[0] + 0.01 * np.random.default_rng(1).normal(0.1, 1, (len(METRICS), 90))
+    scores.values[1, :, :2] += [0.7, -0.4]
+    mine, theirs = (cf.compare(given) for given in (in_parts(scores, 3), scores))
+    assert looks
+    # Both end where what is left over is within the tolerance, 1e-6.
+    np.testing.assert_allclose(mine.frame()["p"], theirs.frame()["p"], rtol=0, atol=1e-6)
 
 
 @pytest.mark.parametrize("averaging", [*AVERAGES, {"average": "geometric(form=trec_eval)"}], ids=str)

@@ -122,6 +122,15 @@ def test_where_lower_is_better_the_lead_is_how_much_lower():
     assert f", {100 * share:.0f} % [" in said
 
 
+@pytest.mark.parametrize(("worse", "words"), [(["c"], "c is level"), (["c", "d"], "c and d are level")])
+def test_systems_that_the_best_beats_and_a_noisy_second_does_not_are_level_with_some(worse, words):
+    draw = np.random.default_rng(2)
+    base, noise = draw.normal(0, 0.01, 400), draw.normal(0, 3, 400)
+    values = {"a": base + 0.5, "noisy": base + 0.45 + noise - noise.mean()}
+    values |= {name: draw.normal(0.3 - 0.01 * place, 0.01, 400) for place, name in enumerate(worse)}
+    assert f"{words} with some of them only" in compare(values, significance="student").verdict[0]
+
+
 def test_json_holds_the_verdict():
     result = compare(VALUES)
     assert json.loads(json.dumps(result.as_dict()))["verdict"] == result.verdict == result.sentences()

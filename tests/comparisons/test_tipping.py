@@ -71,6 +71,14 @@ def test_a_lead_that_all_unjudged_items_of_the_loser_would_not_make_up_has_no_ti
     assert (points.points[0].share, points.table().rows[0][4]) == (pytest.approx(2 / 3), "66.7 %")
 
 
+def test_the_loser_cannot_have_more_liked_items_than_there_are_beside_the_base():
+    test = cf.Ratings.of(["ann"] * 3, ["x", "y", "n"], [5, 5, 1])
+    lists = {"a": {"ann": ["x", "y", "p", "n"]}, "b": {"ann": ["q", "r", "n"]}}
+    for base, share in ((0, 1.0), (0.2, None)):
+        (point,) = cf.tipping_points(lists, test, "P@4", threshold=4, base=base).points
+        assert point.share == share
+
+
 def test_systems_that_are_level_need_one_item():
     test = cf.Ratings.of(["ann"], ["x"], [5])
     lists = {"a": {"ann": ["x", "p"]}, "b": {"ann": ["x", "q"]}}

@@ -139,12 +139,15 @@ def test_lists_in_cells_are_read_by_ranges(tmp_path):
 
 def test_training_ratings_and_a_catalogue_say_the_same_by_ranges(tmp_path):
     runs, test = world(4)
+    # A third of the items of the lists exist nowhere else.
+    runs = runs.with_columns(item=pl.when(pl.col("item") % 3 == 0).then(pl.col("item") + 100).otherwise(pl.col("item")))
     train = cf.read(pl.concat([test.head(5), world(9)[1]]), repeated="last")
     paths = written(tmp_path, runs, "runs.parquet"), written(tmp_path, test, "test.parquet")
     options = {"train": train, "catalogue": list(range(15)), "metrics": ["P@3", "EPC@5", "ILD", "RR"]}
     mine, theirs = (cf.measure(*paths, engine=engine, **options) for engine in ("ranges", "memory"))
     same(mine, theirs)
     np.testing.assert_allclose(mine.nonexistent, theirs.nonexistent, rtol=1e-12)
+    assert len(np.unique(theirs.nonexistent)) > 2
 
 
 @pytest.mark.parametrize("reading", ["unjudged", "pooled"])

@@ -95,6 +95,11 @@ def test_periods_are_those_of_the_times_of_test_ratings(runs, test_set):
     assert "period 1 from 1970-01-01 00:00:10 to 1970-01-01 00:00:30" in found.notes[0]
 
 
+def test_there_are_three_periods_unless_another_number_is_given(runs, test_set):
+    usual, given = (cf.measure_segments(runs, test_set, "P@1", by=by) for by in ("period", "period(parts=3)"))
+    assert _means(usual) == _means(given)
+
+
 def test_periods_need_times(runs):
     timeless = cf.Ratings.of(["ann", "bob"], ["x", "y"])
     with pytest.raises(cf.SettingError, match="period needs times, and the test set has none"):

@@ -13,7 +13,7 @@ import cranfield as cf
 from cranfield import Ratings, SettingError
 from cranfield.data.scale import RatingScale
 from cranfield.rankings import Ranking, calibrate, rank, recommend
-from cranfield.rankings.calibrating import HeldOut, calibrate_system, hold_out
+from cranfield.rankings.calibrating import HeldOut, _met, calibrate_system, hold_out
 from cranfield.rankings.calibration import CALIBRATIONS, Calibration, fitted_calibration
 from cranfield.recommenders import recommender
 from cranfield.recommenders.pairs import pair_scores
@@ -134,6 +134,16 @@ def test_pairs_are_scored_as_rows_are(split):
         np.testing.assert_allclose(
             model.score_pairs(users, items), model.score(users)[np.arange(len(users)), items], rtol=1e-5, atol=1e-6
         )
+
+
+def test_each_score_meets_the_rating_of_its_own_user_and_item():
+    rng = np.random.default_rng(4)
+    rated = {(user, item): float(rng.integers(1, 6)) for user in range(9) for item in rng.permutation(12)[:5]}
+    lists = {user: {int(item): float(rng.random()) for item in rng.permutation(15)[:7]} for user in range(3, 12)}
+    users, items = zip(*rated)
+    scores, ratings = _met(cf.read_run(lists, name="mine"), Ratings.of(users, items, list(rated.values())))
+    expected = [(lists[user][item], value) for (user, item), value in rated.items() if item in lists.get(user, {})]
+    assert sorted(zip(scores, ratings)) == sorted(expected)
 
 
 def test_given_lists_are_calibrated_by_lists_of_a_validation_part():

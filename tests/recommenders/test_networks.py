@@ -168,6 +168,42 @@ def _plain_triplets(w, users, high, low):
 
 
 @pytest.mark.neural
+@pytest.mark.parametrize("target", ["ranking", "rating"])
+def test_pretraining_trains_each_half_as_if_it_were_alone(described, target, monkeypatch):
+    settings = f"{SMALL.format(3)}, target={target}"
+    whole = recommender(f"neumf({settings}, pretraining=3, depth=2, context=users)", seed=2).fit(described)
+    known = described.compact()
+    halves = {"gmf": f"gmf({settings})", "mlp": f"mlp({settings}, depth=2, context=users)"}
+    scores = []
+    for place, (name, spelling) in enumerate(halves.items()):
+        half = recommender(spelling, seed=2)
+        start = whole._start(known)[0]
+        own = {"bias": start["w.bias"][place : place + 1], "output": np.split(start["w.output"], 2)[place]}
+        monkeypatch.setattr(
+            type(half),
+            "_initial",
+            lambda self, draw, sizes, names=half._initial, start=start, own=own: {
+                name: own.get(name, start.get(f"w.{name}")) for name in names(draw, sizes)
+            },
+        )
+        monkeypatch.setattr(type(half), "name", "neumf")  # the examples are drawn by the name
+        scores.append(half.fit(described).score(np.arange(40)))
+        monkeypatch.setattr(type(half), "name", name)
+    np.testing.assert_allclose(whole.score(np.arange(40)), (scores[0] + scores[1]) / 2, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.neural
+def test_a_pretrained_network_goes_on_with_both_halves_together(ratings, tmp_path):
+    spelling = "neumf(factors=8, epochs={}, batch=32, rate=0.01, pretraining=2)"
+    apart, both = (recommender(spelling.format(epochs)).fit(ratings) for epochs in (2, 6))
+    assert both.history[:2] == apart.history
+    assert both.history[2]["loss"] < apart.history[1]["loss"] / 2  # one loss in place of two
+    recommender(spelling.format(3)).fit(ratings, checkpoint=tmp_path / "stopped.npz")
+    later = recommender(spelling.format(6)).fit(ratings, checkpoint=tmp_path / "stopped.npz")
+    np.testing.assert_array_equal(later.score(np.arange(40)), both.score(np.arange(40)))
+
+
+@pytest.mark.neural
 @pytest.mark.parametrize(
     ("spelling", "plain"),
     [

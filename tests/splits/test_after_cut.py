@@ -106,6 +106,12 @@ def test_the_record_counts_what_is_new_dropped_and_unused():
     assert split.step.settings["new_users"] == "drop"
 
 
+def test_new_users_that_are_kept_and_policies_that_meet_none_have_no_note():
+    rows = [(1, 1, 0), (1, 2, 1), (2, 1, 0), (2, 2, 5), (3, 1, 5)]
+    split = splits.temporal(_ratings(rows), at=2, new_users="keep", new_items="drop")
+    assert not any("no rating before" in note for note in split.notes)
+
+
 def test_what_the_validation_part_leaves_out_is_counted():
     rows = [(1, 1, 0), (2, 1, 1), (1, 2, 2), (1, 3, 3), (2, 2, 4), (1, 4, 9), (2, 3, 9)]
     split = splits.temporal(_ratings(rows), at=9, target="first", validation=0.6)

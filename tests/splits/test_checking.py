@@ -174,6 +174,11 @@ def test_the_sentences_say_what_can_and_cannot_be_answered():
     assert "choose hyper-parameters" in can
 
 
+def test_one_test_item_of_each_user_cannot_show_how_several_are_ranked():
+    said = check_split(splits.leave_out(_grid(), which="last")).sentences()
+    assert "how several test items of a user are ranked" in next(one for one in said if one.startswith("It cannot"))
+
+
 def test_everything_is_ready_for_json_and_for_tables():
     examined = check_split(splits.random(_grid(), validation=0.1))
     assert json.loads(json.dumps(examined.as_dict()))["wrong"] is False

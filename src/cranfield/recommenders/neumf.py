@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, ClassVar
@@ -35,7 +35,8 @@ class CollaborativeFiltering(PointwiseNetwork):
         return [self.factors << (depth - level) for level in range(depth + 1)]
 
     def _initial(self, draw: np.random.Generator, sizes: Mapping[About, int]) -> dict[str, NDArray[np.float32]]:
-        weights, layers = {"bias": np.zeros(1, dtype=np.float32)}, self._layers()
+        layers = self._layers()
+        weights = {"bias": np.zeros(len(self.parts) if self._apart else 1, dtype=np.float32)}
         halves = {"product": self.factors, "tower": layers[0] // 2}
         for about, size in sizes.items():
             for part in self.parts:
@@ -64,15 +65,24 @@ class CollaborativeFiltering(PointwiseNetwork):
         return sides
 
     def _joined(self, w: Weights, user: Mapping[str, Any], item: Mapping[str, Any]) -> Any:
-        scores = w["bias"]
+        if self._apart:
+            # Each part has learned to score by itself, so both together are on the scale of one.
+            return sum(self._alone(w, user, item)) / len(self.parts)
+        return sum(self._parts(w, user, item), w["bias"])
+
+    def _alone(self, w: Weights, user: Mapping[str, Any], item: Mapping[str, Any]) -> list[Any]:
+        """Return the scores of each part by itself."""
+        return [scores + w["bias"][place] for place, scores in enumerate(self._parts(w, user, item))]
+
+    def _parts(self, w: Weights, user: Mapping[str, Any], item: Mapping[str, Any]) -> Iterator[Any]:
+        """Give what each part adds to the scores."""
         if "product" in self.parts:
-            scores = scores + (user["product"] * item["product"]) @ w["output"][: self.factors]
+            yield (user["product"] * item["product"]) @ w["output"][: self.factors]
         if "tower" in self.parts:
             hidden = rectified(user["tower"] + item["tower"] + w["offset 0"])
             for level in range(1, len(self._layers()) - 1):
                 hidden = rectified(hidden @ w[f"layer {level}"] + w[f"offset {level}"])
-            scores = scores + hidden @ w["output"][-self.factors :]
-        return scores
+            yield hidden @ w["output"][-self.factors :]
 
 
 @register("neumf")
@@ -85,16 +95,18 @@ class NeuralFactors(CollaborativeFiltering):
         φ_l(z) = \max(0, W_l z + b_l)
 
     (X. He, L. Liao, H. Zhang, L. Nie, X. Hu and T.-S. Chua 2017, Neural collaborative filtering, WWW). The tower halves
-    its width from layer to layer, down to ``factors``. All is trained together, without the pre-training of the paper.
-    NaN for users and items without training ratings, except for users whose context is known.
+    its width from layer to layer, down to ``factors``. With ``pretraining``, product and tower are first trained
+    each by itself, and together they start with half of the score each, as in the paper. NaN for users and items
+    without training ratings, except for users whose context is known.
 
     Parameters
     ----------
     factors, depth
         The length of the vectors of the product, and of the last layer; and how many layers the tower has: with 8
         factors and 3 layers it is 64, 32, 16, 8 wide, the first being the vectors of the user and the item.
-    epochs, rate, batch
-        The passes, the rate of Adam, and the examples of a step.
+    epochs, pretraining, rate, batch
+        The passes, how many of them train the product and the tower each by itself, the rate of Adam, and the examples
+        of a step.
     negatives, threshold
         For rankings: how many items from outside the profile are drawn for each rating, anew in every epoch; and the
         lowest rating that counts, None for all.
@@ -114,6 +126,7 @@ class NeuralFactors(CollaborativeFiltering):
     parts = ("product", "tower")
 
     depth: int = setting(3, low=1, high=10)
+    pretraining: int = setting(0, low=0)
     context: str | None = setting(None, choices=tuple(SIDES), or_none=str)
 
 

@@ -53,6 +53,11 @@ class PointwiseNetwork(NetworkModel):
         """Whose columns are used; a child that uses some has a setting ``context``."""
         return SIDES.get(getattr(self, "context", None) or "", ())
 
+    @property
+    def _apart(self) -> int:
+        """How many of the epochs train the parts of the network each by itself."""
+        return getattr(self, "pretraining", 0)
+
     def source(self, train: Ratings) -> str:
         """Return a hash of the ratings, and of what is used of users and items."""
         used = [train.user_features if about == "user" else train.item_features for about in self._described]
@@ -73,7 +78,7 @@ class PointwiseNetwork(NetworkModel):
 
         def loss(w: Weights, rows: tuple[Any, ...], _: Any, known: Any) -> Any:
             optax = libraries(self.name)[1]
-            users, items, labels = rows
+            users, items, labels, *apart = rows
             sides: list[Any] = []
             vectors: list[Any] = []
             for about, codes in (("user", users), ("item", items)):
@@ -81,12 +86,19 @@ class PointwiseNetwork(NetworkModel):
                 context = tuple(part[codes] for part in known.get(about, ()))
                 sides.append(self._side(w, about, embedded, context))
                 vectors += embedded.values()
-            scores = self._joined(w, *sides)
             error = optax.squared_error if self.predicts_ratings else optax.sigmoid_binary_cross_entropy
-            return error(scores, labels) + self.regularization * sum((vector**2).sum(axis=-1) for vector in vectors)
+            losses = error(self._joined(w, *sides), labels)
+            for is_apart in apart:
+                alone = sum(error(scores, labels) for scores in self._alone(w, *sides))
+                losses = is_apart * alone + (1 - is_apart) * losses
+            return losses + self.regularization * sum((vector**2).sum(axis=-1) for vector in vectors)
 
-        source = train if self.predicts_ratings else kept
-        return self._trained(weights, loss, lambda number: examples(source, number), known)
+        def of_epoch(number: int) -> Iterator[tuple[Any, ...]]:
+            for columns in examples(train if self.predicts_ratings else kept, number):
+                phase = np.full(len(columns[0]), number < self._apart, dtype=np.float32)
+                yield (*columns, phase) if self._apart else columns
+
+        return self._trained(weights, loss, of_epoch, known)
 
     def _encode_context(self, train: Ratings) -> None:
         self._contexts: dict[str, FeatureCoding] = {}
@@ -131,6 +143,10 @@ class PointwiseNetwork(NetworkModel):
         raise NotImplementedError
 
     def _joined(self, w: Weights, user: Mapping[str, Any], item: Mapping[str, Any]) -> Any:
+        raise NotImplementedError
+
+    def _alone(self, w: Weights, user: Mapping[str, Any], item: Mapping[str, Any]) -> list[Any]:
+        """Return the scores of each part of the network by itself, where they can be trained apart."""
         raise NotImplementedError
 
     def _sides_of(self, about: About, codes: NDArray[np.int64] | slice) -> dict[str, Any]:

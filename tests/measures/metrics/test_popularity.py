@@ -114,6 +114,9 @@ def test_special_cases_are_what_they_should_be(judged_of, same):
     same(Metric.of("SNIPS(gamma=-1, smooth=1)@5")(judged), Metric.of("Recall@5")(judged))
     same(Metric.of("SNIPS(gamma=0)@5")(judged), Metric.of("StratRecall(gamma=1, count=all)@5")(judged))
     same(Metric.of("IPS(clip=1)@5")(judged), Metric.of("Recall@5")(judged) * judged.n_relevant / 13)
+    # The exponent that Yang et al. (2018) use.
+    for name in ("IPS", "SNIPS"):
+        same(Metric.of(f"{name}@5")(judged), Metric.of(f"{name}(gamma=1.5)@5")(judged))
 
 
 def test_an_item_without_training_ratings_has_no_weight_unless_smoothed(judged_of, same):
