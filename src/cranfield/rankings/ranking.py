@@ -59,7 +59,7 @@ class Ranking(Decided):
     calibration: str = decision(
         "B2",
         "none",
-        "how scores become predicted ratings, for metrics of rating error; fitted on held-out training ratings",
+        "how scores become predicted ratings for error metrics, fitted on held-out training ratings",
         choices=("none", *CALIBRATIONS),
         phrase=unless("none", "{} calibration of scores"),
         help="Turn scores into predicted ratings, with a line or a step function fitted on held-out training ratings.",
