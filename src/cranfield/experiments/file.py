@@ -46,13 +46,13 @@ _LETTERS = {
 }
 
 _HEAD = """\
-# An experiment for `cranfield run`. Every key has a default, which stands here; leave out what you do not change.
+# An experiment for `cranfield run`. Every key has a default, which is shown here; leave out what you do not change.
 # The decisions are named as in R. Cañamares, P. Castells, A. Moffat (2020), Offline evaluation options for
 # recommender systems.
 """
 
 _ABOUT_DEFAULTS = """\
-# The defaults are those of the commands and of Python. Metrics cut at 100 are beside those cut at 10 because they
+# The defaults are those of the commands and of Python. Metrics cut at 100 are added to those cut at 10 because they
 # depend less on which ratings happen to be in the test set (Valcarce, Bellogín, Parapar and Castells 2018).
 """
 
@@ -72,7 +72,7 @@ _SYSTEMS = """
 # Code of your own is a class with fit(train) and score(users), in a module beside this file or installed. It is only
 # run with --allow-code:
 #   "own" = "my_module:MyRecommender(k=5)"
-# Hyper-parameters can be searched on a validation part, by lists of values, or by ranges in so many trials:
+# Hyper-parameters can be searched on a validation part, by lists of values, or by ranges with a number of trials:
 #   "tuned" = { system = "knn", search = { k = [50, 100, 200] }, metric = "nDCG@10" }
 """
 
