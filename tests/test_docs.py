@@ -4,10 +4,15 @@ from __future__ import annotations
 
 import doctest
 import gzip
+import io
+import json
 import re
 import shlex
 import shutil
+import tarfile
 import tomllib
+import zipfile
+from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
@@ -17,10 +22,15 @@ import pytest
 from click.testing import CliRunner
 
 import cranfield as cf
+from cranfield._record import Step
 from cranfield.cli import cranfield
+from cranfield.data.datasets import index, store
 from cranfield.experiments.file import experiment_of
+from cranfield.measures.definition import METRICS, Metric
 from cranfield.measures.dialects.peers import TOOLS
-from cranfield.recommenders import SYSTEMS
+from cranfield.recommenders import SYSTEMS, recommender
+from cranfield.studies import replicate, replicating
+from cranfield.studies.replication import Replication
 
 pytestmark = pytest.mark.usefixtures("undrawn")
 
@@ -59,6 +69,10 @@ RUN_ELSEWHERE = ("docs/report.md",)
 SLOW = ("README.md", "docs/assess.md", "docs/audit.md", "docs/bias.md", "docs/experiment.md", "docs/replications.md")
 
 
+# Pages whose commands need an extra.
+EXTRA = {"docs/neural.md": pytest.mark.neural}
+
+
 def _runs(name: str) -> list[Block]:
     """Return the scripts and commands of a page that run."""
     return [
@@ -69,7 +83,7 @@ def _runs(name: str) -> list[Block]:
 
 
 SCRIPTS = [
-    pytest.param(name, marks=pytest.mark.slow if name in SLOW else ())
+    pytest.param(name, marks=pytest.mark.slow if name in SLOW else EXTRA.get(name, ()))
     for name in BLOCKS
     if _runs(name) and name not in RUN_ELSEWHERE
 ]
@@ -89,6 +103,31 @@ knn = "knn(k=10)"
 metrics = ["P@5", "nDCG@5"]
 """
 
+
+# Code of a user, as docs/experiment.md names it; its file has the page's own decisions and systems.
+OWN_CODE = {
+    "my_package/module.py": """
+import numpy as np
+
+class MyRecommender:
+    def __init__(self, k=5):
+        self.k = k
+
+    def fit(self, train):
+        self.scores = np.minimum(train.item_counts, self.k).astype(float)
+        return self
+
+    def score(self, users):
+        return np.tile(self.scores, (len(users), 1))
+""",
+    "my_metrics.py": """
+import cranfield as cf
+
+@cf.metric("first_half")
+def first_half(judged, share=0.5):
+    return judged.total(where=judged.ranks <= share * judged.depth)
+""",
+}
 
 # Pages whose scripts run on less than they say.
 SMALLER = {"docs/simulate.md": {"users=1_000, items=500": "users=200, items=100", "50_000": "5_000", "25_000": "2_500"}}
@@ -123,7 +162,83 @@ def made_files(tmp_path_factory):
     lists = pl.DataFrame({"member": [1, 1], "film": [3, 4], "strength": [0.5, 0.2]})
     lists.write_csv(folder / "lists.csv")
     lists.with_columns(rank=pl.Series([1, 2])).write_csv(folder / "lists.txt", separator="\t", include_header=False)
+    for name, code in OWN_CODE.items():
+        (folder / name).parent.mkdir(exist_ok=True)
+        (folder / name).write_text(code)
+    (own,) = [
+        block.code
+        for block in BLOCKS["docs/experiment.md"]
+        if "my_package.module:MyRec" in block.code and block.why is None
+    ]
+    (folder / "mine.toml").write_text(f'{own}\n[data.world]\nfile = "ratings.csv"\n')
+    (folder / "examples").mkdir()
+    shutil.copy(ROOT / "examples" / "movielens.toml", folder / "examples")
     return folder
+
+
+def _zipped(name: str, text: str) -> bytes:
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w") as archive:
+        archive.writestr(name, text)
+    return buffer.getvalue()
+
+
+def _in_tar(name: str, content: bytes) -> bytes:
+    buffer = io.BytesIO()
+    with tarfile.open(fileobj=buffer, mode="w:gz") as archive:
+        member = tarfile.TarInfo(name)
+        member.size = len(content)
+        archive.addfile(member, io.BytesIO(content))
+    return buffer.getvalue()
+
+
+def _published(ratings: pl.DataFrame) -> dict[str, bytes]:
+    """Return what publishers of datasets offer, by file name: small worlds in their formats."""
+
+    def lines(separator: str, last: str) -> str:
+        columns = ["user", "item", pl.col("rating").cast(int), last]
+        return ratings.select(pl.concat_str(columns, separator=separator)).to_series().str.join("\n").item() + "\n"
+
+    coat = io.BytesIO()
+    with zipfile.ZipFile(coat, "w") as archive:
+        for name, odd in {"train": 0, "test": 1}.items():
+            rows = (" ".join(str((1 + u * i % 5) * ((u + i) % 2 == odd)) for i in range(30)) for u in range(20))
+            archive.writestr(f"coat/{name}.ascii", "\n".join(rows))
+    plays = "".join(
+        f"user_{u}\t2009-05-{1 + (u + k) % 28:02}T12:00:00Z\tartist_{(u * k) % 9}\tname\ttrack\ttitle\n"
+        for u in range(12)
+        for k in range(12)
+    )
+    film = "1:\n" + "".join(f"{user},{1 + user % 5},2005-09-06\n" for user in range(1, 9))
+    return {
+        "ml-1m.zip": _zipped("ml-1m/ratings.dat", lines("::", "time")),
+        "ml-100k.zip": _zipped("ml-100k/u.data", lines("\t", "time")),
+        "ours.zip": _zipped("ratings.csv", "user,item,rating,time\n" + lines(",", "time")),
+        "coat.zip": coat.getvalue(),
+        "data.txt": lines("\t", "known").encode(),
+        "lastfm-dataset-1K.tar.gz": _in_tar("userid-timestamp-artid-artname-traid-traname.tsv", plays.encode()),
+        "nf_prize_dataset.tar.gz": _in_tar("mv_0000001.txt", film.encode()),
+    }
+
+
+@pytest.fixture
+def publishers(files, tmp_path, monkeypatch):
+    """Let downloads come from small files of this machine, whatever their counts, and let some be there already."""
+    ratings = cf.read(files / "ratings.csv").frame().with_columns(known=pl.col("user") % 2)
+    offered = _published(ratings)
+
+    def download(address: str, target: Path, **_: object) -> None:
+        target.write_bytes(offered[address.rsplit("/", 1)[-1]])
+
+    lenient = {name: replace(entry, tolerance=None) for name, entry in index.catalogue().items()}
+    monkeypatch.setenv("CRANFIELD_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setenv("HOME", str(files))
+    monkeypatch.setattr(index, "catalogue", lambda: lenient)
+    monkeypatch.setattr(store, "download", download)
+    (files / "nf_prize_dataset.tar.gz").write_bytes(offered["nf_prize_dataset.tar.gz"])
+    (files / "data" / "ml-1m").mkdir(parents=True)
+    zipfile.ZipFile(io.BytesIO(offered["ml-1m.zip"])).extractall(files / "data")
+    return ratings
 
 
 @pytest.fixture
@@ -139,7 +254,7 @@ def test_every_block_has_a_language_and_code_that_does_not_run_says_why():
         for block in blocks:
             assert block.language, f"{name}: this block has no language:\n{block.code}"
             if not block.language.startswith("{"):
-                known = block.language in ("python", "console", "toml", "text") or block.why is not None
+                known = block.language in ("python", "console", "toml", "text", "yaml") or block.why is not None
                 assert known, f"{name}: {block.language} is not run, and the page does not say why"
 
 
@@ -151,8 +266,9 @@ def test_the_sessions_of_a_page_run_as_printed(page, tmp_path, monkeypatch):
     assert result.failed == 0
 
 
+@pytest.mark.usefixtures("publishers")
 @pytest.mark.parametrize("page", SCRIPTS)
-def test_the_commands_and_scripts_of_a_page_run_in_its_order(page, files, tmp_path, monkeypatch):
+def test_the_commands_and_scripts_of_a_page_run_in_its_order(page, tmp_path, monkeypatch):
     if page.startswith("docs/start/"):
         monkeypatch.chdir(tmp_path)  # a start brings its own files
     names: dict[str, object] = {}
@@ -162,23 +278,107 @@ def test_the_commands_and_scripts_of_a_page_run_in_its_order(page, files, tmp_pa
             for size, smaller in SMALLER.get(page, {}).items():
                 code = code.replace(size, smaller)
             exec(code, names)
-            continue
-        for line in block.code.replace("\\\n", " ").splitlines():
-            for command in line.removeprefix("$ ").split(" && "):
-                _run_command(command)
+        else:
+            _run_block(block)
+
+
+def _run_block(block: Block) -> None:
+    for line in block.code.replace("\\\n", " ").splitlines():
+        for command in line.removeprefix("$ ").split(" && "):
+            _run_command(command)
 
 
 def _run_command(command: str) -> None:
-    words = shlex.split(command, comments=True)
+    words = shlex.split(command.partition(" || ")[0], comments=True)
     if not words:
         return
     program, *arguments = words
+    if program == "pip":
+        _check_extras(command)
+        return
+    if program == "jq":
+        _, question, file = arguments
+        (path,) = re.findall(r"^\.([\w.]+) != ", question)
+        answer = json.loads(Path(file).read_text())
+        for key in path.split("."):
+            answer = answer[key]
+        return
     assert program == "cranfield", command
-    # What a shell does to patterns.
-    expanded = [path for word in arguments for path in (sorted(map(str, Path().glob(word))) or [word])]
+    # What a shell does to patterns and to the home folder.
+    words = [str(Path(word).expanduser()) if word.startswith("~") else word for word in arguments]
+    expanded = [path for word in words for path in (("*" in word and sorted(map(str, Path().glob(word)))) or [word])]
     result = CliRunner().invoke(cranfield, expanded)
     fails = {"--fail", "--no-worse", "--better"} & set(arguments)
     assert result.exit_code in ((0, 1) if fails else (0,)), f"{command}\n{result.output}\n{result.exception}"
+
+
+def _check_extras(command: str) -> None:
+    (extras,) = re.findall(r"(?:\.|cranfield)\[([\w,]+)\]", command)
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    assert set(extras.split(",")) <= set(project["optional-dependencies"]), command
+
+
+def test_the_pages_install_extras_that_exist():
+    for text in PAGES.values():
+        for command in re.findall(r"pip install[^`\n]*?(?:\.|cranfield)\[[\w,]+\]", text):
+            _check_extras(command)
+
+
+def test_an_entry_point_on_a_page_is_one_that_is_read():
+    (block,) = [block for block in BLOCKS["docs/experiment.md"] if "[project.entry-points" in block.code]
+    offered = tomllib.loads(block.code)["project"]["entry-points"]
+    assert set(offered) == {SYSTEMS._plugins, METRICS._plugins}
+    assert all(re.fullmatch(r"[\w.]+:\w+", code) for group in offered.values() for code in group.values())
+
+
+STUDIES = [
+    (page, block) for page, blocks in BLOCKS.items() for block in blocks if "replicate " in block.code and block.why
+]
+
+
+@pytest.fixture
+def no_work(publishers, files, monkeypatch):
+    """Let a study end before its work: what it is asked for is read and checked, and nothing is trained."""
+
+    def study(paper, _data, out, *_):
+        return Replication(paper.name, paper.reference, (), (), None, Path(out), Step("replicate", {"data": "small"}))
+
+    monkeypatch.setattr(replicating, "_replicate_metrics", study)
+    monkeypatch.setattr(replicating, "_replicate_panels", study)
+    monkeypatch.setattr(replicating, "joined", lambda parts, *_: parts[0].replication)
+    monkeypatch.setattr(replicating, "write", lambda *_: None)
+    for name in ("hetrec2011-lastfm", "renttherunway", "cm100k"):
+        publishers.write_parquet(files / f"{name}.parquet")
+
+
+@pytest.mark.usefixtures("no_work")
+@pytest.mark.parametrize(("page", "block"), STUDIES, ids=[f"{page}-{place}" for place, (page, _) in enumerate(STUDIES)])
+def test_the_commands_of_studies_are_right_up_to_their_work(page, block):
+    if block.language == "python":
+        exec(block.code, {"cf": cf, "replicate": replicate})
+    else:
+        _run_block(block)
+
+
+@pytest.mark.slow
+@pytest.mark.spark
+def test_what_a_page_shows_for_spark_runs_on_this_machine(files, spark):
+    runs = pl.concat(
+        cf.read_run(files / "runs" / f"{name}.tsv").frame().with_columns(system=pl.lit(name))
+        for name in ("popularity", "knn")
+    )
+    for name, frame in {"runs": runs, "test": pl.read_csv("test.csv"), "train": pl.read_csv("train.csv")}.items():
+        spark.createDataFrame(frame.to_pandas()).createOrReplaceTempView(name)
+        (files / "lake" / name).mkdir(parents=True)
+        frame.write_parquet(files / "lake" / name / "part-0.parquet")
+    blocks = [block for block in BLOCKS["docs/scale.md"] if block.why and "lake" in block.why]
+    assert [block.language for block in blocks] == ["console", "python"]
+    for block in blocks:
+        code = re.sub(r"s3a://lake|hdfs://", str(files / "lake"), block.code).replace("spark://head:7077", "local[2]")
+        if block.language == "python":
+            exec(code, {"cf": cf, "spark": spark})
+        else:
+            _run_block(block._replace(code=code))
 
 
 @pytest.mark.parametrize("page", [name for name, blocks in BLOCKS.items() if any(b.language == "toml" for b in blocks)])
@@ -192,17 +392,15 @@ def _commands():
     """Return every command of every page, whether or not the block around it runs, with lines that go on joined."""
     for page, blocks in BLOCKS.items():
         for block in blocks:
-            lines = block.code.replace("\\\n", " ").splitlines() if block.language == "console" else []
-            for line in lines:
-                command = line.removeprefix("$ ").split(" && cranfield ")
-                if command[0].startswith("cranfield ") and "[" not in command[0].split("#")[0].replace("'", " "):
-                    yield pytest.param(command[0], id=f"{page}: {command[0][:60]}")
+            code = block.code.replace("\\\n", " ") if block.language in ("console", "yaml") else ""
+            for command in re.findall(r"(?:^(?:\$ | *- run: )?|&& )(cranfield (?:(?!&&).)*)", code, re.M):
+                yield pytest.param(command, id=f"{page}: {command[:60]}")
 
 
 @pytest.mark.parametrize("command", list(_commands()))
-def test_the_commands_of_the_pages_have_the_options_that_they_name(command):
+def test_the_commands_of_the_pages_have_the_options_and_values_that_they_name(command):
     _, *words = shlex.split(command, comments=True)
-    words = words[: next((k for k, word in enumerate(words) if word in (">", "|", "||", "&&")), len(words))]
+    words = words[: next((k for k, word in enumerate(words) if word in (">", "|", "||")), len(words))]
     group: click.Command = cranfield
     context = click.Context(cranfield)
     while isinstance(group, click.Group) and words and not words[0].startswith("-"):
@@ -210,7 +408,11 @@ def test_the_commands_of_the_pages_have_the_options_that_they_name(command):
         found = group.get_command(context, name)
         assert found is not None, f"there is no command {name}"
         group = found
-    group.make_context("cranfield", words, resilient_parsing=True)
+    given = group.make_context("cranfield", words).params
+    for system in given.get("systems") or ():
+        recommender(system)
+    for metric in given.get("metrics") or ():
+        Metric.of(metric)
 
 
 def test_every_picture_is_made_by_a_script_beside_it_and_shown_on_a_page():

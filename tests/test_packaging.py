@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import math
 import re
 import tomllib
 from pathlib import Path
 
 import cranfield as cf
+from cranfield.audits.presets import PRESETS
+from cranfield.experiments import read_experiment
 
 ROOT = Path(__file__).parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
@@ -28,6 +31,30 @@ def test_the_conda_recipe_needs_what_the_package_needs():
     assert f"license: {PROJECT['license']}" in recipe
     for file in PROJECT["license-files"]:
         assert f"- {file}" in recipe
+
+
+def test_the_recipe_installs_the_same_command_and_is_built_by_the_same_tool():
+    recipe = (ROOT / "conda" / "recipe.yaml").read_text(encoding="utf-8")
+    for name, code in PROJECT["scripts"].items():
+        assert f"- {name} = {code}\n" in recipe
+    built = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["build-system"]["requires"]
+    assert set(built) <= _listed(recipe, "host")
+
+
+def test_the_readme_names_what_is_installed_and_every_extra():
+    readme = " ".join((ROOT / "README.md").read_text(encoding="utf-8").split())
+    (base,) = re.findall(r"The base install is light \(([^)]*)\)", readme)
+    assert base.lower().split(", ") == [re.split("[>=]", name)[0] for name in PROJECT["dependencies"]]
+    (extras,) = re.findall(r"Extras: (.*?)\.(?: |$)", readme)
+    assert set(re.findall(r"`(\w+)`", extras)) == set(PROJECT["optional-dependencies"])
+    assert f"Python {PROJECT['requires-python'].removeprefix('>=')} or newer" in readme
+
+
+def test_the_readme_multiplies_up_to_the_ways_that_it_names():
+    experiment = read_experiment(ROOT / "examples" / "movielens.toml")
+    options = PRESETS[experiment.audit["preset"]]
+    ways = math.prod(len(each) for each in options.values())
+    assert f"in {ways:,} ways" in (ROOT / "README.md").read_text(encoding="utf-8")
 
 
 def test_the_citation_names_this_version():

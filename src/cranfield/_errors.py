@@ -48,8 +48,8 @@ class InputError(CranfieldError):
 
     Examples
     --------
-    >>> print(InputError("'abc' is not a number", source="r.csv", row=3, column="rating", remedy="mend it"))
-    r.csv, row 3, column 'rating': 'abc' is not a number; mend it
+    >>> print(InputError("'abc' is not a number", source="r.csv", row=3, column="rating", remedy="fix it"))
+    r.csv, row 3, column 'rating': 'abc' is not a number; fix it
     """
 
     def __init__(

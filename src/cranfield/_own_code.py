@@ -191,7 +191,7 @@ def _module(name: str) -> ModuleType:
 
 def _missing(module: str, folder: Path) -> SettingError:
     return SettingError(
-        f"there is no module {module!r}, neither where Python looks for modules nor in {folder}; mend its name, or "
+        f"there is no module {module!r}, neither where Python looks for modules nor in {folder}; fix its name, or "
         "install its package"
     )
 

@@ -29,7 +29,9 @@ def readable(label: str | Path) -> Iterator[None]:
             yield
     except OSError as error:
         raise InputError(
-            f"the file cannot be read ({error.strerror or error})", source=label, remedy="check its name and rights"
+            f"the file cannot be read ({error.strerror or error})",
+            source=label,
+            remedy="check its name and permissions",
         ) from error
     except UNREADABLE as error:
         raise InputError(

@@ -315,7 +315,7 @@ class Registry(Mapping[str, Thing]):
         except Exception as error:
             raise SettingError(
                 f"the {self.kind} {name!r} of an installed package cannot be imported ({type(error).__name__}: "
-                f"{error}); mend or remove {offered.value}"
+                f"{error}); fix or remove {offered.value}"
             ) from error
         if self._owner(name) is None:  # importing it may have registered it
             self._add_plugin(name, thing)

@@ -80,7 +80,7 @@ def test_where_nothing_turns_the_winner_this_is_said(noise):
     audit = _audit(values, CUTOFF)
     assert "The single change does not change the winner, nor do two decisions together." in str(audit)
     assert "Under the single change a still leads, always significantly" in str(audit)
-    assert "No rule of three conditions says better when b leads" in str(audit)
+    assert "No rule of three conditions predicts better when b leads" in str(audit)
 
 
 def test_influence_names_the_decisions_and_the_noise_floor(audit):
@@ -162,7 +162,7 @@ def test_with_one_question_its_share_is_said_once(noise):
 
 def test_one_cell_says_nothing_of_other_decisions(noise):
     sentences = _audit(noise[:, :1], Opened("cutoff", "equivalent", ("10",))).verdict
-    assert sentences[1:] == ["There is one cell, cutoff (10): nothing can be said of other decisions."]
+    assert sentences[1:] == ["There is one cell, cutoff (10): nothing can be said about other decisions."]
 
 
 def test_cells_where_systems_are_equal_are_counted(noise):

@@ -103,5 +103,5 @@ def test_a_rebuilt_folder_is_a_note(tmp_path, cranfield):
     (tmp_path / "a" / ".cranfield" / "folder.json").write_text("{")
     second = cranfield("run", tmp_path / "a.toml", "--no-report", "--quiet")
     assert (second.code, second.out) == (0, first.out)
-    assert "folder.json was missing or damaged and is written anew; " in second.err
+    assert "folder.json was missing or damaged and is written again; " in second.err
     assert second.err.startswith("note: ")

@@ -14,11 +14,14 @@ def _stop(*_, **__):
 @pytest.mark.parametrize(
     ("arguments", "how"),
     [
-        (("run", "e.toml"), "what is finished is kept; give the same command again to go on"),
-        (("replicate", "valcarce2018", "--data", "r.csv"), "give the same command again to go on"),
-        (("recommend", "--train", "t.csv", "-s", "knn", "--out", "r"), "give the same command with --resume to go on"),
-        (("assess", *GIVEN, "--out", "o"), "give the same command again to go on"),
-        (("assess", *GIVEN), "nothing is kept without --out FOLDER; with it, the same command goes on"),
+        (("run", "e.toml"), "what is finished is kept; run the same command again to continue"),
+        (("replicate", "valcarce2018", "--data", "r.csv"), "run the same command again to continue"),
+        (
+            ("recommend", "--train", "t.csv", "-s", "knn", "--out", "r"),
+            "run the same command with --resume to continue",
+        ),
+        (("assess", *GIVEN, "--out", "o"), "run the same command again to continue"),
+        (("assess", *GIVEN), "nothing is kept without --out FOLDER; with it, the same command continues"),
     ],
 )
 def test_ctrl_c_says_how_to_go_on(cranfield, monkeypatch, arguments, how):

@@ -102,7 +102,7 @@ MISTAKES = {
     "training set as test set": Mistake(
         "evaluate --test train.csv knn.csv",
         "knn.csv: no list holds any item that its user has rated in the test set, where chance alone would find about "
-        "44; this is so if the training ratings are given as the test set, or as the run; give the held-out ratings",
+        "44; this happens if the training ratings are given as the test set, or as the run; give the held-out ratings",
     ),
     "test set as training set": Mistake(
         f"{E} --train test.csv knn.csv",
@@ -123,7 +123,7 @@ MISTAKES = {
     "a copy, strictly": Mistake(f"{C} knn.csv copy.csv --strict", "knn and copy hold the same lists"),
     "training items in the lists": Mistake(
         f"{E} --train train.csv seen.csv",
-        "lists hold training ratings of their own user, which take places and are hardly ever in the test set: 68 "
+        "lists hold training ratings of their own user, which take up places and are hardly ever in the test set: 68 "
         "of 100 items of seen (68%)",
         0,
     ),
@@ -135,7 +135,7 @@ MISTAKES = {
     "ids with leading zeros": Mistake(
         f"{E} padded.csv",
         "padded.csv: no user of this run has test ratings: the run has '0101', '0102' and '0103', the test set 101, "
-        "102 and 103; they differ by leading zeros (007 against 7); write the ids in both files alike",
+        "102 and 103; they differ by leading zeros (007 against 7); write the ids the same way in both files",
     ),
     "ids with a prefix": Mistake(
         f"{E} prefixed.csv",
@@ -146,7 +146,7 @@ MISTAKES = {
         "floats.csv: no item of this run is in the test set: the run has '201.0', '202.0' and '203.0', the test set "
         "201, 202 and 203; they differ by a decimal part (1.0 against 1)",
     ),
-    "ids with spaces": Mistake(f"{E} spaces.csv", "they differ by surrounding spaces; write the ids in both files"),
+    "ids with spaces": Mistake(f"{E} spaces.csv", "they differ by surrounding spaces; write the ids the same way"),
     "ids in capitals": Mistake("evaluate --test letters.csv capitals.csv", "they differ by upper and lower case"),
     "a run of other data": Mistake(
         "dialects --test test.csv elsewhere.csv",
@@ -228,13 +228,13 @@ MISTAKES = {
         "evaluate --test log.csv knn.csv --user visitor --item page --rating star",
         "log.csv: there is no column 'star'; did you mean 'stars'?",
     ),
-    "lists in one cell": Mistake(f"{E} cells.csv", "cells: 10 lists written in one cell each, taken apart", 0),
+    "lists in one cell": Mistake(f"{E} cells.csv", "cells: 10 lists written in one cell each, and split", 0),
     "lists in one cell, compared": Mistake(
-        f"{C} cells.csv als.csv", "· cells: 10 lists written in one cell each, taken apart", 0
+        f"{C} cells.csv als.csv", "· cells: 10 lists written in one cell each, and split", 0
     ),
     "a row that is too short": Mistake(
         f"{E} short-row.csv",
-        "short-row.csv, row 2: the row has 2 fields where 3 are expected; mend the row",
+        "short-row.csv, row 2: the row has 2 fields where 3 are expected; fix the row",
     ),
     "an empty run": Mistake(f"{E} empty.csv", "empty.csv: the file is empty; check that it was written whole"),
     "an empty test set": Mistake("evaluate --test empty.csv knn.csv", "empty.csv: the file is empty"),
@@ -305,7 +305,7 @@ MISTAKES = {
     ),
     "a misspelt key": Mistake("run key.toml", "key.toml, decisions: no key 'treshold'; did you mean 'threshold'?"),
     "a misspelt system in a file": Mistake("run system.toml", "there is no system 'kn'; did you mean 'knn'?"),
-    "ratings that are not there": Mistake("run source.toml", "data.mine: nowhere.csv: there is no such file; mend its"),
+    "ratings that are not there": Mistake("run source.toml", "data.mine: nowhere.csv: there is no such file; fix its"),
     "ratings for an experiment": Mistake("run ratings.csv", "ratings.csv: it is not TOML"),
     "a misspelt dataset": Mistake(
         "data describe ml1m", "'ml1m' is neither a file nor a known dataset; for these see: cranfield data list"

@@ -70,7 +70,7 @@ def test_calibrated_lists_carry_their_map_and_are_kept_on_resuming(files, cranfi
     assert found.code == 0
     assert "SDCSE(rel=4)@5" in found.out
     again = cranfield("recommend", *asked, "--calibration", "linear", "--length", "all", "--resume")
-    assert "1 of 1 runs were there already" in again.out
+    assert "1 of 1 runs already existed" in again.out
     assert cranfield("recommend", *asked, "--length", "all").code == 0
     refused = cranfield("evaluate", "--test", files / "test.csv", path, "-m", "RMSE@5")
     assert refused.code == 2
@@ -102,7 +102,7 @@ def test_resuming_makes_only_what_is_missing(files, cranfield):
     assert found.code == 0
     assert (files / "r" / "popularity.tsv").stat() == before
     assert (files / "r" / "random.tsv").exists()
-    assert "1 of 2 runs were there already and stay as they are" in found.out
+    assert "1 of 2 runs already existed and were kept" in found.out
 
 
 def _other_ratings(files):
@@ -130,7 +130,7 @@ def _no_record(files):
         (["--test", "test.csv"], "differs in test ratings)"),
         (_other_ratings, "differs in training ratings)"),
         (_changed_list, "has changed since it was written)"),
-        (_no_record, "no record says what the file that was there was made of)"),
+        (_no_record, "no record says how the existing file was made)"),
     ],
 )
 def test_resuming_makes_anew_what_does_not_agree_and_says_so(files, cranfield, monkeypatch, change, said):
@@ -142,14 +142,14 @@ def test_resuming_makes_anew_what_does_not_agree_and_says_so(files, cranfield, m
         change(files)
     found = cranfield("recommend", *options, *more, "--resume")
     assert found.code == 0, found.err
-    assert f"(made anew: {said}" in found.out.replace("the file that was there differs", "differs").replace(
-        "the file that was there has", "has"
+    assert f"(made again: {said}" in found.out.replace("the existing file differs", "differs").replace(
+        "the existing file has", "has"
     )
-    assert "there already" not in found.out
+    assert "already existed" not in found.out
     resumed = (files / "r" / "random.tsv").read_bytes()
     assert cranfield("recommend", *options, *more, "--out", "whole").code == 0
     assert (files / "whole" / "random.tsv").read_bytes() == resumed
-    assert "1 of 1 runs were there already" in cranfield("recommend", *options, *more, "--resume").out
+    assert "1 of 1 runs already existed" in cranfield("recommend", *options, *more, "--resume").out
 
 
 def test_what_another_version_made_is_not_kept(files, cranfield, monkeypatch):
@@ -297,10 +297,10 @@ def test_a_system_of_ones_own_is_named_by_its_module(own, files, cranfield):
 
 def test_lists_of_own_code_are_kept_until_it_changes(own, files, cranfield):
     cranfield(*own, "typed_in:Mine(power=2)")
-    assert "1 of 1 runs were there already" in cranfield(*own, "typed_in:Mine(power=2)", "--resume").out
+    assert "1 of 1 runs already existed" in cranfield(*own, "typed_in:Mine(power=2)", "--resume").out
     (files / "typed_in.py").write_text(OWN.replace("** self.power", "* self.power"))
     found = cranfield(*own, "typed_in:Mine(power=2)", "--resume")
-    assert "made anew: the file that was there differs in parameters" in found.out
+    assert "made again: the existing file differs in parameters" in found.out
 
 
 @pytest.mark.parametrize(

@@ -105,7 +105,7 @@ def test_the_input_is_not_replaced_by_a_part(file, tmp_path, cranfield):
     train = file.rename(tmp_path / "train.csv")
     found = cranfield("split", train, "--out", tmp_path, "--format", "csv")
     assert found.code == 2
-    assert "train.csv is there already" in found.err
+    assert "train.csv already exists" in found.err
     assert pl.read_csv(train).rows() == RATINGS.frame().rows()
 
 

@@ -423,7 +423,7 @@ def test_bad_input_is_told_in_one_line(values, options, told):
 
 
 def test_a_system_named_twice_is_told():
-    with pytest.raises(InputError, match="'knn' is there twice"):
+    with pytest.raises(InputError, match="'knn' is listed twice"):
         compare(scores_of(_world(2, 1), systems=["knn", "knn"]))
 
 

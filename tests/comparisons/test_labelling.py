@@ -142,7 +142,7 @@ def test_metrics_without_a_worth_of_one_judgment_are_refused(runs_and_test, metr
 
 def test_one_system_alone_is_refused(runs_and_test):
     runs, test = runs_and_test
-    with pytest.raises(SettingError, match="two systems apart, and 1"):
+    with pytest.raises(SettingError, match="to compare two systems, and 1"):
         cf.label(runs[:1], test)
 
 

@@ -90,7 +90,7 @@ def test_what_is_missing_is_named_and_nothing_else(tiny, tmp_path):
     file = Source("mine", file=str(tmp_path / "r.csv"))
     poor = run(tiny(data=(file,), systems=(System("p", "popularity"),)), tmp_path / "poor")
     assert set(poor.missing()) == {
-        "where the data can be had",
+        "where the data are available",
         "how the hyper-parameters were chosen, without the test part",
         "a statistical test",
         "the p-values, not only whether they are below a level",

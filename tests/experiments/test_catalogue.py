@@ -34,7 +34,7 @@ def experiment(tmp_path):
 
 SENTENCE = (
     "written recommends 2 items that are not in the catalogue, such as ghost, phantom: 3 of its 5 recommendations "
-    "(60.0%), counted apart from unjudged ones"
+    "(60.0%), counted separately from unjudged ones"
 )
 
 
@@ -74,8 +74,8 @@ def test_a_catalogue_that_cannot_be_read_is_refused_before_anything_is_trained(e
 
 
 def test_a_catalogue_stands_in_the_phrase():
-    assert "items outside training counted apart" in str(Decisions(catalogue="train"))
-    assert "items outside items.csv counted apart" in str(Decisions(catalogue="items.csv"))
+    assert "items outside training counted separately" in str(Decisions(catalogue="train"))
+    assert "items outside items.csv counted separately" in str(Decisions(catalogue="items.csv"))
 
 
 def test_lists_of_one_relevant_item_have_no_catalogue():

@@ -317,7 +317,7 @@ def test_data_that_come_divided_and_lists_from_files_are_taken_as_they_are(divid
     assert (told["users"], told["items"], told["ratings"]) == (60, 40, 900)
     assert told["density"] == cf.describe(whole).density
     assert told["fingerprints"] == {"train": split.train.fingerprint, "test": split.test.fingerprint}
-    assert {"the systems and their hyper-parameters", "where the data can be had"} <= set(results.missing())
+    assert {"the systems and their hyper-parameters", "where the data are available"} <= set(results.missing())
 
 
 def test_lists_from_a_file_that_cannot_be_meant_are_refused_or_warned_of(divided):
@@ -346,7 +346,7 @@ def test_strict_makes_warnings_of_lists_from_a_file_errors_before_training(divid
     copy = "\ntwin = { run = 'mine.tsv' }\n"
     (divided / "e.toml").write_text((divided / "e.toml").read_text() + copy)
     monkeypatch.chdir(divided)
-    with pytest.raises(InputError, match=r"mine and twin hold the same lists.*; mend it, or leave --strict"):
+    with pytest.raises(InputError, match=r"mine and twin hold the same lists.*; fix it, or leave --strict"):
         way("e.toml", strict=True)
     assert "models/films/popularity" not in Store(divided / "e").took()
     way("e.toml")
@@ -377,7 +377,7 @@ def test_a_pipe_is_refused_since_an_experiment_reads_its_files_again(divided, pi
 
 def test_a_file_that_is_not_there_is_told_before_anything_starts(divided):
     (divided / "mine.tsv").unlink()
-    with pytest.raises(InputError, match=r"systems.mine: .*mine.tsv: there is no such file; mend its name"):
+    with pytest.raises(InputError, match=r"systems.mine: .*mine.tsv: there is no such file; fix its name"):
         run(divided / "e.toml")
     assert not (divided / "e").exists()
 

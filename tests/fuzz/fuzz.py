@@ -2,7 +2,7 @@
 
 Run as a script: ``python tests/fuzz/fuzz.py --seconds 600 --findings found``. The reading is done in children, with a
 limit on its memory and a time after which a reading is killed, so that a finding may also be an abort or a hang. What
-goes wrong is kept in the folder of findings, as the file that was read: it goes to ``tests/fuzz/cases`` with the mend.
+goes wrong is kept in the folder of findings, as the file that was read: it goes to ``tests/fuzz/cases`` with the fix.
 """
 
 from __future__ import annotations

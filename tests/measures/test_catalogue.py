@@ -1,4 +1,4 @@
-"""Items that do not exist are counted apart from unjudged ones."""
+"""Items that do not exist are counted separately from unjudged ones."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def test_the_table_the_frame_and_the_verdict_name_them():
     assert scores.frame()["nonexistent"].to_list() == [0, 0, 0.5, 0.5]
     sentence = (
         "made up recommends 2 items that are not in the catalogue, such as ghost, phantom: 3 of its 6 recommendations "
-        "(50.0%), counted apart from unjudged ones"
+        "(50.0%), counted separately from unjudged ones"
     )
     assert sentence in scores.notes
     assert any(sentence in said for said in cf.compare(scores).sentences())

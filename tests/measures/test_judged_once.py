@@ -224,5 +224,5 @@ def test_judge_takes_one_run_and_judgments_keep_their_reading():
         cf.judge({"one": RUNS["one"]}, judgments, negative_grades="unjudged")
     made = cf.judge({"one": RUNS["one"]}, judgments)
     nameless = Judged(made.judgments, made.lists, made.ranks, made.pointers, made.lengths)
-    with pytest.raises(cf.SettingError, match="do not say of which run they are"):
+    with pytest.raises(cf.SettingError, match="do not say which run they belong to"):
         cf.measure(nameless, metrics="P@1")

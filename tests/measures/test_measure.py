@@ -231,7 +231,7 @@ def test_bounds_are_the_averages_if_unjudged_items_were_irrelevant_or_relevant()
 
 def test_scores_taken_for_predicted_ratings_are_said():
     run = cf.read_run({"ann": {"v": 4.5, "x": 3.0}}, name="a")
-    assert "a: no predicted ratings were given: RMSE took the scores for them" in measure(run, TEST, "RMSE").notes
+    assert "a: no predicted ratings were given: RMSE used the scores instead" in measure(run, TEST, "RMSE").notes
 
 
 def test_what_holds_for_every_run_is_said_once():

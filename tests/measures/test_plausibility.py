@@ -120,7 +120,7 @@ def test_a_few_ids_that_are_written_otherwise_are_a_warning():
 
 def test_the_training_set_as_test_set_leaves_no_hit_and_is_an_error():
     lists = {user: [item for item in ITEMS if item not in TRAIN.items[TRAIN.users == user]] for user in USERS}
-    with pytest.raises(InputError, match="chance alone would find about 360; this is so if the training ratings"):
+    with pytest.raises(InputError, match="chance alone would find about 360; this happens if the training ratings"):
         _warnings({"mine": lists}, TRAIN)
 
 
@@ -194,7 +194,7 @@ def test_an_empty_run_is_a_warning():
 def test_strict_makes_every_warning_an_error():
     runs = {"one": _run(), "two": _run()}
     for function in (cf.measure, cf.across_tools, cf.assess):
-        with pytest.raises(InputError, match=r"one and two hold the same lists.*; mend it, or leave --strict"):
+        with pytest.raises(InputError, match=r"one and two hold the same lists.*; fix it, or leave --strict"):
             function(runs, TEST, ["P@5"], threshold=4, strict=True)
 
 

@@ -83,5 +83,5 @@ def test_users_are_called_users_where_each_has_one_list():
     assert (
         replace(scores, users=np.zeros(2, dtype=np.int32)).table().caption.startswith("1 user with 2 lists; full lists")
     )
-    assert "users without a list count 0" in scores.table().caption
+    assert "users without a list count as 0" in scores.table().caption
     assert "over the 1 of 2 users that both systems serve" in scores.table(coverage="reduced").caption

@@ -39,8 +39,8 @@ def split(real_data):
 
 
 def _means(split, system):
-    # 35 users have no relevant item; they count 0 there. What is recommended are items of the test set, which matters
-    # for systems that go deep into the long tail (ht).
+    # 35 users have no relevant item; they count as 0 there. What is recommended are items of the test set, which
+    # matters for systems that go deep into the long tail (ht).
     runs = recommend(split, system, candidates="test")
     return np.nan_to_num(measure(runs, split.test, METRICS, threshold=4).values[0]).mean(axis=1)
 

@@ -38,7 +38,7 @@ def test_lists_in_one_cell_are_read_and_said(text):
     run = _read(text)
     assert run.frame().select("user", "item").rows() == [(1, 181), (1, 173), (1, 195), (2, 12), (2, 13)]
     assert run.history[-1].settings["format"] == "joined"
-    assert run.history[-1].notes == ("2 lists were written in one cell each, and taken apart",)
+    assert run.history[-1].notes == ("2 lists were written in one cell each, and split",)
 
 
 @pytest.mark.parametrize(
@@ -88,7 +88,7 @@ def test_nested_parquet_lists_are_read_and_said(tmp_path, scores):
     run = read_run(tmp_path / "nested.parquet")
     assert run.frame()["item"].to_list() == ([173, 181, 12] if scores else [181, 173, 12])
     test = cf.Ratings.of([1, 2], [181, 12])
-    assert "nested: 2 lists written in one cell each, taken apart" in cf.measure(run, test, "P@1").notes
+    assert "nested: 2 lists written in one cell each, and split" in cf.measure(run, test, "P@1").notes
 
 
 def test_text_cells_of_a_frame_are_lists_too():

@@ -41,7 +41,7 @@ def test_the_test_ratings_and_the_threshold_are_needed_where_lists_depend_on_the
         ({"unrated": 5, "relevant": "one", "threshold": 4}, "relevant='one' asks for others"),
         ({"unrated": 5, "keep_seen": True}, "keep_seen=True asks for others"),
         ({"candidates": "group"}, "set relevant='one'"),
-        ({"relevant": "one", "threshold": None}, "give the threshold, such as threshold=4"),
+        ({"relevant": "one", "threshold": None}, "give a threshold, such as threshold=4"),
         ({"threshold": float("nan")}, "threshold=nan is not a number"),
     ],
 )

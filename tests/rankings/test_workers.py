@@ -84,7 +84,7 @@ def test_an_error_in_a_worker_is_the_error_that_it_would_be_here(split):
     negative = split.train.keep(np.ones(len(split.train), dtype=bool))
     object.__setattr__(negative, "values", negative.values - 10)
     for jobs in (1, 2):
-        with pytest.raises(InputError, match="takes ratings for weights, and the training set holds -9"):
+        with pytest.raises(InputError, match="uses ratings as weights, and the training set holds -9"):
             cf.recommend(negative, ["random", "rm1"], jobs=jobs)
 
 

@@ -165,7 +165,7 @@ def test_a_kept_model_says_how_it_was_trained(split, tmp_path):
 
 def test_a_step_that_is_too_large_is_said_and_the_last_checkpoint_stays(split, tmp_path):
     path = tmp_path / "c.npz"
-    with pytest.raises(SettingError, match="mf-pointwise does not settle with rate=1e"):
+    with pytest.raises(SettingError, match="mf-pointwise does not converge with rate=1e"):
         recommender("mf-pointwise(factors=4, epochs=5, rate=1e30)").fit(split.train, checkpoint=path)
     assert not path.exists()
 

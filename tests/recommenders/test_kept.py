@@ -120,7 +120,7 @@ def test_arrays_that_are_not_a_model_and_pickles_are_refused(tmp_path, world):
     np.save(tmp_path / "single.npy", np.arange(3))
     np.savez(tmp_path / "objects.npz", about=np.array([{}], dtype=object))
     for name in ("other.npz", "single.npy", "objects.npz"):
-        with pytest.raises(InputError, match="this is not a kept model"):
+        with pytest.raises(InputError, match="this is not a saved model"):
             read_model(tmp_path / name, "knn", world)
     with pytest.raises(InputError, match="there is no such file"):
         read_model(tmp_path / "missing.npz", "knn", world)
@@ -166,7 +166,7 @@ def test_a_system_of_ones_own_is_kept_if_it_offers_save_and_load(tmp_path):
     assert not can_be_kept(Mine())
     path = save_model(Keeping().fit(train), tmp_path / "mine.json")
     assert read_model(path, Keeping(), train).score([0]).tolist() == [[2]]
-    with pytest.raises(SettingError, match=r"Mine cannot be kept; give it save\(path\) and load\(path\)"):
+    with pytest.raises(SettingError, match=r"Mine cannot be saved; give it save\(path\) and load\(path\)"):
         save_model(Mine().fit(train), tmp_path / "other")
     with pytest.raises(SettingError, match=r"Mine has no load\(path\)"):
         read_model(path, Mine(), train)

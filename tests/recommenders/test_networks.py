@@ -279,7 +279,7 @@ def test_missing_values_and_unseen_categories_add_nothing(ratings, name):
 
 @pytest.mark.neural
 def test_a_context_that_is_not_there_is_named(ratings, described):
-    with pytest.raises(InputError, match=r"neumf uses what is known of users.*--user-features"):
+    with pytest.raises(InputError, match=r"neumf uses features of users.*--user-features"):
         recommender("neumf(context=users)").fit(ratings)
     with pytest.raises(SettingError, match="gmf has no parameter 'context'"):
         recommender("gmf(context=users)")
@@ -314,7 +314,7 @@ def test_a_training_that_was_stopped_ends_with_the_same_numbers(described, name,
 @pytest.mark.filterwarnings("error::RuntimeWarning")
 @pytest.mark.parametrize("name", NEURAL)
 def test_a_loss_beyond_all_numbers_is_one_line(ratings, name):
-    with pytest.raises(SettingError, match=rf"{name} does not settle with rate=1e\+30"):
+    with pytest.raises(SettingError, match=rf"{name} does not converge with rate=1e\+30"):
         recommender(f"{name}(factors=4, epochs=9, batch=8, rate=1e30)").fit(ratings)
 
 

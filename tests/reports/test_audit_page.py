@@ -138,7 +138,7 @@ def test_a_long_table_says_how_many_rows_it_has(audit, monkeypatch, undrawn):
 
 def test_one_cell_has_a_page_with_all_figures():
     html = audit_page(audit_of(Grid.product([Opened("cutoff", "equivalent", ("10",))]), ("a", "b")))
-    assert "There is one cell, cutoff (10): nothing can be said of other decisions." in html
+    assert "There is one cell, cutoff (10): nothing can be said about other decisions." in html
     assert "2 systems under 1 combination of the options of one decision" in html
     assert html.count('role="img"') == 4
 

@@ -70,7 +70,7 @@ def test_every_set_of_ratings_has_a_page_and_figures_and_folds_no_other_decision
             phrases = (
                 "full lists",
                 "average: mean",
-                "users without a list count 0",
+                "users without a list count as 0",
                 "relevant from 4 (P, Recall, AP, RR)",
             )
             assert [caption.count(phrase) for phrase in phrases] == [1] * len(phrases)

@@ -33,7 +33,7 @@ def test_latex_has_rules_the_best_bold_the_second_underlined_letters_and_the_dec
         "full lists",
         "relevant from 4",
         "average: mean",
-        "without a list count 0",
+        "without a list count as 0",
         "permutation",
     ):
         assert decision in caption

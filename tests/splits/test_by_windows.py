@@ -92,7 +92,7 @@ def test_horizons_longer_than_the_data_are_refused_with_their_span_and_users():
     with pytest.raises(ImpossibleSplitError) as error:
         splits.rolling(_daily(10), windows=6, horizon="7d")
     assert "6 windows of 7d do not fit: the 40 ratings of 4 users span 1970-01-01" in str(error.value)
-    assert "choose windows=1 at the most" in str(error.value)
+    assert "choose at most windows=1" in str(error.value)
     with pytest.raises(ImpossibleSplitError, match="choose a shorter horizon"):
         splits.rolling(_daily(10), windows=1, horizon="52w")
 

@@ -76,7 +76,7 @@ def test_the_same_split_is_written_anew_in_any_format(tmp_path):
 def test_files_that_are_of_no_split_stay_unless_forced(tmp_path, name):
     (tmp_path / name).write_text("[1]")
     made = splits.percentiles(RATINGS, groups=2)
-    with pytest.raises(SettingError, match=f"{name} is there already"):
+    with pytest.raises(SettingError, match=f"{name} already exists"):
         splits.write(made, tmp_path, format="csv")
     assert [path.name for path in tmp_path.iterdir()] == [name]
     splits.write(made, tmp_path, format="csv", force=True)

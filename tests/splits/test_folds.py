@@ -18,7 +18,7 @@ PAIRS = st.sets(st.tuples(st.integers(0, 5), st.integers(0, 9)), min_size=2, max
 def test_each_rating_is_tested_once(pairs, k, per_user, seed):
     ratings = Ratings.of(*zip(*pairs))
     if k > len(pairs):
-        with pytest.raises(ImpossibleSplitError, match=rf"choose k={len(pairs)} at the most"):
+        with pytest.raises(ImpossibleSplitError, match=rf"choose at most k={len(pairs)}"):
             splits.k_fold(ratings, k=k)
         return
     folds = splits.k_fold(ratings, k=k, per_user=per_user, seed=seed)

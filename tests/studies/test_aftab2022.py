@@ -140,10 +140,10 @@ def test_a_study_goes_on_with_the_models_that_are_missing(world, tmp_path, monke
 def test_a_model_that_fails_is_named_and_the_others_are_run(world, tmp_path):
     systems = ["svd(rate=10)", "average", "useraverage"]
     found = _replicate(world, tmp_path / "out", systems=systems, seeds=1)
-    assert any("MF was not run: svd does not settle" in note for note in found.exhibit("ratings").table.notes)
+    assert any("MF was not run: svd does not converge" in note for note in found.exhibit("ratings").table.notes)
     assert set(found.exhibit("models").frame["Model"]) == {"item mean", "useraverage"}
     with pytest.raises(
-        InputError, match=r"fewer than two models could be run on simulated world .MF: svd does not settle"
+        InputError, match=r"fewer than two models could be run on simulated world .MF: svd does not converge"
     ):
         _replicate(world, tmp_path / "other", systems=["svd(rate=10)", "average"], seeds=1)
 
@@ -164,7 +164,7 @@ def test_models_that_cannot_be_run_are_named_with_the_reason(world, monkeypatch)
         (
             lambda values: values * 0 + 4,
             None,
-            "every rating of simulated world is 4, so that there is no error to rank",
+            "every rating of simulated world is 4, so there is no error to rank",
         ),
         (lambda values: values, 1.0, "threshold=1 leaves nothing liked or nothing else"),
     ],

@@ -76,7 +76,7 @@ def test_ties_and_p_values_of_all_pairs_are_those_of_the_users(found, world):
     own = pl.read_parquet(found.folder / "measured" / "fold-1.parquet").filter(system="all pairs", unrated=0)
     numbers = dict(own.select("metric", "value").rows())
     users = len(runs[0].users)
-    absent = users - values.shape[1]  # users without a test rating, who count 0
+    absent = users - values.shape[1]  # users without a test rating, who count as 0
     ties = np.mean([(np.isclose(a, b).sum() + absent) / users for a, b in pairs])
     assert numbers["ratio of ties of P@10"] == pytest.approx(ties)
     zeros = np.mean([(((a == 0) & (b == 0)).sum() + absent) / users for a, b in pairs])

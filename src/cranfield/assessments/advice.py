@@ -20,11 +20,11 @@ from cranfield._table import Cell, Table
 from cranfield.assessments.scenarios import SCENARIOS
 
 LIMITS = (
-    "The whole test set is itself incomplete: robustness says how much further loss a metric bears, not how far it is "
-    "from the truth.",
-    "These systems on these data: other systems, or another split, may rank the metrics otherwise.",
+    "The whole test set is itself incomplete: robustness says how much further loss a metric tolerates, not how far it "
+    "is from the truth.",
+    "This is about these systems on these data: other systems, or another split, may rank the metrics differently.",
     "A metric that is robust and tells systems apart may still measure something that your users do not want; whether "
-    "the first hit or all of them matter is for you to say.",
+    "the first hit matters or all of them is for you to decide.",
     "Agreement with other metrics is not correctness: many metrics that look at the same thing agree with each other.",
 )
 """What no assessment of metrics by data like these can know."""
@@ -121,7 +121,7 @@ class Evidence:
 def _mean_tau(x: NDArray[np.int8], y: NDArray[np.int8], weights: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return draws × candidates: the mean over samples of tau-b, each pair of systems counting its weight.
 
-    tau-b = Σ w s_x s_y / √(Σ w |s_x| Σ w |s_y|), s being the signs of the differences. An undefined one counts 0: a
+    tau-b = Σ w s_x s_y / √(Σ w |s_x| Σ w |s_y|), s being the signs of the differences. An undefined one counts as 0: a
     metric that orders no systems agrees with nothing.
     """
     samples, candidates, pairs = x.shape
@@ -142,7 +142,7 @@ class Advice:
     Parameters
     ----------
     rows
-        A row a metric and average, best first; see `frame`.
+        One row per metric and average, best first; see `frame`.
     weights
         What each criterion counts.
     criteria

@@ -107,7 +107,7 @@ def assess(
     correlation
         The correlation between two orders of systems: ``tau-b`` or ``tau-ap``. The advice always uses tau-b.
     decimals
-        Averages are rounded to so many decimals before systems are ordered: 12 only makes equal what differs by
+        Averages are rounded to this many decimals before systems are ordered: 12 only makes equal what differs by
         rounding; 4 is what rec_eval prints.
     undefined
         What to do with lists for which a metric is undefined: count them as ``zero``, or ``leave out``.

@@ -75,13 +75,13 @@ class Assessment:
         """Return a study as a tidy frame.
 
         ``robustness``
-            A row a scenario, size, average and metric: the number of ``samples``, those with an ``undefined`` tau, the
-            mean ``tau`` with the whole test set, its ``standard_error``, quantiles, its standard deviation between
+            One row per scenario, size, average and metric: the number of ``samples``, those with an ``undefined`` tau,
+            the mean ``tau`` with the whole test set, its ``standard_error``, quantiles, its standard deviation between
             folds ``fold_sd``; the mean share of pairs of systems whose order is ``flipped``; of the significant
             verdicts (Student's paired t-test of the mean difference, whatever the average) the shares that are lost,
-            and that turn round; and how many ``ratings`` and ``users`` remain.
+            and that are reversed; and how many ``ratings`` and ``users`` remain.
         ``values``
-            A row a scenario, size, average, metric and system: its averaged ``value``, and ``fold_sd``.
+            One row per scenario, size, average, metric and system: its averaged ``value``, and ``fold_sd``.
         ``power``, ``curves``
             Discriminative power, with the ``fold_sd`` of its ``dp``, and the p-value curves; see
             `discriminative_power`.
@@ -91,8 +91,8 @@ class Assessment:
         ``cutoffs``
             For metrics measured at several cut-offs: the evidence at each.
         ``aggregation``
-            A row a metric and average: its correlation with the metric's first average, that one's ``fold_sd``, and the
-            evidence.
+            One row per metric and average: its correlation with the metric's first average, that one's ``fold_sd``, and
+            the evidence.
         ``advice``
             The metrics, the recommended one first.
         ``samples``
@@ -125,7 +125,7 @@ class Assessment:
     def advice(self, weights: Mapping[str, float] | None = None, *, draws: int = 200, seed: int = 0) -> Advice:
         """Return which metric to trust: the criteria are ``power``, each scenario and ``agreement``.
 
-        ``weights`` say what each of them counts; one that is not named counts 1, or what `assess` was told.
+        ``weights`` are those of the criteria; one that is not named has the weight given to `assess`, or 1.
         """
         if weights is None and (draws, seed) == (200, 0):
             return self._advice
@@ -307,8 +307,8 @@ class Assessment:
             title = SCENARIOS[scenario].title
             return [f"With {title}, {best} has a mean tau of {most:.3f} ({few:.0%} of the pairs of systems flip)."]
         if round(most - least, 12) == 0.0:
-            return [f"With {SCENARIOS[scenario].title}, all metrics keep the order alike (mean tau {most:.3f})."]
-        how = "keeps the order of the systems best" if most > 0 else "turns the order of the systems round least"
+            return [f"With {SCENARIOS[scenario].title}, all metrics keep the order equally well (mean tau {most:.3f})."]
+        how = "keeps the order of the systems best" if most > 0 else "reverses the order of the systems least"
         said = f"With {SCENARIOS[scenario].title}, {best} {how} (mean tau {most:.3f}, {few:.0%} of the pairs flip)"
         return [f"{said} and {worst} {'least' if most > 0 else 'most'} ({least:.3f}, {many:.0%})."]
 

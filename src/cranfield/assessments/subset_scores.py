@@ -29,7 +29,7 @@ class SubsetScores:
     places
         The places of these metrics among all.
     values
-        metrics × systems × remaining lists; NaN where undefined, unless that counts 0.
+        metrics × systems × remaining lists; NaN where undefined, unless that counts as 0.
     judged, relevant
         The remaining test ratings of each list, and the relevant ones.
     overall

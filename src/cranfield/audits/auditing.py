@@ -33,7 +33,7 @@ def audit(
 
     Every combination of the options of all opened decisions is computed; each is a *universe*. Systems are trained once
     for each training set; lists are ranked once for each set of targets, and judged once. All other options reuse these
-    lists. Everything is kept in the folder of the experiment, so that an audit that was interrupted goes on where it
+    lists. Everything is kept in the folder of the experiment, so that an interrupted audit continues where it
     stopped.
 
     Parameters
@@ -43,7 +43,7 @@ def audit(
     out
         The folder; by default the file's name without its ending.
     preset, vary, budget
-        What the table ``[audit]`` says otherwise: the preset, the options of single decisions, and the most universes
+        These override the table ``[audit]``: the preset, the options of single decisions, and the most universes
         to compute (5,000).
     truth
         The true value of every system, where it is known: by name; in a file with the columns ``system`` and ``value``;
@@ -54,7 +54,7 @@ def audit(
     Returns
     -------
     Audit
-        What was found; also in the folder ``audit`` of the experiment's.
+        What was found; it is also in the folder ``audit`` inside that of the experiment.
 
     Examples
     --------

@@ -35,7 +35,7 @@ def balanced_sample(
 
     Every column begins as a balanced list in random order: the counts of its options differ by at most 1. Swaps of two
     entries of a column leave these counts as they are. First swaps remove repeated and invalid cells, then they bring
-    the counts of pairs of options of two decisions nearer to equal. A cell that no swap could mend is left out, and the
+    the counts of pairs of options of two decisions nearer to equal. A cell that no swap could fix is left out, and the
     counts may then differ by more.
 
     Parameters

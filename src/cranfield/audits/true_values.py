@@ -178,7 +178,7 @@ def _from_file(path: Path) -> dict[str, Any]:
     values: dict[str, Any] = {}
     for line in lines:
         if line["system"] in values:
-            raise InputError(f"the system {line['system']!r} is there twice", source=path, remedy="keep one row")
+            raise InputError(f"the system {line['system']!r} is listed twice", source=path, remedy="keep one row")
         try:
             values[line["system"]] = float(line["value"])
         except (TypeError, ValueError):

@@ -45,7 +45,7 @@ class TruthFindings:
     options
         One row per decision and option, after one of all cells (decision None): the mean of Kendall's tau-b between the
         measured and the true values of the systems over the cells with the option, with its interval over resampled
-        users. A cell in which all systems are tied counts 0.
+        users. A cell in which all systems are tied counts as 0.
     pairs
         One row per pair of systems: the true values under the starting point, and the shares of the cells in which the
         truly better system leads (``right``), leads significantly, and in which the other leads significantly.

@@ -169,8 +169,8 @@ class MeasuredLists:
     def averaged(self, averaging: Averaging) -> Averaged:
         """Return the average of every system, and what each user adds to it.
 
-        A list for which the metric is undefined counts 0 or is left out, as ``averaging`` says; it is left out for all
-        systems if it is for one.
+        A list for which the metric is undefined counts as 0 or is left out, as ``averaging`` says; it is left out for
+        all systems if it is for one.
         """
         if averaging.kind.of_all is not None:
             return self._of_all(averaging)

@@ -29,7 +29,7 @@ def verdict(grid: Grid, pair: PairAudit, noise: Sequence[SeedNoise] = (), alpha:
     """Return the sentences: the starting point, agreement, all universes, what changes the winner, what explains it."""
     sentences = [_starting(grid, pair)]
     if grid.n_cells == 1:
-        return [*sentences, f"There is one cell, {menu_text(grid)}: nothing can be said of other decisions."]
+        return [*sentences, f"There is one cell, {menu_text(grid)}: nothing can be said about other decisions."]
     own_question = question_of(grid, grid.start)
     # With a single question its universes are all universes, of which the next sentence speaks.
     if len(pair.answers) > 2:
@@ -224,7 +224,7 @@ def _rule(pair: PairAudit) -> str:
     other, leader = (second, first) if lead < 0 else (first, second)
     majority = f"always naming the same one is right for {share_text(rule.majority)}"
     if not rule.n_conditions:
-        return f"No rule of three conditions says better when {other} leads: {majority}."
+        return f"No rule of three conditions predicts better when {other} leads: {majority}."
     paths = rule.paths(lead)
     if not paths:
         return f"The rule of three conditions never names {other}: {majority}."
@@ -239,8 +239,9 @@ def _retraining(grid: Grid, pair: PairAudit, noise: Sequence[SeedNoise]) -> str:
     """Say what seeds do, or that nothing is known of it."""
     if not grid.of_kind("chance"):
         return (
-            "No seed was opened, so all of this holds for these trained models: two trainings of the same algorithm "
-            "can differ significantly too. training_seed and split_seed in an experiment file show how often they do."
+            "No seed was opened, so all of this holds for these trained models: two training runs of the same "
+            "algorithm can differ significantly too. training_seed and split_seed in an experiment file show how often "
+            "they do."
         )
     own = [
         f"{each.system} differs significantly from itself in {share_text(each.significant)} of {each.pairs:,} pairs "

@@ -177,7 +177,7 @@ def _of_lists(
     if train is None:
         raise SettingError("popularity is counted in the training ratings; give them as train=... (--train FILE)")
     if len(train) == 0:
-        raise InputError("the training set holds no ratings, so that nothing is popular", remedy="give some")
+        raise InputError("the training set has no ratings, so nothing is popular", remedy="give some")
     test = as_test(test)
     split = as_split(train, test)
     level, context = threshold_on(split.test, threshold), Context(split.train)
@@ -255,8 +255,9 @@ def _caveats(protocols: Protocols, level: float, *, given: bool) -> tuple[str, .
     """Return what cannot be known from these ratings, in sentences."""
     test, train = protocols.split.test, protocols.split.train
     sentences = [
-        "Whether popular items are liked more, or only met more often, cannot be seen from ratings that people chose "
-        "to give. A neutral protocol takes both away. Judgments of items chosen at random can tell."
+        "Whether popular items are liked more, or people only come across them more often, cannot be seen from "
+        "ratings that people chose to give. A neutral protocol removes both effects. Judgments of items chosen at "
+        "random can tell them apart."
     ]
     if not ((test.values < level).any() or (train.values < level).any()):
         sentences.append(
@@ -271,7 +272,7 @@ def _caveats(protocols: Protocols, level: float, *, given: bool) -> tuple[str, .
             neutral = ", ".join(protocol.name for protocol in protocols.every[1:])
             sentences.append(
                 f"The lists end at {longest:,} items, and {outside:.0%} of the relevant test items are outside them on "
-                f"average. Under {neutral} what is outside follows in random order, so that a system that would rank "
+                f"average. Under {neutral} what is outside follows in random order, so a system that would rank "
                 "rare items well looks worse than it is: rank more items to see it."
             )
     return tuple(sentences)

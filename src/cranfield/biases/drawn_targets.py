@@ -137,7 +137,7 @@ def _check_whole(judged: Judged, sizes: NDArray[np.int64]) -> None:
     if cut or (at_end.mean() > 0.5 and (sizes[at_end] > longest).all()):
         name = "" if judged.ranked is None else judged.ranked.name
         raise InputError(
-            f"the lists of {name} end at {longest:,} of {int(sizes.max()):,} candidates, so that the ranks beyond are "
+            f"the lists of {name} end at {longest:,} of {int(sizes.max()):,} candidates, so the ranks beyond are "
             "not known",
             remedy="rank all candidates: recommend with length='all' (--length all)",
         )

@@ -316,7 +316,7 @@ class _UserSums:
         chance = chances.of(users, judgments.items)
         if not (chance > 0).all():
             raise SettingError(
-                f"{int((~(chance > 0)).sum()):,} test ratings have the propensity 0, so that they could not have been "
+                f"{int((~(chance > 0)).sum()):,} test ratings have the propensity 0, so they could not have been "
                 "observed; give propensities above 0"
             )
         weight = 1.0 / np.maximum(chance, clip)

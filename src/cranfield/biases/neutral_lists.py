@@ -85,7 +85,7 @@ class CodedLists:
         """Look at lists that the test part of a split has judged; they must be whole rankings or the top of them."""
         run = judged.run
         if run is None or judged.is_condensed:
-            raise SettingError("these judged lists are without their unjudged items; judge the whole lists")
+            raise SettingError("these judged lists do not contain their unjudged items; judge the whole lists")
         if run.ranks is not None:
             raise SettingError("a one-relevant run keeps no lists; give lists of all targets")
         return cls(judged, run, split)

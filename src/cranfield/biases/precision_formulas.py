@@ -148,7 +148,7 @@ def one_relevant_bounds(judged: Judged, n: int = 10) -> tuple[float, float]:
     n = check.whole("n", n)
     total = int(judged.n_relevant.sum())
     if total == 0:
-        raise SettingError("no list has a relevant item, so that there are no 1R lists; lower the threshold")
+        raise SettingError("no list has a relevant item, so there are no 1R lists; lower the threshold")
     reach = (n + judged.n_relevant - 1)[judged.lists]
     low = np.count_nonzero(judged.relevant & (judged.ranks <= n))
     high = np.count_nonzero(judged.relevant & (judged.ranks <= reach))

@@ -329,7 +329,7 @@ class RandomTargets:
         """Return the mean scores over random rankings, and the standard error of each metric's average."""
         refuse = [str(metric) for metric in measuring.wanted if "predictions" in metric.definition.needs]
         if refuse:
-            raise SettingError(f"a random ranking predicts no ratings, so that {', '.join(refuse)} has no random value")
+            raise SettingError(f"a random ranking predicts no ratings, so {', '.join(refuse)} has no random value")
         # What a metric of the user's own looks at is not known.
         of_lists = any(
             "whole lists" in metric.definition.needs or metric.definition.family == "own" for metric in measuring.wanted
@@ -356,7 +356,7 @@ class RandomTargets:
         items = judgments.item_ids
         if judgments.n_lists and self.sizes.max() > len(items):
             raise SettingError(
-                "lists hold items that the test set does not know, so that whole random lists of them cannot be drawn; "
+                "lists hold items that the test set does not know, so whole random lists of them cannot be drawn; "
                 "make lists and test set of one split"
             )
         rows = []

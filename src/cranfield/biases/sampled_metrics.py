@@ -114,7 +114,7 @@ def correct_sampled(
     candidates
         n: how many items they were sampled from, without the relevant one.
     unranked
-        How many further relevant items the system did not rank at all; they count 0.
+        How many further relevant items the system did not rank at all; they count as 0.
     replacement
         Whether they were drawn with replacement.
     estimator

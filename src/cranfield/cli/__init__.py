@@ -110,7 +110,9 @@ def _told(error: Exception) -> str | None:
     if isinstance(error, OSError):
         _drop_output()
         place = "the output" if error.filename is None else error.filename
-        return f"{place} cannot be read or written ({error.strerror or error}); free some room, or choose another place"
+        return (
+            f"{place} cannot be read or written ({error.strerror or error}); free some space, or choose another place"
+        )
     return None
 
 

@@ -41,7 +41,7 @@ Examples:
 
 
 def _how_to_go_on(out: str | None, **_: Any) -> str:
-    return "nothing is kept without --out FOLDER; with it, the same command goes on" if out is None else AGAIN
+    return "nothing is kept without --out FOLDER; with it, the same command continues" if out is None else AGAIN
 
 
 @click.command(epilog=_EXAMPLES)
@@ -75,8 +75,8 @@ def _how_to_go_on(out: str | None, **_: Any) -> str:
     default=("fives",),
     show_default=True,
     metavar="GRID",
-    help="How much remains: fives (100 to 5 %), ones (100 to 1 %), top (100 to 80 %), or shares such as 1,0.5,0.1; "
-    "for one scenario: popular=top.",
+    help="How much of the test set remains: fives (100 to 5 %), ones (100 to 1 %), top (100 to 80 %), or shares such "
+    "as 1,0.5,0.1; for one scenario: popular=top.",
 )
 @click.option(
     "--samples", type=int, default=50, show_default=True, help="The number of samples per size in random scenarios."
@@ -86,8 +86,8 @@ def _how_to_go_on(out: str | None, **_: Any) -> str:
     type=click.Choice(["auto", "count", "hash"]),
     default="auto",
     show_default=True,
-    help="How random scenarios draw: as much as the size says, or each rating by a hash. auto: hash on Spark, else "
-    "count.",
+    help="How random scenarios draw ratings: exactly as many as the size says, or each rating by its hash. auto: hash "
+    "on Spark, otherwise count.",
 )
 @spark_options("Where to assess: in memory, or on Spark (random scenarios only).")
 @click.option(
@@ -97,8 +97,8 @@ def _how_to_go_on(out: str | None, **_: Any) -> str:
     default=("mean",),
     show_default=True,
     metavar="AVERAGE",
-    help="mean, median, geometric, 'geometric(form=adjusted)', 'weighted(by=judged)', 'weighted(by=relevant)', "
-    "trimmed. Repeat for more.",
+    help="How to average: mean, median, geometric, 'geometric(form=adjusted)', 'weighted(by=judged)', "
+    "'weighted(by=relevant)' or trimmed. Repeat for more.",
 )
 @click.option(
     "--cutoffs", metavar="LIST", help="Also assess every metric at these cut-offs: 5,10,20, or all (5 to 100)."

@@ -49,14 +49,14 @@ Examples:
     type=click.IntRange(min=2),
     default=10,
     show_default=True,
-    help="The number of popularity groups of P1R.",
+    help="The number of popularity groups of the P1R protocol.",
 )
 @click.option(
     "--nonrelevant",
     type=click.IntRange(min=1),
     default=99,
     show_default=True,
-    help="With --data: the number of non-relevant items in a list of P1R and U1R.",
+    help="With --data: the number of non-relevant items per list in the P1R and U1R protocols.",
 )
 @click.option(
     "--alpha",

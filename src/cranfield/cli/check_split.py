@@ -35,7 +35,7 @@ Examples:
     "--promise",
     type=click.Choice(PROMISES),
     help="What the split promises about time: nothing (any), or that no test rating is older than a training rating of "
-    "the same user (user) or of anybody (global).  [default: from the record of the split, else user]",
+    "the same user (user) or of any user (global).  [default: from the record of the split, else user]",
 )
 @click.option("--fail", is_flag=True, help="End with exit code 1 if something is wrong.")
 @click.option("--report", metavar="FILE", help="Also write an HTML page with figures.")

@@ -28,7 +28,7 @@ Examples:
 @reading_options
 @process_options
 def command(sources: tuple[str, ...], format: str, out: str | None, reading: dict[str, Any]) -> None:
-    """Print a reviewer's checklist, filled from the record of an experiment, with what is missing.
+    """Print a reviewer's checklist, filled in from the record of an experiment, and say what is missing.
 
     It covers data, filters, split, candidates, the tuning of every system (ranges and budget), metrics and definitions,
     tests, code, seeds, hardware and time.

@@ -65,7 +65,7 @@ Examples:
     Comparing,
     significance={
         "metavar": "TEST",
-        "help": "permutation, student, wilcoxon, sign, bootstrap, tukey or log_student.",
+        "help": "The test: permutation, student, wilcoxon, sign, bootstrap, tukey or log_student.",
     },
     correction={
         "default": None,
@@ -85,9 +85,9 @@ Examples:
     help="The method of the permutation test.  [default: exact]",
 )
 @averaging_options(
-    average="mean, 'weighted(by=judged|relevant|train|FILE:COLUMN)', 'geometric(form=trec_eval|adjusted)', "
-    "'standardised(form=normal)' or 'urisk(baseline=SYSTEM, alpha=1)'.",
-    coverage="Users without a list count as 0, or only users that every system serves count.",
+    average="How to average: mean, 'weighted(by=judged|relevant|train|FILE:COLUMN)', "
+    "'geometric(form=trec_eval|adjusted)', 'standardised(form=normal)' or 'urisk(baseline=SYSTEM, alpha=1)'.",
+    coverage="Count users without a list as 0, or average only over users that every system serves.",
 )
 @renamed_option("--samples", "--resamples")
 @click.option(
@@ -109,7 +109,9 @@ Examples:
 @click.option(
     "--better", is_flag=True, help="Gate: exit with 1 unless every run is shown to be better than --baseline."
 )
-@click.option("--power", type=float, help="Instead show whether these users could show a difference of this size.")
+@click.option(
+    "--power", type=float, help="Instead say whether these users are enough to detect a difference of this size."
+)
 @catalogue_option
 @engine_options
 @tipping_options

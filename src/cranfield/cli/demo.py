@@ -30,7 +30,7 @@ Examples:
     type=click.Choice(list(SIZES)),
     default="medium",
     show_default=True,
-    help="The size of the world: it takes seconds, less than a minute, or minutes.",
+    help="The size of the world. The run takes seconds, less than a minute, or minutes.",
 )
 @style_option
 @common_options

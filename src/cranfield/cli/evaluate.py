@@ -53,9 +53,10 @@ Examples:
 @metric_option(DEFAULT_METRICS)
 @levels_option
 @averaging_options(
-    average="mean, median, 'weighted(by=judged|relevant|train|FILE:COLUMN)', 'geometric(form=trec_eval|adjusted)', "
-    "trimmed, standardised, 'urisk(baseline=SYSTEM, alpha=1)', 'trisk(baseline=SYSTEM)', georisk.",
-    coverage="Users without a list count as 0, or only users that every system serves count.",
+    average="How to average: mean, median, 'weighted(by=judged|relevant|train|FILE:COLUMN)', "
+    "'geometric(form=trec_eval|adjusted)', trimmed, standardised, 'urisk(baseline=SYSTEM, alpha=1)', "
+    "'trisk(baseline=SYSTEM)' or georisk.",
+    coverage="Count users without a list as 0, or average only over users that every system serves.",
 )
 @click.option(
     "--interval",
@@ -85,7 +86,8 @@ Examples:
     "--over-draws",
     type=click.IntRange(min=1),
     metavar="N",
-    help="Measure the expectation over the draw of N non-relevant items per list; the runs must rank all candidates.",
+    help="Measure the expected value over random draws of N non-relevant items per list; the runs must rank all "
+    "candidates.",
 )
 @click.option(
     "--relevant",
@@ -105,8 +107,8 @@ Examples:
 @click.option(
     "--correct-sampled",
     is_flag=True,
-    help="Also estimate the metrics on the whole catalogue, with intervals: for one-relevant runs among drawn items. "
-    "Their candidates follow from --train.",
+    help="For runs that rank one relevant item among sampled items: also estimate the metrics on the whole "
+    "catalogue, with intervals. The candidates are derived from --train.",
 )
 @click.option(
     "--migration",

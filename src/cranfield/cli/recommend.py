@@ -52,7 +52,7 @@ Examples:
   cranfield recommend --train train.csv --test test.csv -s slim --candidates test --out runs
   cranfield recommend --train train.csv --test test.csv -s slim --relevant one --nonrelevant 99 --threshold 4 --out r
   cranfield recommend --train p/train.parquet --test p/test.parquet --item-groups p/groups.parquet -s slim \
-    --relevant one --candidates group --nonrelevant 99 --threshold 4 --out r
+--relevant one --candidates group --nonrelevant 99 --threshold 4 --out r
   cranfield recommend --engine spark --train s3a://lake/train -s 'spark-als(factors=64)' --out s3a://lake/runs
   cranfield evaluate --test test.csv runs/*.parquet -m nDCG@10 --threshold 4
 """
@@ -73,7 +73,7 @@ Examples:
     "systems",
     multiple=True,
     metavar="SYSTEM",
-    help="A system, as listed below, or my_module:MyClass(k=5).",
+    help="A system, as listed below, or my_module:MyClass(k=5). Repeat for more.",
 )
 @click.option("--out", required=True, metavar="FOLDER", help="The folder to write to, one file per system.")
 @click.option("--format", type=click.Choice(_FORMATS), default="parquet", show_default=True, help="The file format.")
@@ -106,7 +106,7 @@ Examples:
 @jobs_option
 @reading_options
 @common_options
-@goes_on("the files that are written stay; give the same command with --resume to go on")
+@goes_on("the files that are written stay; run the same command with --resume to continue")
 @runs_named_code("systems")
 def command(
     train: str,
@@ -177,7 +177,7 @@ def command(
                 written = f"{path}: {_lists(run)}, {len(run.items):,} items{_remark(run.counts)}"
                 say_line(f"{written}{why[run.name]}")
     if not settings.quiet and len(wanted) < len(files):
-        say(f"{len(files) - len(wanted)} of {len(files)} runs were there already and stay as they are")
+        say(f"{len(files) - len(wanted)} of {len(files)} runs already existed and were kept")
 
 
 def _recommend_on_spark(
@@ -261,12 +261,12 @@ def _why_anew(path: Path, wanted: Mapping[str, Any], resume: bool) -> str | None
         return " (replaced)"
     there = made_of(path)
     if there is None:
-        return " (made anew: no record says what the file that was there was made of)"
+        return " (made again: no record says how the existing file was made)"
     there = {name: value for name, value in there.items() if name != "calibrated"}  # it follows from the others
     other = [name.replace("_", " ") for name in {**there, **wanted} if there.get(name) != wanted.get(name)]
     if other:
-        return f" (made anew: the file that was there differs in {', '.join(other)})"
-    return None if is_as_written(path) else " (made anew: the file that was there has changed since it was written)"
+        return f" (made again: the existing file differs in {', '.join(other)})"
+    return None if is_as_written(path) else " (made again: the existing file has changed since it was written)"
 
 
 def _lists(run: Run) -> str:

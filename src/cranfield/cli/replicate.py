@@ -51,15 +51,15 @@ Examples:
     required=True,
     multiple=True,
     metavar="FILE|NAME",
-    help="The ratings: a file, or a known dataset. Repeat for more: a panel, or rows of the tables, for each. The file "
-    "of canamares-castells2018 has a column known: what people had known before.",
+    help="The ratings: a file, or a known dataset. Repeat for more; each dataset gets its own panel or table rows. For "
+    "canamares-castells2018, a file needs a column known: whether the user knew the item before.",
 )
 @click.option(
     "--known",
     "observed",
     metavar="FILE",
-    help="The ratings that a service would have observed, where --data are ratings of items drawn at random: for "
-    "canamares-castells2018 and -2020.  [default: the training part of a dataset such as coat]",
+    help="For canamares-castells2018 and canamares-castells2020, if --data has ratings of items drawn at random: the "
+    "ratings that a service would have observed.  [default: the training part of a dataset such as coat]",
 )
 @click.option("--out", metavar="FOLDER", help="The output folder; a second run continues.  [default: the study's name]")
 @click.option("--split", metavar="FILE", help="The test ratings, if the original split is known; the rest is training.")
@@ -73,20 +73,20 @@ Examples:
     help="A system. Repeat for more.  [default: the paper's]",
 )
 @click.option(
-    "--samples", type=int, help="The number of samples per size in random scenarios.  [default: 50; aftab2022 20]"
+    "--samples", type=int, help="The number of samples per size in random scenarios.  [default: 50; 20 for aftab2022]"
 )
 @click.option(
     "--seeds",
     type=int,
-    help="Splits of the starting point of canamares2020; draws of canamares-castells2018; splits of aftab2022.  "
-    "[default: 10; 10 and 5; 3]",
+    help="The number of splits of the starting point of canamares2020, of draws in canamares-castells2018, or of "
+    "splits in aftab2022.  [default: 10; 10 and 5; 3]",
 )
 @click.option(
     "--repetitions",
     type=int,
-    help="How often the whole study is run, with other splits, draws and trainings each time.  [default: once]",
+    help="How often to run the whole study, each time with other splits, draws and training runs.  [default: once]",
 )
-@click.option("--curve-seeds", type=int, help="Splits of the curves of canamares2020.  [default: 3]")
+@click.option("--curve-seeds", type=int, help="The number of splits for the curves of canamares2020.  [default: 3]")
 @click.option(
     "--sizes",
     metavar="GRID",
@@ -101,27 +101,27 @@ Examples:
 @click.option(
     "--epochs",
     type=int,
-    help="Epochs of MF and NeuMF in rendle2020, and of the neural models of aftab2022 at the most.  [default: 256 and "
-    "20; the systems' own]",
+    help="The number of epochs of MF and NeuMF in rendle2020, and the maximum for the neural models of aftab2022.  "
+    "[default: 256 and 20; the systems' own]",
 )
-@click.option("--targets", type=int, help="Size of the one-relevant target sets of bellogin2017.  [default: 100]")
+@click.option("--targets", type=int, help="The size of the one-relevant target sets of bellogin2017.  [default: 100]")
 @click.option(
     "--all-systems",
     is_flag=True,
     default=None,
-    help="For canamares-castells2020: the 78 systems of its Figure 4 too, which take about ten times as long.",
+    help="For canamares-castells2020: also run the 78 systems of its Figure 4, which takes about ten times as long.",
 )
 @click.option(
     "--play-counts/--no-play-counts",
     default=None,
-    help="For bellogin2017: the ratings are play counts; keep those that reach the threshold, all of them positive.  "
-    "[default: where the dataset is known]",
+    help="For bellogin2017: the ratings are play counts; keep those that reach the threshold, and count them as "
+    "positive.  [default: for datasets known to have play counts]",
 )
 @click.option(
     "--threshold",
     type=float,
-    help="The lowest rating of a relevant item.  [default: 4; bellogin2017 5; 3 of 4 for canamares-castells2018; 8 of "
-    "10 for aftab2022]",
+    help="The lowest rating of a relevant item.  [default: 4; 5 for bellogin2017; 3 of 4 for canamares-castells2018; "
+    "8 of 10 for aftab2022]",
 )
 @click.option("--decimals", type=int, help="Round averages before ordering systems.  [default: 12]")
 @click.option("--figures/--no-figures", default=True, show_default=True, help="Whether to draw the figures.")

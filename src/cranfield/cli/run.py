@@ -53,7 +53,7 @@ def command(
     jobs: int | None,
     seed: int,
 ) -> None:
-    """Run an experiment from data to report. What has already been made is not made again.
+    """Run an experiment from data to report. Results that already exist are not computed again.
 
     A seed given here overrides the file.
     """

@@ -136,7 +136,7 @@ class Comparing(Decided):
     correction: Any = decision(
         "D",
         CORRECTION,
-        "for many pairs: max_t, holm, bonferroni, benjamini_hochberg or none",
+        "the correction for many pairs: max_t, holm, bonferroni, benjamini_hochberg or none",
         check=_correction,
         phrase=unless(CORRECTION, "correction {}"),
     )
@@ -235,8 +235,8 @@ def compare(
         How many sign patterns, resamples or shuffles: by default 100,000 for Monte Carlo, 1,000 for the bootstrap,
         5,000 for Tukey's test.
     subsets, subset_size
-        If ``subsets`` is above 0, the test is repeated in so many random subsets of the users, each of this share, and
-        ``rejected`` is the share of them in which it rejects at alpha (without correction).
+        If ``subsets`` is above 0, the test is repeated in this many random subsets of the users, each of this share,
+        and ``rejected`` is the share of them in which it rejects at alpha (without correction).
     seed
         Fixes every random choice.
 

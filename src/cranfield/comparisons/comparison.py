@@ -337,7 +337,7 @@ class Comparison:
         return self.sentences()
 
     def sentences(self, most: int | None = None) -> list[str]:
-        """Return the verdict, with the sentences of no more than so many metrics; a gate speaks of its claim."""
+        """Return the verdict, with the sentences of at most ``most`` metrics; a gate speaks of its claim."""
         if self.claims:
             return [*self.claims, *self.shortfall, *self.remarks]
         # Only this column of `power`: the others take long where there are many pairs.

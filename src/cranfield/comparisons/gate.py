@@ -249,7 +249,7 @@ class _Claim:
         if margin.relative and not (self._means[1] > 0).all():
             base = sample.systems[sample.second[0]]
             raise SettingError(
-                f"{margin} of {sample.metric} of {base} says nothing, since that average is not above 0; give an "
+                f"{margin} of {sample.metric} of {base} has no meaning, because that average is not above 0; give an "
                 "amount, such as 0.01"
             )
         if sample.geometric and margin.size and not margin.relative:

@@ -157,7 +157,7 @@ def label(
     systems = _two(runs, test, threshold)
     wanted = as_metrics(metric)
     if len(wanted) != 1:
-        raise SettingError(f"judgments are asked for by one metric, and {len(wanted)} are given; give one")
+        raise SettingError(f"judgments are chosen by one metric, and {len(wanted)} are given; give one")
     contest = Contest.of(systems, wanted[0])
     order = np.empty(0, dtype=np.int64) if contest.settled else contest.order()[: check.whole("budget", budget)]
     pairs, listed = contest.pairs, contest.effects[order] > 0
@@ -271,7 +271,7 @@ def _two(runs: Any, test: Any, threshold: float | str | None) -> TwoSystems:
     systems, ratings = as_runs(runs, "trec_eval"), as_test(test)
     if len(systems) != 2:
         given = "1 is" if len(systems) == 1 else f"{len(systems)} are"
-        raise SettingError(f"judgments are asked for to tell two systems apart, and {given} given; give two")
+        raise SettingError(f"judgments are collected to compare two systems, and {given} given; give two")
     lowest = threshold_on(ratings, threshold)
     if not (ratings.values >= lowest).any():
         highest = float(ratings.values.max(initial=-np.inf))

@@ -232,7 +232,7 @@ def _check(scores: Scores) -> None:
     for kind, names in (("system", scores.systems), ("metric", scores.metrics)):
         twice = sorted({name for name in names if names.count(name) > 1})
         if twice:
-            raise InputError(f"the {kind} {twice[0]!r} is there twice", remedy="give each another name")
+            raise InputError(f"the {kind} {twice[0]!r} is listed twice", remedy="give each another name")
     if scores.n_lists == 0:
         raise InputError("there are no users to compare over", remedy="give a test set with ratings")
     too_large = np.argwhere(np.abs(scores.values) > _LARGEST)
@@ -243,7 +243,7 @@ def _check(scores: Scores) -> None:
         raise InputError(
             f"{scores.metrics[metric]} of {scores.systems[system]} is {reason} for user "
             f"{scores.user_ids.ids([scores.users[place]])[0]}",
-            remedy="mend the value, or give NaN and undefined='leave out'",
+            remedy="fix the value, or give NaN and undefined='leave out'",
         )
 
 
@@ -326,7 +326,7 @@ class SampleNotes:
         return [place for place in wanted if self._scores.metrics[place] not in self._whole]
 
     def see(self, metric: str, lists: int, zero: bool) -> None:
-        """Take in for how many lists a metric is undefined, and whether that counts 0."""
+        """Take in for how many lists a metric is undefined, and whether that counts as 0."""
         if lists:
             rule = "counted as 0" if zero else "left out"
             self._missing.setdefault((lists, rule), []).append(metric)

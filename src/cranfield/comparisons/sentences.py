@@ -176,9 +176,11 @@ def by_means(shown: str) -> str:
     Examples
     --------
     >>> by_means("median")
-    'This is by plain means, which the test goes with: there is no paired test of the median that tables show.'
+    'This is about plain means, which the test compares: there is no paired test of the median that tables show.'
     """
-    return f"This is by plain means, which the test goes with: there is no paired test of the {shown} that tables show."
+    return (
+        f"This is about plain means, which the test compares: there is no paired test of the {shown} that tables show."
+    )
 
 
 def trained_once(systems: Sequence[str]) -> str:
@@ -187,12 +189,12 @@ def trained_once(systems: Sequence[str]) -> str:
     Examples
     --------
     >>> trained_once(["mf"])
-    'mf draws at random and was trained once: what another seed would change is not in intervals and p-values.'
+    'mf draws at random and was trained once: intervals and p-values do not include what another seed would change.'
     """
     single = len(systems) == 1
     return (
         f"{_names(systems)} {'draws' if single else 'draw'} at random and {'was' if single else 'were'} trained once: "
-        "what another seed would change is not in intervals and p-values."
+        "intervals and p-values do not include what another seed would change."
     )
 
 

@@ -92,7 +92,7 @@ class FrameTable:
             raise InputError(
                 f"the data cannot be read ({str(error).splitlines()[0]})",
                 source=self.label,
-                remedy="mend it; a Parquet file that is cut short or damaged must be fetched or written again",
+                remedy="fix it; a Parquet file that is cut short or damaged must be fetched or written again",
             ) from error
 
 

@@ -213,7 +213,7 @@ def temporary_folder(needed: float) -> Iterator[Path]:
     if free < needed:
         raise CranfieldError(
             f"the rows are not sorted by user, and dividing them takes about {size_text(needed)} in {where}, where "
-            f"{size_text(free)} are free; set TMPDIR to a folder with more room, or sort the files by user"
+            f"{size_text(free)} are free; set TMPDIR to a folder with more space, or sort the files by user"
         )
     with tempfile.TemporaryDirectory(prefix=TEMPORARY) as folder:
         yield Path(folder)

@@ -31,7 +31,7 @@ class Ratings:
     """Ratings as arrays, sorted by user and then by item, so that a user's profile is a slice.
 
     Nothing in it depends on the order in which the ratings came: the vocabularies are sorted, and so are the
-    ratings. A (user, item) pair occurs once at the most.
+    ratings. A (user, item) pair occurs at most once.
 
     Parameters
     ----------

@@ -43,7 +43,7 @@ def contents(path: Path, size: int = -1) -> bytes:
         raise InputError("there is no such file", source=str(path), remedy="check the name and the folder") from None
     except OSError as error:
         raise InputError(
-            f"the file cannot be read ({error.strerror})", source=str(path), remedy="check its rights"
+            f"the file cannot be read ({error.strerror})", source=str(path), remedy="check its permissions"
         ) from error
 
 

@@ -22,7 +22,7 @@ _BEHIND = b"behind the end"
 _BLOCK = 1 << 17
 _POLARS = (pl.exceptions.PolarsError, pl.exceptions.PanicException)
 _OPEN_QUOTE = (
-    "a quote that is not closed is the usual cause: mend it, or take quotes for text with quote=None (--no-quote)"
+    "a quote that is not closed is the usual cause: fix it, or take quotes for text with quote=None (--no-quote)"
 )
 
 
@@ -134,7 +134,7 @@ class TextTable:
             f"the row has {count} field{'s' if count != 1 else ''} where {self.width} are expected",
             source=self.label,
             row=line,
-            remedy=_OPEN_QUOTE if any("\n" in field for field in fields) else "mend the row or leave it out",
+            remedy=_OPEN_QUOTE if any("\n" in field for field in fields) else "fix the row or leave it out",
         )
 
     def _kind(self, role: Role) -> pl.DataType:
@@ -224,7 +224,7 @@ class TextTable:
             if len(fields) != self.width:
                 raise self._misshapen(line, fields)
             if not any(fields[place].strip() for place in self._places.values()):
-                raise self.error(Fault(number, "the user is missing", "mend the row or leave it out"), "user")
+                raise self.error(Fault(number, "the user is missing", "fix the row or leave it out"), "user")
         return frame.filter(~blank)
 
     def _ends_inside_quotes(self) -> bool:

@@ -46,7 +46,7 @@ def _data(card: Mapping[str, Any]) -> Iterator[Item]:
     public = ", ".join(f"{name}: {facts['source']}" for name, facts in data.items())
     yield Item(
         "A1",
-        "where the data can be had",
+        "where the data are available",
         notes.get("data") or (None if private else public),
         f"{', '.join(private)} is a file; say where it comes from, as data under [notes]",
     )
@@ -86,7 +86,7 @@ def _lists(card: Mapping[str, Any]) -> Iterator[Item]:
         "say so, as tuning under [notes], or let the file search them",
     )
     kinds = {"full": "full lists; items without a test rating count as not relevant",
-             "condensed": "condensed lists; items without a test rating are taken out"}  # fmt: skip
+             "condensed": "condensed lists; items without a test rating are removed"}  # fmt: skip
     yield Item("C1", "full or condensed lists, and unrated items", kinds[decisions["lists"]])
 
 
@@ -131,10 +131,10 @@ def _measurement(card: Mapping[str, Any]) -> Iterator[Item]:
     decisions = card["decisions"]
     yield Item("C2", "the metrics, with depth and gain", ", ".join(decisions["metrics"]))
     yield Item("C2", "the rating that makes an item relevant", relevance_text(card))
-    undefined = {"zero": "they count 0", "leave out": "they are left out"}[decisions["undefined"]]
+    undefined = {"zero": "they count as 0", "leave out": "they are left out"}[decisions["undefined"]]
     yield Item("C2", "users for whom a metric is undefined", undefined)
     yield Item("C3", "how values are aggregated over users", decisions["average"])
-    covered = {"full": "they count 0", "reduced": "they are left out"}[decisions["coverage"]]
+    covered = {"full": "they count as 0", "reduced": "they are left out"}[decisions["coverage"]]
     yield Item("C4", "users without a list", covered)
     least = min((coverage["users"] for by in card["coverage"].values() for coverage in by.values()), default=None)
     yield Item(
@@ -160,5 +160,5 @@ def _comparison(card: Mapping[str, Any]) -> Iterator[Item]:
         "D",
         "more than one set of ratings",
         ", ".join(card["data"]) if len(card["data"]) > 1 else None,
-        "add further data: a finding on one set may be its peculiarity",
+        "add further data: a result on one dataset may be peculiar to it",
     )

@@ -437,13 +437,13 @@ def _consistent_test(average: Spelling, test: Spelling) -> None:
         wanted = f"geometric(form=adjusted, epsilon={shift:g})"
         if (average.name, settings.get("form"), settings.get("epsilon", 1e-5)) != ("geometric", "adjusted", shift):
             raise SettingError(
-                f"significance='{test}' is of another average than average='{average}'; set average='{wanted}', or "
+                f"significance='{test}' tests another average than average='{average}'; set average='{wanted}', or "
                 "give the test the epsilon of the average"
             )
     elif average.name == "geometric" and test.name == "student":
         epsilon = f"{settings.get('epsilon', 1e-5):g}"
         raise SettingError(
-            f"significance='student' is of arithmetic means and average='{average}' is geometric; set "
+            f"significance='student' tests arithmetic means, and average='{average}' is geometric; set "
             f"significance='log_student(epsilon={epsilon})', the log form"
             + (
                 ""
@@ -453,6 +453,6 @@ def _consistent_test(average: Spelling, test: Spelling) -> None:
         )
     elif average.name in _UNTESTED and test.name != "sign":
         raise SettingError(
-            f"significance='{test.name}' is not of a {average.name}, since paired tests look at averages of "
+            f"significance='{test.name}' does not test a {average.name}, because paired tests look at averages of "
             "differences; set significance='sign', or average='mean'"
         )

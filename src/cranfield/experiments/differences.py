@@ -30,11 +30,11 @@ class Difference:
     stated
         What the two files state differently: both values by the name of a decision or another key.
     moved
-        A row a set of ratings, system and metric that both have: ``before, after, change`` of the average, and the
+        One row per set of ratings, system and metric that both have: ``before, after, change`` of the average, and the
         places ``rank_before, rank_after`` of the system (1 is best).
     verdicts
-        A row a set of ratings, metric and pair of systems that both compare, and judge differently: ``better_before``
-        and ``better_after`` are the significantly better system, or null.
+        One row per set of ratings, metric and pair of systems that both compare, and judge differently:
+        ``better_before`` and ``better_after`` are the significantly better system, or null.
     tau
         For each set of ratings Kendall's tau-b between the orders of the systems by the first metric of each.
     """

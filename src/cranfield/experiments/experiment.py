@@ -57,13 +57,13 @@ class Experiment:
     seed
         Fixes every random choice; repetition k has the seed ``seed + k - 1``.
     repetitions
-        How often the ratings are split anew; a user's values are averaged over folds and repetitions.
+        How often the ratings are split again; a user's values are averaged over folds and repetitions.
     assess
         Options of `assess`; None if the metrics are not assessed.
     audit
         The decisions that `cranfield.audit` opens; None if the experiment is not audited.
     notes
-        What the card and the reviewer's list should say beside: where the ``data`` and the ``code`` can be had, how
+        What the card and the reviewer's list should also say: where the ``data`` and the ``code`` are available, how
         hyper-parameters were chosen (``tuning``), and what ``hardware`` it ran on, where the log does not say it right.
     base
         The folder that file names start from.

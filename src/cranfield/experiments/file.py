@@ -46,13 +46,13 @@ _LETTERS = {
 }
 
 _HEAD = """\
-# An experiment for `cranfield run`. Every key has a default, which stands here; leave out what you do not change.
+# An experiment for `cranfield run`. Every key has a default, which is shown here; leave out what you do not change.
 # The decisions are named as in R. Cañamares, P. Castells, A. Moffat (2020), Offline evaluation options for
 # recommender systems.
 """
 
 _ABOUT_DEFAULTS = """\
-# The defaults are those of the commands and of Python. Metrics cut at 100 are beside those cut at 10 because they
+# The defaults are those of the commands and of Python. Metrics cut at 100 are added to those cut at 10 because they
 # depend less on which ratings happen to be in the test set (Valcarce, Bellogín, Parapar and Castells 2018).
 """
 
@@ -72,15 +72,15 @@ _SYSTEMS = """
 # Code of your own is a class with fit(train) and score(users), in a module beside this file or installed. It is only
 # run with --allow-code:
 #   "own" = "my_module:MyRecommender(k=5)"
-# Hyper-parameters can be searched on a validation part, by lists of values, or by ranges in so many trials:
+# Hyper-parameters can be searched on a validation part, by lists of values, or by ranges with a number of trials:
 #   "tuned" = { system = "knn", search = { k = [50, 100, 200] }, metric = "nDCG@10" }
 """
 
 _NOTES = """
 # What only you know, for the card:
-#   data = "..."                                    where the data can be had
+#   data = "..."                                    where the data are available
 #   tuning = "..."                                  how the hyper-parameters were chosen
-#   code = "..."                                    where code of your own can be had
+#   code = "..."                                    where your own code is available
 #   hardware = "..."                                what it ran on, if not as the log says
 """
 
@@ -106,7 +106,7 @@ def read_experiment(path: str | Path) -> Experiment:
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(f"it cannot be read ({error})", source=path, remedy="give a text file in UTF-8") from error
     except (ValueError, RecursionError) as error:  # tomllib lets slip numbers that are too long and tables too deep
-        raise InputError(f"it is not TOML: {error}", source=path, remedy="mend that line") from error
+        raise InputError(f"it is not TOML: {error}", source=path, remedy="fix that line") from error
     try:
         experiment = experiment_of(table, base=path.parent)
         # A name that is the spelling is not a choice: sentences call the system as they do everywhere.
@@ -190,7 +190,7 @@ def _system(name: str, table: Mapping[str, Any]) -> System:
     if "search" not in table:
         for key in ("metric", "trials"):
             if key in table:
-                raise SettingError(f"{where}: {key} is of a search; add one, as in search = {{ k = [50, 100] }}")
+                raise SettingError(f"{where}: {key} belongs to a search; add one, as in search = {{ k = [50, 100] }}")
         return System(name, table.get("system"), table.get("run"))
     try:
         space = space_of(_table("search", table["search"]))
@@ -268,7 +268,7 @@ def _decision_lines(decisions: Decisions) -> Iterator[str]:
 
 def _assess_lines(assess: Mapping[str, Any] | None) -> Iterator[str]:
     if assess is None:
-        yield "\n# To ask which metric can be trusted on these data, take away the next comment mark.\n# [assess]"
+        yield "\n# To ask which metric can be trusted on these data, remove the next comment mark.\n# [assess]"
         return
     yield "\n# Which metric can be trusted on these data? The keys are options of `cranfield.assess`.\n[assess]"
     yield from (f"{key} = {_value(value)}" for key, value in assess.items())
@@ -276,7 +276,7 @@ def _assess_lines(assess: Mapping[str, Any] | None) -> Iterator[str]:
 
 def _audit_lines(audit: Mapping[str, Any] | None) -> Iterator[str]:
     if audit is None:
-        yield "\n# To ask whether the winner survives other decisions, take away the next comment mark.\n# [audit]"
+        yield "\n# To ask whether the winner survives other decisions, remove the next comment mark.\n# [audit]"
         return
     yield "\n# Does the winner survive other decisions? See the page about audits.\n[audit]"
     yield from (f"{key} = {_value(value)}" for key, value in audit.items() if not isinstance(value, Mapping))
@@ -363,7 +363,7 @@ def new_experiment(path: str | Path = "experiment.toml", *, preset: str | None =
     path = Path(path)
     text = toml_of(Experiment()) if preset is None else _preset_text(find_preset(preset))
     if path.exists() and not force:
-        raise SettingError(f"{path} is there already; choose another name, or replace it with --force")
+        raise SettingError(f"{path} already exists; choose another name, or replace it with --force")
     write_text(path, text)
     return path
 

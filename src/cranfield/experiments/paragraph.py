@@ -113,13 +113,13 @@ def _system(name: str, parameters: Mapping[str, Any] | None) -> str:
 
 
 def _measures(card: Mapping[str, Any], decisions: Mapping[str, Any]) -> Iterator[str]:
-    undefined = {"zero": "counts 0", "leave out": "is left out"}[decisions["undefined"]]
+    undefined = {"zero": "counts as 0", "leave out": "is left out"}[decisions["undefined"]]
     metrics = listed([metric_phrase(metric) for metric in decisions["metrics"]])
     yield (
         f"We report the {average_phrase(decisions['average'])} over users of {metrics} ({relevance_text(card)}); a "
         f"user for whom a metric is undefined {undefined}"
     )
-    uncovered = {"full": "count 0", "reduced": "are left out"}[decisions["coverage"]]
+    uncovered = {"full": "count as 0", "reduced": "are left out"}[decisions["coverage"]]
     least = min(coverage["users"] for by in card["coverage"].values() for coverage in by.values())
     yield f"Users without a list {uncovered}; the least user coverage is {least:.1%}"
     if len(card["systems"]) > 1:
@@ -130,4 +130,4 @@ def _measures(card: Mapping[str, Any], decisions: Mapping[str, Any]) -> Iterator
             f"α = {decisions['alpha']:g}, {_CORRECTIONS.get(decisions['correction'], decisions['correction'])}"
         )
     yield f"In short: {card['phrase']}"
-    yield f"All of it was computed with cranfield {card['versions']['cranfield']}"
+    yield f"Everything was computed with cranfield {card['versions']['cranfield']}"

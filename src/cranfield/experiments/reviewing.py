@@ -218,9 +218,9 @@ def _code(results: Results, card: Mapping[str, Any]) -> Item:
     stated = card["notes"].get("code")
     return Item(
         "code",
-        "the code, where it can be had, and the versions",
+        "the code, where it is available, and the versions",
         f"{stated}; {versions}" if stated else None if own else f"all systems are of cranfield: {versions}",
-        f"say where the code of {listed(own or [''])} can be had, as code under [notes]",
+        f"say where the code of {listed(own or [''])} is available, as code under [notes]",
     )
 
 
@@ -312,7 +312,7 @@ _OF_SPLIT = {
 _STATE = "the files do not say; state it in the paper"
 _FILTERS, _DIVIDED = "filters, with their thresholds and effect", "how training and test were divided"
 _UNTOLD = (
-    Item("data", "where the data can be had", None, _STATE),
+    Item("data", "where the data are available", None, _STATE),
     Item("data", _FILTERS, None, _STATE),
     Item("split", _DIVIDED, None, _STATE),
     Item("users", "which users are served", None, _STATE),
@@ -329,7 +329,7 @@ _UNTOLD = (
     Item("metrics", "the rating that makes an item relevant", None, _STATE),
     Item("averages", "how values are aggregated over users, and users without a list", None, _STATE),
     Item("tests", "a statistical test, the p-values and the correction", None, _STATE),
-    Item("code", "the code, where it can be had, and the versions", None, _STATE),
+    Item("code", "the code, where it is available, and the versions", None, _STATE),
     Item("seeds", "every seed", None, _STATE),
     Item("hardware", "the hardware", None, _STATE),
     Item("time", "how long it took", None, _STATE),

@@ -40,7 +40,7 @@ def run(
     """Run an experiment from data to results.
 
     Every step is kept in the folder at a hash of what it depends on. A second run makes only what a change in the
-    file, or a missing or damaged artifact, calls for; a run that was interrupted goes on where it stopped; and an
+    file, or a missing or damaged artifact, calls for; an interrupted run continues where it stopped; and an
     earlier experiment in the same folder finds what it made. The files end up the same, byte for byte.
 
     Parameters
@@ -84,9 +84,7 @@ def run(
     check_inputs(experiment)
     check_weights(experiment)
     if experiment.audit is not None and not further:
-        warnings.warn(
-            "[audit] is left aside; cranfield.audit runs the experiment with it", CranfieldWarning, stacklevel=2
-        )
+        warnings.warn("[audit] is ignored; cranfield.audit runs the experiment with it", CranfieldWarning, stacklevel=2)
     with allowed_code(experiment, check.flag("allow_code", allow_code)):
         for stage in further:
             stage.check_experiment(experiment)

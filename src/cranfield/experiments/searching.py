@@ -112,12 +112,12 @@ def search(
     space
         For each parameter a list of values, or a `Range`.
     metric, threshold
-        What to be best at, and the lowest rating that makes an item relevant.
+        The metric to optimise, and the lowest rating that makes an item relevant.
     trials
-        None tries every combination of the lists. A number tries so many settings, each chosen in view of those before
-        by Optuna.
+        None tries every combination of the lists. A number tries that many settings, each chosen in view of those
+        before by Optuna.
     record
-        A file (JSON) that keeps every finished trial, so that a search that was broken off goes on where it was.
+        A file (JSON) that keeps every finished trial, so that an interrupted search continues where it stopped.
     seed
         Fixes the validation part, the choice of settings, and the systems.
     decisions

@@ -70,9 +70,9 @@ class Shown:
         said += [self.table().text(), ""]
         damaged = self.artifacts.filter("damaged")["artifact"].to_list()
         if damaged:
-            said.append(f"missing or damaged: {', '.join(damaged)}; run the experiment again to make them anew")
+            said.append(f"missing or damaged: {', '.join(damaged)}; run the experiment again to make them again")
         if not self.results.finished:
-            return "\n".join([*said, "not finished; run the experiment again to go on"])
+            return "\n".join([*said, "not finished; run the experiment again to continue"])
         said.append(str(self.results) if not any(name.startswith("results/") for name in damaged) else "")
         missing = [] if "card" in damaged else self.results.missing()
         return "\n".join([*said, *([f"not reported: {'; '.join(missing)}"] if missing else [])]).rstrip()

@@ -103,9 +103,10 @@ class Source:
                 raise SettingError(f"data.{self.name} has no key {name!r}{nearest(name, READING)}")
             if type(value) not in READING[name]:
                 may = " or ".join(_CALLED[kind] for kind in READING[name])
-                raise SettingError(f"data.{self.name}.{name}={value!r} cannot be; give {may}")
+                raise SettingError(f"data.{self.name}.{name}={value!r} is not possible; give {may}")
         if self.reading and not self.files:
-            raise SettingError(f"data.{self.name} is not a file, so {next(iter(self.reading))} cannot be; leave it out")
+            key = next(iter(self.reading))
+            raise SettingError(f"data.{self.name} is not a file, so {key} does not apply; leave it out")
         if self.simulate is not None:
             object.__setattr__(self, "simulate", _simulation(self.name, self.simulate))
         if self.dataset is not None:

@@ -212,8 +212,8 @@ class Store:
 
     def _unwritten(self, why: str) -> CranfieldError:
         return CranfieldError(
-            f"{self.path} cannot be written ({why}); make room or choose another folder with --out, and run again: "
-            "what is finished is kept"
+            f"{self.path} cannot be written ({why}); free some space or choose another folder with --out, and run "
+            "again: what is finished is kept"
         )
 
     def versions(self) -> dict[str, str]:
@@ -489,7 +489,7 @@ def check_folder(path: Path) -> None:
         return
     raise CranfieldError(
         f"{path} was made by cranfield {made_by[0]} and this is {__version__}; choose another folder with --out, or "
-        "remove it to make it anew"
+        "remove it to start again"
     )
 
 
@@ -510,8 +510,8 @@ def _rebuild(store: Store) -> None:
         whole = sum(store.whole(record.called(record.name)) for record in store.records().values())
         store.log(did="rebuilt", artifacts=there, whole=whole)
         warnings.warn(
-            f"{home / 'folder.json'} was missing or damaged and is written anew; {whole} of {there} artifacts are "
-            "whole and made by this version, so they are kept, and the others are made anew",
+            f"{home / 'folder.json'} was missing or damaged and is written again; {whole} of {there} artifacts are "
+            "whole and made by this version, so they are kept, and the others are made again",
             CranfieldWarning,
             stacklevel=4,
         )

@@ -27,9 +27,9 @@ class Tuning:
     space
         For each parameter a list of values, or a `Range`.
     metric
-        What to be best at; None for the first metric of the experiment.
+        The metric to optimise; None for the first metric of the experiment.
     trials
-        None tries every combination of the lists; a number so many settings, chosen by Optuna.
+        None tries every combination of the lists; a number tries that many settings, chosen by Optuna.
     """
 
     space: Mapping[str, tuple[Any, ...] | Range]

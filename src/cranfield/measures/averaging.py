@@ -65,25 +65,26 @@ class Averaging(Decided):
     undefined: Any = decision(
         "C2",
         "zero",
-        "users for whom a metric is undefined: count 0, or are left out",
+        "users for whom a metric is undefined count as 0, or are left out",
         choices=("zero", "leave out"),
         phrase=unless("zero", "undefined values left out"),
     )
     average: Any = decision(
         "C3",
         "mean",
-        "mean, median, trimmed, weighted(by=judged), geometric(form=adjusted, epsilon=0.01), standardised, urisk, ...",
+        "how to average: mean, median, trimmed, weighted(by=judged), geometric(form=adjusted, epsilon=0.01), "
+        "standardised, urisk, ...",
         check=_average,
         phrase=average_phrase,
     )
     groups: Any = decision(
-        "C3", "pooled", "lists in groups: averaged together, or each group and then the groups",
+        "C3", "pooled", "how to average lists in groups: all together, or each group first and then the groups",
         choices=("pooled", "equal"), phrase=unless("pooled", "{} groups"),
     )  # fmt: skip
     coverage: Any = decision(
         "C4",
         "full",
-        "users without a list count 0, or are left out",
+        "users without a list count as 0, or are left out",
         choices=("full", "reduced"),
         renamed={"common": "reduced"},
         phrase=unless("full", "only users that every system serves"),
@@ -135,7 +136,9 @@ class Averaging(Decided):
         contradicted = {name: value for name, value in others.items() if value != getattr(cls(), name)}
         if contradicted:
             name, value = next(iter(contradicted.items()))
-            raise SettingError(f"{name}={value!r} is beside an Averaging, which says {name} itself; change it there")
+            raise SettingError(
+                f"{name}={value!r} is given beside an Averaging, which has its own {name}; change it there"
+            )
         return average
 
 

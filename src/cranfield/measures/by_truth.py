@@ -94,7 +94,7 @@ def true_values(runs: Any, truth: Truth, *, cutoff: int = 10, threshold: float |
     Parameters
     ----------
     runs
-        Runs, or what `measure` takes for them. A user without a list counts 0.
+        Runs, or what `measure` takes for them. A user without a list counts as 0.
     truth
         A design of `cranfield.splits.truths`.
     cutoff

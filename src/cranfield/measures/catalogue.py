@@ -51,11 +51,14 @@ class Cataloguing(Decided):
     catalogue: Any = decision(
         "C1",
         NONE,
-        "the items that exist: a file, 'train' for the training items; recommended items outside it are counted apart",
+        "the items that exist: a file, 'train' for the training items; recommended items outside it are counted "
+        "separately",
         check=_catalogue,
-        phrase=unless(NONE, "items outside {} counted apart", {TRAIN: "items outside training counted apart"}),
+        phrase=unless(
+            NONE, "items outside {} counted separately", {TRAIN: "items outside training counted separately"}
+        ),
         help="The items that exist: a file with a column of items or one id per line, or train for the training items. "
-        "Recommended items outside it are counted apart from unjudged ones.",
+        "Recommended items outside it are counted separately from unjudged ones.",
     )
 
 

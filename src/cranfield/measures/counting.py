@@ -55,7 +55,7 @@ def counted(
     values
         One for each list, NaN where the metric is undefined.
     counts_zero
-        Whether an undefined value counts 0, or is left out.
+        Whether an undefined value counts as 0, or is left out.
     covered, users, weights, groups
         Of each list: whether it has any item, its user, its weight, its group.
     """

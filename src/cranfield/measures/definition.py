@@ -65,7 +65,7 @@ class Definition(Entry[Callable[..., Any]]):
         items in the list``; ``items in the list``; or ``nothing``. A list without it has the value NaN whatever the
         function returns. A metric may be undefined for other reasons as well, as a correlation is for equal ratings.
     zero_if_undefined
-        Whether an undefined value may count 0 in an average, as of a gain that an empty list earns as well.
+        Whether an undefined value may count as 0 in an average, as of a gain that an empty list earns as well.
     bounds
         Whether missing judgments make it uncertain, so that it has a value if all unjudged items of a list were
         relevant, and if none were.
@@ -96,7 +96,7 @@ class Definition(Entry[Callable[..., Any]]):
     common: ClassVar[Mapping[str, Limits]] = {
         # The lowest relevant rating, in place of the threshold of the whole measurement: see `Metric._at_level`.
         "rel": Limits((float,), finite=False),
-        # Whether items without a test rating are taken out of the lists first.
+        # Whether items without a test rating are removed of the lists first.
         "condensed": Limits((bool,)),
         # What another tool means by the name, and whom it averages over: lenskit, rectools, ...
         "dialect": Limits((str,)),
@@ -265,7 +265,7 @@ class Metric:
 
     @property
     def zero_if_undefined(self) -> bool:
-        """Whether an undefined value may count 0: only for gains that a list without any earns as well.
+        """Whether an undefined value may count as 0: only for gains that a list without any earns as well.
 
         A dialect is undefined for the lists that its tool leaves out.
         """

@@ -46,7 +46,9 @@ def is_large(runs: Any, test: Any, engine: str, memory: str | int | None) -> boo
     engine = check.one_of("engine", engine, get_args(Engine))
     if engine == "memory":
         if memory is not None:
-            raise SettingError("memory=... (--memory) is a bound on ranges, and engine='memory' has none; drop one")
+            raise SettingError(
+                "memory=... (--memory) is a limit for ranges, and engine='memory' has none; leave one out"
+            )
         return False
     sources = run_sources(runs)
     sources = list(sources.values()) if isinstance(sources, dict) else sources

@@ -40,7 +40,7 @@ def join_scores(parts: Sequence[Scores]) -> Scores:
     whole = [m for part in parts if part.overall is not None for m in np.flatnonzero(~np.isnan(part.overall).all(0))]
     if whole:
         raise SettingError(
-            f"{first.metrics[whole[0]]} belongs to all lists together and cannot be put together from parts; leave it "
+            f"{first.metrics[whole[0]]} belongs to all lists together and cannot be combined from parts; leave it "
             "out, or measure all lists at once"
         )
     if len(parts) == 1:

@@ -53,7 +53,7 @@ def save_judged(judged: Judged, path: str | Path) -> Path:
     if path.suffix != ".npz":
         raise SettingError(f"{path} does not end in .npz; name the file {path.name}.npz")
     if judged.ranked is None:
-        raise SettingError("these judged lists do not say of which run they are; make them with judge")
+        raise SettingError("these judged lists do not say which run they belong to; make them with judge")
     about = {
         "format": FORMAT,
         "ranked": asdict(judged.ranked),

@@ -102,14 +102,15 @@ class Measuring(Decided):
     metrics: Any = decision(
         "C2",
         DEFAULT_METRICS,
-        "the metrics, the first one leads; deep cut-offs such as 100 are the more robust ones",
+        "the metrics, the main one first; deep cut-offs such as 100 are more robust",
         check=_metrics,
         phrase=metrics_phrase,
     )
     threshold: Any = decision(
         "C2",
         AUTO,
-        "the lowest rating that makes an item relevant; 'auto': 4 of 5, the upper quarter of other scales, 1 of clicks",
+        "the lowest rating that makes an item relevant; 'auto': 4 of 5, the upper quarter of other scales, "
+        "1 for clicks",
         check=auto_or_number,
         phrase=threshold_phrase,
         help="The lowest rating that makes an item relevant; auto: 4 of 5, the upper quarter of other scales up to 10, "
@@ -118,7 +119,7 @@ class Measuring(Decided):
     levels: str = decision(
         "C2",
         "none",
-        "beside each metric, the same at levels of relevance: the whole scale, its upper half and its upper quarter",
+        "each metric also at levels of relevance: the whole scale, its upper half and its upper quarter",
         choices=("none", "all"),
         phrase=unless("none", "{} levels of relevance"),
         help="Also measure each metric at three levels of relevance: the whole rating scale, its upper half and its "
@@ -204,7 +205,7 @@ def measure(
         The group of each list, to average by group (`Scores.frame`): see `judge`.
     catalogue
         The items that exist, besides those with a test rating: ``"train"`` for those with training ratings, a file or
-        frame with a column of items, ratings, or ids. Recommended items outside it are counted apart from unjudged
+        frame with a column of items, ratings, or ids. Recommended items outside it are counted separately from unjudged
         ones (`Scores.nonexistent`). ``"none"``: nothing is counted.
     strict
         Turn each warning about implausible inputs (`Scores.warnings`) into an error.
@@ -289,7 +290,7 @@ def as_judged(
     else:
         runs = as_runs(runs, ties)
         if len({run.one_relevant for run in runs}) > 1:
-            raise SettingError("some runs hold one-relevant lists and others do not; measure them apart")
+            raise SettingError("some runs hold one-relevant lists and others do not; measure them separately")
         judgments = as_judgments(test, threshold, negative_grades, context.train)
         judged = [judged_by(run, judgments, context, groups) for run in runs]
     first = judged[0]
@@ -338,7 +339,7 @@ def _is_judged_by(lists: Judged, judgments: Judgments) -> bool:
 
 def _ranked(judged: Judged) -> Ranked:
     if judged.ranked is None:
-        raise SettingError("these judged lists do not say of which run they are; make them with judge")
+        raise SettingError("these judged lists do not say which run they belong to; make them with judge")
     return judged.ranked
 
 

@@ -21,10 +21,10 @@ _LONG_SCALE = 50
 
 _SENTENCES: Mapping[str, str] = {
     "lists_in_row_order": "{n} without scores and ranks, taken in the order of the rows",
-    "joined_lists": "{n} written in one cell each, taken apart",
+    "joined_lists": "{n} written in one cell each, and split",
     "nan_scores": "{n} with a NaN score, dropped as not computable",
     "duplicate_items": "{n} repeated in the same list, of which the best ranked stays",
-    "rank_disagreements": "{n} where the ranks contradict the scores: the scores rule",
+    "rank_disagreements": "{n} where the ranks contradict the scores: the scores decide",
     "users without test ratings": "{n} for users without a test rating, not measured",
     "test users without a list": "{n} without a list: 0 in full averages, left out of reduced ones",
     "recommended items unknown to the test set": "{n} in the lists with an item that nobody rated in the test set",
@@ -157,12 +157,13 @@ def _on_scale(top: float, metrics: Sequence[Metric]) -> Iterator[str]:
     exponential = [metric for metric in metrics if _is_exponential(metric)]
     if exponential and top > _LONG_SCALE:
         yield (
-            f"test ratings reach {top:,.15g}, and 2^r makes a rating {_LONG_SCALE} lower worth nothing beside it: only "
-            f"the highest count in {', '.join(map(str, exponential))}; use gain=rating, or ratings on a shorter scale"
+            f"test ratings reach {top:,.15g}, and 2^r makes a rating {_LONG_SCALE} lower worth nothing in comparison: "
+            f"only the highest count in {', '.join(map(str, exponential))}; use gain=rating, or ratings on a shorter "
+            "scale"
         )
     above_one = [str(metric) for metric in exponential if dict(metric.parameters).get("gain") in ("exp1", "exp1full")]
     if above_one and top <= 1.0:
-        yield f"no test rating is above 1, so that nothing gains anything in {', '.join(above_one)}; use gain=exp"
+        yield f"no test rating is above 1, so nothing has a gain in {', '.join(above_one)}; use gain=exp"
 
 
 def _is_exponential(metric: Metric) -> bool:
@@ -204,4 +205,4 @@ def _on_ties(system: Ranked, metrics: Sequence[Metric]) -> Iterator[str]:
 def _on_predictions(system: Ranked, metrics: Sequence[Metric]) -> Iterator[str]:
     of_predictions = [str(metric) for metric in metrics if "predictions" in metric.definition.needs]
     if of_predictions and system.has_scores and not system.has_predictions:
-        yield f"no predicted ratings were given: {', '.join(of_predictions)} took the scores for them"
+        yield f"no predicted ratings were given: {', '.join(of_predictions)} used the scores instead"

@@ -59,5 +59,5 @@ def catalogue_notes(names: Sequence[str], outside: Sequence[Outside]) -> Iterato
             yield (
                 f"{name} recommends {number}{items} not in the catalogue, such as {examples}: "
                 f"{of_system.entries:,} of its {of_system.recommended:,} recommendations "
-                f"({percent_text(of_system.entries / of_system.recommended)}), counted apart from unjudged ones"
+                f"({percent_text(of_system.entries / of_system.recommended)}), counted separately from unjudged ones"
             )

@@ -58,9 +58,9 @@ def average_phrase(average: str) -> str:
     return _AVERAGES.get(average, average)
 
 
-_COVERAGE = {"full": "users without a list count 0", "reduced": "users without a list are left out"}
+_COVERAGE = {"full": "users without a list count as 0", "reduced": "users without a list are left out"}
 _UNDEFINED = {
-    "zero": "users for whom a metric is undefined count 0",
+    "zero": "users for whom a metric is undefined count as 0",
     "leave out": "users for whom a metric is undefined are left out",
 }
 
@@ -71,7 +71,7 @@ def averaging_phrases(settings: Mapping[str, Any]) -> list[str]:
     Examples
     --------
     >>> averaging_phrases({"average": "mean", "coverage": "full"})
-    ['average: mean', 'users without a list count 0']
+    ['average: mean', 'users without a list count as 0']
     """
     average = [f"average: {settings['average']}"] if "average" in settings else []
     words = {"coverage": _COVERAGE, "undefined": _UNDEFINED}

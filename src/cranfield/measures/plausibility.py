@@ -77,7 +77,7 @@ def check_inputs(judged: Sequence[Judged], test: Ratings | None = None, *, stric
 def accepted(warnings: Sequence[str], *, strict: bool) -> tuple[str, ...]:
     """Return the warnings; the first one is an error where these are not accepted."""
     if strict and warnings:
-        raise InputError(warnings[0], remedy="mend it, or leave --strict (strict=True) out to go on with a warning")
+        raise InputError(warnings[0], remedy="fix it, or leave --strict (strict=True) out to continue with a warning")
     return tuple(warnings)
 
 
@@ -226,7 +226,7 @@ def _called(run: Run) -> str:
 def _strangers(run: Run, problem: str, ids: Vocabulary, others: Vocabulary, remedy: str) -> InputError:
     form = differing_form(ids, others)
     if form is not None:
-        remedy = "write the ids in both files alike"
+        remedy = "write the ids the same way in both files"
     path = _file(run.history)
     return InputError(
         f"{problem}: the run has {examples(ids)}, the test set {examples(others)}"
@@ -375,7 +375,7 @@ def on_no_hits(without: Sequence[tuple[Run, float]], n_runs: int) -> Iterator[tu
         )
         if len(without) == n_runs:
             remedy = (
-                "this is so if the training ratings are given as the test set, or as the run; give the held-out "
+                "this happens if the training ratings are given as the test set, or as the run; give the held-out "
                 "ratings as the test set (--test), and the lists of a system as the run"
             )
             raise InputError(problem, source=_place(run), remedy=remedy)
@@ -425,7 +425,7 @@ def on_seen(counts: Sequence[tuple[str, int, int]]) -> Iterator[str]:
     if seen:
         more = [f"those of {len(seen) - _SHOWN} more runs"] if len(seen) > _SHOWN else []
         yield (
-            f"lists hold training ratings of their own user, which take places and are hardly ever in the test set: "
+            f"lists hold training ratings of their own user, which take up places and are hardly ever in the test set: "
             f"{listed([*seen[:_SHOWN], *more])}"
         )
 

@@ -66,7 +66,7 @@ def _weighed(differences: Values, alpha: float) -> Values:
 def risk(scores: Scores, baseline: str, alpha: float = 1.0) -> pl.DataFrame:
     """Return the risk of each system against a baseline, for each metric.
 
-    Undefined values count 0, or, where 0 says something, their lists are left out, as in averages. Columns: system,
+    Undefined values count as 0, or, where 0 says something, their lists are left out, as in averages. Columns: system,
     metric, baseline, alpha, urisk, trisk, georisk. For metrics where lower is better the differences have the opposite
     sign. GeoRisk, which is made for gains, is NaN for them, and if a value is negative. A metric with one value for the
     whole system has no risk (NaN). As averages, they are ``urisk(baseline=NAME)``, ``trisk(baseline=NAME)`` and
@@ -126,7 +126,7 @@ def _georisk_of(values: Values, lower_is_better: bool, alpha: float) -> Values:
 
 
 def _holding(scores: Scores, values: Values, overall: Values | None) -> Scores:
-    """Return scores that hold other values, of which more is better and none counts 0 if undefined."""
+    """Return scores that hold other values, of which more is better and none counts as 0 if undefined."""
     several = len(scores.metrics)
     return replace(
         scores,

@@ -223,7 +223,7 @@ class Scores(Tabled):
         return self.metrics.index(name)
 
     def counts_zero(self, m: int, undefined: Undefined) -> bool:
-        """Say whether an undefined value of the m-th metric counts 0 under a policy, or is left out.
+        """Say whether an undefined value of the m-th metric counts as 0 under a policy, or is left out.
 
         A metric that is undefined for every list of every system has no average: 0 would be a result.
         """
@@ -396,7 +396,7 @@ class Scores(Tabled):
         """Return the group of each list, or say that there are none."""
         if self.groups is None:
             raise SettingError(
-                "these lists have no groups, so that there is no average over groups; use groups='pooled', or give "
+                "these lists have no groups, so there is no average over groups; use groups='pooled', or give "
                 "measure(groups=...), or lists of a split with popularity groups"
             )
         return self.groups

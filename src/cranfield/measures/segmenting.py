@@ -198,7 +198,7 @@ class Segmenting(Decided):
     segment: Any = decision(
         "D",
         (),
-        "groups to show as well: activity, popularity, period, cold_users, cold_items, FILE:COLUMN, a column of the "
+        "groups to show separately: activity, popularity, period, cold_users, cold_items, FILE:COLUMN, a column of the "
         "data",
         check=_segment,
         phrase=_phrase,

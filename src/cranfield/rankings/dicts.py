@@ -76,10 +76,10 @@ def _numbers(values: list[Any], items: list[Any], source: str) -> NDArray[np.flo
             float("nan" if value is None else value)
         except (TypeError, ValueError):
             raise InputError(
-                f"the score {value!r} of item {item!r} is not a number", source=source, remedy="mend it or leave it out"
+                f"the score {value!r} of item {item!r} is not a number", source=source, remedy="fix it or leave it out"
             ) from None
         except OverflowError:
             raise InputError(
-                f"the score of item {item!r} is too large a number", source=source, remedy="mend it or leave it out"
+                f"the score of item {item!r} is too large a number", source=source, remedy="fix it or leave it out"
             ) from None
     return np.array([np.nan if value is None else float(value) for value in values])

@@ -71,7 +71,7 @@ def fit_each(
     """
     check_ratings(train)
     if len(train) == 0:
-        raise InputError("the training set holds no ratings", remedy="give some, or mend the split")
+        raise InputError("the training set holds no ratings", remedy="give some, or fix the split")
     named = named_systems(systems, check.whole("seed", seed, at_least=0))
     return each_system(
         "Training",

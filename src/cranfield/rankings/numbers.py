@@ -37,5 +37,5 @@ def numbers(column: Any) -> NDArray[np.float64]:
     wrong = (values.is_null() & ~text.str.to_lowercase().is_in(_MISSING)).fill_null(False)
     if wrong.any():
         row = int(wrong.arg_max() or 0)
-        raise Fault(row, f"{series[row]!r} is not a number", "mend it, or name the right column")
+        raise Fault(row, f"{series[row]!r} is not a number", "fix it, or name the right column")
     return values.to_numpy()

@@ -129,7 +129,7 @@ class Ranker:
             else (data.train, data.test, data.item_groups, data.profiles)
         )
         if len(train) == 0:
-            raise InputError("the training set holds no ratings", remedy="give some, or mend the split")
+            raise InputError("the training set holds no ratings", remedy="give some, or fix the split")
         seed = check.whole("seed", seed, at_least=0)
         seen = train
         if ranking.calibration != "none":

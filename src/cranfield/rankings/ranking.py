@@ -45,7 +45,7 @@ class Ranking(Decided):
     >>> Ranking(nonrelevant=100, threshold=None)
     Traceback (most recent call last):
     ...
-    cranfield._errors.SettingError: which test items are relevant is not said; give the threshold, such as threshold=4
+    cranfield._errors.SettingError: it is not known which test items are relevant; give a threshold, such as threshold=4
     """
 
     fill: Any = decision(
@@ -59,7 +59,7 @@ class Ranking(Decided):
     calibration: str = decision(
         "B2",
         "none",
-        "what makes predicted ratings of scores, for metrics of rating error, by held-out training ratings",
+        "how scores become predicted ratings for error metrics, fitted on held-out training ratings",
         choices=("none", *CALIBRATIONS),
         phrase=unless("none", "{} calibration of scores"),
         help="Turn scores into predicted ratings, with a line or a step function fitted on held-out training ratings.",
@@ -166,7 +166,7 @@ class Ranking(Decided):
         if self.unrated != "all":
             self._check_unrated()
         if self.needs_relevance and self.threshold is None:
-            raise SettingError("which test items are relevant is not said; give the threshold, such as threshold=4")
+            raise SettingError("it is not known which test items are relevant; give a threshold, such as threshold=4")
 
     def _check_calibration(self) -> None:
         """Refuse lists that keep no scores to calibrate."""

@@ -50,7 +50,7 @@ _NOTES = {
     "empty_lists": "{:,} lists are empty; their users are not covered",
     "unranked": "{:,} items were not ranked",
     "lists_in_row_order": "{:,} lists have neither scores nor ranks, and are taken in the order of the rows",
-    "joined_lists": "{:,} lists were written in one cell each, and taken apart",
+    "joined_lists": "{:,} lists were written in one cell each, and split",
 }
 
 
@@ -345,7 +345,7 @@ def _one_relevant_run(
     beyond = ranks > lengths
     if beyond.any():
         row = int(np.argmax(beyond))
-        fault = Fault(row, f"the rank {ranks[row]} lies beyond the list of {lengths[row]}", "mend one of them")
+        fault = Fault(row, f"the rank {ranks[row]} lies beyond the list of {lengths[row]}", "fix one of them")
         raise opened.error(fault, "rank")
     unranked = int(np.count_nonzero(ranks == 0))
     groups, group_names = (None, ()) if opened.rows.groups is None else named_groups(opened.rows.groups)

@@ -72,7 +72,7 @@ class Serving(Decided):
     sample: str | int | float = decision(
         "B1",
         "all",
-        "of these users 'all', a number, or a share",
+        "how many of these users are served: 'all', a number, or a share",
         check=_sample,
         phrase=unless("all", "{!r} of the users drawn"),
         help="Serve only this many users, or this share of them, drawn at random.",
@@ -80,7 +80,7 @@ class Serving(Decided):
     newcomers: str = decision(
         "B1",
         "unserved",
-        "users without training ratings: no list, or one from the systems that can",
+        "users without training ratings: no list, or one from the systems that can serve them",
         choices=("unserved", "served"),
         phrase=unless("unserved", "newcomers served"),
         help="Whether users without training ratings get a list from the systems that can serve them.",
@@ -195,6 +195,6 @@ def measured_ratings(split: Split, serving: Serving = EVERYONE, seed: int = 0) -
         raise SettingError(
             f"none of the {np.count_nonzero(split.test.user_counts):,} users with test ratings is served: "
             + (f"none has {some}" if serving.sample == "all" else f"of those with {some} none is drawn")
-            + "; lower min_ratings, raise sample, or mend the split: both parts need the same user ids"
+            + "; lower min_ratings, raise sample, or fix the split: both parts need the same user ids"
         )
     return test

@@ -36,7 +36,7 @@ class Targets:
         the ``"group"`` of the list's relevant item. ``relevant="all"`` makes one list per user, with all relevant
         items, and ``relevant="one"`` a list for each relevant item r, over N_u ∪ {r}. ``nonrelevant`` is \|N_u\|, drawn
         at random for each user (and group), the same for every system. ``unrated`` makes a list of all test items of
-        the user and of N_u, so many items that the user rated neither in training nor in the test set (Cañamares and
+        the user and of N_u, this many items that the user rated neither in training nor in the test set (Cañamares and
         Castells 2020); the draw of a smaller number is part of that of a larger one. Condensed ``lists`` keep only
         items that the user rated in the test set. ``keep_seen`` leaves R_train(u) in. ``threshold`` is the least test
         rating of a relevant item.

@@ -135,7 +135,8 @@ class EpochModel(Model):
             return
         spelled = " and ".join(f"{name}={getattr(self, name):g}" for name in self.steps_by)
         grown = "its weights grow beyond all bounds" if np.isfinite(loss) else f"the loss is {loss:g}"
-        raise SettingError(f"{self.name} does not settle with {spelled}: {grown}; change {' or '.join(self.steps_by)}")
+        remedy = f"change {' or '.join(self.steps_by)}"
+        raise SettingError(f"{self.name} does not converge with {spelled}: {grown}; {remedy}")
 
     def _machinery(self) -> str:
         """Return what trains it, and on how many threads, for the record."""

@@ -35,7 +35,7 @@ def check_settled(system: str, factors: Iterable[NDArray[np.float32]], **setting
     """Refuse factors that too large a setting, such as the step of an ascent, has thrown beyond all numbers."""
     if not all(np.isfinite(matrix).all() for matrix in factors):
         spelled = " and ".join(f"{name}={value:g}" for name, value in settings.items())
-        raise SettingError(f"{system} does not settle with {spelled}; give a smaller {' or '.join(settings)}")
+        raise SettingError(f"{system} does not converge with {spelled}; give a smaller {' or '.join(settings)}")
 
 
 def random_state(draw: np.random.Generator) -> NDArray[np.uint64]:

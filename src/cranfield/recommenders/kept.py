@@ -68,7 +68,7 @@ def save_model(model: Recommender, path: str | Path) -> Path:
     """
     if not can_be_kept(model):
         raise SettingError(
-            f"{type(model).__name__} cannot be kept; give it save(path) and load(path), or keep its lists"
+            f"{type(model).__name__} cannot be saved; give it save(path) and load(path), or keep its lists"
         )
     if isinstance(model, Model) and not _keeps_itself(model):
         return write_arrays(path, {_ABOUT: np.array(json.dumps(about_model(model, model.train))), **model.state()})
@@ -111,7 +111,7 @@ def read_model(path: str | Path, spelling: Any, train: Ratings, *, seed: int | N
             system.fitted_on(train)
         return system
     assert isinstance(system, Model)
-    arrays = read_arrays(path, "this is not a kept model, or it is damaged", _AGAIN)
+    arrays = read_arrays(path, "this is not a saved model, or it is damaged", _AGAIN)
     _check_same(path, arrays.pop(_ABOUT, None), about_model(system, train))
     try:
         return system.restore(arrays, train)
@@ -143,7 +143,7 @@ def _check_same(path: Path, stored: NDArray[Any] | None, wanted: dict[str, Any])
         kept = {name: about[name] for name in wanted}
         kept["settings"] = dict(kept["settings"])
     except (ValueError, KeyError, TypeError) as error:
-        raise InputError("this is not a kept model", source=path, remedy=_AGAIN) from error
+        raise InputError("this is not a saved model", source=path, remedy=_AGAIN) from error
     differs = next((name for name in wanted if kept[name] != wanted[name]), None)
     if differs == "train":
         raise InputError("this model was trained on other ratings", source=path, remedy=_AGAIN)

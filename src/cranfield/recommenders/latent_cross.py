@@ -31,7 +31,7 @@ class LatentCross(PointwiseNetwork):
     number (A. Beutel, P. Covington, S. Jain, C. Xu, J. Li, V. Gatto and E. H. Chi 2018, Latent cross: making use of
     context in recurrent recommender systems, WSDM). Without a context h' is h. Aftab and Ramampiaro (2022) use it over
     a convolutional network whose wiring they do not give; here the network under the cross is dense. NaN for users and
-    items without training ratings, save for users whose context is known.
+    items without training ratings, except for users whose context is known.
 
     Parameters
     ----------

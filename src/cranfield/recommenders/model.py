@@ -74,11 +74,11 @@ class Model:
         """Return the ratings that the method sees: those of known users and items; refuse what it cannot learn from."""
         if len(train) == 0:
             raise InputError(
-                f"there are no training ratings for {self.name} to learn from", remedy="give some, or mend the split"
+                f"there are no training ratings for {self.name} to learn from", remedy="give some, or fix the split"
             )
         if self.needs_positive and train.values.min() < 0:
             raise InputError(
-                f"{self.name} takes ratings for weights, and the training set holds {train.values.min():g}",
+                f"{self.name} uses ratings as weights, and the training set holds {train.values.min():g}",
                 remedy="shift the ratings so that the lowest is 0 or more, or leave this system out",
             )
         return train.compact()

@@ -24,7 +24,7 @@ class PureSVD(ProfileModel):
 
     .. math:: R \approx U Σ Q^T, \qquad s(u, \cdot) = r_u Q Q^T
 
-    Absent ratings count 0. NaN for users and items without training ratings.
+    Absent ratings count as 0. NaN for users and items without training ratings.
 
     Parameters
     ----------
@@ -46,7 +46,7 @@ class PureSVD(ProfileModel):
         self._items = np.ascontiguousarray(self._vectors().T)
 
     def _vectors(self) -> NDArray[np.float64]:
-        """Return the leading right singular vectors, one a row."""
+        """Return the leading right singular vectors, one per row."""
         from scipy.sparse.linalg import ArpackError, svds
 
         if not self._ratings.data.any():

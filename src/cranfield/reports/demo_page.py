@@ -34,10 +34,10 @@ from cranfield.reports.sections.users import users
 from cranfield.reports.tables import leaderboard_frame, leaderboard_table
 
 _WHY = (
-    "This world is simulated, so we know what every user thinks of every item. Users rate what they meet, and rather "
-    "what they like; a test set of such ratings rewards systems that recommend what many people have rated. Ratings "
-    "of items drawn at random for each user have no such bias: every recommended item is equally likely to be judged, "
-    f"so that {METRIC} on them is the true {METRIC} times a constant, give or take the chance of the draw."
+    "This world is simulated, so we know what every user thinks of every item. Users rate what they come across, and "
+    "more often what they like; a test set of such ratings rewards systems that recommend what many people have rated. "
+    "Ratings of items drawn at random for each user have no such bias: every recommended item is equally likely to be "
+    f"judged, so {METRIC} on them is the true {METRIC} times a constant, apart from chance in the draw."
 )
 
 
@@ -160,9 +160,9 @@ def _audited(demo: Demo) -> Section:
     """Return the audit, with what it cannot see."""
     section = audit_section(demo.audit)
     said = (
-        f"Opened is what can be opened on the same lists and {HELD_OUT}, for the first systems of the published table "
-        "and the truly best one. No option here takes the bias out of the test set: a winner that survives all of them "
-        "can still be the worse system."
+        f"The audit opens every decision that can be opened on the same lists and {HELD_OUT}, for the first systems of "
+        "the published table and the truly best one. No option here removes the bias of the test set: a winner that "
+        "survives all of them can still be the worse system."
     )
     return replace(section, html=paragraphs([said]) + section.html)
 

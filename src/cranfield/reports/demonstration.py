@@ -218,7 +218,7 @@ class Demo:
         return (
             f"{opening} (tau {taus[advised]:.2f} with the truth); {listed(nearest)} "
             f"{'orders' if len(nearest) == 1 else 'order'} the systems most like the truth (tau {most:.2f}). "
-            "An assessment sees how well a metric bears lost ratings, not what all of them lack."
+            "An assessment shows how well a metric copes with missing ratings, not what all metrics miss."
         )
 
     def write(self, folder: str | Path, *, style: Style = "paper") -> Path:

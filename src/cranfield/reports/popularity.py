@@ -31,7 +31,7 @@ def popularity_sections(parts: Sequence[Measured], decisions: Decisions, seed: i
     options = {"test": part.test, "train": part.train, "threshold": decisions.threshold, "seed": seed}
     where = [] if len(parts) == 1 else [f"Measured on the first of {len(parts)} parts (folds, repetitions or windows)."]
     if decisions.averaging != PLAIN:
-        where.append("Averages are plain means over all users here, those without a list counting 0.")
+        where.append("Averages here are plain means over all users; those without a list count as 0.")
     try:
         times = times_random(part.judged, metrics=metrics, **options)
         answer = bias(runs=part.judged, metric=metrics[0], alpha=decisions.alpha, **options)

@@ -59,7 +59,9 @@ def _charts(check: SplitCheck) -> Iterator[tuple[str, Any, str]]:
         yield "time", over_time, "Ratings of each part over time."
     gaps = gap_days(check.parts.get("profiles", check.parts["train"]), check.parts["test"])
     if gaps is not None and len(gaps):
-        caption = "Days from a user's last training rating to the first test rating; below 0, training is ahead of it."
+        caption = (
+            "Days from a user's last training rating to the first test rating; below 0, training continues after it."
+        )
         yield "gaps", _histogram(gaps, "days"), caption
     yield "ratings", _shares(check), "Share of each part's ratings by value."
     caption = "Ratings of a user in each part: 10 to 90 % of the users, the middle half, the median."

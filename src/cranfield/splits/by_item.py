@@ -29,7 +29,7 @@ def train_per_item(
 ) -> Split:
     """Send ``l`` ratings of each item to training, drawn at random, and the rest to test.
 
-    All items are then equally popular in training, which takes the ground from under popularity (Bellogín et al.,
+    All items are then equally popular in training, so popularity has no advantage (Bellogín et al.,
     2017). An item with ``l`` ratings or fewer keeps all of them in training; the notes say how many there are.
 
     Parameters
@@ -199,7 +199,7 @@ def _largest_set(ratings: Ratings, sigma: float, epsilon: float) -> tuple[NDArra
         most = np.floor(reach.max() * 1e4) / 1e4
         raise ImpossibleSplitError(
             f"no set of items allows sigma={sigma} with epsilon={epsilon}: these ratings of "
-            f"{np.count_nonzero(ratings.user_counts):,} users admit sigma={most:g} at the most; choose it smaller"
+            f"{np.count_nonzero(ratings.user_counts):,} users allow sigma={most:g} or less; choose a smaller one"
         )
     zeta = int(solutions[-1]) + 1
     # As a fraction, so that ε = 0.7 of 5 ratings leaves 1.5 and not a little more.

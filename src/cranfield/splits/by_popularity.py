@@ -27,7 +27,7 @@ def popularity_groups(ratings: Ratings, groups: int = 10) -> NDArray[np.int16]:
     ratings
         Whose |R(i)| is the popularity: give the ratings before the split.
     groups
-        m, how many. Their sizes differ by one item at the most, the more popular groups being the larger.
+        m, how many. Their sizes differ by at most one item; the more popular groups are the larger ones.
 
     Returns
     -------

@@ -165,7 +165,7 @@ def _check_span(ratings: Ratings, cuts: Sequence[int], length: int, horizon: Any
             f"{count_text(len(cuts), 'window')} of {horizon} {'does' if len(cuts) == 1 else 'do'} not fit: the "
             f"{count_text(len(times), 'rating')} of {count_text(users, 'user')} span {day(oldest)} to {day(newest)}, "
             "and the first window must begin after the first rating; "
-            + (f"choose windows={most} at the most, or a shorter horizon" if most else "choose a shorter horizon")
+            + (f"choose at most windows={most}, or a shorter horizon" if most else "choose a shorter horizon")
         )
     counts = np.bincount(np.searchsorted(cuts, times, side="right"), minlength=len(cuts) + 1)[1:]
     empty = [f"{day(cuts[window])} to {day(cuts[window] + length)}" for window in np.flatnonzero(counts == 0).tolist()]

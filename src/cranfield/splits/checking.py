@@ -127,7 +127,7 @@ def check_split(
         The other parts, where ``train`` is the training part.
     promise
         What the split promises about time: nothing (``"any"``), that no test rating is older than a training rating of
-        the same user (``"user"``), or of anybody (``"global"``). What breaks the promise is wrong; other leakage is
+        the same user (``"user"``), or of any user (``"global"``). What breaks the promise is wrong; other leakage is
         reported as a thing to note. The default is what the record of the split says; without a record it is
         ``"user"``, or ``"any"`` if the parts have no times.
     name

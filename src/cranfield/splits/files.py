@@ -156,7 +156,7 @@ def _check_room(folder: Path, splits: Sequence[Split], form: str, earlier: _Earl
         targets.append(folder / RECORD)
     stranger = next((path for path in targets if path.exists() and path not in earlier.files), None)
     if stranger is not None:
-        raise SettingError(f"{stranger} is there already, and no record says that it is of a split; {remedy}")
+        raise SettingError(f"{stranger} already exists, and no record says that it belongs to a split; {remedy}")
     # Folds are the same if they are as many and the first is: there is no need to make them all.
     same = len(earlier.hashes) == len(splits) and earlier.hashes[0] == first.record()["fingerprints"]
     if earlier.hashes and not same:

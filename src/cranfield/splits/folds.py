@@ -60,9 +60,9 @@ def k_fold(
     ratings
         What to split.
     k
-        How many folds. Their sizes differ by one rating at the most.
+        How many folds. Their sizes differ by at most one rating.
     per_user
-        Whether each user's ratings, too, are spread over the folds so that a user's numbers differ by one at the most.
+        Whether each user's ratings, too, are spread over the folds so that a user's numbers differ by at most one.
     seed
         Fixes the draw.
     validation
@@ -83,7 +83,7 @@ def k_fold(
     if k > len(ratings):
         raise ImpossibleSplitError(
             f"{len(ratings):,} ratings of {np.count_nonzero(ratings.user_counts):,} users do not fill {k:,} folds; "
-            f"choose k={len(ratings)} at the most"
+            f"choose at most k={len(ratings)}"
         )
     spread = check.flag("per_user", per_user)
     segments = ratings.indptr if spread else np.array([0, len(ratings)], dtype=np.int64)

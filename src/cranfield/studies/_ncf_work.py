@@ -96,7 +96,7 @@ def read_negatives(table: Any) -> pl.DataFrame:
         frame = frame.explode("negative")
     frame = frame.select("user", "item", "negative")
     if frame.null_count().sum_horizontal().item() or frame.is_empty():
-        raise InputError("a user, an item or a negative is missing", source=source, remedy="mend the file")
+        raise InputError("a user, an item or a negative is missing", source=source, remedy="fix the file")
     several = frame.group_by("user").agg(pl.col("item").n_unique()).filter(pl.col("item") > 1)
     if not several.is_empty():
         raise InputError(

@@ -131,7 +131,7 @@ def _of_gains(panel: Panel) -> list[Saying]:
 def _of_agreement(panel: Panel) -> list[Saying]:
     return [
         Saying(
-            f"By {metric.partition('(')[0]} the condensed lists of kNN are nearer to the test order",
+            f"By {metric.partition('(')[0]} the condensed lists of kNN are closer to the test order",
             "Decision C2",
             _lead(panel, "agreement", "condensed", metric)[:, 0],
             _pair(panel, "agreement", "condensed", metric),

@@ -88,7 +88,7 @@ def _agrees(sums: Sums, label: str, claim: str) -> Saying:
 
 
 def _taus_of_pairs(observed: Floats, true: Floats) -> Floats:
-    """Return Kendall's tau of each draw over all pairs of systems; a tie counts 0."""
+    """Return Kendall's tau of each draw over all pairs of systems; a tie counts as 0."""
     first, second = np.triu_indices(observed.shape[1], 1)
     signs = np.sign(observed[:, first] - observed[:, second]) * np.sign(true[:, first] - true[:, second])
     return np.asarray(signs.mean(axis=1))

@@ -77,7 +77,7 @@ def _liked(data: Ratings, threshold: float | None) -> float:
     """Return from which rating on an item is liked: 4 of 5, 8 of 10, or what is given."""
     if len(data.grades) < 2:
         raise SettingError(
-            f"every rating of {data.name or 'the ratings'} is {data.grades[0]:g}, so that there is no error to rank "
+            f"every rating of {data.name or 'the ratings'} is {data.grades[0]:g}, so there is no error to rank "
             "by; give explicit ratings"
         )
     liked = usual_threshold(float(data.grades[0]), float(data.grades[-1])) if threshold is None else threshold

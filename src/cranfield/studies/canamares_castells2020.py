@@ -76,8 +76,8 @@ def fold_numbers(split: Split, threshold: float, seed: int, judged: Ratings | No
     """Measure the eight systems on one fold, under every number of unrated targets.
 
     Lists are filled at random for the metrics, and left short for the coverage. Means are over all users with training
-    ratings: one without a test rating, or without a relevant one, counts 0. With ``judged``, ratings of items drawn at
-    random, full lists are measured by these as well.
+    ratings: one without a test rating, or without a relevant one, counts as 0. With ``judged``, ratings of items drawn
+    at random, full lists are measured by these as well.
     """
     rankers = _rankers(split, seed)
     rows: list[tuple[str, int, str, float]] = []

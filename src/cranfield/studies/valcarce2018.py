@@ -160,7 +160,7 @@ def _alike(assessment: Assessment) -> Saying:
     lowest = {label: float(matrix[np.ix_(deeper, deeper)].min()) for label, matrix in tau.items()}
     evidence = "lowest tau: " + ", ".join(f"{label} {value:.3f}" for label, value in lowest.items())
     margin = np.array([np.min(list(lowest.values())) - 0.85])  # undefined where any of them is
-    return Saying("Cut-offs above 20 order the systems nearly alike (tau above 0.85)", "6", margin, evidence)
+    return Saying("Cut-offs above 20 order the systems similarly (tau above 0.85)", "6", margin, evidence)
 
 
 def _of_cutoffs(assessment: Assessment) -> list[Saying]:

@@ -1,4 +1,4 @@
-"""Fetching checks and caches; loading comes from the cache, which mends itself."""
+"""Fetching checks and caches; loading comes from the cache, which fixes itself."""
 
 from __future__ import annotations
 
@@ -249,7 +249,7 @@ def test_what_came_from_disk_is_made_again_from_there(make_entry, ratings_text, 
     assert _rows(load(dataset)) == ROWS
     (cache / "tiny" / "ratings.parquet").write_bytes(b"damaged")
     mine.unlink()
-    with pytest.raises(DownloadError, match=r"damaged, and .*mine.txt, where they came from, has gone"):
+    with pytest.raises(DownloadError, match=r"damaged, and .*mine.txt, where they came from, no longer exists"):
         load(dataset)
 
 
@@ -338,7 +338,7 @@ def test_a_file_that_cannot_be_read_is_named_and_not_the_cache(make_entry, tmp_p
 
     (tmp_path / "r.dat").touch()
     monkeypatch.setattr("cranfield.data.datasets.store.is_archive", forbidden)
-    with pytest.raises(InputError, match=r"r\.dat: it cannot be read \(Permission denied\); check its rights"):
+    with pytest.raises(InputError, match=r"r\.dat: it cannot be read \(Permission denied\); check its permissions"):
         load(make_entry(), from_path=tmp_path / "r.dat")
 
 

@@ -174,7 +174,7 @@ def test_a_scale_that_exponential_gains_cannot_bear_is_noted_in_one_line():
     assert not any("2^r" in one for one in measure(runs, Ratings.of(*ids, [5000.0, 3.0]), ["nDCG", "P@5"]).notes)
     assert not any("2^r" in one for one in measure(runs, Ratings.of(*ids, [5.0, 3.0]), ["ERR"]).notes)
     [note] = [one for one in measure(runs, Ratings.of(*ids), ["nDCG(gain=exp1)@5"]).notes if "above 1" in one]
-    assert "nothing gains anything in nDCG(gain=exp1)@5" in note
+    assert "nothing has a gain in nDCG(gain=exp1)@5" in note
 
 
 @pytest.mark.parametrize("bad", [np.inf, np.nan])

@@ -23,7 +23,7 @@ def check_outputs(out: str, *others: str) -> None:
     beside = _beside(out)
     if beside.exists() and not _is_record(beside, out):
         raise SettingError(
-            f"{beside}, where the record of {out} goes, is there already and is something else; choose another name "
+            f"{beside}, where the record of {out} goes, already exists and is something else; choose another name "
             "with --out, or move it away"
         )
 

@@ -31,7 +31,7 @@ def command(source: str, format: str, out: str | None, reading: dict[str, Any]) 
     """Describe a file of ratings, or a known dataset (see: cranfield data list).
 
     It prints users, items, ratings, density, the Gini index over users and over items, quartiles of the profile
-    sizes, the histogram of the ratings, the time span, and what was found out about the file.
+    sizes, the histogram of the ratings, the time span, and how the file was read.
     """
     description = describe(file_or_dataset(source, reading))
     if format == "table":

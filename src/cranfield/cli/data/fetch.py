@@ -33,8 +33,8 @@ Examples:
 def command(name: str, from_path: Path | None, force: bool, no_verify: bool) -> None:
     """Download the dataset NAME, or import it from a file, and print where it is stored.
 
-    The names are those of: cranfield data list. Fetched data are kept in the folder named by CRANFIELD_CACHE, or else
-    where the system keeps caches.
+    'cranfield data list' shows the names. Fetched data are kept in the folder named by CRANFIELD_CACHE, or else in the
+    usual cache folder of the system.
     """
     from cranfield.data.datasets import fetch, find
 

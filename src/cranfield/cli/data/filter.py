@@ -42,8 +42,8 @@ Examples:
 def command(file: str, filters: tuple[str, ...], out: str, reading: dict[str, Any], seed: int) -> None:
     """Filter ratings, write the result, and print what was removed.
 
-    FILE may be CSV, TSV or other text, plain or compressed, or Parquet, or the NAME of a known dataset. Filters apply
-    in the order in which they stand. Beside the ratings goes a record of the chain: the same name, ending in .json.
+    FILE may be CSV, TSV or other text, plain or compressed, or Parquet, or the NAME of a known dataset. Filters are
+    applied in the given order. A record of them is written next to the ratings: the same name, ending in .json.
     """
     check_outputs(out)
     ratings = file_or_dataset(file, reading)

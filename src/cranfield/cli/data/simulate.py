@@ -44,9 +44,9 @@ _KINDS: dict[str, Callable[..., World | Ratings]] = {"world": simulate.world, "p
     show_default=True,
     help="A world with known truth, or ratings that only follow a popularity curve.",
 )
-@click.option("--users", type=int, help="The number of users.  [default: 1000, or those of --like]")
-@click.option("--items", type=int, help="The number of items.  [default: 500, or those of --like]")
-@click.option("--ratings", type=int, help="The number of ratings.  [default: 50000, or those of --like]")
+@click.option("--users", type=int, help="The number of users.  [default: 1000, or as in --like]")
+@click.option("--items", type=int, help="The number of items.  [default: 500, or as in --like]")
+@click.option("--ratings", type=int, help="The number of ratings.  [default: 50000, or as in --like]")
 @click.option("--activity", type=float, help="Spread of the profile sizes; 0: all equal.  [default: 1]")
 @click.option(
     "--histogram",
@@ -62,7 +62,7 @@ _KINDS: dict[str, Callable[..., World | Ratings]] = {"world": simulate.world, "p
 @click.option(
     "--popularity-bias",
     type=float,
-    help="world: how much more often some items are met; 0: equally often.  [default: 1.8]",
+    help="world: how much more often users come across some items than others; 0: equally often.  [default: 1.8]",
 )
 @click.option(
     "--relevance-bias",
@@ -71,11 +71,13 @@ _KINDS: dict[str, Callable[..., World | Ratings]] = {"world": simulate.world, "p
 )
 @click.option("--min-profile", type=int, help="world: the smallest profile.  [default: 5]")
 @click.option("--max-profile", type=int, help="world: the largest profile.  [default: 60 % of the items]")
-@click.option("--threshold", type=float, help="world: the lowest relevant grade, for the record.  [default: 4]")
+@click.option(
+    "--threshold", type=float, help="world: the lowest relevant grade, which the record states.  [default: 4]"
+)
 @click.option("--times/--no-times", default=None, help="world: with or without times.  [default: with]")
-@click.option("--drift", type=float, help="world: how much of what is rated changes over time, 0 to 1.  [default: 0.5]")
+@click.option("--drift", type=float, help="world: how much the rated items change over time, 0 to 1.  [default: 0.5]")
 @click.option("--truth", metavar="FILE", help="world: also write the true grade of every pair.")
-@click.option("--alpha", type=float, help="popularity: the skewness, 0 is uniform.  [default: 1.4, or fitted]")
+@click.option("--alpha", type=float, help="popularity: the skewness; 0 is uniform.  [default: 1.4, or fitted]")
 @click.option("--c1", type=float, help="popularity: ratings of the least popular item.  [default: 0, or fitted]")
 @click.option("--c2", type=float, help="popularity: shift of the ranks.  [default: 7.8 % of the items, or fitted]")
 @click.option("--like", metavar="FILE", help="popularity: ratings to imitate.")

@@ -29,7 +29,7 @@ class _WebOnly(urllib.request.HTTPRedirectHandler):
 
     def redirect_request(self, req: Any, fp: Any, code: int, msg: str, headers: Any, newurl: str) -> Any:
         if urllib.parse.urlsplit(newurl).scheme.lower() not in ("http", "https"):
-            raise DownloadError(f"{req.full_url} leads to {newurl}, which is not an http or https address")
+            raise DownloadError(f"{req.full_url} redirects to {newurl}, which is not an http or https address")
         return super().redirect_request(req, fp, code, msg, headers, newurl)
 
 
@@ -115,7 +115,7 @@ def _continue(address: str, part: Path, limit: int, what: str) -> None:
     except urllib.error.HTTPError as error:
         if error.code == http.client.REQUESTED_RANGE_NOT_SATISFIABLE:
             _forget(part)
-            raise _BrokenError("the server has another file by now") from error
+            raise _BrokenError("the server now has another file") from error
         if error.code >= 500 or error.code == http.client.TOO_MANY_REQUESTS:
             raise _BrokenError(f"HTTP {error.code} {error.reason}") from error
         raise DownloadError(f"{address} answers HTTP {error.code} {error.reason}") from error
@@ -131,7 +131,7 @@ def _continue(address: str, part: Path, limit: int, what: str) -> None:
 
 def _append(answer: Any, part: Path, have: int, total: int | None, limit: int, what: str) -> None:
     if (total or 0) > limit:
-        raise DownloadError(f"it has {total:,} bytes, more than the {limit:,} that were expected at the most")
+        raise DownloadError(f"it has {total:,} bytes, more than the {limit:,} that were expected")
     with (
         part.open("ab" if have else "wb") as file,
         progress(f"Downloading {what}", total=None if total is None else round(total / _MIB, 1), unit="MiB") as bar,
@@ -146,9 +146,9 @@ def _append(answer: Any, part: Path, have: int, total: int | None, limit: int, w
             bar.advance(len(block) / _MIB)
     if have > limit:
         _forget(part)
-        raise DownloadError(f"it has more than the {limit:,} bytes that were expected at the most")
+        raise DownloadError(f"it has more than the {limit:,} bytes that were expected")
     if total is not None and have < total:
-        raise _BrokenError(f"{have:,} of {total:,} bytes have come")
+        raise _BrokenError(f"{have:,} of {total:,} bytes were received")
 
 
 def _left_by_earlier(address: str, part: Path) -> tuple[int, str | None]:

@@ -118,7 +118,7 @@ def _books() -> list[Dataset]:
         "files": {"all": ("BX-Book-Ratings.csv", "Ratings.csv")},
         "address": "http://www2.informatik.uni-freiburg.de/~cziegler/BX/BX-CSV-Dump.zip",
         "repeated": "last",
-        "note": "The original server is often away; any copy of BX-CSV-Dump.zip will do.",
+        "note": "The original server is often unavailable; any copy of BX-CSV-Dump.zip will do.",
     }
     return [
         Dataset(
@@ -164,7 +164,7 @@ def _books() -> list[Dataset]:
             files={"all": ("UI2.txt",)},
             repeated="last",
             scale="0.5 to 5",
-            note="Its page has gone; ask its authors, or those of a paper that uses it, for UI2.txt.",
+            note="Its page no longer exists; ask its authors, or those of a paper that uses it, for UI2.txt.",
         ),
         Dataset(
             name="librarything-reviews",

@@ -20,7 +20,7 @@ def known() -> tuple[str, ...]:
 
 
 def listing() -> pl.DataFrame:
-    """Return the known datasets as a frame, one a row: what, how large, whose, how to get it, and whether it is here.
+    """Return the known datasets as a frame, one row each: what, how large, whose, how to get it, and if it is here.
 
     The counts are those of the training part where a dataset is published in parts, and null where nobody has said.
 

@@ -50,7 +50,7 @@ def fetch(
     from_path
         An archive, a file or a folder on disk that holds the dataset, instead of the download.
     force
-        Fetch it again though it is there.
+        Fetch it again even if it is in the cache.
     verify
         Compare the counts with those expected. The checksum of a download is compared in any case.
 
@@ -159,7 +159,7 @@ def _remake(dataset: Dataset, there: Cached, verify: bool) -> Cached:
         return _take(dataset, Path(there.source), verify)
     if dataset.address is not None:
         return _take_download(dataset, False, verify)
-    raise dataset.failed(f"its files in the cache are damaged, and {there.source}, where they came from, has gone")
+    raise dataset.failed(f"its cached files are damaged, and {there.source}, where they came from, no longer exists")
 
 
 def _take(dataset: Dataset, source: Path, verify: bool) -> Cached:
@@ -178,7 +178,7 @@ def _take(dataset: Dataset, source: Path, verify: bool) -> Cached:
     except OSError as error:
         if Path(error.filename or "").is_relative_to(source):
             raise InputError(
-                f"it cannot be read ({error.strerror})", source=source, remedy="check its rights"
+                f"it cannot be read ({error.strerror})", source=source, remedy="check its permissions"
             ) from error
         raise _no_room(dataset, error) from error
     name = source.name if source.parent == folder else str(source.resolve())
@@ -353,6 +353,6 @@ def _compare(dataset: Dataset) -> str:
 
 def _no_room(dataset: Dataset, error: OSError) -> CranfieldError:
     return CranfieldError(
-        f"{dataset.name} cannot be written to {folder_of(dataset)} ({error.strerror or error}); free some room or "
+        f"{dataset.name} cannot be written to {folder_of(dataset)} ({error.strerror or error}); free some space or "
         "set CRANFIELD_CACHE to another folder"
     )

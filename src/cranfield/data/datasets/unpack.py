@@ -44,7 +44,7 @@ class _Allowance:
         self._left -= count
         if self._left < 0:
             raise InputError(
-                f"the archive unpacks to more than the {self._limit:,} bytes that were expected at the most",
+                f"the archive unpacks to more than the {self._limit:,} bytes that were expected",
                 source=self._source,
                 remedy="do not trust it, or raise the limit with cranfield.settings.unpack_limit (--unpack-limit)",
             )

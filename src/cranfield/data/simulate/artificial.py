@@ -43,7 +43,7 @@ def popularity(
     r"""Simulate ratings whose popularity follows a shifted power law, and nothing else.
 
     The *k*-th most popular item has :math:`|R(i_k)| = c_1 + \beta (c_2 + k)^{-\alpha}` ratings, where β is adjusted
-    so that the numbers of users, items and ratings are the asked ones. Who rates what is random within the given
+    so that the numbers of users, items and ratings are those asked for. Who rates what is random within the given
     profile sizes, and so are the values: there is no preference pattern to be learnt, so whatever a recommender
     gains over random on such data it gains from popularity alone.
 

@@ -75,7 +75,7 @@ def world(
     Parameters
     ----------
     users, items, ratings
-        How many of each. There are exactly so many ratings, fewer being a sparser world; an item may have none.
+        How many of each. There are exactly this many ratings; fewer make a sparser world; an item may have none.
     tastes
         The number of latent tastes.
     taste
@@ -90,7 +90,7 @@ def world(
         A grade more makes a rating e to this power as likely (while it is rare); 0: whether an item is rated has
         nothing to do with its being liked.
     activity
-        The spread of the log-normal profile sizes; 0: all users have as many ratings.
+        The spread of the log-normal profile sizes; 0: all users have the same number of ratings.
     min_profile
         The smallest profile.
     max_profile

@@ -49,7 +49,7 @@ def recall(judged: Judged, *, cutoff: int | None = None) -> Values:
 
 
 @LENSKIT.dialect(
-    "AP", "AveragePrecision", "divided by min(R, n, length), not by R; it stops if R is 0, which counts 0 here"
+    "AP", "AveragePrecision", "divided by min(R, n, length), not by R; it stops if R is 0, which counts as 0 here"
 )
 def average_precision(judged: Judged) -> Values:
     """AP = Σ rel(k) P@k / min(R, n, length); 0 where R is 0, for which LensKit divides by zero and stops."""

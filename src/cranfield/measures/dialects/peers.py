@@ -18,11 +18,11 @@ from cranfield.measures.judged import Judged
 
 
 class Users(Enum):
-    """Whom a tool averages over, in words. A counted user for whom a metric is undefined counts 0."""
+    """Whom a tool averages over, in words. A counted user for whom a metric is undefined counts as 0."""
 
     JUDGED = "averages over every test user, 0 without a list, as here"
     JUDGED_WITH_LIST = "test users without a list are left out"
-    RELEVANT = "users without relevant test items are left out; those without a list count 0"
+    RELEVANT = "users without relevant test items are left out; those without a list count as 0"
     RELEVANT_WITH_LIST = "users without a list or without relevant test items are left out"
     WITH_LIST = (
         "averages over all users with a list, 0 without relevant test items, those unknown to the test set too; "

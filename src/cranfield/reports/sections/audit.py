@@ -28,31 +28,32 @@ _SAYS = {
         "gather at one end moves the result. A lead in a cell is not corrected for the number of cells."
     ),
     "map": (
-        "Of the cells with an option, who leads how many. An option that turns the bar to the other side goes with "
-        "another winner; whether it is the cause is said by the single changes below, which leave all else as it is."
+        "For each option, in how many of its cells each system leads. An option that turns the bar to the other side "
+        "comes with another winner. The single changes below, which leave everything else as it is, show whether it is "
+        "the cause."
     ),
     "influence": (
-        "How much of the variance of the effect size over the cells goes with each decision. A decision below the "
-        "noise floor, what chance options such as seeds explain, has no influence that can be seen. Influence says "
-        "what moves the result, not which option is right. Influence on the sign of the lead is diluted by noise where "
-        "systems are close or users few."
+        "How much of the variance of the effect size over the cells each decision explains. A decision below the noise "
+        "floor, which is what chance options such as seeds explain, has no visible influence. Influence says what "
+        "moves the result, not which option is right. Influence on the sign of the lead is diluted by noise if systems "
+        "are close or users are few."
     ),
     "flips": (
-        "Each change starts from the experiment as its file states it and keeps the seeds. A change that turns the "
-        "winner shows that the claim needs that decision, not that the changed one is better."
+        "Each change starts from the experiment as its file states it and keeps the seeds. A change that reverses "
+        "the winner shows that the claim needs that decision, not that the changed one is better."
     ),
     "rule": (
         "The best tree of at most three conditions, found by trying all of them. It describes these cells and predicts "
         "nothing about options that were not opened."
     ),
     "shares": (
-        f"{NOT_A_PROBABILITY} The last column says what to hold a share against: cells are so alike that one of two "
+        f"{NOT_A_PROBABILITY} The last column says what to compare a share with: cells are so similar that one of two "
         "equally good systems often leads most of them. Intervals say how the share would vary with other users, not "
         "with other options."
     ),
     "joint": (
         "One test of all universes together. Chance is made in two ways: users swap the two systems at random, in "
-        "every universe at once; and users are drawn again after the mean difference is taken away. The larger p "
+        "every universe at once; and users are drawn again after the mean difference is removed. The larger p "
         "counts. A small p says that the systems differ somewhere, not who leads. Where decisions change the winner, "
         "the median and the net share see nothing, and the share that is significant one way or the other does. "
         "The plain p takes the trained models as given: it does not keep its level for the same algorithm with another "
@@ -61,15 +62,15 @@ _SAYS = {
     ),
     "tests": (
         "Other tests and corrections change what is significant, not who leads. Where they disagree, significance "
-        "hangs on the test."
+        "depends on the test."
     ),
     "truth": (
         "Tau is 1 where the measured order of the systems is the true one and -1 where it is reversed. An option that "
-        "comes nearer to the truth here need not do so on other data."
+        "is closer to the truth here need not be so on other data."
     ),
     "advice": (
         "The metrics were assessed under each split and target design. Advice that changes with them is advice for "
-        "that design only; it is about metrics, and says nothing of which system is better."
+        "that design only; it is about metrics, and says nothing about which system is better."
     ),
     "ranks": (
         "The rank of every system over the cells. Often first is not the same as best: the cells are those of the "
@@ -215,7 +216,7 @@ def _decisions(audit: Audit, chosen: ShownPair, level: int) -> str:
         )
         + f"<h{level}>When does the other system win?</h{level}>"
         + paragraphs([_SAYS["rule"]])
-        + _of_pair(chosen, "rule", "No rule says better who leads than always naming the same system.")
+        + _of_pair(chosen, "rule", "No rule predicts who leads better than always naming the same system.")
     )
 
 

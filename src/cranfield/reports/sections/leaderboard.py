@@ -21,8 +21,8 @@ _SHOWN = 5
 _KEY = '<p class="key">The best value of a metric is blue and bold, the second underlined.</p>'
 
 _PAIRED = (
-    '<p class="key">Tests are paired by user: systems with other letters can differ significantly although the '
-    "intervals of their averages overlap, which are each for its system alone.</p>"
+    '<p class="key">Tests are paired by user: systems with different letters can differ significantly although the '
+    "intervals of their averages overlap, because each interval is for its system alone.</p>"
 )
 
 

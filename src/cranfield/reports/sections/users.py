@@ -22,7 +22,7 @@ def users(scores: Scores, averaging: Averaging = PLAIN) -> Section | None:
     """Return the distributions of the first metrics; None where no metric has a value by list.
 
     The values are those that averages are made of: of users where each user's lists are averaged first, and 0 where an
-    undefined value counts 0.
+    undefined value counts as 0.
     """
     metrics = [name for m, name in enumerate(scores.metrics) if np.isfinite(scores.values[:, m]).any()]
     if not metrics:
@@ -33,8 +33,8 @@ def users(scores: Scores, averaging: Averaging = PLAIN) -> Section | None:
     average = average_phrase(str(averaging.average))
     dots = "tick and dot are the median" if average == "median" else f"the tick is the median and the dot the {average}"
     said = (
-        f"An average hides for whom it is made. Thin lines go from the 10 % of {unit}s with the lowest values "
-        f"to the 10 % with the highest, bars hold the middle half, {dots}."
+        f"An average does not show for whom a system works well. Thin lines go from the 10 % of {unit}s with the "
+        f"lowest values to the 10 % with the highest, bars hold the middle half, {dots}."
     )
     drawn = "".join(
         figure(
