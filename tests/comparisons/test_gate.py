@@ -209,3 +209,19 @@ def test_where_no_number_of_users_would_show_it_the_number_for_equal_systems_is_
     assert row["users_if_equal"] == pytest.approx(expected, rel=0.02)
     assert f"if the two are equally good, it takes about {row['users_if_equal']:,.0f} (power 0.8)" in str(found)
     assert "equally good" not in str(result.better("new", than="old"))
+
+
+def test_repetitions_that_agree_need_as_many_users_as_one_and_those_that_differ_more():
+    rng = np.random.default_rng(0)
+    old = rng.beta(2, 5, 300)
+    new = old + rng.normal(0.002, 0.05, 300)
+    needed = []
+    for spread in (None, 1e-9, 0.0015):
+        times = [
+            as_scores({"new": new + shift * (spread or 0.0), "old": old})
+            for shift in ((0.0,) if spread is None else (-1.0, 0.0, 1.0))
+        ]
+        result = compare(times if spread else times[0], **({} if spread else {"significance": "student"}))
+        needed.append(result.better("new", than="old").rows["users_needed"].item())
+    assert needed[1] == pytest.approx(needed[0], rel=0.02)
+    assert needed[2] > 1.2 * needed[0]
