@@ -346,7 +346,7 @@ def _tau_and_winner(row: Mapping[str, Any]) -> str:
 def _worlds_figure(worlds: pl.DataFrame) -> Exhibit:
     caption = (
         "How well protocols, metrics and estimators find the truth on simulated worlds as the biases of what is "
-        "observed turn: Kendall's tau with the true order (above), and how often the true winner is found (below), "
+        "observed vary: Kendall's tau with the true order (above), and how often the true winner is found (below), "
         "with 95 % intervals"
     )
     return Exhibit("figure-2-worlds", caption, worlds, draw=partial(draw_worlds, worlds))
