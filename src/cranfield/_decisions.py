@@ -176,8 +176,9 @@ def takes_decisions(*groups: type[Decided], **defaults: Any) -> Callable[[Decora
         decided = {
             name: declaration.metadata for name, declaration in taken.items() if "letter" in declaration.metadata
         }
-        lines = [f"{name}\n        {about['letter']}, {about['says']}." for name, about in decided.items()]
-        function.__doc__ = (function.__doc__ or "").replace("{decisions}", "\n    ".join(lines))
+        lines = [f"{name}\n    {about['letter']}, {about['says']}." for name, about in decided.items()]
+        # Python 3.13 takes the indentation away, older ones keep it.
+        function.__doc__ = inspect.cleandoc(function.__doc__ or "").replace("{decisions}", "\n".join(lines))
         return function
 
     return show

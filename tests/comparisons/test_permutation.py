@@ -318,6 +318,17 @@ def test_a_tiny_p_value_does_not_hang_on_the_values_of_other_systems(other):
     assert permutation([beside])[0].p[0] == pytest.approx(p, rel=1e-9)
 
 
+def test_a_pair_has_its_own_step_whatever_other_systems_are_compared():
+    draw, n = np.random.default_rng(3), 3000
+    first, second, third = draw.integers(0, 5, n) / 5, draw.integers(0, 5, n) / 5, draw.integers(0, 11, n) / 10
+    first = np.where(draw.random(n) < 0.2, np.minimum(first + 0.4, 1), first)
+    alone = Sample("m", ("a", "b"), np.stack([first, second]), np.array([0]), np.array([1]))
+    among = Sample("m", ("a", "b", "c"), np.stack([first, second, third]), np.array([0, 0]), np.array([1, 2]))
+    verdicts = [permutation([sample])[0] for sample in (alone, among)]
+    assert [verdict.method[0] for verdict in verdicts] == ["saddlepoint"] * 2
+    assert verdicts[0].p[0] == pytest.approx(verdicts[1].p[0], rel=1e-6, abs=0)
+
+
 def test_the_saddlepoint_joins_the_inversion():
     rng = np.random.default_rng(9)
     d = rng.exponential(size=2000) - 0.88

@@ -190,6 +190,9 @@ def test_judged_lists_of_another_test_set_or_run_are_refused(tmp_path):
         cf.read_judged(path, TEST, read_run(RUNS["two"], name="two"))
     with pytest.raises(cf.InputError, match="judged by another test set"):
         cf.measure(cf.judge(run, TEST), other, "P@1")
+    part = TEST.keep(np.arange(len(TEST)) > 0)  # a whole list has other relevant items in a part of the test set
+    with pytest.raises(cf.InputError, match="judged by another test set"):
+        cf.measure(cf.judge(run, part), TEST, "P@1")
     with pytest.raises(cf.InputError, match="the run two has other lists than one"):
         cf.measure([cf.judge(run, TEST), cf.judge(read_run(RUNS["two"], name="two"), other)], metrics="P@1")
     with pytest.raises(cf.SettingError, match="2 judged lists are called 'one'"):

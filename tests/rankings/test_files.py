@@ -254,7 +254,7 @@ def test_ids_of_a_trec_run_may_hold_what_divides_other_text(tmp_path, ids):
 
 
 def test_what_a_format_cannot_hold_is_not_written(tmp_path):
-    spaced = read_run({"ann lee": ["b"]})
+    spaced = read_run({"ann": ["b"], "ann lee": ["b"]})
     with pytest.raises(InputError, match="'ann lee' holds white space"):
         write_run(spaced, tmp_path / "x.run")
     with pytest.raises(SettingError, match="does not end in a format"):

@@ -118,7 +118,7 @@ class SamplingPlan:
     hits
         The hits of all systems in it.
     condensed
-        Whether items without a test rating are removed of the lists.
+        Whether items without a test rating are removed from the lists.
     """
 
     def __init__(self, metrics: Sequence[Metric], judgments: Judgments, hits: Hits, condensed: bool) -> None:

@@ -37,7 +37,7 @@ def interactions(
     *,
     metrics: Sequence[str] | None = None,
     baseline: str | None = None,
-    alpha: float = 0.05,
+    alpha: float,
 ) -> pl.DataFrame:
     """Return, for each metric, pair of systems and group, the difference inside the group against that outside it.
 

@@ -96,7 +96,7 @@ class Definition(Entry[Callable[..., Any]]):
     common: ClassVar[Mapping[str, Limits]] = {
         # The lowest relevant rating, in place of the threshold of the whole measurement: see `Metric._at_level`.
         "rel": Limits((float,), finite=False),
-        # Whether items without a test rating are removed of the lists first.
+        # Whether items without a test rating are removed from the lists first.
         "condensed": Limits((bool,)),
         # What another tool means by the name, and whom it averages over: lenskit, rectools, ...
         "dialect": Limits((str,)),

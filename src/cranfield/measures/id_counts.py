@@ -20,6 +20,8 @@ class IdCounts:
     >>> x, y = (IdCounts(Vocabulary.of(ids), np.array([[1, 2]])) for ids in (["a", "b"], ["b", "c"]))
     >>> (x + y).ids.all.to_list(), (x + y).counts.tolist()
     (['a', 'b', 'c'], [[1, 3, 2]])
+    >>> (x + x).counts.tolist()
+    [[2, 4]]
     """
 
     ids: Vocabulary

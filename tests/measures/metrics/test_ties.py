@@ -85,6 +85,18 @@ def test_what_cannot_be_averaged_over_a_tie_across_the_cut_off_breaks_it(scores,
         same(Metric.of(f"{name}@{n}")(whole), Metric.of(f"{name}@{n}")(plain), name)
 
 
+@pytest.mark.parametrize("seed", range(5))
+def test_the_value_of_a_list_does_not_depend_on_the_others(seed, judged_of, same):
+    rng = np.random.default_rng(seed)
+    runs = {user: {int(item): float(rng.integers(1, 3)) for item in rng.permutation(6)[:3]} for user in range(12)}
+    profiles = {user: {int(item): int(rng.integers(2, 5)) for item in rng.permutation(8)[:3]} for user in range(12)}
+    together = judged_of(runs, profiles, 3, ties="average", train=TRAIN)
+    alone = [judged_of({u: runs[u]}, {u: profiles[u]}, 3, ties="average", train=TRAIN) for u in range(12)]
+    for spelling in [*NAMES, *(f"{name}@2" for name in NAMES), "Rprec", "AUC"]:
+        metric = Metric.of(spelling)
+        same(metric(together), [metric(lists).item() for lists in alone], spelling)
+
+
 def test_without_ties_averaging_changes_nothing(judged_of, same):
     run = {1: {item: float(-item) for item in range(9)}, 2: {item: float(item) for item in range(5)}}
     test = {1: {0: 5, 3: 1, 8: 4}, 2: {1: 4, 2: 2}}
