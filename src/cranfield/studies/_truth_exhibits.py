@@ -200,7 +200,7 @@ def _variant_table(results: Found, variant: str) -> Exhibit:
             for label in _LABELS:
                 low, high = ranges[label][0][s], ranges[label][1][s]
                 tidy.append({"drawn": way, **_tidy(system, f"published {label}", values[label][s], low, high, None)})
-    caption = f"The published protocol with {variant} discovery: what is known is drawn anew"
+    caption = f"The published protocol with {variant} discovery: what is known is drawn again"
     notes = [
         _INTERVALS,
         "drawn among judged pairs, or among all pairs; a pair without a judgment that becomes known counts as rated 0",
