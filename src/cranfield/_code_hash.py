@@ -1,4 +1,4 @@
-"""What a function or a table is made of, as a hash: once it has changed, what it gave is computed anew."""
+"""What a function or a table is made of, as a hash: once it has changed, what it gave is computed again."""
 
 from __future__ import annotations
 

@@ -142,7 +142,7 @@ def test_a_spelling_has_one_form():
         ({"split": "given"}, "split='given' is now 'predefined'"),
         ({"split": "given(overlap=test)"}, "split='given' is now 'predefined(overlap=test)'"),
         ({"fill": 5}, "fill=5 is not text; write it in quotes"),
-        ({"split": "predefined", "filters": ("k_core(k=5)",)}, "split='predefined' takes the data as they come"),
+        ({"split": "predefined", "filters": ("k_core(k=5)",)}, "split='predefined' takes data that are already"),
         (
             {"average": "geometric(form=adjusted, epsilon=0.01)", "significance": "student"},
             "='log_student(epsilon=0.01)', the log form",

@@ -107,7 +107,7 @@ def test_what_is_written_reads_back(title, seed, notes):
         ("[data.x]\nsimulate = 'world(users=50)'\nseparator = ','", "is not a file, so separator does not apply"),
         ("[data.'../x']\nfile = 'a.csv'", "data has the name '../x'"),
         ("[data.x]\ntrain = 'a'\ntest = 'b'", "set split='predefined'"),
-        ("[decisions]\nsplit = 'predefined'", "split='predefined' needs data that come divided"),
+        ("[decisions]\nsplit = 'predefined'", "split='predefined' needs data that are already divided"),
         ("[decisions]\nsplit = 'temporal'\n[data.x]\nsimulate = 'world(times=false)'", "data.x has none; choose"),
         ("[decisions]\nsplit = 'temporal'\n[data.x]\nfile = 'a'\ntime = false", "needs times, and data.x has none"),
         ("[decisions]\nsplit = 'per_user(which=last)'\n[data.x]\nsimulate = 'popularity(users=50)'", "needs times"),

@@ -73,7 +73,7 @@ def test_new_users_are_shown_apart(made):
 def test_a_split_without_new_items_says_that_they_are_not_apart(made):
     results = made("temporal(train=0.9, new_items=apart)")
     assert results.segments("tiny") == ()
-    assert any("not shown apart" in sentence for sentence in results.sentences("tiny"))
+    assert any("not shown separately" in sentence for sentence in results.sentences("tiny"))
 
 
 def test_cold_users_are_shown_beside_warm_ones(made):

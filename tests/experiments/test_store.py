@@ -339,7 +339,8 @@ def test_a_full_disk_is_a_clear_message_and_leaves_nothing_that_counts(store, mo
     make = Maker()
     with monkeypatch.context() as patched:
         patched.setattr("cranfield._files.os.fsync", full)
-        with pytest.raises(CranfieldError, match=r"No space left on device\); make room .* what is finished is kept"):
+        message = r"No space left on device\); free some space .* what is finished is kept"
+        with pytest.raises(CranfieldError, match=message):
             store.artifact("runs/a", {"k": 1}, make)
     assert store.state("runs/a", {"k": 1})[0] == "new"
     store.artifact("runs/a", {"k": 1}, make)

@@ -205,7 +205,7 @@ def test_the_command_takes_files_says_the_time_before_and_draws_the_sizes(
     arguments = ["--data", str(tmp_path / "ratings.parquet"), "--negatives", str(tmp_path / "negatives.csv")]
     systems = [part for own in trainings(0) if own.row in SIZES and not own.seed for part in ("-s", own.spelling)]
     main(["replicate", "rendle2020", *arguments, *systems, "--out", str(tmp_path / "out"), "--no-figures"])
-    assert "The trainings by epochs will take about 4.3 h" in capsys.readouterr().err
+    assert "Training by epochs will take about 4.3 h" in capsys.readouterr().err
     assert set(pl.read_csv(tmp_path / "out" / "figures" / "figure-01.csv")["factors"]) == {8, 16}
     with pytest.raises(SystemExit, match="2"):
         main(["replicate", "rendle2020", *arguments[:3], str(tmp_path / "absent"), "--out", str(tmp_path / "x")])

@@ -19,7 +19,7 @@ from cranfield._polars import scan_parquet, write_parquet
 class Chunks:
     """A folder of chunks. A chunk's name holds a hash of what made it and a hash of its bytes.
 
-    So a chunk made from other inputs is never taken, and a damaged one is noticed and made anew. Without a folder
+    So a chunk made from other inputs is never taken, and a damaged one is noticed and made again. Without a folder
     nothing is kept.
     """
 

@@ -174,7 +174,7 @@ def _options(experiment: Experiment, table: Mapping[str, Any]) -> dict[str, Any]
         stated |= {f"{SYSTEMS}{system}.{name}": values for name, values in parameters.items()}
     preset = table.get("preset", None if stated else USUAL)
     options: dict[str, Any] = {} if preset is None else dict(preset_options(preset))
-    if experiment.decisions.overlap is not None:  # data that come divided have no other split
+    if experiment.decisions.overlap is not None:  # data that are already divided have no other split
         options.pop("split", None)
     if len(experiment.data) > 1:
         options["data"] = [source.name for source in experiment.data]

@@ -107,7 +107,7 @@ def _apart_from_data(name: str, registry: Registry[Any], _: Experiment, value: A
     for spelling in (checked,) if isinstance(checked, str) else checked:
         known = parse(spelling).name
         if known not in registry or not registry[known].__module__.startswith("cranfield."):
-            continue  # data that come divided, or the user's own code, which only the experiment runs
+            continue  # data that are already divided, or the user's own code, which only the experiment runs
         try:
             registry.call(spelling, _ratings(), seed=0, validation=None)
         except (ImpossibleSplitError, NothingLeftError):

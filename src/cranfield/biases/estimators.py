@@ -152,7 +152,7 @@ def estimate(
         Of ``item mean`` (the damped share of relevant training ratings of the item) and ``svd`` (matrix factorisation
         of relevance); both by default. A system that is like its imputation is favoured.
     resamples, level, seed
-        Intervals are percentiles of bootstrap resamples of users, in which the propensities are scaled anew so that
+        Intervals are percentiles of bootstrap resamples of users, in which the propensities are rescaled so that
         their sum is the number of test ratings of the resample.
     """
     n, resamples = check.whole("n", n), check.whole("resamples", resamples)

@@ -166,7 +166,7 @@ class Ratings:
 
     @property
     def users(self) -> NDArray[np.int32]:
-        """The user code of each rating (made anew at each call: it is not stored)."""
+        """The user code of each rating (made again at each call: it is not stored)."""
         return np.repeat(np.arange(self.n_users, dtype=np.int32), self.user_counts)
 
     @property

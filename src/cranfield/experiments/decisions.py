@@ -149,7 +149,7 @@ class _Decisions(Decided):
 
     @property
     def overlap(self) -> str | None:
-        """What becomes of pairs that are in both parts of data that come divided; None if they are split here."""
+        """What becomes of pairs in both parts of data that are already divided; None if they are split here."""
         return self.group(Splitting).overlap
 
     @property
@@ -384,7 +384,7 @@ def _consistent(decisions: Decisions) -> None:
         )
     if decisions.overlap is not None and decisions.filters:
         raise SettingError(
-            f"split='{decisions.split}' takes the data as they come divided, so filters={list(decisions.filters)} "
+            f"split='{decisions.split}' takes data that are already divided, so filters={list(decisions.filters)} "
             "cannot be applied; filter before dividing, or choose a split"
         )
     if decisions.candidates == "group" and (

@@ -131,8 +131,8 @@ def _contradictions(experiment: Experiment) -> Iterator[str]:
     for source in experiment.data:
         if decisions.overlap is not None and not source.divided:
             yield (
-                f"split='predefined' needs data that come divided; give data.{source.name} as train and test, or split "
-                "it"
+                f"split='predefined' needs data that are already divided; give data.{source.name} as train and test, "
+                "or split it"
             )
         if decisions.overlap is None and source.train is not None:
             yield f"data.{source.name} comes as train and test; set split='predefined', or give it as one file"

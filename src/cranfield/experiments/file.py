@@ -57,15 +57,15 @@ _ABOUT_DEFAULTS = """\
 """
 
 _DATA = """
-# The ratings, each set under a name of yours. One of
+# The ratings: give each set a name, and one of these sources:
 #   file = "ratings.csv"                            a file, with options such as separator = "::" where needed
 #   dataset = "ml-1m"                               a known dataset; see `cranfield data list`
 #   simulate = "world(users=1000, items=500)"       a simulated world
-#   train = "train.csv" and test = "test.csv"       data that come divided; set split = "predefined"
+#   train = "train.csv" and test = "test.csv"       data that are already divided; set split = "predefined"
 """
 
 _SYSTEMS = """
-# The systems, by the name that tables give them; see `cranfield recommend --help`. The paper's matrix factorisation is
+# The systems, with the names that tables show; see `cranfield recommend --help`. The paper's matrix factorisation is
 #   "MF" = "wrmf(factors=50, alpha=1, regularization=0.1, target=rating, binary=false)"
 # and a file of ranked lists, where the split is predefined, is
 #   "mine" = { run = "mine.tsv" }
@@ -225,7 +225,7 @@ def toml_of(experiment: Experiment, about: str = _ABOUT_DEFAULTS) -> str:
     """
     lines = [_HEAD + about, f"title = {_value(experiment.title)}"]
     lines.append(f"seed = {experiment.seed}                 # fixes every random choice")
-    lines.append(f"repetitions = {experiment.repetitions}          # how often the ratings are split anew\n")
+    lines.append(f"repetitions = {experiment.repetitions}          # how many times the ratings are split\n")
     lines.append("[decisions]")
     lines += _decision_lines(experiment.decisions)
     lines.append(_DATA.rstrip("\n"))

@@ -70,7 +70,7 @@ class Source:
     simulate
         A simulation as it is spelled: ``world(users=1000, items=500, ratings=50000)``.
     train, test
-        Two files, for data that come divided.
+        Two files, for data that are already divided.
     user_features, item_features
         Files that describe the users and the items, for systems that use this. A known dataset may bring its own.
     reading

@@ -316,7 +316,7 @@ class Judged:
     def only(self, mask: NDArray[np.bool_]) -> Judged:
         """Return the lists judged by the judgments in ``mask`` alone, as if the test set had no others.
 
-        Condensed lists are condensed anew, so take the mask before a cut-off.
+        Condensed lists are condensed again, so take the mask before a cut-off.
         """
         judgments, place, number = self.judgments.only(mask)
         if self.draw is not None and not np.array_equal(judgments.n_judged, self.judgments.n_judged[number >= 0]):

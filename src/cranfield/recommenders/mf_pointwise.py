@@ -27,7 +27,7 @@ class PointwiseFactors(EpochModel, PairModel):
         x_{ui} = b + b_u + b_i + p_u \cdot q_i, \qquad
         \min \sum_{(u, i)} \Bigl(-\ln σ(x_{ui}) - \sum_{j} \ln(1 - σ(x_{uj}))\Bigr) + λ \lVert Θ \rVert^2
 
-    over the ratings, each with some items j that are drawn anew in every epoch (S. Rendle, W. Krichene, L. Zhang and
+    over the ratings, each with some items j that are drawn again in every epoch (S. Rendle, W. Krichene, L. Zhang and
     J. Anderson 2020, Neural collaborative filtering vs. matrix factorization revisited, RecSys). Stochastic gradient
     descent on one thread, so that the same seed gives the same lists. NaN for users and items without training ratings.
 

@@ -35,7 +35,7 @@ class TripletNetwork(NetworkModel):
         \min \sum_{(u, i, j)} \max\bigl(0, m + \lVert z_u - z_i \rVert^2 - \lVert z_u - z_j \rVert^2\bigr)
 
     over triplets of a user, an item that she rated high and another one; f, a network of two rectified layers, is the
-    same for users and items. Each high rating makes one triplet in an epoch, its other item being drawn anew. After
+    same for users and items. Each high rating makes one triplet in an epoch, its other item being drawn again. After
     S. Aftab and H. Ramampiaro (2022), Evaluating top-n recommendations using ranked error approach, IEEE Access, who
     use convolutional layers whose wiring they do not give. A user without high ratings has her highest instead, and one
     without low ratings items that she has not rated, so that all users are learned from. NaN for users and items

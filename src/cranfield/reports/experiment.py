@@ -36,7 +36,7 @@ def report_experiment(results: Results, folder: Path | None = None) -> list[Path
     They go into a folder, that of the experiment unless another is given. An audit has a section on each page, and a
     page, figures and tables of its own in the folder ``audit``.
 
-    It is what `cranfield.experiments.run` takes as ``report``, so that the report is kept, and made anew, with the
+    It is what `cranfield.experiments.run` takes as ``report``, so that the report is kept, and made again, with the
     results that it shows.
     """
     home, audit = results.path if folder is None else folder, _audit(results)
@@ -63,7 +63,7 @@ def _page(results: Results, data: str, folder: Path, audit: Audit | None, predic
     findings, parts = results.findings(data), list(results.measured(data))
     several, decisions = len(results.data) > 1, results.decided(data)
     experiment = replace(results.experiment, decisions=decisions)
-    # Folds and repetitions cannot be measured anew together.
+    # Folds and repetitions cannot be measured again together.
     alone = parts[0] if len(parts) == 1 else None
     metrics = [metric for metric in findings.scores.metrics if may_be_called(metric)]
     columns, condensed = findings.scores.user_columns, _condensed(parts, decisions)

@@ -4,7 +4,7 @@ A content security policy forbids everything but the one style sheet, a font ins
 named by their hashes: markup that slipped in by a system's name could neither run nor load anything. Figures are drawn
 beforehand as SVG, so that the page shows them without a script and prints them; the style sheet recolours them in dark
 mode. Where there is a figure, the page holds the font that it was measured with, and the Vega libraries, from the
-installed package, to draw it anew when it is pointed at. Vega interprets its expressions, so that the policy need not
+installed package, to draw it again when it is pointed at. Vega interprets its expressions, so that the policy need not
 allow code made from strings.
 """
 

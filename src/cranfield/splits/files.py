@@ -49,7 +49,7 @@ def write(
         The hash of the ratings before the split (`Ratings.fingerprint`), for the record.
     force
         Replace another split that is in the folder, or files of the same names that no record there lists. Without it
-        either is a `SettingError`. The same split is always written anew. A file of the earlier split that the new
+        either is a `SettingError`. The same split is always written again. A file of the earlier split that the new
         one does not have is removed, unless it has been changed since it was written.
 
     Returns

@@ -27,7 +27,7 @@ def predefined(
     overlap: str = "error",
     seed: int = 0,
 ) -> Split:
-    """Make a split of ratings that come divided already, two files for instance.
+    """Make a split of ratings that are already divided, for example into two files.
 
     Parameters
     ----------

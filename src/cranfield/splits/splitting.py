@@ -68,7 +68,7 @@ def split_phrase(split: str) -> str:
 
 @dataclass(frozen=True)
 class Splitting(Decided):
-    """How ratings are divided: a split as it is spelled, or ``predefined`` for data that come divided.
+    """How ratings are divided: a split as it is spelled, or ``predefined`` for data that are already divided.
 
     Examples
     --------
@@ -79,7 +79,7 @@ class Splitting(Decided):
     split: Any = decision(
         "A2",
         "random(train=0.8)",
-        "the split into training and test, or 'predefined' for data that come divided",
+        "the split into training and test, or 'predefined' for data that are already divided",
         check=_split,
         phrase=split_phrase,
     )
@@ -125,5 +125,5 @@ class Splitting(Decided):
 
     @property
     def overlap(self) -> str | None:
-        """What becomes of pairs that are in both parts of data that come divided; None if they are split here."""
+        """What becomes of pairs in both parts of data that are already divided; None if they are split here."""
         return str(PREDEFINED.call(self.split, None)) if parse(self.split).name == "predefined" else None

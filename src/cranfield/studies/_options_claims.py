@@ -230,7 +230,7 @@ def _of_significance(panel: Panel) -> list[Saying]:
     agree = np.array([(p[name] >= _ALPHA) == (name in expected) for name in p])
     margin = np.where(agree.all(axis=0), 1.0, -1.0)
     evidence = "p, median over splits: " + ", ".join(f"{name} {np.median(values):.2g}" for name, values in p.items())
-    claim = "Of Tables 3 and 4 all differ significantly but NDCG@10, RBP with g1, and Test-weighted Prec@10"
+    claim = "Of Tables 3 and 4 all differ significantly except NDCG@10, RBP with g1, and Test-weighted Prec@10"
     return [Saying(claim, "Decision D", margin, evidence)]
 
 

@@ -121,8 +121,8 @@ def _figure_2(means: pl.DataFrame) -> list[Exhibit]:
     note = (
         "the systems have their parameters of MovieLens 1M; the paper has others on Yahoo R3"
         if known
-        else "unbiased numbers are not run, for they need ratings of random items. The paper has those of Yahoo R3, "
-        "which may not be passed on; cm100k, coat and --known FILE have some too"
+        else "unbiased numbers are not run, because they need ratings of random items. The paper has those of "
+        "Yahoo R3, which may not be redistributed; cm100k, coat and --known FILE have some too"
     )
     numbers = Exhibit("figure-02-numbers", caption, part, Table(header, rows, caption, (note,)))
     draw = partial(_bars_by_metric, part, list(settings))

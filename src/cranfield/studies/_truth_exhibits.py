@@ -200,7 +200,7 @@ def _variant_table(results: Found, variant: str) -> Exhibit:
             for label in _LABELS:
                 low, high = ranges[label][0][s], ranges[label][1][s]
                 tidy.append({"drawn": way, **_tidy(system, f"published {label}", values[label][s], low, high, None)})
-    caption = f"The published protocol with {variant} discovery: what is known is drawn anew"
+    caption = f"The published protocol with {variant} discovery: what is known is drawn again"
     notes = [
         _INTERVALS,
         "drawn among judged pairs, or among all pairs; a pair without a judgment that becomes known counts as rated 0",
@@ -346,7 +346,7 @@ def _tau_and_winner(row: Mapping[str, Any]) -> str:
 def _worlds_figure(worlds: pl.DataFrame) -> Exhibit:
     caption = (
         "How well protocols, metrics and estimators find the truth on simulated worlds as the biases of what is "
-        "observed turn: Kendall's tau with the true order (above), and how often the true winner is found (below), "
+        "observed vary: Kendall's tau with the true order (above), and how often the true winner is found (below), "
         "with 95 % intervals"
     )
     return Exhibit("figure-2-worlds", caption, worlds, draw=partial(draw_worlds, worlds))

@@ -15,7 +15,7 @@ from cranfield._errors import CranfieldError
 from cranfield._files import cache_root, write_text
 from cranfield.data.datasets.entry import Counts, Dataset
 
-# Raise it when the parsers or the columns of the cached files change, so that old caches are made anew.
+# Raise it when the parsers or the columns of the cached files change, so that old caches are made again.
 _FORMAT = 2
 
 

@@ -28,7 +28,7 @@ class World:
     """A simulated world: the truth about every pair of a user and an item, and the ratings observed of it.
 
     Made by `world`. Users and items are spoken of by their codes, the places of their ids in the vocabularies of
-    ``ratings``. The matrix of all pairs is never kept: it is computed anew for the users that are asked for.
+    ``ratings``. The matrix of all pairs is never kept: it is computed again for the users that are asked for.
 
     Parameters
     ----------

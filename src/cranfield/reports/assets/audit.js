@@ -74,7 +74,7 @@
   const keep = step("audit-cells.csv", () => save("audit-cells.csv", kindOf("audit-cells.csv"), csv()));
   const map = make("table", { class: "map" });
   home.append(make("figure", {}, frame, caption), steps, detail,
-    make(heading, {}, "Option by option"), make("p", {}, "Untick an option to leave its cells out, here and in the curve. Of the cells with an option, the bar shows who leads more of them. An option that goes with another winner need not be its cause: the single changes below leave all else as it is."),
+    make(heading, {}, "Option by option"), make("p", {}, "Untick an option to leave its cells out, here and in the curve. For each option, the bar shows who leads in more of its cells. An option that comes with another winner need not be its cause: the single changes below leave everything else as it is."),
     make("p", { class: "steps" }, everything, keep),
     make("div", {}, said, make("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Option by option" }, map)));
 
