@@ -88,7 +88,7 @@ def test_the_starting_point_is_the_experiment(audited):
 
 
 def test_an_experiment_that_is_run_without_its_audit_says_so(tiny, tmp_path):
-    with pytest.warns(CranfieldWarning, match="left aside"):
+    with pytest.warns(CranfieldWarning, match="is ignored"):
         run(tiny(audit={}), tmp_path / "out")
 
 
