@@ -318,10 +318,13 @@ def _check_extras(command: str) -> None:
     assert set(extras.split(",")) <= set(project["optional-dependencies"]), command
 
 
-def test_the_pages_install_extras_that_exist():
-    for text in PAGES.values():
+def test_the_pages_install_extras_and_name_scripts_that_exist():
+    contributing = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    for text in [*PAGES.values(), contributing]:
         for command in re.findall(r"pip install[^`\n]*?(?:\.|cranfield)\[[\w,]+\]", text):
             _check_extras(command)
+        for script in re.findall(r"\b(?:benchmarks|docs|tests)/[\w/]+\.py\b", text):
+            assert (ROOT / script).is_file(), script
 
 
 def test_an_entry_point_on_a_page_is_one_that_is_read():
