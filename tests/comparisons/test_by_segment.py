@@ -150,7 +150,7 @@ def test_false_alarms_of_the_interaction_are_as_many_as_alpha_allows():
     hits = 0
     for seed in range(100):
         segments, _ = _segments({"x": 0.0, "y": 0.0}, seed=seed)
-        hits += bool(interactions(segments, Averaging())["significant"][0])
+        hits += bool(interactions(segments, Averaging(), alpha=0.05)["significant"][0])
     assert hits <= 12  # 5 are expected
 
 
