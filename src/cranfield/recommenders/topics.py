@@ -135,7 +135,7 @@ class LatentDirichlet(_Topics):
     Parameters
     ----------
     topics, iterations
-        The number of topics, and of passes.
+        As of ``plsa``.
     alpha, beta
         The Dirichlet priors of a user's topics and of a topic's items.
     binary
@@ -144,7 +144,7 @@ class LatentDirichlet(_Topics):
         Fixes the start.
     """
 
-    topics: int = setting(50, low=1)
+    topics: int | None = setting(None, low=1, or_none=int)
     iterations: int = setting(100, low=1)
     alpha: float = setting(0.3, above=0, high=1e9)
     beta: float = setting(1.0, above=0, high=1e9)
@@ -152,7 +152,8 @@ class LatentDirichlet(_Topics):
     seed: int = setting(0, low=0)
 
     def _fit(self, train: Ratings) -> None:
-        self._explain(train, self.topics, self.iterations, self.binary, stream(self.seed, "lda"))
+        self._topics = average_profile(train, at_most=50) if self.topics is None else self.topics
+        self._explain(train, self._topics, self.iterations, self.binary, stream(self.seed, "lda"))
 
     def _mixtures(self, of_users: NDArray[np.float32]) -> NDArray[np.float32]:
         return _geometric_mean(self.alpha + of_users, axis=1)
