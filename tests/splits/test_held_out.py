@@ -120,6 +120,7 @@ def test_the_profiles_are_written_and_are_files_of_the_split(tmp_path):
     ("method", "number"),
     [
         ("cold_users(users=0.5, left=4)", "3 of them have 4 ratings or fewer"),
+        ("cold_users(users=0.25, left=4, validation=0.4)", "cannot hold out 2 of 4 users"),
         ("cold_items(items=0.5, left=9)", "5 of them have 9 ratings or fewer"),
         ("strong_generalisation(users=0.5, given=4)", "3 of them have 4 ratings or fewer"),
     ],
