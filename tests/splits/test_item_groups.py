@@ -23,6 +23,7 @@ def test_groups_come_back_as_they_were_written(tmp_path, ending):
         ("item\na\nb\n", "there is no column 'group'"),
         ("item,group\na,0\n", "item b has no group"),
         ("item,group\na,0\nb,many\n", "item b has no group"),
+        ("item,group\na,0\nb,-2\n", "item b has no group"),
         ("item,group\na,0\na,1\nb,1\n", "item a has more than one row"),
         (None, "it is not a file"),
     ],

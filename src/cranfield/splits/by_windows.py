@@ -29,8 +29,8 @@ def duration(name: str, value: Any) -> int:
 
     Examples
     --------
-    >>> duration("horizon", "7d"), duration("horizon", "12h"), duration("horizon", 90)
-    (604800, 43200, 90)
+    >>> duration("horizon", "7d"), duration("horizon", "12h"), duration("horizon", "1s"), duration("horizon", 90)
+    (604800, 43200, 1, 90)
     """
     form = _DURATION.fullmatch(value.strip().lower()) if isinstance(value, str) else None
     if form is not None and round(float(form[1]) * _UNITS[form[2]]) >= 1:

@@ -284,3 +284,13 @@ def test_the_spread_of_residuals_is_the_margin_where_a_calibration_measured_it()
     for spread, share in ((0.9, 0.5), (1.0, 0.0)):
         run = replace(judged.run, calibration=replace(calibration, spread=spread))
         assert Metric.of("DownSell(margin=spread)")(judged.fresh(source=run)).tolist() == [share]
+
+
+@pytest.mark.parametrize("name", ["CSE", "DCSE", "WDCSE", "SDCSE", "UpSell", "DownSell", "RMSE", "MAE"])
+def test_lower_is_better_for_errors(name):
+    assert Metric.of(name).definition.lower_is_better
+
+
+@pytest.mark.parametrize("name", ["SDCSEacc", "PerfectSell"])
+def test_higher_is_better_for_shares_without_error(name):
+    assert not Metric.of(name).definition.lower_is_better
