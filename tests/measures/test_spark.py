@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import pickle
 import re
 import signal
 from io import StringIO
@@ -20,7 +21,10 @@ pytestmark = pytest.mark.spark
 pytest.importorskip("pyspark", reason="pyspark is not installed: pip install 'cranfield[spark]'")
 
 from cranfield.data.spark import has_java, spark_session, to_spark  # noqa: E402
-from cranfield.data.spark_blocks import partitions_for  # noqa: E402
+from cranfield.data.spark_blocks import arrow_batches, partitions_for  # noqa: E402
+from cranfield.measures.part_files import rows_of  # noqa: E402
+from cranfield.measures.score_parts import Census, facts_of  # noqa: E402
+from cranfield.measures.spark import _SUMS, _add, _EachPart, _pickled  # noqa: E402
 
 if not has_java():
     pytest.skip("Spark needs Java, and there is none", allow_module_level=True)
@@ -305,3 +309,29 @@ def test_one_line_says_what_is_missing(monkeypatch):
     monkeypatch.setattr("pyspark.sql.SparkSession.getActiveSession", lambda: None)
     with pytest.raises(cf.CranfieldError, match="Spark needs Java 17 or newer, and there is none"):
         spark_session("local[2]")
+
+
+def _sums(batches):
+    return [pickle.loads(row["tally"]) for batch in batches for row in batch.to_pylist()]
+
+
+def test_a_worker_adds_up_what_a_function_says_of_its_users(monkeypatch):
+    monkeypatch.setattr("cranfield.measures.spark._BLOCK_USERS", 3)
+    test = cf.Ratings.of(range(10), ["x", "y"] * 5)
+    scores = cf.measure({"a": {user: ["x"] for user in range(10)}}, test, "P@1")
+    rows, facts = rows_of(scores), facts_of(scores, Census.of(scores))
+    task = _EachPart(lambda part: np.array([part.n_lists, part.values.sum()]), facts)
+    (total,) = _sums(task(iter([rows[:4].to_arrow(), rows[4:].to_arrow()])))
+    assert total.tolist() == [10, 5]
+    assert _sums(task(iter([]))) == []
+
+
+def test_tallies_are_added_up_in_the_order_of_their_partitions_and_the_first_error_counts():
+    def batches(*results):
+        for place, result in reversed(list(enumerate(results))):
+            yield from arrow_batches(_pickled(result).with_columns(place=pl.lit(place)), _SUMS)
+
+    assert _sums(_add(batches("a", "b", "c"))) == ["abc"]
+    (error,) = _sums(_add(batches("a", cf.InputError("second"), cf.InputError("first"))))
+    assert str(error) == "first"
+    assert _sums(_add(batches())) == []

@@ -13,9 +13,10 @@ from cranfield.cli import main
 pytestmark = pytest.mark.spark
 pytest.importorskip("pyspark", reason="pyspark is not installed: pip install 'cranfield[spark]'")
 
+from cranfield.data import Vocabulary  # noqa: E402
 from cranfield.data.spark import as_polars, to_spark  # noqa: E402
 from cranfield.rankings.ranking import Ranking  # noqa: E402
-from cranfield.rankings.spark_lists import lists_on_spark  # noqa: E402
+from cranfield.rankings.spark_lists import _RankBlocks, lists_on_spark  # noqa: E402
 from cranfield.recommenders import recommender  # noqa: E402
 
 
@@ -97,3 +98,24 @@ def test_bad_ratings_are_refused_as_in_memory(spark, change, says):
 def test_what_spark_does_not_have_is_refused(spark, systems, options, says):
     with pytest.raises(cf.SettingError, match=says):
         cf.recommend(to_spark(train(), spark), systems, **options)
+
+
+@pytest.mark.parametrize("cells", [1, 30, 1000])
+def test_a_worker_ranks_the_users_of_its_rows(monkeypatch, cells):
+    monkeypatch.setattr("cranfield.rankings.spark_lists._CELLS", cells)
+    random = np.random.default_rng(cells)
+    vectors, users = random.random((6, 2), dtype=np.float32), random.random((4, 2), dtype=np.float32)
+    seen = {user: set(random.permutation(6)[:2].tolist()) for user in range(4)}
+    rows = [(user, None, users[user].tolist()) for user in range(4)]
+    rows += [(user, item, None) for user, items in seen.items() for item in items]
+    frame = pl.DataFrame(
+        rows, schema={"user": pl.Int64, "item": pl.Int64, "features": pl.List(pl.Float32)}, orient="row"
+    )
+    task = _RankBlocks(vectors, Vocabulary(pl.Series(range(6))), 3, {"user": "bigint", "item": "bigint"})
+    lists = pl.concat(pl.from_arrow(batch) for batch in task(iter([frame.sort("user").to_arrow()])))
+    for user in range(4):
+        scores = {item: float(users[user] @ vectors[item]) for item in range(6) if item not in seen[user]}
+        own = lists.filter(user=user)
+        assert own["item"].to_list() == sorted(scores, key=scores.get, reverse=True)[:3]
+        assert own["rank"].to_list() == [1, 2, 3]
+        np.testing.assert_allclose(own["score"], sorted(scores.values(), reverse=True)[:3], rtol=1e-6)
