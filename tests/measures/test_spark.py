@@ -8,6 +8,7 @@ import re
 import signal
 from io import StringIO
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import polars as pl
@@ -24,7 +25,7 @@ from cranfield.data.spark import has_java, spark_session, to_spark  # noqa: E402
 from cranfield.data.spark_blocks import arrow_batches, partitions_for  # noqa: E402
 from cranfield.measures.part_files import rows_of  # noqa: E402
 from cranfield.measures.score_parts import Census, facts_of  # noqa: E402
-from cranfield.measures.spark import _SUMS, _add, _EachPart, _pickled  # noqa: E402
+from cranfield.measures.spark import _SUMS, _add, _EachPart, _MeasureBlocks, _pickled  # noqa: E402
 
 if not has_java():
     pytest.skip("Spark needs Java, and there is none", allow_module_level=True)
@@ -335,3 +336,16 @@ def test_tallies_are_added_up_in_the_order_of_their_partitions_and_the_first_err
     (error,) = _sums(_add(batches("a", cf.InputError("second"), cf.InputError("first"))))
     assert str(error) == "first"
     assert _sums(_add(batches())) == []
+
+
+def test_a_worker_hands_on_the_error_of_a_row_and_nothing_of_no_rows(monkeypatch):
+    def refuse(*_):
+        raise cf.InputError("row 3 has no item")
+
+    monkeypatch.setattr(_MeasureBlocks, "_measured", refuse)
+    plan = SimpleNamespace(measuring=SimpleNamespace(wanted=["P@1"]), bounds=False, train=None)
+    task = _MeasureBlocks((SimpleNamespace(systems=["a"]),), None, (), plan, "bigint", ("bigint",))
+    (batch,) = task(iter([pl.DataFrame({"user": [1, 1]}).to_arrow()]))
+    assert batch.schema.names == ["user", "judged", "relevant", "covered 0", "value 0 0", "place", "tally"]
+    assert str(pickle.loads(batch.to_pylist()[0]["tally"])) == "row 3 has no item"
+    assert list(task(iter([]))) == []
