@@ -35,7 +35,10 @@ class _Topics(Model):
 
     needs_positive: ClassVar[bool] = True
 
-    def _explain(self, train: Ratings, topics: int, iterations: int, binary: bool, draw: np.random.Generator) -> None:
+    def _explain(
+        self, train: Ratings, topics: int | None, iterations: int, binary: bool, draw: np.random.Generator
+    ) -> None:
+        self._topics = topics = average_profile(train, at_most=50) if topics is None else topics
         loops = compiled_loops(self.name)
         explain_users = partial(over_rows, loops.explain_users, range(train.n_users), len(train))
         explain_items = partial(over_rows, loops.explain_items, range(train.n_items), len(train))
@@ -98,8 +101,7 @@ class ProbabilisticLatentSemantics(_Topics, ProfileModel):
     seed: int = setting(0, low=0)
 
     def _fit(self, train: Ratings) -> None:
-        self._topics = average_profile(train, at_most=50) if self.topics is None else self.topics
-        self._explain(train, self._topics, self.iterations, self.binary, stream(self.seed, "plsa"))
+        self._explain(train, self.topics, self.iterations, self.binary, stream(self.seed, "plsa"))
 
     def _mixtures(self, of_users: NDArray[np.float32]) -> NDArray[np.float32]:
         return _shares(of_users, axis=1)
@@ -152,8 +154,7 @@ class LatentDirichlet(_Topics):
     seed: int = setting(0, low=0)
 
     def _fit(self, train: Ratings) -> None:
-        self._topics = average_profile(train, at_most=50) if self.topics is None else self.topics
-        self._explain(train, self._topics, self.iterations, self.binary, stream(self.seed, "lda"))
+        self._explain(train, self.topics, self.iterations, self.binary, stream(self.seed, "lda"))
 
     def _mixtures(self, of_users: NDArray[np.float32]) -> NDArray[np.float32]:
         return _geometric_mean(self.alpha + of_users, axis=1)
