@@ -69,8 +69,8 @@ _SAYS = {
         "is closer to the truth here need not be so on other data."
     ),
     "advice": (
-        "The metrics were assessed under each split and target design. Advice that changes with them is advice for "
-        "that design only; it is about metrics, and says nothing about which system is better."
+        "The metrics were assessed under each split and target design. Advice that changes with them holds for "
+        "one design only. The advice is about metrics. It does not say which system is better."
     ),
     "ranks": (
         "The rank of every system over the cells. Often first is not the same as best: the cells are those of the "

@@ -9,7 +9,7 @@ from cranfield.reports.section import Reported, Section, on_page
 
 _SAID = (
     "Errors of predicted ratings say little about what is at the top of a list, and the order of errors (SDCSE) "
-    "says nothing about their size. These say where predictions are too high or too low, in units of the rating scale."
+    "does not show their size. The figures here show where predictions are too high or too low, on the rating scale."
 )
 _FIGURES = {
     "migration": "Migration: of the items with a true rating (rows), the share predicted each rating (columns).",
