@@ -126,7 +126,7 @@ def about_model(model: Model, train: Ratings) -> dict[str, Any]:
 
 
 def read_arrays(path: Path, problem: str, remedy: str) -> dict[str, NDArray[Any]]:
-    """Return the arrays of a file that `write_arrays` wrote, or an error that states the ``problem``."""
+    """Return the arrays of a file that `write_arrays` wrote, or raise an error that states the ``problem``."""
     try:
         with path.open("rb") as file, np.lib.npyio.NpzFile(file, allow_pickle=False) as stored:
             return {name: stored[name] for name in stored.files}
