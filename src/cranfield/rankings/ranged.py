@@ -219,7 +219,7 @@ class RunTables:
         )
 
     def check(self) -> None:
-        """Raise the error that reading the whole table would raise, if any: the first column with a fault, then the row."""
+        """Raise the error that reading the whole table would raise, if any: by column, then by row."""
         single = [*(role for role in _ROLES if role in self.roles)] if self.layout == "table" else [None]
         for role in single:
             for start, frame in self.table.batches(list(self.roles.values()), BATCH):
@@ -367,7 +367,7 @@ class HeldOutTable:
         return {role: self.roles.get(role, False) for role in ("user", "item", "rating", "time")}
 
     def check(self) -> None:
-        """Raise the error that reading the whole table would raise, if any: the first column with a fault, then the row."""
+        """Raise the error that reading the whole table would raise, if any: by column, then by row."""
         for role, column in self.roles.items():
             for start, frame in self.table.batches([column], BATCH):
                 self._check_rows(frame.to_series(), role, start)
