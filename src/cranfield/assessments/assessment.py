@@ -50,7 +50,7 @@ class Assessment:
     power
         One row per average and metric: how well the metric tells the systems apart.
     curves
-        The p-values behind ``power``.
+        The p-values that ``power`` summarises.
     step
         The decisions, with notes.
     """
@@ -96,7 +96,7 @@ class Assessment:
         ``advice``
             The metrics, the recommended one first.
         ``samples``
-            Every sample by itself, with the systems' averages.
+            Every single sample, with the systems' averages.
         """
         _checks.one_of("study", study, (*STUDIES, "samples"))
         match study:

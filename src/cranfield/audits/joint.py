@@ -85,8 +85,8 @@ class JointTest:
         The mean of each statistic under the null.
     often
         Shares that the draws reach in 5 % of the cases (`CHANCES`): the shares of cells and of distinct universes
-        that one system leads, and that it leads significantly, each the larger one of the two systems; and those with a
-        significant difference in either direction.
+        that one system leads, and that it leads significantly, each for the system with the larger share; and those
+        with a significant difference in either direction.
     """
 
     universes: int
@@ -162,7 +162,7 @@ def user_signs(n_users: int, block: int, seed: int = 0) -> Singles:
 
 
 def draw_counts(n_users: int, block: int, seed: int = 0) -> Singles:
-    """Return a block of draws × users: how often each of ``n_users`` is in a draw of as many, with replacement."""
+    """Return a block of draws × users: how often each user is in a draw of ``n_users`` users with replacement."""
     places = (stream(seed, "audit", "users", block).random((_BLOCK, n_users)) * n_users).astype(np.int64)
     places += n_users * np.arange(_BLOCK)[:, None]
     counts: Singles = np.bincount(places.ravel(), minlength=_BLOCK * n_users).astype(np.float32)

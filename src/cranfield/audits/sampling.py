@@ -49,7 +49,7 @@ def balanced_sample(
     is_valid
         Says which cells are possible.
     beside
-        Cells that the sample has as well, unless options could not be equally frequent with them.
+        Further cells to include, unless they would prevent options from being equally frequent.
     seed
         Fixes the draw.
 

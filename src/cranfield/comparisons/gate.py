@@ -229,7 +229,7 @@ def gate(data: Sequence[Sample], test: GateTest, significance: str, alpha: float
     test
         The paired test, from samples to two-sided p-values.
     significance
-        How it is spelled.
+        The test and its settings, as text.
     alpha
         The level.
     """

@@ -40,7 +40,7 @@ class Spare:
         return self.artifacts
 
     def table(self) -> Table:
-        """Return one row per experiment and stage, for people."""
+        """Return a readable table with one row per experiment and stage."""
         stage = pl.col("artifact").str.split("/").list.first()
         summed = self.artifacts.group_by("experiment", stage.alias("stage"), maintain_order=True).agg(
             pl.len(), pl.col("bytes").sum()

@@ -40,7 +40,7 @@ class Shown:
         return self.artifacts
 
     def table(self) -> Table:
-        """Return one row per stage, for people."""
+        """Return a readable table with one row per stage."""
         stages = self.artifacts.group_by("stage", maintain_order=True).agg(
             pl.len(), pl.col("bytes").sum(), pl.col("stored").sum(), pl.col("seconds").sum(), pl.col("damaged").sum()
         )

@@ -84,7 +84,7 @@ class Finding:
     verdict
         Whether it holds here.
     evidence
-        The numbers behind that.
+        The numbers that the verdict is based on.
     margin
         By how much it is true: above 0 if it is, below 0 if it is not.
     sure, against

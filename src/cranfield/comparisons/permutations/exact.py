@@ -24,7 +24,7 @@ _FEW, _EASY = 64, 32.0
 _TABLE = 20_000_000
 # If differences are larger or smaller than this, their squares might overflow or underflow.
 _SQUARED = 1e120
-# If these first few differences have no common step, all of them have none.
+# If this many differences have no common step, all of them together have none.
 _A_LOOK = 64
 
 

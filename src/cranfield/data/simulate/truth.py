@@ -39,7 +39,7 @@ class World:
     exposure
         How often each item is met for reasons other than being liked.
     relevance_bias
-        How strongly users prefer to rate what they like: one grade more makes a rating e to this power as likely.
+        How strongly users prefer to rate what they like: one grade more makes a rating e to this power times as likely.
     noise
         The standard deviation of the error of a single rating, in standard deviations of the preference score.
     threshold

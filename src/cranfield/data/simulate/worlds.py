@@ -87,7 +87,7 @@ def world(
     popularity_bias
         The exponent of the exposure. With 0 all items are met equally often.
     relevance_bias
-        One grade more makes a rating e to this power as likely (while ratings are rare). With 0, whether an item is
+        One grade more makes a rating e to this power times as likely (if ratings are rare). With 0, whether an item is
         rated does not depend on whether it is liked.
     activity
         The spread of the log-normal profile sizes. With 0 all users have the same number of ratings.
