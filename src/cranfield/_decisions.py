@@ -123,7 +123,7 @@ class Decided:
         known = [declared.name for declared in fields(self)]
         for name in changes:
             if name not in known:
-                raise SettingError(f"there is no decision {name!r} here{nearest(name, known)}")
+                raise SettingError(f"there is no decision {name!r}{nearest(name, known)}")
         return replace(self, **changes)
 
 

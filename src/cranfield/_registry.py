@@ -111,7 +111,7 @@ class Entry(Generic[Thing]):
         given, called = dict(spelling.parameters), called or self.name
         for name, value in given.items():
             if name not in self.limits:
-                hint = nearest(name, self.limits) if self.limits else "; it has none"
+                hint = nearest(name, self.limits) if self.limits else "; it takes none"
                 raise SettingError(f"{called} has no parameter {name!r}{hint}")
             self.limits[name].check(name, value, called)
         for name, default in self.parameters.items():
@@ -126,7 +126,7 @@ class Entry(Generic[Thing]):
         if spelling.cutoff is None and self.cutoff == "required":
             raise SettingError(f"{spelling} needs a cut-off; write {replace(spelling, name=self.name, cutoff=10)}")
         if spelling.cutoff is not None and spelling.cutoff > _DEEPEST:
-            raise SettingError(f"no list is as long as the cut-off of {spelling}; give at most @{_DEEPEST}")
+            raise SettingError(f"the cut-off of {spelling} is too large; give at most @{_DEEPEST}")
 
 
 class Registry(Mapping[str, Thing]):
@@ -239,9 +239,11 @@ class Registry(Mapping[str, Thing]):
             owner = self._owner(taken)
             if owner is not None and not replace and not (owner.name == name and _same(owner.thing, thing)):
                 conflict = (
-                    f"there is a {self.kind} {taken!r}" if taken == owner.name else f"{taken!r} is {owner.name!r}"
+                    f"there is already a {self.kind} {taken!r}"
+                    if taken == owner.name
+                    else f"{taken!r} already means {owner.name!r}"
                 )
-                raise SettingError(f"{conflict} already; choose another name, or give replace=True")
+                raise SettingError(f"{conflict}; choose another name, or give replace=True")
         for taken in (name, *entry.aliases):
             self._free(taken)
         self._entries[name] = entry

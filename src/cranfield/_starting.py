@@ -10,7 +10,7 @@ from types import FrameType, TracebackType
 
 from cranfield import _watching
 
-SHORT_OF_MEMORY = "memory is short{}; ask for less, or run one system at a time"
+SHORT_OF_MEMORY = "not enough memory{}; ask for less, or run one system at a time"
 """What is said where memory runs out, with a place for what is known of it."""
 
 TOO_LITTLE_MEMORY = (

@@ -86,7 +86,7 @@ def test_run_adds_the_audit_of_its_file(cranfield, file):
         (["--no-report", "--open"], "--open does nothing with --no-report"),
         (["--dry-run", "--no-report"], "--report/--no-report does nothing with --dry-run"),
         (["--truth", "nowhere.csv"], "the true values cannot be read"),
-        (["--truth", "P", "--dry-run"], "is not a metric with a cut-off alone"),
+        (["--truth", "P", "--dry-run"], "is not a metric with a cut-off and no parameters"),
         (["another.toml"], "one experiment file"),
     ],
 )

@@ -215,7 +215,7 @@ MISTAKES = {
     ),
     "a separator for Parquet": Mistake(
         "evaluate --test test.parquet knn.parquet --separator ,",
-        "test.parquet is not a text file, and separator (--separator) is for text; leave it out",
+        "test.parquet is not a text file, and separator (--separator) is only for text; leave it out",
     ),
     "a column that is not there": Mistake(
         f"{E} knn.csv --score scroe",
@@ -234,9 +234,9 @@ MISTAKES = {
     ),
     "a row that is too short": Mistake(
         f"{E} short-row.csv",
-        "short-row.csv, row 2: the row has 2 fields where 3 are expected; fix the row",
+        "short-row.csv, row 2: the row has 2 fields instead of 3; fix the row",
     ),
-    "an empty run": Mistake(f"{E} empty.csv", "empty.csv: the file is empty; check that it was written whole"),
+    "an empty run": Mistake(f"{E} empty.csv", "empty.csv: the file is empty; check that it was written completely"),
     "an empty test set": Mistake("evaluate --test empty.csv knn.csv", "empty.csv: the file is empty"),
     "a header and no rows": Mistake(f"{E} header.csv", "header.csv: there are no rows; give a run with at least one"),
     "a workbook": Mistake(f"{E} knn.xlsx", "knn.xlsx: the file is an Excel workbook; save the sheet as CSV"),
@@ -251,7 +251,7 @@ MISTAKES = {
     ),
     "a rating twice": Mistake(
         "evaluate --test rated-twice.csv knn.csv",
-        "rated-twice.csv, row 34: user 101 rates item 203 more than once (1 repeated rating in all), before this in "
+        "rated-twice.csv, row 34: user 101 rates item 203 more than once (1 repeated rating in all), already in "
         "row 2; keep one rating of each pair with repeated='last'",
     ),
     "ratings that are stars": Mistake(
@@ -308,7 +308,7 @@ MISTAKES = {
     "ratings that are not there": Mistake("run source.toml", "data.mine: nowhere.csv: there is no such file; fix its"),
     "ratings for an experiment": Mistake("run ratings.csv", "ratings.csv: it is not TOML"),
     "a misspelt dataset": Mistake(
-        "data describe ml1m", "'ml1m' is neither a file nor a known dataset; for these see: cranfield data list"
+        "data describe ml1m", "'ml1m' is neither a file nor a known dataset; see: cranfield data list"
     ),
     # The wrong place
     "a missing folder": Mistake(f"{E} runs/knn.csv", "runs/knn.csv: there is no such file; check the name"),
@@ -317,8 +317,12 @@ MISTAKES = {
     "runs into a file": Mistake(
         "recommend --train train.csv -s popularity --out test.csv", "--out test.csv is a file; name a folder"
     ),
-    "output over an input": Mistake(f"{E} knn.csv --out knn.csv", "--out knn.csv would replace a file that is read"),
-    "output as a workbook": Mistake(f"{E} knn.csv --out res.xlsx", "--out res.xlsx cannot be xlsx; give another"),
+    "output over an input": Mistake(
+        f"{E} knn.csv --out knn.csv", "--out knn.csv would replace a file that is also read or written"
+    ),
+    "output as a workbook": Mistake(
+        f"{E} knn.csv --out res.xlsx", "--out res.xlsx cannot be written as xlsx; give another"
+    ),
     "no run": Mistake(E, "Missing argument 'RUN...'"),
     "reading options without a file": Mistake(
         "data simulate --out world.csv --user who", "--user does nothing without --like"

@@ -195,7 +195,7 @@ def test_repeated_ratings_give_the_same_error(tmp_path, ascends):
     paths = [written(tmp_path, runs, "runs.parquet"), written(tmp_path, test, "test.parquet")]
     message = _error(paths, "ranges")
     assert message == _error(paths, "memory")
-    assert "(3 repeated ratings in all), before this in row" in message
+    assert "(3 repeated ratings in all), already in row" in message
 
 
 def test_levels_of_relevance_are_those_of_all_users(tmp_path):

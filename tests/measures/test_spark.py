@@ -194,7 +194,7 @@ def test_bad_rows_give_the_same_error_in_memory_by_ranges_and_on_spark(spark, tm
     assert by_ids.source == label + ids
     assert by_ids.row is None
     assert (by_ids.column, by_ids.remedy) == (in_file.column, in_file.remedy)
-    assert by_ids.problem == re.sub(", before this in row .*", "", in_file.problem)
+    assert by_ids.problem == re.sub(", already in row .*", "", in_file.problem)
 
 
 def test_users_of_different_types_meet_as_in_memory(spark):

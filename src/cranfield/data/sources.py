@@ -62,7 +62,7 @@ def refuse_text_options(
     }
     name = next((name for name, is_given in given.items() if is_given), None)
     if name is not None:
-        raise SettingError(f"{label} is not a text file, and {name} is for text; leave it out")
+        raise SettingError(f"{label} is not a text file, and {name} is only for text; leave it out")
 
 
 def text_table(

@@ -42,7 +42,7 @@ def check_format(path: str | Path) -> str:
     ending = Path(path).suffix.removeprefix(".").lower()
     if ending not in FORMATS:
         raise SettingError(
-            f"{path} does not end in a format to write; name it .parquet, .csv or .tsv{suggestion(ending, FORMATS)}"
+            f"{path} does not end in a known format; name it .parquet, .csv or .tsv{suggestion(ending, FORMATS)}"
         )
     return ending
 

@@ -133,7 +133,7 @@ class EpochModel(Model):
         if np.isfinite(loss) and all(np.isfinite(values).all() for values in numbers.values()):
             return
         spelled = " and ".join(f"{name}={getattr(self, name):g}" for name in self.steps_by)
-        grown = "its weights grow beyond all bounds" if np.isfinite(loss) else f"the loss is {loss:g}"
+        grown = "its weights are no longer finite" if np.isfinite(loss) else f"the loss is {loss:g}"
         remedy = f"change {' or '.join(self.steps_by)}"
         raise SettingError(f"{self.name} does not converge with {spelled}: {grown}; {remedy}")
 
@@ -230,7 +230,9 @@ class _Log:
         differs = [name for name in wanted if kept.get(name) != wanted[name]]
         if differs:
             named = ", ".join(f"{name} {kept.get(name)}, not {wanted[name]}" for name in differs)
-            raise CheckpointError(f"this checkpoint is of another training ({named})", source=path, remedy=_REMEDY)
+            raise CheckpointError(
+                f"this checkpoint is from a different training run ({named})", source=path, remedy=_REMEDY
+            )
 
 
 _DAMAGED = "this is not a checkpoint, or it is damaged"

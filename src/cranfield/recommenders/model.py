@@ -135,7 +135,7 @@ class Model:
         """The ratings that the model was fitted on."""
         train: Ratings | None = getattr(self, "_train", None)
         if train is None:
-            raise SettingError(f"{self.name} has not learned anything yet; call fit(train) first")
+            raise SettingError(f"{self.name} is not fitted yet; call fit(train) first")
         return train
 
     def score(self, users: ArrayLike) -> NDArray[Any]:
@@ -144,7 +144,7 @@ class Model:
         codes = np.asarray(users, dtype=np.int64).reshape(-1)
         if len(codes) and not (codes.min() >= 0 and codes.max() < n_users):
             raise SettingError(
-                f"{self.name} was fitted on user codes 0 to {n_users - 1}, and is asked for "
+                f"{self.name} was fitted on user codes 0 to {n_users - 1}, but was asked for "
                 f"{codes.min() if codes.min() < 0 else codes.max()}; use codes of the training vocabulary"
             )
         known = self._known_codes

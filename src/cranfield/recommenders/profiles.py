@@ -42,8 +42,8 @@ class ProfileModel(Model):
         if isinstance(profiles, Ratings):
             if profiles.item_ids != self.train.item_ids:
                 raise SettingError(
-                    "the profiles have another vocabulary of items than the training ratings; use cf.splits.predefined "
-                    "to join them"
+                    "the profiles and the training ratings have different vocabularies of items; use "
+                    "cf.splits.predefined to join them"
                 )
             rows = rating_matrix(profiles)
         else:

@@ -27,7 +27,7 @@ def checked_class(thing: Any, called: str) -> type[Any]:
     """Check that a class can be a recommender, before any of its methods are called."""
     methods = ("fit", "score")
     if not isinstance(thing, type) or not all(callable(getattr(thing, name, None)) for name in methods):
-        raise SettingError(f"{called} is not a class with fit(train) and score(users); name one that is")
+        raise SettingError(f"{called} is not a class with fit(train) and score(users); name such a class")
     return thing
 
 
