@@ -171,7 +171,7 @@ class Registry(Mapping[str, Thing]):
     >>> shapes.register("Repeat")(str.upper)
     Traceback (most recent call last):
     ...
-    cranfield._errors.SettingError: 'Repeat' is 'repeat' already; choose another name, or give replace=True
+    cranfield._errors.SettingError: 'Repeat' already means 'repeat'; choose another name, or give replace=True
     """
 
     def __init__(

@@ -65,7 +65,7 @@ def register(name: str, *, displayed: str = "", replace: bool = False) -> Callab
     ...     pass
     Traceback (most recent call last):
     ...
-    cranfield._errors.SettingError: there is a system 'popularity' already; choose another name, or give replace=True
+    cranfield._errors.SettingError: there is already a system 'popularity'; choose another name, or give replace=True
     """
     SYSTEMS.check_name(name)
 
