@@ -52,7 +52,9 @@ class Opened:
     def __post_init__(self) -> None:
         _checks.one_of("kind", self.kind, KINDS)
         if not self.options or len(set(self.options)) < len(self.options):
-            raise SettingError(f"the options of {self.name} must differ, and there must be one; give each option once")
+            raise SettingError(
+                f"the options of {self.name} must differ, and there must be at least one; give each once"
+            )
         if self.weights is None:
             return
         if len(self.weights) != len(self.options):

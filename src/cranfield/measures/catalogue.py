@@ -151,7 +151,7 @@ def outside_of(judged: Judged, cutoffs: Sequence[int], catalogue: Vocabulary) ->
     run, entries = judged.run, judged.entries
     if run is None or run.one_relevant:
         raise SettingError(
-            "a catalogue needs whole lists, and these hold their relevant item alone; leave the catalogue out"
+            "a catalogue needs whole lists, but these hold only their relevant item; leave the catalogue out"
         )
     rated = Vocabulary.of(judged.judgments.item_ids.ids(np.unique(judged.judgments.items)))
     strange = np.logical_and(*(known.codes(run.item_ids.all) == UNKNOWN for known in (catalogue, rated)))

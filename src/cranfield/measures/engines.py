@@ -47,7 +47,7 @@ def is_large(runs: Any, test: Any, engine: str, memory: str | int | None) -> boo
     if engine == "memory":
         if memory is not None:
             raise SettingError(
-                "memory=... (--memory) is a limit for ranges, and engine='memory' has none; leave one out"
+                "memory=... (--memory) limits ranges of users, and engine='memory' has none; leave one of them out"
             )
         return False
     sources = run_sources(runs)

@@ -136,7 +136,7 @@ def _opened(path: Path) -> tuple[dict[str, Any], dict[str, Any]]:
         raise InputError("there is no such file", source=path, remedy="name a file that save_judged wrote") from None
     except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile, zlib.error) as error:
         raise InputError(
-            "it is not a file of judged lists, or damaged", source=path, remedy="write it again"
+            "it is not a file of judged lists, or it is damaged", source=path, remedy="write it again"
         ) from error
     if about.get("format") != FORMAT or not set(_NEEDED) <= set(arrays):
         raise InputError("it was written by another version of cranfield", source=path, remedy="judge the run again")

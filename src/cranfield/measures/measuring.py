@@ -269,7 +269,7 @@ def _is_large(runs: Any, test: Any, engine: str, memory: str | int | None, group
 
     large = is_large(runs, test, engine, memory)
     if large and groups is not None:
-        raise SettingError("groups=... are not read by ranges of users; leave them out, or set engine='memory'")
+        raise SettingError("groups=... cannot be used with ranges of users; leave them out, or set engine='memory'")
     return large
 
 
@@ -318,7 +318,7 @@ def _as_given(
         raise SettingError(f"{name} was decided when these lists were judged; leave it out here, or give it to judge")
     if test is not None and not any(_is_judged_by(lists, as_judgments(test, None, negative_grades)) for lists in given):
         raise InputError(
-            "the judged lists were judged by another test set than the one that is given",
+            "the lists were judged by another test set than the given one",
             remedy="leave the test set out, or judge the runs by it",
         )
     names = [_ranked(lists).name for lists in given]

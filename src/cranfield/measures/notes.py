@@ -23,7 +23,7 @@ _SENTENCES: Mapping[str, str] = {
     "lists_in_row_order": "{n} without scores and ranks, taken in the order of the rows",
     "joined_lists": "{n} written in one cell each, and split",
     "nan_scores": "{n} with a NaN score, dropped as not computable",
-    "duplicate_items": "{n} repeated in the same list, of which the best ranked stays",
+    "duplicate_items": "{n} repeated in the same list: only the best ranked is kept",
     "rank_disagreements": "{n} where the ranks contradict the scores: the scores decide",
     "users without test ratings": "{n} for users without a test rating, not measured",
     "test users without a list": "{n} without a list: 0 in full averages, left out of reduced ones",
@@ -199,7 +199,7 @@ def _on_ties(system: Ranked, metrics: Sequence[Metric]) -> Iterator[str]:
         yield f"scores tie in {ties}"
     unsupported = [str(metric) for metric in metrics if not metric.definition.averages_ties]
     if system.ties == "average" and unsupported:
-        yield f"ties are not averaged but broken as trec_eval does in {', '.join(unsupported)}"
+        yield f"ties are broken as in trec_eval, not averaged, in {', '.join(unsupported)}"
 
 
 def _on_predictions(system: Ranked, metrics: Sequence[Metric]) -> Iterator[str]:

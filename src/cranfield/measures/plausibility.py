@@ -194,7 +194,7 @@ def _on_turned_columns(run: Run, users: Vocabulary, items: Vocabulary) -> Iterat
         return
     yield (
         "its users seem to be the items of the test set, and its items the users: their ids fit both columns, and the "
-        "lists look like lists only if users and items change places; name the columns of the run (--run-user, "
+        "lists look like lists only if users and items are swapped; name the columns of the run (--run-user, "
         "--run-item) or of the test set (--user, --item)"
     )
 
@@ -254,7 +254,7 @@ def on_few_met(kind: str, met: int, known: tuple[int, int], unmet: tuple[Vocabul
         return
     reason = "" if form is None else f"; these differ by {form}"
     yield (
-        f"the test set knows only {met:,} of the {known[0]:,} {kind} of the run, and {known[1]:,} in all; the others "
+        f"the test set has only {met:,} of the {known[0]:,} {kind} of the run, and {known[1]:,} in all; the others "
         f"of the run are {examples(mine)}, those of the test set {examples(theirs)}{reason}"
     )
 
@@ -370,7 +370,7 @@ def on_no_hits(without: Sequence[tuple[Run, float]], n_runs: int) -> Iterator[tu
     without = [(run, expected) for run, expected in without if expected >= _EXPECTED_HITS]
     for run, expected in without:
         problem = (
-            f"no list holds any item that its user has rated in the test set, where chance alone would find about "
+            f"no list holds any item that its user has rated in the test set, although chance alone would find about "
             f"{expected:,.0f}"
         )
         if len(without) == n_runs:
@@ -425,8 +425,8 @@ def on_seen(counts: Sequence[tuple[str, int, int]]) -> Iterator[str]:
     if seen:
         more = [f"those of {len(seen) - _SHOWN} more runs"] if len(seen) > _SHOWN else []
         yield (
-            f"lists hold training ratings of their own user, which take up places and are hardly ever in the test set: "
-            f"{listed([*seen[:_SHOWN], *more])}"
+            f"lists hold items from their user's training ratings, which take up places and are hardly ever in the "
+            f"test set: {listed([*seen[:_SHOWN], *more])}"
         )
 
 

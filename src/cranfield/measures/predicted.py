@@ -23,8 +23,8 @@ Values = NDArray[np.float64]
 
 OFFER = (
     "give a column of predicted ratings, or calibrate the scores onto the rating scale: "
-    "calibration='isotonic' (--calibration) where systems are trained, cranfield calibrate (cf.calibrate) for lists of "
-    "your own"
+    "calibration='isotonic' (--calibration) when systems are trained here, cranfield calibrate (cf.calibrate) for "
+    "existing lists"
 )
 """What to do where scores are not ratings."""
 

@@ -96,7 +96,7 @@ def _surveys(sources: Sequence[RangedSource], test: HeldOutTable | Ratings) -> l
     kind = common_kind([*kinds, *([test.user_ids.dtype] if isinstance(test, Ratings) else [])])
     surveys = []
     rows = sum(len(source.table) for source in sources)
-    with progress("Looking at the users", total=rows, unit="rows") as bar:
+    with progress("Surveying users", total=rows, unit="rows") as bar:
         for source in sources:
             users = survey(source.table, source.user, kind, bar)
             if users is None:

@@ -93,7 +93,7 @@ def _check_alpha(alpha: float) -> None:
     if number("alpha", alpha) < 0:
         raise SettingError(f"alpha={alpha} is negative; a loss cannot count less than a win; give 0 or more")
     if np.isinf(alpha):
-        raise SettingError("alpha=inf leaves nothing but losses to count; give a finite one, such as alpha=5")
+        raise SettingError("alpha=inf would count only losses; give a finite number, such as alpha=5")
 
 
 def _policed(scores: Scores, m: int, averaging: Averaging) -> Values:

@@ -295,7 +295,7 @@ def _checked(segment: Segment, groups: NDArray[np.int16], ids: Sequence[str], th
         return segment.notes
     count = f"{np.count_nonzero(groups == segment.unknown):,} of {len(groups):,}"
     counted = "lists have users" if things == "users" else "test ratings have items"
-    return (*segment.notes, f"{count} {counted} without a group in {segment.name}: they are the group unknown")
+    return (*segment.notes, f"{count} {counted} without a group in {segment.name}: they are in the group unknown")
 
 
 def _as_segments(scores: Scores, segment: Segment, notes: tuple[str, ...]) -> Segments:

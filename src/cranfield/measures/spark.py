@@ -87,7 +87,7 @@ def refuse_for_spark(options: Mapping[str, Any]) -> None:
     """Refuse options that do not work with Spark."""
     for name, value in options.items():
         if value is not None:
-            raise SettingError(f"{name}=... (--{name}) is not for engine='spark'; leave it out")
+            raise SettingError(f"{name}=... (--{name}) cannot be used with engine='spark'; leave it out")
 
 
 def session_of(sources: Sequence[Any]) -> Any:
@@ -101,7 +101,7 @@ def session_of(sources: Sequence[Any]) -> Any:
 def opened_run(source: Any, session: Any, *, tag: bool = False, ties: Any = "trec_eval", **options: Any) -> SparkRuns:
     """Open a run: a Spark dataframe, or a path to Parquet files."""
     if ties == "input":
-        raise SettingError("ties='input' needs the order of the rows, and rows of Spark have none; use trec_eval")
+        raise SettingError("ties='input' needs the order of the rows, and Spark rows have none; use trec_eval")
     if isinstance(source, SparkRuns):
         return source
     if is_spark(source):
@@ -111,7 +111,8 @@ def opened_run(source: Any, session: Any, *, tag: bool = False, ties: Any = "tre
         table, own_name = SparkTable(read_spark(path, session), path), system_name(_last(path))
     else:
         raise SettingError(
-            f"a {type(source).__name__} is not for engine='spark'; give a Spark dataframe or a path to Parquet files"
+            f"a {type(source).__name__} cannot be used with engine='spark'; give a Spark dataframe or a path to "
+            "Parquet files"
         )
     refuse_text_options(table.label, tag, options)
     runs = SparkRuns.of_table(table, own_name=own_name, ties=ties, **options)

@@ -72,4 +72,4 @@ def _table(path: Path) -> pl.DataFrame:
         separator = "\t" if path.suffix.lower() == ".tsv" else ","
         return scan_csv(path, separator=separator, infer_schema=False).collect()
     except UNREADABLE as error:
-        raise InputError("it cannot be read as CSV", source=path, remedy="write columns split by commas") from error
+        raise InputError("it cannot be read as CSV", source=path, remedy="write columns separated by commas") from error
