@@ -1,12 +1,12 @@
-"""How long it takes to find out which metric can be trusted; and pytrec_eval, for as many evaluations.
+"""How long it takes to find out which metric can be trusted, compared with pytrec_eval for as many evaluations.
 
     python benchmarks/assess.py             # MovieLens 1M's size: one scenario, then all five
     python benchmarks/assess.py --quick     # a tenth of the sizes
     python benchmarks/assess.py --large     # BeerAdvocate's size, one scenario: 33,388 users, 314,000 ratings
     python benchmarks/assess.py --threads 1
 
-21 systems, 9 metrics @100, 20 sizes x 50 samples a random scenario: 21,000 evaluations of a run. The lists and test
-ratings are simulated: the sizes, and the share of the lists that is judged, are those of the real data.
+21 systems, 9 metrics @100, 20 sizes x 50 samples per random scenario: 21,000 evaluations of a run. The lists and test
+ratings are simulated, with the sizes and the share of judged items of the real data.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ PYTREC = {"P.100", "recall.100", "set_F", "map_cut.100", "ndcg_cut.100", "recip_
 
 
 def world(users: int, items: int, ratings: int, seed: int = 0) -> tuple[list[Run], cf.Ratings]:
-    """Draw test ratings of popular items, and lists that hold a tenth to a half of them, better system by system."""
+    """Draw test ratings of popular items, and lists that hold a tenth to a half of them, more for better systems."""
     rng = np.random.default_rng(seed)
     share = rng.lognormal(0.0, 1.0, users)
     profile = np.clip(np.round(share / share.sum() * ratings), 1, items // 4).astype(np.int64)
@@ -52,7 +52,7 @@ def world(users: int, items: int, ratings: int, seed: int = 0) -> tuple[list[Run
 
 
 def _lists(own: np.ndarray, share: float, items: int, rng: np.random.Generator) -> np.ndarray:
-    """Make lists of some of the users' own items, a little higher, and of others: every so-many-th item."""
+    """Make lists of some of the users' own items, ranked a little higher, and of other items at regular intervals."""
     hits = np.where(rng.random(own.shape) < share, own, -1)
     others = (rng.integers(0, items, (len(own), 1)) + (items // (2 * DEPTH)) * np.arange(2 * DEPTH)) % items
     twice = np.zeros(others.shape, dtype=bool)
@@ -65,7 +65,7 @@ def _lists(own: np.ndarray, share: float, items: int, rng: np.random.Generator) 
 
 
 def pytrec_seconds(runs: list[Run], test: cf.Ratings, repeats: int = 3) -> float:
-    """Return how long pytrec_eval takes for one evaluation of a run, its dictionaries being there already."""
+    """Return how long pytrec_eval takes for one evaluation of a run, without making its dictionaries."""
     import pytrec_eval
 
     qrels: dict[str, dict[str, int]] = {}
@@ -110,7 +110,7 @@ def main() -> None:
     runs, test = world(*SHAPES[name])
     sizes, samples = (SIZES["fives"][::5], 10) if arguments.quick else (SIZES["fives"], 50)
     print(f"{name}'s size: {len(test):,} test ratings, {SYSTEMS} systems, lists of {DEPTH}; {settings.workers} threads")
-    assess(runs[:2], test, threshold=4, scenarios="ratings", sizes=[1.0], significance="student")  # compiles, once ever
+    assess(runs[:2], test, threshold=4, scenarios="ratings", sizes=[1.0], significance="student")  # compiles, only once
     each = timed("one scenario (ratings)", runs, test, ["ratings"], sizes, samples)
     if not arguments.large:
         timed("all five scenarios", runs, test, list(SCENARIOS), sizes, samples)

@@ -7,7 +7,7 @@
     python benchmarks/audit.py --quick      # a tenth of the users and draws
     python benchmarks/audit.py --threads 1
 
-The terms are random, alike from one universe to the next as those of real universes are.
+The terms are random, and as similar between universes as those of real universes.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ from cranfield.measures.averaging import Averaging
 from cranfield.measures.judged import Judged
 from cranfield.rankings import Run
 
-# What the project asks of two cores, in seconds.
+# The project's targets on two cores, in seconds.
 BARS = {
     "training and ranking": 90.0,
     "universes": 8.0,
@@ -79,7 +79,7 @@ def random_terms(cells: Grid, users: int, seed: int = 0) -> Terms:
 
 
 def processor_time() -> float:
-    """Return the seconds of all processors, of processes that have ended too."""
+    """Return the processor seconds of this process and of its children that have ended."""
     return sum(
         usage.ru_utime + usage.ru_stime
         for usage in map(resource.getrusage, (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
@@ -87,7 +87,7 @@ def processor_time() -> float:
 
 
 def timed(name: str, work: Callable[[], object], *, bar: bool = True) -> None:
-    """Print how long some work takes, on the clock and on the processors, beside its bar."""
+    """Print how long some work takes, in clock and processor seconds, next to its target."""
     wall, processor = time.perf_counter(), processor_time()
     work()
     wall, processor = time.perf_counter() - wall, processor_time() - processor
@@ -96,7 +96,7 @@ def timed(name: str, work: Callable[[], object], *, bar: bool = True) -> None:
 
 
 def answers(users: int, draws: int, resamples: int) -> None:
-    """Time the parts, then all of it."""
+    """Time the parts, then everything."""
     cells = grid()
     terms = random_terms(cells, users)
     averages = terms.values.mean(axis=2, dtype=np.float64)
@@ -116,7 +116,7 @@ def answers(users: int, draws: int, resamples: int) -> None:
 
 
 def scaling(draws: int, resamples: int) -> None:
-    """Time the joint test and the influence for more and more users and universes: both grow no faster than these."""
+    """Time the joint test and the influence for more and more users and universes; both grow at most linearly."""
     everything = grid()
     print(f"{draws:,} draws, {resamples} resamples")
     for users in (6_040, 16_694, 33_388):
@@ -134,7 +134,7 @@ def scaling(draws: int, resamples: int) -> None:
 
 
 def menu_experiment(path: str) -> Experiment:
-    """Return kNN and WRMF with 2,016 universes: nine train shares, full and condensed lists, and what is measured."""
+    """Return kNN and WRMF with 2,016 universes: nine train shares, full and condensed lists, and several measures."""
     return Experiment(
         data=(Source("ratings", file=str(Path(path).absolute())),),
         systems=(
@@ -155,7 +155,7 @@ def menu_experiment(path: str) -> Experiment:
 
 
 def universes(path: str, folder: str | None) -> None:
-    """Time the training and ranking of every set-up, then all universes, one of them, and one average."""
+    """Time the training and ranking of every set-up, then all universes, a single one, and a single average."""
     experiment = menu_experiment(path)
     with TemporaryDirectory() as temporary, open_store(Path(folder or temporary)) as store:
         line = Pipeline(experiment, store, (DATA,))
@@ -166,7 +166,7 @@ def universes(path: str, folder: str | None) -> None:
         timed("universes", lambda: compute(children.crossing, ("kNN", "MF"), children.lists))
         lists = children.lists(8, UserPlaces())  # train share 0.5, full lists
         for metric in ("P@10", "nDCG(gain=exp)@10", "AP@50"):
-            lists.at(4.0).measured(Measurement(metric, 4.0))  # what a test part keeps is made by its first universe
+            lists.at(4.0).measured(Measurement(metric, 4.0))  # the first universe fills the caches of a test part
             repeated("a universe", metric, lambda metric=metric: one_universe(lists, metric))
         measured = lists.at(4.0).measured(Measurement("P@10", 4.0))
         for average in ("mean", "weighted(by=judged)", "geometric(form=adjusted, epsilon=0.01)"):
@@ -177,12 +177,12 @@ def universes(path: str, folder: str | None) -> None:
 
 
 def one_universe(lists: SetupLists, metric: str) -> object:
-    """Measure and average from judged lists, with nothing made of them yet."""
+    """Measure and average from judged lists, from which nothing has been computed yet."""
     return lists.at(4.0).measured(Measurement(metric, 4.0)).averaged(Averaging())
 
 
 def repeated(name: str, which: str, work: Callable[[], object], times: int = 20) -> None:
-    """Print how long short work takes, on the clock and on the processors: the shortest of some times."""
+    """Print how long short work takes, in clock and processor seconds: the shortest of several times."""
     walls, processors = [], []
     for _ in range(times):
         wall, processor = time.perf_counter(), time.process_time()
@@ -219,7 +219,7 @@ def beside_trec_eval(part: Sequence[Judged], universes: int) -> None:
 
 
 def _scored(run: Run) -> dict[str, dict[str, float]]:
-    """Return the lists of a run as dictionaries, each item with a score that keeps its rank."""
+    """Return the lists of a run as dictionaries, with scores that keep the ranks of items."""
     bounds = run.indptr.tolist()
     return {
         str(user): {str(item): float(-rank) for rank, item in enumerate(run.items[begin:end].tolist())}

@@ -1,10 +1,11 @@
-"""The level of the joint test of audits: how often p ≤ α where no system is better.
+"""The level of the joint test of audits: how often p ≤ α if no system is better.
 
     python benchmarks/audit_level.py ratings.parquet
 
-Two nulls that are true by design. *Other users*: the differences of kNN and WRMF in all universes, centred, so that the
-mean over the users is 0 in each; users are drawn from them with replacement, as many as there are and 300. *Another
-seed*: trainings of the same WRMF, in pairs, and five against five drawn from them, with the spread of seeds added.
+There are two nulls that are true by design. *Other users*: the differences of kNN and WRMF in all universes, centred so
+that the mean over the users is 0 in each; users are drawn from them with replacement, as many as there are and 300.
+*Another seed*: trainings of the same WRMF, in pairs, and five against five drawn from them, with the spread of seeds
+added.
 """
 
 from __future__ import annotations
@@ -57,7 +58,7 @@ def computed(path: str, systems: dict[str, str], vary: dict[str, list[object]]) 
 
 
 def show(name: str, p: NDArray[np.float64]) -> None:
-    """Print the share of p-values (replicates × statistics) at each level or below."""
+    """Print the share of p-values (replicates × statistics) at or below each level."""
     for level in LEVELS:
         shares = ", ".join(
             f"{statistic} {share:.3f}" for statistic, share in zip(STATISTICS, (p <= level).mean(axis=0))
@@ -85,7 +86,7 @@ def other_users(path: str, replicates: int, draws: int) -> None:
 
 
 def another_seed(path: str, replicates: int, draws: int) -> None:
-    """Hold the same algorithm against itself, trained with other seeds."""
+    """Compare an algorithm with itself, trained with other seeds."""
     systems = {f"seed {seed}": MF.format(seed=seed) for seed in range(SEEDS)}
     terms = computed(path, systems, VARY).terms
     n_universes = terms.n_universes

@@ -7,8 +7,8 @@
     python benchmarks/bias.py ml-1m.parquet --part sampled  # sampled ranks corrected, beside full ranks
     python benchmarks/bias.py ml-1m.parquet --part study    # the whole study bellogin2017
 
-Each line has the seconds it took by the clock, those of the processor (of all threads and processes), and the bar where
-the project asks for one. The bars are for two cores that have nothing else to do.
+Each line has the clock seconds, the processor seconds (of all threads and processes), and the project's target if there
+is one. The targets are for two idle cores.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from cranfield.recommenders import recommender
 from cranfield.splits import Split
 
 SYSTEMS = ("popularity", "random", "average", "ease", "puresvd")
-# What the project asks of two cores, in seconds.
+# The project's targets on two cores, in seconds.
 BARS = {"bias of five runs": 20.0, "1R ranks of five systems": 3.0, "bellogin2017, the whole study": 900.0}
 PARTS = ("bias", "one", "exact", "sampled")
 """What is run unless a part is named; ``study`` takes minutes."""
@@ -42,7 +42,7 @@ T = TypeVar("T")
 
 
 def timed(name: str, work: Callable[[], T]) -> T:
-    """Do some work, and print the seconds that it took."""
+    """Do some work, and print the seconds it took."""
     start, busy = time.perf_counter(), _processor()
     result = work()
     show(name, time.perf_counter() - start, _processor() - busy)
@@ -50,19 +50,19 @@ def timed(name: str, work: Callable[[], T]) -> T:
 
 
 def show(name: str, clock: float, processor: float, more: str = "") -> None:
-    """Print the seconds by the clock and of the processor, and the bar if there is one."""
+    """Print the clock and processor seconds, and the target if there is one."""
     bar = f"   bar {BARS[name]:g} s" if name in BARS else ""
     print(f"{name:45s} {clock:8.2f} s, processor {processor:8.2f} s{bar}{more}", flush=True)
 
 
 def _processor() -> float:
-    """Return the seconds of the processor so far, of this process and of those that it started and that have ended."""
+    """Return the processor seconds so far, of this process and of its children that have ended."""
     times = os.times()
     return times.user + times.system + times.children_user + times.children_system
 
 
 def of_runs(split: Split) -> None:
-    """Time the whole answer on given lists, and show equation (3) beside what is measured."""
+    """Time the whole answer on given lists, and show equation (3) next to the measured values."""
     runs = timed("training and ranking", lambda: cf.recommend(split, list(SYSTEMS), length=100))
     results = timed("bias of five runs", lambda: cf.bias(runs=runs, test=split.test, train=split.train, threshold=4))
     print(results)
@@ -95,7 +95,7 @@ def one_relevant(split: Split) -> None:
 
 
 def plain_loop(ranker: Ranker, lists: int, sample: int = 100) -> None:
-    """Build and sort the lists of a few users one by one, and say what all of them would take."""
+    """Build and sort the lists of a few users one by one, and extrapolate the time to all of them."""
     model = recommender("popularity").fit(ranker.targets.train)
     users = ranker.users[:sample]
     scores = np.asarray(model.score(users), dtype=np.float64)
@@ -112,7 +112,7 @@ def plain_loop(ranker: Ranker, lists: int, sample: int = 100) -> None:
 
 
 def whole_study(path: str) -> None:
-    """Time `cranfield replicate bellogin2017`, figures included."""
+    """Time `cranfield replicate bellogin2017`, including figures."""
     with tempfile.TemporaryDirectory() as folder:
         command = [sys.executable, "-m", "cranfield", "replicate", "bellogin2017", "--data", path, "--out"]
         timed("bellogin2017, the whole study", lambda: subprocess.run([*command, f"{folder}/out"], check=True))
@@ -134,7 +134,7 @@ def exact(split: Split) -> None:
 
 
 def sampled(split: Split) -> None:
-    """Correct sampled ranks, and say how often the interval holds the value among all candidates."""
+    """Correct sampled ranks, and print how often the interval contains the value among all candidates."""
     systems, metrics = ["popularity", "ease", "random"], ["HitRate@10", "nDCG@10"]
     design = {"relevant": "one", "length": "all", "threshold": 5}
     full = cf.measure(cf.recommend(split, systems, **design), split.test, metrics, threshold=5).average(by="list")
@@ -155,7 +155,7 @@ def sampled(split: Split) -> None:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Run what is asked for."""
+    """Run the requested parts."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("ratings", help="MovieLens 1M, or other ratings from 1 to 5")
     parser.add_argument("--part", choices=[*PARTS, "study"], action="append")

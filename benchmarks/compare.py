@@ -1,10 +1,10 @@
-"""All pairs of 21 systems by nine metrics: exact p-values and Monte Carlo, beside SciPy and ranx.
+"""All pairs of 21 systems by nine metrics: exact p-values and Monte Carlo, compared with SciPy and ranx.
 
     python benchmarks/compare.py [--users 6040] [--samples 100000] [--no-monte-carlo] [--no-others]
 
-The values are synthetic: users of unlike difficulty, systems of unlike skill that agree on which users are easy, and as
-many zeros as real lists have. The others are timed on two pairs and scaled to all of them. Seconds are of the clock;
-those of the processor, over all threads, tell more on a busy machine.
+The values are synthetic: users of different difficulty, systems of different skill that agree on which users are easy,
+and as many zeros as in real lists. The others are timed on two pairs and scaled to all of them. Clock seconds and
+processor seconds, over all threads, are printed; on a busy machine the latter tell more.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ METRICS = ("P@10", "P@100", "Recall@100", "F1@100", "AP@100", "nDCG@100", "RR@10
 
 
 def synthetic(n_users: int, n_systems: int = 21, seed: int = 0) -> Scores:
-    """Return hits at random ranks of lists of 100, and the nine metrics they give."""
+    """Return hits at random ranks of lists of 100, and their values by nine metrics."""
     rng = np.random.default_rng(seed)
     relevant = 1 + rng.geometric(0.05, n_users)
     ease = rng.beta(1.2, 6, n_users)
@@ -59,14 +59,14 @@ def synthetic(n_users: int, n_systems: int = 21, seed: int = 0) -> Scores:
 
 
 def timed(work):
-    """Return the seconds of the clock and of the processor, and the result."""
+    """Return the clock and processor seconds, and the result."""
     start, busy = time.perf_counter(), time.process_time()
     result = work()
     return (time.perf_counter() - start, time.process_time() - busy), result
 
 
 def scipy_seconds(scores: Scores, samples: int, pairs: int):
-    """Time SciPy, 500 samples at a time so that memory suffices."""
+    """Time SciPy, 500 samples at a time to fit in memory."""
     from scipy.stats import permutation_test
 
     def mean_difference(x, y, axis):

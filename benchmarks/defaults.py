@@ -1,14 +1,13 @@
-"""Every system with its defaults on five datasets of different density: time, memory, and nDCG@100 beside popularity.
+"""Every system with its defaults on five datasets of different density: time, memory, and nDCG@100 over popularity.
 
     python benchmarks/defaults.py [--data NAME ...] [--systems NAME ...] [--users N] [--limit SECONDS]
 
-The data are looked for in the folder named by CRANFIELD_DATA, or in ../shared/data beside the checkout; what is absent
-is left out. Each dataset is divided 80/20 at random. Each system is trained and ranks 100 items for at most so many
-users, in a process of its own, so that the peak of its memory is its own. Seconds are of the processor, over all
-threads, so that a busy machine does not change them much. ``ratio`` is nDCG@100 divided by that of
-popularity on the same users: below 1, the defaults do not suit the data. On sparse data most systems can score few
-items for a user with one or two ratings; ``filled`` is the same ratio where the lists go on with popular items
-(fill=popularity).
+The data are looked for in the folder named by CRANFIELD_DATA, or in ../shared/data next to the checkout; missing
+datasets are left out. Each dataset is divided 80/20 at random. Each system is trained, and ranks 100 items for at most
+the given number of users, in a separate process, so that its peak memory is its own. Seconds are processor seconds over
+all threads, so that a busy machine does not change them much. ``ratio`` is nDCG@100 divided by that of popularity on
+the same users: below 1, the defaults do not suit the data. On sparse data most systems can score few items for a user
+with one or two ratings; ``filled`` is the same ratio with lists filled up with popular items (fill=popularity).
 """
 
 from __future__ import annotations

@@ -1,11 +1,11 @@
 """How much work a run does, and how much of it a second run saves.
 
-Counts joins of runs with test sets and encodings of ids in a run with report and assessment; the systems that are
-trained, and the seconds, of a second run after each single decision changed; and the time of a run of five systems.
+Counts the joins of runs with test sets and the encodings of ids in a run with report and assessment; the systems
+trained, and the seconds, in a second run after each single decision changed; and the time of a run of five systems.
 
     python benchmarks/house.py [--data ratings.parquet] [--quick]
 
-Without ``--data`` it takes ``ml-100k.parquet`` from the folder in ``CRANFIELD_DATA``, or else a simulated world.
+Without ``--data`` it uses ``ml-100k.parquet`` from the folder in ``CRANFIELD_DATA``, or else a simulated world.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from typing import Any
 
 SYSTEMS = ("popularity", "random", "knn(k=100)", "puresvd(factors=50)", "wrmf(factors=20, iterations=5)")
 
-# One change of each decision. Groups need lists in groups, so they come with the design that makes them.
+# One change per decision. Groups need lists in groups, so they come with the design that makes them.
 CHANGES: dict[str, Any] = {
     "min_ratings": 20,
     "sample": 0.5,
@@ -57,11 +57,11 @@ CHANGES: dict[str, Any] = {
     "levels": "all",
     "catalogue": "train",
     "draws": {"draws": "exact", "nonrelevant": 100, "metrics": ("P@10",)},
-    # A tenth of the training ratings are set aside, so the systems learn from others.
+    # A tenth of the training ratings is set aside, so the systems learn from different ratings.
     "calibration": "linear",
 }
 
-# Where a function is looked up, by what is counted; the first that exists is wrapped.
+# Where each counted function may be found; the first that exists is wrapped.
 COUNTED = {
     "joins": (("cranfield.measures.judging", "join"), ("cranfield.measures.judging", "_hits")),
     "measure": (("cranfield.experiments.stages.scores", "measure"), ("cranfield.experiments.stages", "measure")),
@@ -71,7 +71,7 @@ COUNTED = {
 
 @contextmanager
 def counting() -> Iterator[Counter[str]]:
-    """Count calls, and the ids that are encoded, while it lasts."""
+    """Count calls, and the ids encoded, inside the context."""
     counts: Counter[str] = Counter()
     undo = []
     for what, places in COUNTED.items():
@@ -105,7 +105,7 @@ def _module(name: str) -> Any:
 def _counted(counts: Counter[str], what: str, function: Any) -> Any:
     @functools.wraps(function)
     def call(*arguments: Any, **options: Any) -> Any:
-        # A run first tries everything on a handful of ratings.
+        # A run first rehearses everything on a handful of ratings.
         rehearsing = any(frame.function == "rehearse" for frame in inspect.stack(0))
         counts[f"{what} on a handful of ratings" if rehearsing else what] += 1
         return function(*arguments, **options)
@@ -122,14 +122,14 @@ def _source(path: Path | None) -> Any:
 
 
 def _made(out: Path) -> Counter[str]:
-    """Return how many artifacts of each stage the last run made, by the log."""
+    """Return how many artifacts of each stage the last run made, according to the log."""
     log = [json.loads(line) for line in (out / "log.jsonl").read_text().splitlines()]
     last = log[[place for place, entry in enumerate(log) if entry["did"] == "started"][-1] :]
     return Counter(entry["artifact"].split("/")[0] for entry in last if entry["did"] == "made")
 
 
 def timed(work: Callable[[], object]) -> str:
-    """Do it, and return the seconds by the clock and of the processors, which a loaded machine changes less."""
+    """Do the work, and return the clock and processor seconds; a busy machine changes the latter less."""
     start, before = time.perf_counter(), os.times()
     work()
     seconds, after = time.perf_counter() - start, os.times()
@@ -148,7 +148,7 @@ def _lines() -> int:
 
 
 def main() -> None:
-    """Run all of it, and print the figures."""
+    """Run everything, and print the figures."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data", type=Path)
     parser.add_argument("--quick", action="store_true", help="leave out the changes of decisions")

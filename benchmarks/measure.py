@@ -1,4 +1,4 @@
-"""How long measuring takes, beside pytrec_eval, ir_measures, ranx and RecTools, in one process on the same data.
+"""How long measuring takes, compared with pytrec_eval, ir_measures, ranx and RecTools in one process on the same data.
 
     python benchmarks/measure.py             # all of it, some minutes
     python benchmarks/measure.py --quick     # the smallest case
@@ -7,7 +7,7 @@
     python benchmarks/measure.py --growth    # up to ten million recommended items
     python benchmarks/measure.py --first     # a fresh process: import and first evaluation
 
-Peers that are not installed are left out. RecTools 0.19 needs NumPy 1, so an environment with all of them has that.
+Peers that are not installed are left out. RecTools 0.19 needs NumPy 1, and so does an environment with all of them.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ DEPTH, JUDGED, ITEMS = 100, 33, 3706
 
 
 class World:
-    """Test ratings and the lists of some systems: 33 judgments a user, about a tenth of a list judged."""
+    """Test ratings and the lists of some systems: 33 judgments per user, about a tenth of a list judged."""
 
     def __init__(self, users: int, systems: int, text: bool, seed: int = 0) -> None:
         rng = np.random.default_rng(seed)
@@ -70,7 +70,7 @@ class World:
 
 
 def best(work: Callable[[], Any], times: int) -> float:
-    """Return the shortest of some runs, in seconds, after one that warms up."""
+    """Return the seconds of the fastest of several runs, after one to warm up."""
     work()
     taken = []
     for _ in range(times):
@@ -85,7 +85,7 @@ def ours(world: World) -> Any:
 
 
 def nested(frame: pd.DataFrame, value: str, kind: type) -> dict[str, dict[str, Any]]:
-    """Return a frame as the dictionaries that pytrec_eval takes, by the quickest way we know."""
+    """Return a frame as the dictionaries that pytrec_eval takes, in the fastest way we know."""
     user, item = frame["user"].astype(str).to_numpy(), frame["item"].astype(str).tolist()
     values = frame[value].astype(kind).tolist()
     bounds = [0, *(np.flatnonzero(user[1:] != user[:-1]) + 1).tolist(), len(user)]
@@ -114,7 +114,7 @@ def ir_measures(world: World) -> Any:
 def ranx(world: World) -> Any:
     from ranx import Qrels, Run, evaluate
 
-    # ranx wants text in columns of objects.
+    # ranx needs text in object columns.
     text = {"user": str, "item": str}
     plain = dict.fromkeys(text, object)
     qrels = Qrels.from_df(world.test.astype(text).astype(plain), "user", "item", "rating")
@@ -168,9 +168,9 @@ def from_frames(cases: list[tuple[int, int, bool]]) -> None:
             print(f"  {'RecTools':12} {taken:8.3f}   {taken / seven:6.1f} x ours on its seven metrics ({seven:.3f})")
 
 
-# A copy of a run is another run: the join of the first is not taken for it.
+# A copy of a run counts as another run, so the cached join of the first is not used for it.
 def ready_made(users: int) -> None:
-    """Runs that are ours already against pytrec_eval's own call, its dictionaries made before."""
+    """Time our ready-made runs against pytrec_eval's own call on ready-made dictionaries."""
     import pytrec_eval
 
     world = World(users, 1, text=False)
@@ -205,7 +205,7 @@ def growth() -> None:
 
 
 def memory(limit: int) -> None:
-    """Each tool in a process of its own: ours first, then the peers, each stopped after ``limit`` seconds."""
+    """Measure each tool in a separate process: ours first, then the peers, each stopped after ``limit`` seconds."""
     tools = ["ours", *(peer for peer in [*PEERS, "rectools"] if installed(peer))]
     for users in (6_040, 33_388):
         print(f"\nPeak memory above that of the data, MiB; {users:,} users x 5 systems, integer ids.", flush=True)
@@ -224,7 +224,7 @@ def memory(limit: int) -> None:
 def alone(name: str, users: int) -> None:
     world = World(users, 5, text=False)
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    # What was freed after building the data would hide what the tool takes: hold it.
+    # Memory freed after building the data would hide what the tool uses, so it is held.
     now = int(open("/proc/self/statm").read().split()[1]) * resource.getpagesize() // 1024  # noqa: PTH123, SIM115
     ballast = np.ones(max(before - now, 0) * 128)
     {"ours": ours, "rectools": rectools, **PEERS}[name](world)
@@ -232,7 +232,7 @@ def alone(name: str, users: int) -> None:
 
 
 def further(users: int) -> None:
-    """What each registered metric costs once the lists are judged: the first time, and beside others of its kind."""
+    """Time each registered metric on judged lists: the first time, and together with others of its kind."""
     world, before = World(users, 1, text=False), World(users, 1, text=False, seed=1).test
     test, run, train = cf.read(world.test), cf.read_run(world.runs["system0"], name="s"), cf.read(before)
     likeness = np.random.default_rng(2).random((len(test.item_ids), len(test.item_ids)))
@@ -258,7 +258,7 @@ def first() -> None:
         "q = cf.Ratings.of([str(u) for u in range(1000)], [str(u % 100) for u in range(1000)])\n"
         "t = time.perf_counter(); cf.measure({'s': r}, q).frame(); print(i, time.perf_counter() - t)"
     )
-    # As installed: with compiled bytecode beside the modules, which the first of the runs writes.
+    # As installed: with compiled bytecode next to the modules, which the first run writes.
     usual = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
     runs = [
         subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=usual)

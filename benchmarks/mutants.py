@@ -4,14 +4,14 @@
     mutants/bin/python benchmarks/mutants.py measures comparisons --count 400 --seed 1
 
 A mutant is one change of a comparison, an arithmetic or boolean operator, a constant or a returned value. The tests are
-run once under coverage, which tells the tests that reach each line and how long each takes; this map is kept
-(``--map``) and used again. Each mutant is then made in a copy of the project, and the tests of its line are run, the
-quickest of its stage first, until one fails. Tests that are too slow to be run together within half of ``--seconds``
-are left out, so that a mutant is out of time because it hangs. In the end, the tests that found a mutant are run on the
-copy without one: a test that fails there has found nothing. ``--skip 100`` goes on after the first hundred of the
-sample, and ``--only`` looks again at the mutants whose description holds a text.
+run once under coverage, which tells which tests reach each line and how long each takes; this map is kept (``--map``)
+and used again. Each mutant is then made in a copy of the project, and the tests of its line are run, the fastest of its
+stage first, until one fails. Tests that are too slow to run together within half of ``--seconds`` are left out, so that
+a mutant only runs out of time if it hangs. In the end, the tests that found a mutant are run on the copy without a
+mutant: a test that fails there has found nothing. ``--skip 100`` continues after the first hundred of the sample, and
+``--only`` repeats the mutants whose description contains a text.
 
-It forks, so it runs on Linux and macOS alone: the libraries are imported once, and every mutant imports only cranfield.
+It forks, so it only runs on Linux and macOS: libraries are imported once, and every mutant imports only cranfield.
 """
 
 from __future__ import annotations
@@ -58,9 +58,9 @@ OPERATORS: dict[type[ast.AST], type[ast.AST]] = {
 
 @dataclass(frozen=True)
 class Mutant:
-    """One change: the file, the place of the node in the walk of its tree, its line, and the change in words.
+    """One change: the file, the position of the node in the walk of its tree, its line, and the change in words.
 
-    ``imported`` says that the line runs when the module is imported, rather than when a function is called, and
+    ``imported`` means that the line runs when the module is imported, rather than when a function is called, and
     ``compiled`` that numba compiles the file, so that coverage does not see its lines run.
     """
 
@@ -86,7 +86,7 @@ class Mutant:
 
 
 def changed(node: ast.AST) -> ast.AST | None:
-    """Return a node with one change, or None for a node that has none."""
+    """Return a node with one change, or None if it cannot be changed."""
     new = copy.copy(node)
     if isinstance(new, ast.Compare) and type(new.ops[0]) in OPERATORS:
         new.ops = [OPERATORS[type(new.ops[0])](), *new.ops[1:]]
@@ -95,7 +95,7 @@ def changed(node: ast.AST) -> ast.AST | None:
     elif isinstance(new, ast.Constant) and isinstance(new.value, bool):
         new.value = not new.value
     elif isinstance(new, ast.Constant) and isinstance(new.value, int | float):
-        # A float may be too large for 1 to change it.
+        # Adding 1 may not change a large float.
         new.value = new.value + 1 if new.value + 1 != new.value else new.value * 2
     elif isinstance(new, ast.UnaryOp) and isinstance(new.op, ast.Not):
         return new.operand
@@ -107,7 +107,7 @@ def changed(node: ast.AST) -> ast.AST | None:
 
 
 def mutants_of(path: Path, project: Path) -> Iterator[Mutant]:
-    """Give every mutant of a file; annotations are left alone, since nothing is computed by them."""
+    """Yield every mutant of a file; annotations are skipped, because nothing is computed from them."""
     text = (project / path).read_text(encoding="utf-8")
     tree, compiled = ast.parse(text), "from numba import" in text
     stated = {
@@ -134,18 +134,18 @@ def mutants_of(path: Path, project: Path) -> Iterator[Mutant]:
 
 @dataclass(frozen=True)
 class Coverage:
-    """The tests that run each line, where line 0 is the whole file, and the seconds that each test takes."""
+    """The tests that run each line, with line 0 for the whole file, and the seconds that each test takes."""
 
     tests: dict[tuple[Path, int], set[str]]
     seconds: dict[str, float]
 
     @classmethod
     def read(cls, data_file: Path) -> Coverage:
-        """Read what ``cover`` kept."""
+        """Read what ``cover`` wrote."""
         data = CoverageData(str(data_file))
         data.read()
         output = durations_file(data_file).read_text(encoding="utf-8").splitlines()
-        # A test that fails without any mutant would find every one.
+        # A test that fails without a mutant would find every one.
         failed = {line.split(" ")[1] for line in output if line.startswith(("FAILED ", "ERROR "))}
         tests: dict[tuple[Path, int], set[str]] = {}
         for name in data.measured_files():
@@ -162,8 +162,8 @@ class Coverage:
         return cls(tests, dict(seconds))
 
     def chosen(self, mutant: Mutant, most: float) -> list[str]:
-        """Return the tests of a mutant, as many as take ``most`` seconds: first the quick ones of its own stage."""
-        # A line that runs when the module is imported belongs to no test: any test of the file may find it.
+        """Return the tests of a mutant, as many as fit in ``most`` seconds, the fast ones of its own stage first."""
+        # A line that runs when the module is imported belongs to no test, so any test of the file may find it.
         line = 0 if mutant.imported else mutant.line
         tests = self.tests.get((mutant.path, line)) or self.tests.get((mutant.path, 0), set())
         stage, module = mutant.path.parts[2], mutant.path.stem
@@ -184,13 +184,13 @@ class Coverage:
 
 
 def durations_file(data_file: Path) -> Path:
-    """Return the file beside a map that says how long each test takes."""
-    # Coverage removes what begins with the name of its own file.
+    """Return the file next to a map that holds how long each test takes."""
+    # Coverage removes files whose names start with that of its own file.
     return data_file.with_name(f"durations-of-{data_file.name}")
 
 
 def cover(data_file: Path, tests: list[str], project: Path) -> None:
-    """Run the tests once, and keep which lines each runs and how long it takes."""
+    """Run the tests once, and record which lines each runs and how long it takes."""
     options = ["-q", "-p", "no:cacheprovider", "-vv", "--durations=0"]
     coverage = ["--cov=cranfield", "--cov-context=test", "--cov-report="]
     environment = {**os.environ, "PYTHONPATH": str(project / "src"), "COVERAGE_FILE": str(data_file)}
@@ -200,8 +200,8 @@ def cover(data_file: Path, tests: list[str], project: Path) -> None:
 
 
 def prepare(project: Path) -> None:
-    """Do once what every mutant would do again: compile the project, and import the libraries."""
-    # A mutant may be as long as the file and as old: a compiled file is known by the hash of its source, not by those.
+    """Do once what every mutant would repeat: compile the project, and import the libraries."""
+    # A mutant may have the length and the age of its file, so bytecode is matched by the hash of the source.
     mode = py_compile.PycInvalidationMode.CHECKED_HASH
     compileall.compile_dir(project / SOURCE, quiet=2, force=True, invalidation_mode=mode)
     os.environ["PYTHONPATH"] = str(project / "src")
@@ -214,28 +214,28 @@ def prepare(project: Path) -> None:
 
 
 class FirstFailure:
-    """A plugin of pytest that writes the name of a test that fails to a file."""
+    """A pytest plugin that writes the name of a failing test to a file."""
 
     def __init__(self, file: Path) -> None:
         self.file = file
 
     def pytest_sessionstart(self) -> None:
-        """Keep hypothesis from looking for a simpler example: any that fails will do."""
+        """Keep hypothesis from looking for a simpler example: any failing one will do."""
         phases = (Phase.explicit, Phase.generate)
         settings.register_profile("mutants", settings.get_profile("cranfield"), phases=phases)
         settings.load_profile("mutants")
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        """Write the name of a test that fails."""
+        """Write the name of a failing test."""
         if report.failed:
             self.file.write_text(report.nodeid, encoding="utf-8")
 
 
 def run_tests(tests: list[str], project: Path) -> None:
-    """Run tests in this process until one fails, silently, and end it."""
+    """Run tests silently in this process until one fails, and end it."""
     os.setsid()
     os.chdir(project)
-    # A mutant that asks for ever more memory must not take that of others.
+    # A mutant that allocates without end must not take the memory of other processes.
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
     nowhere = os.open(os.devnull, os.O_RDWR)
     for stream in (0, 1, 2):
@@ -246,7 +246,7 @@ def run_tests(tests: list[str], project: Path) -> None:
 
 
 def outcome_of(tests: list[str], project: Path, seconds: float) -> str:
-    """Return whether tests find what is wrong in a project, run in a process of their own."""
+    """Return whether tests find a fault in a project, run in a separate process."""
     (project.parent / "failed").unlink(missing_ok=True)
     end = time.monotonic() + seconds
     child = os.fork()
@@ -263,16 +263,16 @@ def outcome_of(tests: list[str], project: Path, seconds: float) -> str:
 
 
 def finder(tests: list[str], project: Path) -> str:
-    """Return the test that failed in the last run, or the first where the project could not be imported."""
+    """Return the test that failed in the last run, or the first if the project could not be imported."""
     file = project.parent / "failed"
     return file.read_text(encoding="utf-8") if file.exists() else tests[0]
 
 
 def verdict(mutant: Mutant, tests: list[str], project: Path, seconds: float) -> str:
-    """Return whether the tests find a mutant: a few of them, which find most, and then the others."""
+    """Return whether the tests find a mutant: first a few of them, which find most mutants, and then the others."""
     if not tests:
         return "not covered"
-    # To compile a mutant takes longer than to interpret it in the few small tests that find it.
+    # Compiling a mutant takes longer than interpreting it in the few small tests that find it.
     os.environ["NUMBA_DISABLE_JIT"] = str(int(mutant.compiled))
     file = project / mutant.path
     before = file.read_text(encoding="utf-8")
@@ -287,7 +287,7 @@ def verdict(mutant: Mutant, tests: list[str], project: Path, seconds: float) -> 
 
 
 def main() -> None:
-    """Print the verdict on each mutant of a sample, and how many there are of each."""
+    """Print the verdict on each mutant of a sample, and the number of each verdict."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("packages", nargs="+", help="stages or files under src/cranfield: measures, _rounding.py")
     parser.add_argument("--count", type=int, default=20, help="how many mutants")

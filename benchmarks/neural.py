@@ -1,13 +1,13 @@
-"""Time the neural systems, and an epoch of NeuMF beside Cornac's.
+"""Time the neural systems, and compare an epoch of NeuMF with Cornac's.
 
     python benchmarks/neural.py four --data ml-100k.parquet
     python benchmarks/neural.py epoch --data ml-1m.parquet
     python benchmarks/neural.py cornac --data ml-1m.parquet
 
-``four`` trains four systems with their defaults on 80 % of the ratings, a tenth being held out to stop early, and ranks
-100 items for every user. ``epoch`` and ``cornac`` train NeuMF with 8 factors, 4 negatives and batches of 256: the first
-epoch compiles. Cornac trains in PyTorch and needs an environment of its own, with ``cornac`` and ``torch``; for it this
-script reads the ratings with Polars alone.
+``four`` trains four systems with their defaults on 80 % of the ratings, with a tenth held out for early stopping, and
+ranks 100 items for every user. ``epoch`` and ``cornac`` train NeuMF with 8 factors, 4 negatives and batches of 256; the
+first epoch compiles. Cornac trains in PyTorch and needs a separate environment with ``cornac`` and ``torch``; there
+this script reads the ratings with Polars alone.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ TOWER = (64, 32, 16, 8)
 
 @contextmanager
 def timed(what: str) -> Iterator[None]:
-    """Print the seconds that something takes, and the processor seconds of all threads."""
+    """Print the clock seconds, and the processor seconds of all threads."""
     began, used = time.perf_counter(), time.process_time()
     yield
     seconds, processor = time.perf_counter() - began, time.process_time() - used

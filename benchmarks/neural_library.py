@@ -1,8 +1,8 @@
-"""Measure PyTorch and JAX with Optax, to choose the library behind the neural systems.
+"""Measure PyTorch and JAX with Optax, to choose the library for the neural systems.
 
-Each is asked for the same work: epochs of NeuMF (He et al. 2017: 8 factors, a tower of 64, 32, 16 and 8, 4 sampled
-negatives per rating, Adam) on the training part of the NCF benchmark of MovieLens 1M. Run this script once in an
-environment of each library; the times of training are without the drawing of the negatives, which both share.
+Both do the same work: epochs of NeuMF (He et al. 2017: 8 factors, a tower of 64, 32, 16 and 8, 4 sampled negatives per
+rating, Adam) on the training part of the NCF benchmark of MovieLens 1M. Run this script once in an environment of each
+library. Training times exclude drawing the negatives, which both share.
 
     python benchmarks/neural_library.py torch --data ml-1m.parquet
     python benchmarks/neural_library.py jax --data ml-1m.parquet
@@ -67,7 +67,7 @@ def start(n_users: int, n_items: int) -> dict[str, np.ndarray[Any, Any]]:
 
 
 def torch_epoch(weights: dict[str, Any], threads: int, batch: int) -> Callable[[Samples], dict[str, Any]]:
-    """Return a function that runs an epoch in PyTorch and gives the weights."""
+    """Return a function that runs an epoch in PyTorch and returns the weights."""
     import torch
 
     torch.set_num_threads(threads)
@@ -93,7 +93,7 @@ def torch_epoch(weights: dict[str, Any], threads: int, batch: int) -> Callable[[
 
 
 def jax_epoch(weights: dict[str, Any], threads: int, batch: int) -> Callable[[Samples], dict[str, Any]]:  # noqa: ARG001
-    """Return a function that runs an epoch in JAX, as one compiled loop over batches, and gives the weights."""
+    """Return a function that runs an epoch in JAX, as one compiled loop over batches, and returns the weights."""
     import jax
     import jax.numpy as jnp
     import optax
@@ -144,13 +144,13 @@ def measure(library: str, data: str, threads: int, batch: int, share: float) -> 
 
 
 def installed(library: str) -> float:
-    """Return the MiB that the library and what it alone needs take on disk."""
+    """Return the MiB that the library and its own dependencies take on disk."""
     files = [file for name in PACKAGES[library] for file in metadata.files(name) or ()]
     return sum(Path(file.locate()).stat().st_size for file in files if Path(file.locate()).is_file()) / 2**20
 
 
 def main() -> None:
-    """Measure with one thread and two, each in a process of its own, since JAX takes its threads when it starts."""
+    """Measure with one thread and with two, in separate processes, because JAX fixes its threads when it starts."""
     arguments = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     arguments.add_argument("library", choices=sorted(PACKAGES))
     arguments.add_argument("--data", required=True)

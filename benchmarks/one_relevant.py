@@ -1,4 +1,4 @@
-"""One-relevant designs: ranks that are counted, against a plain loop that makes every list.
+"""One-relevant designs: ranks by counting, against a plain loop that makes every list.
 
 python benchmarks/one_relevant.py ml-1m.parquet
 """
@@ -20,7 +20,7 @@ THRESHOLD, TARGETS, SYSTEMS = 5, 1_000, 5
 
 
 def made_lists(ranker: Ranker, scores, users) -> list[int]:
-    """Return the rank of each relevant item, from a list that is made and put in order for it."""
+    """Return the rank of each relevant item, from a list that is made and sorted for it."""
     ranks = []
     test, place = ranker.targets.test, TieOrder(ranker.targets.train.item_ids).place
     for row, user in enumerate(users):

@@ -2,8 +2,8 @@
 
     python benchmarks/pages.py
 
-A report of 50 systems and 50 metrics with all pairs tested, the drawing libraries that every page holds, and the page
-of an audit of twelve systems with 4,500 universes, as many as the preset ``usual`` opens. Values are random.
+A report of 50 systems and 50 metrics with all pairs tested, the drawing libraries in every page, and the page of an
+audit of twelve systems with 4,500 universes, as many as in the preset ``usual``. Values are random.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from cranfield.reports.audit_page import audit_page
 
 
 def printed(name: str, page: Callable[[], str]) -> str:
-    """Make a page, and print its size and the time that it takes."""
+    """Make a page, and print its size and the time it takes."""
     start = time.perf_counter()
     text = page()
     print(f"{name:<44}{len(text.encode()) / 1e6:6.1f} MB {time.perf_counter() - start:8.1f} s", flush=True)
@@ -41,7 +41,7 @@ def many_scores(systems: int = 50, users: int = 30, items: int = 30) -> cf.Score
 
 
 def many_universes(systems: int = 12, users: int = 100) -> Audit:
-    """Return the audit of random values in the universes of six decisions."""
+    """Return an audit of random values in the universes of six decisions."""
     options = {"split": 10, "metrics": 5, "cutoff": 5, "threshold": 3, "average": 3, "coverage": 2}
     grid = Grid.product(
         [Opened(name, "equivalent", tuple(f"{name} {k}" for k in range(count))) for name, count in options.items()]
@@ -53,7 +53,7 @@ def many_universes(systems: int = 12, users: int = 100) -> Audit:
 
 
 def main() -> None:
-    """Print all of it."""
+    """Print everything."""
     scores = many_scores()
     comparison = cf.compare(scores, significance="student", correction="none")
     printed("report, 50 systems and 50 metrics", lambda: report(scores, comparison))

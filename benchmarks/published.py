@@ -1,11 +1,11 @@
-"""The systems of Valcarce et al. (2018) on their own split of MovieLens 1M: ours beside what they published.
+"""The systems of Valcarce et al. (2018) on their own split of MovieLens 1M: our values next to the published ones.
 
     python benchmarks/published.py [SYSTEM ...]
 
-Looks for ml-1m.parquet and ml-1m-splits.parquet in the folder named by CRANFIELD_DATA, or in ../shared/data beside the
-checkout, and for the published numbers in the folder ``oracles`` beside that one; without them it prints ours alone.
+Looks for ml-1m.parquet and ml-1m-splits.parquet in the folder named by CRANFIELD_DATA, or in ../shared/data next to the
+checkout, and for the published numbers in the folder ``oracles`` next to that one; without them it prints only ours.
 Lists of 100 items of the test set, threshold 4, mean over all test users. A second table has the starting configuration
-of Cañamares et al. (2020): half of the ratings to learn from, full lists, threshold 4.
+of Cañamares et al. (2020): half of the ratings for training, full lists, threshold 4.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ METRICS = {
     "AP@100": "map_cut_100",
 }
 
-# Our spelling of each published system: the defaults are what reproduces it, or what a validation part of the
-# training data chose.
+# Our spelling of each published system: the defaults reproduce it, or its parameters were chosen on a validation part
+# of the training data.
 SYSTEMS = {
     "Random": "random",
     "Pop": "popularity",
@@ -58,7 +58,7 @@ SYSTEMS = {
     "UIR": "uir",
 }
 OTHERS = ("knn", "itemknn", "ease")
-# Reproduced to 1e-4, ties aside, and trained ones, which must come to 0.98 of the published nDCG@100.
+# Systems reproduced to 1e-4 except for ties, and trained ones, which must reach 0.98 of the published nDCG@100.
 EXACT = ("Pop", "KLD", "RSV", "RW", "RM1", "LM-WSR-UB", "PureSVD", "UIR", "HT")
 TRAINED = ("SLIM", "SVD", "BPRMF", "WRMF", "LDA", "PLSA")
 

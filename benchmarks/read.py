@@ -3,12 +3,12 @@
     python benchmarks/read.py [ROUNDS]
 
 The files are written to a temporary folder from ml-1m.parquet, which is looked for in the folder named by
-CRANFIELD_DATA, or in ../shared/data beside the checkout; where it is absent, ratings of the same size are simulated.
-They have a made-up column of times, as the original has. The contestants take turns in rounds, each round in another
-order, because who goes before decides how ready memory is; the best and the median time of each are shown. Polars and
-pandas only read the columns; cranfield also checks every row and builds `Ratings`, which "pandas to codes" does with
-pandas. The targets: CSV within 2 times Polars' time for the same file, "::" within 3 times its time for the CSV, both
-well ahead of pandas that does the same work. Plain `pandas.read_csv` depends on the version: from 3.1 on it reads on
+CRANFIELD_DATA, or in ../shared/data next to the checkout; if it is missing, ratings of the same size are simulated.
+They have a made-up column of times, like the original. The contestants take turns in rounds, in a different order each
+round, because the previous contestant affects the state of memory; the best and the median time of each are shown.
+Polars and pandas only read the columns; cranfield also checks every row and builds `Ratings`, which "pandas to codes"
+does with pandas. The targets: CSV within 2 times Polars' time for the same file, "::" within 3 times its time for the
+CSV, both well ahead of pandas doing the same work. Plain `pandas.read_csv` depends on the version: since 3.1 it uses
 all processors and takes about Polars' time, before that several times as long.
 """
 
@@ -67,7 +67,7 @@ def _contestants(files: dict[str, Path]) -> dict[tuple[str, str], Callable[[], A
         return contestants
 
     def to_codes(path: Path) -> Any:
-        """Do with pandas what `read` does: ids to sorted codes, rows in their order, no pair twice, finite ratings."""
+        """Do with pandas what `read` does: ids to sorted codes, sorted rows, no repeated pair, finite ratings."""
         frame = pandas.read_csv(path)
         users, user_ids = pandas.factorize(frame["userId"], sort=True)
         items, item_ids = pandas.factorize(frame["movieId"], sort=True)
@@ -92,7 +92,7 @@ def _timed(contestants: dict[tuple[str, str], Callable[[], Any]], rounds: int) -
         turns.shuffle(order)
         for key in order:
             if len(times[key]) == 3 and min(times[key]) > 1:
-                continue  # pandas' "::" takes seconds; three rounds are enough to know it
+                continue  # pandas takes seconds for "::", so three rounds are enough
             start = time.perf_counter()
             contestants[key]()
             if round_:  # the first round warms up

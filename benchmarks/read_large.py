@@ -1,10 +1,10 @@
-"""One hundred million ratings, the size of the Netflix Prize: how much memory they need, held, read and split.
+"""One hundred million ratings, the size of the Netflix Prize: how much memory they need when held, read and split.
 
     python benchmarks/read_large.py [RATINGS]
 
 Ratings with times are simulated (480,189 users, 17,770 items, both of uneven popularity) and written to Parquet in a
-temporary folder, in random order and in chunks. A process of its own then reads the file and splits it 80/20. The
-targets: at most 2 GiB for the `Ratings` beside the vocabularies, and at most 4 GiB more at the peak.
+temporary folder, in random order and in chunks. A separate process then reads the file and splits it 80/20. The
+targets: at most 2 GiB for the `Ratings` without the vocabularies, and at most 4 GiB more at the peak.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def _write(path: Path, count: int) -> None:
 
 
 def _chunk(number: int, chunks: int, size: int) -> pl.DataFrame:
-    """Return ratings of the users of one remainder class, so that no pair can occur in two chunks."""
+    """Return ratings of the users of one remainder class, so that no pair occurs in two chunks."""
     random = np.random.default_rng([1, number])
     draws = int(1.3 * size)
     user = (USERS // chunks * random.random(draws) ** 2).astype(np.int64) * chunks + number
@@ -90,7 +90,7 @@ def main() -> None:
         return
     count = int(sys.argv[1]) if len(sys.argv) > 1 else RATINGS
     with tempfile.TemporaryDirectory() as folder:
-        # Processes of their own, started from a small one: a child begins with its parent's peak.
+        # Separate processes, started from a small one, because a child starts with its parent's peak memory.
         for step in ("write", "read"):
             subprocess.run([sys.executable, __file__, step, f"{folder}/ratings.parquet", str(count)], check=True)
 

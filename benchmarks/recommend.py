@@ -1,11 +1,11 @@
-"""Training and the 100 best items for all users of MovieLens 1M (80/20), each system, beside implicit and LensKit.
+"""Training and the 100 best items for all users of MovieLens 1M (80/20), per system, next to implicit and LensKit.
 
     python benchmarks/recommend.py [--systems NAME ...] [--large] [--threads N]
 
-Each system runs in a process of its own, so that the peak of its memory is its own. Compiled loops are warmed up on a
-small world first: numba keeps what it compiled. ``--large`` takes a simulated catalogue of BeerAdvocate's size, 33,388
-users, 66,055 items and 1.5 million ratings, instead. Without MovieLens (see benchmarks/published.py) a simulated world
-of its size is used. Peers that are not installed are left out.
+Each system runs in a separate process, so that its peak memory is its own. Compiled loops are warmed up on a small
+world first, because numba caches what it compiles. ``--large`` uses a simulated catalogue of BeerAdvocate's size
+instead: 33,388 users, 66,055 items and 1.5 million ratings. Without MovieLens (see benchmarks/published.py) a simulated
+world of its size is used. Peers that are not installed are left out.
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ PAPER = (
     *("nncosngbr-ib", "slim", "ht", "svd", "puresvd", "bprmf", "wrmf", "lda", "plsa", "uir"),
 )
 
-# Our systems and the same methods elsewhere, with the same settings. Compare times: implicit's ALS takes ratings as
-# confidences, its BPR runs on all threads and is not the same twice, and LensKit's neighbourhoods are normalised.
+# Our systems and the same methods elsewhere, with the same settings. Only compare times: implicit's ALS takes ratings
+# as confidences, its BPR runs on all threads and is not reproducible, and LensKit's neighbourhoods are normalised.
 PEERS = (
     ("wrmf", "implicit als"),
     ("bprmf(sampling=rating)", "implicit bpr"),
@@ -121,7 +121,7 @@ def world(large: bool) -> Split:
 
 
 def warm_up(name: str) -> None:
-    """Load what is compiled, on a small world."""
+    """Load the compiled code, on a small world."""
     draw = np.random.default_rng(0).integers(0, 9, (2, 60))
     cells = np.unique(draw[0] * 9 + draw[1])
     worth, work._WORTH_COMPILING = work._WORTH_COMPILING, 0
@@ -179,10 +179,10 @@ def one_system(name: str, large: bool) -> dict[str, Any]:
 
 
 def extraction() -> float:
-    """Seconds to take the 100 best of 6,040 × 3,706 scores, in blocks, on one thread."""
+    """Return the seconds to extract the 100 best of 6,040 × 3,706 scores, in blocks, on one thread."""
     order = TieOrder(Vocabulary.of(range(3706)))
     scores = np.random.default_rng(0).random((6040, 3706))
-    top(scores[:1024], 100, order)  # loads what is compiled
+    top(scores[:1024], 100, order)  # loads the compiled code
     start = time.perf_counter()
     for first in range(0, 6040, 1024):
         top(scores[first : first + 1024], 100, order)

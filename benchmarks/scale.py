@@ -1,16 +1,15 @@
-"""Rows per second and peak memory of measuring 1, 10 and 100 million rows: in memory, in ranges, on Spark; and others.
+"""Rows per second and peak memory of measuring 1, 10 and 100 million rows: in memory, in ranges, on Spark; and peers.
 
     python benchmarks/scale.py FOLDER [--sizes 1 10 100] [--ways memory ranges sort spark duckdb polars]
 
 The data are simulated into FOLDER once: lists of 100 items and 20 test ratings for each user, sorted by user. Every way
-runs in a process of its own and prints the seconds it took, those of the processor, the rows of the run per second, the
-peak memory of all its processes, and two values, nDCG@10 and HitRate@10, which must be those of the others. ``sort`` is
-``ranges`` over rows in random order: what dividing them by user costs. Two cores are used. What is imported is not
-timed.
+runs in a separate process and prints its clock seconds, its processor seconds, the rows of the run per second, the peak
+memory of all its processes, and two values, nDCG@10 and HitRate@10, which must equal those of the others. ``sort`` is
+``ranges`` over rows in random order: the cost of dividing them by user. Two cores are used. Imports are not timed.
 
-RePlay's and recommenders' Spark metrics run in environments of their own, since their pins exclude ours (pip install
-'replay-rec[spark]'; pip install 'recommenders[spark]' setuptools). Their nDCG takes relevance as 0 or 1, so beside it
-stands ``nDCG(gain=binary)@10``; recommenders has no hit rate.
+RePlay's and recommenders' Spark metrics run in separate environments, because their pins exclude ours (pip install
+'replay-rec[spark]'; pip install 'recommenders[spark]' setuptools). Their nDCG takes relevance as 0 or 1, so it is
+compared with ``nDCG(gain=binary)@10``; recommenders has no hit rate.
 
     VENV/bin/python benchmarks/scale.py FOLDER --ways replay
     VENV/bin/python benchmarks/scale.py FOLDER --ways recommenders
@@ -35,7 +34,7 @@ LENGTH, RATINGS = 100, 20
 
 
 def simulate(folder: Path, millions: int) -> None:
-    """Write a run and a test set: items of 100 strata of rising size, one of each in a list."""
+    """Write a run and a test set: items in 100 strata of increasing size, one item of each in a list."""
     import numpy as np
     import pyarrow as pa
     import pyarrow.parquet as pq
@@ -167,7 +166,7 @@ WAYS = {way.__name__: way for way in (memory, ranges, sort, spark, duckdb, polar
 
 
 class PeakMemory(threading.Thread):
-    """The largest resident memory of this process and its children together, looked at ten times a second."""
+    """The peak resident memory of this process and its children together, sampled ten times a second."""
 
     def __init__(self) -> None:
         super().__init__(daemon=True)
@@ -180,7 +179,7 @@ class PeakMemory(threading.Thread):
 
 
 def _resident() -> int:
-    """Return the resident bytes of this process and all below it."""
+    """Return the resident bytes of this process and all its descendants."""
     parents, sizes = {}, {}
     for folder in Path("/proc").iterdir():
         if folder.name.isdigit():
@@ -197,7 +196,7 @@ def _resident() -> int:
 
 
 def measure_way(way: str, run: Path, test: Path, metrics: list[str]) -> None:
-    if way == "spark":  # a session is started once for many jobs, so its start is not counted
+    if way == "spark":  # a session serves many jobs, so its start is not timed
         from cranfield.data.spark import spark_session
 
         spark_session("local[2]")
@@ -234,7 +233,7 @@ def main() -> None:
 
 
 def print_way(way: str, millions: int, paths: list[Path], metrics: list[str]) -> None:
-    """Run a way in a process of its own and print what it took."""
+    """Run a way in a separate process and print its figures."""
     code = f"import scale, pathlib; scale.measure_way({way!r}, *map(pathlib.Path, {[*map(str, paths)]!r}), {metrics!r})"
     environment = {**os.environ, "POLARS_MAX_THREADS": "2", "CRANFIELD_QUIET": "1"}
     process = subprocess.run(
@@ -246,7 +245,7 @@ def print_way(way: str, millions: int, paths: list[Path], metrics: list[str]) ->
     figures = json.loads(process.stdout.strip().splitlines()[-1])
     rate, peak = millions * 1e6 / figures["seconds"], figures["bytes"] / 2**30
     values = ", ".join(f"{value:.9f}" for value in figures["values"])
-    # What Java does is not counted, and a busy machine does not matter.
+    # The processor seconds of Java are not counted, so none are printed for these ways.
     of_processor = "" if way in ("spark", "replay", "recommenders") else f"{figures['processor']:.1f} s of processor, "
     print(
         f"{way:>12} {millions:>4} M, {len(metrics)} metrics: {figures['seconds']:7.1f} s, {of_processor}"

@@ -2,9 +2,9 @@
 
     python benchmarks/simulate.py
 
-There is no peer to run beside: the target is a world of 6,040 x 3,706 with 1,000,209 ratings in under 10 seconds on two
-cores. Each case runs in a process of its own, so that its peak of memory is its own; what Python and the package take
-before is shown as well.
+There is no peer to compare with: the target is a world of 6,040 x 3,706 with 1,000,209 ratings in under 10 seconds on
+two cores. Each case runs in a separate process, so that its peak memory is its own; the memory of Python and the
+package alone is shown as well.
 """
 
 from __future__ import annotations

@@ -46,7 +46,7 @@ def seconds(function, repeats: int = 5) -> float:
 
 
 def peers(frame):
-    """Return what people write with pandas and scikit-learn for the same splits; each gives both parts."""
+    """Return the code that people write with pandas and scikit-learn for the same splits; each returns both parts."""
     from sklearn.model_selection import KFold, train_test_split
 
     def sampled():

@@ -59,11 +59,11 @@ def pytest_configure(config):
         del os.environ["PYTHONDONTWRITEBYTECODE"]
         os.environ["PYTHONPYCACHEPREFIX"] = str(cache.mkdir("bytecode"))
     if getattr(config.option, "numprocesses", None):
-        # There is a worker for each core: more threads would only wait for one another, which takes as much time.
+        # There is one worker per core, so more threads would only wait for each other.
         for library in ("OPENBLAS_NUM", "OMP_NUM", "POLARS_MAX"):
             os.environ.setdefault(f"{library}_THREADS", "1")
     if not config.getoption("--hypothesis-profile", None):
-        # Hypothesis would read every module of the package for constants to try, for seconds in every worker.
+        # Hypothesis would scan every module of the package for constants to try, which takes seconds per worker.
         with suppress(ImportError):  # in old versions
             from hypothesis.internal.conjecture import providers
 
@@ -234,7 +234,7 @@ def _small_images():
 @pytest.fixture(autouse=True)
 def _own_settings():
     """Give back the settings of the process as they were: commands that run in it change them."""
-    # What a fixture of a whole file ran may have changed them too.
+    # A fixture with module scope may have changed them too.
     vars(cranfield.settings).update(SETTINGS)
     yield
     vars(cranfield.settings).update(SETTINGS)

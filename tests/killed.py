@@ -23,7 +23,7 @@ from pathlib import Path
 
 Moment = tuple[int | str, str]
 
-# What tells of processes and times, not of results.
+# Files about processes and times, not about results.
 DIFFER = ("log.jsonl", ".cranfield/lock", ".cranfield/process")
 
 
@@ -115,7 +115,7 @@ def at_random_times(command: list[str], home: Path, kills: int, seed: int) -> di
         os.kill(child, signal.SIGKILL)
         _, status = os.waitpid(child, 0)
         if status != signal.SIGKILL:
-            # It was done before: the next ones are given less time.
+            # It had finished before the kill: give the next ones less time.
             long = 0.8 * min(long, time.monotonic() - begun)
             shutil.rmtree(out)
             continue
@@ -162,9 +162,9 @@ def _last_stage(folder: Path) -> str:
 
 
 if __name__ == "__main__":
-    # What a process has written outlives its kill: only a power cut would ask for more.
+    # What a process has written survives its kill; fsync only matters for a power cut.
     os.fsync = lambda _: None  # type: ignore[assignment]
-    # Before the children, so that none has to import most of the package or look for the versions of libraries.
+    # Import before forking, so that no child has to import most of the package or look up library versions.
     from cranfield.experiments.versions import versions
 
     importlib.import_module("cranfield.experiments.stages")

@@ -90,7 +90,7 @@ def _packages(package: ModuleType) -> Iterator[ModuleType]:
 
 
 def test_nothing_that_a_package_offers_has_the_name_of_a_module():
-    # Else ``import cranfield.measures.metric`` would find a function, and so would whoever writes the docs.
+    # Otherwise ``import cranfield.measures.metric`` would find a function, and so would tools for documentation.
     packages = list(_packages(cranfield))
     names = {package.__name__.rpartition(".")[2] for package in packages[1:]}
     clashes = []
@@ -109,7 +109,7 @@ def test_a_class_name_has_one_meaning():
         for node in _nodes(path):
             if isinstance(node, ast.ClassDef):
                 meanings[node.name].add(f"a class in {path.relative_to(SOURCE)}")
-        # A name of types, such as ``Groups = Mapping[Any, Any]``, may be given in several files if it is the same.
+        # A type alias, such as ``Groups = Mapping[Any, Any]``, may be defined in several files if it is the same.
         for name, value in re.findall(r"^([A-Z][a-z]\w*) = (.+)", path.read_text(), re.MULTILINE):
             meanings[name].add(value)
     assert {name: several for name, several in meanings.items() if len(several) > 1} == {}
@@ -138,7 +138,7 @@ FILES_OF_POLARS = {
     *(f"{verb}_{form}" for verb in ("write", "sink") for form in ("parquet", "csv", "ndjson", "ipc", "json", "excel")),
     *("read_parquet_schema", "read_parquet_metadata", "read_csv_batched", "read_ipc_stream", "read_avro"),
 }
-# Bytes that are in memory have no name that could be taken for a pattern.
+# Bytes in memory have no file name that could be taken for a pattern.
 IN_MEMORY = ("file.read_bytes()", "io.BytesIO(", 'b"')
 
 
@@ -158,7 +158,7 @@ def test_polars_opens_files_in_one_module_only_which_never_takes_a_name_for_a_pa
 
 
 def test_polars_is_given_no_name_of_a_file():
-    # An open file is the one that was named; Polars takes a name for a pattern, an address or a place at home.
+    # An open file is certainly the right one; Polars may take a name for a pattern, an address or a home folder.
     text = (SOURCE / "_polars.py").read_text()
     calls = [node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Call)]
     given = {

@@ -55,7 +55,7 @@ def test_a_flipped_bit_anywhere_in_a_text_file_is_noted_by_every_reader(written,
     _flip(path, share, bit)
     try:
         for reader in (cf.read, read_run, read_test):
-            # What the file now holds may be anything.
+            # The file may now contain anything.
             with (
                 pytest.warns(CranfieldWarning, match=r"test\.csv has changed since it was written"),
                 contextlib.suppress(CranfieldError),

@@ -59,7 +59,7 @@ def test_what_cannot_be_told_is_never_known():
     assert made_of(lambda: hidden) != made_of(lambda: hidden)
 
 
-@pytest.mark.slow  # the next test has the same law for a class
+@pytest.mark.slow  # the next test checks the same for a class
 def test_another_process_finds_the_same_hash():
     told = "import numpy as np; from cranfield._code_hash import made_of; t = np.eye(3)\n"
     told += "print(made_of(lambda a, b, k='x': t[a] @ t[b] + len(k)))"

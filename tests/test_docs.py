@@ -36,7 +36,7 @@ ROOT = Path(__file__).parents[1]
 PAGES = {
     str(page.relative_to(ROOT)): page.read_text(encoding="utf-8")
     for page in [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
-    if page.parent.name != "reference"  # made with the site, from docstrings, which run as doctests
+    if page.parent.name != "reference"  # built with the site from docstrings, which run as doctests
 }
 _BLOCK = re.compile(
     r"(?:^<!-- run by (?P<where>[^\n]+) -->\n)?^(?P<fence>`{3,})(?P<language>[^\n]*)\n(?P<code>.*?)^(?P=fence)$",
@@ -85,7 +85,7 @@ SCRIPTS = [
 ]
 
 
-# A small audit, for pages that speak of one.
+# A small audit, for pages that mention one.
 EXPERIMENT = """
 [decisions]
 metrics = ["P@5"]
@@ -100,7 +100,7 @@ metrics = ["P@5", "nDCG@5"]
 """
 
 
-# Code of a user, as docs/experiment.md names it; its file has the page's own decisions and systems.
+# User code that docs/experiment.md names; its file has the page's own decisions and systems.
 OWN_CODE = {
     "my_package/module.py": """
 import numpy as np
@@ -125,7 +125,7 @@ def first_half(judged, share=0.5):
 """,
 }
 
-# Pages whose scripts run on less than they say.
+# Pages whose scripts run on smaller data than they show.
 SMALLER = {"docs/simulate.md": {"users=1_000, items=500": "users=200, items=100", "50_000": "5_000", "25_000": "2_500"}}
 
 
@@ -303,7 +303,7 @@ def _run_command(command: str) -> None:
             answer = answer[key]
         return
     assert program == "cranfield", command
-    # What a shell does to patterns and to the home folder.
+    # Expand patterns and the home folder as a shell does.
     words = [str(Path(word).expanduser()) if word.startswith("~") else word for word in arguments]
     expanded = [path for word in words for path in (("*" in word and sorted(map(str, Path().glob(word)))) or [word])]
     result = CliRunner().invoke(cranfield, expanded)
@@ -467,7 +467,7 @@ def _anchors(text: str) -> set[str]:
 def test_the_pages_link_only_to_pages_and_headings_that_exist():
     for name, text in PAGES.items():
         for target, heading in re.findall(r"\]\(([^)#:\s]*)(?:#([^)]*))?\)", text):
-            # The reference is made with the site, whose build fails at a dead link.
+            # The reference is built with the site, and that build fails on a dead link.
             if target.startswith(("reference/", "../reference/")):
                 continue
             page = ((ROOT / name).parent / target).resolve() if target else ROOT / name

@@ -87,7 +87,7 @@ def test_the_process_ends_when_the_one_that_started_it_is_killed():
         os.kill(os.getpid(), signal.SIGKILL)
     """
     command = [sys.executable, "-c", textwrap.dedent(program)]
-    # The process that draws has the same standard error: as long as it runs, this would wait.
+    # The drawing process shares standard error, so this would wait as long as it runs.
     killed = subprocess.run(command, stderr=subprocess.PIPE, timeout=60)
     assert killed.returncode == -signal.SIGKILL
 

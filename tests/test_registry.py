@@ -27,7 +27,7 @@ from cranfield.measures.metrics.gains import GAINS
 from cranfield.recommenders import SYSTEMS
 from cranfield.splits import registry as splits
 
-# Of each kind: the registry, a name that is taken, and one that is nearly the same.
+# For each kind: the registry, a name that is taken, and a similar one.
 KINDS = {
     "metric": (METRICS, "Recall", "Recal"),
     "average": (AVERAGES, "mean", "meam"),

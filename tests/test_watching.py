@@ -27,7 +27,7 @@ def _command(tmp_path, after_guard, **options):
     """Start a program that is called as the command line is, is watched, and then does something."""
     script = tmp_path / "cranfield"
     script.write_text(
-        # Without the package around it, which takes a second to import.
+        # Load the module without the package, which takes a second to import.
         "import importlib.util, os, signal, sys, time\n"
         f"spec = importlib.util.spec_from_file_location('cranfield._watching', {_watching.__file__!r})\n"
         "spec.loader.exec_module(_watching := importlib.util.module_from_spec(spec))\n"

@@ -1,8 +1,8 @@
 """cranfield: compare recommender systems offline, and know how far to trust the answer.
 
-The functions are in the order in which an evaluation goes: `read`, `filters`, `splits`, `recommend`, `read_run`,
-`judge`, `measure`, `compare`, `bias`, `assess`; `experiments` runs all of them from one file, `audit` asks whether the
-winner survives other decisions, and `write_report` makes the page.
+The functions follow the order of an evaluation: `read`, `filters`, `splits`, `recommend`, `read_run`, `judge`,
+`measure`, `compare`, `bias`, `assess`. `experiments` runs all of them from one file, `audit` asks whether the winner
+survives other decisions, and `write_report` makes the page.
 """
 
 from cranfield import _starting
@@ -145,7 +145,7 @@ __all__ = [
 ]
 
 
-# What few need is imported only by those who ask for it.
+# Rarely needed names are imported on first use.
 _LATER = {
     "datasets": ("cranfield.data.datasets", None),
     "across_tools": ("cranfield.measures.dialects", "across_tools"),

@@ -45,7 +45,7 @@ def whole(name: str, value: object, at_least: int = 1) -> int:
 
 
 def all_or_whole(name: str, value: object, at_least: int = 1) -> str | int:
-    """Return ``value`` if it is a whole number of at least ``at_least``, and ``"all"`` for that word and for None.
+    """Return ``value`` if it is a whole number of at least ``at_least``; return ``"all"`` for ``"all"`` and for None.
 
     Examples
     --------
@@ -107,7 +107,7 @@ def one_of(name: str, value: object, choices: Iterable[str]) -> str:
 
 
 def not_renamed(name: str, value: object, renamed: Mapping[str, str]) -> None:
-    """Answer a word that is written otherwise now with the new one.
+    """Refuse a value that has been renamed, with a message that gives its new name.
 
     Examples
     --------
@@ -121,29 +121,29 @@ def not_renamed(name: str, value: object, renamed: Mapping[str, str]) -> None:
 
 
 def _number(value: object) -> int | float | None:
-    """Return a number, of NumPy or other kinds too, as Python's own; None for anything else, NaN included."""
+    """Return a number, NumPy's included, as a Python number; None for anything else and for NaN."""
     if isinstance(value, bool) or not isinstance(value, Real):
         return None
     if isinstance(value, Integral):
         try:
             return int(value) if math.isfinite(value) else None
-        except OverflowError:  # no float is as large
+        except OverflowError:  # too large for a float
             return None
     return None if math.isnan(value) else float(value)
 
 
 @dataclass(frozen=True)
 class Limits:
-    """The values that a parameter may take: its kinds, its words, and the range of its numbers.
+    """The values that a parameter may take: its types, its words, and the range of its numbers.
 
     Parameters
     ----------
     kinds
-        Of bool, int, float, str and NoneType; without any, every value is allowed.
+        Any of bool, int, float, str and NoneType; if empty, every value is allowed.
     choices
-        The words, where it is one of some; what is added to them later is allowed as well.
+        The words allowed, if it must be one of a few; words registered later are allowed as well.
     low, above, high, below
-        The range of numbers; ``low`` and ``high`` belong to it, ``above`` and ``below`` do not.
+        The range of numbers. ``low`` and ``high`` are inclusive, ``above`` and ``below`` exclusive.
     finite
         Whether a number must be finite.
 
@@ -166,7 +166,7 @@ class Limits:
     finite: bool = True
 
     def check(self, name: str, value: Any, owner: str) -> Any:
-        """Return the value as Python's own kind; refuse one of the wrong kind or out of range."""
+        """Return the value as a built-in Python type; refuse one of the wrong type or out of range."""
         if not self.kinds or (value is None and NoneType in self.kinds):
             return value
         if str in self.kinds and isinstance(value, str) and (self.choices is None or value in self.choices):
@@ -180,7 +180,7 @@ class Limits:
         return number if float in self.kinds else int(number)
 
     def _refusal(self, value: object) -> str:
-        """Say what a value of the wrong kind is not."""
+        """Return the part of the message that says what a value of the wrong type is not."""
         words = {
             str: "text" if self.choices is None else f"one of {', '.join(self.choices)}",
             bool: "true or false",

@@ -1,7 +1,7 @@
-"""Files that carry a checksum: a record beside a file says what its bytes were when cranfield wrote it.
+"""Checksums of files: a record next to a file says what its bytes were when cranfield wrote it.
 
 The record of ``runs/knn.parquet`` is ``runs/.cranfield-records/knn.parquet.json``. It holds the SHA-256 of the file
-and what the file was made of. A file without a record is taken as it is.
+and what the file was made from. A file without a record is not checked.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ def file_checksum(path: Path) -> str:
 
 
 def record(path: Path, made_of: Mapping[str, Any] | None = None) -> Path:
-    """Record the checksum of a file that was just written, and what it was made of; return the record.
+    """Record the checksum of a file that was just written, and what it was made from; return the path of the record.
 
     Examples
     --------
@@ -46,13 +46,13 @@ def record(path: Path, made_of: Mapping[str, Any] | None = None) -> Path:
 
 
 def made_of(path: Path) -> dict[str, Any] | None:
-    """Return what a file was made of, or None where no record says so."""
+    """Return what a file was made from, or None if it has no record."""
     contents = _record_of(path)
     return None if contents is None else contents["made_of"]
 
 
 def is_as_written(path: Path) -> bool:
-    """Whether a file has a record and is, byte for byte, what the record says."""
+    """Whether a file has a record and still matches it byte for byte."""
     contents = _record_of(path)
     try:
         return contents is not None and contents["sha256"] == file_checksum(path)
@@ -61,10 +61,10 @@ def is_as_written(path: Path) -> bool:
 
 
 def check_unchanged(path: Path) -> None:
-    """Compare a file that is to be read with its record, if it has one. Of a link, the file that it leads to counts.
+    """Compare a file that is about to be read with its record, if it has one. Links are followed.
 
-    A Parquet file that does not match is an error, for nobody edits those by hand. A text file may have been edited:
-    it gets a `CranfieldWarning`.
+    A Parquet file that does not match is an error, because nobody edits those by hand. A text file may have been
+    edited, so it only gets a `CranfieldWarning`.
     """
     if path.is_symlink() and not record_path(path).is_file():
         path = path.resolve()
@@ -80,7 +80,7 @@ def check_unchanged(path: Path) -> None:
 
 
 def _record_of(path: Path) -> dict[str, Any] | None:
-    """Return the record of a file, or None where there is none or it is damaged."""
+    """Return the record of a file, or None if it is missing or damaged."""
     try:
         contents: dict[str, Any] = json.loads(record_path(path).read_text(encoding="utf-8"))
         is_whole = (

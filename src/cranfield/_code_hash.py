@@ -1,4 +1,4 @@
-"""What a function or a table is made of, as a hash: once it has changed, what it gave is computed again."""
+"""Hashes of functions and tables: when the hash changes, cached results are computed again."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ import numpy as np
 
 
 def made_of(thing: Any) -> str:
-    """Return a hash of a value, or of all that the result of a function depends on, as far as its code shows.
+    """Return a hash of a value, or of everything that the result of a function depends on, as far as its code shows.
 
-    That is its instructions and the names and constants in them, its defaults, the variables it closes over, and what
-    its names mean in its own module; of a class, all its methods and values. What cannot be hashed gets a new hash
-    every time, so it is never taken for known.
+    For a function that is its instructions with their names and constants, its defaults, the variables it closes over,
+    and what its names refer to in its own module. For a class it is all its methods and values. A value that cannot be
+    hashed gets a new hash every time, so it never counts as known.
 
     Examples
     --------
@@ -33,13 +33,13 @@ def made_of(thing: Any) -> str:
 
 
 def is_ours(function: Any) -> bool:
-    """Tell whether a function is part of cranfield, so that the version stands for it."""
+    """Whether a function is part of cranfield, so that the version number identifies its code."""
     return (getattr(function, "__module__", None) or "").startswith("cranfield.")
 
 
 def _parts(thing: Any, seen: set[int]) -> Iterator[bytes]:
     if isinstance(thing, FunctionType):
-        # A function may call itself.
+        # A function may call itself: stop the recursion.
         if id(thing) not in seen:
             seen.add(id(thing))
             yield from _parts(thing.__code__, seen)
@@ -61,9 +61,9 @@ def _parts(thing: Any, seen: set[int]) -> Iterator[bytes]:
 
 
 def _reached(function: FunctionType) -> Iterator[Any]:
-    """Go through the values that a function reaches beside its arguments; functions of other modules by their names."""
+    """Yield the values a function uses besides its arguments; functions of other modules by name."""
     if is_ours(function):
-        return  # the version stands for what ours reach
+        return  # the version number covers it
     closed = [cell.cell_contents for cell in function.__closure__ or () if _is_filled(cell)]
     named = [function.__globals__[name] for name in function.__code__.co_names if name in function.__globals__]
     for value in (function.__defaults__, function.__kwdefaults__, *closed, *named):
@@ -76,14 +76,14 @@ def _reached(function: FunctionType) -> Iterator[Any]:
 
 
 def _members(kind: type) -> Iterator[Any]:
-    """Go through the methods and values of a class and of its parents; parents of other modules by their names."""
+    """Yield the methods and values of a class and its parents; parents from other modules by name."""
     for parent in kind.__mro__:
         yield f"{parent.__module__}.{parent.__qualname__}"
         if parent.__module__ != kind.__module__:
             continue
         for name, value in sorted(vars(parent).items()):
             held = value.fget if isinstance(value, property) else getattr(value, "__func__", value)
-            # Other names of two underscores, and what abstract classes remember, are Python's own.
+            # Other dunder names and the caches of abstract classes belong to Python.
             if isinstance(held, FunctionType) or not name.startswith(("__", "_abc_")):
                 yield name
                 yield held

@@ -1,9 +1,9 @@
-"""Decisions are declared where they are taken: each is a field of a frozen dataclass beside the function that takes it.
+"""Decisions are declared where they are taken: each is a field of a frozen dataclass next to the function that uses it.
 
-A group of decisions is such a class, derived from `Decided`. A field made by `decision` says all there is to say about
-the decision: its letter in the paper, its default, what it decides, the words it may be, how a value is checked, and
-how it reads in a phrase. The experiment file, its schema, the table in the docs and the options of the command line can
-be derived from the fields, so that a new decision is one field in one file.
+A group of decisions is such a class, derived from `Decided`. A field made by `decision` holds everything about the
+decision: its letter in the paper, its default, what it decides, the words allowed, how a value is checked, and how it
+reads in a phrase. The experiment file, its schema, the table in the docs and the command-line options are derived from
+the fields, so a new decision is one field in one file.
 
 Examples
 --------
@@ -53,19 +53,19 @@ def decision(
     letter
         Its letter in Cañamares, Castells and Moffat (2020): ``"B1"``, ``"C1"``, ...
     default
-        The value where none is given, for commands, functions and experiments alike; in the form of ``check``.
+        The default, the same for commands, functions and experiments; in the form that ``check`` returns.
     says
         What it decides, for files and tables.
     choices
-        The words that it may be, where it is a word.
+        The words allowed, if it is a word.
     renamed
-        What words are called now that it could be before.
+        Old words and what they are called now.
     check
-        What makes one form of every value that is allowed, and refuses the others.
+        Function that brings every allowed value into one form and refuses the others.
     phrase
-        How a value reads in a phrase; None where it need not be said. Values that differ read differently.
+        How a value reads in a phrase; None if it need not be mentioned. Different values read differently.
     help
-        What the command line says of the option, where that is not ``says``.
+        The help text of the command-line option, if it differs from ``says``.
     """
     about = {
         "letter": letter,
@@ -79,12 +79,12 @@ def decision(
 
 
 def borrowed(default: Any, check: Check) -> Any:
-    """Declare a field for a decision of another group, which this group needs to know as well."""
+    """Declare a field for a decision that belongs to another group but that this group needs as well."""
     return field(default=default, metadata={"check": check})
 
 
 def in_one_form(declared: Field[Any], value: Any) -> Any:
-    """Return the value of a decision in its one form, or say what is wrong with it."""
+    """Return the value of a decision in its standard form, or raise an error that says what is wrong."""
     check.not_renamed(declared.name, value, declared.metadata.get("renamed", {}))
     if declared.metadata.get("choices"):
         value = check.one_of(declared.name, value, declared.metadata["choices"])
@@ -95,9 +95,9 @@ def in_one_form(declared: Field[Any], value: Any) -> Any:
 
 @dataclass(frozen=True)
 class Decided:
-    """The base of a group of decisions: a frozen dataclass that brings each of its fields into one form.
+    """The base of a group of decisions: a frozen dataclass that brings each of its fields into standard form.
 
-    A group may refuse values that contradict each other in ``_check_together``.
+    A group can override ``_check_together`` to refuse values that contradict each other.
     """
 
     def __post_init__(self) -> None:
@@ -110,11 +110,11 @@ class Decided:
 
     @classmethod
     def decisions(cls) -> dict[str, Field[Any]]:
-        """Return the decisions that the group declares, by name; borrowed ones are not among them."""
+        """Return the decisions that the group declares, by name, without borrowed ones."""
         return {declared.name: declared for declared in fields(cls) if "letter" in declared.metadata}
 
     def as_dict(self) -> dict[str, Any]:
-        """Return the values by name, lists for tuples."""
+        """Return the values by name, with lists instead of tuples."""
         values = {declared.name: getattr(self, declared.name) for declared in fields(self)}
         return {name: list(value) if isinstance(value, tuple) else value for name, value in values.items()}
 
@@ -135,12 +135,12 @@ Second = TypeVar("Second", bound=Decided)
 def takes_decisions(*groups: type[Decided], **defaults: Any) -> Callable[[DecoratedFunction], DecoratedFunction]:
     """Show the decisions of groups as keyword arguments of a function that takes them as ``**decisions``.
 
-    They are in its signature, and in the place of ``{decisions}`` in its docstring.
+    They appear in its signature, and replace ``{decisions}`` in its docstring.
 
     Parameters
     ----------
     defaults
-        What differs from the default of the group.
+        Defaults that differ from those of the group.
 
     Examples
     --------
@@ -177,7 +177,7 @@ def takes_decisions(*groups: type[Decided], **defaults: Any) -> Callable[[Decora
             name: declaration.metadata for name, declaration in taken.items() if "letter" in declaration.metadata
         }
         lines = [f"{name}\n    {about['letter']}, {about['says']}." for name, about in decided.items()]
-        # Python 3.13 takes the indentation away, older ones keep it.
+        # Python 3.13 strips the indentation of docstrings, older versions keep it.
         function.__doc__ = inspect.cleandoc(function.__doc__ or "").replace("{decisions}", "\n".join(lines))
         return function
 
@@ -187,7 +187,7 @@ def takes_decisions(*groups: type[Decided], **defaults: Any) -> Callable[[Decora
 def of_groups(
     groups: tuple[type[First], type[Second]], given: Mapping[str, Any], function: str, renamed: Mapping[str, str]
 ) -> tuple[First, Second]:
-    """Return two groups of the decisions that a function was given; see `refuse_old_words` for names of neither."""
+    """Split the decisions given to a function into two groups; `refuse_old_words` handles names of neither."""
     known = [{declared.name for declared in fields(group)} for group in groups]
     unknown = {name: value for name, value in given.items() if not any(name in names for names in known)}
     refuse_old_words(function, unknown, renamed)
@@ -196,14 +196,14 @@ def of_groups(
 
 
 def refuse_old_words(function: str, given: Mapping[str, Any], renamed: Mapping[str, str]) -> None:
-    """Answer an option that has another name now with that name, and any other as Python does.
+    """Refuse an unknown option: a renamed one with its new name, any other as Python does.
 
     Parameters
     ----------
     given
-        The options that the signature of the function does not know.
+        The options that are not in the signature of the function.
     renamed
-        What is written now for each old word: ``{"n": "length=..."}``.
+        The new spelling of each old word: ``{"n": "length=..."}``.
 
     Examples
     --------

@@ -1,9 +1,9 @@
-"""Drawing in a process of its own, so that figures are drawn while the rest of a page is made.
+"""Drawing in a separate process, so that figures are drawn while the rest of a page is made.
 
-vl-convert holds Python's lock while it draws, so that a thread would not help. This file is also the program of that
-process: it imports nothing of the package, and starts in a few milliseconds. The process ends with the one that
-started it, however that ends, because its standard input is then closed. Where no process can be started, or it dies,
-drawing is done here.
+vl-convert holds Python's global lock while it draws, so a thread would not help. This file is also the program of
+that process: it imports nothing from the package, so it starts in a few milliseconds. The process ends with the one
+that started it, however that one ends, because its standard input is then closed. If no process can be started, or it
+dies, figures are drawn in the main process.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ DrawingTask = Literal["svg", "pdf", "png", "script"]
 
 
 class DrawingProcess:
-    """A process that draws, a thread that waits for it, and one for what is made of its drawings."""
+    """A process that draws, a thread that waits for it, and a thread that works on finished drawings."""
 
     def __init__(self, fonts: str):
         self._owner, self._fonts = os.getpid(), fonts
@@ -36,25 +36,25 @@ class DrawingProcess:
         atexit.register(self.close)
 
     def submit(self, task: DrawingTask, source: str, scale: float = 1.0) -> Future[bytes]:
-        """Begin to draw: a Vega-Lite definition as SVG, SVG as PDF or PNG, or the Vega libraries as a script."""
+        """Start drawing: a Vega-Lite definition as SVG, SVG as PDF or PNG, or the Vega libraries as a script."""
         return self._thread.submit(self._draw, task, source, scale)
 
     def beside(self, make: Callable[[], T]) -> Future[T]:
-        """Begin to make something of drawings, in a thread that may wait for them."""
+        """Start work that uses drawings, in a thread that may wait for them."""
         return self._beside.submit(make)
 
     def close(self) -> None:
         """End the process."""
         self._beside.shutdown(wait=False, cancel_futures=True)
         self._thread.shutdown(cancel_futures=True)
-        # A process that was forked from ours must not wait for what is not its child.
+        # A forked copy of this process must not wait for a process that is not its child.
         if self._process is not None and self._owner == os.getpid():
             with suppress(OSError):
                 self._process.communicate()
         self._process = None
 
     def _started(self) -> subprocess.Popen[str] | None:
-        # In a program that was frozen into one file, the executable is that program and not Python.
+        # In a program frozen into one file, sys.executable is that program and not Python.
         if not sys.executable or getattr(sys, "frozen", False):
             return None
         process = subprocess.Popen(
@@ -70,7 +70,7 @@ class DrawingProcess:
                 self._process.stdin.write(json.dumps([task, source, scale]) + "\n")
                 self._process.stdin.flush()
                 return base64.b64decode(json.loads(self._process.stdout.readline()))
-        # Whatever went wrong there is done here, where an error says what it is.
+        # If the process failed, draw here, where an error gets a proper message.
         return _drawn(task, source, scale, self._fonts)
 
 
@@ -89,8 +89,8 @@ def _drawn(task: DrawingTask, source: str, scale: float, fonts: str) -> bytes:
 
 
 def _serve() -> None:
-    """Answer each line of standard input with a line: what was drawn in base64, or null if it could not be."""
-    # Ctrl-C is for the process that asked; this one ends when its input does.
+    """Answer each line of standard input with one line: the drawing in base64, or null if drawing failed."""
+    # Ctrl-C is meant for the parent process; this one ends when its input is closed.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     fonts, path = json.loads(sys.stdin.readline())
     sys.path[:] = path

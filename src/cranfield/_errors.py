@@ -1,4 +1,4 @@
-"""The errors a user can cause, each one line that says what, where and what to do."""
+"""The errors a user can cause. Each is one line that says what is wrong, where, and what to do."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ class CranfieldError(Exception):
     r"""An error that the user can fix; the command line exits with code 2.
 
     Its message is one line without control characters, even if it quotes a file, a name or a server. The command line
-    adds the page of the documentation that helps, such as ``docs/splits.md``: see `page`.
+    adds the documentation page that helps, such as ``docs/splits.md``: see `page`.
 
     Examples
     --------
@@ -25,7 +25,7 @@ class CranfieldError(Exception):
 
     @property
     def page(self) -> str | None:
-        """The page of the documentation that helps, from the root of the repository; None before it is raised."""
+        """The documentation page that helps, as a path from the root of the repository; None before it is raised."""
         return page_for(self)
 
 
@@ -41,8 +41,7 @@ class InputError(CranfieldError):
     problem
         What is wrong, as a clause: ``"'abc' is not a number"``.
     source, row, column
-        Where: the file or a word for the frame, the row as a person counts it (the header is row 1 of a
-        file that has one), and the column.
+        Where: the file or a word for the frame, the row (the header, if there is one, is row 1), and the column.
     remedy
         What to do about it.
 
@@ -80,7 +79,7 @@ class SettingError(CranfieldError, ValueError):
 
 
 class NothingLeftError(SettingError):
-    """A filter that leaves none of these ratings; others might have some left."""
+    """A filter that leaves no ratings in these data; it might leave some in others."""
 
 
 class ImpossibleSplitError(CranfieldError, ValueError):

@@ -1,7 +1,7 @@
-"""What all figures share: colours, fonts and sizes of the two styles, and how they go to files and onto pages.
+"""What all figures share: colours, fonts and sizes of the two styles, and how they are saved and put on pages.
 
-A figure is one Altair chart: the page, SVG, PDF and PNG are drawn from it, and no browser is needed. Altair and
-vl-convert are imported when a figure is drawn.
+A figure is one Altair chart, from which the page, SVG, PDF and PNG are drawn without a browser. Altair and vl-convert
+are imported only when a figure is drawn.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ ACCENT, WARN = PALETTE[:2]
 _DASHES = ([1, 0], [6, 3], [1.5, 2.5], [8, 3, 1.5, 3])
 _SHAPES = ("circle", "square", "triangle-up", "diamond")
 
-# What Vega finds in every object of JavaScript; a mark without width makes it another word.
+# Properties of every JavaScript object, which Vega would find instead of data; a zero-width character tells them apart.
 _JAVASCRIPT = frozenset(
     ["constructor", "hasOwnProperty", "isPrototypeOf", "propertyIsEnumerable", "toLocaleString", "toString", "valueOf",
      "__proto__", "__defineGetter__", "__defineSetter__", "__lookupGetter__", "__lookupSetter__"]
@@ -51,8 +51,8 @@ _NO_WIDTH = "\u2060"
 
 _MARKED = re.compile(r'<(?:linearGradient|radialGradient|clipPath) id="([^"]+)"')
 
-# A column of a paper is 3.3 inches wide, and a drawing has 96 units an inch. A step is the height of a row, a panel a
-# small chart, and a name the widest that a name may be: about 50 letters.
+# A column of a paper is 3.3 inches wide, and a drawing has 96 units per inch. "step" is the height of a row, "panel"
+# the size of a small chart, and "name" the maximum width of a name: about 50 letters.
 _LOOKS: Mapping[str, Mapping[str, Any]] = {
     "screen": {
         "width": 560, "font": _fonts.SANS, "size": 13, "step": 26, "panel": (270, 200), "name": 312,
@@ -69,7 +69,7 @@ def look(style: str) -> Mapping[str, Any]:
 
 
 def series(column: str, names: Sequence[str], *, mark: Literal["line", "point"] = "line") -> dict[str, Any]:
-    """Return the encodings that tell named series apart: a colour, and beyond seven of them dashes or shapes as well.
+    """Return the encodings that tell named series apart: colours and, for more than seven series, dashes or shapes too.
 
     Examples
     --------
@@ -78,7 +78,7 @@ def series(column: str, names: Sequence[str], *, mark: Literal["line", "point"] 
     """
     alt = altair()
     n = len(PALETTE)
-    # One title, one domain and no legend of its own: Vega-Lite then draws one legend for all of them.
+    # With the same title and domain and no legend of their own, Vega-Lite draws one legend for all of them.
     colours = alt.Scale(domain=list(names), range=[PALETTE[k % n] for k in range(len(names))])
     legend = alt.Legend(symbolOpacity=1.0, symbolType="stroke" if mark == "line" else "circle")
     encodings = {"color": alt.Color(f"{column}:N", title=None, scale=colours, legend=legend)}
@@ -91,15 +91,15 @@ def series(column: str, names: Sequence[str], *, mark: Literal["line", "point"] 
 
 
 def data_of(rows: pl.DataFrame | Sequence[Mapping[str, Any]]) -> Any:
-    """Return a frame, in which NaN is null, or rows as the data of a chart."""
+    """Return a frame, with NaN as null, or a list of rows as the data of a chart."""
     if isinstance(rows, pl.DataFrame):
         rows = rows.with_columns(pl.selectors.float().fill_nan(None)).to_dicts()
-    # Altair copies a list with all that is in it at each step of making a chart, and a tuple never.
+    # Altair deep-copies a list at each step of making a chart, but never a tuple.
     return altair().Data(values=tuple(rows))
 
 
 def tips(**fields: str | tuple[str, str]) -> list[Any]:
-    """Return what a mark says of itself when it is pointed at: a title for each field, with a format for numbers.
+    """Return the tooltip of a mark: a title for each field, with a format for numbers.
 
     Examples
     --------
@@ -119,7 +119,7 @@ def themed(chart: Any, style: Style = "screen") -> Any:
     """Return any chart in the fonts and colours of a style."""
     sizes = look(style)
     small = sizes["size"] - 1
-    # All at once: each further `configure` would copy the chart again.
+    # One call: each further `configure` would copy the chart again.
     return chart.configure(
         font=sizes["font"],
         background="transparent",
@@ -129,7 +129,7 @@ def themed(chart: Any, style: Style = "screen") -> Any:
             "labelColor": MUTED, "titleColor": INK, "domainColor": MUTED, "tickColor": MUTED, "gridColor": RULE,
             "labelFontSize": small, "titleFontSize": sizes["size"], "titleFontWeight": "normal",
             "labelLimit": sizes["name"],
-            # A label stands under its tick, also at the ends of an axis, and never touches the next one.
+            # Labels are centred on their ticks, even at the ends of an axis, and never touch each other.
             "labelFlush": False, "labelSeparation": small / 2,
         },
         legend={
@@ -142,13 +142,13 @@ def themed(chart: Any, style: Style = "screen") -> Any:
 
 def definition(chart: Any) -> dict[str, Any]:
     """Return a chart's Vega-Lite definition."""
-    # The charts are ours and tested: validating each again would take longer than drawing it.
+    # The charts are ours and tested, and validating each again would take longer than drawing it.
     drawable: dict[str, Any] = _drawable(chart.to_dict(validate=False))
     return drawable
 
 
 def _drawable(part: Any) -> Any:
-    """Return a part of a definition in which every text can be drawn, whatever the systems are called."""
+    """Return a part of a definition with every text made drawable, whatever the systems are called."""
     if isinstance(part, dict):
         return {key: _drawable(value) for key, value in part.items()}
     if isinstance(part, list):
@@ -164,9 +164,9 @@ def svg(chart: Any) -> str:
 
 
 def svg_later(defined: Mapping[str, Any], name: str = "") -> Callable[[], str]:
-    """Begin to draw the figure that a `definition` says; the function that is returned gives it as SVG.
+    """Start drawing the figure of a `definition`; the returned function waits for it and returns the SVG.
 
-    ``name`` is the figure's on a page that has several: its id, and before the ids of its parts.
+    ``name`` identifies the figure on a page with several: it becomes its id and the prefix of the ids of its parts.
     """
     specification = json.dumps(defined, ensure_ascii=False)
     table, prefix = _fonts.stand_ins(specification), f"{name}-" if name else ""
@@ -174,7 +174,7 @@ def svg_later(defined: Mapping[str, Any], name: str = "") -> Callable[[], str]:
 
     def finish() -> str:
         drawn = drawing.result().decode().translate({b: a for a, b in table.items()})
-        # Gradients and clips are numbered through all that the process has drawn; here they start anew.
+        # The ids of gradients and clips count everything the process has drawn; number them from zero in each figure.
         for k, mark in enumerate(_MARKED.findall(drawn)):
             new_mark = f"{prefix}{mark.rstrip('0123456789')}{k}"
             drawn = drawn.replace(f' id="{mark}"', f' id="{new_mark}\0"')
@@ -185,13 +185,13 @@ def svg_later(defined: Mapping[str, Any], name: str = "") -> Callable[[], str]:
     return finish
 
 
-# What a page draws while it is made; its markup has the place of each between two characters that no text can have.
+# Figures drawn while their page is made; the markup holds their place as a number between two NUL characters.
 _LATER: ContextVar[list[Callable[[], str]] | None] = ContextVar("later", default=None)
 _PLACE = re.compile("\0([0-9]+)\0")
 
 
 def drawn_beside(make: Callable[P, str]) -> Callable[P, str]:
-    """Let a function that makes a page go on while the page's figures are drawn, and put them in at the end."""
+    """Let a function that makes a page continue while the page's figures are drawn, and insert them at the end."""
 
     @functools.wraps(make)
     def made(*args: P.args, **options: P.kwargs) -> str:
@@ -209,7 +209,7 @@ def drawn_beside(make: Callable[P, str]) -> Callable[P, str]:
 
 @contextmanager
 def unchecked_charts() -> Iterator[None]:
-    """Let Altair make charts without checking each part; ours are tested."""
+    """Let Altair make charts without validating each part; ours are tested."""
     try:
         from altair.utils.schemapi import debug_mode
     except ImportError:
@@ -220,7 +220,7 @@ def unchecked_charts() -> Iterator[None]:
 
 
 def svg_on_page(defined: Mapping[str, Any], name: str) -> str:
-    """Return a figure as SVG, or within `drawn_beside` the mark of its place."""
+    """Return a figure as SVG or, within `drawn_beside`, a placeholder for it."""
     drawing, later = svg_later(defined, name), _LATER.get()
     if later is None:
         return drawing()
@@ -229,19 +229,19 @@ def svg_on_page(defined: Mapping[str, Any], name: str) -> str:
 
 
 def inline(draw: Callable[[], Any]) -> str:
-    """Return a figure as markup for a notebook; nothing where the libraries that draw are missing."""
+    """Return a figure as markup for a notebook; an empty text if the drawing libraries are missing."""
     try:
         return f"<figure>{svg(draw())}</figure>"
     except MissingExtraError:
         return ""
 
 
-# The names of what a page of a PDF uses: "/Resources << /XObject << /xo4 16 0 R ...", a line each.
+# The names of the resources of a PDF page, one per line: "/Resources << /XObject << /xo4 16 0 R ...".
 _NAMED = re.compile(rb"(/\w+ <<\n)((?: +/\w+ \d+ 0 R\n){2,})( *>>)")
 
 
 def _in_order(pdf: bytes) -> bytes:
-    r"""Return a PDF whose dictionaries of names are sorted; the drawing library gives them in a random order.
+    r"""Return a PDF with its dictionaries of names sorted, because the drawing library writes them in random order.
 
     Examples
     --------
@@ -252,7 +252,7 @@ def _in_order(pdf: bytes) -> bytes:
 
 
 def save(chart: Any, *paths: str | Path) -> None:
-    """Write a figure to files: SVG, PDF, PNG, or its Vega-Lite definition as JSON, by the ending."""
+    """Write a figure to files: SVG, PDF, PNG, or its Vega-Lite definition as JSON, depending on the extension."""
     begin_saving({paths: chart})()
 
 
@@ -260,7 +260,7 @@ _Paths = TypeVar("_Paths", bound=tuple[str | Path, ...])
 
 
 def begin_saving(charts: Mapping[_Paths, Any]) -> Callable[[], None]:
-    """Begin to draw several figures, beside other work; the function that is returned writes each to its files."""
+    """Start drawing several figures in the background; the returned function writes each to its files."""
     for path in (Path(path) for paths in charts for path in paths):
         if path.suffix.lower() not in _ENDINGS:
             raise SettingError(f"{path} is not a figure file that can be written; name it .svg, .pdf, .png or .json")
@@ -282,7 +282,7 @@ def begin_saving(charts: Mapping[_Paths, Any]) -> Callable[[], None]:
 
 
 def _forms(paths: Sequence[str | Path], chart: Any, drawing: Callable[[], str] | None) -> list[bytes]:
-    """Return a figure in the form of each file."""
+    """Return a figure in the format of each file."""
     drawn = "" if drawing is None else drawing()
     return [_ENDINGS[Path(path).suffix.lower()](chart, drawn) for path in paths]
 
@@ -293,7 +293,7 @@ PNG_SCALE = 3.0
 _ENDINGS: dict[str, Callable[[Any, str], bytes]] = {
     ".svg": lambda _, drawn: drawn.encode(),
     ".pdf": lambda _, drawn: _in_order(_begin("pdf", drawn).result()),
-    # An image would show what our fonts lack in a font of the machine, and so differ from one machine to the next.
+    # An image would show characters our fonts lack in a font of the machine, and so differ between machines.
     ".png": lambda _, drawn: _begin("png", drawn.translate(_fonts.boxes(drawn)), PNG_SCALE).result(),
     ".json": lambda chart, _: json.dumps(definition(chart), indent=2, sort_keys=True).encode(),
 }
@@ -301,10 +301,10 @@ _ENDINGS: dict[str, Callable[[Any, str], bytes]] = {
 
 @functools.cache
 def vega_library() -> str:
-    """Return the Vega libraries as one script, from the installed vl-convert; nothing is loaded from a network.
+    """Return the Vega libraries as one script, from the installed vl-convert; nothing is downloaded.
 
-    Putting them together takes over a second: the script is kept in the cache, whole, for the version that made it. A
-    cache that cannot be read or written is done without.
+    Building the script takes over a second, so it is cached for each version of vl-convert. If the cache cannot be
+    read or written, the script is built every time.
     """
     kept = _kept_script()
     try:
@@ -330,26 +330,26 @@ def _kept_script() -> Path:
 
 
 def check_libraries() -> None:
-    """Raise an error if a library that draws is missing, before hours of work are lost on it.
+    """Raise an error if a drawing library is missing, before hours of work are lost.
 
-    What every page needs is made beside that work, unless it is kept.
+    The script that every page needs is built in the background meanwhile, unless it is cached.
     """
     altair()
     vl_convert()
-    # A home or a cache that cannot be looked up is done without.
+    # If there is no home or cache folder, go on without one.
     with suppress(OSError, RuntimeError):
         if not _kept_script().is_file():
             _begin_script()
 
 
 def _begin(task: _drawing.DrawingTask, source: str, scale: float = 1.0) -> Future[bytes]:
-    """Begin to draw in the process that draws, which is started for the first figure."""
+    """Start a task in the drawing process, which is started for the first figure."""
     vl_convert()
     return _process().submit(task, source, scale)
 
 
 def _process() -> _drawing.DrawingProcess:
-    # A process that was forked from another has one of its own.
+    # A forked process needs its own drawing process.
     return _process_of(os.getpid())
 
 
@@ -359,7 +359,7 @@ def _process_of(_: int) -> _drawing.DrawingProcess:
 
 
 def altair() -> Any:
-    """Import Altair, or name the extra that brings it."""
+    """Import Altair, or raise an error that names the extra to install."""
     try:
         import altair as library
     except ImportError as error:
@@ -368,7 +368,7 @@ def altair() -> Any:
 
 
 def vl_convert() -> Any:
-    """Import vl-convert, or name the extra that brings it."""
+    """Import vl-convert, or raise an error that names the extra to install."""
     try:
         import vl_convert as library
     except ImportError as error:

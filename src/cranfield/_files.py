@@ -1,4 +1,4 @@
-"""Files: which one a name means, and how one is written whole, under a temporary name first and then renamed."""
+"""Files: which one a name means, and how one is written atomically, under a temporary name that is then renamed."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from cranfield._errors import CranfieldError
 
 
 class UnwrittenError(CranfieldError):
-    """A file that could not be written, and ``why``."""
+    """A file that could not be written; ``why`` is the reason."""
 
     def __init__(self, path: Path, error: BaseException) -> None:
         self.why = getattr(error, "strerror", None) or str(error)
@@ -24,7 +24,7 @@ class UnwrittenError(CranfieldError):
 
 
 def cache_root() -> Path:
-    """Return the folder of all that is kept between runs: see `cranfield.data.datasets.cache_folder`."""
+    """Return the cache folder, for everything kept between runs: see `cranfield.data.datasets.cache_folder`."""
     if own := os.environ.get("CRANFIELD_CACHE"):
         return Path(own).expanduser()
     if xdg := os.environ.get("XDG_CACHE_HOME"):
@@ -39,11 +39,12 @@ def cache_root() -> Path:
 
 @contextmanager
 def whole_file(path: str | Path) -> Iterator[Path]:
-    """Give a temporary path; on leaving without error it becomes ``path``, else it is removed.
+    """Yield a temporary path, which becomes ``path`` on success and is removed on an error.
 
-    A reader therefore sees the old file or the new one, never half of one, whenever the process dies. The temporary
-    file lies in the folder that `temporaries_in` names, or else beside ``path``; what killed processes left there is
-    removed. The record of the old file (`cranfield._checksums`) does not hold for the new one and is removed.
+    A reader therefore sees the old file or the new one, never half of one, even if the process dies. The temporary
+    file is in the folder that `temporaries_in` names, or else next to ``path``; temporary files that killed processes
+    left there are removed. The record of the old file (`cranfield._checksums`) does not apply to the new one and is
+    removed.
 
     Examples
     --------
@@ -63,7 +64,7 @@ def whole_file(path: str | Path) -> Iterator[Path]:
         path.parent.mkdir(parents=True, exist_ok=True)
         folder = _place(path)
         _remove_halves(folder)
-        # The ending stays last: some writers choose their format by it.
+        # The extension stays last, because some writers choose their format by it.
         handle, name = tempfile.mkstemp(dir=folder, prefix=f"{_half_of(os.getpid())}-", suffix=path.suffix)
         os.close(handle)
     except OSError as error:
@@ -78,20 +79,20 @@ def whole_file(path: str | Path) -> Iterator[Path]:
         temporary.replace(path)
     except BaseException as error:
         temporary.unlink(missing_ok=True)
-        # Polars has errors of its own for what the system did not let it write.
+        # Polars raises its own errors when the system does not let it write.
         polars = type(error).__module__.startswith("polars")
         if isinstance(error, OSError) or (polars and any(word in str(error) for word in _UNWRITTEN)):
             raise UnwrittenError(path, error) from error
         raise
 
 
-# What Polars says of a file that it could not write, or of a stream that was cut short.
+# Parts of Polars' messages about a file that it could not write, or a stream that was cut short.
 _UNWRITTEN = ("os error", "transport error")
 
 
 @contextmanager
 def temporaries_in(folder: Path, root: Path) -> Iterator[None]:
-    """Put the temporary files of all that is written below ``root`` into ``folder``, which can then be swept."""
+    """Put the temporary files of everything written below ``root`` into ``folder``, which can then be swept."""
     key = root.absolute()
     _TEMPORARIES[key] = folder.absolute()
     try:
@@ -117,14 +118,14 @@ _SWEPT: set[Path] = set()
 
 
 def _half_of(process: int | str) -> str:
-    """Return how the names of a process's temporary files begin; another machine may have a process of that number."""
+    """Return the prefix of a process's temporary files, with the machine: others may have a process of the same id."""
     machine = hashlib.sha256(platform.node().encode()).hexdigest()[:8]
     return f"{TEMPORARY}{machine}-{process}"
 
 
 def _remove_halves(folder: Path) -> None:
-    """Remove what processes of this machine that have ended left half written in a folder; look once into each."""
-    if folder.absolute() in _SWEPT or os.name != "posix":  # elsewhere one cannot ask for a process without ending it
+    """Remove temporary files in a folder from processes of this machine that have ended; check each folder once."""
+    if folder.absolute() in _SWEPT or os.name != "posix":  # elsewhere os.kill ends the process
         return
     _SWEPT.add(folder.absolute())
     for path in folder.glob(f"{_half_of('*')}-*"):
@@ -138,13 +139,13 @@ def _is_running(process: int) -> bool:
         os.kill(process, 0)
     except ProcessLookupError:
         return False
-    except (OSError, OverflowError):  # it is somebody else's, or cannot be a process
+    except (OSError, OverflowError):  # the process of another user, or not a process id
         pass
     return True
 
 
 def _place(path: Path) -> Path:
-    """Return the folder for the temporary file of ``path``: on the same file system, or it could not be renamed."""
+    """Return the folder for the temporary file of ``path``: on the same file system, so that it can be renamed."""
     above = path.absolute().parents
     for root, folder in list(_TEMPORARIES.items()):
         if root in above and folder.stat().st_dev == path.parent.stat().st_dev:
@@ -157,9 +158,9 @@ RECORDS = ".cranfield-records"
 
 
 def record_path(path: Path) -> Path:
-    """Return where the record of a file lies."""
+    """Return the path of the record of a file."""
     name = os.fsencode(path.name)
-    # With its ending, the name of the record may not be longer than file systems allow: 255 bytes.
+    # File systems allow names of at most 255 bytes, of which the extension .json takes five.
     stem = path.name if len(name) <= 250 else hashlib.sha256(name).hexdigest()
     return path.parent / RECORDS / f"{stem}.json"
 
@@ -171,7 +172,7 @@ def remove_record(path: Path) -> None:
 
 
 def meant(name: str | Path, base: Path = Path()) -> Path:
-    """Return the file that a name means: the one of that name or, if there is none, with ``~`` as the home folder.
+    """Return the file that a name refers to: that file or, if it does not exist, with ``~`` as the home folder.
 
     A name that is not absolute starts from ``base``.
 
@@ -185,18 +186,18 @@ def meant(name: str | Path, base: Path = Path()) -> Path:
         return path
     try:
         return base / Path(name).expanduser()
-    except RuntimeError:  # there is no such user
+    except RuntimeError:  # no such user
         return path
 
 
 def _is_device(path: Path) -> bool:
-    """Tell whether a path is a device, a pipe or the like, which is written to and never replaced."""
+    """Whether a path is a device, a pipe or the like, which is written to and never replaced."""
     return path.exists() and not path.is_dir() and (not path.is_file() or path.parent == Path("/dev"))
 
 
 @contextmanager
 def _sent_to(device: Path) -> Iterator[Path]:
-    """Give a temporary path, whose content goes to a device."""
+    """Yield a temporary path whose content is then written to a device."""
     with tempfile.TemporaryDirectory() as folder:
         temporary = Path(folder) / device.name
         yield temporary
@@ -208,7 +209,7 @@ def _sent_to(device: Path) -> Iterator[Path]:
 
 
 def write_text(path: str | Path, text: str) -> None:
-    """Write a text file whole."""
+    """Write a text file atomically."""
     with whole_file(path) as temporary:
         temporary.write_text(text, encoding="utf-8")
 

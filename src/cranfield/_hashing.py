@@ -1,6 +1,6 @@
-"""Randomness by id: a number that follows from a seed, names and an id alone, wherever it is made.
+"""Randomness by id: a number that depends only on a seed, names and an id, wherever it is drawn.
 
-What is drawn for a user is then the same in memory, in a range of users and on a cluster.
+The numbers drawn for a user are therefore the same in memory, in a range of users and on a cluster.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _STEP, _FIRST, _SECOND = (np.uint64(n) for n in (0x9E3779B97F4A7C15, 0xBF58476D1
 
 
 def mixed(keys: Keys) -> Keys:
-    """Return numbers of which each bit depends on every bit of the key."""
+    """Return numbers in which each bit depends on every bit of the key."""
     with np.errstate(over="ignore"):
         keys = keys + _STEP
         keys = (keys ^ (keys >> np.uint64(30))) * _FIRST
@@ -29,7 +29,7 @@ def mixed(keys: Keys) -> Keys:
 
 
 def hashed(keys: Any, seed: int, *names: str | int) -> Keys:
-    """Return a random number of 64 bits for each key, which belongs to ``names`` under ``seed``.
+    """Return a random 64-bit number for each key, determined by ``seed`` and ``names``.
 
     Examples
     --------
@@ -45,7 +45,7 @@ def hashed(keys: Any, seed: int, *names: str | int) -> Keys:
 
 
 def id_keys(ids: pl.Series) -> Keys:
-    """Return a key for each id: the same one wherever the id stands, on every machine and in every version.
+    """Return a key for each id: the same in every file, on every machine and in every version.
 
     Examples
     --------
@@ -58,7 +58,7 @@ def id_keys(ids: pl.Series) -> Keys:
     text = ids.cast(pl.String) if ids.dtype != pl.Binary else ids.bin.encode("hex")
     words = [value.encode() for value in text.to_list()]
     width = -(-max(map(len, words), default=1) // 8) or 1
-    # The bytes of each id as whole words, the rest filled with zeros; the length tells "a" from "a\0".
+    # The bytes of each id as whole words, padded with zeros; the length tells "a" from "a\0".
     table = np.array(words, dtype=f"S{8 * width}").view("<u8").reshape(-1, width)
     keys = np.fromiter(map(len, words), dtype=np.uint64, count=len(words))
     for column in table.T:
@@ -69,10 +69,11 @@ def id_keys(ids: pl.Series) -> Keys:
 def poisson_weights(keys: Keys, seed: int, replicates: int, start: int = 0) -> NDArray[np.uint8]:
     """Return keys × replicates: how often each key is in each replicate, Poisson with mean 1.
 
-    They are those from ``start``, a multiple of 4, up to ``replicates``.
+    These are the replicates from ``start``, a multiple of 4, up to ``replicates``.
 
-    The bootstrap of what is not held in one place: a replicate draws each user so often, whatever becomes of the others
-    (Hanley and MacGibbon 2006; Chamandy, Muralidharan, Najmi and Naidu 2012). Probabilities are to 2⁻¹⁶.
+    This bootstrap works on data that are not held in one place: how often a replicate draws a user does not depend on
+    the other users (Hanley and MacGibbon 2006; Chamandy, Muralidharan, Najmi and Naidu 2012). Probabilities are exact
+    to 2⁻¹⁶.
 
     Examples
     --------
@@ -88,7 +89,7 @@ def poisson_weights(keys: Keys, seed: int, replicates: int, start: int = 0) -> N
 
 @cache
 def _poisson_table() -> NDArray[np.uint8]:
-    """Return the count that each of 2¹⁶ equal parts of the unit interval stands for."""
+    """Return the Poisson count for each of 2¹⁶ equal parts of the unit interval."""
     reach, terms = np.zeros(1 << 16, dtype=np.uint8), np.exp(-1.0) / np.cumprod([1.0, *range(1, 9)])
     for upto in np.rint(np.cumsum(terms) * (1 << 16)).astype(int):
         reach[upto:] += 1

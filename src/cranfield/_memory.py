@@ -1,4 +1,4 @@
-"""Memory: how much there is, how much this process uses, and sizes as people write them."""
+"""Memory: how much there is, how much this process uses, and sizes as text."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ _SIZES = {"": 1, "b": 1} | {
     for letters, base in ((f"{prefix}b", 1000), (f"{prefix}ib", 1024))
 }
 _GIB, _MIB = 1 << 30, 1 << 20
-# Where the kernel says how much a container may use, and how much it does: the second version of control groups.
+# Where the kernel reports a container's memory limit and usage (control groups, version 2).
 _GROUP = Path("/sys/fs/cgroup")
 
 
 def size(text: str | int) -> int:
-    """Return a number of bytes, as a person writes it.
+    """Return the number of bytes of a size such as ``"2 GiB"``.
 
     Examples
     --------
@@ -34,7 +34,7 @@ def size(text: str | int) -> int:
 
 
 def size_text(bytes: float) -> str:
-    """Return a number of bytes as a person reads it.
+    """Return a number of bytes as readable text.
 
     Examples
     --------
@@ -45,9 +45,9 @@ def size_text(bytes: float) -> str:
 
 
 def available_memory() -> float:
-    """Return the memory that is free for this process in bytes; infinite where it cannot be known.
+    """Return the memory free for this process in bytes; infinite if unknown.
 
-    It is the least of what the machine, the container and the shell (``ulimit``) leave.
+    It is the smallest of what the machine, the container and the shell (``ulimit``) allow.
     """
     free = [_of_machine()]
     group, used = (_number(_GROUP / name) for name in ("memory.max", "memory.current"))
@@ -71,7 +71,7 @@ def _of_machine() -> float:
 
 
 def _number(path: Path) -> float | None:
-    """Return the number in a file of the kernel; None if there is none, as where nothing is limited."""
+    """Return the number in a kernel file; None if it holds none, as when there is no limit."""
     try:
         return float(path.read_text())
     except (OSError, ValueError):
@@ -79,7 +79,7 @@ def _number(path: Path) -> float | None:
 
 
 def resident_memory() -> float:
-    """Return how many bytes of memory this process uses; 0 where that cannot be known."""
+    """Return how many bytes of memory this process uses; 0 if unknown."""
     try:
         return float(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
     except (AttributeError, OSError, ValueError, IndexError):

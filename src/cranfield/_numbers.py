@@ -1,4 +1,4 @@
-"""Numbers as text for people; a dash where there is none."""
+"""Numbers as readable text; a dash for a missing one."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ DASH = "–"
 
 
 def number_text(value: float | None, digits: int = 4, sign: str = "") -> str:
-    """Return a number with so many decimals, and its sign where ``sign`` is ``"+"``.
+    """Return a number with ``digits`` decimals, and with its sign if ``sign`` is ``"+"``.
 
     Examples
     --------
@@ -21,7 +21,7 @@ def number_text(value: float | None, digits: int = 4, sign: str = "") -> str:
 
 
 def percent_text(value: float | None, unit: str = "%", sign: str = "") -> str:
-    """Return a share as a percentage with one decimal, and its sign where ``sign`` is ``"+"``.
+    """Return a share as a percentage with one decimal, and with its sign if ``sign`` is ``"+"``.
 
     Examples
     --------
@@ -32,7 +32,7 @@ def percent_text(value: float | None, unit: str = "%", sign: str = "") -> str:
 
 
 def rounded(value: float, digits: int) -> float:
-    """Return a number rounded to so many decimals, which is never -0.
+    """Return a number rounded to ``digits`` decimals, and never -0.
 
     Examples
     --------
@@ -43,7 +43,7 @@ def rounded(value: float, digits: int) -> float:
 
 
 def count_text(number: int, thing: str) -> str:
-    """Return how many things there are, as people say it.
+    """Return a count and its noun, in the plural if needed.
 
     Examples
     --------
@@ -54,7 +54,7 @@ def count_text(number: int, thing: str) -> str:
 
 
 def amount_text(value: float) -> str:
-    """Return a number with thousands marked, and three decimals at the most unless it is tiny.
+    """Return a number with thousands separators, and at most three decimals unless it is tiny.
 
     Examples
     --------

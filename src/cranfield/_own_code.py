@@ -1,8 +1,8 @@
-"""Code of a user's own that a spelling names: ``package.module:Name`` is found, hashed, allowed and imported here.
+"""The user's own code, named as ``package.module:Name``: it is found, hashed, allowed and imported here.
 
-Whoever writes a file could name any code in it. So a name is only imported inside `allowing`, which is
-entered where the user has allowed it; what has to be known without that, its hash for instance, is read from the
-source and never imported.
+An experiment file from a stranger could name any code. So a name is only imported inside `allowing`, which is entered
+after the user has allowed it. Anything needed without permission, such as a hash, is read from the source, which is
+never imported.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _NAME = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*:[^\W\d]\w*(\.[^\W\d]\w*)*")
 
 
 def names_code(spelling: Any) -> bool:
-    """Whether a spelling names code by its module, and not something that is registered.
+    """Whether a spelling names code by its module, rather than something registered.
 
     Examples
     --------
@@ -41,7 +41,7 @@ def names_code(spelling: Any) -> bool:
 
 
 def check_form(spelling: str) -> None:
-    """Refuse a name of code that has not the form of one.
+    """Refuse a name of code that does not have the right form.
 
     Examples
     --------
@@ -57,7 +57,7 @@ def check_form(spelling: str) -> None:
 
 @dataclass(frozen=True, eq=False)
 class _Permission:
-    """Which names may be imported, where modules are looked for beside Python's own path, and what was imported."""
+    """Which names may be imported, the folder searched for modules besides Python's path, and what was imported."""
 
     names: frozenset[str]
     folder: Path
@@ -68,7 +68,7 @@ _PERMISSIONS: list[_Permission] = []
 
 
 def may_be_called(spelling: Any) -> bool:
-    """Whether what a spelling names may be called: it is registered, or code that is allowed."""
+    """Whether what a spelling names may be called: it is registered, or it is allowed code."""
     return not names_code(spelling) or _permission(parse(spelling).name) is not None
 
 
@@ -78,11 +78,11 @@ def _permission(name: str) -> _Permission | None:
 
 @contextmanager
 def allowing(spellings: Iterable[Any], folder: Path) -> Iterator[None]:
-    """Allow the code that some spellings name to be imported and called.
+    """Allow the code named by some spellings to be imported and called.
 
-    Modules are found as Python finds them, and in ``folder``. Those of the folder are imported anew, so that what runs
-    is what the files say now, and forgotten afterwards. What goes wrong inside them is an `OwnCodeError` that names the
-    file and the line.
+    Modules are found on Python's path and in ``folder``. Those in the folder are imported again, so that the current
+    files run, and forgotten afterwards. An error inside them becomes an `OwnCodeError` that names the file and the
+    line.
     """
     names = frozenset(parse(spelling).name for spelling in spellings if names_code(spelling))
     if not names:
@@ -120,7 +120,7 @@ def allowing(spellings: Iterable[Any], folder: Path) -> Iterator[None]:
 
 
 def _message(error: BaseException, files: set[str]) -> str | None:
-    """Return where in a user's own files an error was raised, and what it says; None if it was not raised there."""
+    """Return where in the user's own files an error was raised, with its message; None if it was not raised there."""
     summary = f"{type(error).__name__}{f': {error}' if str(error) else ''}"
     if isinstance(error, SyntaxError) and error.filename in files:
         return f"{error.filename}, line {error.lineno}: {type(error).__name__}: {error.msg}"
@@ -133,7 +133,7 @@ def _message(error: BaseException, files: set[str]) -> str | None:
 
 
 def imported(name: str) -> Any:
-    """Return what a name of code stands for, imported now if that is allowed, or say what is missing."""
+    """Return the object that a name of code refers to, importing it if that is allowed, or say what is missing."""
     check_form(name)
     module_name, _, attribute = name.partition(":")
     permission = _permission(name)
@@ -148,12 +148,12 @@ def imported(name: str) -> Any:
     return permission.things[name]
 
 
-# What the source of each name was when it was imported.
+# The source hash of each name when it was imported.
 _IMPORTED: dict[str, str] = {}
 
 
 def _check_fresh(name: str, folder: Path) -> None:
-    """Refuse a module that is not there, or whose source has changed since this process imported it."""
+    """Refuse a module that does not exist, or whose source has changed since this process imported it."""
     module = name.partition(":")[0]
     if _spec(module, folder) is None:
         raise _missing(module, folder)
@@ -179,8 +179,8 @@ def _attribute(module_name: str, attribute: str) -> Any:
 def _module(name: str) -> ModuleType:
     """Import a module without keeping its bytecode.
 
-    Python knows bytecode by the second and the length of its source: that of a source that has just been changed could
-    be taken for it.
+    Python matches bytecode to its source by modification time (in seconds) and length, so stale bytecode could be used
+    for a source that has just changed.
     """
     before, sys.dont_write_bytecode = sys.dont_write_bytecode, True
     try:
@@ -196,13 +196,13 @@ def _missing(module: str, folder: Path) -> SettingError:
     )
 
 
-# What can be known without importing anything.
+# From here on, nothing is imported.
 
 
 def source_hash(spelling: str, folder: Path) -> str:
-    """Return a hash of the source that a name of code stands in, and of what this imports of the same origin.
+    """Return a hash of the source that defines a name of code, and of the modules it imports from the same origin.
 
-    These are modules beside the experiment file, or those of the same package. Comments and line breaks do not count.
+    These are modules next to the experiment file, or in the same package. Comments and line breaks do not count.
     """
     name = parse(spelling).name
     check_form(name)
@@ -221,7 +221,7 @@ def _hash(name: str, files: Mapping[str, Path]) -> str:
 
 
 def takes_parameter(spelling: str, parameter: str, folder: Path) -> bool:
-    """Whether the class that a name of code stands for has a parameter, as far as its own lines say."""
+    """Whether the class that a name of code refers to has a parameter, as far as its own source shows."""
     module, _, attribute = parse(spelling).name.partition(":")
     file = _sources(module, folder.absolute()).get(module)
     tree = None if file is None else _tree(file)
@@ -271,7 +271,7 @@ def _same_origin(name: str, module: str, folder: Path, beside: bool) -> bool:
 
 
 def _home(spec: ModuleSpec) -> Path | None:
-    """Return the folder that a module or package lies in."""
+    """Return the folder that contains a module or package."""
     if spec.origin is None or not Path(spec.origin).is_file():
         places = list(spec.submodule_search_locations or ())
         return Path(places[0]).absolute().parent if places else None
@@ -280,7 +280,7 @@ def _home(spec: ModuleSpec) -> Path | None:
 
 
 def _spec(module: str, folder: Path) -> ModuleSpec | None:
-    """Return where a module lies, without importing it or its package."""
+    """Return the spec of a module without importing it or its package."""
     top, *parts = module.split(".")
     try:
         spec = PathFinder.find_spec(top, [*sys.path, str(folder)]) or importlib.util.find_spec(top)
@@ -290,13 +290,13 @@ def _spec(module: str, folder: Path) -> ModuleSpec | None:
                 return None
             name = f"{name}.{part}"
             spec = PathFinder.find_spec(name, list(spec.submodule_search_locations))
-    except (ValueError, ImportError):  # what has no place, as __main__
+    except (ValueError, ImportError):  # modules without a spec, such as __main__
         return None
     return spec
 
 
 def _imports(name: str, file: Path) -> Iterator[str]:
-    """Yield the names of modules that a file imports, as far as its lines say."""
+    """Yield the names of modules that a file imports, as far as its source shows."""
     package = name if file.name == "__init__.py" else name.rpartition(".")[0]
     for level, module, names in _source(file).imports:
         above = package.split(".")[: len(package.split(".")) - level + 1] if level else []
@@ -307,7 +307,7 @@ def _imports(name: str, file: Path) -> Iterator[str]:
 
 
 class _Source(NamedTuple):
-    """What is known of a file: a hash of its code, and what it imports (how far up, from where, which names)."""
+    """The facts about a file: a hash of its code, and its imports (level, module, names)."""
 
     digest: str
     imports: tuple[tuple[int, str, tuple[str, ...]], ...]
@@ -320,7 +320,7 @@ def _source(file: Path) -> _Source:
 
 @lru_cache(maxsize=4096)
 def _read_source(file: Path, *_: int) -> _Source:
-    """Read a file, once for each time that it changed."""
+    """Read a file, again only if it has changed."""
     tree = _tree(file)
     if tree is None:
         return _Source(hashlib.sha256(file.read_bytes()).hexdigest(), ())
@@ -334,7 +334,7 @@ def _read_source(file: Path, *_: int) -> _Source:
 
 
 def _tree(file: Path) -> ast.Module | None:
-    """Return the source of a file as a tree; None if it is not Python that can be read."""
+    """Return the syntax tree of a file; None if it is not readable Python."""
     try:
         return ast.parse(file.read_bytes()) if file.suffix == ".py" else None
     except (SyntaxError, ValueError):

@@ -1,4 +1,4 @@
-"""Which page of the documentation helps with an error: that of the stage in which it was raised."""
+"""Which documentation page helps with an error: the page of the stage that raised it."""
 
 from __future__ import annotations
 
@@ -52,10 +52,10 @@ _SHARED = tuple(f"data.{module}" for module in ("sources", "compressed", "text",
 
 
 def page_for(error: BaseException) -> str | None:
-    """Return the page that helps with an error, from the root of the repository; None if there is none.
+    """Return the page that helps with an error, as a path from the root of the repository; None if there is none.
 
-    It is the page of the innermost stage through which the error was raised. An error that was raised in place of
-    another one, to say where it came from, has the page of that other one.
+    It is the page of the innermost stage that the error was raised through. An error raised from another one, to say
+    where it came from, has the page of that other one.
     """
     cause = error.__cause__
     if isinstance(cause, type(error)) and (page := page_for(cause)) is not None:
@@ -69,7 +69,7 @@ def page_for(error: BaseException) -> str | None:
 
 
 def _modules(traceback: TracebackType | None) -> Iterator[str]:
-    """Give the modules of the package through which an error was raised, from the outermost, without its name."""
+    """Yield the modules of the package that an error was raised through, outermost first, without its name."""
     while traceback is not None:
         name = str(traceback.tb_frame.f_globals.get("__name__", ""))
         if name.startswith("cranfield."):

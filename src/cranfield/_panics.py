@@ -1,4 +1,4 @@
-"""Panics of Polars without the lines that Rust writes about them."""
+"""Panics of Polars, without the lines that Rust prints about them."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ import polars as pl
 
 @contextmanager
 def panics_unheard() -> Iterator[None]:
-    """Hold back the standard error of the process while Polars reads what may be damaged.
+    """Hold back standard error while Polars reads data that may be damaged.
 
-    Rust writes a panic there, in several lines, before Python learns of it as a `PanicException`. If one is raised,
-    those lines are dropped: the error that is made of it says what is wrong. Otherwise they come out afterwards.
+    Rust prints several lines about a panic there before Python sees a `PanicException`. If one is raised, those lines
+    are dropped, because the error made from it says what is wrong. Otherwise they are printed afterwards.
     """
     _HELD.begin()
     panicked = False
@@ -31,7 +31,7 @@ def panics_unheard() -> Iterator[None]:
 
 
 class _Held:
-    """The standard error of the process, held back while one thread or several read."""
+    """The standard error of the process, held back while one or more threads read."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -45,7 +45,7 @@ class _Held:
             if self._readers > 1:
                 return
             self._panicked = False
-            with suppress(OSError):  # it may be closed, or no folder be there for a temporary file
+            with suppress(OSError):  # it is closed, or there is no temporary folder
                 self._file = tempfile.TemporaryFile()  # noqa: SIM115
                 self._errors = os.dup(2)
                 os.dup2(self._file.fileno(), 2)

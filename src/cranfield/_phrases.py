@@ -7,7 +7,7 @@ from typing import Any
 
 
 def listed(names: Sequence[str]) -> str:
-    """Return names as a sentence has them.
+    """Return names joined as in a sentence.
 
     Examples
     --------
@@ -18,7 +18,7 @@ def listed(names: Sequence[str]) -> str:
 
 
 def unless(usual: Any, template: str, words: Mapping[Any, str] | None = None) -> Callable[[Any], str | None]:
-    """Return how a value reads: not at all if it is the usual one, by its own words, or put into a template.
+    """Return a function that puts a value into words: None for the usual one, its entry in ``words``, or the template.
 
     Examples
     --------

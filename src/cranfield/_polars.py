@@ -1,8 +1,8 @@
-"""Files that Polars reads and writes: always the one that is named.
+"""Reading and writing files with Polars: always exactly the named file.
 
-Polars takes a name for a pattern (``fold[1].parquet`` for ``fold1.parquet``), for an address (``s3://...``) or for a
-place in the home folder (``~``). It takes an open file for nothing but itself, so that is what it gets; nobody else
-calls its readers and writers of files (`tests/test_architecture.py`).
+Polars takes a name for a pattern (``fold[1].parquet`` for ``fold1.parquet``), for a URL (``s3://...``) or for a path in
+the home folder (``~``). It never reinterprets an open file, so it is given one. No other module calls Polars' readers
+and writers of files (`tests/test_architecture.py`).
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ UNREADABLE = (pl.exceptions.PolarsError, pl.exceptions.PanicException)
 
 @contextmanager
 def readable(label: str | Path) -> Iterator[None]:
-    """Say in one line that a Parquet file cannot be read."""
+    """Turn the errors of reading a Parquet file into a message of one line."""
     try:
         with panics_unheard():
             yield
@@ -59,9 +59,9 @@ def read_parquet(path: str | Path) -> pl.DataFrame:
 
 
 def scan_parquet(source: str | Path | IO[bytes] | Sequence[Path]) -> pl.LazyFrame:
-    """Return the table in a Parquet file, or in several that are parts of one, to be fetched as needed.
+    """Return a lazy table of a Parquet file, or of several that are parts of one.
 
-    What is wrong with the data is only known when they are fetched: fetch them in `readable`.
+    Damaged data are only noticed when they are collected: collect them in `readable`.
     """
     if isinstance(source, Sequence) and not isinstance(source, str):
         files: list[IO[bytes]] = [path.open("rb") for path in source]
@@ -70,17 +70,17 @@ def scan_parquet(source: str | Path | IO[bytes] | Sequence[Path]) -> pl.LazyFram
 
 
 def scan_csv(path: Path, **options: Any) -> pl.LazyFrame:
-    """Return the table in a text file, to be fetched as needed."""
+    """Return a lazy table of a text file."""
     return pl.scan_csv(_opened(path), **options)
 
 
 def scan_ndjson(path: Path, **options: Any) -> pl.LazyFrame:
-    """Return the table in a file of JSON lines, to be fetched as needed."""
+    """Return a lazy table of a file of JSON lines."""
     return pl.scan_ndjson(_opened(path), **options)
 
 
 def _opened(source: str | Path | IO[bytes]) -> IO[bytes]:
-    # Polars keeps the file open as long as it needs it.
+    # Polars keeps the file open while it is needed.
     return Path(source).open("rb") if isinstance(source, str | Path) else source
 
 
@@ -94,7 +94,7 @@ def write_parquet(table: pl.DataFrame, target: Path | IO[bytes], **options: Any)
 
 
 def sink_parquet(tables: Iterator[pl.DataFrame], target: Path) -> None:
-    """Write tables with the same columns as one Parquet file, one after the other, so that they need not fit memory."""
+    """Write tables with the same columns to one Parquet file, one by one, so that they need not fit in memory."""
     from polars.io.plugins import register_io_source
 
     first = next(tables)

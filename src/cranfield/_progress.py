@@ -1,4 +1,4 @@
-"""Progress of what takes longer than two seconds: a bar on a terminal, a line now and then where there is none."""
+"""Progress of work that takes longer than two seconds: a bar on a terminal, an occasional line elsewhere."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from cranfield._settings import settings
 from cranfield._shown import shown
 
 _PATIENCE = 2.0
-# A line is written when so many seconds have passed since the start, and then ever more rarely, up to once in a minute.
+# The second line comes after this many seconds; later lines come ever more rarely, but at least once a minute.
 _SECOND_LINE, _RAREST = 10.0, 60.0
 
 
-# Displays that say how far what runs inside them is.
+# Displays that show the progress of the work inside them.
 _LISTENERS: list[Callable[[str], None]] = []
 
 
 class Progress:
-    """Counts steps, and shows them once two seconds have passed: by a bar on a terminal, by lines elsewhere."""
+    """Counts steps, and shows them once two seconds have passed: as a bar on a terminal, as lines elsewhere."""
 
     def __init__(self, what: str, total: float | None, unit: str = "") -> None:
         self.what, self.total, self.unit = what, total, unit
@@ -35,7 +35,7 @@ class Progress:
         self._next_line, self._writing = _PATIENCE, threading.Lock()
 
     def advance(self, steps: float = 1, note: str = "") -> None:
-        """Count ``steps`` more as done; ``note`` says how it stands, such as a loss."""
+        """Count ``steps`` more as done; ``note`` is the current state, such as a loss."""
         self.done += steps
         self.note = note
         if self._silent:
@@ -51,17 +51,17 @@ class Progress:
         self._bar.update(self._task, completed=self.done, description=shown(self._title()))
 
     def remind(self) -> None:
-        """Write a line where there is no terminal, if the last one was long enough ago."""
+        """Write a line if there is no terminal and the last line was long enough ago."""
         elapsed = time.monotonic() - self._start
         with self._writing:
             if self._silent or self._terminal or elapsed < self._next_line:
                 return
             self._next_line = max(_SECOND_LINE, min(2 * elapsed, elapsed + _RAREST))
-        with suppress(OSError, ValueError):  # nobody reads it any more
+        with suppress(OSError, ValueError):  # standard error is closed
             print(shown(self._line(elapsed)), file=sys.stderr, flush=True)
 
     def _tell_outside(self) -> None:
-        """Tell a display that this is a part of how far it is."""
+        """Report this progress to the display that it is a part of."""
         elapsed = time.monotonic() - self._start
         if _LISTENERS and elapsed > _PATIENCE:
             _LISTENERS[-1](self._line(elapsed))
@@ -95,14 +95,14 @@ class Progress:
         self._task = self._bar.add_task(shown(self.what), total=self.total)
 
     def close(self) -> None:
-        """Take the bar away."""
+        """Remove the bar."""
         if self._bar is not None:
             self._bar.stop()
 
 
 @contextmanager
 def heard_by(listener: Callable[[str], None]) -> Iterator[None]:
-    """Keep all progress inside quiet, and tell a listener about it."""
+    """Silence all progress inside, and report it to a listener instead."""
     quiet, settings.quiet = settings.quiet, True
     _LISTENERS.append(listener)
     try:
@@ -113,20 +113,20 @@ def heard_by(listener: Callable[[str], None]) -> Iterator[None]:
 
 
 def unheard() -> AbstractContextManager[None]:
-    """Keep all progress inside quiet."""
+    """Silence all progress inside."""
     return heard_by(lambda _: None)
 
 
 def announce(text: str) -> None:
-    """Say a sentence before long work begins, where progress is shown."""
+    """Print a sentence before long work begins, if progress is shown."""
     if not settings.quiet:
-        with suppress(OSError, ValueError):  # nobody reads it any more
+        with suppress(OSError, ValueError):  # standard error is closed
             print(shown(text), file=sys.stderr, flush=True)
 
 
 @contextmanager
 def progress(what: str, total: float | None = None, unit: str = "") -> Iterator[Progress]:
-    """Open a `Progress` and close it whatever happens.
+    """Open a `Progress`, and close it whatever happens.
 
     Examples
     --------

@@ -8,7 +8,7 @@ import numpy as np
 
 
 def stream(seed: int, *names: str | int) -> np.random.Generator:
-    """Return the random stream that belongs to ``names`` under ``seed``.
+    """Return the random stream of ``names`` under ``seed``.
 
     Streams with different names are independent, so adding a step to an experiment never changes what the other
     steps draw, and no result depends on how many threads ran or in which order.

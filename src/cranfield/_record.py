@@ -17,11 +17,11 @@ class Step:
     action
         What was done, as a name: ``"read"``, ``"min_ratings"``, ``"split.random"``.
     settings
-        The choices it was done with, JSON-ready.
+        The settings it was done with, JSON-ready.
     effect
         What it changed, JSON-ready: counts before and after, for instance.
     notes
-        Sentences a reader should see: leakage, users left out, a rule applied.
+        Sentences that a reader should see: leakage, users left out, a rule applied.
     """
 
     action: str

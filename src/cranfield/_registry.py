@@ -1,9 +1,9 @@
-"""One registry for all that is called by a name: metrics, systems, splits, filters, tests, averages and more.
+"""One registry for everything that has a name: metrics, systems, splits, filters, tests, averages and more.
 
-What is registered is a function, a class or an object. Its name can be spelled with parameters and a cut-off,
-``knn(k=100)`` or ``nDCG(gain=exp)@10``; a spelling is checked in one place, before anything is computed. A parameter
-may be what its annotation says: ``int``, ``float``, ``bool``, ``str``, ``None``, ``Literal["a", "b"]``, a union of
-these, and ``Annotated[float, Limits(above=0)]`` for a range. Other annotations, and none, allow every value.
+Functions, classes and objects can be registered. A name can be spelled with parameters and a cut-off, as in
+``knn(k=100)`` or ``nDCG(gain=exp)@10``; spellings are checked in one place, before anything is computed. The annotation
+of a parameter says which values it may have: ``int``, ``float``, ``bool``, ``str``, ``None``, ``Literal["a", "b"]``, a
+union of these, or ``Annotated[float, Limits(above=0)]`` for a range. Any other annotation, or none, allows every value.
 """
 
 from __future__ import annotations
@@ -44,22 +44,22 @@ Cutoff = Literal["optional", "required", "none"]
 REQUIRED = inspect.Parameter.empty
 """What stands for the default of a parameter that has none."""
 
-# Ranks are counted in 32 bits.
+# Ranks are stored in 32 bits.
 _DEEPEST = 2**31 - 1
 _KINDS = (bool, int, float, str, NoneType)
 
 
 @dataclass(frozen=True)
 class Entry(Generic[Thing]):
-    """A registered thing, and what there is to know about it; a kind of things that says more has a child class.
+    """A registered thing and the facts about it; kinds of things with more facts have a subclass.
 
     Parameters
     ----------
     name, aliases
-        How it is spelled, and how else.
+        Its name, and its other names.
     thing
-        A function, whose first parameter is what it works on and whose others can be spelled; a class, all of whose
-        fields can; or an object, which has no parameters.
+        A function, whose first parameter is what it works on and whose other parameters can be spelled; a class, whose
+        fields can all be spelled; or an object, which has no parameters.
     cutoff
         Whether ``@n`` may, must or cannot follow the name.
     """
@@ -76,7 +76,7 @@ class Entry(Generic[Thing]):
 
     @cached_property
     def parameters(self) -> Mapping[str, Any]:
-        """The parameters of its own and their defaults, `REQUIRED` where there is none."""
+        """Its own parameters with their defaults, or `REQUIRED` if there is none."""
         if not callable(self.thing):
             return {}
         parameters = list(inspect.signature(self.thing).parameters.values())
@@ -89,7 +89,7 @@ class Entry(Generic[Thing]):
 
     @cached_property
     def limits(self) -> Mapping[str, Limits]:
-        """What each parameter may be."""
+        """The values that each parameter may have."""
         declared = _declared(self.thing) if is_dataclass(self.thing) else _annotated(self.thing)
         return {**{name: declared.get(name, Limits()) for name in self.parameters}, **self.common}
 
@@ -104,9 +104,9 @@ class Entry(Generic[Thing]):
         return str(Spelling(self.name, tuple((name, value) for name, value in stated.items() if name not in without)))
 
     def read(self, spelling: Spelling, offered: Container[str] = (), called: str | None = None) -> Spelling:
-        """Return the spelling with its parameters in the entry's own order, or say what is wrong with it.
+        """Return the spelling with its parameters in the order of the entry, or say what is wrong with it.
 
-        It need not give parameters that are ``offered`` otherwise; ``called`` is the entry's name in messages.
+        Parameters that are ``offered`` otherwise may be missing; ``called`` is the entry's name in messages.
         """
         given, called = dict(spelling.parameters), called or self.name
         for name, value in given.items():
@@ -130,24 +130,24 @@ class Entry(Generic[Thing]):
 
 
 class Registry(Mapping[str, Thing]):
-    """Things of one kind by name: a new one is a function, or a class, with `register` above it.
+    """Things of one kind by name: to add one, write a function or a class and decorate it with `register`.
 
-    No name is taken twice, whatever its capitals, unless ``replace=True`` says so. A definition may be run again, as in
-    a notebook: what has the same module and the same qualified name as before takes its own place.
+    A name is unique regardless of case, unless ``replace=True`` is given. A definition may be run again, as in a
+    notebook: a thing with the same module and qualified name as an old one replaces it.
 
     Parameters
     ----------
     kind
         What they are, for messages: ``"filter"``, ``"split"``.
     entry
-        What there is to know about each: `Entry`, or a child with more fields.
+        The class of its entries: `Entry`, or a subclass with more fields.
     any_case
-        Whether a name is found whatever its capitals.
+        Whether names are matched regardless of case.
     plugins
-        The group of entry points by which installed packages offer things of this kind: a name that is not registered
-        is looked for there.
+        The group of entry points by which installed packages offer things of this kind. A name that is not registered
+        is looked up there.
     of_code
-        What makes the entry of a name ``package.module:Name``, where the kind may be code of a user's own.
+        Function that makes the entry of a name ``package.module:Name``, if the kind allows the user's own code.
 
     Examples
     --------
@@ -199,7 +199,7 @@ class Registry(Mapping[str, Thing]):
     def __len__(self) -> int:
         return len(self._entries)
 
-    # Each is itself, whatever it holds, so that what was read by it can be kept.
+    # Registries compare by identity, not by content, so that they can be keys of a cache.
     __eq__ = object.__eq__
     __hash__ = object.__hash__
 
@@ -212,14 +212,14 @@ class Registry(Mapping[str, Thing]):
     def register(self, name: _Registered, /) -> _Registered: ...
 
     def register(self, name: Any = None, /, *, aliases: Iterable[str] = (), replace: bool = False, **about: Any) -> Any:
-        """Register what is below, under ``name`` or its own name.
+        """Register the decorated function or class under ``name``, or its own name.
 
         Parameters
         ----------
         name, aliases
-            How it is spelled, and how else. ``@registry.register`` alone takes the name of the function or class.
+            Its name, and its other names. ``@registry.register`` alone takes the name of the function or class.
         replace
-            Whether it takes the place of what has one of these names, which is an error otherwise.
+            Whether it replaces things that already have one of these names, which is an error otherwise.
         about
             The other fields of the kind's entries.
         """
@@ -249,26 +249,26 @@ class Registry(Mapping[str, Thing]):
         return thing
 
     def check_name(self, name: str) -> None:
-        """Refuse a name that could not be spelled."""
+        """Refuse a name that cannot be spelled."""
         if not isinstance(name, str) or parse(name) != Spelling(name):
             raise SettingError(f"{name!r} cannot be the name of a {self.kind}; use a word without '(' and '@'")
 
     def find(self, name: str) -> Any:
-        """Return the entry of a name or an alias, or say which is nearest."""
+        """Return the entry of a name or an alias, or raise an error that suggests the nearest name."""
         return self._find(name, ())
 
     def spelling(self, text: str, *, offered: Container[str] = (), besides: Iterable[str] = ()) -> Spelling:
-        """Return what ``text`` spells, its parameters in the entry's own order, or say what is wrong with it.
+        """Return the spelling in ``text``, its parameters in the order of the entry, or say what is wrong with it.
 
-        It need not give what is ``offered``; ``besides`` are names that the caller knows, for suggestions.
+        Parameters that are ``offered`` may be missing; ``besides`` are further names to suggest.
         """
         spelling = parse(text)
         return self._find(spelling.name, besides).read(spelling, offered)
 
     def call(self, text: str, *subjects: Any, **offered: Any) -> Any:
-        """Call what ``text`` spells, on what it works on.
+        """Call the thing that ``text`` spells with the ``subjects`` that it works on.
 
-        Of the ``offered`` parameters (a seed, for instance) it gets those that it has and that ``text`` does not give.
+        It gets those of the ``offered`` parameters (a seed, for instance) that it has and that ``text`` does not give.
         """
         spelling = parse(text)
         entry = self._find(spelling.name, ())
@@ -300,13 +300,13 @@ class Registry(Mapping[str, Thing]):
         return [offer.name for offer in self._offered()]
 
     def _offered(self) -> list[EntryPoint]:
-        """Return what installed packages offer, none of it imported."""
+        """Return what installed packages offer, without importing it."""
         from importlib.metadata import entry_points
 
         return [] if self._plugins is None else list(entry_points(group=self._plugins))
 
     def _load_plugin(self, name: str) -> bool:
-        """Import what an installed package offers by a name; whether there is such a package."""
+        """Import the thing of that name that an installed package offers; return whether there is one."""
         offered = next((offer for offer in self._offered() if offer.name == name), None)
         if offered is None:
             return False
@@ -317,7 +317,7 @@ class Registry(Mapping[str, Thing]):
                 f"the {self.kind} {name!r} of an installed package cannot be imported ({type(error).__name__}: "
                 f"{error}); fix or remove {offered.value}"
             ) from error
-        if self._owner(name) is None:  # importing it may have registered it
+        if self._owner(name) is None:  # unless the import itself registered it
             self._add_plugin(name, thing)
         return True
 
@@ -326,11 +326,11 @@ class Registry(Mapping[str, Thing]):
         self.add(name, thing)
 
     def _owner(self, name: str) -> Entry[Any] | None:
-        """Return the entry that a name or an alias belongs to, whatever its capitals."""
+        """Return the entry that a name or an alias belongs to, regardless of case."""
         return self._entries.get(self._names.get(name.casefold(), ""))
 
     def _free(self, name: str) -> None:
-        """Take a name away from the entry that has it: the whole entry, or one alias."""
+        """Free a name: remove the entry with that name, or only the alias."""
         owner = self._owner(name)
         if owner is None:
             return
@@ -345,21 +345,21 @@ class Registry(Mapping[str, Thing]):
 
 
 def _same(before: Any, after: Any) -> bool:
-    """Tell whether two things are one definition that was run twice."""
+    """Whether two things are the same definition, run twice."""
     places = [(getattr(thing, "__module__", None), getattr(thing, "__qualname__", None)) for thing in (before, after)]
     return places[0] == places[1] if None not in places[0] else bool(before == after)
 
 
 def _declared(thing: Any) -> dict[str, Limits]:
-    """Return what the fields of a dataclass may be, as `cranfield.recommenders.model.setting` declares it."""
+    """Return the limits of the fields of a dataclass, as declared by `cranfield.recommenders.model.setting`."""
     return {field.name: field.metadata["limits"] for field in fields(thing) if "limits" in field.metadata}
 
 
 def _annotated(thing: Any) -> dict[str, Limits]:
-    """Return what the parameters of a function may be, as far as its annotations tell."""
+    """Return the limits of the parameters of a function, as far as its annotations tell."""
     try:
         hints = get_type_hints(thing, include_extras=True)
-    except (NameError, TypeError, AttributeError):  # annotations of a user's own need not mean anything
+    except (NameError, TypeError, AttributeError):  # the user's annotations need not resolve
         return {}
     return {name: _limits(hint) for name, hint in hints.items()}
 
@@ -383,7 +383,7 @@ def _limits(hint: Any) -> Limits:
 
 
 def import_modules(package: str, path: Iterable[str]) -> None:
-    """Import every module of a package, so that what a file registers is there once the file is.
+    """Import every module of a package, so that whatever its files register is registered.
 
     Modules with a leading underscore register nothing, and may be slow to import.
     """

@@ -1,4 +1,4 @@
-"""Packages and functions of `cranfield` that have other names now: each is answered with the new one."""
+"""Packages and functions of `cranfield` that were renamed: an error message gives the new name."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ FUNCTIONS = {"dialects": "across_tools"}
 
 
 class _Renamed(MetaPathFinder):
-    """Comes after all others, so that it only sees what nobody finds."""
+    """The last finder, so that it only sees modules that no other finder knows."""
 
     def find_spec(self, fullname: str, *_: Any) -> None:
         package, _dot, name = fullname.partition(".")
@@ -30,12 +30,12 @@ class _Renamed(MetaPathFinder):
 
 
 def answer_imports() -> None:
-    """Answer the import of a package that has another name now."""
+    """Give the new name in the error when a renamed package is imported."""
     sys.meta_path.append(_Renamed())
 
 
 def missing(name: str) -> AttributeError:
-    """Return the answer to a name that `cranfield` does not have, or no longer has."""
+    """Return the error for a name that `cranfield` does not have, or no longer has."""
     new_name = {**PACKAGES, **FUNCTIONS}.get(name)
     instead = "" if new_name is None else f"; it is now cranfield.{new_name}"
     return AttributeError(f"module 'cranfield' has no attribute {name!r}{instead}", name=name)

@@ -1,7 +1,7 @@
-"""Numbers as they read in decimals: 0.29 of 50 is 14.5, and so 15.
+"""Rounding of numbers as they read in decimals: 0.29 of 50 is 14.5, and is rounded to 15.
 
-Wherever a share of users, items or ratings is taken (samples, splits, filters, subsets, smaller test sets), it is the
-nearest whole number, halves up, of this module. ``uniform_test`` alone rounds as its paper does.
+Wherever a share of users, items or ratings is taken (samples, splits, filters, subsets, smaller test sets), this module
+rounds it to the nearest whole number, halves up. Only ``uniform_test`` rounds differently, as its paper does.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 
 def share_of(counts: NDArray[np.integer[Any]] | int, share: float) -> NDArray[np.float64]:
-    """Return the share of each count, to a millionth: a half is a half, and a whole number whole.
+    """Return the share of each count, rounded to a millionth, so that halves and whole numbers are exact.
 
     Examples
     --------
@@ -38,7 +38,7 @@ def nearest_count(share: float, counts: NDArray[np.integer[Any]] | int) -> NDArr
 
 
 def to_decimals(values: NDArray[np.float64], decimals: int) -> NDArray[np.float64]:
-    """Return the values rounded to so many decimals; a number too large to have any stays as it is.
+    """Return the values rounded to ``decimals`` decimals; numbers too large to have decimals are unchanged.
 
     Examples
     --------

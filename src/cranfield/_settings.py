@@ -1,4 +1,4 @@
-"""What holds for a whole process: how many threads, whether to talk, and the command line's seed."""
+"""Settings of a whole process: the number of threads, whether to show progress, and the command line's seed."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ class Settings:
     Parameters
     ----------
     threads
-        How many threads to use; by default one for every core.
+        Number of threads; by default one per core.
     quiet
-        Whether to show no progress.
+        Whether to hide progress.
     seed
         The seed of the command line.
     unpack_limit
         The most bytes that a compressed file may unpack to. By default 100 times its own size, and at least 64 MiB;
-        the archive of a known dataset has a limit of its own.
+        the archives of known datasets have their own limits.
     width
-        How many letters wide a printed table may be. By default as wide as the terminal, or 100 where there is none.
+        Maximum width of a printed table in letters. By default the width of the terminal, or 100 if there is none.
     """
 
     threads: int | None = None

@@ -1,16 +1,16 @@
-"""Text from files, names and servers as it may be shown: nothing in it commands a terminal or breaks a line."""
+"""Text from files, names and servers, made safe to show: it cannot control a terminal or break a line."""
 
 from __future__ import annotations
 
 import re
 
 _BREAKS = re.compile("[\t-\r\x85\u2028\u2029]")
-# Controls, halves of a letter beyond the 65,536 first, what turns the direction of writing, and no letters at all.
+# Control characters, surrogates, marks that change the direction of writing, and code points that are no characters.
 _COMMANDS = re.compile("[\x00-\x08\x0e-\x1f\x7f-\x9f\ud800-\udfff\u202a-\u202e\u2066-\u2069\ufffe\uffff]")
 
 
 def shown(text: object) -> str:
-    r"""Return text without what breaks a line, commands a terminal or turns the letters after it round.
+    r"""Return text without line breaks, terminal control characters and marks that change the direction of writing.
 
     Examples
     --------
@@ -19,12 +19,12 @@ def shown(text: object) -> str:
     """
     text = str(text)
     if text.isascii() and text.isprintable():
-        return text  # as nearly all is, in tables of a million rows too
+        return text  # nearly all text, even in tables of a million rows
     return _COMMANDS.sub("\ufffd", _BREAKS.sub(" ", text))
 
 
 def one_line(text: object) -> str:
-    r"""Return text as `shown`, with one space wherever it has several.
+    r"""Return text as `shown`, with runs of spaces made one space.
 
     Examples
     --------
@@ -35,7 +35,7 @@ def one_line(text: object) -> str:
 
 
 def shown_lines(text: object) -> str:
-    r"""Return text of several lines, each as `shown`, but with its tabs.
+    r"""Return text of several lines, each as `shown` but with its tabs.
 
     Examples
     --------

@@ -74,7 +74,7 @@ def _written(value: Any) -> str:
 def nearest(name: str, known: Iterable[str]) -> str:
     """Return ``"; did you mean 'x'?"`` for the known name most like ``name``, or a list of all of them.
 
-    It ends a message: what else there is to say goes before it.
+    It is the end of a message: anything else goes before it.
 
     Examples
     --------
@@ -95,6 +95,6 @@ def suggestion(name: str, known: Iterable[str]) -> str:
     """
     by_lower = {word.lower(): word for word in known}
     close = difflib.get_close_matches(name.lower(), by_lower, n=3, cutoff=0.5)
-    # Two letters exchanged are the likeliest slip: nDGC is nDCG rather than NDCL.
+    # Swapped letters are the likeliest typo: nDGC means nDCG rather than NDCL.
     close.sort(key=lambda word: sorted(word) != sorted(name.lower()))
     return f"; did you mean {by_lower[close[0]]!r}?" if close else ""

@@ -1,4 +1,4 @@
-"""The command line while it is being imported: Ctrl-C and short memory end it in one line there too."""
+"""The command line while it is being imported: Ctrl-C and lack of memory end it with one line there too."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _COMMAND = ("cranfield", "cranfield.exe", "cranfield-script.py")
 
 
 def guard() -> None:
-    """Until `release`: let Ctrl-C and short memory end a process that is the command line, without a traceback."""
+    """Until `release`, let Ctrl-C and lack of memory end a command-line process without a traceback."""
     if _is_command() and signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         signal.signal(signal.SIGINT, _stopped)
         sys.excepthook = _short
@@ -39,14 +39,14 @@ def _watch_if_limited() -> None:
 
 
 def release() -> None:
-    """Leave Ctrl-C and errors to the command line, which is there now."""
+    """Leave Ctrl-C and errors to the command line, which is now loaded."""
     if signal.getsignal(signal.SIGINT) is _stopped:
         signal.signal(signal.SIGINT, signal.default_int_handler)
         sys.excepthook = sys.__excepthook__
 
 
 def is_short_of_memory(error: BaseException) -> bool:
-    """Tell whether an error says that memory has run out; not only `MemoryError` does.
+    """Whether an error means that memory has run out; not only `MemoryError` does.
 
     Examples
     --------
@@ -60,7 +60,7 @@ def is_short_of_memory(error: BaseException) -> bool:
 
 def _is_command() -> bool:
     called = sys.argv[0] if sys.argv else ""
-    # While a package is imported for ``python -m``, that is what stands for its file.
+    # While a package is being imported for ``python -m``, sys.argv[0] is "-m" instead of its file.
     as_module = called == "-m" and ("-m", "cranfield") in zip(sys.orig_argv, sys.orig_argv[1:])
     return as_module or os.path.basename(called) in _COMMAND  # noqa: PTH119
 
@@ -76,6 +76,6 @@ def _short(kind: type[BaseException], error: BaseException, trace: TracebackType
 
 
 def _end(why: str, code: int) -> None:
-    # Nothing is open or half done while modules are imported; and what Python does at its end needs them whole.
+    # Nothing is open or half done during imports, and Python's own shutdown would need modules that are half imported.
     os.write(2, f"cranfield: {why}\n".encode())
     os._exit(code)

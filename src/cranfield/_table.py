@@ -1,4 +1,4 @@
-"""Small tables for people: as text, Markdown, LaTeX or HTML, with everything from the user escaped."""
+"""Small tables for people: as text, Markdown, LaTeX or HTML, with all text from the user escaped."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ from cranfield._shown import one_line, shown
 WIDTH = 100
 """How many letters wide a table may be where the output is not a terminal, unless the variable COLUMNS says it."""
 
-# A cell holds a number if its first word is one, in signs and brackets, or two or three of them, as in 7/3/0.
+# A cell holds a number if its first word is a number, with signs and brackets, or several of them, as in 7/3/0.
 _DIGITS = r"(?:\d[\d,]*(?:\.\d+)?(?:e[+-]?\d+)?|\.\d+|∞)"
 _NUMBER = re.compile(rf"[+±<>=≈\[(−–-]*(?:{_DIGITS}(?:[/–±]{_DIGITS})*[%,;:\])*]*)?(?:\s|$)")
 
 _LATEX = {
     "\\": r"\textbackslash{}", "&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_", "{": r"\{", "}": r"\}",
     "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "<": r"\textless{}", ">": r"\textgreater{}",
-    # What our own words use, and LaTeX does not know by itself.
+    # Characters of our own texts that LaTeX does not know by itself.
     "±": r"$\pm$", "−": "$-$", "–": "--", "×": r"$\times$", "→": r"$\to$", "∞": r"$\infty$", "Σ": r"$\Sigma$",
     "≤": r"$\leq$", "≥": r"$\geq$", "α": r"$\alpha$", "ε": r"$\varepsilon$", "…": r"\ldots{}", "“": "``", "”": "''",
     "\u00a0": "~",
@@ -79,7 +79,7 @@ def _width(text: str) -> int:
 
 
 def _output_width() -> float:
-    """Return the width that a table may have: that of the settings, of the terminal, or `WIDTH`."""
+    """Return the maximum width of a table: from the settings, from the terminal, or `WIDTH`."""
     if settings.width is not None:
         return settings.width
     if "COLUMNS" in os.environ or sys.stdout.isatty():
@@ -88,13 +88,13 @@ def _output_width() -> float:
 
 
 def _aligned(column: Sequence[str], left: bool) -> list[str]:
-    """Return cells of one width."""
+    """Return cells padded to the same width."""
     gaps = [" " * (max(map(_width, column)) - _width(cell)) for cell in column]
     return [cell + gap if left else gap + cell for cell, gap in zip(column, gaps)]
 
 
 def _folded(columns: list[list[str]], leading: int, width: float) -> list[list[list[str]]]:
-    """Return blocks of columns, each as wide as fits, with the leading ones in all of them."""
+    """Split columns into blocks that fit the width, each with the leading columns."""
     names, others = columns[:leading], columns[leading:]
     wide = sum(_width(column[0]) + 2 for column in names)
     blocks, taken = [list(names)], wide
@@ -109,13 +109,13 @@ def _folded(columns: list[list[str]], leading: int, width: float) -> list[list[l
 
 
 def _lines(columns: list[list[str]]) -> list[str]:
-    """Return the lines of a block, with a rule below its head."""
+    """Return the lines of a block, with a rule below its header."""
     head, *rows = ("  ".join(row).rstrip() for row in zip(*columns))
     return [head, "  ".join("─" * _width(column[0]) for column in columns), *rows]
 
 
 def places(values: NDArray[np.float64], lower_is_better: bool, digits: int) -> NDArray[np.int64]:
-    """Return the place of each value among the distinct printed ones, 0 for the best; NaN comes last.
+    """Return the place of each value among the distinct printed values, 0 for the best; NaN comes last.
 
     Examples
     --------
@@ -131,7 +131,7 @@ def places(values: NDArray[np.float64], lower_is_better: bool, digits: int) -> N
 
 @dataclass(frozen=True)
 class Cell:
-    """A cell: its text, whether it is the best or the second best of its column, and what stands raised after it."""
+    """A cell: its text, whether it is the best or second best of its column, and its superscript."""
 
     text: str
     best: bool = False
@@ -146,7 +146,7 @@ class Table:
     Parameters
     ----------
     header
-        The names of the columns. Columns of text are set to the left, columns of numbers to the right.
+        The names of the columns. Text columns are aligned left, number columns right.
     rows
         The cells, as text or as `Cell`.
     caption
@@ -154,7 +154,7 @@ class Table:
     notes
         Sentences below the table.
     label
-        What LaTeX refers to it by: letters, digits, hyphens and colons; none if empty.
+        The LaTeX label: letters, digits, hyphens and colons; none if empty.
     """
 
     header: Sequence[str]
@@ -167,7 +167,7 @@ class Table:
         return [[cell if isinstance(cell, Cell) else Cell(cell) for cell in row] for row in self.rows]
 
     def of_text(self) -> list[bool]:
-        """Return which columns hold text: the first, and those with a cell that does not begin with a number.
+        """Return which columns hold text: the first, and those with a cell that does not start with a number.
 
         Examples
         --------
@@ -183,7 +183,7 @@ class Table:
         ]
 
     def titled(self, data: str, shows: str, decisions: str = "") -> Table:
-        """Return the table for a paper: the data and all decisions in its caption, and a label made of the names.
+        """Return the table for a paper: the data and all decisions in its caption, and a label made from the names.
 
         Parameters
         ----------
@@ -192,7 +192,7 @@ class Table:
         shows
             What the table shows, in a word.
         decisions
-            Decisions in words that the caption does not have.
+            Decisions in words that are not in the caption yet.
 
         Examples
         --------
@@ -207,9 +207,9 @@ class Table:
     def text(self, width: float | None = None) -> str:
         """Return the table for a terminal; the best value of a column is starred.
 
-        Columns that do not fit into ``width`` are in a further block below, beside the text columns that the table
-        begins with; no column is left out and no cell is cut. Without a width it is that of the terminal, and
-        `WIDTH` where the output is not one.
+        Columns that do not fit into ``width`` go into a further block below, together with the leading text columns; no
+        column is left out and no cell is cut. The default width is that of the terminal, or `WIDTH` if the output is
+        not a terminal.
         """
         kinds = self.of_text()
         marked = [
@@ -227,12 +227,12 @@ class Table:
         return "\n".join([*caption, "\n\n".join(blocks), *(f"· {one_line(note)}" for note in self.notes)])
 
     def _leading(self) -> int:
-        """Return how many columns name the rows: those of text before the first of numbers."""
+        """Return how many columns name the rows: the text columns before the first number column."""
         kinds = self.of_text()
         return kinds.index(False) if False in kinds else 1
 
     def markdown(self) -> str:
-        """Return the table in Markdown; best in bold, second underlined."""
+        """Return the table in Markdown, with the best in bold and the second underlined."""
 
         def written(cell: Cell) -> str:
             text = markdown_text(cell.text)
@@ -250,7 +250,7 @@ class Table:
         )
 
     def latex(self) -> str:
-        """Return the table in LaTeX (booktabs); best in bold, second underlined."""
+        """Return the table in LaTeX (booktabs), with the best in bold and the second underlined."""
 
         def written(cell: Cell) -> str:
             text = latex_text(cell.text)
@@ -275,7 +275,7 @@ class Table:
         return "\n".join(lines)
 
     def html(self) -> str:
-        """Return the table in HTML; best in bold, second underlined."""
+        """Return the table in HTML, with the best in bold and the second underlined."""
 
         def written(cell: Cell) -> str:
             text = html.escape(shown(cell.text))

@@ -1,11 +1,11 @@
-"""A command under a memory limit, watched by a process of its own.
+"""A command under a memory limit, watched by a separate process.
 
-Rust ends a process whose memory has run out: Python never learns of it, and what the user sees is a core dump. Where
-the shell limits memory (``ulimit -v``), the command therefore runs in a child; its parent, which holds next to nothing,
+Rust aborts a process that runs out of memory: Python cannot handle that, and the user sees a core dump. If the shell
+limits memory (``ulimit -v``), the command therefore runs in a child process. Its parent, which uses almost no memory,
 passes on what the child writes to standard error and says in one line why it ended. Without a limit nothing is watched.
 
-Under a limit that does not even hold the threads of Polars and NumPy their libraries crash, or wait for ever for a
-thread that never came: such a limit is refused at once.
+If the limit is too low even for the threads of Polars and NumPy, their libraries crash, or wait forever for a thread
+that never started. Such a limit is refused at once.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ import sys
 
 _FORWARDED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP) if sys.platform == "linux" else ()
 _WAIT_SECONDS = 0.05
-# From here on the child may be writing of its own end, in many lines.
+# After one of these, the child may be writing many lines about its own crash.
 _LAST_WORDS = (
     *(b"memory allocation of", b"<jemalloc>", b"panicked at", b"called `Result"),
     *(b"OpenBLAS", b"Fatal ", b"Traceback ("),
 )
-# What the system's loader, Python's threads and Rust's libraries say where there is no memory left.
+# What the system's loader, Python's threads and Rust's libraries say when memory has run out.
 _SHORT = (
     r"(?i)allocat|out of memory|failed to map segment|can't start new thread|capacity overflow"
     r"|ThreadPoolBuildError|os error 1[12]\b|Resource temporarily unavailable|MemoryError"
@@ -33,7 +33,7 @@ _GIB = 1 << 30
 
 
 def limit() -> int | None:
-    """Return how many bytes this process may have; None where nothing limits it."""
+    """Return how many bytes this process may use; None if there is no limit."""
     if sys.platform != "linux":
         return None
     import resource
@@ -43,7 +43,7 @@ def limit() -> int | None:
 
 
 def least() -> int:
-    """Return how many bytes of address space the libraries need before any data are read; most is never used.
+    """Return how many bytes of address space the libraries need before any data are read; most of it is never used.
 
     Measured while a small file was described, with one thread and with two: 1.10 and 1.35 GiB.
     """
@@ -51,15 +51,15 @@ def least() -> int:
 
 
 def says_short_of_memory(words: str) -> bool:
-    """Tell whether words of Python, of Rust or of the system's loader say that memory has run out."""
-    # Until the guard stands Ctrl-C shows a traceback, so nothing is imported before it that can wait.
+    """Whether a message from Python, Rust or the system's loader says that memory has run out."""
+    # Ctrl-C shows a traceback until the guard is set up, so imports that can wait come after it.
     import re
 
     return bool(re.search(_SHORT, words))
 
 
 def watch(short_of_memory: str) -> None:
-    """Go on in a child; the parent ends as the child does, with one line where memory ran out."""
+    """Continue in a child process; the parent ends as the child does, with one line if memory ran out."""
     signal.pthread_sigmask(signal.SIG_BLOCK, _FORWARDED)
     reading, writing = os.pipe()
     parent = os.getpid()
@@ -77,7 +77,7 @@ def watch(short_of_memory: str) -> None:
 
 
 def _end_with(parent: int) -> None:
-    """Let the child end when its parent is killed, which cannot say so."""
+    """Let the child end when its parent is killed, because a killed parent cannot tell it to."""
     import ctypes
 
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
@@ -86,11 +86,11 @@ def _end_with(parent: int) -> None:
 
 
 def _pass_on(reading: int, child: int) -> tuple[int, bytes]:
-    """Pass signals to the child and its words to standard error; return its status and its last words."""
+    """Pass signals to the child and its output to standard error; return its status and its last output."""
     held, ended, status = b"", 0, 0
     while not ended:
         _forward_signals(child)
-        # First the status, then the words: what was written before the end is then still read.
+        # The status comes first, so that everything written before the end is still read.
         ended, status = os.waitpid(child, os.WNOHANG)
         while select.select([reading], [], [], 0 if ended else _WAIT_SECONDS)[0]:
             words = os.read(reading, 1 << 16)
@@ -104,7 +104,7 @@ def _pass_on(reading: int, child: int) -> tuple[int, bytes]:
 def _write_or_hold(held: bytes, words: bytes) -> bytes:
     if not held:
         starts = [start for start in map(words.find, _LAST_WORDS) if start >= 0]
-        # Rust begins a panic with a blank line and the name of the thread.
+        # A panic of Rust starts with a blank line and the name of the thread.
         start = words.rfind(b"\n", 0, min(starts)) + 1 if starts else len(words)
         os.write(2, words[:start])
         words = words[start:]
@@ -112,7 +112,7 @@ def _write_or_hold(held: bytes, words: bytes) -> bytes:
 
 
 def _forward_signals(child: int) -> None:
-    """Pass on what was sent to this process alone; a key pressed at the terminal reaches the child by itself."""
+    """Forward signals sent to this process alone; keys pressed at the terminal reach the child directly."""
     while (received := signal.sigtimedwait(_FORWARDED, 0)) is not None:
         if received.si_code <= 0:
             os.kill(child, received.si_signo)

@@ -226,7 +226,7 @@ def test_folds_are_studied_by_themselves_with_the_variation_between_them(make_wo
     values = np.array([one.frame("values")["value"].to_list() for one in each])
     assert both.frame("values")["fold_sd"].to_list() == pytest.approx(values.std(axis=0, ddof=1))
     assert both.frame("aggregation")["fold_sd"].to_list() == [0.0, 0.0]  # a metric with itself
-    # What is so in every fold is told once.
+    # A note that applies to every fold is given once.
     assert {note.partition(":")[0] for note in both.step.notes} == {"s0", "fold 1", "fold 2"}
 
 
@@ -249,7 +249,7 @@ def test_without_numba_it_works_and_says_so(world, monkeypatch):
     runs, test = world
     asking = {"threshold": 4, "scenarios": "items", "sizes": [0.5], "samples": 3}
     fast = assess(runs, test, ["P@10", "AP"], **asking)
-    # The package's attribute of its name is the function, so the module is found by its place.
+    # The package attribute of this name is the function, so the module is looked up by its path.
     for module in (subset_scores, sys.modules["cranfield.assessments.assessing"]):
         monkeypatch.setattr(module, "compiled", lambda: None)
     slow = assess(runs, test, ["P@10", "AP"], **asking)

@@ -44,7 +44,7 @@ def world():
     rated = set(test.select("user", "item").rows())
     runs = pl.DataFrame(
         [
-            # The first has what is rated above the rest, so that it differs significantly from the others.
+            # The first system ranks rated items above the rest, so it differs significantly from the others.
             (system, user, int(item), float(random.integers(0, 6)) + 6 * (system == "a" and (user, item) in rated))
             for system in ("a", "b", "c")
             for user in range(30)

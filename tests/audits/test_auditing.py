@@ -144,7 +144,7 @@ def test_an_audit_that_was_stopped_goes_on(tiny, tmp_path):
             children.go(stop)
     cf.audit(experiment, folder)
     again = [name for name in made(folder) if name.startswith("models/audit")]
-    assert len(again) == 2  # those of the other split; that of the first was there
+    assert len(again) == 2  # those of the other split; the first split was there already
 
 
 def test_models_are_trained_once_for_full_and_condensed_lists(audited):

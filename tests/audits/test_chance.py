@@ -15,7 +15,7 @@ GRID = Grid.product([Opened("cutoff", "equivalent", ("5", "10")), Opened("seed",
 def test_a_system_is_compared_with_itself_over_all_pairs_of_seeds():
     rng = np.random.default_rng(0)
     values = rng.normal(size=(2, 6, 200)) * 0.1
-    values[1, [2, 5]] += 1  # with seed 2 the second system is another one
+    values[1, [2, 5]] += 1  # with seed 2 the second system behaves differently
     steady, other = seed_noise(GRID, ("ease", "mf"), Terms(values))
     assert (steady.system, steady.decision, steady.pairs) == ("ease", "seed", 6)
     assert steady.significant <= 1 / 6
@@ -64,7 +64,7 @@ def test_without_seeds_the_spread_is_not_known():
 
 
 def test_with_the_spread_of_seeds_the_joint_test_keeps_its_level_for_retrained_systems():
-    # Both systems are the same algorithm: each training adds a difference of its own to all users.
+    # Both systems are the same algorithm: each training adds its own difference for all users.
     rng = np.random.default_rng(2)
     opened = [Opened("cutoff", "equivalent", ("5", "10")), Opened("seed", "chance", tuple("01234"))]
     grid, users = Grid.product(opened), np.full(10, 200)

@@ -57,7 +57,7 @@ def test_progress_counts_systems_pairs_and_tests(whole, split, monkeypatch):
     vary = {"cutoff": [5, 10], "lists": ["full", "condensed"], "significance": ["permutation", "sign"]}
     audit_runs(runs, split.test, train=split.train, vary=vary)
     ((bar, steps),) = bars
-    # Three systems in each of two set-ups; then three pairs, and two tests of each, two steps in each set-up.
+    # Three systems in each of two set-ups; then three pairs with two tests each, and two steps per set-up.
     assert steps == [3] * 2 + [4] * 9
     assert bar.total == sum(steps)
 

@@ -72,7 +72,7 @@ def test_p_values_approach_those_of_all_sign_vectors():
     tested = _test(x, draws=10_000)
     median = (np.abs(np.median(z, axis=1)) >= abs(np.median(z_of(x))) - 1e-6).mean()
     largest = (np.abs(z).max(axis=1) >= np.abs(z_of(x)).max() - 1e-6).mean()
-    # The draws of users can only add to it.
+    # Drawing users can only increase it.
     assert tested.p["median"] > median - 0.02
     assert tested.p["largest"] > largest - 0.02
 
@@ -161,7 +161,7 @@ def test_a_universe_in_which_fewer_than_thirty_users_differ_is_not_the_largest_d
     rng = np.random.default_rng(8)
     x = rng.normal(0.1, 1, size=(5, 400)).astype(np.float32)
     few = np.zeros((1, 400), dtype=np.float32)
-    few[0, :16] = 1.0  # z is 4, and 16 users of 400 make it
+    few[0, :16] = 1.0  # z is 4, due to 16 of 400 users
     alone, together = _test(x, draws=500), _test(np.concatenate([x, few]), draws=500)
     assert np.abs(z_of(few))[0] > np.abs(z_of(x)).max()
     assert together.observed["largest"] == alone.observed["largest"]

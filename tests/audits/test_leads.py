@@ -72,7 +72,7 @@ def test_a_difference_of_rounding_alone_is_not_a_lead():
 
 
 def test_a_leader_whom_the_test_is_against_is_not_significantly_better():
-    # By the median the first system leads; its mean difference is significantly below 0.
+    # The first system leads by the median, but its mean difference is significantly below 0.
     values = np.zeros((2, 1, 40))
     values[0, 0, :20], values[1, 0, 20:] = 0.1, 5.0
     terms = Terms(values)

@@ -187,7 +187,7 @@ def test_intervals_hold_the_truth_about_as_often_as_they_say(world, train):
         ).frame
         row = frame.filter(estimator="IPS", metric=f"P@{N}").row(0, named=True)
         inside += row["lower"] <= _truth(world) <= row["upper"]
-    assert inside >= 34  # of 40; users' relevance is fixed here, so that the bootstrap is a little wide
+    assert inside >= 34  # of 40; users' relevance is fixed here, so the bootstrap interval is a little wide
 
 
 def test_positive_ratings_alone_have_neither_snips_nor_doubly_robust_estimates(split):

@@ -44,7 +44,7 @@ def test_the_fit_finds_the_law_that_made_the_ratings():
     assert odds.exponents[0] == pytest.approx(1.0, abs=0.3)
     assert 0.2 < odds.exponents[1] < 1.0
     propensities = fit_propensities(split)
-    # Test counts are in proportion to training counts; those of users, who have few ratings, say less.
+    # Test counts are proportional to training counts; users have few ratings, so theirs are less informative.
     assert propensities.exponents[0] == pytest.approx(1.0, abs=0.2)
     assert 0.2 < propensities.exponents[1] < 1.0
     tested = np.bincount(split.test.items, minlength=ratings.n_items)

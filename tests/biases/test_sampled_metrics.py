@@ -69,7 +69,7 @@ def test_with_few_items_sampled_it_is_not_identified():
 
 
 def test_the_corrected_metric_of_krichene_and_rendle_has_less_bias_than_the_sampled_one():
-    full = 1 + np.random.default_rng(2).integers(0, 301, 4000)  # all full ranks are equally likely, as it assumes
+    full = 1 + np.random.default_rng(2).integers(0, 301, 4000)  # all full ranks are equally likely, as assumed
     ranks = _sampled(full, 50, 300, 5)
     row = correct_sampled(ranks, "nDCG@10", sampled=50, candidates=300, estimator="bv", gamma=0.01).frame.row(
         0, named=True

@@ -84,7 +84,7 @@ def test_out_keeps_parts_frames_and_figures_and_a_second_run_goes_on(files, cran
     assert {path: path.stat().st_mtime_ns for path in (files / "found/samples").iterdir()} == parts
 
 
-@pytest.mark.slow  # test_chunks.py has a quick one, in this process
+@pytest.mark.slow  # test_chunks.py has a fast version, in this process
 def test_a_killed_assessment_goes_on_to_the_very_bytes_of_one_that_was_not(files, cranfield):
     asked = (*OPTIONS[:-4], "--scenario", "ratings", "--sizes", "ones", "--samples", "20", "--no-figures", "--out")
     script = "from cranfield.cli import main; main()"

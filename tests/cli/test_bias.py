@@ -67,7 +67,7 @@ def test_propensities_come_from_a_column(folder, cranfield):
     code, out, err = cranfield(*command, *files, "--propensities", f"{folder / 'seen.csv'}:seen")
     assert code == 0, err
     rows = [row for row in json.loads(out)["estimates"] if row["metric"] == "P@10" and row["system"] == "popularity"]
-    assert rows[1]["estimate"] == pytest.approx(2 * rows[0]["estimate"])  # every observed item stands for two
+    assert rows[1]["estimate"] == pytest.approx(2 * rows[0]["estimate"])  # every observed item counts for two
 
 
 @pytest.mark.parametrize(

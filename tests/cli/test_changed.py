@@ -79,7 +79,7 @@ def test_a_changed_text_file_gets_one_note(made, cranfield, name):
     home = made / "tsv"
     path = home / f"{name}.tsv"
     _change(path)
-    # The training set as the test set of a run that was trained on it would be refused.
+    # Using the training set as the test set of a run trained on it would be an error.
     command = ("evaluate", "--test", home / "parts" / "test.tsv" if name in ("random", "parts/train") else path)
     train = ("--train", path) if name == "parts/train" else ()
     found = cranfield(*command, home / "random.tsv", "-m", "P@5", "--threshold", 4, *train)

@@ -92,7 +92,7 @@ def test_a_power_says_which_test_it_is_of(cranfield):
 @pytest.mark.parametrize("command", ["evaluate", "compare", "dialects"])
 def test_the_ending_of_the_file_is_the_format_unless_one_is_given(cranfield, files, monkeypatch, command):
     for ending, format in (("csv", "csv"), ("json", "json"), ("tex", "latex"), ("md", "markdown"), ("txt", "table")):
-        monkeypatch.setenv("COLUMNS", "1000")  # a file is not folded to the width of a terminal
+        monkeypatch.setenv("COLUMNS", "1000")  # output to a file is not wrapped to the width of a terminal
         printed = cranfield(command, *MEASURED, "--format", format).out
         monkeypatch.setenv("COLUMNS", "40")
         assert cranfield(command, *MEASURED, "--out", f"made.{ending}").out == ""

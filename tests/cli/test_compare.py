@@ -185,7 +185,7 @@ def test_the_leaderboard_of_the_page_averages_as_the_comparison_does(run, files)
 
 
 def test_reduced_coverage_is_over_the_same_users_in_sentence_table_json_and_page(files, cranfield):
-    # "guess" serves the first half of the users alone.
+    # "guess" serves only the first half of the users.
     kept = [line for line in (files / "guess.csv").read_text().splitlines() if not line.startswith(("u2", "u3"))]
     (files / "guess.csv").write_text("\n".join(kept) + "\n")
     base = ("compare", "--test", "test.csv", "good.csv", "guess.csv", "other.csv", "--threshold", "4", "-m", "P@5")

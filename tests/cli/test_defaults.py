@@ -13,8 +13,8 @@ from cranfield.rankings import Ranking
 from cranfield.splits.splitting import Splitting
 
 COMMANDS = {one.__name__.rpartition(".")[2]: one.command for one in (assess, compare, dialects, evaluate, recommend)}
-# A baseline and a correction that are not given are those of the group, save that Tukey's test has no correction; the
-# assessment and the dialects are of metrics, and choose their own.
+# A baseline and a correction that are not given are those of the group, except that Tukey's test has no correction. The
+# assessment and the dialects are about metrics and choose their own.
 ASIDE = {"correction", "baseline"}
 OWN = {"assess": {"metrics", "average", "averages", "significance", "undefined"}, "dialects": {"metrics"}}
 

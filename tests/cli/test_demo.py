@@ -30,7 +30,7 @@ def test_an_interrupted_demo_leaves_no_half_file(tmp_path, stage):
     code = "import sys; from cranfield.cli import main; main(sys.argv[1:])"
     asked = [sys.executable, "-c", code, "demo", "--size", "small", "--out", str(tmp_path)]
     with subprocess.Popen(asked, stderr=subprocess.PIPE, text=True) as running:
-        # The stage has just been told of; "Trying other decisions" is the last one before the page is written.
+        # The stage has just been announced; "Trying other decisions" is the last one before the page is written.
         while (line := running.stderr.readline()) and not line.startswith(stage):
             pass
         running.send_signal(signal.SIGINT)

@@ -14,13 +14,13 @@ import cranfield as cf
 from cranfield.cli import main
 from cranfield.rankings import read_run
 
-# Each beside a name that it would match if it were a pattern.
+# Each name with another one that it would match if it were a pattern.
 NAMES = {
     "#v[1]?a* b\nc": "#v11ab b\nc",
     "v[1]?a*": "v11ab", "#1 a\nb": None,
     "{a,b}": "a", "~": None, "v[1]": "v1", "x?": "x1", "a*": "ab", "~nobody": None,
 }  # fmt: skip
-# The first holds what is odd about the others; a whole line takes a second.
+# The first combines what is special about the others; running a whole pipeline takes a second.
 QUICK = [name if place < 1 else pytest.param(name, marks=pytest.mark.slow) for place, name in enumerate(NAMES)]
 
 
@@ -62,7 +62,7 @@ def _line(name: str, seed: int) -> None:
     grid = ("--scenario", "ratings", "--sizes", "1,0.5", "--samples", 2, "--no-figures")
     grid += ("--out", home / f"{name} assess")
     _run("assess", *measured, *grid)
-    _run("assess", *measured, *grid)  # what is kept is found again
+    _run("assess", *measured, *grid)  # stored results are found again
     _experiment(name, home, world)
 
 

@@ -232,7 +232,7 @@ def test_file_names_are_safe_and_distinct():
     assert file_name(["a/b(x=../c)"]) == {"a/b(x=../c)": "a_b(x=.._c)"}
 
 
-@pytest.mark.slow  # tests/rankings/test_workers.py and tests/experiments/test_run.py have the same law
+@pytest.mark.slow  # tests/rankings/test_workers.py and tests/experiments/test_run.py check the same
 def test_systems_trained_side_by_side_write_the_same_files(files, cranfield):
     asked = ["--train", files / "train.csv", "-s", "random", "-s", "knn(k=3)", "-s", "puresvd(factors=2)", "-q"]
     for jobs in (1, 2):
@@ -249,7 +249,7 @@ def test_a_file_of_the_average_is_spelled_and_its_results_say_item_mean(files, c
     found = cranfield("compare", "--test", files / "test.csv", *runs, "-m", "P@5", "--baseline", "average")
     assert found.code == 0
     assert "item mean" in found.out
-    # A file of that name that cranfield did not write is what its owner calls it.
+    # A file of that name that cranfield did not write keeps the name that its owner gave it.
     runs[0].rename(files / "average.parquet")
     found = cranfield("evaluate", "--test", files / "test.csv", files / "average.parquet", "-m", "P@5")
     assert "item mean" not in found.out

@@ -40,7 +40,7 @@ def test_below_a_bar_it_is_said_whole_on_a_narrow_terminal(capsys, monkeypatch):
     with _stages._bar("Training", 2) as (advance, listen), _progress.heard_by(listen):
         with _progress.progress("Fitting neumf", total=20, unit="epochs") as epochs:
             epochs.advance(note="loss 0.5, validation nDCG@10 0.3")
-        time.sleep(0.3)  # until it is drawn again
+        time.sleep(0.3)  # until it is redrawn
         advance()
     said = re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", capsys.readouterr().err)
     assert "Training" in said

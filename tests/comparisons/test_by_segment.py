@@ -183,7 +183,7 @@ def test_the_spread_between_repetitions_is_in_the_test_of_an_interaction(kind):
     assert plain["interaction"].to_list() == pytest.approx(spread["interaction"].to_list())
     assert plain["significant"].all()
     assert not spread["significant"].any()
-    # The means of the repetitions vary by 0.3, so that the error is near 0.3 / √3.
+    # The means of the repetitions vary by 0.3, so the error is close to 0.3 / √3.
     assert spread["standard_error"][0] == pytest.approx(0.3 / np.sqrt(3), rel=0.05)
     assert spread["test"][0].endswith(", users crossed with repetitions")
 

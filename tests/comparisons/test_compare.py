@@ -128,7 +128,7 @@ def test_a_note_on_undefined_values_counts_the_users_that_are_compared():
 
 
 def test_the_sentence_the_averages_and_the_pairs_are_over_the_same_users():
-    # "pop" is best over its own users, since it serves the easy ones alone; among the users of both it is worst.
+    # "pop" is best over its own users, since it only serves the easy ones; over the users of both it is worst.
     values = np.array([[[0.5] * 50 + [0.2] * 50], [[0.4] * 50 + [0.9] * 50], [[0.6] * 50 + [0.3] * 50]])
     values += np.random.default_rng(0).normal(0, 0.01, values.shape)
     covered = np.ones((3, 100), dtype=bool)
@@ -163,7 +163,7 @@ def test_undefined_errors_are_never_counted_as_zero():
 
 
 def test_undefined_values_of_one_system_are_left_out_for_all_so_that_the_best_one_is_the_one_that_wins():
-    # The first has values for the easy users alone, so that its own average is the highest; it is worst among these.
+    # The first has values only for the easy users, so its own average is the highest; over these users it is worst.
     values = np.repeat([[[0.6], [0.1]], [[0.8], [0.1]], [[0.7], [0.1]]], [10, 40], axis=1).reshape(3, 1, 50)
     values += np.random.default_rng(0).normal(0, 0.01, values.shape)
     values[0, :, 10:] = np.nan
@@ -217,8 +217,8 @@ def test_subsets_say_how_often_fewer_users_would_have_sufficed():
     result = compare(scores_of(values), significance="t", subsets=40, subset_size=0.5)
     rejected = result.frame().filter(pl.col("metric") == "P@10")["rejected"].to_list()
     assert all(0 <= share <= 1 for share in rejected)
-    assert rejected[0] == 1.0  # knn and pop differ by far
-    assert rejected[1] < 1.0  # knn and slim hardly
+    assert rejected[0] == 1.0  # knn and pop differ a lot
+    assert rejected[1] < 1.0  # knn and slim hardly differ
     assert "rejected" not in compare(scores_of(values)).frame().columns
 
 

@@ -21,7 +21,7 @@ USER = RNG.beta(2, 5, 300)
 NOISE = [RNG.gamma(60, 1 / 60, 300) for _ in range(4)]
 OLD = USER * NOISE[0]
 RATIOS = {"old": 1.0, "new": 1.015, "noisy": 0.99, "bad": 0.9}
-# The ratios of the averages are just these.
+# The averages have exactly these ratios.
 VALUES = {
     name: USER * noise * ratio * OLD.mean() / (USER * noise).mean()
     for (name, ratio), noise in zip(RATIOS.items(), NOISE)
@@ -98,7 +98,7 @@ def test_undecided_says_how_many_users_it_would_take():
     row = result.no_worse("noisy", than="old", by="2%").rows.row(0, named=True)
     assert 300 < row["users_needed"] < 1e5
     assert f"about {row['users_needed']:,.0f} users" in str(result.no_worse("noisy", than="old", by="2%"))
-    # So many users like these show it in about four of five samples.
+    # With this many users, about four of five samples show it.
     rng, shown = np.random.default_rng(1), 0
     d = VALUES["noisy"] - 0.98 * VALUES["old"]
     for _ in range(300):
@@ -157,7 +157,7 @@ def test_a_gate_that_cannot_be_is_refused():
         compare(VALUES, average="geometric").no_worse("new", than="old", by=0.01)
     with pytest.raises(SettingError, match="not above 0; give an amount"):
         compare({"a": [0.1, 0.2], "b": [0.0, 0.0]}).no_worse("a", than="b", by="1%")
-    # A slip of the pen, 1 for 1%, would let everything through.
+    # A typo, 1 instead of 1%, would let everything through.
     with pytest.raises(SettingError, match="a margin of 1 lets every system through, since value of old is"):
         result.no_worse("new", than="old", by=1)
     with pytest.raises(SettingError, match=r"a margin of 0\.5 lets every system through, since value of b is 0\.5"):

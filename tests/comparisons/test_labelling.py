@@ -146,7 +146,7 @@ def test_one_system_alone_is_refused(runs_and_test):
         cf.label(runs[:1], test)
 
 
-# judgments that come back
+# reading judgments back
 
 TEST = cf.Ratings.of([1, 2], [10, 10], [5, 3])
 

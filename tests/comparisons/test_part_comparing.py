@@ -80,7 +80,7 @@ AVERAGES = [{}, {"average": "weighted(by=relevant)"}, {"average": "geometric(for
 TESTS = ["permutation", "student", "sign", "bootstrap(resamples=40, weights=poisson)", "log_student"]
 
 
-# Every test by the mean, and the permutation test by every average; the slow tests have the others.
+# Every test with the mean, and the permutation test with every average; the other combinations are slow tests.
 PAIRS = [
     pytest.param(test, averaging, marks=() if not averaging or test == "permutation" else pytest.mark.slow)
     for test in TESTS
@@ -119,7 +119,7 @@ def test_a_few_large_differences_among_many_small_ones_take_further_passes(monke
     scores.values[1, :, :2] += [0.7, -0.4]
     mine, theirs = (cf.compare(given) for given in (in_parts(scores, 3), scores))
     assert looks
-    # Both end where what is left over is within the tolerance, 1e-6.
+    # Both stop when the remainder is within the tolerance, 1e-6.
     np.testing.assert_allclose(mine.frame()["p"], theirs.frame()["p"], rtol=0, atol=1e-6)
 
 

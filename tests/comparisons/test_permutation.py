@@ -76,13 +76,13 @@ def test_exact_equals_enumeration_up_to_20_users(kind, n):
 def test_exact_agrees_with_many_samples(kind, n):
     rng = np.random.default_rng(n)
     d = DIFFERENCES[kind](rng, n)
-    d -= d[d != 0].mean() * rng.random()  # not all far from the null
+    d -= d[d != 0].mean() * rng.random()  # so that not all are far from the null
     d = np.round(d * 10) / 10 if kind == "lattice" else d
     p, _, error = exact_p(d)
     draws, exceeded = 100_000, 0
     enough = abs(d.sum()) - 1e-10 * np.abs(d).sum()
     flips, d = np.random.default_rng(1), d[d != 0]
-    # The sums of eight differences under all 256 patterns of signs: a draw is one of them for each eight.
+    # Sums of eight differences under all 256 sign patterns: a draw picks one of them for each group of eight.
     eights = np.append(d, np.zeros(-len(d) % 8)).reshape(-1, 8)
     signs = 2.0 * np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1) - 1
     sums = eights @ signs.T
@@ -176,7 +176,7 @@ def test_the_error_bound_holds_with_giants_among_many_differences(giants):
     steps = np.stack(
         [np.append(small, np.zeros(len(giants), int)), np.append(0 * small, np.sign(giants).astype(int))], 1
     )
-    # Small sums are whole numbers up to 900, so giants beyond that order the sums as a giant of 10^4 does.
+    # Small sums are integers up to 900, so any larger giants order the sums like a giant of 10^4.
     truth = counted_in_two_units(steps, np.array([1.0, 1e4]))
     p, _, error = exact_p(np.append(small, giants))
     assert abs(p - truth) <= error
@@ -278,7 +278,7 @@ def test_more_nodes_on_a_lattice_of_any_step_give_the_same_p(scale):
 
 
 def test_what_is_left_over_sees_the_characteristic_function_return():
-    # All of the 120 cosines are 1 again at θ = π / 0.02.
+    # All 120 cosines return to 1 at θ = π / 0.02.
     ordered = np.array([0.02] * 120 + [0.9, 1.0])
     end = inversion.REACH / np.sqrt((ordered**2).sum())
     theta = np.linspace(end, 64 * np.pi, 400_000)
@@ -341,7 +341,7 @@ def test_all_users_on_one_side_give_the_smallest_possible_p():
     assert exact_p(np.arange(1, 31) / 7.0)[0] == pytest.approx(2.0**-29, rel=1e-9)
     assert exact_p(np.random.default_rng(0).random(900))[0] == pytest.approx(2.0**-899, rel=1e-9)
     p = exact_p(np.random.default_rng(0).random(5000))[0]
-    assert p == 2.0**-1022  # what a float can hold of 2^-4999
+    assert p == 2.0**-1022  # the smallest normal float, because 2^-4999 underflows
 
 
 @pytest.mark.parametrize(
@@ -362,7 +362,7 @@ def test_many_differences_with_one_giant_still_have_an_exact_p():
     rng = np.random.default_rng(2)
     d = np.append(rng.normal(0.02, 1, 1000), 2000.0)
     p, _, error = exact_p(d)
-    # The giant decides the sign of the sum; the rest must not take away from it: P(|S| >= s) = P(rest' >= rest).
+    # The giant determines the sign of the sum, and the rest must not reduce it: P(|S| >= s) = P(rest' >= rest).
     from scipy.stats import norm
 
     rest = d[:-1]

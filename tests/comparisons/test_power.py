@@ -12,7 +12,7 @@ from cranfield.comparisons.power import power, smallest_shift, users_needed
 
 
 @pytest.mark.parametrize(
-    # Sample sizes of Cohen's tables for the paired t-test, two-sided.
+    # Sample sizes from Cohen's tables for the two-sided paired t-test.
     ("effect", "alpha", "wanted", "n"),
     [(0.5, 0.05, 0.8, 34), (0.2, 0.05, 0.8, 199), (0.8, 0.05, 0.8, 15), (0.5, 0.05, 0.9, 44), (0.3, 0.01, 0.8, 134)],
 )

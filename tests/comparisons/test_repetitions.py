@@ -90,7 +90,7 @@ def test_a_gate_over_repetitions_includes_their_spread():
     alone = compare(join_folds(parts)).no_worse("one", than="two", by=0.01).rows.row(0, named=True)
     assert crossed["p"] > alone["p"]
     assert crossed["limit"] < alone["limit"]
-    # More users do not make the spread between repetitions smaller.
+    # More users do not reduce the spread between repetitions.
     assert crossed["users_needed"] > alone["users_needed"]
 
 

@@ -32,7 +32,7 @@ def test_relative_differences_are_those_of_the_averages_and_their_intervals_hold
     row = compare({name: VALUES[name] for name in ("ease", "popularity")}).frame().row(0, named=True)
     assert row["relative"] == pytest.approx(row["difference"] / row["mean_b"])
     assert row["relative_lower"] < row["relative"] < row["relative_upper"]
-    # Near the interval by the delta method.
+    # Close to the interval by the delta method.
     a, b = VALUES["ease"], VALUES["popularity"]
     error = (a / b.mean() - a.mean() * b / b.mean() ** 2).std(ddof=1) / np.sqrt(600)
     assert row["relative_upper"] - row["relative_lower"] == pytest.approx(2 * 1.96 * error, rel=0.15)

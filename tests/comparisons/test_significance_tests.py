@@ -46,7 +46,7 @@ def test_bootstrap_is_sakais_definition():
 
 @pytest.mark.parametrize(("tenths", "asl"), [([-1, 0, 0, 1], 1.0), ([-5, -1, 2, 2, 2], 1.0), ([-2, -1, 0], 8 / 27)])
 def test_bootstrap_is_not_led_astray_by_rounding(tenths, asl):
-    # 8 of the 27 resamples of -0.1, 0, 0.1 reach the observed t; that of three zeros has none.
+    # 8 of the 27 resamples of -0.1, 0, 0.1 reach the observed t; the one with three zeros has no t.
     b = np.array([0.6, 0.3, 0.1, 0.7, 0.9])[: len(tenths)]
     p = compare({"a": b + np.array(tenths) / 10, "b": b}, significance="bootstrap", resamples=4000).frame()["p"].item()
     assert p == pytest.approx(asl, abs=0.03)
@@ -183,7 +183,7 @@ def test_splitting_ties_makes_the_sign_test_more_careful():
 
 
 @pytest.mark.parametrize("exponent", [-900, 600])
-# The ε of log_student is on the scale of the values.
+# log_student is left out because its ε is a fixed value, which does not scale with the others.
 @pytest.mark.parametrize("test", sorted(set(significance_tests) - {"log_student"}))
 def test_very_small_and_very_large_values_give_the_p_values_of_ordinary_ones(test, exponent):
     ordinary = dict(zip("abc", _values(n=12)))

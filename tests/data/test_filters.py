@@ -53,7 +53,7 @@ def test_k_core_is_what_is_left_when_nothing_small_remains(pairs, k):
         small = {(u, i) for u, i in left if of_user[u] < k or of_item[i] < k}
         if not small:
             break
-        # One at a time, in any order: the core is the same.
+        # Removing one at a time in any order gives the same core.
         left.remove(min(small))
     assert _or_error(filters.k_core, _ratings(pairs), k=k) == left
     assert _or_error(filters.min_ratings, _ratings(pairs), user=k, item=k, repeat=True) == left
@@ -86,7 +86,7 @@ def test_a_sample_of_users_or_items_keeps_them_whole(of, column):
 
 def test_a_share_is_what_it_reads_in_decimals():
     ratings = Ratings.of(range(100), [0] * 7 + [1] * 6 + [*range(2, 89)])
-    # 7 % of 100 ratings are the 7 of item 0, and 7 % of 50 are 3.5, halves up; in binary both are a little more.
+    # 7 % of 100 ratings are the 7 of item 0; 7 % of 50 is 3.5, which rounds up. In binary both are slightly more.
     assert len(filters.drop_head(ratings, share=0.07, of="ratings")) == 93
     assert len(filters.sample(Ratings.of(range(50), range(50)), share=0.07)) == 4
 

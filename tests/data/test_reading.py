@@ -441,7 +441,7 @@ class TestBadText:
         for row in ("2,Heat, The,2,3", "2,b,2,3,", "2,Heat,,2,"):
             fields = len(row.split(","))
             assert f"row {2 + names}: the row has {fields} fields where 4 are" in refusal(data(row), **options)
-        # One too many and one too few leave the number of separators as it should be.
+        # One field too many and one too few leave the total number of separators correct.
         assert f"row {2 + names}: the row has 5 fields" in refusal(data("2,Heat, The,2,3", "2,b,2"), **options)
 
     def test_too_many_fields_beside_quotes(self):

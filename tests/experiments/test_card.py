@@ -63,7 +63,7 @@ def test_the_paragraph_for_a_paper_is_latex(results):
     assert "near (k=5, similarity=cosine" in text
     assert "tested by a paired permutation test, two-sided, at $\\alpha$ = 0.05, with the max-|t| correction of" in text
     assert r"35 users, 40 items, 757 ratings, density 54.07\%" in text
-    # Every special character of a user's or of ours is escaped.
+    # Every special character is escaped, in users' text and in ours.
     assert re.search(r"(?<!\\)[%#&_]", text) is None
     assert "AP@100 and RR@100 (relevant from 4 (P, Recall, AP, RR); nDCG: gain = rating)" in text
 

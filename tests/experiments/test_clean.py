@@ -27,7 +27,7 @@ def test_what_only_earlier_experiments_use_is_named_and_freed(tiny, tmp_path):
     freed = clean(out, free=True)
     assert freed.frame().equals(spare.frame())
     assert sum(map(len, before.values())) - sum(map(len, _files(out).values())) > freed.frame()["bytes"].sum()
-    # What is left is what the current experiment would have made by itself.
+    # Only what the current experiment would have made by itself is left.
     assert {path.relative_to(out): content for path, content in _files(out).items()} == {
         path.relative_to(alone): content for path, content in _files(alone).items()
     }
@@ -57,7 +57,7 @@ def test_an_experiment_that_is_not_finished_keeps_what_it_has(tiny, tmp_path, mo
         with pytest.raises(KeyboardInterrupt):
             run(tiny(), tmp_path)
     before = _files(tmp_path)
-    # The folder of the scores was made, and nothing was written into it.
+    # The folder of the scores was created, but nothing was written into it.
     assert clean(tmp_path, free=True).frame()["bytes"].to_list() == [0]
     assert _files(tmp_path) == before
 

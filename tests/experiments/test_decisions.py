@@ -16,7 +16,7 @@ from cranfield.measures import measure
 from cranfield.measures.scores import Scores
 from cranfield.rankings import recommend
 
-# For each decision some values that go with any of the others.
+# For each decision, some values that are compatible with all values of the others.
 VALUES = {
     "filters": [(), ("k_core(k=5)",), ("k_core(k=5)", "positives(threshold=3)")],
     "split": ["random(train=0.5)", "random(train=0.8)", "random(train=0.801)", "k_fold(k=5)", "leave_out(l=1)"],
@@ -28,7 +28,7 @@ VALUES = {
     "candidates": ["all", "test"],
     "relevant": ["all", "one"],
     "keep_seen": [False, True],
-    # A catalogue does not go with relevant="one".
+    # A catalogue is not compatible with relevant="one".
     "catalogue": ["none"],
     "length": [100, 150, "all"],
     "metrics": [("P@10",), ("nDCG@10",), ("nDCG(gain=exp)@10",), ("nDCG(gain=binary)@10", "P@10"), ("RBP(p=0.8)",)],

@@ -118,10 +118,10 @@ def test_what_the_user_writes_is_never_replaced_unless_it_was_ours_nor_removed(t
                 with warnings.catch_warnings():
                     warnings.simplefilter("ignore", CranfieldWarning)
                     wanted = {name: (text, files[name]) for name, (text, _) in step.items()}
-                    # A file in the place of a folder is refused.
+                    # A file in place of a folder is an error.
                     with contextlib.suppress(CranfieldError):
                         _publish(store, wanted)
-                # A file of ours that was changed is damaged where it is wanted again.
+                # A changed file of ours counts as damaged if it is needed again.
                 again = {file for name in step for file in files[name] if file in known}
                 mine = {file: text for file, text in mine.items() if file not in again}
                 assert {file: text for file, text in _files(store).items() if file in mine} == mine

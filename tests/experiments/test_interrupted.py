@@ -37,14 +37,14 @@ def _without_folds(tiny_file):
 )
 def test_runs_killed_at_random_times_end_with_the_same_bytes(killed_runs, tiny_file, jobs, kills):
     if jobs > 1:
-        # Every fold starts processes of its own.
+        # Every fold would start its own processes.
         _without_folds(tiny_file)
     outcome = killed_runs("times", kills, f"--jobs={jobs}")
     assert outcome["killed"] == kills
     assert outcome["files"] > 20
 
 
-# Quick tests of what is broken off: control-C below, a search in test_tuning, a full disk in test_store.
+# Fast tests of interruptions: control-C below, a search in test_tuning, a full disk in test_store.
 @pytest.mark.slow
 def test_a_run_killed_at_a_stage_ends_with_the_same_bytes(killed_runs, tiny_file):
     _without_folds(tiny_file)
@@ -54,7 +54,7 @@ def test_a_run_killed_at_a_stage_ends_with_the_same_bytes(killed_runs, tiny_file
 
 @pytest.mark.slow
 def test_runs_killed_around_a_file_of_each_stage_end_with_the_same_bytes(killed_runs):
-    # With its record every artifact is two files or more: the counts lie in all stages.
+    # Every artifact has at least two files, including its record: the counts cover all stages.
     counts = [1, 16, 22, 46, 61, 79, 115, 133, 152]
     moments = [(count, ("before", "after")[place % 2]) for place, count in enumerate(counts)]
     outcome = killed_runs("files", moments)
@@ -70,7 +70,7 @@ def test_runs_killed_around_every_file_end_with_the_same_bytes(killed_runs):
 
 
 def test_control_c_stops_the_run_and_the_next_one_goes_on(tiny_file, tmp_path):
-    # For a minute in the second system, unless it is stopped.
+    # The second system takes a minute unless it is stopped.
     code = """
 import signal, sys, time
 from cranfield.experiments import run

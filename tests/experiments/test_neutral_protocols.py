@@ -82,7 +82,7 @@ def test_every_route_gives_what_lists_made_by_hand_give(name, ratings, tmp_path,
     scores = cf.measure(made, split.test, METRICS, threshold=4)
     np.testing.assert_allclose(scores.average("mean", undefined="zero", by="list", **averaging)[0], expected)
 
-    # Each user weighs as much as there are lists for her, so that all lists weigh the same.
+    # Each user is weighted by the number of her lists, so that all lists have the same weight.
     average = "weighted(by=relevant)" if "relevant" in decisions else "mean"
     experiment = Experiment(
         data=(Source("tiny", simulate=WORLD),),

@@ -17,7 +17,7 @@ def test_a_preset_is_written_as_a_file_that_states_it_and_runs(name, tmp_path):
     assert read_experiment(path) == PRESETS[name].experiment
     text = path.read_text(encoding="utf-8")
     small = text.replace("world(users=1000, items=500, ratings=50000)", "world(users=60, items=40, ratings=900)")
-    # What is compiled takes longer than all the rest.
+    # Compiling MF would take longer than everything else.
     path.write_text(re.sub("^MF = .*$", 'MF = "puresvd(factors=4)"', small, flags=re.MULTILINE), encoding="utf-8")
     assert run(path).finished
 

@@ -201,7 +201,7 @@ def test_a_change_makes_only_what_depends_on_it(tiny, tiny_folder, changes, made
     changed = _changed(tiny, changes)
     assert _planned(changed, tiny_folder) == made
     run(changed, tiny_folder)
-    # What comes out the same is not gone on with.
+    # Stages after an unchanged result are not run again.
     assert _stages(tiny_folder) <= made
     assert ("models" in _stages(tiny_folder)) == ("models" in made)
     assert _planned(changed, tiny_folder) == set()
@@ -231,7 +231,7 @@ def test_a_further_system_trains_only_that_one_and_one_less_leaves_no_file(tiny,
     trained = {name for name in _made(tiny_folder) if name.startswith(("models", "runs"))}
     assert trained == {"models/tiny/average", "runs/tiny/average"}
     run(tiny(), tiny_folder)
-    assert _stages(tiny_folder) == set()  # it is all in the store
+    assert _stages(tiny_folder) == set()  # everything is in the store
     assert not (tiny_folder / "runs" / "tiny" / "average.parquet").exists()
 
 
@@ -253,7 +253,7 @@ def test_damaged_or_missing_files_are_made_anew_as_they_were(tiny, tiny_folder, 
     before = {path: _harmed(path, harm) for path in paths}
     run(tiny(), tiny_folder)
     assert {path: path.read_bytes() for path in paths} == before
-    # What they are copies of is in the store.
+    # They are copies of files in the store.
     exported = {name.split("/")[0] for name in _exported(tiny_folder)}
     assert (exported, _made(tiny_folder)) == ({"data", "splits", "runs", "scores", "results", "card"}, set())
 
@@ -266,7 +266,7 @@ def test_damaged_artifacts_are_made_anew_as_they_were(tiny, tiny_folder, stages,
     before = {artifact.path(): _harmed(artifact.path(), harm) for artifact in harmed}
     run(tiny(), tiny_folder)
     assert {path: path.read_bytes() for path in before} == before
-    # The stages between them were made of artifacts that have not changed.
+    # The artifacts of the stages between them have unchanged inputs.
     assert _made(tiny_folder) == {artifact.name for artifact in harmed}
 
 
@@ -430,7 +430,7 @@ def test_a_known_dataset_is_taken_as_it_was_published_or_split(tmp_path, monkeyp
     card = run(tmp_path / "e.toml").card()
     assert card["data"]["coat"]["fingerprints"]["test"] == test.fingerprint
     assert card["data"]["coat"]["citation"] is not None
-    # The same folder, now split here: of the published parts only the training one counts.
+    # The same folder, now split by cranfield: only the published training part is used.
     (tmp_path / "e.toml").write_text(text.format("random(train=0.5)"))
     card = run(tmp_path / "e.toml").card()
     assert card["data"]["coat"]["fingerprints"] == {"ratings": train.fingerprint}
@@ -443,7 +443,7 @@ def test_ids_as_text_and_as_numbers_meet(divided):
         text = (divided / name).read_text().splitlines()
         rows = [text[0], *(f"u{line}" if name == "train.csv" else line for line in text[1:])]
         (divided / name).write_text("\n".join(rows) + "\n")
-    # Not one user in common, so nobody is left to be measured.
+    # The parts have no user in common, so nobody can be measured.
     with pytest.raises(CranfieldError, match=r"none has a training rating; .* both parts need the same user ids"):
         run(divided / "e.toml")
 
@@ -488,7 +488,7 @@ def test_that_nobody_is_left_in_some_repetition_is_told_before_any_training(tiny
         with pytest.raises(SettingError, match=r"decisions: min_ratings, sample: none of the"):
             call(experiment, tmp_path / call.__name__)
     assert not (tmp_path / "run" / "runs").exists()
-    # Also where the ratings were divided before.
+    # Also if the ratings were divided in an earlier run.
     run(tiny(data=world, repetitions=2, decisions={"split": "random(train=0.9)"}), tmp_path / "kept")
     with pytest.raises(SettingError, match=r"decisions: min_ratings, sample: none of the"):
         plan(experiment, tmp_path / "kept")
@@ -505,7 +505,7 @@ def test_what_holds_among_common_users_is_found_once_and_not_for_every_fold(tiny
     calls = []
     monkeypatch.setattr("cranfield.comparisons.comparing.coverage_shortfall", lambda *given: calls.append(given) or ())
     run(tiny(decisions={"split": "k_fold(k=2)", "significance": "student"}), tmp_path)
-    # Before anything is trained, a rehearsal compares as well.
+    # The rehearsal before training compares as well, with fewer lists.
     assert len([scores for scores, *_ in calls if scores.n_lists > 30]) == 1
 
 

@@ -60,7 +60,7 @@ def test_what_is_stopped_by_ratings_set_aside_is_trained_for_its_best_epochs():
     stopped = search(PARTS.train, spelling, space, "nDCG@10")
     assert 1 <= stopped.best.epochs < 57
     assert stopped.final == f"mf-pointwise(epochs={stopped.best.epochs}, rate=0.3, negatives=2, patience=3, factors=4)"
-    again = search(PARTS, spelling, space, "nDCG@10")  # the final training has the validation part, too
+    again = search(PARTS, spelling, space, "nDCG@10")  # here the final training can stop by the validation part
     assert (again.best.epochs, again.final) == (None, again.best.system)
 
 

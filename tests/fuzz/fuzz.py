@@ -443,7 +443,7 @@ def _only(_: bytearray, __: list[bytes], chance: random.Random) -> bytes:
 DAMAGES = [_flip, _flip, _insert, _insert, _replace_word, _replace_word, _delete, _cut, _repeat, _shuffle_lines]
 DAMAGES += [_exchange, _splice, _only]
 
-# Controls that a terminal obeys, and what turns the direction of writing.
+# Control characters of terminals, and characters that change the writing direction.
 _HARMFUL = re.compile("[\x00-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 
 

@@ -35,7 +35,7 @@ def test_what_was_found_once_stays_mended(case, tmp_path):
     reader, _, name = case.name.partition("--")
     path = tmp_path / name
     path.write_bytes(case.read_bytes())
-    for way in range(6):  # a reader chooses among its options
+    for way in range(6):  # the reader draws its options
         assert FUZZ.complaint(lambda: FUZZ.READERS[reader].read(path, random.Random(way))) is None  # noqa: B023
 
 
@@ -45,7 +45,7 @@ def test_parquet_that_is_cut_short_is_one_line(reader, tmp_path):
         if not seed.name.endswith(".parquet"):
             continue
         for size in (4, 5, 8, 12, len(seed.content) // 3, len(seed.content) // 2, len(seed.content) - 9):
-            # The end says where everything is: with it, what is missing is found only when it is read.
+            # The footer says where everything is: if it is kept, missing data are only noticed when they are read.
             for end in (b"", seed.content[-8 - int.from_bytes(seed.content[-8:-4], "little") :]):
                 path = tmp_path / seed.name
                 path.write_bytes(seed.content[:size] + end)

@@ -129,7 +129,7 @@ def test_averaging_by_user_first_averages_each_users_lists():
 
 @pytest.mark.parametrize("n", [5, 10, 23])
 def test_the_trimmed_interval_has_the_degrees_of_freedom_of_what_is_left(n):
-    # Tukey and McLaughlin 1963: t with h - 1 degrees of freedom, h values being left.
+    # Tukey and McLaughlin 1963: t with h - 1 degrees of freedom, where h values are left.
     x = np.random.default_rng(n).gamma(2.0, size=n)
     cut = int(0.2 * n)
     middle = np.sort(x)[cut : n - cut]

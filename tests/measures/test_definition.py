@@ -38,7 +38,7 @@ REGISTERED = {
     ),
 }
 
-# By user: the test ratings, the list, and what the two have.
+# By user: the test ratings and the list; the name says what the two have.
 WORLD = {
     "everything": ({"a": 5, "b": 2, "c": 4}, "abcz"),
     "all relevant": ({"a": 5, "c": 4}, "acz"),
@@ -83,7 +83,7 @@ def test_a_metric_is_undefined_exactly_where_what_it_requires_is_missing(name, j
     expected = set(HAS[_ours()[name].requires])
     if name == "StratRecall":  # only relevant items have a weight
         expected = set(HAS["relevant items"])
-    if name == "AUC":  # it also looks for an item in the list that is not relevant
+    if name == "AUC":  # it also needs an item in the list that is not relevant
         expected -= {"no list"}
     assert {user for user, value in zip(users, values) if not np.isnan(value)} == expected
 

@@ -20,7 +20,7 @@ def test_joined_scores_are_those_of_measuring_at_once(data, parts, shared, group
     lists = {**({} if shared else {user: {12: 0.1} for user in profiles}), next(iter(profiles)): {12: 0.1}, **lists}
     lists = {user: {**own, 12: 0.1} for user, own in lists.items()}
     runs = cf.read_runs({"a": lists, "b": {user: dict(reversed(own.items())) for user, own in lists.items()}})
-    # Bounds look at the highest rating of the test set, which every part has to hold.
+    # Bounds depend on the highest rating of the test set, so every part must contain it.
     test = ratings_of({user: {**own, 12: 5} for user, own in profiles.items()})
     names = {user: f"g{user % 2}" for user in profiles} if groups else None
     whole = cf.measure(runs, test, METRICS, threshold=3, bounds=True, groups=names)

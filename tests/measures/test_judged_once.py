@@ -114,7 +114,7 @@ def test_every_metric_is_the_same_on_judged_lists_read_back_and_under_any_thresh
     data, ties, worlds, ratings_of, tmp_path_factory
 ):
     lists, profiles = data.draw(worlds)
-    # A run that shares no user or no item with the test set is refused.
+    # A run that shares no user or no item with the test set is an error.
     user, profile = next(iter(profiles.items()))
     lists = {**lists, user: {**lists.get(user, {}), next(iter(profile)): 0.5}}
     test, train = ratings_of(profiles), ratings_of({9: {0: 5, 3: 4}, 8: {0: 2, 7: 1}})
@@ -125,7 +125,7 @@ def test_every_metric_is_the_same_on_judged_lists_read_back_and_under_any_thresh
     cf.save_judged(cf.judge(run, test), path)
     similarity = np.ones((test.n_items, test.n_items)) / 2
     for threshold in (1.0, 4.0):
-        # Nothing is shared with the first: another object is another run.
+        # A new object is a new run, so it shares nothing with the first.
         alone = read_run(lists, name="run", ties=ties)
         try:
             expected = cf.measure(alone, test, chosen, threshold=threshold, train=train, similarity=similarity)
@@ -190,7 +190,7 @@ def test_judged_lists_of_another_test_set_or_run_are_refused(tmp_path):
         cf.read_judged(path, TEST, read_run(RUNS["two"], name="two"))
     with pytest.raises(cf.InputError, match="judged by another test set"):
         cf.measure(cf.judge(run, TEST), other, "P@1")
-    part = TEST.keep(np.arange(len(TEST)) > 0)  # a whole list has other relevant items in a part of the test set
+    part = TEST.keep(np.arange(len(TEST)) > 0)  # a list has other relevant items in a part of the test set
     with pytest.raises(cf.InputError, match="judged by another test set"):
         cf.measure(cf.judge(run, part), TEST, "P@1")
     with pytest.raises(cf.InputError, match="the run two has other lists than one"):

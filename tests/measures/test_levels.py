@@ -51,7 +51,7 @@ def test_a_level_is_the_threshold_the_items_or_the_gains(data, level, n, worlds,
     judged = judged_of(run, test, threshold=3)
     # Binary metrics: the threshold.
     same(Metric.of(f"AP(rel={level})@{n}")(judged), Metric.of(f"AP@{n}")(judged.at(level)))
-    # Graded ones: what is rated lower is rated 0, which gains nothing.
+    # Graded metrics: lower ratings become 0, which has no gain.
     lowered = {user: {i: r if r >= level else 0 for i, r in profile.items()} for user, profile in test.items()}
     by_hand = judge(judged.run, Judgments.of(ratings_of(lowered), float(level)))
     for metric in ("nDCG@{}", "nDCG({}gain=exp)@{}", "DCG@{}", "ERR({}rmax=5)@{}"):
@@ -59,7 +59,7 @@ def test_a_level_is_the_threshold_the_items_or_the_gains(data, level, n, worlds,
         spelling = f"{left}(rel={level}, {right.format(n)}" if "({}" in metric else f"{left}(rel={level})@{n}"
         plain = f"{left}({right.format(n)}" if "({}" in metric else f"{left}@{n}"
         same(Metric.of(spelling)(judged), Metric.of(plain)(by_hand), spelling)
-    # Errors and agreement: items of the level alone, and a cut-off counts these.
+    # Errors and agreement: only items of the level, and a cut-off counts these.
     kept = {user: {i: r for i, r in profile.items() if r >= level} for user, profile in test.items()}
     users = [user for user in sorted(test) if kept[user]]
     for metric in ("SDCSE", "RMSE", "Tau"):

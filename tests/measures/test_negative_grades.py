@@ -51,7 +51,7 @@ def test_the_pool_above_an_item_survives_a_cut_off_and_tied_scores():
             ties=ties,
             negative_grades="pooled",
         ).values[0, :, 0]
-        # Of equal scores the larger id stands first: x, b, c, a.
+        # With equal scores the larger id comes first: x, b, c, a.
         assert found == pytest.approx([(1 / 4 + 2 / 4 * _EPSILON / (1 + 2 * _EPSILON)) / 2, 0.0], abs=1e-12)
 
 

@@ -82,7 +82,7 @@ def test_the_calibration_curve_of_clicks_is_scikit_learns(pairs, bins):
     predictions, ratings = (list(column) for column in zip(*pairs))
     rows = {"user": [1] * len(pairs), "item": range(len(pairs)), "prediction": predictions}
     judged = judge(read_run(pl.DataFrame(rows), name="run"), Ratings.of([1] * len(pairs), range(len(pairs)), ratings))
-    train = Ratings.of([1, 1], [1, 2], [0, 1])  # the scale, whatever the test set holds
+    train = Ratings.of([1, 1], [1, 2], [0, 1])  # the scale, whatever is in the test set
     judged = judged.fresh(context=type(judged.context)(train))
     curve = calibration_curve(predicted_of(judged.condensed(), "ECE"), scale_of(judged), bins=bins)
     shares, means = theirs(ratings, predictions, n_bins=bins)
@@ -106,6 +106,6 @@ def test_the_calibration_error_has_ten_groups():
 def test_the_error_by_rank_compares_each_place_of_the_lists():
     run = pl.DataFrame({"user": [1, 1, 2, 2], "item": [*"abab"], "prediction": [5.0, 3.0, 4.0, 2.0]})
     test = Ratings.of([1, 1, 2, 2], [*"abab"], [4, 3, 3, 1])
-    # The first are predicted 4.5 and rated 3.5 on average, the second 2.5 and 2.
+    # Items at rank 1 are predicted 4.5 and rated 3.5 on average, those at rank 2 are predicted 2.5 and rated 2.
     assert measure({"m": run}, test, ["ECE(by=rank)"]).overall.item() == pytest.approx(0.5 * 1.0 + 0.5 * 0.5)
     assert measure({"m": run}, test, ["ECE(by=rank)@1"]).overall.item() == pytest.approx(1.0)

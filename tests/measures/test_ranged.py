@@ -139,7 +139,7 @@ def test_lists_in_cells_are_read_by_ranges(tmp_path):
 
 def test_training_ratings_and_a_catalogue_say_the_same_by_ranges(tmp_path):
     runs, test = world(4)
-    # A third of the items of the lists exist nowhere else.
+    # A third of the items in the lists exist nowhere else.
     runs = runs.with_columns(item=pl.when(pl.col("item") % 3 == 0).then(pl.col("item") + 100).otherwise(pl.col("item")))
     train = cf.read(pl.concat([test.head(5), world(9)[1]]), repeated="last")
     paths = written(tmp_path, runs, "runs.parquet"), written(tmp_path, test, "test.parquet")

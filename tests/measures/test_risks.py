@@ -138,7 +138,7 @@ def test_a_metric_without_values_by_list_has_no_risk():
 
 
 def test_georisk_with_zeros_follows_its_definition():
-    # A list that nobody serves, a system without any gain, and single zeros.
+    # A list for which every system has 0, a system without any gain, and single zeros.
     x = np.array([[0.0, 0.5, 0.0, 0.25], [0.0, 1.0, 0.5, 0.0], [0.0, 0.0, 0.0, 0.0]])
     expected, alpha = [], 2.0
     for i in range(3):

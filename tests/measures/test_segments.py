@@ -53,7 +53,7 @@ def test_groups_of_users_are_averaged_by_themselves(scores):
 
 
 def test_new_light_and_heavy_users_are_told_by_their_training_ratings(scores, train):
-    # Of the users with at least 5 training ratings (5, 7, 8 and 22), half have no more than 7; dee has none.
+    # Half of the users with at least 5 training ratings (5, 7, 8 and 22) have at most 7; dee has none.
     found = scores.segments("activity", train=train)
     assert {name: found.n_users(name) for name in found.names} == {"new": 2, "light": 1, "heavy": 1}
     assert found.notes == (

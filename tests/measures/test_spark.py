@@ -161,7 +161,7 @@ BAD_TESTS = {
 }
 
 
-# Each takes seconds; these are found where others are found that are tested more often.
+# Each takes seconds, and these errors are found by the same code as others that are tested more often.
 LESS_OFTEN = ("an empty user", "are lists", "a score that is text", "a rank that is text", "infinite", "a missing time")
 
 
@@ -278,7 +278,7 @@ def test_the_command_line_measures_parquet_on_spark(spark, tmp_path, capsys):
     assert_frame_equal(*shown, rel_tol=1e-12)
     mine, theirs = (pl.read_parquet(tmp_path / path) for path in ("spark.parquet/*.parquet", "memory.parquet"))
     assert_frame_equal(*(frame.sort("system", "user") for frame in (mine, theirs)), check_dtypes=False)
-    assert partitions_for(spark.read.parquet(arguments[2])) == 4  # small files: two for each core
+    assert partitions_for(spark.read.parquet(arguments[2])) == 4  # small files: two per core
 
 
 def test_what_does_not_go_with_spark_is_refused(spark):

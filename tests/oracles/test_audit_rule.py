@@ -18,5 +18,5 @@ def test_an_exhaustive_tree_is_at_least_as_right_as_a_greedy_one(seed):
     smooth = (grid.cells - grid.cells.mean(axis=0)) @ rng.normal(size=3) + rng.normal(size=grid.n_cells)
     lead = np.where(smooth > 0, 1, -1).astype(np.int8)
     greedy = tree.DecisionTreeClassifier(max_leaf_nodes=4, random_state=0).fit(grid.cells, lead)
-    # Ours may leave out a condition that is worth less than 1 %.
+    # Ours may omit a condition that improves the accuracy by less than 1 %.
     assert rule_of(grid, lead).accuracy >= greedy.score(grid.cells, lead) - 0.01

@@ -8,7 +8,7 @@ import pytest
 from cranfield import read
 from cranfield.studies._options_work import KNN, MF, NDCG, PRECISION, SCHEMA, SplitWork
 
-# Table 2. Over ten splits the averages here lie within .004 of their mean.
+# Table 2. Over ten splits the averages here are within .004 of their mean.
 PRINTED = {(PRECISION, KNN): 0.416, (PRECISION, MF): 0.423, (NDCG, KNN): 0.452, (NDCG, MF): 0.455}
 
 

@@ -12,7 +12,7 @@ from cranfield.studies._truth_work import FIFTHS, OBSERVED_NDCG, OBSERVED_P1, TR
 
 NAMES = {"knn user non-normalised": "kNN, not normalised", "knn user normalised": "kNN, normalised"}
 COLUMNS = {"observed_p1": OBSERVED_P1, "true_p1": TRUE_P1, "observed_ndcg10": OBSERVED_NDCG, "true_ndcg10": TRUE_NDCG}
-# Twice what two repetitions of P@1 and nDCG@10 differ by.
+# Twice the difference between two repetitions of P@1 and nDCG@10.
 NEAR = {"observed_p1": 0.004, "true_p1": 0.005, "observed_ndcg10": 0.002, "true_ndcg10": 0.002}
 
 
@@ -46,7 +46,7 @@ def test_the_protocol_of_2018_gives_the_printed_numbers_of_seven_systems(real_da
 @pytest.mark.parametrize(
     ("system", "ours", "near"),
     [
-        # Ties between equally popular items are broken another way.
+        # Ties between equally popular items are broken differently.
         ("mostpopular", "popularity", {"rel": 0.02}),
         ("smootheditemaverage", "average(damping=1)", {"rel": 0.1, "abs": 0.003}),
         ("randomguess", "random", {"rel": 0.1, "abs": 0.003}),

@@ -34,7 +34,7 @@ def test_precision_and_coverage_of_a_fold_are_near_the_published_means(printed, 
         if row["figure"] not in FIGURES:
             continue
         own = numbers[row["column"], int(row["row"]), FIGURES[row["figure"]]]
-        # One fold is held against the mean of five.
+        # One fold is compared with the mean of five.
         assert own == pytest.approx(float(row["value"]), abs=0.006 if row["figure"] == "3" else 0.003), row
 
 

@@ -23,7 +23,7 @@ def split():
 
 def _ratings():
     draw = np.random.default_rng(0)
-    # Two kinds of users and of items, a few popular ones: enough for a model to learn something.
+    # Two kinds of users and items, and a few popular items: enough for a model to learn something.
     taste = np.outer(draw.choice([-1, 1], 150), draw.choice([-1, 1], 80)) + draw.normal(0, 0.7, 80)
     user, item = np.nonzero(draw.random((150, 80)) < 1 / (1 + np.exp(1.5 - 1.5 * taste)))
     return Ratings.of(user, item, draw.integers(1, 6, len(user)).astype(float))
@@ -63,7 +63,7 @@ def test_wrmf_from_the_same_start_ends_at_the_same_factors(split):
         calculate_training_loss=False,
     )
     model.user_factors, model.item_factors = ours._start(split.train)
-    # The library takes a cell's value for its confidence: 1 + α.
+    # The library uses the value of a cell as its confidence: 1 + α.
     matrix = sparse.csr_matrix(split.train.matrix(np.full(len(split.train), 3.0, dtype=np.float32)), copy=True)
     model.fit(matrix, show_progress=False)
     users = np.arange(split.train.n_users)

@@ -11,7 +11,7 @@ import pytest
 import cranfield as cf
 from cranfield.recommenders import SYSTEMS
 
-# What ranks all users alike, or nearly: the published setting of uir is popularity with a small correction.
+# Systems that rank (nearly) the same for all users: the published uir is popularity with a small correction.
 IMPERSONAL = {"random", "popularity", "average", "itemaverage", "useraverage", "uir"}
 SHORTER = {"bprmf": "bprmf(epochs=40)"}
 
@@ -43,7 +43,7 @@ def test_knowing_the_user_beats_popularity_and_chance(ndcg, name):
 @pytest.mark.hours
 @pytest.mark.parametrize("name", sorted(set(SYSTEMS) - IMPERSONAL))
 def test_every_system_that_knows_the_user_beats_popularity(ndcg, name):
-    # By a factor of 1.4 and more, but for svd, which predicts ratings and was not made to rank.
+    # By a factor of at least 1.4, except for svd, which predicts ratings and is not made for ranking.
     assert ndcg(name) > (1.05 if name == "svd" else 1.4) * ndcg("popularity")
 
 

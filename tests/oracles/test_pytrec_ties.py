@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from cranfield.rankings import read_run
 
 ITEMS = st.one_of(st.integers(0, 120).map(str), st.text("aZ_é-9", min_size=1, max_size=3))
-# Scores that single precision, which pytrec_eval computes in, tells apart.
+# Scores that differ in single precision, which pytrec_eval uses.
 SCORES = st.sampled_from([-1.5, 0.0, 0.25, 0.5, 3.0])
 
 

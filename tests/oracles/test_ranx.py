@@ -10,7 +10,7 @@ from cranfield.measures import Judgments, Metric, judge
 from cranfield.rankings import read_run
 
 GRADED = {"nDCG(gain=exp)@10": "ndcg_burges@10", "nDCG@10": "ndcg@10"}
-# ranx's RBP adds up grades, so it is compared on grades of 1.
+# ranx's RBP sums grades, so it is compared on grades of 1.
 BINARY = {
     "RBP(p=0.8)": "rbp.80",
     "RBP(p=0.95)": "rbp.95",

@@ -18,7 +18,7 @@ def train():
     draw = np.random.default_rng(4)
     taste = np.outer(draw.choice([-1, 1], 60), draw.choice([-1, 1], 40))
     user, item = np.nonzero(draw.random((60, 40)) < 1 / (1 + np.exp(1 - 1.5 * taste)))
-    # Ratings of any value: with whole ones, users are equally similar and the choice between them is a convention.
+    # Continuous ratings: with integers, users would be equally similar and the choice between them a convention.
     return Ratings.of(user, item, draw.uniform(1, 5, len(user)))
 
 
@@ -40,7 +40,7 @@ def test_slim_columns_are_elastic_nets(train):
 
     rated = (train.matrix().toarray() > 0).astype(float)
     rows, l1, l2 = len(rated), 0.5, 2.0
-    # λ = m α ρ and β = m α (1 − ρ) for m rows, α the strength and ρ the share of the first norm.
+    # λ = m α ρ and β = m α (1 − ρ) for m rows, where α is the strength and ρ the share of the L1 norm.
     net = ElasticNet(
         alpha=(l1 + l2) / rows, l1_ratio=l1 / (l1 + l2), positive=True, fit_intercept=False, tol=1e-10, max_iter=10_000
     )
@@ -76,7 +76,7 @@ def test_lda_explains_held_out_ratings_as_well(train):
     def ours(seed):
         return _scores(f"lda(topics=2, alpha=0.5, beta=0.1, iterations=150, seed={seed})", part)
 
-    # Each start ends in an optimum of its own: the best of some starts are compared.
+    # Each start ends in another local optimum, so the best of several starts are compared.
     best, other = (max(log_likelihood(model(seed)) for seed in range(3)) for model in (ours, theirs))
     uniform = np.full((part.n_users, part.n_items), 1 / part.n_items)
     assert best > log_likelihood(uniform) + 0.05
@@ -92,7 +92,7 @@ def test_lda_is_at_a_fixed_point_of_theirs(train):
     )
     matrix = train.matrix()
     theirs.fit(matrix)
-    # λ of ours, up to a factor that the mixtures of a user hardly feel.
+    # Our λ, up to a factor that hardly affects the mixtures of a user.
     mass = train.values.sum() * model._theta.mean(axis=0)
     theirs.components_ = (model._phi * (mass + 0.1 * train.n_items)).T
     theirs.exp_dirichlet_component_ = np.exp(

@@ -51,7 +51,7 @@ def test_agreement_with_the_users_order_equals_scipy(name, function):
 def test_auc_of_whole_and_condensed_lists_equals_scikit_learn():
     metrics = pytest.importorskip("sklearn.metrics")
     run, test, _ = _world()
-    # Every relevant test item is in the list, as scikit-learn has no other.
+    # Every relevant test item is in the list, because scikit-learn does not know others.
     test = {user: {item: r for item, r in test[user].items() if item in run[user]} | {99: 1} for user in test}
     rows = [(user, item, grade) for user, profile in test.items() for item, grade in profile.items()]
     judgments = Judgments.of(Ratings.of(*(list(column) for column in zip(*rows))), 4.0)

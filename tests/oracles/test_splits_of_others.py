@@ -85,7 +85,7 @@ def _rows_at_different_times():
     ids=[f"{tool} {method}" for tool, methods in (("rectools", RECTOOLS), ("recpack", RECPACK)) for method in methods],
 )
 def test_the_rows_of_each_part_are_theirs(method, theirs):
-    # What becomes of users with fewer than two ratings is another rule there.
+    # Users with fewer than two ratings are treated differently there.
     ratings = _ratings(_rows_at_different_times() if method.startswith("leave_out") else _rows())
     ours = [
         (len(split.train), _digest(split.train), len(split.test), _digest(split.test))

@@ -14,7 +14,7 @@ PUBLISHED = {
     "puresvd": dict(zip(METRICS, (0.1032, 0.6052, 0.2024, 0.4281, 0.5798, 0.4932, 0.4650))),
     "popularity": dict(zip(METRICS, (0.0621, 0.3535, 0.0762, 0.2269, 0.3367, 0.3157, 0.2609))),
 }
-# Popularity is full of ties, which the authors' lists break in an order of their own.
+# Popularity has many ties, which the authors' lists break in another order.
 TOLERANCE = {"puresvd": 0.00005001, "popularity": 0.0005}
 
 

@@ -13,7 +13,7 @@ from cranfield.rankings.recommending import recommend
 from cranfield.splits import Split
 
 QUICK = ("popularity", "kld")
-# P@10, P@100, nDCG@10, nDCG@100 and AP@100 as published, and how near we come (ties are broken otherwise there).
+# P@10, P@100, nDCG@10, nDCG@100 and AP@100 as published, and the tolerance (ties are broken differently there).
 PUBLISHED = {
     "popularity": ([0.1428, 0.0621, 0.1793, 0.2269, 0.0762], 2e-4),
     "kld": ([0.2722, 0.0958, 0.3508, 0.4139, 0.1935], 1e-4),
@@ -24,7 +24,7 @@ PUBLISHED = {
     "uir": ([0.1430, 0.0621, 0.1795, 0.2270, 0.0763], 2e-4),
     "ht": ([0.0067, 0.0184, 0.0091, 0.0754, 0.0082], 1e-4),
 }
-# Trained by chance, on settings that a validation part of the training ratings chose.
+# Randomised training, with settings chosen on a validation part of the training ratings.
 TRAINED = {"bprmf": 0.4566, "wrmf": 0.4347, "svd": 0.0949}
 METRICS = ["P@10", "P@100", "nDCG@10", "nDCG@100", "AP@100"]
 
@@ -39,8 +39,8 @@ def split(real_data):
 
 
 def _means(split, system):
-    # 35 users have no relevant item; they count as 0 there. What is recommended are items of the test set, which
-    # matters for systems that go deep into the long tail (ht).
+    # 35 users have no relevant item and count as 0 there. Only items of the test set are recommended, which matters for
+    # systems that go deep into the long tail (ht).
     runs = recommend(split, system, candidates="test")
     return np.nan_to_num(measure(runs, split.test, METRICS, threshold=4).values[0]).mean(axis=1)
 

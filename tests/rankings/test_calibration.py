@@ -39,7 +39,7 @@ def test_isotonic_calibration_is_scikit_learns(pairs, asked):
     calibration = fitted_calibration("isotonic", scores, ratings, SCALE)
     theirs = IsotonicRegression(out_of_bounds="clip").fit(scores, ratings)
     asked = np.array([*asked, *scores])
-    # Scores that differ by less than rounding are one point to scikit-learn.
+    # scikit-learn merges scores that only differ by rounding errors.
     if len(np.unique(scores)) == len(np.unique(scores.round(6))):
         np.testing.assert_allclose(calibration(asked), theirs.predict(asked), atol=1e-6)
 
@@ -93,7 +93,7 @@ def test_a_calibration_is_fitted_on_pairs_that_no_system_learned_from(split):
     assert run.history[-1].action == "calibrate"
     assert run.history[-1].effect["spread"] == calibration.spread
     trained = pair_scores("ease", model, held.train.users, held.train.items, held.train.n_items)
-    assert np.nanmean(trained) > np.nanmean(scores)  # which is why they are not used
+    assert np.nanmean(trained) > np.nanmean(scores)  # which is why training scores are not used
 
 
 def test_the_validation_part_of_a_split_is_used_where_there_is_one(split):

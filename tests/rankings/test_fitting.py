@@ -38,7 +38,7 @@ def test_fitting_then_ranking_is_recommending(split, jobs):
         assert _arrays(again) == _arrays(run)
         assert again.history == run.history
         assert one.seconds >= 0
-        # What a process learned refers to the ratings here.
+        # A system fitted in another process refers to the ratings of this one.
         assert one.result.train is split.train
         if system == "knn(k=5)":
             assert np.shares_memory(one.result._ratings.indices, split.train.items)

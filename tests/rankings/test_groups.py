@@ -21,7 +21,7 @@ def test_groups_of_one_relevant_lists_come_back(tmp_path, ending):
     again = cf.read_run(cf.write_run(run, tmp_path / f"run.{ending}"))
     assert again.one_relevant
     assert again.frame()["group"].to_list() == run.frame()["group"].to_list()
-    # The names are numbers, in the order of numbers.
+    # The names are numbers in numerical order.
     assert list(again.group_names) == sorted(again.group_names, key=int)
 
 

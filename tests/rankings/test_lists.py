@@ -113,7 +113,7 @@ def test_a_list_that_ranks_and_scores_order_differently_is_counted(scores, ranks
 
 
 def test_items_that_share_a_rank_may_have_any_scores():
-    # The first list has its ranks the wrong way round; the second has one rank for both.
+    # The ranks of the first list contradict its scores; both items of the second list have the same rank.
     scores, ranks = np.array([3.0, 2.0, 2.0, 1.0]), np.array([2.0, 1.0, 1.0, 1.0])
     entries = ListEntries(np.array([0, 0, 1, 1], np.int32), np.array([0, 1, 0, 1], np.int32), scores, ranks)
     lists = arrange(entries, encode(["u", "v"])[0], encode(["a", "b"])[0])

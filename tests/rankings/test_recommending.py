@@ -168,7 +168,7 @@ def test_one_relevant_ranks_are_those_of_the_lists_made_one_by_one(seed, nonrele
     split, scores = _world(seed), _scores(_world(seed), seed)
     options = {"nonrelevant": nonrelevant, "candidates": candidates, "lists": lists, "fill": fill}
     (run,) = recommend(split, Given(scores), n, relevant="one", threshold=4, seed=seed, **options)
-    # The same pool as one list per user: all targets without the relevant items.
+    # The same pool as one list per user: all targets except the relevant items.
     (whole,) = recommend(split, Given(scores), None, threshold=4, seed=seed, **options)
     assert run.one_relevant
     assert run.indptr.tolist() == list(range(len(run) + 1))

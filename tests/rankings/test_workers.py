@@ -38,7 +38,7 @@ def _told(run):
         (SYSTEMS, {"relevant": "one", "nonrelevant": 10, "threshold": 4}),
     ],
 )
-@pytest.mark.slow  # the next test is a quick one of the same
+@pytest.mark.slow  # the next test is a fast version
 def test_the_runs_are_the_same_and_in_the_same_order_for_any_number_of_jobs(split, systems, asked):
     one = cf.recommend(split, systems, jobs=1, **asked)
     two = cf.recommend(split, systems, jobs=2, **asked)
@@ -79,7 +79,7 @@ def test_a_system_of_ones_own_is_trained_here_and_the_others_beside(split):
     assert ours.score([0]).shape == (1, 60)
 
 
-@pytest.mark.slow  # the tests below take an error through a worker, and say what is made of it
+@pytest.mark.slow  # the tests below pass an error through a worker and check the result
 def test_an_error_in_a_worker_is_the_error_that_it_would_be_here(split):
     negative = split.train.keep(np.ones(len(split.train), dtype=bool))
     object.__setattr__(negative, "values", negative.values - 10)
@@ -118,7 +118,7 @@ def importable(monkeypatch):
     ],
 )
 def test_an_error_is_as_good_as_one_that_was_raised_here(name, kind, said):
-    # What a worker sends of an error, and what is made of it here; the next test goes through a worker.
+    # What a worker sends for an error, and what is made of it here; the next test uses a real worker.
     with pytest.raises(kind, match=said) as raised:
         _fails(name, 2)
     again = _raised(type(raised.value), str(raised.value), "where it was raised")
@@ -145,7 +145,7 @@ def test_what_a_library_prints_does_not_come_between(importable, monkeypatch):
     start = time.perf_counter()
     done = list(run_in_workers(importable._fails, tasks, 1))
     assert sorted((one.place, one.result) for one in done) == [(k, (k, 1)) for k in range(3)]
-    # Each has its share of the time.
+    # Each is assigned its share of the time.
     assert 0 <= sum(one.seconds for one in done) <= time.perf_counter() - start
 
 
@@ -157,7 +157,7 @@ def test_results_wait_until_the_caller_takes_them(importable, tmp_path):
     done = run_in_workers(importable._notes, [(f"task {k}", str(tmp_path)) for k in range(12)], 1)
     next(done)
     time.sleep(0.3)
-    # One was taken, one lies ready, and one is in the hands of the worker or of who attends to it.
+    # One was taken, one is ready, and one is being processed by the worker or its thread here.
     assert len(list(tmp_path.iterdir())) <= 4
     assert len(list(done)) == 11
     assert len(list(tmp_path.iterdir())) == 12
@@ -223,12 +223,12 @@ cf.recommend(ratings, ["ease", "lda(iterations=1000000)", "lda(iterations=100000
         assert len(workers) == 2
         if deadly == signal.SIGINT:
             time.sleep(1)
-            os.killpg(parent.pid, deadly)  # as a terminal does it
+            os.killpg(parent.pid, deadly)  # as a terminal does
         else:
             os.kill(parent.pid, deadly)
         said = parent.communicate(timeout=30)[1]
     finally:
-        # Whatever failed above, nothing goes on; workers end with their parent.
+        # Stop everything, whatever failed above; workers end with their parent.
         parent.kill()
         parent.wait()
     assert said.count("KeyboardInterrupt") == (deadly == signal.SIGINT)

@@ -208,7 +208,7 @@ def test_knn(world, dense, similarity, overlap):
         return similarity(one, other) if np.count_nonzero((one > 0) & (other > 0)) >= overlap else 0
 
     def score(matrix, u, i):
-        # Ties of rounded Pearson correlations at 1 are decided by rounding: take all neighbours.
+        # Rounding decides ties of Pearson correlations at 1, so take all neighbours.
         near = _nearest(matrix, u, len(matrix), alike)
         return _none_to_nan(sum(s**2 * matrix[v, i] for v, s in near))
 

@@ -103,7 +103,7 @@ def test_a_damaged_file_is_one_line(kept, world):
     for content in broken:
         kept.write_bytes(content)
         found, said = _read(kept, "knn(k=3)", world)
-        # A byte that nothing depends on, such as a date in the archive, may well be another.
+        # A byte that nothing depends on, such as a date in the archive, may differ.
         assert found is None or np.array_equal(found.score(np.arange(world.n_users)), expected, equal_nan=True)
         assert (found is None) == bool(re.fullmatch(".*knn.npz: .*; train the system again", said))
 

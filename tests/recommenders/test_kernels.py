@@ -47,7 +47,7 @@ def both_ways(function, *arguments):
 @given(BLOCKS, st.integers(0, 11))
 def test_the_same_entries_are_the_largest(block, k):
     (columns, values), _ = both_ways(largest, block, k)
-    # Where numba is loaded, this one is compiled whatever the size.
+    # If numba is loaded, this function is compiled whatever the size.
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(sys.modules[largest.__module__], "kernels", lambda *_, **__: None)
         plain_columns, plain_values = largest(block, k)

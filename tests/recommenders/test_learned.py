@@ -89,7 +89,7 @@ def test_slim_columns_minimise_their_objective(world, dense, neighbours):
         allowed[j] = False
         if neighbours == 4:
             allowed &= cosines >= np.sort(cosines[allowed])[-4:].min(initial=np.inf) - 1e-12
-        # Karush-Kuhn-Tucker: no gradient where w > 0, none that asks for more where w = 0.
+        # Karush-Kuhn-Tucker: the gradient is 0 where w > 0 and not negative where w = 0.
         gradient = gram @ w - gram[:, j] + l2 * w + l1
         assert np.allclose(gradient[w > 0], 0, atol=1e-6)
         if neighbours != 4:
@@ -150,7 +150,7 @@ def test_bprmf_ascends_like_the_plain_loop():
     options = "factors=2, user=0.1, positive=0.2, negative=0.3, bias=0.4"
     model, start = (recommender(f"bprmf({options}, epochs=1, rate={rate})") for rate in (0.5, 1e-30))
     for learner in (model, start):
-        learner._fit(train)  # `fit` would leave out the item that nobody rated
+        learner._fit(train)  # `fit` would remove the item that nobody rated
     p, q, o = (row.astype(float) for row in (start._users[0], start._items[0], start._items[1]))
     e = 1 / (1 + np.exp(p @ (q - o)))
     np.testing.assert_allclose(model._users[0], p + 0.5 * (e * (q - o) - 0.1 * p), rtol=1e-5)
@@ -176,7 +176,7 @@ def test_a_user_who_rated_everything_stops_no_bprmf():
 
 @pytest.mark.parametrize("by_user", [True, False])
 def test_bprmf_draws_every_item_outside_the_profile_and_no_other(world, by_user):
-    # The last item of the catalogue opens the next profile: that makes it no item of this one.
+    # The last item of the catalogue is the first of the next profile, but not an item of this one.
     neighbours = Ratings.of(["a", "a", "b"], ["x", "y", "z"])
     for train in (neighbours, world):
         triples = np.empty((3, 20_000), dtype=np.int32)

@@ -37,7 +37,7 @@ def test_cosine_neighbours_are_those_of_the_definition(matrix, k):
             if v != u and matrix[u] @ matrix[v] > 0:
                 cosines[v] = matrix[u] @ matrix[v] / lengths[u] / lengths[v]
         assert np.count_nonzero(found[u]) == min(k, len(cosines))
-        # Which of nearly equal neighbours is kept may hang on rounding; how near they are may not.
+        # Rounding may decide which of nearly equal neighbours is kept, but not how similar they are.
         assert np.allclose(np.sort(found[u][found[u] > 0]), np.sort(list(cosines.values()))[-k:])
         for v in np.flatnonzero(found[u]):
             assert np.isclose(found[u, v], cosines[v])

@@ -197,7 +197,7 @@ def test_a_pretrained_network_goes_on_with_both_halves_together(ratings, tmp_pat
     spelling = "neumf(factors=8, epochs={}, batch=32, rate=0.01, pretraining=2)"
     apart, both = (recommender(spelling.format(epochs)).fit(ratings) for epochs in (2, 6))
     assert both.history[:2] == apart.history
-    assert both.history[2]["loss"] < apart.history[1]["loss"] / 2  # one loss in place of two
+    assert both.history[2]["loss"] < apart.history[1]["loss"] / 2  # one loss instead of two
     recommender(spelling.format(3)).fit(ratings, checkpoint=tmp_path / "stopped.npz")
     later = recommender(spelling.format(6)).fit(ratings, checkpoint=tmp_path / "stopped.npz")
     np.testing.assert_array_equal(later.score(np.arange(40)), both.score(np.arange(40)))
@@ -227,7 +227,7 @@ def test_a_step_is_adam_on_the_gradient_of_the_loss_by_its_formula(described, sp
 
     monkeypatch.setattr(model, drawing, watched)
     draw, (numbers, epoch) = np.random.default_rng(0), model._start(described)
-    for name in (name for name in numbers if "offset" in name):  # at 0 a rectifier of nothing has no slope
+    for name in (name for name in numbers if "offset" in name):  # a rectifier is not differentiable at 0
         numbers[name] = draw.normal(size=numbers[name].shape).astype(np.float32)
     after, value = epoch(numbers, 0)
     w = {name.removeprefix("w."): np.asarray(own, float) for name, own in numbers.items() if name.startswith("w.")}

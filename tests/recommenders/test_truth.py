@@ -11,7 +11,7 @@ from cranfield.rankings.recommending import recommend
 from cranfield.recommenders import SYSTEMS
 from cranfield.recommenders.networks import NetworkModel
 
-# What ranks all users alike, or nearly: the published setting of uir is popularity with a small correction.
+# Systems that rank (nearly) the same for all users: the published uir is popularity with a small correction.
 IMPERSONAL = {"random", "popularity", "average", "useraverage", "uir"}
 
 # The defaults are for MovieLens 1M; profiles are five times shorter here.
@@ -38,7 +38,7 @@ SPELLED = {
 @pytest.fixture(scope="module")
 def values():
     """The true P@10 of every system: what share of its lists the users really like, seen or not in any test set."""
-    # Items are met as often as they are liked, so that popularity has a value to beat.
+    # Items are seen more often if they are liked, so that popularity is a baseline worth beating.
     world = simulate.world(
         users=600, items=150, ratings=15_000, popularity_bias=0, relevance_bias=1.5, times=False, seed=3
     )

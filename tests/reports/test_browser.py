@@ -41,7 +41,7 @@ def browser():
     with sync_api.sync_playwright() as playwright:
         try:
             started = playwright.chromium.launch(executable_path=CHROMIUM, args=ARGUMENTS)
-            # The browser, and not our page, is at fault if this fails. Without fonts, the list of choices crashes it.
+            # If this fails, the browser is at fault and not our page. Without fonts, the list of choices crashes it.
             page = started.new_page()
             page.set_content("<p>a</p><button>a</button><input type='checkbox'><select><option>a</option></select>")
             page.screenshot()
@@ -320,7 +320,7 @@ def test_figures_are_set_in_the_font_they_were_measured_with(open_page):
     assert page.evaluate("[...document.fonts].map(one => [one.family.replaceAll('\"', ''), one.status])") == [
         ["Cranfield Sans", "loaded"]
     ]
-    # A legend's title ends before its first swatch, whatever fonts the machine has.
+    # The title of a legend ends before its first swatch, whatever fonts are installed.
     title, swatch = (
         page.locator(f"#figure-pairs-wins .mark-{part} >> nth=0").bounding_box()
         for part in ("text.role-legend-title", "symbol.role-legend-symbol")
@@ -397,7 +397,7 @@ def test_text_stands_out_from_its_ground(open_page, scheme):
     for ink in ("ink", "muted", "accent", "warn"):
         assert contrast(ink, "paper") >= 4.5, ink
     assert contrast("muted", "raised") >= 4.5
-    # Lines and bars need less, 3.
+    # Lines and bars need a contrast of only 3.
     for colour in ("blue", "vermilion", "green"):
         assert contrast(colour, "paper") >= 3, colour
 
@@ -444,7 +444,7 @@ def test_nothing_hangs_over_the_edge_of_a_phone(open_page):
     page = open_page(viewport={"width": 360, "height": 740})
     assert page.evaluate("document.documentElement.scrollWidth") <= 360
     assert page.locator(".ranking li").first.is_visible()
-    # Long names leave room for numbers, and what is said above a table can be read without moving it.
+    # Long names leave room for numbers, and the text above a table can be read without scrolling.
     assert page.locator("#leaderboard tbody th").first.bounding_box()["width"] < 360 / 2
     assert page.locator("#leaderboard caption").bounding_box()["width"] <= 360
     # However long a name is.
@@ -467,7 +467,7 @@ def test_figures_scale_to_the_width_of_a_phone_and_their_labels_can_be_read(open
 def test_on_a_phone_what_a_choice_does_stays_in_sight(open_page):
     page = open_page(viewport={"width": 360, "height": 740})
     last = page.locator(".explorer .controls fieldset").last.locator("input").last
-    # As a finger would move the page, and not as far as a script would.
+    # Scroll as a finger would, which is less than a script would scroll.
     last.evaluate("node => node.scrollIntoView({ block: 'center' })")
     before = page.locator(".said-live").inner_text()
     last.check()

@@ -126,7 +126,7 @@ def test_an_experiment_with_one_relevant_item_per_list_has_a_page(tmp_path):
     results = run(experiment, tmp_path, report=report_experiment)
     page = (results.path / "report.html").read_text()
     assert "popularity" in page
-    assert 'id="bias"' not in page  # its protocols are of lists with all relevant items
+    assert 'id="bias"' not in page  # its protocols need lists with all relevant items
 
 
 def test_metrics_of_predicted_ratings_bring_their_section_and_figures(tmp_path):

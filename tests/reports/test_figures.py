@@ -44,7 +44,7 @@ def charts(scores, comparison, evil):
 @pytest.mark.parametrize("name", ["averages", "distributions", "wins", "orders", "truth"])
 def test_every_figure_is_drawn_with_names_as_text(charts, name, style, evil):
     shown = texts(charts[name](style))
-    # Where the best system is set against the others, its name begins the title of the legend.
+    # If the best system is compared with the others, its name begins the title of the legend.
     assert [one for one in evil if not {one, f"{one} is"} & set(shown)] == []
 
 
@@ -124,7 +124,7 @@ def test_figures_are_written_in_the_format_of_the_ending(scores, tmp_path, endin
 
 
 def test_the_same_figure_is_the_same_pdf(scores, tmp_path):
-    # Points over each other that are half transparent are objects of their own, with names in a dictionary.
+    # Overlapping semi-transparent points are separate objects, with names in a dictionary.
     chart = altair.Chart(altair.Data(values=[{"x": x, "y": x} for x in range(20)])).mark_point(opacity=0.5, filled=True)
     chart = figures.themed(chart.encode(x="x:Q", y="y:Q").properties(title="points"))
     written = [tmp_path / f"{number}.pdf" for number in range(4)]
@@ -189,7 +189,7 @@ def _wide_fonts(folder: Path) -> None:
     tables = struct.iter_unpack(">4sIII", font[12 : 12 + 16 * struct.unpack_from(">H", font, 4)[0]])
     head = next(start for tag, _, start, _ in tables if tag == b"head")
     struct.pack_into(">H", font, head + 18, 1024)  # units per em, which were 2,048
-    for usual in ("Times New Roman", "Liberation Sans"):  # as long as the name that they replace
+    for usual in ("Times New Roman", "Liberation Sans"):  # same length as the name they replace
         renamed = font.replace("Cranfield Serif".encode("utf-16-be"), usual.encode("utf-16-be"))
         (folder / f"{usual}.ttf").write_bytes(renamed)
 

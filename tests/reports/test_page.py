@@ -93,17 +93,17 @@ def test_the_page_asks_nothing_of_a_network(made):
     for _, attributes in reader.elements:
         for name in ("src", "href", "action", "poster", "data", "xlink:href"):
             assert attributes.get(name, "#").startswith("#")
-    # Vega is able to load data; the policy lets it not, and a browser that watches it sees no request.
+    # Vega could load data, but the policy forbids it, and the tests in a browser see no request.
     own = made.replace(vega_library(), "")
     assert len(own) < len(made)
     addresses = set(re.findall(r"https?://[^\s\"'<>)]+", own))
-    # The names of vocabularies look like addresses and are never fetched.
+    # Names of XML vocabularies look like addresses but are never fetched.
     assert {one for one in addresses if not one.startswith("https://vega.github.io/schema/")} <= {
         "http://www.w3.org/2000/svg",
         "http://www.w3.org/1999/xlink",
     }
     assert "@import" not in own
-    # A figure may point to a colour gradient of its own, and the style sheet to a font inside it.
+    # A figure may refer to its own colour gradient, and the style sheet to a font inside it.
     assert not re.search(r"url\((?!#|data:font/woff2;base64,)", own)
 
 

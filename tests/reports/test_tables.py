@@ -99,7 +99,7 @@ def test_intervals_are_named_by_their_level_everywhere(scores):
     from cranfield.reports.tables import leaderboard_frame
 
     page = report(scores, level=0.8)
-    # The script of the page holds the words of audits too, whose intervals are of 95 %.
+    # The script of the page also contains texts of audits, whose intervals are 95 %.
     assert "95 %" not in re.sub(r"<script.*?</script>", "", page, flags=re.S)
     assert "Averages with 80 % intervals" in page
     assert "with its 80 % interval" in page

@@ -38,7 +38,7 @@ def test_l_ratings_of_each_item_are_training(popularity, l, seed):  # noqa: E741
 @given(POPULARITY, TWENTIETHS, TWENTIETHS, st.sampled_from(["nearest", "down"]))
 def test_uniform_test_items_follow_the_definition(popularity, sigma, epsilon, rounding):
     ratings, total = _ratings(popularity), sum(popularity)
-    # The definition, in exact arithmetic: the largest k whose k-th most popular item can bear its part.
+    # The definition in exact arithmetic: the largest k whose k-th most popular item has enough ratings for its share.
     in_order = sorted(popularity, reverse=True)
     bearable = [k for k in range(1, len(in_order) + 1) if (1 - epsilon) * in_order[k - 1] * k / total >= sigma]
     asked = {"sigma": float(sigma), "epsilon": float(epsilon), "rounding": rounding}

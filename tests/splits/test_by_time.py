@@ -26,7 +26,7 @@ def test_training_is_older_than_validation_and_validation_than_test(times, train
     parts = [part.times for part in made.parts.values()]
     for older, newer in pairwise(parts):
         assert older.max() < newer.min()
-    # No later boundary between two moments leaves less than the share to training.
+    # No later boundary between two moments leaves less than the requested share for training.
     assert len(times) - len(made.test) <= train * len(times) + 0.5
     oldest_test = made.test.times.min()
     assert np.count_nonzero(ratings.times <= oldest_test) > np.floor(train * len(times) + 0.5) - 1

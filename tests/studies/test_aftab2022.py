@@ -132,7 +132,7 @@ def test_a_study_goes_on_with_the_models_that_are_missing(world, tmp_path, monke
         _replicate(world, tmp_path / "out", seeds=1)
     assert calls == [MF, "BPR-MF", "item mean"]
     _replicate(world, tmp_path / "out", seeds=1)
-    assert calls[3:] == ["item mean", MF, "BPR-MF", "item mean"]  # the last three are of the implicit version
+    assert calls[3:] == ["item mean", MF, "BPR-MF", "item mean"]  # the last three are for the implicit version
     _replicate(world, tmp_path / "out", seeds=1)
     assert len(calls) == 7
 

@@ -194,7 +194,7 @@ def play_split(tmp_path, monkeypatch):
     """Return the split of a small copy of Last.fm 1K: 40 listeners, 150 artists, 60,000 plays."""
     draw = np.random.default_rng(1)
     listeners, days = draw.integers(0, 40, 60_000), np.sort(draw.integers(0, 1_000, 60_000))
-    order = np.argsort(draw.random((40, 150)), axis=1)  # in which a listener comes to know artists
+    order = np.argsort(draw.random((40, 150)), axis=1)  # in which a listener discovers artists
     artists = order[listeners, np.minimum(days // 8 + draw.geometric(0.2, 60_000), 149)]
     start = np.datetime64("2006-01-01T00:00:00")
     times = np.datetime_as_string(start + days.astype("timedelta64[D]"), unit="s")
@@ -238,7 +238,7 @@ def test_curves_change_no_number_of_a_design(plays, monkeypatch):
     work = prepared("plays", plays, threshold=3, play_counts=True, targets=12, folds=2, seed=0).work
     work = replace(work, nonrelevant=20)
     plain, curved = ([row for row in work.fold(0, curves) if row[0] == "design"] for curves in (False, True))
-    assert plain == curved  # where everything is positive the threshold is 1, and so is the share of all test ratings
+    assert plain == curved  # if everything is positive, the threshold is 1, and so is the share of all test ratings
 
 
 def test_folds_by_coins_are_parts_of_the_ratings(world):

@@ -68,7 +68,7 @@ def test_table_2_has_the_mean_over_splits_with_its_range_and_students_p(found, w
     row = found.exhibit("table-2").frame.filter(dataset=world.name, metric="Prec@10", what="MF").row(0, named=True)
     assert row["lowest"] <= row["here"] <= row["highest"]
     assert row["splits"] == SEEDS
-    assert row["printed"] is None  # the ratings are none of the paper's
+    assert row["printed"] is None  # the ratings are not those of the paper
 
 
 def test_datasets_that_are_absent_stand_as_not_run_beside_what_is_printed(found):
@@ -165,7 +165,7 @@ def test_a_second_run_trains_nothing_and_gives_the_same(found, world):
 
 
 def test_several_sets_of_ratings_are_panels(found, world):
-    # The same ratings again, so that nothing is trained for the second panel.
+    # The same ratings again, so nothing is trained for the second panel.
     two = replicate("canamares2020", [world, world], out=found.folder, seeds=SEEDS, curve_seeds=1, figures=False)
     assert two.exhibit("figure-04").frame["panel"].unique().sort().to_list() == [world.name, f"{world.name} (2)"]
     assert len(two.claims) == 2 * len(found.claims)

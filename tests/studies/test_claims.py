@@ -81,7 +81,7 @@ def test_what_can_be_said_is_what_it_says(standing):
         (0.1, [], 21, "holds"),
         (-0.1, [], 21, "does not hold"),
         (0.1, [1.0] * 10, 4, "cannot tell"),
-        (0.9 - np.mean([0.9] * 7), [-1e-16] * 10, 21, "cannot tell"),  # equal but for rounding
+        (0.9 - np.mean([0.9] * 7), [-1e-16] * 10, 21, "cannot tell"),  # equal up to rounding
     ],
 )
 def test_a_verdict_needs_nine_draws_of_ten_and_five_systems(whole, draws, systems, verdict):

@@ -81,7 +81,7 @@ def test_the_page_says_what_each_protocol_prefers(found):
     header = found.exhibit("table-1").table.header
     assert header[2:5] == ["HR@10, sampled", "printed", "HR@10, full"]
     pairs = found.exhibit("table-3").frame
-    assert len(pairs) == 3  # of EASE one setting
+    assert len(pairs) == 3  # one setting of EASE
     assert set(pairs["same"].unique()) <= {True, False}
 
 

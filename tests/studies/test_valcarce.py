@@ -14,7 +14,7 @@ from cranfield.studies._exhibits import dataset_table, same_data
 
 
 def test_the_printed_dp_of_2020_adds_up_to_the_printed_totals(of_2020):
-    # The paper prints its totals, which the typed rows must give.
+    # The paper prints totals, which the rows typed here must add up to.
     printed = dict(
         zip(valcarce2020.LABELS.values(), (8.546, 10.034, 10.144, 11.233, 4.164, 11.756, 13.141, 11.425, 5.658))
     )

@@ -1,4 +1,4 @@
-"""Metrics under the lens: how well they tell systems apart, and whether they can be trusted on incomplete data."""
+"""Assessing metrics: how well they tell systems apart, and whether they can be trusted on incomplete data."""
 
 from cranfield.assessments.advice import Advice
 from cranfield.assessments.assessing import assess, assess_folds

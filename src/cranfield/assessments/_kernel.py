@@ -1,10 +1,10 @@
 # mypy: disable-error-code="untyped-decorator"
-"""The compiled walk over the hits of all lists. Importing this module imports numba: do so by `_plan.compiled`.
+"""The compiled walk over the hits of all lists. Importing this module imports numba: use `sampling_plan.compiled`.
 
-Every common ranking metric is a running sum over the judged items of a list, from the top, times a factor that only
-the list's judgments decide: AP is Σ P@k times 1/R, nDCG is DCG times 1/ideal. One walk over a list keeps all sums; when
-it passes a cut-off, the sums so far are those of the list cut there. The factors are the same for all systems. So a
-further metric or cut-off costs a product for each list, and no further walk.
+Every common ranking metric is a running sum over the judged items of a list, from the top, times a factor that depends
+only on the list's judgments: AP is Σ P@k times 1/R, nDCG is DCG times 1/ideal. One walk over a list computes all sums;
+when it passes a cut-off, the sums so far are those of the list cut there. The factors are the same for all systems.
+Another metric or cut-off therefore costs one product per list, not another walk.
 """
 
 from __future__ import annotations
@@ -14,18 +14,18 @@ from typing import Any
 import numpy as np
 from numba import njit
 
-# The running sums that every walk keeps; after them come the discounted sums and those of ERR.
+# The running sums of every walk; the discounted sums and those of ERR follow them.
 HITS, ANY_HIT, FIRST, PRECISIONS, PREFERENCES, INFERRED_ALL, INFERRED_JUDGED, FIXED = range(8)
-# What a metric's factor is.
+# The kinds of factors of metrics.
 ONE, PER_CUTOFF, PER_RELEVANT, PER_CUTOFF_AND_RELEVANT, PER_IDEAL, SCALE, IF_RATED = range(7)
-# The same, without a cut-off: the length of the list takes its place, which differs between systems.
+# The same without a cut-off: the length of the list, which differs between systems, replaces it.
 PER_LENGTH, PER_LENGTH_AND_RELEVANT = 7, 8
 _EPSILON = 1e-5
 
 
 @njit(cache=True, nogil=True)
 def count_lists(indptr: Any, mask: Any, relevant: Any, grades: Any, counts: Any, top_grades: Any) -> float:
-    """Count what remains of each list's judgments, all and relevant ones; return the highest rating that remains."""
+    """Count the remaining judgments and relevant judgments of each list; return the highest remaining rating."""
     top = 0.0
     for row in range(len(indptr) - 1):
         judged = relevant_ones = 0
@@ -43,9 +43,9 @@ def count_lists(indptr: Any, mask: Any, relevant: Any, grades: Any, counts: Any,
 
 @njit(cache=True, nogil=True)
 def ideal_sums(indptr: Any, mask: Any, order: Any, gains: Any, discount: Any, cutoffs: Any, ideals: Any) -> None:
-    """Sum, for each list and cut-off, the gains that remain in descending order, discounted by rank.
+    """Sum, for each list and cut-off, the remaining gains in descending order, discounted by rank.
 
-    ``order`` holds the judgments of each list by descending gain; a mask only leaves some of them out.
+    ``order`` holds the judgments of each list by descending gain; a mask only removes some of them.
     """
     n_cutoffs = len(cutoffs)
     for row in range(len(indptr) - 1):
@@ -71,7 +71,7 @@ def fill_factors(
     kinds: Any, variants: Any, cuts: Any, cutoffs: Any, counts: Any, top_grades: Any, ideals: Any, scales: Any,
     undefined: float, factors: Any,
 ) -> None:  # fmt: skip
-    """Fill metrics × lists: what each metric's sum is multiplied by; where it is undefined, NaN or 0."""
+    """Fill metrics × lists: the factor of each metric's sum; NaN or 0 if the metric is undefined."""
     for m in range(len(kinds)):
         kind, cutoff = kinds[m], cutoffs[cuts[m]]
         for row in range(counts.shape[1]):
@@ -103,7 +103,7 @@ def _keep(
     row: Any, hits: float, first: float, precisions: float, preferences: float, inferred_all: float,
     inferred_judged: float, sums: Any,
 ) -> None:  # fmt: skip
-    """Write down the sums of a list cut here."""
+    """Store the sums of the list cut here."""
     row[HITS], row[ANY_HIT], row[FIRST] = hits, 1.0 if hits > 0.0 else 0.0, first
     row[PRECISIONS], row[PREFERENCES] = precisions, preferences
     row[INFERRED_ALL], row[INFERRED_JUDGED] = inferred_all, inferred_judged
@@ -126,7 +126,7 @@ def walk(
     starts, ranks, pointers, lengths
         The hits of the list ``l`` of this system are those from ``starts[l]`` to ``starts[l + 1]``.
     condensed
-        Whether the rank of a hit is its place among the hits that remain.
+        Whether the rank of a hit is its rank among the remaining hits.
     mask, relevant, counts
         Which judgments remain, which are relevant, and how many each list has.
     strengths, satisfied_by
@@ -134,22 +134,22 @@ def walk(
     gains, sum_gain, discounts
         Gains by gain and judgment; the gain of each discounted sum, and its discount by rank.
     cutoffs
-        Ascending; the last one is beyond every list.
+        Ascending; the last one is larger than every list.
     needs
         Whether the sums of preferences and of inferred precisions are needed.
     sources, cuts, kinds, factors
-        For each metric which sum it is, at which cut-off, what its factor is, and the factor by list.
+        For each metric: its sum, its cut-off, the kind of its factor, and the factor by list.
     """
     n_sums, n_err, n_cuts, n_metrics = len(sum_gain), len(satisfied_by), len(cutoffs), len(sources)
     width = FIXED + n_sums + n_err
     sums, going_on = np.zeros(n_sums + n_err), np.ones(n_err)
     at_cut = np.zeros((n_cuts, width))
-    # Division is expensive: those by a rank, and by the judged items above, come from tables.
+    # Division is expensive, so reciprocals of ranks and of numbers of judged items above are looked up in tables.
     per_rank = 1.0 / np.maximum(np.arange(discounts.shape[1]), 1)
     per_above = 1.0 / (np.arange(discounts.shape[1]) + 2.0 * _EPSILON)
     remaining = np.empty(discounts.shape[1], np.int64)
     for new, row in enumerate(lists):
-        # A branch that half of the hits take is expensive as well, so the hits that remain are gathered without one.
+        # An unpredictable branch is expensive too, so the remaining hits are gathered without one.
         n_kept = 0
         for hit in range(starts[row], starts[row + 1]):
             remaining[n_kept] = hit

@@ -1,4 +1,4 @@
-"""Advice: which metric to trust on these data, on what evidence, and how sure that is."""
+"""Advice: which metric to trust on these data, on what evidence, and how certain that is."""
 
 from __future__ import annotations
 
@@ -38,13 +38,13 @@ FEWEST_SYSTEMS = 8
 NAMES = {"power": "discriminative power"}
 """What criteria are called for people, where that is not their name: a test has a power, too."""
 
-# So many signs of differences are looked at in one step.
+# Maximum number of signs of differences per block.
 _CELLS = 1 << 22
 
 
 @dataclass(frozen=True, eq=False)
 class Evidence:
-    """What is known of each candidate (a metric under an average), pair of systems by pair of systems.
+    """The evidence on each candidate (a metric under an average), by pair of systems.
 
     Parameters
     ----------
@@ -53,14 +53,14 @@ class Evidence:
     systems
         The number of systems.
     apart
-        candidates × pairs: 1 if the systems of the pair differ significantly, else 0; NaN where no test applies, as
-        for a metric of the whole system, or to two systems that share no list with a value.
+        candidates × pairs: 1 if the systems of the pair differ significantly, otherwise 0; NaN if no test applies: to
+        metrics of the whole system, or to two systems that share no list with a value.
     whole
         folds × candidates × pairs: the sign of the difference between the systems of a pair on the whole test set.
     samples
         For each scenario, samples × candidates × pairs: the same on smaller test sets.
     folds
-        For each scenario the fold of each sample.
+        For each scenario, the fold of each sample.
     """
 
     candidates: tuple[tuple[str, str], ...]
@@ -72,15 +72,16 @@ class Evidence:
 
     @property
     def criteria(self) -> list[str]:
-        """What each candidate is judged by."""
+        """The criteria by which candidates are judged."""
         return ["power", *self.samples, "agreement"]
 
     def judge(self, multiplicity: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return draws × criteria × candidates, for systems that each draw holds so many times.
+        """Return draws × criteria × candidates, given how many times each draw contains each system.
 
-        ``multiplicity`` is draws × systems. A pair counts as often as it can be drawn; a system is not compared with
-        its own copy. The criteria are the share of the tested pairs that differ significantly, the mean tau-b with the
-        whole test set in each scenario, and the mean tau-b with the other metrics under the same average.
+        ``multiplicity`` is draws × systems. A pair counts once for each combination of its copies; a system is not
+        compared with its own copy. The criteria are the share of the tested pairs that differ significantly, the mean
+        tau-b with the whole test set in each scenario, and the mean tau-b with the other metrics under the same
+        average.
         """
         first, second = np.triu_indices(self.systems, 1)
         weights = multiplicity[:, first] * multiplicity[:, second]
@@ -93,7 +94,7 @@ class Evidence:
         return np.stack(criteria, axis=1)
 
     def thinned(self) -> Evidence:
-        """Return the same evidence with fewer samples, evenly spread, where there are too many to judge many times."""
+        """Return the evidence with fewer, evenly spaced samples if there are too many for repeated judging."""
         pairs = len(self.candidates) * self.systems * (self.systems - 1) // 2
         step = {name: max(1, len(signs) * pairs // _CELLS) for name, signs in self.samples.items()}
         return replace(
@@ -119,10 +120,10 @@ class Evidence:
 
 
 def _mean_tau(x: NDArray[np.int8], y: NDArray[np.int8], weights: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return draws × candidates: the mean over samples of tau-b, each pair of systems counting its weight.
+    """Return draws × candidates: the mean over samples of tau-b, with weighted pairs of systems.
 
-    tau-b = Σ w s_x s_y / √(Σ w |s_x| Σ w |s_y|), s being the signs of the differences. An undefined one counts as 0: a
-    metric that orders no systems agrees with nothing.
+    tau-b = Σ w s_x s_y / √(Σ w |s_x| Σ w |s_y|), where s are the signs of the differences. An undefined tau counts as
+    0: a metric that orders no systems agrees with nothing.
     """
     samples, candidates, pairs = x.shape
     total = np.zeros((candidates, len(weights)))
@@ -144,15 +145,15 @@ class Advice:
     rows
         One row per metric and average, best first; see `frame`.
     weights
-        What each criterion counts.
+        The weight of each criterion.
     criteria
         The criteria that could be judged.
     draws
-        How many sets of systems were drawn to see how sure the advice is.
+        The number of bootstrap draws of systems that show how certain the advice is.
     systems
-        How many systems there are.
+        The number of systems.
     limits
-        What it cannot know.
+        What the advice cannot take into account.
     """
 
     rows: pl.DataFrame
@@ -168,8 +169,8 @@ class Advice:
         ``score`` is the weighted mean of the criteria: ``power``, discriminative power, the share of pairs of systems
         that differ significantly; one column per scenario, the mean tau with the whole test set over all sizes;
         ``agreement``, the mean tau with the other metrics. ``lower, upper`` is the score's 95 % interval, and ``first``
-        the share of draws in which the metric comes first, over bootstrap draws of the systems; a first place that k
-        metrics share counts 1/k for each, so that the column adds up to 1.
+        the share of bootstrap draws of the systems in which the metric comes first; if k metrics share the first place,
+        each counts 1/k, so the column adds up to 1.
         """
         return self.rows
 
@@ -181,10 +182,10 @@ class Advice:
 
     @property
     def unclear(self) -> str:
-        """Why there is no clear choice, in a clause; empty where there is one.
+        """A clause on why there is no clear choice; empty if there is one.
 
-        There is none among fewer than eight systems, or where the interval of another candidate's score overlaps with
-        that of the best.
+        There is none with fewer than eight systems, or if the interval of another candidate's score overlaps with that
+        of the best.
         """
         reasons = []
         if self.systems < FEWEST_SYSTEMS:
@@ -199,7 +200,7 @@ class Advice:
         return " and ".join(reasons)
 
     def sentence(self) -> str:
-        """Return the advice in words: the metric, or that there is no clear choice; the evidence; how sure it is."""
+        """Return the advice in words: the metric, or that there is no clear choice; the evidence; how certain it is."""
         row = self.rows.row(0, named=True)
         evidence, best = self._evidence(row), _candidate(row)
         if len(self.rows) == 1:
@@ -218,7 +219,7 @@ class Advice:
             )
         if self.unclear:
             return f"No clear choice: {self.unclear}. {best} scores highest ({evidence}); {first}."
-        # As the share is printed, so that the word never belies the number.
+        # The share is rounded as it is printed, so that the word never contradicts the number.
         sure = next(word for share, word in _SURE.items() if round(row["first"], 3) >= share)
         return f"Trust {best} most on these data ({evidence}). This is {sure}: {first}."
 
@@ -233,7 +234,7 @@ class Advice:
         return "; ".join(said)
 
     def table(self, first: int | None = 10) -> Table:
-        """Return the metrics as a table for people, the ``first`` of them."""
+        """Return the ``first`` metrics as a table for people."""
         rows = self.rows if first is None else self.rows.head(_checks.whole("first", first))
         several = self.rows["average"].n_unique() > 1
         cells = [
@@ -273,8 +274,8 @@ def advise(
     """Rank the candidates by the weighted mean of the criteria.
 
     ``weights`` are by criterion: ``power``, the scenarios and ``agreement``; those not named count 1. A candidate that
-    cannot be judged by a criterion, as a metric of the whole system by significance, has 0 there. How sure the rank is
-    comes from bootstrap draws of the systems.
+    cannot be judged by a criterion, such as a metric of the whole system by significance, gets 0 there. Bootstrap draws
+    of the systems show how certain the ranking is.
     """
     draws, seed = _checks.whole("draws", draws), _checks.whole("seed", seed, at_least=0)
     whole = evidence.judge(np.ones((1, evidence.systems)))[0]
@@ -306,7 +307,7 @@ def advise(
 
 
 def weights_of(weights: Mapping[str, float] | None, criteria: Sequence[str]) -> dict[str, float]:
-    """Return what each criterion counts: as given, else 1.
+    """Return the weight of each criterion: as given, otherwise 1.
 
     Examples
     --------
@@ -325,13 +326,13 @@ def weights_of(weights: Mapping[str, float] | None, criteria: Sequence[str]) -> 
 
 
 def _weighted(criteria: NDArray[np.float64], known: Sequence[int], share: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return draws × candidates: the weighted mean of the criteria; what differs by rounding alone is equal."""
+    """Return draws × candidates: the weighted mean of the criteria, rounded so that equal scores are equal."""
     share = share / share.max()
     return np.round(np.einsum("dcm,c->dm", np.nan_to_num(criteria[:, known]), share) / share.sum(), 12)
 
 
 def draws_of_systems(systems: int, draws: int, rng: np.random.Generator) -> NDArray[np.float64]:
-    """Return draws × systems: how often each bootstrap draw holds each system; at least two different ones."""
+    """Return draws × systems: how often each bootstrap draw contains each system; at least two different ones."""
     drawn: list[NDArray[np.float64]] = []
     while len(drawn) < draws:
         chosen = (rng.random(systems) * systems).astype(np.intp)
@@ -347,5 +348,5 @@ def _candidate(row: Mapping[str, str]) -> str:
 
 
 def _percent(share: float) -> str:
-    """Return a share as a percentage, with a decimal where it has one."""
+    """Return a share as a percentage, with a decimal if needed."""
     return f"{round(100 * share, 1):g}%"

@@ -88,18 +88,18 @@ def assess(
     runs, test, metrics, threshold, lists, ties, train, similarity, negative_grades, strict
         As for `measure`.
     scenarios
-        How the test set becomes smaller: ``ratings``, ``items``, ``popular``, ``users``, ``large``; all by default, and
-        on Spark the random ones: ``ratings``, ``items``, ``users``.
+        How the test set is made smaller: ``ratings``, ``items``, ``popular``, ``users``, ``large``. The default is all
+        of them; on Spark, the random ones: ``ratings``, ``items``, ``users``.
     sizes
         The shares that remain: ``fives`` (100 to 5 % in steps of 5), ``ones`` (100 to 1 %), ``top`` (100 to 80 %), or
-        any numbers from 0 to 1. A mapping gives scenarios sizes of their own, as in ``{"popular": "top"}``; one that it
-        does not name has ``fives``.
+        any numbers from 0 to 1. A mapping gives sizes by scenario, such as ``{"popular": "top"}``; scenarios that it
+        does not name use ``fives``.
     samples
-        How many samples a size has in the random scenarios.
+        The number of samples per size in the random scenarios.
     masks
-        How random scenarios draw: ``count``, as many units as the size says; or ``hash``, each unit by a hash of the
-        seed, the sample, the user and the item, which is the same wherever the data are. ``auto``: ``hash`` on Spark,
-        else ``count``.
+        How random scenarios draw: ``count`` draws exactly the number of units that the size gives; ``hash`` draws each
+        unit by a hash of the seed, the sample, the user and the item, which does not depend on where the data are.
+        ``auto`` is ``hash`` on Spark, otherwise ``count``.
     averages
         How lists are averaged, one or several: ``mean``, ``geometric(form=trec_eval)``, ``weighted(by=judged)``, ...
     cutoffs
@@ -107,16 +107,16 @@ def assess(
     correlation
         The correlation between two orders of systems: ``tau-b`` or ``tau-ap``. The advice always uses tau-b.
     decimals
-        Averages are rounded to this many decimals before systems are ordered: 12 only makes equal what differs by
-        rounding; 4 is what rec_eval prints.
+        Averages are rounded to this many decimals before systems are ordered: 12 only removes rounding errors; rec_eval
+        prints 4.
     undefined
         What to do with lists for which a metric is undefined: count them as ``zero``, or ``leave out``.
     significance, alpha
-        The test behind discriminative power, as in `compare`, and its level. An average that has no test (median,
-        trimmed) has the power of the first that has one in the advice, or of the mean if none has.
+        The test for discriminative power, as in `compare`, and its level. In the advice, an average without a test
+        (median, trimmed) has the power of the first average with a test, or of the mean if there is none.
     resamples
-        How many resamples Sakai's bootstrap draws, for his measures of discriminative power beside the p-values; by
-        default there is none, since it takes longer than the tests. See `discriminative_power`.
+        The number of resamples of Sakai's bootstrap, which adds his measures of discriminative power to the p-values.
+        By default there is no bootstrap, since it takes longer than the tests. See `discriminative_power`.
     weights
         The weight of each criterion in the advice; see `Assessment.advice`.
     seed
@@ -125,7 +125,7 @@ def assess(
         A folder for finished parts, so that an interrupted assessment can continue where it stopped.
     engine
         ``spark``: on Spark, as for `measure`; only random scenarios are possible, and all their samples are measured in
-        one pass. ``memory``: in memory. ``auto``: on Spark for Spark dataframes, else in memory.
+        one pass. ``memory``: in memory. ``auto``: on Spark for Spark dataframes, otherwise in memory.
 
     Examples
     --------
@@ -202,9 +202,9 @@ def assess_folds(
 ) -> Assessment:
     """Assess metrics over several folds: ``folds`` are pairs of runs and test set, with the same systems.
 
-    Every fold is studied by itself; robustness and correlation are averaged over the folds, and discriminative power
-    averages each user's values over the folds. ``fold_sd`` is the standard deviation between the folds, each by itself.
-    ``trains`` are the training ratings of the folds, for metrics that need them. For the other parameters see `assess`.
+    Every fold is studied separately. Robustness and correlation are averaged over the folds; for discriminative power,
+    each user's values are averaged over the folds. ``fold_sd`` is the standard deviation between the folds. ``trains``
+    are the training ratings of the folds, for metrics that need them. For the other parameters see `assess`.
     """
     refuse_old_words("assess_folds", renamed, RENAMED)
     if not folds:
@@ -288,7 +288,7 @@ def assess_folds(
 
 
 def _metrics(metrics: Any, cutoffs: Sequence[int] | bool) -> list[Metric]:
-    """Return the metrics that the caller names, at further cut-offs as well."""
+    """Return the given metrics, and the same metrics at further cut-offs."""
     wanted = _distinct("metric", [Metric.of(metric) for metric in _several(metrics)])
     if cutoffs is False:
         return wanted
@@ -300,14 +300,14 @@ def _several(given: Any) -> list[Any]:
 
 
 def _distinct(kind: str, given: list[_Named]) -> list[_Named]:
-    """Return each once, in the order given; at least one is needed."""
+    """Return the distinct names in the order given; at least one is required."""
     if not given:
         raise SettingError(f"no {kind} was asked for; name at least one")
     return list({str(entry): entry for entry in given}.values())
 
 
 def _trains(trains: Sequence[Ratings | None] | None, folds: int) -> Sequence[Ratings | None]:
-    """Return the training ratings of each fold, None where there are none."""
+    """Return the training ratings of each fold, or None for folds without any."""
     trains = [None] * folds if trains is None else trains
     if len(trains) != folds:
         raise SettingError(f"there are {folds} folds and {len(trains)} training sets; give every fold its own")
@@ -315,7 +315,7 @@ def _trains(trains: Sequence[Ratings | None] | None, folds: int) -> Sequence[Rat
 
 
 def _one_fold(folds: Sequence[tuple[Any, Any]], out: str | Path | None) -> Sequence[tuple[Any, Any]]:
-    """Refuse several folds on Spark, where users of different folds do not meet, and to keep parts of one pass."""
+    """Raise an error for several folds or ``out``: Spark does not join users of folds, and there is one pass."""
     if len(folds) > 1:
         raise SettingError("folds are assessed together in memory; on Spark, assess each of them by itself")
     if out is not None:
@@ -324,7 +324,7 @@ def _one_fold(folds: Sequence[tuple[Any, Any]], out: str | Path | None) -> Seque
 
 
 def _same_systems(folds: Sequence[Fold | PartFold]) -> None:
-    """Refuse folds of different systems."""
+    """Raise an error if folds have different systems."""
     systems = folds[0].scores.systems
     for number, fold in enumerate(folds[1:], start=2):
         if fold.scores.systems != systems:
@@ -385,7 +385,7 @@ def _has_values(scores: Scores | ScoreParts, m: int) -> bool:
 def _spread(
     scores: Sequence[Scores | ScoreParts], metrics: Sequence[str], comparing: Comparing, averaging: Averaging, seed: int
 ) -> pl.DataFrame:
-    """Return the standard deviation of each metric's DP between the folds, each by itself; null for a single fold."""
+    """Return the standard deviation of each metric's DP between single folds; null if there is only one."""
     if len(scores) == 1:
         return pl.DataFrame({"metric": metrics}).with_columns(fold_sd=pl.lit(None, dtype=pl.Float64))
     each = power_of(scores, comparing, averaging, metrics=metrics, folds="each", seed=seed)

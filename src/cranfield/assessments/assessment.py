@@ -1,4 +1,4 @@
-"""`Assessment`: what was found out about the metrics, as frames, figures and advice."""
+"""`Assessment`: the results on the metrics, as frames, figures and advice."""
 
 from __future__ import annotations
 
@@ -46,11 +46,11 @@ class Assessment:
     samples
         One row per fold, scenario, size, sample, average and metric; see `frame`.
     whole
-        folds × averages × metrics × systems: the averages on the whole test sets, as they are measured.
+        folds × averages × metrics × systems: the averages on the whole test sets, as measured.
     power
         One row per average and metric: how well the metric tells the systems apart.
     curves
-        The p-values behind ``power``.
+        The p-values that ``power`` summarises.
     step
         The decisions, with notes.
     """
@@ -77,26 +77,26 @@ class Assessment:
         ``robustness``
             One row per scenario, size, average and metric: the number of ``samples``, those with an ``undefined`` tau,
             the mean ``tau`` with the whole test set, its ``standard_error``, quantiles, its standard deviation between
-            folds ``fold_sd``; the mean share of pairs of systems whose order is ``flipped``; of the significant
-            verdicts (Student's paired t-test of the mean difference, whatever the average) the shares that are lost,
-            and that are reversed; and how many ``ratings`` and ``users`` remain.
+            folds ``fold_sd``; the mean share of pairs of systems whose order is ``flipped``; the shares of the
+            significant verdicts (Student's paired t-test of the mean difference, for every average) that are lost and
+            that are reversed; and the numbers of ``ratings`` and ``users`` that remain.
         ``values``
             One row per scenario, size, average, metric and system: its averaged ``value``, and ``fold_sd``.
         ``power``, ``curves``
             Discriminative power, with the ``fold_sd`` of its ``dp``, and the p-value curves; see
             `discriminative_power`.
         ``correlation``, ``groups``
-            tau between metrics, and of a metric with itself under another average; the group of metrics that say the
-            same to which each belongs.
+            tau between metrics, and between a metric and itself under another average; the group of agreeing metrics to
+            which each belongs.
         ``cutoffs``
             For metrics measured at several cut-offs: the evidence at each.
         ``aggregation``
-            One row per metric and average: its correlation with the metric's first average, that one's ``fold_sd``, and
-            the evidence.
+            One row per metric and average: the correlation with the metric's first average, its ``fold_sd``, and the
+            evidence.
         ``advice``
             The metrics, the recommended one first.
         ``samples``
-            Every sample by itself, with the systems' averages.
+            Every single sample, with the systems' averages.
         """
         _checks.one_of("study", study, (*STUDIES, "samples"))
         match study:
@@ -125,7 +125,7 @@ class Assessment:
     def advice(self, weights: Mapping[str, float] | None = None, *, draws: int = 200, seed: int = 0) -> Advice:
         """Return which metric to trust: the criteria are ``power``, each scenario and ``agreement``.
 
-        ``weights`` are those of the criteria; one that is not named has the weight given to `assess`, or 1.
+        ``weights`` are by criterion; a criterion that is not named has the weight given to `assess`, or 1.
         """
         if weights is None and (draws, seed) == (200, 0):
             return self._advice
@@ -133,10 +133,10 @@ class Assessment:
         return advise(self.evidence, weights, draws=draws, seed=seed)
 
     def part(self, metrics: Iterable[str] | None = None, average: str | None = None) -> Assessment:
-        """Return the assessment of some of the metrics (all) under one average (the first one).
+        """Return the assessment of some of the metrics (by default all) under one average (by default the first).
 
-        A mapping gives the metrics other names: ``found.part({"AP@100": "MAP"}, "geometric")``. They keep their order.
-        An average that has no test has the power of the first one that has.
+        A mapping renames the metrics: ``found.part({"AP@100": "MAP"}, "geometric")``. They keep their order. An average
+        without a test has the power of the first average with one.
         """
         average = _checks.one_of("average", average or self.averages[0], self.averages)
         wanted = self.metrics if metrics is None else [metrics] if isinstance(metrics, str) else metrics
@@ -174,7 +174,7 @@ class Assessment:
     def save(self, folder: str | Path, *, figures: bool = True, style: Style = "paper") -> list[Path]:
         """Write every study as CSV, and every figure as SVG, PDF and PNG in a style; return the files.
 
-        The figures show the first average; those of each further one are in a folder of its name.
+        The figures show the first average; those of each further average are in a folder with its name.
         """
         folder, written = Path(folder), []
         for study in STUDIES:
@@ -196,7 +196,7 @@ class Assessment:
             bar.advance()
             for average, stem in file_name(self.averages[1:]).items():
                 part = self.part(average=average)
-                if not (part.power["average"] == average).any():  # without a test of its own it has no curves
+                if not (part.power["average"] == average).any():  # an average without a test has no curves
                     part = replace(part, power=part.power.clear(), curves=part.curves.clear())
                 written += save_all(part, folder / stem, style=style)
                 bar.advance()
@@ -212,7 +212,7 @@ class Assessment:
 
     @cached_property
     def _ordered(self) -> NDArray[np.float64]:
-        """The averages on the whole test sets as systems are ordered by: rounded, higher is better."""
+        """The averages on the whole test sets for ordering systems: rounded, higher is better."""
         signs = np.where(self.lower_is_better, -1.0, 1.0)
         ordered: NDArray[np.float64] = to_decimals(self.whole, self.step.settings["decimals"]) * signs[:, None]
         return ordered
@@ -240,7 +240,7 @@ class Assessment:
 
     @cached_property
     def evidence(self) -> Evidence:
-        """What the advice is drawn from, pair of systems by pair of systems."""
+        """The evidence for the advice, by pair of systems."""
         first, second = np.triu_indices(len(self.systems), 1)
 
         def signs(values: NDArray[np.float64]) -> NDArray[np.int8]:
@@ -266,7 +266,7 @@ class Assessment:
         )
 
     def _apart(self) -> NDArray[np.float64]:
-        """Return candidates × pairs: whether the systems differ significantly; an untested average as the first."""
+        """Return candidates × pairs: whether the systems differ significantly; untested averages use the first."""
         place = {system: s for s, system in enumerate(self.systems)}
         first, second = np.triu_indices(len(self.systems), 1)
         pair = {(int(a), int(b)): k for k, (a, b) in enumerate(zip(first, second))}
@@ -287,7 +287,7 @@ class Assessment:
         )
 
     def sentences(self) -> list[str]:
-        """Return what a person would say, one sentence per study."""
+        """Return the results in words, one sentence per study."""
         robustness = [said for name in self.scenarios for said in self._said_of_robustness(name)]
         return [self.advice().sentence(), *robustness, *self._said_of_power(), *self._said_of_groups()]
 
@@ -332,7 +332,7 @@ class Assessment:
         return ["These say the same (mean tau at least 0.9): " + "; ".join(", ".join(group) for group in alike) + "."]
 
     def of_family(self, family: str) -> list[str]:
-        """Return the metrics that differ from ``family`` only in their cut-off, shallow ones first."""
+        """Return the metrics that differ from ``family`` only in their cut-off, in ascending order."""
         members = [name for name in self.metrics if without_cutoff(name) == family]
         if not members:
             known = sorted({without_cutoff(name) for name in self.metrics})

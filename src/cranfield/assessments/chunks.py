@@ -1,4 +1,4 @@
-"""Finished pieces of a long study, kept as Parquet so that an interrupted one goes on where it stopped."""
+"""Finished pieces of a long study, stored as Parquet so that an interrupted study can continue where it stopped."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from cranfield._polars import scan_parquet, write_parquet
 
 
 class Chunks:
-    """A folder of chunks. A chunk's name holds a hash of what made it and a hash of its bytes.
+    """A folder of chunks. A chunk's name contains a hash of its inputs and a hash of its bytes.
 
-    So a chunk made from other inputs is never taken, and a damaged one is noticed and made again. Without a folder
-    nothing is kept.
+    A chunk made from other inputs is therefore never used, and a damaged one is detected and made again. Without a
+    folder, nothing is stored.
     """
 
     def __init__(self, folder: str | Path | None) -> None:
@@ -28,11 +28,11 @@ class Chunks:
 
     @property
     def keeps(self) -> bool:
-        """Whether there is a folder to keep chunks in."""
+        """Whether there is a folder to store chunks in."""
         return self._folder is not None
 
     def get(self, name: str, inputs: Mapping[str, Any], make: Callable[[], pl.DataFrame]) -> pl.DataFrame:
-        """Return the chunk that ``inputs`` made, or make it and keep it."""
+        """Return the stored chunk of ``inputs``, or make and store it."""
         if self._folder is None:
             return make()
         key = hashlib.sha256(json.dumps(inputs, sort_keys=True, default=str).encode()).hexdigest()[:16]
@@ -50,7 +50,7 @@ class Chunks:
         return frame
 
     def _kept(self, stem: str) -> list[Path]:
-        """Return the files whose name is that of a chunk of ours, and no others: a damaged one is removed."""
+        """Return only the files with the name of a chunk of this study: a damaged chunk is removed."""
         if self._folder is None or not self._folder.is_dir():
             return []
         form = re.compile(re.escape(stem) + r"-[0-9a-f]{16}\.parquet")
@@ -58,7 +58,7 @@ class Chunks:
 
 
 def _whole(path: Path) -> pl.DataFrame | None:
-    """Return a chunk, or None if it does not hold what its name says."""
+    """Return a chunk, or None if its contents do not match the hash in its name."""
     content = path.read_bytes()
     return scan_parquet(io.BytesIO(content)).collect() if _digest(content) == path.stem.rsplit("-", 1)[1] else None
 

@@ -1,4 +1,4 @@
-"""Which metrics say the same: rank correlations between the orders of systems, and groups of metrics."""
+"""Which metrics agree: rank correlations between their orders of systems, and groups of metrics."""
 
 from __future__ import annotations
 
@@ -10,29 +10,29 @@ from numpy.typing import NDArray
 
 from cranfield.assessments.robustness import correlations
 
-# What an undefined correlation counts when metrics are grouped: as far apart as can be.
+# An undefined correlation counts as the largest distance when metrics are grouped.
 _FARTHEST = 2.0
 
 
 def correlation_frame(
     averages: NDArray[np.float64], names: Sequence[str], metrics: Sequence[str], kind: str = "tau-b"
 ) -> pl.DataFrame:
-    """Return the correlation of every pair of metrics, and of every metric with itself under another average.
+    """Return the correlation of every pair of metrics, and of every metric with itself under other averages.
 
     Parameters
     ----------
     averages
         folds × averages × metrics × systems, higher is better.
     names, metrics
-        Of averages and metrics.
+        The names of the averages and metrics.
     kind
-        ``tau-b`` or ``tau-ap``; the latter is taken in both directions, so that a pair has one value.
+        ``tau-b`` or ``tau-ap``; the latter is symmetrised, so that a pair has one value.
 
     Returns
     -------
     pl.DataFrame
-        Columns ``average_a, metric_a, average_b, metric_b, tau``, its mean over the folds, and ``fold_sd``, its
-        standard deviation between them. Both directions of a pair are there.
+        Columns ``average_a, metric_a, average_b, metric_b``; ``tau``, the mean over the folds; and ``fold_sd``, the
+        standard deviation between them. Each pair occurs in both directions.
     """
     n_folds, n_averages, n_metrics, _ = averages.shape
     pairs = [
@@ -65,7 +65,7 @@ def correlation_frame(
 
 
 def mean_and_spread(tables: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return mean and standard deviation (n − 1) along the first axis, NaN left out; NaN where too few are left."""
+    """Return mean and standard deviation (n − 1) along the first axis, ignoring NaN; NaN if too few values remain."""
     counted = ~np.isnan(tables)
     n = counted.sum(axis=0)
     with np.errstate(invalid="ignore", divide="ignore"):
@@ -84,8 +84,8 @@ def matrix(frame: pl.DataFrame, average: str, metrics: Sequence[str]) -> NDArray
 def groups(tau: NDArray[np.float64], same: float = 0.9) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Group metrics whose orders agree: average linkage on 1 − tau, cut where the mean tau falls below ``same``.
 
-    Returns the group of each metric, from 1 in the order of the metrics, and an order of the metrics that puts groups
-    together. An undefined tau counts as -1.
+    Returns the group of each metric, numbered from 1 in the order of the metrics, and an order of the metrics in which
+    groups are contiguous. An undefined tau counts as -1.
 
     Examples
     --------

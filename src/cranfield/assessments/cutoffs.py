@@ -1,4 +1,4 @@
-"""How deep to look: every metric at many cut-offs (Valcarce et al. 2018, section 6)."""
+"""Comparing cut-offs: every metric at many cut-offs (Valcarce et al. 2018, section 6)."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ PAPER_CUTOFFS = tuple(range(5, 101, 5))
 
 
 def at_cutoffs(metrics: Sequence[Metric], cutoffs: Sequence[int]) -> list[Metric]:
-    """Return the metrics, and each of them that may have a cut-off at all of these; none twice.
+    """Return the metrics, and those that accept a cut-off at each of the given ones, without duplicates.
 
     Examples
     --------
@@ -43,7 +43,7 @@ def without_cutoff(metric: str) -> str:
 
 
 def _parted(metric: str) -> tuple[str, int | None]:
-    """Return a metric's name and its cut-off. Only the name is looked at: in a part a metric may have any name."""
+    """Split a metric's name into name and cut-off. Only the text counts: in a part, a metric may have any name."""
     family, _, cutoff = metric.rpartition("@")
     return (family, int(cutoff)) if family and cutoff.isdecimal() else (metric, None)
 
@@ -51,7 +51,7 @@ def _parted(metric: str) -> tuple[str, int | None]:
 def cutoff_frame(evidence: pl.DataFrame) -> pl.DataFrame:
     """Return the evidence on metrics that were measured at several cut-offs, with ``family`` and ``cutoff`` in front.
 
-    ``evidence`` has one row per metric and average, as that of `Advice`.
+    ``evidence`` has one row per metric and average, as in `Advice`.
     """
     names = evidence["metric"].unique(maintain_order=True).to_list()
     families = {name: _parted(name)[0] for name in names}

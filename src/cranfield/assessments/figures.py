@@ -1,6 +1,6 @@
 """The figures of an assessment, as in the papers: lines with bands, p-value curves, heat maps.
 
-Each is an Altair chart of a frame of `Assessment.frame`, in the style of a page (``screen``) or of a paper.
+Each figure is an Altair chart of a frame of `Assessment.frame`, in the style of a web page (``screen``) or a paper.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from cranfield.assessments.assessment import Assessment
 
 _FORMATS = ("svg", "pdf", "png")
-# Small enough for curves of many places; there to be pointed at.
+# Points are small enough for curves with many of them; they are targets for the mouse pointer.
 _POINT = {"size": 18, "filled": True}
 
 
@@ -35,9 +35,9 @@ def robustness(
     family: str | None = None,
     style: Style = "screen",
 ) -> Any:
-    """Return tau with the whole test set against what remains of it, one line per metric, with its quartiles as a band.
+    """Return tau with the whole test set against the size of the test set, one line per metric with a quartile band.
 
-    Of one ``family``, its cut-offs (Figures 2 and 3 of Valcarce et al. 2018).
+    With ``family``, the lines are its cut-offs (Figures 2 and 3 of Valcarce et al. 2018).
     """
     metrics = assessment.metrics if family is None else assessment.of_family(family)
     frame = assessment.frame("robustness").filter(
@@ -60,7 +60,7 @@ def robustness(
 
 
 def values(assessment: Assessment, *, average: str | None = None, style: Style = "screen") -> Any:
-    """Return the value of each metric, averaged over the systems, against what remains of the test set."""
+    """Return the value of each metric, averaged over the systems, against the size of the test set."""
     rows = (
         assessment.frame("values")
         .filter(pl.col("average") == _one(average, assessment.averages, "average"))
@@ -72,9 +72,9 @@ def values(assessment: Assessment, *, average: str | None = None, style: Style =
 
 
 def flips(assessment: Assessment, *, average: str | None = None, style: Style = "screen") -> Any:
-    """Return the shares that flip against what remains of the test set: pairs out of order, and verdicts lost.
+    """Return the shares of reversed pairs and of lost verdicts against the size of the test set.
 
-    A panel a scenario; above, of the pairs of systems, below, of the significant differences.
+    One panel per scenario: pairs of systems in the top row, significant differences in the bottom row.
     """
     rows = assessment.frame("robustness").filter(pl.col("average") == _one(average, assessment.averages, "average"))
     titles = {"flipped": "pairs in another order", "verdicts_lost": "significant verdicts lost"}
@@ -122,7 +122,7 @@ def power(
 def correlation(
     assessment: Assessment, *, average: str | None = None, family: str | None = None, style: Style = "screen"
 ) -> Any:
-    """Return a heat map of tau between metrics, those that agree side by side; of one ``family``, its cut-offs."""
+    """Return a heat map of tau between metrics, with agreeing ones adjacent; with ``family``, between its cut-offs."""
     average = _one(average, assessment.averages, "average")
     tau = assessment.correlation(average)
     names = [assessment.metrics[place] for place in groups(tau)[1]] if family is None else assessment.of_family(family)
@@ -141,7 +141,7 @@ def correlation(
     lowest = float(np.nanmin(tau)) if np.isfinite(tau).any() else 0.0
     colour = alt.Color("tau:Q", scale=alt.Scale(scheme="yellowgreenblue", domain=[min(lowest, 0.9), 1.0]))
     heat = base.mark_rect().encode(color=colour)
-    # A cell holds its number: three digits and a point.
+    # A cell is wide enough for its number: three digits and a point.
     side = max(look(style)["panel"][0], int(2.7 * look(style)["size"]) * len(names))
     if len(names) > 20:
         return themed(heat.properties(width=side, height=side), style)
@@ -211,7 +211,7 @@ FIGURES: Mapping[str, Callable[..., Any]] = {
 
 
 def save_all(assessment: Assessment, folder: Path, *, style: Style = "paper") -> list[Path]:
-    """Write every figure that these studies admit as SVG, PDF and PNG, in a style; return the files."""
+    """Write every figure that these studies allow as SVG, PDF and PNG in a style; return the files."""
     wanted = ["robustness", "values", "flips", "correlation"] if assessment.scenarios else ["correlation"]
     wanted += ["power"] if assessment.curves.height else []
     wanted += ["cutoffs"] if assessment.frame("cutoffs").height else []
@@ -237,7 +237,7 @@ def _lines(
     *,
     percent: bool = False,
 ) -> Any:
-    """Return a panel of one scenario: a value against what remains of the test set, one line per metric."""
+    """Return a panel of one scenario: a value against the size of the test set, one line per metric."""
     alt = altair()
     points = rows.filter(pl.col("scenario") == scenario).select("metric", "size", value)
     return (
@@ -254,7 +254,7 @@ def _lines(
 
 
 def _grid(charts: Sequence[Any], style: Style, columns: int | None = None) -> Any:
-    # A page is three panels wide, two columns of a paper are two.
+    # A web page fits three panels per row, the two columns of a paper fit two.
     columns = columns or (3 if style == "screen" else 2)
     return themed(charts[0] if len(charts) == 1 else altair().concat(*charts, columns=columns), style)
 

@@ -1,4 +1,4 @@
-"""`Fold`: a set of systems on one test set, to be studied on smaller ones, and all that its results depend on."""
+"""`Fold`: a set of systems on one test set, to be studied on smaller test sets."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from cranfield.rankings.lists import Ties
 class Fold:
     """One set of systems on one test set, measured and ready to be studied on smaller test sets.
 
-    `assess_folds` makes one for each fold; a study that keeps its parts in its own way can use it by itself.
+    `assess_folds` makes one for each fold; a study that stores its parts in another way can use it directly.
 
     Parameters
     ----------
@@ -43,9 +43,9 @@ class Fold:
     measuring
         What is measured: metrics, threshold, kind of lists.
     sampling
-        What every smaller test set is studied for.
+        How smaller test sets are drawn and studied.
     undefined
-        What a list counts for which a metric is undefined: ``zero`` or ``leave out``.
+        What to do with lists for which a metric is undefined: ``zero`` or ``leave out``.
 
     Examples
     --------
@@ -81,7 +81,8 @@ class Fold:
             raise SettingError("an assessment compares orders of systems; give at least two runs")
         if any(lists.draw is not None for lists in judged):
             raise SettingError("an assessment looks at lists that were drawn; set draws='sampled'")
-        # Measuring first: it says what is wrong with a metric, a run or the test set before any sample is drawn.
+        # Measuring comes first, so that errors in a metric, a run or the test set are reported before samples are
+        # drawn.
         warnings = check_inputs(judged, test, strict=strict)
         self.scores: Scores = measure_judged(judged, measuring, warnings=warnings)
         views = [lists.condensed() for lists in judged] if measuring.lists == "condensed" else judged
@@ -97,22 +98,22 @@ class Fold:
 
     @property
     def slow(self) -> tuple[str, ...]:
-        """The metrics that are measured one by one, not by the compiled walk."""
+        """The metrics that are measured one by one instead of by the compiled walk."""
         return self._masked.slow
 
     def n_samples(self, scenarios: Sequence[Scenario], sizes: Mapping[str, Sequence[float]]) -> int:
-        """Return how many test sets a study has; ``sizes`` are by the scenario's name."""
+        """Return the number of test sets in a study; ``sizes`` are by name of the scenario."""
         return sum(self._robustness.n_samples(way, size) for way in scenarios for size in sizes[way.name])
 
     def study(
         self, scenarios: Sequence[Scenario], sizes: Mapping[str, Sequence[float]], bar: Progress, chunks: Chunks
     ) -> pl.DataFrame:
-        """Return the samples of all scenarios and sizes; finished pairs of them are kept in ``chunks``."""
+        """Return the samples of all scenarios and sizes; finished combinations are stored in ``chunks``."""
         inputs = self._inputs() if chunks.keeps else {}
         return pl.concat([self._robustness.study(way, sizes[way.name], bar, chunks, inputs) for way in scenarios])
 
     def _inputs(self) -> dict[str, Any]:
-        """Return all that the samples depend on, beside scenario and size."""
+        """Return everything that the samples depend on, except scenario and size."""
         settings = {key: value for key, value in asdict(self._sampling).items() if key != "averages"}
         judgments, train = self._masked.judgments, self._context.train
         return {
@@ -132,7 +133,7 @@ class Fold:
 
 
 def _fingerprint(judged: Judged) -> str:
-    """Return a hash of the lists of a run, with its ids; of the judged items, where the run is not there."""
+    """Return a hash of the lists of a run with its ids, or of the judged items if the run is not available."""
     run = judged.run
     digest = hashlib.sha256(b"" if run is None else f"{run.name}\x1e{run.ties}\x1e".encode())
     arrays: list[NDArray[Any] | None] = [judged.lists, judged.ranks, judged.pointers, judged.lengths, judged.tied_from]

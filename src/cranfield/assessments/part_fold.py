@@ -29,7 +29,7 @@ Floats = NDArray[np.float64]
 
 
 class SmallerBy(NamedTuple):
-    """How a smaller test set is drawn; ``size`` 1 is the whole one."""
+    """How a smaller test set is drawn; ``size`` 1 is the whole test set."""
 
     scenario: Scenario
     size: float
@@ -38,17 +38,17 @@ class SmallerBy(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class SampleSums:
-    """What the results of smaller test sets are made of; those of disjoint parts of the users add up.
+    """The sums that give the results of smaller test sets; sums of disjoint parts of the users can be added.
 
     Parameters
     ----------
     ratings, users, top
-        By test set: how many ratings and users remain, and the highest rating that does.
+        By test set: the numbers of ratings and users that remain, and the highest remaining rating.
     totals, weights
-        Test sets × averages × metrics × systems: Σ w x and Σ w, x on the scale that is averaged.
+        Test sets × averages × metrics × systems: Σ w x and Σ w, with x on the scale that is averaged.
     lists, sums, products
-        Test sets × metrics (× systems (× systems)): over lists where every system has a value, how many there are, Σ x,
-        and Σ x x'.
+        Test sets × metrics (× systems (× systems)): the number of lists where every system has a value, and Σ x and Σ x
+        x' over these lists.
     """
 
     ratings: NDArray[np.int64]
@@ -74,7 +74,7 @@ class SampleSums:
         return SampleSums(**added, top=np.maximum(self.top, other.top))
 
     def put(self, places: Sequence[int], others: SampleSums) -> None:
-        """Replace what belongs to some of the test sets."""
+        """Replace the sums of some of the test sets."""
         for name, values in vars(self).items():
             values[places] = getattr(others, name)
 
@@ -112,9 +112,9 @@ class SampleSums:
 
 @dataclass(frozen=True)
 class SampleStudy:
-    """The sums of smaller test sets, of the judged lists of some of the users. It is sent to the workers.
+    """Computes the sums of smaller test sets from the judged lists of some users. It is sent to the workers.
 
-    ``tops`` are the highest ratings that remain in each whole smaller test set; None: that of the whole test set.
+    ``tops`` are the highest ratings of the smaller test sets over all users; None: that of the whole test set.
     """
 
     tests: tuple[SmallerBy, ...]
@@ -124,7 +124,7 @@ class SampleStudy:
     tops: tuple[float, ...] | None = None
 
     def __call__(self, judged: Sequence[Judged]) -> SampleSums:
-        """Mask the ratings of these users in every way, and add up the values."""
+        """Apply every mask to the ratings of these users, and add up the values."""
         views = [lists.condensed() for lists in judged] if self.measuring.lists == "condensed" else judged
         metrics, averages = self.measuring.wanted, self.sampling.averages
         masked, judgments = MaskedScores(views, metrics, self.undefined), judged[0].judgments
@@ -142,10 +142,10 @@ class SampleStudy:
 
 
 class PartFold:
-    """A `Fold` whose lists are on Spark: random scenarios, by hashed masks; every test set is measured in one pass.
+    """A `Fold` whose lists are on Spark: random scenarios with hashed masks, all test sets measured in one pass.
 
-    Only if a smaller test set lacks the highest rating of the whole one, which some metrics look at, a second pass
-    measures those test sets again.
+    If a smaller test set lacks the highest rating of the whole one, which some metrics depend on, a second pass
+    measures it again.
     """
 
     slow: tuple[str, ...] = ()
@@ -171,7 +171,7 @@ class PartFold:
             if size < 1.0
         ]
         tests = (SmallerBy(scenarios[0], 1.0, 0), *smaller)
-        # Workers do not know the names of metrics that were registered in this process.
+        # Workers do not know metrics that were registered in this process.
         study = SampleStudy(tests, measuring.with_(metrics=measuring.wanted), sampling, undefined)
         self.scores: ScoreParts = measure_on_spark(runs, test, measuring, study=study, **options)
         if len(self.scores.systems) < 2:
@@ -192,7 +192,7 @@ class PartFold:
         return self._whole.averages
 
     def n_samples(self, scenarios: Sequence[Scenario], sizes: Mapping[str, Sequence[float]]) -> int:
-        """Return how many test sets a study has; ``sizes`` are by the scenario's name."""
+        """Return the number of test sets in a study; ``sizes`` are by name of the scenario."""
         return sum(
             1 if size == 1.0 else self._against.sampling.samples for way in scenarios for size in sizes[way.name]
         )
@@ -200,7 +200,7 @@ class PartFold:
     def study(
         self, scenarios: Sequence[Scenario], sizes: Mapping[str, Sequence[float]], bar: Progress, _: Chunks
     ) -> pl.DataFrame:
-        """Return the samples of all scenarios and sizes, which were measured before; nothing is kept."""
+        """Return the samples of all scenarios and sizes, which are already measured; nothing is stored."""
         frames = []
         for way in scenarios:
             for size in sizes[way.name]:
@@ -213,7 +213,7 @@ class PartFold:
 
 
 def _refuse_all_at_once(measuring: Measuring, sampling: Sampling, scenarios: Sequence[Scenario]) -> None:
-    """Refuse what needs all users at once."""
+    """Raise an error for options that need all users at once."""
     for way in scenarios:
         if way.largest_first:
             raise SettingError(

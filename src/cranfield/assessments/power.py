@@ -36,7 +36,7 @@ class DiscriminativePower:
     Parameters
     ----------
     rows
-        One row per metric (and per fold, if folds were kept apart); see `frame`.
+        One row per metric (and per fold, if folds were kept separate); see `frame`.
     curves
         Every p-value of every metric, in decreasing order; see `curve`.
     alpha
@@ -55,14 +55,14 @@ class DiscriminativePower:
 
         Columns: ``rank``; ``dp``, the sum of the p-values over all unordered pairs of systems; ``median_p``;
         ``significant``, the share of pairs with p < α; ``pairs``; and, if there was a bootstrap, ``asl_significant``,
-        Sakai's share of pairs, and ``required_difference``. Folds that were kept apart have a column ``fold``.
+        Sakai's share of pairs, and ``required_difference``. Folds that were kept separate have a column ``fold``.
         """
         return self.rows
 
     def curve(self, metric: str | None = None, first: int | None = 20) -> pl.DataFrame:
         """Return the p-value curve: ``metric, place, p, system_a, system_b``, p decreasing.
 
-        The papers draw the ``first`` 20 values; None gives all.
+        The papers plot the ``first`` 20 values; None gives all.
         """
         rows = self.curves if metric is None else self.curves.filter(pl.col("metric") == metric)
         return rows if first is None else rows.filter(pl.col("place") <= first)
@@ -122,10 +122,11 @@ def discriminative_power(
     """Measure how well each metric tells the systems apart.
 
     DP = Σ p over all unordered pairs of systems, the area under the p-value curve (Valcarce et al. 2018, 2020): the
-    lower, the more discriminative. It depends on the systems and the data, so it ranks metrics only within one set of
-    both. Table 3 of Valcarce et al. (2018) sums ordered pairs, twice this value. With it: the share of pairs with
-    p < α; the median p-value (Lu et al. 2016); and by Sakai's (2006) bootstrap the share of pairs with ASL < α and the
-    required difference, the largest over pairs of |mean w*| in the resample with the (B α)-th largest t.
+    lower, the more discriminative. It depends on the systems and the data, so it only ranks metrics on the same systems
+    and data. Table 3 of Valcarce et al. (2018) sums over ordered pairs, which gives twice this value. The result also
+    has the share of pairs with p < α, the median p-value (Lu et al. 2016) and, from Sakai's (2006) bootstrap, the share
+    of pairs with ASL < α and the required difference: the largest over pairs of |mean w*| in the resample with the (B
+    α)-th largest t.
 
     Parameters
     ----------
@@ -135,10 +136,9 @@ def discriminative_power(
         As in ``compare``.
     folds
         ``average``: a user's values are averaged over the folds in which the user appears; ``pool``: every list of
-        every fold is a case of its own; ``each``: every fold by itself.
+        every fold is a separate case; ``each``: every fold separately.
     resamples
-        How many resamples the bootstrap draws. 0: no bootstrap, which takes longer than the tests, and no columns
-        of it.
+        The number of bootstrap resamples. 0: no bootstrap, which takes longer than the tests, and no columns for it.
 
     Examples
     --------
@@ -174,7 +174,7 @@ def power_of(
     resamples: int = 0,
     seed: int = 0,
 ) -> DiscriminativePower:
-    """Measure discriminative power as decided; see `discriminative_power`."""
+    """Measure discriminative power; see `discriminative_power`."""
     _checks.one_of("folds", folds, _FOLDS)
     resamples, seed = _checks.whole("resamples", resamples, at_least=0), _checks.whole("seed", seed, at_least=0)
     whole = [part for part in parts if isinstance(part, Scores)]
@@ -250,7 +250,7 @@ def _curves(compared: Comparison) -> pl.DataFrame:
 
 
 def _ranked(rows: pl.DataFrame) -> pl.DataFrame:
-    """Return the metrics with the most discriminative first; folds are ranked each by itself."""
+    """Return the metrics, the most discriminative first; each fold is ranked separately."""
     by = ["fold"] if "fold" in rows.columns else []
     rank = pl.col("dp").rank("min")
     rows = rows.with_columns(rank=(rank.over(by) if by else rank).cast(pl.Int64)).sort(*by, "rank", maintain_order=True)

@@ -1,4 +1,4 @@
-"""Robustness to incompleteness: whether the order of the systems holds when test ratings are missing."""
+"""Robustness to incompleteness: whether the order of the systems stays the same if test ratings are missing."""
 
 from __future__ import annotations
 
@@ -32,21 +32,21 @@ QUANTILES: Mapping[str, float] = {"q05": 0.05, "q25": 0.25, "median": 0.5, "q75"
 
 @dataclass(frozen=True)
 class Sampling:
-    """What every smaller test set is studied for.
+    """How smaller test sets are drawn and studied.
 
     Parameters
     ----------
     averages
         How the values of the lists become one number per system.
     correlation
-        What compares two orders of systems: ``tau-b`` or ``tau-ap``.
+        The correlation between two orders of systems: ``tau-b`` or ``tau-ap``.
     decimals
-        To how many decimals averages are rounded before systems are ordered, so that equal ones are equal: 12 takes
-        away what is left of rounding, 4 is what rec_eval prints.
+        The number of decimals to which averages are rounded before systems are ordered: 12 only removes rounding
+        errors, so that ties are found; rec_eval prints 4.
     alpha
-        The level of the verdicts.
+        The level of significance of the verdicts.
     samples, seed
-        How many samples a size has in random scenarios, and what fixes them.
+        The number of samples per size in random scenarios, and the seed that fixes them.
     masks
         How random scenarios draw.
     """
@@ -61,7 +61,7 @@ class Sampling:
 
 
 def rounded_to(decimals: object) -> int:
-    """Return to how many decimals averages are rounded, if a number has so many.
+    """Check and return the number of decimals to which averages are rounded.
 
     Examples
     --------
@@ -88,14 +88,14 @@ class SmallerTest:
 
 @dataclass(frozen=True, eq=False)
 class AgainstWhole:
-    """What smaller test sets are held against: the averages and verdicts of the whole one."""
+    """Compares smaller test sets with the averages and verdicts of the whole one."""
 
     metrics: Sequence[Metric]
     sampling: Sampling
     whole: SmallerTest
 
     def _ordered(self, averages: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return averages as systems are ordered by: rounded, higher is better."""
+        """Return averages for ordering systems: rounded, higher is better."""
         return to_decimals(averages, self.sampling.decimals) * signs_of(self.metrics)[:, None]
 
     def rows(self, scenario: Scenario, size: float, samples: Sequence[SmallerTest]) -> pl.DataFrame:
@@ -107,7 +107,7 @@ class AgainstWhole:
         whole = np.broadcast_to(self._ordered(self.whole.averages), values.shape)
         cells = n_samples * n_averages * n_metrics
         kept, reversed_ = self._verdicts_that_hold(samples)
-        missing = np.array([test.ratings == 0 for test in samples])[:, None, None]  # a hash may leave nothing
+        missing = np.array([test.ratings == 0 for test in samples])[:, None, None]  # a hashed mask may be empty
 
         def defined(shares: NDArray[np.float64]) -> NDArray[np.float64]:
             return np.where(missing, np.nan, shares.reshape(-1, n_averages, n_metrics)).reshape(-1)
@@ -134,7 +134,7 @@ class AgainstWhole:
         )
 
     def _verdicts_that_hold(self, samples: Sequence[SmallerTest]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Return samples × metrics: the share of significant verdicts found again, and found the other way round."""
+        """Return samples × metrics: the shares of significant verdicts that are found again and that are reversed."""
         now, then = np.stack([test.verdicts for test in samples]), self.whole.verdicts
         significant = np.count_nonzero(then, axis=1)
         with np.errstate(invalid="ignore"):
@@ -144,15 +144,15 @@ class AgainstWhole:
 
 
 def signs_of(metrics: Sequence[Metric]) -> NDArray[np.float64]:
-    """Return -1 for each metric of which less is better, else 1."""
+    """Return -1 for each metric for which lower is better, otherwise 1."""
     return np.array([-1.0 if metric.lower_is_better else 1.0 for metric in metrics])
 
 
 class Robustness:
-    """The study of one set of systems on one test set: its whole test set is what all smaller ones are held against.
+    """The study of one set of systems on one test set, which all smaller test sets are compared with.
 
     Two orders of systems are compared by Kendall's tau-b, which is undefined (NaN) if all systems are equal in either;
-    such samples are counted and left out of means.
+    such samples are counted and excluded from means.
     """
 
     def __init__(self, masked: MaskedScores, sampling: Sampling) -> None:
@@ -178,7 +178,7 @@ class Robustness:
         return pl.concat(frames)
 
     def n_samples(self, scenario: Scenario, size: float) -> int:
-        """Return how many samples a size has; the whole test set has one."""
+        """Return the number of samples of a size; the whole test set has one."""
         return 1 if size == 1.0 else scenario.n_samples(self._sampling.samples)
 
     def _chunk(self, scenario: Scenario, size: float, bar: Progress) -> pl.DataFrame:
@@ -187,7 +187,8 @@ class Robustness:
         def measured(sample: int) -> SmallerTest:
             return self._measure(scenario.mask(self._masked.judgments, size, sample, sampling.seed, sampling.masks))
 
-        # Each sample has a stream of its own, so threads change nothing; those of BLAS would change the last digits.
+        # Each sample has its own random stream, so results do not depend on threads; those of BLAS would change the
+        # last digits.
         with blas_threads(1):
             samples = in_threads(measured, range(self.n_samples(scenario, size)), bar)
         return self._against.rows(scenario, size, samples)
@@ -226,7 +227,7 @@ def correlations(truth: NDArray[np.float64], estimate: NDArray[np.float64], kind
 
 
 def flipped(truth: NDArray[np.float64], estimate: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the share of the pairs of systems ordered by the truth that the estimate orders the other way round.
+    """Return the share of the pairs of systems ordered by the truth that the estimate orders the opposite way.
 
     A pair that becomes tied has not flipped. NaN if the truth orders no pair.
     """
@@ -238,9 +239,9 @@ def flipped(truth: NDArray[np.float64], estimate: NDArray[np.float64]) -> NDArra
 
 
 def summary(samples: pl.DataFrame) -> pl.DataFrame:
-    """Return one row per scenario, size, average and metric: tau over the samples of all folds, and what flips.
+    """Return one row per scenario, size, average and metric: tau over samples of all folds, and what flips.
 
-    Samples whose tau is undefined are counted in ``undefined`` and left out.
+    Samples whose tau is undefined are counted in ``undefined`` and excluded.
     """
     tau = pl.col("tau").drop_nans()
     by = ["scenario", "size", "average", "metric"]

@@ -1,4 +1,4 @@
-"""Which metrics the compiled walk knows, and the tables that tell it what to compute."""
+"""Which metrics the compiled walk supports, and the tables that tell it what to compute."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ from cranfield.measures.metrics.gains import EXPONENTIAL, GAINS, above_one, powe
 from cranfield.measures.metrics.graded import logarithmic
 
 _BEYOND = np.iinfo(np.int64).max
-# The compiled walk adds up gains as they are: sums and quotients of ratings that lie between these are far from the
-# largest and smallest numbers, under the logarithm of the first even those of 2^r.
+# The compiled walk adds up gains without scaling. Sums and quotients of ratings within these bounds neither overflow
+# nor underflow; for 2^r, ratings must be below the logarithm of the upper bound.
 _HIGHEST, _LOWEST = 2.0**500, 2.0**-500
 
 
 def _chapelle(judgments: Judgments) -> NDArray[np.float64]:
-    """Return 2^(r−1) − 1, which the highest rating of the test set scales."""
+    """Return 2^(r−1) − 1, before it is scaled by the highest rating of the test set."""
     return powers_less_one(above_one(judgments))
 
 
-# Gains that look at a judgment by itself, and, for those that the highest rating scales, in which way.
+# Gains that depend on a single judgment, and how the highest rating scales them.
 _GAINS: Mapping[str, tuple[Callable[[Judgments], NDArray[np.float64]], str]] = {
     "rating": (GAINS["rating"], "none"),
     "binary": (GAINS["binary"], "none"),
@@ -37,7 +37,7 @@ _GAINS: Mapping[str, tuple[Callable[[Judgments], NDArray[np.float64]], str]] = {
 }
 
 
-# For each metric its running sum, and its factor with a cut-off and without, all named as in `_kernel`.
+# The running sum of each metric, and its factor with a cut-off and without, named as in `_kernel`.
 _METRICS: Mapping[str, tuple[str, str, str]] = {
     "P": ("HITS", "PER_CUTOFF", "PER_LENGTH"),
     "Recall": ("HITS", "PER_RELEVANT", "PER_RELEVANT"),
@@ -55,7 +55,7 @@ _METRICS: Mapping[str, tuple[str, str, str]] = {
 
 @cache
 def compiled() -> Any:
-    """Return the module of compiled loops, or None where numba is not installed."""
+    """Return the module of compiled loops, or None if numba is not installed."""
     try:
         from cranfield.assessments import _kernel
     except ImportError:
@@ -64,14 +64,14 @@ def compiled() -> Any:
 
 
 def is_known(metric: Metric) -> bool:
-    """Say whether the compiled walk knows a metric."""
-    # At a level of relevance other items gain nothing, which the walk does not know.
+    """Return whether the compiled walk supports a metric."""
+    # With a level of relevance, other items have no gain, which the walk does not support.
     at_level = metric.definition.family == "graded" and "rel" in dict(metric.parameters) and _gain(metric) != "binary"
     return metric.dialect is None and metric.definition.name in _METRICS and _gain(metric) in _GAINS and not at_level
 
 
 def is_summable(metric: Metric, judgments: Judgments) -> bool:
-    """Say whether the gains of a metric that the walk knows can be added up as they are."""
+    """Return whether the gains of a supported metric can be added up without scaling."""
     gain, above_zero = _gain(metric), judgments.grades[judgments.grades > 0.0]
     highest = np.log2(_HIGHEST) if gain in EXPONENTIAL else _HIGHEST
     return gain == "binary" or bool((above_zero >= _LOWEST).all() and (above_zero <= highest).all())
@@ -86,7 +86,7 @@ def _gain(metric: Metric) -> str:
 
 @dataclass(frozen=True, eq=False)
 class Hits:
-    """The hits of all systems as the compiled walk wants them."""
+    """The hits of all systems in the layout of the compiled walk."""
 
     starts: NDArray[np.int64]
     ranks: NDArray[np.uint32]
@@ -95,7 +95,7 @@ class Hits:
 
     @classmethod
     def of(cls, judged: Sequence[Judged]) -> Hits:
-        """Put the hits of the systems one after the other."""
+        """Concatenate the hits of the systems."""
         before = np.cumsum([0, *(len(lists) for lists in judged)])
         starts = [np.append(lists.starts, len(lists)) + offset for lists, offset in zip(judged, before)]
         return cls(
@@ -107,12 +107,12 @@ class Hits:
 
 
 class SamplingPlan:
-    """The tables of some metrics that share a threshold and are condensed, or not, alike.
+    """The tables of metrics that share a threshold and are either all condensed or all not.
 
     Parameters
     ----------
     metrics
-        Metrics of which `is_known` and `is_summable` say yes.
+        Metrics for which `is_known` and `is_summable` are true.
     judgments
         The whole test set, under the threshold of these metrics.
     hits
@@ -154,7 +154,7 @@ class SamplingPlan:
             self._discounts[v, 1:] = logarithmic(depth) if p is None else (1.0 - p) * np.power(p, np.arange(depth))
 
     def _lay_out_metrics(self, metrics: Sequence[Metric]) -> None:
-        """Say for each metric which sum it is, at which cut-off, and what its factor is."""
+        """Find the sum, the cut-off and the factor of each metric."""
         kernel = compiled()
         table = np.zeros((4, len(metrics)), dtype=np.int64)
         for m, metric in enumerate(metrics):
@@ -182,11 +182,11 @@ class SamplingPlan:
         values: NDArray[np.float64],
         top: float | None = None,
     ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Fill ``values`` (metrics × systems × lists) for the judgments in ``mask``, from the first place on.
+        """Fill ``values`` (metrics × systems × lists) for the judgments in ``mask``, starting at the first column.
 
-        Returns how many judgments and relevant ones each of the lists has that remain. An undefined value counts
-        ``undefined``: 0 or NaN. ``top`` is the highest rating that remains in the whole test set, where these
-        judgments are a part of it.
+        Returns the numbers of judgments and of relevant ones of each remaining list. An undefined value becomes
+        ``undefined``: 0 or NaN. ``top`` is the highest rating that remains in the whole test set, if these judgments
+        are a part of it.
         """
         kernel, judgments, hits = compiled(), self._judgments, self._hits
         counts, top_grades = np.empty((2, judgments.n_lists), dtype=np.int64), np.empty(judgments.n_lists)
@@ -218,7 +218,7 @@ class SamplingPlan:
 
 
 def _sum(metric: Metric) -> tuple[str, float | None]:
-    """Return the gain of a discounted sum, and the p of its discount; None for that of nDCG."""
+    """Return the gain of a discounted sum and the p of its discount; None for the discount of nDCG."""
     parameters = dict(metric.parameters)
     if metric.definition.name == "nDCG":
         return parameters.get("gain", "rating"), None
@@ -230,7 +230,7 @@ def _top(metric: Metric) -> Any:
 
 
 def _scale(kind: str, top: float) -> float:
-    """Return what the highest rating of the test set makes of a gain."""
+    """Return the factor by which the highest rating of the test set scales a gain."""
     if kind == "none":
         return 1.0
     reach = 2.0 ** (top - 1.0) - (1.0 if kind == "full range" else 0.0)

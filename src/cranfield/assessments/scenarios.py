@@ -1,7 +1,7 @@
-"""The ways in which a test set can be incomplete: what to remove first (Valcarce et al. 2020, section 4.2).
+"""The ways in which a test set can be incomplete: what is removed first (Valcarce et al. 2020, section 4.2).
 
 A scenario is a *unit* (ratings, items or users) and an order in which units are removed. A smaller test set is a mask
-over the judgments, never a new join.
+over the judgments, so lists are never joined again.
 """
 
 from __future__ import annotations
@@ -34,13 +34,13 @@ class Scenario:
     Parameters
     ----------
     name
-        How it is spelled.
+        Its name.
     unit
-        What is removed: single ratings, all ratings of an item, or all ratings of a user.
+        What is removed: individual ratings, all ratings of an item, or all ratings of a user.
     largest_first
-        Whether the units with the most test ratings go first; otherwise they go at random.
+        Whether the units with the most test ratings are removed first; otherwise they are removed at random.
     title
-        What it is, for figures and tables.
+        Its title in figures and tables.
     """
 
     name: str
@@ -52,23 +52,23 @@ class Scenario:
         return self.name
 
     def n_samples(self, samples: int) -> int:
-        """Return how many samples a size has: one where nothing is left to chance."""
+        """Return the number of samples of a size: one if nothing is random."""
         return 1 if self.largest_first else samples
 
     def mask(
         self, judgments: Judgments, size: float, sample: int = 0, seed: int = 0, masks: Masks = "count"
     ) -> NDArray[np.bool_]:
-        """Return which judgments remain when ``size`` of the units do.
+        """Return which judgments remain if a share ``size`` of the units remains.
 
-        Of n units, ⌊size · n + ½⌋ remain, at least one. Random scenarios draw a key for each unit from a stream of
-        their own for each size and sample, and the units with the smallest keys remain. Where the largest go first,
-        units of equal size go in an order that the seed fixes, the same one at every size, so smaller test sets are
+        Of n units, ⌊size · n + ½⌋ remain, at least one. Random scenarios draw a key for each unit, from a separate
+        random stream for each size and sample, and the units with the smallest keys remain. If the largest are removed
+        first, the seed fixes the order of units of equal size. It is the same at every size, so smaller test sets are
         parts of larger ones.
 
         With ``masks="hash"``, a unit of a random scenario remains if a hash of the seed, the sample, and its user and
-        item, scaled to [0, 1), is below ``size``. Whether a rating remains then depends on nothing else, so that parts
-        of the users can be masked where they are; how many remain varies a little, and smaller test sets of a sample
-        are parts of larger ones.
+        item, scaled to [0, 1), is below ``size``. Whether a rating remains depends on nothing else, so parts of the
+        users can be masked wherever they are stored. The number that remain varies a little, and smaller test sets of a
+        sample are parts of larger ones.
 
         Examples
         --------
@@ -114,7 +114,7 @@ class Scenario:
 
 
 def _smallest(keys: NDArray[np.float64], count: int) -> NDArray[np.bool_]:
-    """Say which are the ``count`` smallest keys, the earlier one of equal keys counting as smaller."""
+    """Return a mask of the ``count`` smallest keys; of equal keys, the earlier one counts as smaller."""
     chosen: NDArray[np.bool_] = keys <= np.partition(keys, count - 1)[count - 1]
     if np.count_nonzero(chosen) > count:
         chosen[np.argsort(keys, kind="stable")[count:]] = False
@@ -176,7 +176,7 @@ def sizes_of(sizes: Sizes) -> tuple[float, ...]:
 
 
 def grids_of(scenarios: Sequence[Scenario], sizes: Sizes | Mapping[str, Sizes]) -> dict[str, tuple[float, ...]]:
-    """Return the sizes of each scenario: the same for all, or by name, ``fives`` for those that are not named.
+    """Return the sizes of each scenario: the same for all, or by name, with ``fives`` for those not named.
 
     Examples
     --------

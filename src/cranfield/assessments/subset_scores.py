@@ -1,4 +1,4 @@
-"""`MaskedScores`: what every system scores when only some of the test ratings are known."""
+"""`MaskedScores`: the scores of every system if only some of the test ratings are known."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from cranfield.measures.definition import Metric
 from cranfield.measures.judged import Judged
 from cranfield.measures.judgments import Judgments
 
-# The values of a block of metrics take at most so many cells (64 MB) in each thread.
+# Maximum number of values (64 MB) per block of metrics in each thread.
 _CELLS = 1 << 23
 
 
@@ -27,15 +27,15 @@ class SubsetScores:
     Parameters
     ----------
     places
-        The places of these metrics among all.
+        The indices of these metrics among all.
     values
-        metrics × systems × remaining lists; NaN where undefined, unless that counts as 0.
+        metrics × systems × remaining lists; NaN where undefined, unless undefined values count as 0.
     judged, relevant
         The remaining test ratings of each list, and the relevant ones.
     overall
-        metrics × systems, for metrics that belong to all lists together; None for others.
+        metrics × systems, for metrics of all lists together; None for others.
     complete
-        Whether no value can be NaN, so that none need be looked for.
+        Whether no value can be NaN, so that no check for NaN is needed.
     """
 
     places: Sequence[int]
@@ -68,18 +68,18 @@ def _average(average: Average, row: NDArray[np.float64], weights: NDArray[np.flo
 class MaskedScores:
     """The values of metrics for every system, under any mask of the test ratings.
 
-    A mask makes an item unjudged whose rating it leaves out, and a user without remaining ratings leaves the test set,
-    as in a really smaller test file. The common ranking metrics are computed by one compiled walk over the judged
-    items of all lists; any other goes through `Judged.only`.
+    An item whose rating is masked out is unjudged, and a user without remaining ratings is not in the test set, just as
+    in a smaller test file. The common ranking metrics are computed by one compiled walk over the judged items of all
+    lists; the others use `Judged.only`.
 
     Parameters
     ----------
     judged
         The judged lists of every system, all over the same judgments.
     metrics
-        What to measure.
+        The metrics to measure.
     undefined
-        What a list counts for which a metric is undefined: ``zero``, where the metric admits it, or ``leave out``.
+        What to do with lists for which a metric is undefined: ``zero``, if the metric allows it, or ``leave out``.
     """
 
     def __init__(self, judged: Sequence[Judged], metrics: Sequence[Metric], undefined: str = "zero") -> None:
@@ -96,10 +96,10 @@ class MaskedScores:
         return self.judged[0].judgments
 
     def parts(self, mask: NDArray[np.bool_], top: float | None = None) -> Iterator[SubsetScores]:
-        """Yield the values under a mask, a block of metrics after the other.
+        """Yield the values under a mask, one block of metrics at a time.
 
-        The values of a part live in memory that the next part uses again. ``top`` is the highest rating that remains in
-        the whole test set, where the lists are those of some of its users.
+        The memory of a part's values is reused by the next part. ``top`` is the highest rating that remains in the
+        whole test set, if the lists are those of some of its users.
         """
         for places, plan in self._plans:
             yield self._walk(places, plan, mask, top)
@@ -116,7 +116,7 @@ class MaskedScores:
     def _is_walked(self, metric: Metric) -> bool:
         if compiled() is None or not (is_known(metric) and is_summable(metric, self.judgments)):
             return False
-        # The walk knows neither ties nor items that were pooled and not judged.
+        # The walk supports neither ties nor items that were pooled and not judged.
         if metric.definition.name == "infAP" and any(lists.pooled_above is not None for lists in self.judged):
             return False
         return all(lists.tied_from is None for lists in self.judged)
@@ -154,7 +154,7 @@ class MaskedScores:
         return SubsetScores(places, values, judged, relevant, complete=self._undefined == "zero")
 
     def _room(self, shape: tuple[int, int, int]) -> NDArray[np.float64]:
-        """Return memory for values of this shape, the same one for each mask: new pages are expensive."""
+        """Return memory for values of this shape, reused for each mask: new pages are expensive."""
         room, cells = vars(self._local), shape[0] * shape[1] * shape[2]
         if len(room.get("values", ())) < cells:
             room["values"] = np.empty(cells)
@@ -179,7 +179,7 @@ class MaskedScores:
             yield SubsetScores([m], values[None], *counts)
 
     def _smaller(self, mask: NDArray[np.bool_], top: float | None) -> list[Judged]:
-        """Return all systems' lists under a mask, over one and the same smaller set of judgments."""
+        """Return all systems' lists under a mask, over the same smaller set of judgments."""
         smaller = [lists.only(mask) for lists in self.judged]
         judgments, of_all = smaller[0].judgments, self.judgments.grades_of_all
         if top is not None and of_all is not None:

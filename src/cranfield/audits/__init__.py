@@ -1,4 +1,4 @@
-"""Audits: whether the winner survives other decisions."""
+"""Audits: whether the winner remains the same under other decisions."""
 
 from cranfield.audits.answers import Audit
 from cranfield.audits.auditing import audit

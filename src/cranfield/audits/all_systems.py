@@ -1,4 +1,4 @@
-"""Averages that look at all systems at once: what they make of the values of one measurement."""
+"""Averages that depend on all systems at once, applied to the values of one measurement."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class Rescaled:
-    """What an average of all systems makes of their values.
+    """The values on the scale of an average that depends on all systems.
 
     Parameters
     ----------
     values
         Systems × lists, NaN where a list does not count for a system.
     whole
-        For each system its one value, where the average has no value by list (TRisk, GeoRisk); else None.
+        One value for each system if the average has no values by list (TRisk, GeoRisk), otherwise None.
     lower_is_better
         Whether a smaller value is better.
     """
@@ -43,21 +43,21 @@ def rescaled(
     lower_is_better: bool,
     zero_if_undefined: bool,
 ) -> Rescaled:
-    """Return the values on the scale of an average that looks at all systems at once.
+    """Return the values on the scale of an average that depends on all systems at once.
 
-    The TRisk of a system that never differs from the baseline, as the baseline itself, is 0: there is nothing to win
-    or to lose. Where the average is undefined for another system, no universe can be made of it.
+    The TRisk of a system that never differs from the baseline, such as the baseline itself, is 0: there is nothing to
+    win or to lose. If the average is undefined for another system, the universe cannot be computed.
 
     Parameters
     ----------
     averaging
-        The average, and what becomes of undefined values and of users without a list.
+        The average, and how undefined values and users without a list are treated.
     systems
-        Their names, of which the baseline is one.
+        The names of the systems, including the baseline.
     values
         Systems × lists, NaN where the metric is undefined.
     covered
-        Systems × lists: whether the system gives a list.
+        Systems × lists: whether the system provides a list.
     """
     n_lists = values.shape[1]
     scores = Scores(

@@ -1,4 +1,4 @@
-"""`Audit`: whether the winner survives other decisions, and all that was found out about it."""
+"""`Audit`: whether the winner remains the same under other decisions, with all results."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ OWN_COLUMNS = (
 class Audit:
     """What happens to the winner under other decisions.
 
-    Made by `Audit.of`; printed, it is its verdict.
+    It is made by `Audit.of` and prints as its verdict.
 
     Parameters
     ----------
@@ -62,21 +62,21 @@ class Audit:
     users
         Universes: the number of users.
     pairs
-        All that is said of each pair of systems.
+        The results for each pair of systems.
     rank_rows
         The rank distribution of every system: over all universes (question None) and within each question.
     noise
-        How often a system differs from itself by chance options alone.
+        How often a system differs from itself because of chance options alone.
     effort
-        How much was drawn, from which seed, and the level of tests.
+        The numbers of draws, the seed, and the level of tests.
     notes
-        What a reader should know: universes that were left out, for instance.
+        Notes for the reader, for example on universes that were left out.
     tests
-        What other tests and corrections say: one row per pair, question, test and correction (`significance`).
+        The results of other tests and corrections: one row per pair, question, test and correction (`significance`).
     known
-        What a known truth says (`TruthFindings`); None where none is known.
+        The comparison with a known truth (`TruthFindings`); None if no truth is known.
     advised
-        The advice on metrics under each split and target design (`advice_rows`), where metrics are assessed.
+        The advice on metrics under each split and target design (`advice_rows`), if metrics are assessed.
     """
 
     grid: Grid
@@ -120,25 +120,25 @@ class Audit:
         systems
             The names of at least two systems.
         averages
-            Systems × universes: the averages as shown. They say who leads.
+            Systems × universes: the averages as shown. They determine which system leads.
         terms
-            What each user adds: `Terms`, or its values, systems × universes × users, larger always being better.
+            The terms of each user: `Terms`, or its values, systems × universes × users, where larger is always better.
         lower_is_better
-            For each universe (or for all) whether a smaller average is better.
+            For each universe (or for all of them), whether a smaller average is better.
         draws, resamples
-            How many times signs are drawn for the joint test, and users for intervals.
+            The number of draws of signs for the joint test, and of resamples of users for intervals.
         alpha
             The level of significance.
         seed
-            The seed of both.
+            The seed of both draws.
         notes
-            What a reader should know besides.
+            Further notes for the reader.
         testings
-            The tests and corrections that `significance` shows beside each other.
+            The tests and corrections that `significance` shows side by side.
         truth
-            The true value of every system, larger being better, where it is known.
+            The true value of every system if known, where larger is better.
         advance
-            Is called after each pair of systems, and after each further test of a pair.
+            A function that is called after each pair of systems, and after each further test of a pair.
         """
         terms = terms if isinstance(terms, Terms) else Terms(terms)
         systems, averages = tuple(systems), np.asarray(averages, dtype=np.float64)
@@ -171,10 +171,10 @@ class Audit:
         )
 
     def frame(self) -> pl.DataFrame:
-        """Return one row per cell and pair of systems: the options, the numbers and who leads.
+        """Return one row per cell and pair of systems: the options, the numbers and the leader.
 
-        Cells of the same ``universe`` have the same numbers. A decision that has the name of another column gets
-        `` (decision)`` after its own.
+        Cells of the same ``universe`` have the same numbers. `` (decision)`` is appended to the name of a decision that
+        is also the name of another column.
         """
         return pl.concat([self._rows(pair) for pair in self.pairs])
 
@@ -205,10 +205,11 @@ class Audit:
         return pl.DataFrame(columns)
 
     def shares(self) -> pl.DataFrame:
-        """Return how often each system of a pair leads: one row per pair, question, and what is counted over what.
+        """Return how often each system of a pair leads: one row per pair, question, outcome and denominator.
 
         ``question`` is null for all universes together; ``lower`` and ``upper`` are the 95 % interval over
-        resampled users; ``chance`` is reached or exceeded in 5 % of cases if the systems are equally good.
+        resampled users; ``chance`` is the share that is reached or exceeded in 5 % of cases if the systems are equally
+        good.
         """
         rows = [
             {**_names(pair), "question": _question(answer.question), **vars(share)}
@@ -231,8 +232,8 @@ class Audit:
     def joint(self) -> pl.DataFrame:
         """Return the joint test: one row per pair, question and statistic.
 
-        ``p_retrained``, the one to rely on, has the spread of chance options added to that of users (null without
-        chance options); it and ``p_corrected`` have Holm's correction over the pairs of systems, ``p`` has none.
+        ``p_retrained``, the one to rely on, adds the spread of chance options to that of users (null without chance
+        options); it and ``p_corrected`` have Holm's correction over the pairs of systems, ``p`` is uncorrected.
         """
         rows = [
             {
@@ -256,18 +257,18 @@ class Audit:
         )
 
     def significance(self) -> pl.DataFrame:
-        """Return what other tests say: one row per pair, question, test and correction; none if none is opened.
+        """Return the results of other tests: one row per pair, question, test and correction; empty if none is opened.
 
-        ``universes`` is the number to which the test applies: tests of ranks and signs do not under weights.
-        Shares are of their cells; ``start_p`` is the p-value under the starting
-        point, and ``start_p_corrected`` that with the correction over the pairs of systems.
+        ``universes`` is the number of universes to which the test applies: tests of ranks and signs do not apply with
+        weights. Shares are over the cells of these universes; ``start_p`` is the p-value under the starting point, and
+        ``start_p_corrected`` the same with the correction over the pairs of systems.
         """
         return pl.DataFrame(list(self.tests), schema=SIGNIFICANCE_KINDS)
 
     def truth(self, what: str = "options") -> pl.DataFrame:
-        """Return what a known truth says; no rows where none is known.
+        """Return the comparison with a known truth; no rows if none is known.
 
-        ``options``: one row per decision and option, after one of all cells: the mean of Kendall's tau-b with the true
+        ``options``: one row for all cells, then one per decision and option: the mean of Kendall's tau-b with the true
         order over the cells with the option, and its 95 % interval over resampled users. ``pairs``: one row per pair of
         systems: their true values, and the share of the cells in which the truly better one leads.
         """
@@ -276,11 +277,11 @@ class Audit:
         return pl.DataFrame(list(self.known.pairs if self.known else ()), schema=PAIR_KINDS)
 
     def advice(self) -> pl.DataFrame:
-        """Return the advice on metrics under each split and target design; no rows where metrics are not assessed.
+        """Return the advice on metrics under each split and target design; no rows if metrics are not assessed.
 
-        One row per set-up, metric and average, best first: the score with its interval, the share of draws of systems
-        in which the metric comes first, whether the choice is ``clear``, and ``tau`` between the scores of the metrics
-        and those under the starting point.
+        There is one row per set-up, metric and average, best first: the score with its interval, the share of draws of
+        systems in which the metric comes first, whether the choice is ``clear``, and ``tau`` between the scores of the
+        metrics and those under the starting point.
         """
         return pl.DataFrame(list(self.advised), schema=ADVICE_KINDS)
 
@@ -299,7 +300,7 @@ class Audit:
         return pl.DataFrame(rows, schema_overrides=_INFLUENCE_KINDS, infer_schema_length=None)
 
     def flips(self) -> pl.DataFrame:
-        """Return the changes of the starting point that turn something: one row per pair of systems and change.
+        """Return the changes of the starting point that change a result: one row per pair of systems and change.
 
         All single changes that affect the winner or the significance and, if none changes the winner, the changes of
         two decisions that do.
@@ -313,11 +314,11 @@ class Audit:
         return pl.DataFrame(rows, schema=_FLIP_KINDS)
 
     def rule(self, first: str | None = None, second: str | None = None) -> Rule:
-        """Return the tree of at most three conditions that says best who leads, for a pair (as `pair` takes it)."""
+        """Return the tree of at most three conditions that best predicts the leader of a pair (given as for `pair`)."""
         return self.pair(first, second).rule
 
     def pair(self, first: str | None = None, second: str | None = None) -> PairAudit:
-        """Return all that is said of a pair; by default of the two best systems under the starting point."""
+        """Return the results for a pair, by default for the two best systems under the starting point."""
         if (first is None) != (second is None):
             raise SettingError(f"a pair needs two systems, and only {first or second!r} was given; name both")
         wanted = self.systems_at_start[:2] if first is None or second is None else (first, second)
@@ -338,7 +339,7 @@ class Audit:
 
     @cached_property
     def verdict(self) -> list[str]:
-        """The sentences: who ranks first how often, and the verdict on the two best systems of the starting point."""
+        """The verdict: how often systems rank first, and the result for the two best ones of the starting point."""
         ranked = [] if len(self.systems) == 2 else [self._said_of_ranks()]
         return [*ranked, *self.sentences(), *said_of_advice(self.advised)]
 
@@ -367,8 +368,8 @@ class Audit:
         kind
             ``curve`` (the specification curve), ``map`` (the share led, by option), ``influence`` or ``ranks``.
         options
-            Those of the figure in `cranfield.audits.figures`: the pair of systems (``first``, ``second``; signs are
-            positive where the first leads), ``answer`` of the influence, ``style``.
+            The options of the figure in `cranfield.audits.figures`: the pair of systems (``first``, ``second``; signs
+            are positive where the first leads), ``answer`` of the influence, ``style``.
         """
         from cranfield.audits import figures
 
@@ -377,8 +378,8 @@ class Audit:
     def save(self, folder: str | Path) -> list[Path]:
         """Write ``universes.parquet``, ``influence.csv``, ``flips.csv`` and ``audit.json``; return the files.
 
-        And ``significance.csv`` where other tests or corrections were opened, ``truth.csv`` where a truth is known,
-        ``advice.csv`` where metrics were assessed.
+        Also writes ``significance.csv`` if other tests or corrections were opened, ``truth.csv`` if a truth is known,
+        and ``advice.csv`` if metrics were assessed.
         """
         from cranfield.audits.files import save_audit
 
@@ -411,7 +412,7 @@ _FLIP_KINDS = {
 
 
 def _check(grid: Grid, systems: tuple[str, ...], averages: Floats, terms: Terms) -> None:
-    """Refuse systems, averages and terms that do not belong together."""
+    """Raise an error if systems, averages and terms do not match."""
     if len(systems) < 2:
         raise SettingError("an audit needs at least two systems; give two or more")
     if len(set(systems)) < len(systems):
@@ -440,7 +441,7 @@ def _corrected(pairs: Sequence[PairAudit]) -> list[PairAudit]:
 
 
 def _holm(tests: Sequence[dict[str, float] | None]) -> list[dict[str, float]]:
-    """Return the corrected p-values of each test; none where there was no test."""
+    """Return the corrected p-values of each test; none if there was no test."""
     if any(test is None for test in tests):
         return [{} for _ in tests]
     columns = {name: holm(np.array([test[name] for test in tests if test])).tolist() for name in STATISTICS}

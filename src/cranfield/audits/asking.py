@@ -1,4 +1,4 @@
-"""From the table ``[audit]`` of an experiment to the decisions that are opened, each with its options."""
+"""Reads the table ``[audit]`` of an experiment: the opened decisions, each with its options."""
 
 from __future__ import annotations
 
@@ -42,11 +42,11 @@ class Opening:
     name, kind, weights
         As in `Opened`.
     values
-        What it may be; the experiment's own value is one of them.
+        Its options, including the experiment's own value.
     start
-        The place of the experiment's own value.
+        The index of the experiment's own value.
     invalid
-        Options that the file declares invalid here, as text, each with the reason; they are not among the values.
+        Options that the file declares invalid, as text, each with the reason; they are not among the values.
     """
 
     name: str
@@ -57,7 +57,7 @@ class Opening:
     invalid: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        _ = self.opened  # weights that do not fit are refused before anything starts
+        _ = self.opened  # raises an error for unsuitable weights before anything starts
 
     @property
     def opened(self) -> Opened:
@@ -67,7 +67,7 @@ class Opening:
 
 @dataclass(frozen=True)
 class Menu:
-    """All that an audit opens.
+    """Everything that an audit opens.
 
     Parameters
     ----------
@@ -76,11 +76,11 @@ class Menu:
     openings
         The opened decisions.
     budget
-        The most universes that are computed.
+        The maximum number of universes that are computed.
     testings
-        The tests and corrections whose answers are shown beside each other; none unless one of both is opened.
+        The tests and corrections whose results are shown side by side; none unless a test or a correction is opened.
     truth
-        Where the true values of the systems come from (`true_values`); None if they are not known.
+        The source of the true values of the systems (`true_values`); None if they are not known.
     """
 
     experiment: Experiment
@@ -101,10 +101,10 @@ def menu_of(experiment: Experiment, *, scale: tuple[float, float] = (1.0, 5.0)) 
     Parameters
     ----------
     experiment
-        The starting point. Without a table, or with one that neither opens a decision nor names a preset, it is the
-        preset ``usual``.
+        The starting point. Without a table, or if it neither opens a decision nor names a preset, the preset is
+        ``usual``.
     scale
-        The lowest and the highest rating, which say what a threshold of ``auto`` is where it is opened.
+        The lowest and the highest rating, which give the threshold of ``auto`` if the threshold is opened.
 
     Examples
     --------
@@ -115,7 +115,7 @@ def menu_of(experiment: Experiment, *, scale: tuple[float, float] = (1.0, 5.0)) 
     table = experiment.audit or {}
     if len(experiment.systems) < 2:
         raise SettingError("audit asks which of several systems is better; name at least two systems")
-    checked_average(experiment, experiment.decisions.average)  # also where it is not opened
+    checked_average(experiment, experiment.decisions.average)  # even if it is not opened
     options = _options(experiment, table)
     if "threshold" in options:
         experiment = replace(experiment, decisions=experiment.decisions.on(*scale))
@@ -141,7 +141,7 @@ def menu_of(experiment: Experiment, *, scale: tuple[float, float] = (1.0, 5.0)) 
 
 
 def _testings(experiment: Experiment, options: Mapping[str, Any]) -> tuple[PairedTest, ...]:
-    """Return every test with every correction, those of the experiment first; none if neither is opened."""
+    """Return every test with every correction, starting with those of the experiment; none if neither is opened."""
     if not any(name in options for name in OPENED):
         return ()
     if "correction" in options and len(experiment.systems) == 2:
@@ -155,7 +155,7 @@ def _testings(experiment: Experiment, options: Mapping[str, Any]) -> tuple[Paire
                 f"audit.vary: correction={CORRECTION} looks at all pairs of systems at once, and an audit at one pair "
                 "at a time; open holm, bonferroni or none"
             )
-        # In its place stands the correction of p-values that is nearest to it.
+        # It is replaced by the most similar correction of p-values.
         start = "holm" if start == CORRECTION else start
         values[name] = tuple(dict.fromkeys((start, *stated)))
         if name in options and len(values[name]) < 2:
@@ -166,7 +166,7 @@ def _testings(experiment: Experiment, options: Mapping[str, Any]) -> tuple[Paire
 
 
 def _options(experiment: Experiment, table: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the options of each opened decision as the file states them, those of the preset where it states none."""
+    """Return the options of each opened decision from the file, or from the preset if the file gives none."""
     stated = dict(table.get("vary", {}))
     for system, parameters in table.get("systems", {}).items():
         if not isinstance(parameters, Mapping):
@@ -174,7 +174,7 @@ def _options(experiment: Experiment, table: Mapping[str, Any]) -> dict[str, Any]
         stated |= {f"{SYSTEMS}{system}.{name}": values for name, values in parameters.items()}
     preset = table.get("preset", None if stated else USUAL)
     options: dict[str, Any] = {} if preset is None else dict(preset_options(preset))
-    if experiment.decisions.overlap is not None:  # data that are already divided have no other split
+    if experiment.decisions.overlap is not None:  # data that are already split have no other split
         options.pop("split", None)
     if len(experiment.data) > 1:
         options["data"] = [source.name for source in experiment.data]
@@ -182,7 +182,7 @@ def _options(experiment: Experiment, table: Mapping[str, Any]) -> dict[str, Any]
 
 
 def _of_decisions(key: str, table: Mapping[str, Any], options: Iterable[str]) -> Mapping[str, Any]:
-    """Return what a table says of opened decisions, or name the one that is not opened."""
+    """Return a table by opened decision; raise an error for a decision that is not opened."""
     stated: Mapping[str, Any] = table.get(key, {})
     for name in stated:
         if name not in options:
@@ -193,7 +193,7 @@ def _of_decisions(key: str, table: Mapping[str, Any], options: Iterable[str]) ->
 
 
 def _place(name: str) -> tuple[int, str]:
-    """Return where a decision is in the line, for a fixed order of decisions."""
+    """Return the position of a decision in the pipeline, for a fixed order of decisions."""
     line = ["data", *DECISIONS, "cutoff", "gain", "unjudged", "split_seed", "training_seed"]
     order = {decision: place for place, decision in enumerate(line)}
     return (order.get(name, order["min_ratings"]), name)
@@ -229,7 +229,7 @@ def _kind(name: str, usual: OptionKind, kind: Any) -> OptionKind:
 def _without_invalid(
     name: str, values: tuple[Any, ...], weights: Any, start: Any, invalid: Any
 ) -> tuple[tuple[Any, ...], Any]:
-    """Return the options, and their weights, without those that are declared invalid."""
+    """Return the options and their weights without those declared invalid."""
     if not isinstance(invalid, Mapping) or not all(isinstance(reason, str) and reason for reason in invalid.values()):
         raise SettingError(f'audit.invalid.{name}={invalid!r} has no reasons; write {{ "option" = "reason" }}')
     texts = [text_of(value) for value in values]
@@ -251,7 +251,7 @@ def _numbers(name: str, weights: Any) -> tuple[float, ...]:
 
 
 def _values(experiment: Experiment, decision: Openable, options: Mapping[str, Any]) -> tuple[Any, ...]:
-    """Return the options of a decision, each in its one form and once."""
+    """Return the distinct options of a decision, in canonical form."""
     name, stated = decision.name, options[decision.name]
     if name in _SEEDS and isinstance(stated, int) and not isinstance(stated, bool):
         stated = [experiment.seed + k for k in range(check.whole(f"audit.vary.{name}", stated))]
@@ -267,7 +267,7 @@ def _values(experiment: Experiment, decision: Openable, options: Mapping[str, An
 
 
 def _check_metrics(values: Iterable[str], options: Mapping[str, Any]) -> None:
-    """Refuse metrics that state what is opened by itself, and those without a cut-off that they need."""
+    """Raise an error for metrics that state something opened separately, or that lack a required cut-off."""
     for value in values:
         parsed, needed = parse(value), metric_definition(value).cutoff == "required"
         if "cutoff" in options and parsed.cutoff is not None:
@@ -281,7 +281,7 @@ def _check_metrics(values: Iterable[str], options: Mapping[str, Any]) -> None:
 
 
 def _start(experiment: Experiment, name: str, options: Mapping[str, Any], values: Sequence[Any]) -> Any:
-    """Return what the experiment itself decides."""
+    """Return the experiment's own value of a decision."""
     decisions, metric = experiment.decisions, parse(str(experiment.decisions.metrics[0]))
     if name == "metrics":
         return str(without_opened(metric, options))
@@ -306,7 +306,7 @@ def _start(experiment: Experiment, name: str, options: Mapping[str, Any], values
 
 
 def without_opened(metric: Any, options: Iterable[str]) -> Any:
-    """Return a metric's spelling without the cut-off and the gain, where these are opened by themselves."""
+    """Return a metric's spelling without the cut-off and the gain if these are opened separately."""
     if "cutoff" in options:
         metric = replace(metric, cutoff=None)
     if "gain" in options:
@@ -315,7 +315,7 @@ def without_opened(metric: Any, options: Iterable[str]) -> Any:
 
 
 def text_of(value: Any) -> str:
-    """Return an option as it reads.
+    """Return an option as text.
 
     Examples
     --------

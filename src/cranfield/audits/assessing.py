@@ -28,11 +28,11 @@ DESIGNS = ("split", "lists", "candidates", "relevant", "nonrelevant", "unrated",
 
 
 def advice_rows(children: Children, experiment: Experiment) -> list[dict[str, Any]]:
-    """Assess the metrics of an experiment under each split and target design, all else as at the starting point.
+    """Assess the metrics of an experiment under each split and target design, with all else as at the starting point.
 
     Returns one row per set-up, metric and average, as `Advice.frame` ranks them, with tau-b between the scores of the
-    metrics and those under the starting point; a set-up that cannot be assessed has one row with the reason. No rows
-    where none of these decisions is opened.
+    metrics and those under the starting point; a set-up that cannot be assessed has one row with the reason. There are
+    no rows if none of these decisions is opened.
     """
     rows, first = [], None
     for setup, advice in _advised(children, experiment):
@@ -49,12 +49,12 @@ def advice_rows(children: Children, experiment: Experiment) -> list[dict[str, An
 
 
 def _advised(children: Children, experiment: Experiment) -> Iterator[tuple[str, Advice | str]]:
-    """Give each set-up in words with the advice under it, or the reason why there is none."""
+    """Yield each set-up in words with its advice, or the reason why there is none."""
     designs = designs_of(children.crossing)
     with progress("Assessing", total=len(designs), unit="set-ups") as bar:
         for number, words in designs.items():
             try:
-                with unheard():  # the time left is that of all set-ups
+                with unheard():  # only the time left for all set-ups is shown
                     advice: Advice | str = _assessed(children, number, experiment).advice()
             except CranfieldError as error:
                 advice = str(error)
@@ -63,7 +63,7 @@ def _advised(children: Children, experiment: Experiment) -> Iterator[tuple[str, 
 
 
 def designs_of(crossing: Crossing) -> dict[int, dict[str, str]]:
-    """Return the set-ups that differ from the starting point in splits and target designs alone, it being the first."""
+    """Return the starting point and the set-ups that differ from it only in split and target design."""
     names = crossing.menu.names
     varied = [place for place, name in enumerate(names) if name in DESIGNS]
     if not varied:

@@ -29,32 +29,31 @@ def audit(
     report: Callable[[Results, Path], list[Path]] | None = None,
     allow_code: bool = False,
 ) -> Audit:
-    """Audit an experiment: compute whether the winner survives other decisions.
+    """Audit an experiment: compute whether the winner remains the same under other decisions.
 
     Every combination of the options of all opened decisions is computed; each is a *universe*. Systems are trained once
     for each training set; lists are ranked once for each set of targets, and judged once. All other options reuse these
-    lists. Everything is kept in the folder of the experiment, so that an interrupted audit continues where it
-    stopped.
+    lists. Everything is stored in the folder of the experiment, so an interrupted audit continues where it stopped.
 
     Parameters
     ----------
     experiment
-        The starting point, or its file. The table ``[audit]`` opens decisions; without one it is the preset ``usual``.
+        The starting point, or its file. The table ``[audit]`` opens decisions; without it, the preset is ``usual``.
     out
-        The folder; by default the file's name without its ending.
+        The folder; by default, the name of the file without its extension.
     preset, vary, budget
-        These override the table ``[audit]``: the preset, the options of single decisions, and the most universes
-        to compute (5,000).
+        These override the table ``[audit]``: the preset, the options of individual decisions, and the maximum number of
+        universes to compute (5,000).
     truth
-        The true value of every system, where it is known: by name; in a file with the columns ``system`` and ``value``;
-        or ``P@n``, ``Recall@n`` or ``nDCG@n`` for simulated worlds, which know it themselves (`true_values`).
+        The true value of every system, if known: by name; in a file with the columns ``system`` and ``value``; or
+        ``P@n``, ``Recall@n`` or ``nDCG@n`` for simulated worlds, in which it can be computed (`true_values`).
     seed, jobs, stages, report, allow_code
         As for `cranfield.experiments.run`.
 
     Returns
     -------
     Audit
-        What was found; it is also in the folder ``audit`` inside that of the experiment.
+        The result, which is also written to the folder ``audit`` inside the folder of the experiment.
 
     Examples
     --------
@@ -89,7 +88,7 @@ def with_audit(
     budget: int | None = None,
     truth: Mapping[str, float] | str | None = None,
 ) -> Experiment:
-    """Return an experiment with a table ``[audit]``, in which what is given here counts."""
+    """Return an experiment with a table ``[audit]``, overridden by what is given here."""
     table = dict(experiment.audit or {})
     if vary is not None:
         table["vary"] = {

@@ -1,4 +1,4 @@
-"""What chance alone does: the same system with another seed, which the joint test takes as given."""
+"""The effect of chance alone: the same system with another seed, which the joint test does not vary."""
 
 from __future__ import annotations
 
@@ -11,23 +11,23 @@ from cranfield.audits.grid import Grid
 from cranfield.audits.leads import Floats, effect_of, p_of, z_of
 from cranfield.audits.terms import Singles, Terms
 
-# More pairs of cells than these say nothing new.
+# Maximum number of pairs of cells: more would add no information.
 _MOST_PAIRS = 2000
 
 
 @dataclass(frozen=True)
 class SeedNoise:
-    """How often a system differs significantly from itself when only a chance option changes.
+    """How often a system differs significantly from itself if only a chance option changes.
 
     Parameters
     ----------
     decision, system
         The chance decision, and the system.
     pairs
-        The number of pairs of cells that differ in nothing else and were compared.
+        The number of compared pairs of cells, which differ in nothing else.
     significant
-        The share of them where Student's p is below α. About α would mean that the seed adds nothing to the chance of
-        the users.
+        The share of them with Student's p below α. A share of about α would mean that the seed adds nothing to the
+        randomness of the users.
     """
 
     decision: str
@@ -37,7 +37,7 @@ class SeedNoise:
 
 
 def seed_noise(grid: Grid, systems: tuple[str, ...], terms: Terms, alpha: float = 0.05) -> list[SeedNoise]:
-    """Return the noise of every chance decision and system; of many pairs of cells, an even choice is compared."""
+    """Return the noise of every chance decision and system; of many pairs of cells, a subset is compared."""
     noise = []
     for place in grid.of_kind("chance"):
         pairs = [(first, second) for decision, first, second in grid.pairs_by_chance() if decision == place]
@@ -58,12 +58,12 @@ def _differs(terms: Terms, system: int, first: int, second: int, alpha: float) -
 
 
 def spread_by_chance(grid: Grid, x: Singles, users: NDArray[np.int64]) -> Floats | None:
-    """Return for each universe how much wider seeds make the spread of z than users alone; None without chance options.
+    """Return by how much seeds widen the spread of z over users alone, per universe; None without chance options.
 
-    In a set-up with K cells that differ by chance, let m be the mean of x over the users, v = Σx²/n² what users add to
-    its variance, and s² the variance of m over the K cells. The variance of z is 1 given the models, and about
-    1 + s²/v if they are trained again; s²/v is averaged over the set-ups of a question. Some of s² is noise of the
-    users that is in v as well, so the result is rather too wide.
+    In a set-up with K cells that differ by chance, let m be the mean of x over the users, v = Σx²/n² the contribution
+    of users to its variance, and s² the variance of m over the K cells. The variance of z is 1 given the models, and
+    about 1 + s²/v if they are trained again; s²/v is averaged over the set-ups of a question. Part of s² is noise of
+    the users that is in v too, so the result is rather too wide.
     """
     counts = np.bincount(grid.setups)
     if not grid.of_kind("chance") or counts.max() < 2:
@@ -85,7 +85,7 @@ def spread_by_chance(grid: Grid, x: Singles, users: NDArray[np.int64]) -> Floats
 
 
 def turned_by_chance(grid: Grid, lead: NDArray[np.int8]) -> float | None:
-    """Return the share of the set-ups in which both systems lead, each with some chance option; None without any.
+    """Return the share of set-ups in which each system leads under some chance option; None without chance options.
 
     ``lead`` is the sign of the lead in each cell.
     """

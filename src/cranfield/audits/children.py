@@ -1,7 +1,7 @@
-"""`Children`: the experiments behind an audit, one for each set-up, in the store of the experiment that is audited.
+"""`Children`: the experiments of an audit, one for each set-up, in the store of the audited experiment.
 
-What two set-ups have in common lies in the store once: a model belongs to a training set and a system, whatever is
-ranked with it, and judged lists to a set of targets, whatever is measured on them.
+Artifacts that set-ups share are stored once: a model depends on a training set and a system, not on what is ranked with
+it, and judged lists depend on a set of targets, not on what is measured on them.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class Children:
     Parameters
     ----------
     line
-        The experiment that is audited; its data are read.
+        The audited experiment.
     """
 
     def __init__(self, line: Pipeline) -> None:
@@ -45,9 +45,9 @@ class Children:
         self._judgments: list[Judgments] = []
 
     def go(self, advance: Callable[[], None]) -> None:
-        """Train, rank and judge what is not there yet; a set-up that fails keeps its reason.
+        """Train, rank and judge what does not exist yet; record the reason if a set-up fails.
 
-        Whole set-ups are counted: their first stages take no time, and would promise too early an end.
+        Progress counts whole set-ups: their first stages take no time and would make the estimate too optimistic.
         """
         for number, line in enumerate(self.lines):
             for stage in STAGES:
@@ -60,12 +60,12 @@ class Children:
         try:
             line.take(stage)
         except CranfieldError as error:
-            if isinstance(error.__cause__, OSError):  # the folder cannot be written, whatever the set-up
+            if isinstance(error.__cause__, OSError):  # the folder is not writable, for any set-up
                 raise
             self.reasons[number] = str(error)
 
     def artifacts(self) -> Iterator[tuple[Pipeline, Stage[Any], Unit]]:
-        """Give what all set-ups make beside the experiment itself, and what several have in common once."""
+        """Yield the artifacts of all set-ups, each once, except those of the experiment itself."""
         outer = self.outer
         seen = {_work(outer, stage, unit) for stage in STAGES for unit in stage.units(outer)}
         for line in self.lines:
@@ -77,14 +77,14 @@ class Children:
                         yield line, stage, unit
 
     def digests(self) -> list[Any]:
-        """Return for each set-up the digests of its judged lists, or why there are none."""
+        """Return, for each set-up, the digests of its judged lists, or the reason why there are none."""
         return [
             self.reasons.get(number) or [line.artifact(JUDGED, cell).digest for cell in line.units("cell")]
             for number, line in enumerate(self.lines)
         ]
 
     def lists(self, number: int, places: UserPlaces) -> SetupLists:
-        """Return the judged lists of a set-up, or raise the reason why there are none."""
+        """Return the judged lists of a set-up, or raise an error with the reason why there are none."""
         if number in self.reasons:
             raise CranfieldError(self.reasons[number])
         line = self.lines[number]
@@ -101,9 +101,9 @@ class Children:
         return given_lists(lists, _given(line), condensed=line.decisions.measuring.lists == "condensed")
 
     def _with_shared(self, part: Sequence[Judged]) -> list[Judged]:
-        """Return judged lists with the judgments of the set-up before, where it had the same test ratings.
+        """Return judged lists with the judgments of the previous set-up if it had the same test ratings.
 
-        What metrics keep of judgments, such as their gains in order, is then made once.
+        Data that metrics cache per judgments, such as sorted gains, are then computed once.
         """
         own = part[0].judgments
         shared = next((before for before in self._judgments if before.is_same_as(own)), own)
@@ -111,7 +111,7 @@ class Children:
 
 
 def _work(line: Pipeline, stage: Stage[Any], unit: Unit) -> tuple[Any, ...]:
-    """Return what an artifact depends on, as far as set-ups can differ in it."""
+    """Return everything that an artifact depends on and in which set-ups can differ."""
     decisions = line.experiment.decisions
     work = (stage.name, unit.repetition, unit.fold, unit.source.name, decisions.filters)
     if stage is DATA:
@@ -130,14 +130,14 @@ def _child(line: Pipeline, setup: Setup) -> Pipeline:
 
 
 def _scale(line: Pipeline) -> tuple[float, float]:
-    """Return the lowest and the highest rating of the first set of ratings; those of five stars if it is not read."""
+    """Return the lowest and the highest rating of the first set of ratings; 1 and 5 if it has not been read."""
     artifact = line.made(DATA, line.units("source")[0])
     histogram = None if artifact is None else artifact.facts.get("description", {}).get("histogram")
     return (min(row["low"] for row in histogram), max(row["high"] for row in histogram)) if histogram else (1.0, 5.0)
 
 
 def _given(line: Pipeline) -> list[bool]:
-    """Return for each system whether its lists come from a file."""
+    """Return, for each system, whether its lists come from a file."""
     return [system.run is not None for system in line.experiment.systems]
 
 

@@ -1,4 +1,4 @@
-"""Every universe of a crossing, computed: set-up by set-up, so that the lists of only one are in memory."""
+"""Computes every universe of a crossing, set-up by set-up, so that the lists of only one set-up are in memory."""
 
 from __future__ import annotations
 
@@ -22,26 +22,26 @@ from cranfield.recommenders.work import one_ahead
 
 Floats = NDArray[np.float64]
 
-# Stands for the threshold that the lists have themselves.
+# Marks the lists' own threshold.
 _OWN = float("-inf")
 
 
 @dataclass(frozen=True, eq=False)
 class Computed:
-    """What an audit is made of.
+    """The computed universes of an audit.
 
     Parameters
     ----------
     grid
-        The cells; those that failed are among the invalid ones, with their reason.
+        The cells; failed ones are among the invalid ones, with the reason.
     systems
         Their names.
     averages
-        Systems × universes, as they are reported.
+        Systems × universes, as reported.
     lower_is_better
-        For each universe whether a smaller average is better.
+        For each universe, whether a smaller average is better.
     terms
-        What each user adds.
+        The terms of each user.
     users
         The users, in the order of the terms: the name of the set of ratings, and the id.
     """
@@ -54,7 +54,7 @@ class Computed:
     users: tuple[tuple[str, Hashable], ...]
 
     def audit(self, **options: Any) -> Audit:
-        """Return what it answers; the options are those of `Audit.of`."""
+        """Return the audit; the options are those of `Audit.of`."""
         return Audit.of(
             self.grid, self.systems, self.averages, self.terms, lower_is_better=self.lower_is_better, **options
         )
@@ -62,12 +62,12 @@ class Computed:
 
 @dataclass(eq=False)
 class UserPlaces:
-    """The users of all set-ups, each with a place of its own; they meet by the set of ratings and their id."""
+    """Numbers the users of all set-ups; a user is identified by the set of ratings and the id."""
 
     _places: dict[tuple[str, Hashable], int] = field(default_factory=dict)
 
     def of(self, data: str, ids: Iterable[Hashable]) -> NDArray[np.int64]:
-        """Return the places of users; new ones come last."""
+        """Return the numbers of users; new ones come last."""
         places = self._places
         return np.array([places.setdefault((data, user), len(places)) for user in ids], dtype=np.int64)
 
@@ -76,7 +76,7 @@ class UserPlaces:
 
     @property
     def users(self) -> tuple[tuple[str, Hashable], ...]:
-        """The users in the order of their places."""
+        """The users in the order of their numbers."""
         return tuple(self._places)
 
 
@@ -86,7 +86,7 @@ def compute(
     lists_of: Callable[[int, UserPlaces], SetupLists],
     advance: Callable[[], None] = lambda: None,
 ) -> Computed:
-    """Compute every universe; one that fails is kept as invalid, with its reason.
+    """Compute every universe; one that fails is recorded as invalid, with the reason.
 
     Parameters
     ----------
@@ -95,9 +95,9 @@ def compute(
     systems
         The names of the systems.
     lists_of
-        Returns the judged lists of a set-up, by its number; or raises an error with the reason why there are none.
+        A function that returns the judged lists of a set-up by its number, or raises an error with the reason.
     advance
-        Is called after each set-up.
+        A function that is called after each set-up.
     """
     places, reasons = UserPlaces(), dict[int, str]()
     digests: list[str | None] = [None] * len(crossing.universes)
@@ -128,10 +128,10 @@ def compute(
 def audit_crossing(
     crossing: Crossing, systems: tuple[str, ...], lists_of: Callable[[int, UserPlaces], SetupLists], **options: Any
 ) -> Audit:
-    """Compute every universe and return what they answer; the options are those of `Audit.of`.
+    """Compute every universe and return the audit; the options are those of `Audit.of`.
 
-    Progress counts, for each set-up, a step for measuring a system, two for comparing a pair and two for each further
-    test of it, as these take about twice as long.
+    For each set-up, progress counts one step per system that is measured, two per pair that is compared and two per
+    further test of a pair, since these take about twice as long.
     """
     setups, n = len(_by_setup(crossing)), len(systems)
     of_pair = 2 + 2 * len({testing.significance for testing in options.get("testings", ())})
@@ -156,7 +156,7 @@ def _compute_setup(
     distinct: dict[str, Averaged],
     reasons: dict[int, str],
 ) -> None:
-    """Measure the lists of a set-up, threshold by threshold so that few views are alive, and average the values."""
+    """Measure the lists of a set-up, one threshold at a time to save memory, and average the values."""
 
     def order(entry: tuple[int, Universe]) -> tuple[float, int, str, str]:
         measurement = entry[1].measurement

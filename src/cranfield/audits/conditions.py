@@ -15,9 +15,9 @@ from cranfield.audits.grid import Grid, Opened
 
 _NUMBER = re.compile(r"(?<![\w.])-?\d+(?:\.\d+)?(?![\w.])")
 _READS = {"train": "train share"}
-# What names a number before it: a parameter, with the comma before it, or the sign of a cut-off.
+# The name in front of a number: a parameter, with the comma before it, or the sign of a cut-off.
 _NAMED = re.compile(r"(?:,\s*)?\w+=$|@$")
-# Of more options than these, sets are single options: there would be too many of them.
+# With more options than this, only single options are used as sets: there would be too many sets.
 _MOST_OPTIONS = 5
 
 
@@ -32,7 +32,7 @@ class Condition:
     options
         The numbers of the options for which it holds.
     holds, fails
-        How it reads where it holds and where it does not.
+        Its text if it holds and if it does not.
     """
 
     place: int
@@ -41,12 +41,12 @@ class Condition:
     fails: str
 
     def of(self, cells: NDArray[np.int32]) -> NDArray[np.bool_]:
-        """Tell for which cells it holds."""
+        """Return for which cells it holds."""
         return np.isin(cells[:, self.place], sorted(self.options))
 
 
 def ordered(opened: Opened) -> tuple[str, list[float]] | None:
-    """Return what the numbers in the options are called, and the numbers; None if the options differ in more than one.
+    """Return the name of the number in the options, and the numbers; None if the options differ in anything else.
 
     Examples
     --------
@@ -70,7 +70,7 @@ def ordered(opened: Opened) -> tuple[str, list[float]] | None:
 
 
 def crossed(opened: Opened) -> tuple[str, list[float], list[str]] | None:
-    """Return what the one number of each option is called, the numbers, and the options without them.
+    """Return the name of the one number in each option, the numbers, and the options without them.
 
     None if an option has no number or several, if the numbers have different names, or if nothing is crossed.
 
@@ -96,7 +96,7 @@ def crossed(opened: Opened) -> tuple[str, list[float], list[str]] | None:
 
 
 def _name_before(before: str, opened: Opened) -> str:
-    """Return what the number after some text is called: its parameter, the cut-off, or as the decision."""
+    """Return the name of the number after some text: its parameter, the cut-off, or the decision."""
     parameter = re.search(r"(\w+)=$", before)
     if parameter:
         return _READS.get(parameter[1], parameter[1])
@@ -104,7 +104,7 @@ def _name_before(before: str, opened: Opened) -> str:
 
 
 def conditions_of(grid: Grid) -> list[Condition]:
-    """Return all conditions on what is decided in a grid; chance is not decided."""
+    """Return all conditions on the decisions of a grid, without chance."""
     return [condition for place in grid.decisions for condition in _conditions(place, grid.opened[place])]
 
 
@@ -127,12 +127,12 @@ def _thresholds(place: int, name: str, values: Sequence[float]) -> Iterator[Cond
 
 
 def _sets(place: int, decision: str, labels: Sequence[str]) -> Iterator[Condition]:
-    """Give the divisions of the labels in two, each once; the options of a label stay together."""
+    """Yield each division of the labels into two sets once; the options of a label stay together."""
     names = list(dict.fromkeys(labels))
     n = len(names)
     for size in range(1, n // 2 + 1) if n <= _MOST_OPTIONS else (1,):
         for inside in combinations(names, size):
-            # Of two halves one is enough: the condition that fails is the other.
+            # One of two equal halves is enough: the other one is where the condition fails.
             if 2 * size == n and names[0] not in inside:
                 continue
             options = frozenset(k for k, label in enumerate(labels) if label in inside)

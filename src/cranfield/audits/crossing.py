@@ -30,14 +30,14 @@ from cranfield.measures.averaging import Averaging
 Cells = NDArray[np.int32]
 T = TypeVar("T")
 
-# With more cells, or more set-ups, than this a sample is drawn without looking at each of them.
+# With more cells or set-ups than this, a sample is drawn without enumerating all of them.
 _MOST_CELLS, _MOST_SETUPS = 2_000_000, 5_000
-# So many combinations are tried with an option that seems to be possible in none.
+# Maximum number of combinations that are tried for an option that seems to be impossible.
 _TRIED = 500
 
 
 class Universe(NamedTuple):
-    """A way to evaluate: the numbers of its set-up and of its measurement, and how values are averaged."""
+    """One way to evaluate: the indices of its set-up and measurement, and how values are averaged."""
 
     setup: int
     measurement: Measurement
@@ -55,13 +55,13 @@ class Crossing:
     cells
         Cells × decisions: option numbers.
     universes, universe
-        The distinct universes by what they state, and the one of each cell.
+        The universes that are stated differently, and the universe of each cell.
     setups
         The distinct set-ups, to which universes refer.
     start
         The cell of the starting point.
     complete
-        Whether every valid cell is there.
+        Whether every valid cell is included.
     invalid
         The combinations that contradict themselves, with the reason.
     imbalance
@@ -79,12 +79,13 @@ class Crossing:
     imbalance: float = 0.0
 
     def grid(self, values: Sequence[str | None], reasons: Mapping[int, str]) -> tuple[Grid, NDArray[np.int64]]:
-        """Return the grid of what was computed, and for each of its universes one universe of this crossing.
+        """Return the grid of the computed cells, and for each of its universes one universe of this crossing.
 
         Parameters
         ----------
         values
-            For each universe a hash of its values and weights; universes with the same are one. None if it failed.
+            For each universe, a hash of its values and weights; universes with the same hash are merged. None if it
+            failed.
         reasons
             Why universes failed, by number.
         """
@@ -119,9 +120,9 @@ class Crossing:
 
 
 class _Layer(Generic[T]):
-    """What some of the decisions make together: one thing for each combination of their options, or a reason.
+    """What some of the decisions define together: one object for each combination of their options, or a reason.
 
-    Each is made when it is needed: there may be very many combinations.
+    Objects are made when they are needed: there may be very many combinations.
     """
 
     def __init__(self, menu: Menu, names: Sequence[str], make: Callable[[Menu, Mapping[str, Any]], T]) -> None:
@@ -137,13 +138,13 @@ class _Layer(Generic[T]):
         return prod(self.sizes)
 
     def numbers(self, cells: Cells) -> NDArray[np.int64]:
-        """Return for each cell the number of the combination of its options here."""
+        """Return, for each cell, the index of its combination of options."""
         if not self.columns:
             return np.zeros(len(cells), dtype=np.int64)
         return np.ravel_multi_index(tuple(cells[:, self.columns].T), self.sizes).astype(np.int64)
 
     def thing(self, number: int) -> T | str:
-        """Return the thing, or the reason why there is none, of a combination."""
+        """Return the object of a combination, or the reason why there is none."""
         if number not in self._things:
             options = np.unravel_index(number, self.sizes) if self.sizes else ()
             values = {opening.name: opening.values[option] for opening, option in zip(self.openings, options)}
@@ -154,22 +155,22 @@ class _Layer(Generic[T]):
         return self._things[number]
 
     def possible(self, number: int) -> T:
-        """Return the thing of a combination that is known to be possible."""
+        """Return the object of a combination that is known to be possible."""
         thing = self.thing(number)
         assert not isinstance(thing, str)
         return thing
 
     def at(self, options: Sequence[int]) -> T | str:
-        """Return the thing, or the reason, of a cell."""
+        """Return the object of a cell, or the reason why there is none."""
         return self.thing(int(self.numbers(np.array([options], dtype=np.int32))[0]))
 
     def valid(self, cells: Cells) -> NDArray[np.bool_]:
-        """Tell which cells are possible."""
+        """Return which cells are possible."""
         numbers, place = np.unique(self.numbers(cells), return_inverse=True)
         return np.array([not isinstance(self.thing(number), str) for number in numbers.tolist()])[place]
 
     def check_options(self) -> None:
-        """Refuse an option that contradicts something in every combination, or in all of many that are tried."""
+        """Raise an error for an option that is impossible in every combination, or in all of many that are tried."""
         for axis, opening in enumerate(self.openings):
             for option in range(len(opening.values)):
                 reasons = [thing for thing in self._with_option(axis, option) if isinstance(thing, str)]
@@ -184,7 +185,7 @@ class _Layer(Generic[T]):
                 )
 
     def _matters(self, axis: int) -> bool:
-        """Tell whether two options of a decision ever make different things; of many combinations, 500 are tried."""
+        """Return whether two options of a decision ever give different objects; of many combinations, 500 are tried."""
         others = [size if place != axis else 1 for place, size in enumerate(self.sizes)]
         for steps in islice(np.ndindex(*others), _TRIED):
             options = np.repeat(np.array([steps]), self.sizes[axis], axis=0)
@@ -196,7 +197,7 @@ class _Layer(Generic[T]):
         return False
 
     def _with_option(self, axis: int, option: int) -> Iterator[T | str]:
-        """Give things with an option until one is possible: with the start beside it, then with other options."""
+        """Yield objects with an option until one is possible: with the starting point first, then with others."""
         others = [len(opening.values) if place != axis else 1 for place, opening in enumerate(self.openings)]
         starts = [opening.start for opening in self.openings]
         for steps in islice(np.ndindex(*others[::-1]), _TRIED):
@@ -209,7 +210,7 @@ class _Layer(Generic[T]):
 
 
 def cross(menu: Menu) -> Crossing:
-    """Cross all options: every valid cell where they fit the budget, otherwise a balanced sample of them.
+    """Cross all options: every valid cell if they fit the budget, otherwise a balanced sample of them.
 
     Examples
     --------
@@ -228,9 +229,9 @@ def cross(menu: Menu) -> Crossing:
 
 
 def check_options(menu: Menu) -> tuple[_Layer[Any], ...]:
-    """Refuse a starting point that contradicts itself, and options that are possible in no combination.
+    """Raise an error for a contradictory starting point, and for options that are possible in no combination.
 
-    Returns what the decisions make together: set-ups, measurements and averages.
+    Returns what the decisions define together: set-ups, measurements and averages.
     """
     layers: tuple[_Layer[Any], ...] = (
         _Layer(menu, of_setup(menu), setup_of),
@@ -268,7 +269,7 @@ def _cells(
 
 
 def _single_changes(menu: Menu, start: Sequence[int]) -> list[list[int]]:
-    """Return the cells that differ from the start in one decision: what changes the winner is looked for among them."""
+    """Return the cells that differ from the start in one decision: changes of the winner are sought among them."""
     return [
         [*start[:place], option, *start[place + 1 :]]
         for place, opening in enumerate(menu.openings)
@@ -291,7 +292,7 @@ def _crossing(
     invalid: tuple[tuple[tuple[int, ...], str], ...],
     imbalance: float,
 ) -> Crossing:
-    """Number the distinct set-ups and universes of the cells, in the order of the cells."""
+    """Number the distinct set-ups and universes in the order of the cells."""
     setups: dict[str, int] = {}
     kept: list[Setup] = []
     universes: dict[Universe, int] = {}

@@ -1,6 +1,6 @@
 """The figures of an audit: the specification curve, the flip map, influence bars and rank distributions.
 
-Each is an Altair chart in the style of a page (``screen``) or of a paper.
+Each figure is an Altair chart in the style of a web page (``screen``) or a paper.
 """
 
 from __future__ import annotations
@@ -23,20 +23,20 @@ from cranfield.audits.wording import share_text
 if TYPE_CHECKING:
     from cranfield.audits.answers import Audit
 
-# A curve of more cells is drawn from so many of them, evenly chosen in its order: more could not be told apart.
+# With more cells, the curve shows this many of them, evenly spaced: more could not be distinguished.
 _MOST_CELLS = 400
-# Figures of more systems show the best ones.
+# With more systems, figures show the best ones.
 _MOST_SYSTEMS = 40
-# Of more ranks the legend has the first and the last.
+# With more ranks, the legend shows the first and the last.
 _MOST_SHADES = 10
-# Names at the left of a row.
+# The axis of names at the left of a row.
 _NAMES = {"grid": False, "domain": False, "ticks": False, "labelColor": INK, "labelPadding": 5}
 
 _SYMBOLS: Mapping[str, Any] = {"symbolOpacity": 1, "symbolType": "circle", "symbolStrokeWidth": 0}
 
 
 def curve(audit: Audit, *, first: str | None = None, second: str | None = None, style: Style = "screen") -> Any:
-    """Return the specification curve: d_z of the cells in ascending order, and beneath it which options each has.
+    """Return the specification curve: d_z of the cells in ascending order, and the options of each cell below.
 
     Significant cells are in the colour of the system that leads; the starting point is a diamond.
     """
@@ -52,7 +52,7 @@ def curve(audit: Audit, *, first: str | None = None, second: str | None = None, 
     )
     y = alt.Y("d_z:Q", title="d_z", axis=alt.Axis(grid=True, tickCount=5))
     base = alt.Chart(data_of(effects)).encode(x=x, y=y, color=colour, tooltip=tooltip)
-    # Larger points are significant, so that colour is not the only sign of it.
+    # Significant points are also larger, so that colour is not the only sign.
     significant = f"datum.result != {json.dumps(names[-1])}"
     others = base.transform_filter("!datum.start")
     points = others.transform_filter(significant).mark_point(filled=True, size=22, opacity=1)
@@ -87,7 +87,7 @@ def _labels(opened: Opened) -> list[str]:
 
 
 def _curve_frames(audit: Audit, view: View) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Return the cells of the curve, and one row per cell and decision for the matrix beneath."""
+    """Return the cells of the curve, and one row per cell and decision for the matrix below."""
     grid, universe = audit.grid, audit.grid.universe
     order = np.argsort(view.d_z[universe], kind="stable")
     kept = np.arange(len(order))
@@ -110,10 +110,10 @@ def _curve_frames(audit: Audit, view: View) -> tuple[pl.DataFrame, pl.DataFrame]
 
 
 def flip_map(audit: Audit, *, first: str | None = None, second: str | None = None, style: Style = "screen") -> Any:
-    """Return the flip map: for each option of each decision the share of its cells that the first system leads.
+    """Return the flip map: for each option of each decision, the share of its cells in which the first system leads.
 
-    A bar goes from one half to the share, so that its side and its colour say who leads more often. The options of the
-    starting point are diamonds.
+    A bar goes from one half to the share, so its side and its colour show which system leads more often. The options of
+    the starting point are diamonds.
     """
     alt, own = altair(), look(style)
     view = View.of(audit, first, second)
@@ -134,7 +134,7 @@ def flip_map(audit: Audit, *, first: str | None = None, second: str | None = Non
 
 
 def option_rows(audit: Audit, view: View) -> pl.DataFrame:
-    """Return one row per option of what is decided: the share of its cells that each system leads."""
+    """Return one row per option of the decisions: the share of its cells in which each system leads."""
     grid = audit.grid
     lead, better = view.lead[grid.universe], view.better[grid.universe]
     rows: list[dict[str, Any]] = []
@@ -219,7 +219,7 @@ def ranks(audit: Audit, *, style: Style = "screen") -> Any:
     names = mean.sort("mean", maintain_order=True)["system"].to_list()[:_MOST_SYSTEMS]
     n = len(audit.systems)
     rows = rows.filter(pl.col("system").is_in(names) & (pl.col("share") > 0))
-    # From dark to light: the order of the ranks is seen without telling hues apart.
+    # From dark to light: the order of the ranks is visible without distinguishing hues.
     colours = alt.Scale(domain=list(range(1, n + 1)), range=_shades(n))
     shown = [1, *(rank for rank in range(2, n) if n <= _MOST_SHADES), n]
     legend = alt.Legend(title="rank", orient="top", values=shown, offset=4, **_SYMBOLS)
@@ -241,7 +241,7 @@ def ranks(audit: Audit, *, style: Style = "screen") -> Any:
 
 
 def _shades(n: int) -> list[str]:
-    """Return so many blues, from dark to light."""
+    """Return ``n`` blues, from dark to light."""
     dark, light = np.array([0, 68, 136]), np.array([222, 235, 247])
     steps: Floats = np.linspace(0, 1, n) if n > 1 else np.zeros(1)
     return ["#" + "".join(f"{round(part):02x}" for part in dark + step * (light - dark)) for step in steps]

@@ -1,4 +1,4 @@
-"""Audits as files: written whole, and read again without the users' values."""
+"""Audits as files: written completely, and read back without the users' values."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ FORMAT = 1
 def save_audit(audit: Audit, folder: Path) -> list[Path]:
     """Write ``universes.parquet``, ``influence.csv``, ``flips.csv`` and ``audit.json``; return the files.
 
-    And ``significance.csv``, ``truth.csv`` and ``advice.csv`` where there are any. ``audit.json`` is written last:
-    where it is, the others are whole.
+    Also writes ``significance.csv``, ``truth.csv`` and ``advice.csv`` if they have rows. ``audit.json`` is written
+    last: if it exists, the others are complete.
     """
     names = ("universes.parquet", "influence.csv", "flips.csv", "audit.json")
     universes, influence, flips, answers = (folder / name for name in names)
@@ -50,7 +50,7 @@ def save_audit(audit: Audit, folder: Path) -> list[Path]:
 
 
 def read_audit(folder: str | Path) -> Audit:
-    """Return the audit that `Audit.save` wrote into a folder."""
+    """Return the audit that `Audit.save` wrote to a folder."""
     folder = Path(folder)
     content = _content(folder / "audit.json")
     table = read_parquet(folder / "universes.parquet")
@@ -137,7 +137,7 @@ def _pair_as_json(pair: PairAudit) -> dict[str, Any]:
 
 
 def _without_nan(row: dict[str, Any]) -> dict[str, Any]:
-    """Return a row in which NaN, which JSON does not have, is null."""
+    """Return a row with null for NaN, which JSON does not have."""
     return {key: None if isinstance(value, float) and np.isnan(value) else value for key, value in row.items()}
 
 

@@ -23,7 +23,7 @@ class Swap:
 
 @dataclass(frozen=True)
 class Flip:
-    """A cell that differs from the starting point in one decision or two, and what it says.
+    """A cell that differs from the starting point in one decision or two, and its results.
 
     Parameters
     ----------
@@ -32,13 +32,13 @@ class Flip:
     cell
         The cell.
     lead
-        1 where the first system leads there, −1 where the second does, 0 where they are equal.
+        1 if the first system leads there, −1 if the second does, 0 if they are equal.
     difference, d_z, p, significant
         As in `Leads`.
     turns_winner
-        Whether the other system leads than under the starting point.
+        Whether the winner is not that of the starting point.
     turns_significance
-        Whether the difference is significant there and not under the starting point, or the other way round.
+        Whether the difference is significant there and not under the starting point, or the reverse.
     """
 
     swaps: tuple[Swap, ...]
@@ -59,13 +59,13 @@ class Flips:
     Parameters
     ----------
     lead, significant
-        Who leads under the starting point (1, −1 or 0 as in `Flip`), and whether significantly.
+        Which system leads under the starting point (1, −1 or 0 as in `Flip`), and whether significantly.
     singles
-        All single changes that the grid has, whether they turn anything or not.
+        All single changes in the grid, whether they change a result or not.
     possible
-        How many single changes the options allow; a sample or a grid with invalid cells has fewer of them.
+        The number of single changes that the options allow; a sample or a grid with invalid cells has fewer.
     pairs
-        The changes of two decisions that change the winner, where no single one does; otherwise none.
+        The changes of two decisions that change the winner if no single one does; otherwise none.
     """
 
     lead: int
@@ -81,12 +81,12 @@ class Flips:
 
     @property
     def turning_significance(self) -> list[Flip]:
-        """The single changes that turn the significance and leave the winner."""
+        """The single changes that change the significance but not the winner."""
         return [flip for flip in self.singles if flip.turns_significance and not flip.turns_winner]
 
 
 def flips_of(grid: Grid, leads: Leads) -> Flips:
-    """Return what small changes of the starting point do, with its chance options."""
+    """Return the effects of small changes of the starting point, with its chance options."""
     start = grid.universe[grid.start]
     singles = tuple(_flip(grid, leads, change) for change in grid.changes())
     pairs: tuple[Flip, ...] = ()

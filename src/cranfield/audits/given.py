@@ -1,4 +1,4 @@
-"""The audit of people who only have lists: what can be opened on ranked lists that are given."""
+"""Audits of given ranked lists, without training."""
 
 from __future__ import annotations
 
@@ -50,28 +50,28 @@ def audit_runs(
     seed: int = 0,
     strict: bool = False,
 ) -> Audit:
-    """Audit given ranked lists: compute whether the winner survives other decisions.
+    """Audit given ranked lists: compute whether the winner remains the same under other decisions.
 
-    What needs no training is opened: which items count (``lists``), metrics, cut-offs, thresholds, averages, coverage.
-    Condensed lists are left out, with the reason, where the given lists are too short for them: a list was cut
-    somewhere, and which rated items are below the cut is not known.
+    Only decisions that need no training can be opened: which items count (``lists``), metrics, cut-offs, thresholds,
+    averages, coverage. Condensed lists are left out, with the reason, if the given lists are too short for them: each
+    list was cut somewhere, and the rated items below the cut are not known.
 
     Parameters
     ----------
     runs, test
         As for `measure`.
     train
-        The training ratings, which say which test items a system could score.
+        The training ratings, which determine which test items a system could score.
     metric, threshold
-        The starting point: the metric, and the lowest relevant rating, by default that of `measure`.
+        The starting point: the metric, and the lowest relevant rating, by default as for `measure`.
     preset, vary, kinds, budget
-        As in the table ``[audit]`` of an experiment. Without a preset and without options it is ``measuring`` with
+        As in the table ``[audit]`` of an experiment. Without a preset and options, the preset is ``measuring`` with
         full and condensed lists; cut-offs that the lists do not reach are left out of a preset.
     truth
-        The true value of every system, larger being better, where it is known; or a file with the columns ``system``
-        and ``value``.
+        The true value of every system, if known, where larger is better; or a file with the columns ``system`` and
+        ``value``.
     seed
-        Fixes what is drawn.
+        Fixes all random draws.
     strict
         Turn warnings about implausible inputs into errors.
 
@@ -143,7 +143,7 @@ def _table(
 
 
 def _reached(metrics: Sequence[str], cutoffs: Sequence[int], longest: int, start: int | None) -> dict[str, Any]:
-    """Return the cut-offs that the lists reach; where only the one of the start is left, every metric has it."""
+    """Return the cut-offs that the lists reach; if only that of the starting point is left, every metric has it."""
     reached = [cutoff for cutoff in cutoffs if cutoff <= longest]
     if len({*reached, start}) > 1 or start is None:
         return {"cutoff": reached}
@@ -151,7 +151,7 @@ def _reached(metrics: Sequence[str], cutoffs: Sequence[int], longest: int, start
 
 
 def _check_shown(menu: Menu, longest: int, systems: Sequence[str]) -> None:
-    """Refuse decisions that given lists cannot show."""
+    """Raise an error for decisions that given lists cannot show."""
     for average in next((opening.values for opening in menu.openings if opening.name == "average"), ()):
         check_baseline(average, systems)
     for name in menu.names:

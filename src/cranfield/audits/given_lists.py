@@ -1,4 +1,4 @@
-"""Lists that are given: what they cannot show."""
+"""The limits of given lists."""
 
 from __future__ import annotations
 
@@ -20,23 +20,23 @@ from cranfield.measures.judged import Judged
 class GivenLists(SetupLists):
     """The lists of a set-up, some of which are given and may be too short.
 
-    A given list was cut somewhere, and what is below the cut is not known. It can be measured at a cut-off n only
-    if the longest list of the system has n items. Condensed, each of its lists must hold n items with a test rating, or
-    every one that the system could score. A user without a list has none to be condensed.
+    A given list was cut somewhere, and the items below the cut are not known. A system can be measured at a cut-off n
+    only if its longest list has n items. If lists are condensed, each of them must contain n items with a test rating,
+    or all that the system could score. Users without a list are ignored.
 
     Parameters
     ----------
     given
-        For each system whether its lists are given.
+        For each system, whether its lists are given.
     served
-        Parts × systems × users: whether there is a list, be it empty once it is condensed.
+        Parts × systems × users: whether there is a list, even if it is empty after condensing.
     """
 
     given: Sequence[bool] = field(default=())
     served: Sequence[Sequence[NDArray[np.bool_]]] = field(default=())
 
     def measured(self, measurement: Measurement) -> MeasuredLists:
-        """Measure the lists, or say which are too short."""
+        """Measure the lists, or raise an error if some are too short."""
         cutoff = Metric.of(measurement.metric).cutoff
         for place, given in enumerate(self.given):
             if given:
@@ -53,7 +53,7 @@ def given_lists(lists: SetupLists, given: Sequence[bool], *, condensed: bool) ->
 
 
 def _check(parts: Sequence[Judged], served: NDArray[np.bool_], cutoff: int | None) -> None:
-    """Refuse the lists of a system that cannot show a cut-off."""
+    """Raise an error if the lists of a system are too short for a cut-off."""
     ranked = parts[0].ranked
     name = "a system" if ranked is None else ranked.name
     longest = max(judged.depth for judged in parts)
@@ -74,9 +74,9 @@ def _check(parts: Sequence[Judged], served: NDArray[np.bool_], cutoff: int | Non
 
 
 def short_lists(judged: Judged, cutoff: int | None) -> NDArray[np.bool_]:
-    """Tell which condensed lists neither reach a cut-off nor hold every test item that can be scored.
+    """Return which condensed lists neither reach a cut-off nor contain every test item that can be scored.
 
-    A test item can be scored if it has a training rating; where the training ratings are not known, all of them can.
+    A test item can be scored if it has a training rating; if the training ratings are not known, all of them can.
     """
     judgments, train = judged.judgments, judged.context.train
     wanted = judgments.n_judged

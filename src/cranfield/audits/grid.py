@@ -34,9 +34,9 @@ class Opened:
     kind
         ``"equivalent"``, ``"question"`` or ``"chance"`` (`Kind`).
     options
-        What it may be, each as text: ``("random(train=0.5)", "random(train=0.8)")``.
+        Its options as text: ``("random(train=0.5)", "random(train=0.8)")``.
     weights
-        What each option counts in shares; equally by default. Their sum does not matter.
+        The weight of each option in shares; equal by default. Their sum does not matter.
 
     Examples
     --------
@@ -71,7 +71,7 @@ class Opened:
 
 
 class Change(NamedTuple):
-    """A cell that differs from another one in a few decisions: which (by number), and the cell."""
+    """A cell that differs from another one in a few decisions: their indices, and the cell."""
 
     decisions: tuple[int, ...]
     cell: int
@@ -79,23 +79,23 @@ class Change(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Grid:
-    """The cells of an audit: one option of every opened decision each.
+    """The cells of an audit; each has one option of every opened decision.
 
     Parameters
     ----------
     opened
         The decisions.
     cells
-        Cells × decisions: the number of the option. All cells are valid and differ.
+        Cells × decisions: the index of the option. All cells are valid and distinct.
     universe
-        For each cell the number of its universe, from 0 without gaps. Cells whose values and weights must be equal
-        share a universe, which is computed once.
+        For each cell, the index of its universe, from 0 without gaps. Cells with the same values and weights share a
+        universe, which is computed once.
     start
         The cell of the starting point: the experiment as its file states it.
     complete
-        Whether all valid cells are there; False for a sample of them.
+        Whether all valid cells are included; False for a sample of them.
     invalid
-        The combinations that cannot be computed, as option numbers, each with the reason.
+        The combinations that cannot be computed, as option indices, each with the reason.
 
     Examples
     --------
@@ -136,7 +136,7 @@ class Grid:
 
     @classmethod
     def product(cls, opened: Sequence[Opened], start: int = 0) -> Grid:
-        """Return all combinations of the options, each a universe of its own; the last decision varies fastest."""
+        """Return all combinations of the options, each a separate universe; the last decision varies fastest."""
         sizes = [len(decision.options) for decision in opened]
         cells = np.indices(sizes, dtype=np.int32).reshape(len(sizes), -1).T
         return cls(tuple(opened), cells, np.arange(len(cells)), start)
@@ -171,33 +171,33 @@ class Grid:
         return normalised
 
     def universe_weights(self, mask: NDArray[np.bool_] | None = None) -> NDArray[np.float64]:
-        """Return for each universe the weight of its cells (of those in ``mask``), summing to 1."""
+        """Return, for each universe, the weight of its cells (of those in ``mask``); the weights sum to 1."""
         kept = np.ones(self.n_cells, dtype=bool) if mask is None else mask
         weights = np.bincount(self.universe[kept], weights=self.weights[kept], minlength=self.n_universes)
         normalised: NDArray[np.float64] = weights / weights.sum()
         return normalised
 
     def of_kind(self, *kinds: OptionKind) -> list[int]:
-        """Return the numbers of the decisions of some kinds."""
+        """Return the indices of the decisions of some kinds."""
         return [place for place, decision in enumerate(self.opened) if decision.kind in kinds]
 
     @property
     def decisions(self) -> list[int]:
-        """The numbers of what people decide: all that is opened but chance."""
+        """The indices of what people decide: everything that is opened except chance."""
         return self.of_kind("equivalent", "question")
 
     def alike(self, places: Sequence[int], cell: int | None = None) -> NDArray[np.bool_]:
-        """Tell which cells have the options of a cell (the starting point) in the decisions of these numbers."""
+        """Return which cells have the same options as a cell (by default the starting point) in the given decisions."""
         own = self.cells[self.start if cell is None else cell]
         same: NDArray[np.bool_] = (self.cells[:, list(places)] == own[list(places)]).all(axis=1)
         return same
 
     def with_chance_of(self, cell: int | None = None) -> NDArray[np.bool_]:
-        """Tell which cells have the chance options of a cell (the starting point): chance is fixed."""
+        """Return which cells have the same chance options as a cell (by default the starting point)."""
         return self.alike(self.of_kind("chance"), cell)
 
     def groups(self, places: Sequence[int]) -> NDArray[np.int64]:
-        """Return for each cell the number of its group: cells with the same options in some decisions are one."""
+        """Return the group of each cell: cells with the same options in some decisions form a group."""
         columns = self.cells[:, list(places)]
         if not columns.shape[1]:
             return np.zeros(self.n_cells, dtype=np.int64)
@@ -206,16 +206,16 @@ class Grid:
 
     @cached_property
     def setups(self) -> NDArray[np.int64]:
-        """For each cell the number of its set-up: what is decided. Cells of one set-up differ by chance alone."""
+        """The set-up of each cell: the options of all decisions. Cells of one set-up differ only by chance."""
         return self.groups(self.decisions)
 
     @cached_property
     def questions(self) -> NDArray[np.int64]:
-        """For each cell the number of its question: the options of all decisions that are another question."""
+        """The question of each cell: the options of all decisions that change the question."""
         return self.groups(self.of_kind("question"))
 
     def changes(self, cell: int | None = None, n: int = 1) -> list[Change]:
-        """Return the cells that differ from a cell (the starting point) in ``n`` decisions, with the same chance."""
+        """Return the cells that differ from a cell (the starting point) in ``n`` decisions, not in chance."""
         own = self.cells[self.start if cell is None else cell]
         differs = (self.cells != own)[:, self.decisions]
         wanted = self.with_chance_of(cell) & (differs.sum(axis=1) == n)
@@ -232,7 +232,7 @@ class Grid:
         }
 
     def pairs_by_chance(self) -> list[tuple[int, int, int]]:
-        """Return all pairs of cells that differ in one chance option alone: that decision's number, and both cells."""
+        """Return all pairs of cells that differ only in one chance option: the index of the decision and both cells."""
         pairs = []
         for place in self.of_kind("chance"):
             others = [number for number in range(len(self.opened)) if number != place]

@@ -1,14 +1,15 @@
-"""Which decisions matter: the variance of an answer over the cells, shared out among the decisions.
+"""Which decisions matter: the variance of an answer over the cells, divided among the decisions.
 
 An answer y is a number per cell: d_z, or the sign of the lead. Under the weights of the options,
 
 - a full product of options has an exact functional ANOVA: V = Σ V_S over all sets S of decisions, where V_S is the
   variance of the part of y that only all decisions of S together explain. The *main* influence of a decision is V_{i},
-  its *total* influence the sum of V_S over all S that hold i, and its *Shapley* influence the sum of V_S/|S| over them;
+  its *total* influence the sum of V_S over all S that contain i, and its *Shapley* influence the sum of V_S/|S| over
+  them;
 - other complete grids (some combinations are invalid, so decisions depend on each other) have Shapley influences of
   c(S) = Var(E[y | S]) by enumeration of all S; main is c({i}) and total V − c(all but i);
-- a sample of the cells has least squares on main effects and, where the sample is large enough, on pairs; each estimate
-  has a standard error, and what the model leaves over is shown as the rest.
+- for a sample of the cells, least squares on main effects and, if the sample is large enough, on pairs is used; each
+  estimate has a standard error, and what the model does not explain is shown as the rest.
 
 All are shares of V. Shapley influences sum to 1 (to 1 without the rest for a sample); main influences to at most 1 in a
 product.
@@ -28,7 +29,7 @@ from cranfield.audits.grid import Grid
 from cranfield.audits.leads import Floats
 from cranfield.recommenders.work import blas_threads
 
-# 2^n sets of decisions are enumerated where the grid is not a product.
+# 2^n sets of decisions are enumerated if the grid is not a product.
 _MOST_DECISIONS = 16
 
 
@@ -45,9 +46,9 @@ class Influence:
     main, total, shapley
         Answers × decisions.
     pairs
-        By two decisions' numbers, the share of their interaction; empty for ``"enumeration"``.
+        By the indices of two decisions, the share of their interaction; empty for ``"enumeration"``.
     rest
-        Answers: the share that is left over; 0 unless by least squares.
+        Answers: the share that is not explained; 0 unless by least squares.
     error
         Decisions: the standard error of the observed Shapley share from sampling cells; None unless by least squares.
     """
@@ -75,21 +76,21 @@ def influences(grid: Grid, answers: Floats) -> Influence:
     """
     answers = np.atleast_2d(np.asarray(answers, dtype=np.float64))
     method = _anova if grid.is_product else _enumeration if grid.complete else _least_squares
-    with blas_threads(1):  # the same bytes for any number of threads
+    with blas_threads(1):  # so that results do not depend on the number of threads
         return method(grid, answers)
 
 
 def _shares(parts: Floats, variance: Floats) -> Floats:
-    """Return parts of the variance as shares; 0 where there is none."""
+    """Return parts of the variance as shares; 0 if the variance is 0."""
     wide = variance.reshape(variance.shape + (1,) * (parts.ndim - variance.ndim))
     return np.divide(parts, wide, out=np.zeros(parts.shape), where=wide > 0)
 
 
 def anova_components(grid: Grid, answers: Floats) -> Floats:
-    """Return answers × sets: the variance component of every set of decisions, decision i being bit i of its number.
+    """Return answers × sets: the variance component of every set of decisions; decision i is bit i of the index.
 
-    Along each decision the answers are written in a basis that is orthonormal under the options' weights, the first
-    vector being constant. The squared coefficients then fall to the decisions whose vector is not the constant one.
+    Along each decision, the answers are expressed in a basis that is orthonormal under the options' weights and whose
+    first vector is constant. Each squared coefficient belongs to the decisions whose vector is not constant.
     """
     order = np.lexsort(grid.cells.T[::-1])
     shape = tuple(int(size) for size in grid.sizes)
@@ -108,7 +109,7 @@ def anova_components(grid: Grid, answers: Floats) -> Floats:
 
 
 def _basis(weights: Floats) -> Floats:
-    """Return options × options: y @ basis are the coefficients of y, the first one its weighted mean."""
+    """Return options × options: y @ basis are the coefficients of y, the first of which is its weighted mean."""
     roots = np.sqrt(weights)
     start = np.column_stack([roots, np.eye(len(roots))[:, 1:]])
     vectors = np.linalg.qr(start)[0]
@@ -123,7 +124,7 @@ def _anova(grid: Grid, answers: Floats) -> Influence:
     sets = np.arange(components.shape[1])
     holds = (sets[:, None] >> np.arange(n)) & 1
     size = np.maximum(holds.sum(axis=1), 1)
-    # A variance of rounding alone is none.
+    # A variance that is only rounding counts as 0.
     variance = _without_rounding(components.sum(axis=1), answers)
     pairs = {(i, j): _shares(components[:, (1 << i) | (1 << j)], variance) for i, j in combinations(range(n), 2)}
     return Influence(
@@ -182,10 +183,10 @@ def _explained(grid: Grid, answers: Floats, places: list[int]) -> Floats:
 
 
 def _least_squares(grid: Grid, answers: Floats) -> Influence:
-    """Estimate main effects, and pairs where there are twice as many cells as columns, in an orthonormal basis.
+    """Estimate main effects, and pairs if there are twice as many cells as columns, in an orthonormal basis.
 
-    With coefficients b̂ and their covariance Σ, Σ b² over a decision's columns is estimated by Σ b̂² − tr Σ (0 at the
-    least), whose variance is 4 b'Σb + 2 tr Σ². The total share is a lower bound: it knows main effects and pairs only.
+    With coefficients b̂ and their covariance Σ, Σ b² over a decision's columns is estimated by Σ b̂² − tr Σ (at least
+    0), whose variance is 4 b'Σb + 2 tr Σ². The total share is a lower bound: it includes only main effects and pairs.
     """
     n = len(grid.opened)
     parts: dict[tuple[int, ...], Floats] = {}
@@ -199,7 +200,7 @@ def _least_squares(grid: Grid, answers: Floats) -> Influence:
         parts = {places: part for places, part in parts.items() if len(places) == 1}
     components, errors = _fitted(parts, answers, grid.n_cells)
     variance = _without_rounding(_sample_variance(grid, answers), answers)
-    # Together the estimates may be a little more than the variance of the sample.
+    # The sum of the estimates may slightly exceed the variance of the sample.
     variance = np.maximum(variance, sum(components.values()))
     shares = {places: _shares(component, variance) for places, component in components.items()}
     nothing = np.zeros(len(answers))
@@ -226,7 +227,7 @@ def _least_squares(grid: Grid, answers: Floats) -> Influence:
 def _fitted(
     parts: dict[tuple[int, ...], Floats], answers: Floats, n_cells: int
 ) -> tuple[dict[tuple[int, ...], Floats], dict[tuple[int, ...], float]]:
-    """Return the component of each part for every answer, and the variance of the observed answer's."""
+    """Return the component of each part for every answer, and its variance for the observed answer."""
     design = np.column_stack([np.ones(n_cells), *parts.values()])
     solution, _, rank, _ = np.linalg.lstsq(design, answers.T, rcond=None)
     residual = answers.T - design @ solution

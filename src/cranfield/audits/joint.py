@@ -1,26 +1,26 @@
-"""The joint test: what all universes of a question say together about two systems.
+"""The joint test of two systems over all universes of a question.
 
 Given the trained models and independent users, the null hypothesis is that E[x_u] = 0 in every universe. Four
-statistics of the z = Σx/√Σx² (`Terms`) of the distinct universes are tested:
+statistics of z = Σx/√Σx² (`Terms`) over the distinct universes are tested:
 
 - ``median``: |median z|;
 - ``net``: the share of universes where one system is significantly better minus the share where the other is, absolute;
-- ``either``: the share of universes where one is significantly better, one way or the other; where two shares are
-  equal, as they often are with few universes, the one with the larger mean |z| counts as larger;
+- ``either``: the share of universes with a significant difference in either direction; if two shares are equal, as they
+  often are with few universes, the one with the larger mean |z| counts as larger;
 - ``largest``: max |z|, over the universes in which at least 30 users differ (over all, if there are none).
 
-Each is held against two sets of draws, and p is the larger of the two p = (1 + #{T* ≥ T})/(1 + B):
+Each is compared with two sets of draws, and p is the larger of the two p = (1 + #{T* ≥ T})/(1 + B):
 
-- *Signs.* Swapping two systems for a user turns the sign of x_u in every universe at once, so one matrix of user signs
-  times users × universes gives the joint distribution of all z. This is exact if x is symmetric under the null.
-- *Users.* Where x is skewed, as under weighted averages and where few users differ, z has longer tails than signs give
-  it, and a maximum over thousands of universes looks far into the tails. So users are drawn with replacement from x
-  less its mean, and z* = Σwx/√Σwx², w being how often each is drawn: the studentised bootstrap of Romano and Wolf
-  (2005). More than 1,500 users are drawn in 1,500 random groups, whose sums have the same mean, variance and skewness.
+- *Signs.* Swapping two systems for a user changes the sign of x_u in every universe at once, so one matrix of user
+  signs times users × universes gives the joint distribution of all z. This is exact if x is symmetric under the null.
+- *Users.* If x is skewed, as with weighted averages or if few users differ, z has longer tails than random signs give,
+  and a maximum over thousands of universes depends on the far tails. So users are drawn with replacement from x minus
+  its mean, and z* = Σwx/√Σwx², where w is how often each is drawn: the studentised bootstrap of Romano and Wolf (2005).
+  More than 1,500 users are drawn in 1,500 random groups, whose sums have the same mean, variance and skewness.
 
-Rejecting says that the systems differ somewhere, not who leads; where decisions change the winner, ``median`` and
-``net`` see nothing and ``either`` does. Nothing is said about retraining, unless the observed z are divided by what
-seeds add to the spread of users (`cranfield.audits.chance.spread_by_chance`).
+A rejection means that the systems differ somewhere, not which one leads; if decisions change the winner, ``either``
+detects a difference while ``median`` and ``net`` do not. Retraining is not taken into account unless the observed z are
+divided by what seeds add to the spread of users (`cranfield.audits.chance.spread_by_chance`).
 """
 
 from __future__ import annotations
@@ -43,26 +43,26 @@ DRAWS = 10_000
 STATISTICS = ("median", "net", "either", "largest")
 CHANCES = tuple(f"{what} of {over}" for over in ("cells", "universes") for what in ("leads", "significantly", "either"))
 
-# A block of draws is one product with one thread, so that the sums do not depend on the number of threads.
+# A block of draws is one matrix product on one thread, so the sums do not depend on the number of threads.
 _BLOCK = 250
-# What rounding may add to a statistic: a draw that comes so near to the observed one counts as equal.
+# Rounding error of a statistic: a draw this close to the observed value counts as equal.
 _ROUNDING = 1e-5
-# Where fewer users differ, all of them can be missing from a draw of users, and the largest z would be theirs.
+# If fewer users differ, all of them can be missing from a draw of users, and the largest z would depend on them.
 _FEWEST_USERS = 30
-# Users beyond so many are drawn in groups: more would cost time and change nothing that can be seen.
+# More users than this are drawn in groups: drawing each would take longer without a visible effect.
 _GROUPS = 1500
 
 
 @dataclass(frozen=True, eq=False)
 class Scope:
-    """Universes that are looked at together.
+    """Universes that are analysed together.
 
     Parameters
     ----------
     universes
-        Their numbers.
+        Their indices.
     weights
-        What each counts in shares of cells; they sum to 1.
+        Their weights in shares of cells; they sum to 1.
     """
 
     universes: NDArray[np.int64]
@@ -71,12 +71,12 @@ class Scope:
 
 @dataclass(frozen=True)
 class JointTest:
-    """What the universes of a scope say together, and what chance gives.
+    """The joint test of the universes of a scope, and what chance alone gives.
 
     Parameters
     ----------
     universes, draws
-        How many distinct universes were tested, and with how many draws.
+        The numbers of distinct universes tested, and of draws.
     observed, p
         The four statistics and their p-values, by name.
     retrained
@@ -84,9 +84,9 @@ class JointTest:
     expected
         The mean of each statistic under the null.
     often
-        Shares that the draws reach in 5 % of the cases, by what is counted (`CHANCES`): of the cells and of the
-        distinct universes, those that one system leads, whichever it is; leads significantly; and those that are
-        significant one way or the other.
+        Shares that the draws reach in 5 % of the cases (`CHANCES`): the shares of cells and of distinct universes
+        that one system leads, and that it leads significantly, each for the system with the larger share; and those
+        with a significant difference in either direction.
     """
 
     universes: int
@@ -108,7 +108,7 @@ def joint_tests(
     alpha: float = 0.05,
     seed: int = 0,
 ) -> list[JointTest]:
-    """Test the universes of each scope jointly, x being universes × users; all scopes see the same draws.
+    """Test the universes of each scope jointly; x is universes × users, and all scopes use the same draws.
 
     With ``spread``, a number of at least 1 per universe, the observed z divided by it are tested as well.
     """
@@ -130,7 +130,7 @@ def joint_tests(
     numbers = range(-(-draws // _BLOCK))
     with progress("Joint test", total=len(numbers), unit="blocks") as bar, blas_threads(1):
         blocks = in_threads(block, numbers, bar)
-        # In a block of the same shape: a draw without any swap then gives the very same numbers.
+        # Computed in a block of the same shape, so that a draw without any swap gives exactly the same numbers.
         z = (np.ones((_BLOCK, columns.shape[0]), dtype=np.float32) @ columns)[:1]
     tests = []
     for place, own in enumerate(measures):
@@ -162,7 +162,7 @@ def user_signs(n_users: int, block: int, seed: int = 0) -> Singles:
 
 
 def draw_counts(n_users: int, block: int, seed: int = 0) -> Singles:
-    """Return a block of draws × users: how often each of ``n_users`` is in a draw of as many, with replacement."""
+    """Return a block of draws × users: how often each user is in a draw of ``n_users`` users with replacement."""
     places = (stream(seed, "audit", "users", block).random((_BLOCK, n_users)) * n_users).astype(np.int64)
     places += n_users * np.arange(_BLOCK)[:, None]
     counts: Singles = np.bincount(places.ravel(), minlength=_BLOCK * n_users).astype(np.float32)
@@ -170,7 +170,7 @@ def draw_counts(n_users: int, block: int, seed: int = 0) -> Singles:
 
 
 def _in_groups(x: Singles, seed: int) -> Singles:
-    """Return universes × users less their means; of more than `_GROUPS` users, the sums of random groups."""
+    """Return universes × users minus their means; with more than `_GROUPS` users, the sums of random groups."""
     n_users = x.shape[1]
     means = x.mean(axis=1, dtype=np.float64)
     if n_users <= _GROUPS:
@@ -178,7 +178,7 @@ def _in_groups(x: Singles, seed: int) -> Singles:
     order = np.argsort(stream(seed, "audit", "groups").random(n_users), kind="stable")
     bounds = np.linspace(0, n_users, _GROUPS, endpoint=False).astype(np.int64)
     sizes = np.diff(bounds, append=n_users)
-    # Row by row: a copy of all users in another order would take as much memory as they do.
+    # Row by row, since a reordered copy of all users would need as much memory again.
     return np.stack([np.add.reduceat(row[order], bounds) - mean * sizes for row, mean in zip(x, means)]).astype(
         np.float32
     )
@@ -192,7 +192,7 @@ def _over_root(sums: Singles, squares: Singles) -> Singles:
 
 @dataclass(frozen=True, eq=False)
 class _Measures:
-    """What is measured of the z of a scope's universes, draw by draw."""
+    """Computes the statistics of z over the universes of a scope, for each draw."""
 
     scope: Scope
     critical: Singles
@@ -213,7 +213,7 @@ class _Measures:
         return z if self.everywhere else z[:, self.scope.universes]
 
     def statistics(self, z: Singles) -> Floats:
-        """Return draws × the four statistics, and the mean |z| that decides between equal shares."""
+        """Return draws × the four statistics, with the mean |z| to break ties between equal shares."""
         z = self._own(z)
         ahead, behind = (mark.sum(axis=1) / self.n_universes for mark in (z >= self.critical, z <= -self.critical))
         counted = z[:, self.counted]
@@ -233,14 +233,14 @@ class _Measures:
 
 
 def _medians(z: Singles) -> Singles:
-    """Return the median of each row; a third of the time of `numpy.median`."""
+    """Return the median of each row, three times as fast as `numpy.median`."""
     middle = [(z.shape[1] - 1) // 2, z.shape[1] // 2]
     medians: Singles = np.partition(z, middle, axis=1)[:, middle].mean(axis=1)
     return medians
 
 
 def _p_values(observed: Floats, *drawn: Floats) -> Floats:
-    """Return the largest of the p-values that sets of draws give, for each statistic."""
+    """Return, for each statistic, the largest p-value over the sets of draws."""
     either = STATISTICS.index("either")
     counts = []
     for draws in drawn:

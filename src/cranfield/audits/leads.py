@@ -11,14 +11,14 @@ from cranfield.audits.terms import Singles, Terms
 
 Floats = NDArray[np.float64]
 
-# Where all users differ by the same amount d_z is infinite; influences need a number.
+# If all users differ by the same amount, d_z is infinite, but influences need a finite number.
 _LARGEST_EFFECT = 1000.0
 _ROUNDING = 1e-12
 
 
 @dataclass(frozen=True, eq=False)
 class Leads:
-    """Who leads in each universe, for one pair of systems.
+    """Which system leads in each universe, for one pair of systems.
 
     Parameters
     ----------
@@ -33,10 +33,10 @@ class Leads:
     p
         Student's two-sided p of mean(x)/(sd(x)/√n), not corrected for the number of universes.
     lead
-        1 where the first system is better, −1 where the second is, 0 where they are equal.
+        1 if the first system is better, −1 if the second is, 0 if they are equal.
     significant
-        Whether the leader is significantly better: p is below α, and the sign of d_z is that of the lead. They can
-        differ where the average is not a sum over users, such as a median, since p is that of the mean difference.
+        Whether the leader is significantly better: p is below α, and d_z has the sign of the lead. The signs can differ
+        if the average is not a sum over users, such as a median, since p is that of the mean difference.
     """
 
     difference: Floats
@@ -51,20 +51,20 @@ class Leads:
 def leads_of(
     x: Singles, terms: Terms, averages: Floats, lower_is_better: NDArray[np.bool_], alpha: float = 0.05
 ) -> Leads:
-    """Return who leads, from x (universes × users) and the averages (two systems × universes) as shown."""
+    """Return which system leads, from x (universes × users) and the averages (two systems × universes) as shown."""
     difference = averages[0] - averages[1]
     relative = np.divide(difference, np.abs(averages[1]), out=np.full(len(difference), np.nan), where=averages[1] != 0)
     z = z_of(x)
     d_z = effect_of(z, terms.users)
     p = p_of(d_z, terms.users)
-    # Sums in another order may differ in their last digits, and that is not a lead.
+    # Sums in another order may differ in their last digits, which does not count as a lead.
     equal = np.abs(difference) <= _ROUNDING * np.abs(averages).max(axis=0)
     lead = np.where(equal, 0, np.sign(np.where(lower_is_better, -difference, difference))).astype(np.int8)
     return Leads(difference, relative, z, d_z, p, lead, (p < alpha) & (np.sign(d_z) == lead))
 
 
 def z_of(x: Singles) -> Floats:
-    """Return Σx/√Σx² of each row; 0 where all of it is 0.
+    """Return Σx/√Σx² of each row; 0 if all values are 0.
 
     Examples
     --------
@@ -101,7 +101,7 @@ def p_of(d_z: Floats, users: NDArray[np.int64]) -> Floats:
 
 
 def critical_z(users: NDArray[np.int64], alpha: float = 0.05) -> Floats:
-    """Return the |z| from which Student's p is below α: Σx² does not change with signs, so one z serves all draws.
+    """Return the |z| from which Student's p is below α: signs do not change Σx², so it is the same for all draws.
 
     With t the critical value of n − 1 degrees of freedom, z = t √(n/(n − 1 + t²)); infinite for a single user.
 

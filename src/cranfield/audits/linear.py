@@ -1,4 +1,4 @@
-"""The scale on which an average is an arithmetic mean, and so a sum of what each user adds."""
+"""The scale on which an average is an arithmetic mean, and therefore a sum over users."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ the system and the baseline does not turn a loss into the same win.
 
 
 def transform_of(kind: Average) -> Transform | None:
-    """Return what turns the values of a geometric mean into those of an arithmetic one; None where nothing does.
+    """Return the function that turns a geometric mean into an arithmetic one; None for other averages.
 
     ``trec_eval``: log max(x, ε). ``adjusted``: log(x + ε).
 

@@ -1,4 +1,4 @@
-"""The menu in words: which options an audit crosses, for sentences that state a share of them."""
+"""The menu in words: the options that an audit crosses, for sentences about shares of them."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from cranfield._phrases import listed
 from cranfield.audits.conditions import ordered
 from cranfield.audits.grid import Grid, Opened
 
-# Longer lists of numbers are shown by their ends.
+# Of longer lists of numbers, only the ends are shown.
 _MOST_NUMBERS = 5
 
 
 def menu_text(grid: Grid) -> str:
-    """Return the decisions that were opened, chance last, each with its options.
+    """Return the opened decisions, chance last, each with its options.
 
     Examples
     --------
@@ -36,5 +36,5 @@ def _options_text(opened: Opened) -> str:
 
 
 def question_text(question: Mapping[str, str] | None) -> str:
-    """Return the options of a question: ``"split random(train=0.5)"``; all questions together have none."""
+    """Return the options of a question: ``"split random(train=0.5)"``; empty for all questions together."""
     return ", ".join(f"{name} {option}" for name, option in question.items()) if question else "all universes"

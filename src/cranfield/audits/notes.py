@@ -1,4 +1,4 @@
-"""What a reader should know of how the cells of an audit were chosen."""
+"""Notes for the reader on how the cells of an audit were chosen."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from cranfield.audits.crossing import Crossing
 
 
 def notes_on(crossing: Crossing) -> list[str]:
-    """Return sentences about options that are declared invalid, about repetitions and about a sample of cells."""
+    """Return sentences about options declared invalid, about repetitions and about a sample of cells."""
     openings = crossing.menu.openings
     declared = [
         f"{opening.name} {option} ({reason})" for opening in openings for option, reason in opening.invalid.items()

@@ -1,4 +1,4 @@
-"""Which decisions an audit may open, of which kind each is, and what its options may be."""
+"""The decisions that an audit may open, their kinds and their options."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ _CLOSED: Mapping[str, str] = {
 }
 """Decisions that an audit does not open, with the reason."""
 
-# Another way to ask the same question; all others of an experiment's decisions ask another one.
+# Other ways to ask the same question; all other decisions of an experiment ask a different one.
 _EQUIVALENT = ("draws", "threshold", "calibration", "undefined", "average", "groups", *OPENED)
 
 OptionCheck = Callable[[Experiment, Any], Any]
@@ -68,7 +68,7 @@ class Openable:
     says
         What it decides.
     check
-        Makes one form of an option, for an experiment, or says what is wrong with it.
+        A function that returns an option of an experiment in canonical form, or raises an error.
     """
 
     name: str
@@ -82,7 +82,7 @@ def _decision(name: str, _: Experiment, value: Any) -> Any:
 
 
 def checked_average(experiment: Experiment, value: Any) -> str:
-    """Return an average in its one form, or say that an audit does not compute it, or that its baseline is unknown."""
+    """Return an average in canonical form; raise an error if audits cannot compute it or its baseline is unknown."""
     kind = Average.of(checked_value("average", value))
     if kind.weights not in (None, *WEIGHTS):
         raise SettingError(
@@ -95,23 +95,23 @@ def checked_average(experiment: Experiment, value: Any) -> str:
 
 
 def check_baseline(average: str, systems: Sequence[str]) -> None:
-    """Refuse an average against a baseline that is not one of the systems."""
+    """Raise an error if the baseline of an average is not one of the systems."""
     baseline = dict(parse(average).parameters).get("baseline")
     if baseline is not None and system_among(str(baseline), systems) is None:
         raise SettingError(f"average='{average}': there is no system {baseline!r}{nearest(str(baseline), systems)}")
 
 
 def _apart_from_data(name: str, registry: Registry[Any], _: Experiment, value: Any) -> Any:
-    """Return a split or filters in one form, or say which parameter is wrong for any ratings, before these are read."""
+    """Return a split or filters in canonical form; check their parameters before any ratings are read."""
     checked = checked_value(name, value)
     for spelling in (checked,) if isinstance(checked, str) else checked:
         known = parse(spelling).name
         if known not in registry or not registry[known].__module__.startswith("cranfield."):
-            continue  # data that are already divided, or the user's own code, which only the experiment runs
+            continue  # data that are already split, or custom code, which only the experiment runs
         try:
             registry.call(spelling, _ratings(), seed=0, validation=None)
         except (ImpossibleSplitError, NothingLeftError):
-            continue  # with these ratings; with those of the experiment it may be possible
+            continue  # not possible with these ratings, but maybe with those of the experiment
         except SettingError as error:
             raise SettingError(f"{name}='{spelling}': {error}") from error
     return checked
@@ -119,7 +119,7 @@ def _apart_from_data(name: str, registry: Registry[Any], _: Experiment, value: A
 
 @cache
 def _ratings() -> Ratings:
-    """Return some ratings: all of 20 users for 20 items, a day apart."""
+    """Return artificial ratings of 20 users for 20 items, one day apart."""
     pairs = np.arange(400)
     return Ratings.of(pairs // 20, pairs % 20, 1 + pairs % 5, times=86_400 * pairs)
 
@@ -157,7 +157,7 @@ _CHECKS: Mapping[str, OptionCheck] = {
 
 
 def _decisions() -> list[Openable]:
-    """Return the decisions of an experiment that can be opened as they are."""
+    """Return the decisions of an experiment that can be opened directly."""
     kinds: dict[str, OptionKind] = {name: "equivalent" if name in _EQUIVALENT else "question" for name in DECISIONS}
     return [
         Openable(
@@ -193,7 +193,7 @@ OPENABLE: Mapping[str, Openable] = {
 
 
 def openable(name: str, experiment: Experiment) -> Openable:
-    """Return what there is to know of a decision, or say why it cannot be opened, or which one is nearest.
+    """Return the definition of a decision; raise an error that says why it cannot be opened, or which name is similar.
 
     Examples
     --------
@@ -216,7 +216,7 @@ def openable(name: str, experiment: Experiment) -> Openable:
 
 
 def split_parameter(name: str) -> tuple[str, str]:
-    """Return the system and the parameter that a name such as ``systems.kNN.k`` stands for."""
+    """Return the system and the parameter in a name such as ``systems.kNN.k``."""
     system, _, parameter = name.removeprefix(SYSTEMS).rpartition(".")
     return system, parameter
 
@@ -252,7 +252,7 @@ def with_parameter(spelling: str, name: str, value: Any) -> str:
 
 
 def metric_at(base: str, cutoff: int | None, gain: str | None) -> str:
-    """Return a metric with a cut-off and a gain, each as far as it applies to the metric.
+    """Return a metric with a cut-off and a gain, as far as they apply to the metric.
 
     Examples
     --------
@@ -268,7 +268,7 @@ def metric_at(base: str, cutoff: int | None, gain: str | None) -> str:
 
 
 def metric_definition(spelling: str) -> Definition:
-    """Return what is known of the metric that a spelling names, whether it states a cut-off or not."""
+    """Return the definition of the metric in a spelling, with or without a cut-off."""
     known_metrics()
     definition: Definition = METRICS.find(parse(spelling).name)
     return definition

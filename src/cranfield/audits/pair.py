@@ -1,4 +1,4 @@
-"""`PairAudit`: all that an audit says of one pair of systems."""
+"""`PairAudit`: the results of an audit for one pair of systems."""
 
 from __future__ import annotations
 
@@ -26,16 +26,16 @@ ANSWERS = ("d_z", "sign")
 
 @dataclass(frozen=True, eq=False)
 class Question:
-    """Universes that ask one question, or all of them.
+    """The universes of one question, or all of them.
 
     Parameters
     ----------
     options
-        The options that make the question; None for all questions together.
+        The options that define the question; None for all questions together.
     scope
         Its universes.
     tested
-        Those whose average is linear (`Terms`): they can be tested and resampled. None if there are none.
+        The universes whose average is linear (`Terms`), which can be tested and resampled. None if there are none.
     """
 
     options: Mapping[str, str] | None
@@ -44,7 +44,7 @@ class Question:
 
     @classmethod
     def of(cls, grid: Grid, linear: NDArray[np.bool_]) -> list[Question]:
-        """Return all universes together first, then each question."""
+        """Return all universes together, then each question."""
         everywhere = np.ones(grid.n_cells, dtype=bool)
         questions = [cls(None, *_scopes(grid, everywhere, linear))]
         if grid.of_kind("question"):
@@ -56,7 +56,7 @@ class Question:
 
 
 def question_of(grid: Grid, cell: int) -> dict[str, str]:
-    """Return the options that make the question of a cell; none where no decision is another question."""
+    """Return the options that define the question of a cell; none if no decision changes the question."""
     words = grid.words(cell)
     return {grid.opened[place].name: words[grid.opened[place].name] for place in grid.of_kind("question")}
 
@@ -75,16 +75,16 @@ def _scopes(grid: Grid, mask: NDArray[np.bool_], linear: NDArray[np.bool_]) -> t
 
 @dataclass(frozen=True)
 class QuestionAnswer:
-    """What one pair of systems does within a question (None: all questions together).
+    """The results of one pair of systems within a question (None: all questions together).
 
     Parameters
     ----------
     question
-        The options that make the question.
+        The options that define the question.
     universes
         The number of its distinct universes.
     shares
-        How often each leads, with intervals and chance.
+        How often each system leads, with intervals and chance.
     effects
         The quantiles of d_z over the cells.
     joint
@@ -103,7 +103,7 @@ class QuestionAnswer:
 
     @property
     def relied_on(self) -> Mapping[str, float]:
-        """The p-values to rely on: those with the spread of seeds, where seeds were opened."""
+        """The p-values to rely on: those with the spread of seeds if seeds were opened."""
         return self.corrected_retrained or self.corrected
 
     def share(self, what: str, over: str = "cells") -> LeadShare:
@@ -113,20 +113,20 @@ class QuestionAnswer:
 
 @dataclass(frozen=True, eq=False)
 class PairAudit:
-    """All that is known of one pair of systems; the first of them is ahead where a sign is positive.
+    """All results for one pair of systems; the first is ahead if a sign is positive.
 
     Parameters
     ----------
     systems
         The two systems.
     leads
-        Who leads in each universe.
+        Which system leads in each universe.
     answers
         All universes together, then each question.
     influence
         One row per answer and decision, and one per answer and pair of decisions (`influence_rows`).
     flips, rule
-        What small changes of the starting point do, and when which system leads.
+        The effects of small changes of the starting point, and the rule for which system leads.
     turned_by_chance
         The share of the set-ups in which chance options alone change the winner; None without chance options.
     """
@@ -140,13 +140,13 @@ class PairAudit:
     turned_by_chance: float | None
 
     def answer(self, question: Mapping[str, str] | None = None) -> QuestionAnswer:
-        """Return the answer to a question, or that of all together."""
+        """Return the answer to a question, or to all of them together."""
         return next(answer for answer in self.answers if answer.question == question)
 
 
 @dataclass(frozen=True)
 class Effort:
-    """How much is drawn, from which seed, and the level of tests."""
+    """The numbers of draws, the seed, and the level of tests."""
 
     draws: int
     resamples: int
@@ -164,7 +164,7 @@ def audit_pair(
     counts: Singles,
     effort: Effort,
 ) -> PairAudit:
-    """Return all that is said of a pair, from x of `Terms.between` and two rows of averages."""
+    """Return the results for a pair, from x of `Terms.between` and two rows of averages."""
     leads = leads_of(x, terms, averages, lower_is_better, effort.alpha)
     drawn = resampled(x, terms, counts)
     questions = Question.of(grid, terms.linear)
@@ -191,7 +191,7 @@ def judged_pair(
     answers: Sequence[QuestionAnswer],
     influence: Sequence[dict[str, Any]],
 ) -> PairAudit:
-    """Return the audit of a pair, adding what follows from who leads where."""
+    """Return the audit of a pair, adding what follows from the leads."""
     lead = leads.lead[grid.universe]
     return PairAudit(
         systems,

@@ -1,4 +1,4 @@
-"""What an audit would do, and roughly how long it would take."""
+"""What an audit would do, and about how long it would take."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class AuditPlan:
     crossing
         The cells and universes.
     plan
-        What would be made, that of every set-up too.
+        What would be made, including every set-up.
     """
 
     crossing: Crossing
@@ -39,13 +39,13 @@ class AuditPlan:
 
     @property
     def to_make(self) -> dict[str, int]:
-        """How many systems would be trained, and how many lists ranked and judged."""
+        """The numbers of trainings, rankings and sets of judged lists that are still to be made."""
         counts = Counter(task.stage for task in self.plan.tasks if task.state != "kept")
         return {name: counts[stage] for stage, name in _STEPS.items()}
 
     @property
     def estimate(self) -> str:
-        """How much is to be made, and roughly how long it takes, in a line."""
+        """The amount of work and about how long it takes, in one line."""
         counts, setups = self.to_make, count_text(len(self.crossing.setups), "set-up")
         return (
             f"{len(self.crossing.universes):,} universes in {setups}; to make: "
@@ -78,9 +78,9 @@ def plan_audit(
     truth: Mapping[str, float] | str | None = None,
     seed: int | None = None,
 ) -> AuditPlan:
-    """Say what `audit` would do: how many trainings, rankings and universes, and about how long; nothing is written.
+    """Plan an audit: the numbers of trainings, rankings and universes, and about how long; nothing is written.
 
-    The starting point's own trainings and rankings are counted with those of the other set-ups.
+    The trainings and rankings of the starting point are counted too.
     """
     experiment, out = experiment_and_folder(experiment, out, seed)
     experiment = with_audit(experiment, preset=preset, vary=vary, budget=budget, truth=truth)

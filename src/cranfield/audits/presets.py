@@ -23,7 +23,7 @@ _MEASURING: Vary = {
 }
 
 PRESETS: Mapping[str, Vary] = {
-    # What two careful papers may well do differently.
+    # Decisions in which two careful papers may well differ.
     "usual": {
         "split": tuple(
             f"{method}(train={share})" for method in ("random", "per_user") for share in (0.5, 0.6, 0.7, 0.8, 0.9)
@@ -39,7 +39,7 @@ PRESETS: Mapping[str, Vary] = {
         "average": ("mean", "weighted(by=judged)", "weighted(by=relevant)", GEOMETRIC),
         "coverage": ("full", "reduced"),
     },
-    # What needs no further training and no further ranking.
+    # Decisions that need no further training or ranking.
     "measuring": {**_MEASURING, "undefined": ("zero", "leave out")},
 }
 """The presets by name: the options of every decision that each opens."""
@@ -49,7 +49,7 @@ USUAL = "usual"
 
 
 def preset_options(name: Any) -> Vary:
-    """Return what a preset opens, or say which preset is nearest.
+    """Return the options of a preset; for an unknown name, the error suggests a similar one.
 
     Examples
     --------

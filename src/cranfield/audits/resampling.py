@@ -1,4 +1,4 @@
-"""Resampled users: what shares, ranks and influences would have been with other users of the same kind."""
+"""Resampled users: how shares, ranks and influences would vary with other users."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Result = TypeVar("Result")
 RESAMPLES = 200
 """How many times the users are drawn again, by default."""
 
-# Products are made of so many universes at a time, whatever the number of threads: the same sums in the same order.
+# Number of universes per matrix product: fixed, so that sums do not depend on the number of threads.
 _BLOCK = 128
 
 
@@ -31,7 +31,7 @@ class Resampled:
     Parameters
     ----------
     d_z
-        Resamples × universes: the standardised difference. The number of users of a universe is taken as fixed.
+        Resamples × universes: the standardised difference. The number of users of a universe is fixed.
     sign
         Resamples × universes: the sign of the sum.
     """
@@ -50,7 +50,7 @@ def user_counts(n_users: int, resamples: int = RESAMPLES, seed: int = 0) -> Sing
 
 
 def resampled(x: Singles, terms: Terms, counts: Singles) -> Resampled:
-    """Return d_z and the sign of one pair, x being universes × users, under the counts of `user_counts`."""
+    """Return d_z and the sign of one pair under the counts of `user_counts`; x is universes × users."""
 
     def block(rows: slice) -> tuple[Singles, Singles]:
         part = x[rows]
@@ -62,20 +62,20 @@ def resampled(x: Singles, terms: Terms, counts: Singles) -> Resampled:
 
 
 def _sums(values: Singles, counts: Singles) -> Singles:
-    """Return resamples × universes: Σ of the values of the drawn users."""
+    """Return resamples × universes: the sums over the drawn users."""
     return np.concatenate(_in_blocks(lambda rows: counts @ values[rows].T, len(values)), axis=1)
 
 
 def resampled_averages(terms: Terms, counts: Singles) -> Floats:
-    """Return systems × resamples × universes: numbers that order the systems as their averages would be ordered."""
+    """Return systems × resamples × universes: numbers that order the systems as their averages do."""
     return np.stack([_sums(values, counts).astype(np.float64) for values in terms.values])
 
 
 def interval(observed: float, drawn: Floats, level: float = 0.95) -> tuple[float, float]:
-    """Return an interval of a share: the middle ``level`` of its resampled values, their median moved to the observed.
+    """Return an interval of a share: the middle ``level`` of its resampled values, with their median shifted to it.
 
-    Resampled users carry the noise of the users twice. It pulls shares towards one half and influences towards each
-    other, and that pull is what the move takes out.
+    Resampled users contain the noise of the users twice. This pulls shares towards one half and influences towards each
+    other; the shift removes that bias.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""When does the other system win: the tree of at most three conditions that says it best."""
+"""When the other system wins: the tree of at most three conditions that predicts it best."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ from cranfield.recommenders.work import blas_threads
 
 MOST_CONDITIONS = 3
 
-# A condition that makes less than this of the cells right is left out.
+# A condition must improve the accuracy by at least this share of the cells.
 _WORTH_A_CONDITION = 0.01
 _EQUAL = 1e-9
 
 
 @dataclass(frozen=True)
 class Leaf:
-    """Where a tree ends: the sign of the lead that it says."""
+    """A leaf of the tree: the sign of the lead that it predicts."""
 
     lead: int
 
 
 @dataclass(frozen=True)
 class Fork:
-    """A condition, and the trees for where it holds and where it does not."""
+    """A condition, and the trees for where it holds and where it fails."""
 
     condition: Condition
     holds: Tree
@@ -40,14 +40,14 @@ Tree = Leaf | Fork
 
 @dataclass(frozen=True)
 class Rule:
-    """A tree that says who leads in a cell.
+    """A tree that predicts which system leads in a cell.
 
     Parameters
     ----------
     tree
         The tree.
     accuracy
-        The share of the cells, by weight, of which it says right who leads; equal systems are never right.
+        The weighted share of the cells for which the prediction is right; it is never right for equal systems.
     majority
         The same for always naming the system that leads more often.
     """
@@ -66,29 +66,30 @@ class Rule:
         return [words for words, leaf in _leaves(self.tree) if leaf.lead == lead]
 
     def leads(self, cells: NDArray[np.int32]) -> NDArray[np.int8]:
-        """Return who leads in cells, as the tree says."""
+        """Return the predicted leader of each cell."""
         return _predicted(self.tree, cells)
 
 
 def rule_of(grid: Grid, lead: NDArray[np.int8]) -> Rule:
     """Return the best tree, by exhaustive search over all trees of at most three conditions.
 
-    A tree with fewer conditions is taken if no larger one makes one per cent more of the cells right. Cells that differ
-    by chance alone count together.
+    A smaller tree is chosen unless a larger one is right for one per cent more of the cells. Cells that differ only by
+    chance count together.
 
     Parameters
     ----------
     grid
         The cells.
     lead
-        For each cell the sign of the lead.
+        For each cell, the sign of the lead.
     """
     balance = np.bincount(grid.setups, weights=grid.weights * lead).astype(np.float64)
     decided = float(grid.weights[lead != 0].sum())
     cells = grid.cells[np.unique(grid.setups, return_index=True)[1]]
     with blas_threads(1):
         trees = _Search(conditions_of(grid), cells, balance).best()
-    # With b the weight led minus the weight trailed in a leaf, the tree is right for half of what is decided and |b|.
+    # With b the weight led minus the weight trailed in a leaf, the tree is right for half of (weight without ties +
+    # Σ|b|).
     accuracies = [(decided + score) / 2 for score, _ in trees]
     place = next(k for k, own in enumerate(accuracies) if own >= max(accuracies) - _WORTH_A_CONDITION)
     return Rule(trees[place][1], accuracies[place], accuracies[0])
@@ -98,7 +99,7 @@ Scored = tuple[float, Tree]
 
 
 class _Search:
-    """All trees over some conditions: the score of a tree is Σ |b| over its leaves, b the balance of leads there."""
+    """A search over all trees: the score of a tree is Σ |b| over its leaves, where b is the balance of leads."""
 
     def __init__(self, conditions: Sequence[Condition], cells: NDArray[np.int32], balance: NDArray[np.float64]) -> None:
         self.conditions, self.balance = conditions, balance
@@ -122,7 +123,7 @@ class _Search:
         return abs(total), Leaf(-1 if total < 0 else 1)
 
     def _scores(self, regions: NDArray[np.bool_]) -> NDArray[np.float64]:
-        """Return regions × conditions: the score of one fork in each region."""
+        """Return regions × conditions: the score of a single fork in each region."""
         weighted = regions * self.balance
         inside = weighted @ self.columns
         scores: NDArray[np.float64] = np.abs(inside) + np.abs(weighted.sum(axis=1)[:, None] - inside)
@@ -138,12 +139,12 @@ class _Search:
         return (score, tree) if score > leaf[0] + _EQUAL else leaf
 
     def _sides(self, region: NDArray[np.bool_]) -> tuple[NDArray[np.bool_], NDArray[np.float64]]:
-        """Return, for each condition and its two sides, the part of the region there, and the balance in it."""
+        """Return the part of the region on each side of each condition, and its balance."""
         parts = np.stack([self.masks & region, ~self.masks & region])
         return parts, parts @ self.balance
 
     def _two_scores(self, region: NDArray[np.bool_]) -> NDArray[np.float64]:
-        """Return sides × conditions: the best score of a condition with one more fork on that side of it."""
+        """Return sides × conditions: the best score of a condition with another fork on that side."""
         parts, totals = self._sides(region)
         scores = np.stack([self._scores(side).max(axis=1) for side in parts])
         best: NDArray[np.float64] = scores + np.abs(totals[::-1])
@@ -172,7 +173,7 @@ class _Search:
 
 
 def _first_best(scores: NDArray[np.float64]) -> int:
-    """Return the first of the places whose score is the best one but for rounding."""
+    """Return the first index whose score is the best, up to rounding."""
     return int(np.flatnonzero(scores >= scores.max() - _EQUAL)[0])
 
 

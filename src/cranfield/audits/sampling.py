@@ -18,7 +18,7 @@ IsValid = Callable[[Cells], NDArray[np.bool_]]
 
 _PASSES = 60
 _TRIES, _ROUNDS = 40, 5
-# So many passes that leave the cost above this share of it are the last.
+# Stop when this many passes leave the cost above this share of it.
 _PATIENCE, _SETTLED = 8, 0.99
 
 
@@ -31,32 +31,32 @@ def balanced_sample(
     beside: Sequence[Sequence[int]] = (),
     seed: int = 0,
 ) -> tuple[Cells, float]:
-    """Draw cells of a product so that options are about equally frequent, and pairs of options too.
+    """Draw cells of a product so that options, and pairs of options, are about equally frequent.
 
-    Every column begins as a balanced list in random order: the counts of its options differ by at most 1. Swaps of two
-    entries of a column leave these counts as they are. First swaps remove repeated and invalid cells, then they bring
-    the counts of pairs of options of two decisions nearer to equal. A cell that no swap could fix is left out, and the
-    counts may then differ by more.
+    Every column starts as a balanced list in random order: the counts of its options differ by at most 1. Swapping two
+    entries of a column does not change these counts. Swaps first remove repeated and invalid cells, then make the
+    counts of pairs of options of two decisions more equal. A cell that no swap can fix is left out, and the counts may
+    then differ by more.
 
     Parameters
     ----------
     sizes
         The number of options of each decision.
     size
-        How many cells to draw: at least as many as a decision has options.
+        The number of cells to draw: at least the number of options of any decision.
     start
         The first cell of the sample.
     is_valid
         Says which cells are possible.
     beside
-        Cells that the sample has as well, unless options could not be equally frequent with them.
+        Further cells to include, unless they would prevent options from being equally frequent.
     seed
         Fixes the draw.
 
     Returns
     -------
     cells, imbalance
-        The cells, the first being ``start``; and how uneven the pairs are: the root of the mean of (n_ij / e_ij − 1)²
+        The cells, starting with ``start``; and how uneven the pairs are: the root of the mean of (n_ij / e_ij − 1)²
         over all pairs of options of two decisions, where e_ij is the count if all were equal.
 
     Examples
@@ -93,7 +93,7 @@ def imbalance_of(cells: Cells, sizes: Sequence[int]) -> float:
 def _fixed(
     sizes: Sequence[int], size: int, start: Sequence[int], beside: Sequence[Sequence[int]], is_valid: IsValid
 ) -> Cells:
-    """Return the cells that the sample begins with: the start, and those beside it if no option is too frequent."""
+    """Return the first cells of the sample: the start, and those in ``beside`` if no option becomes too frequent."""
     cells = np.array([start, *beside], dtype=np.int32)
     cells = cells[is_valid(cells)]
     most = [int(np.bincount(column, minlength=options).max()) for column, options in zip(cells.T, sizes)]
@@ -102,11 +102,11 @@ def _fixed(
 
 
 def _columns(sizes: Sequence[int], size: int, fixed: Cells, rng: np.random.Generator) -> Cells:
-    """Return balanced columns in random order, of which the first entries are those of the fixed cells."""
+    """Return balanced columns in random order, whose first entries are those of the fixed cells."""
     cells = np.empty((size, len(sizes)), dtype=np.int32)
     cells[: len(fixed)] = fixed
     for column, options in enumerate(sizes):
-        # Which options have one more than others is drawn too.
+        # Which options occur once more than others is random too.
         order = np.argsort(rng.random(options), kind="stable")
         counts = np.bincount(order[np.arange(size) % options], minlength=options)
         taken = np.bincount(fixed[:, column], minlength=options)
@@ -121,7 +121,7 @@ def _pairs(cells: Cells, a: int, b: int, sizes: Sequence[int]) -> NDArray[np.int
 
 
 def _codes(cells: Cells, sizes: Sequence[int]) -> NDArray[np.int64]:
-    """Return one number for each cell; sizes that multiply to more than 64 bits hold are refused by NumPy."""
+    """Return one number for each cell; NumPy raises an error if they need more than 64 bits."""
     return np.ravel_multi_index(tuple(cells.T), tuple(sizes)).astype(np.int64)
 
 
@@ -134,12 +134,12 @@ def _cost(cells: Cells, sizes: Sequence[int]) -> float:
 
 
 def _mended(cells: Cells, sizes: Sequence[int], is_valid: IsValid, rng: np.random.Generator, fixed: int) -> Cells:
-    """Return the cells with repeated and invalid ones mended by swaps; what cannot be mended is left out."""
+    """Return the cells with repeated and invalid ones fixed by swaps; those that cannot be fixed are left out."""
     codes, valid = _codes(cells, sizes), is_valid(cells)
     counts = Counter(codes.tolist())
     for _ in range(_ROUNDS):
         for row in range(fixed, len(cells)):
-            # Of repeated cells those that come later change, until one is left.
+            # Repeated cells are changed until only one is left.
             if not valid[row] or counts[int(codes[row])] > 1:
                 _mend(row, cells, codes, valid, counts, sizes, is_valid, rng, fixed)
     first = np.zeros(len(cells), dtype=np.bool_)
@@ -158,7 +158,7 @@ def _mend(
     rng: np.random.Generator,
     fixed: int,
 ) -> None:
-    """Swap an option of a cell with that of another, so that both are possible and new; in place, if a try does so."""
+    """Swap an option of a cell with another cell so that both are possible and new, in place, if possible."""
     columns = (rng.random(_TRIES) * len(sizes)).astype(int)
     others = fixed + (rng.random(_TRIES) * (len(cells) - fixed)).astype(int)
     mine, theirs = np.repeat(cells[[row]], _TRIES, axis=0), cells[others]
@@ -180,7 +180,7 @@ def _mend(
 def _swapped(
     cells: Cells, column: int, sizes: Sequence[int], is_valid: IsValid, rng: np.random.Generator, fixed: int
 ) -> Cells:
-    """Return the cells with some pairs of entries of a column swapped that each by itself would even out the pairs."""
+    """Return the cells after some swaps of two entries of a column, each of which would make the pairs more even."""
     rows = np.argsort(rng.random(len(cells) - fixed), kind="stable") + fixed
     half = len(rows) // 2
     first, second = rows[:half], rows[half : 2 * half]
@@ -196,7 +196,7 @@ def _swapped(
         change = counts[options[1], a] + counts[options[0], b] - counts[options[0], a] - counts[options[1], b] + 2
         gain -= np.where(a != b, change, 0)
     mine[:, column], theirs[:, column] = options[1], options[0]
-    # Many swaps at once disturb each other, so that only some of those that help are made.
+    # Simultaneous swaps interfere with each other, so only some of the helpful ones are made.
     chosen = (gain > 0) & (options[0] != options[1]) & (rng.random(half) < 0.2)
     chosen[chosen] = is_valid(mine[chosen]) & is_valid(theirs[chosen])
     new = np.stack([_codes(mine, sizes), _codes(theirs, sizes)], axis=1)

@@ -1,4 +1,4 @@
-"""`Setup`: what is trained and ranked for a universe; all that is measured on the same lists shares one."""
+"""`Setup`: what is trained and ranked for a universe; universes measured on the same lists share one."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ AVERAGED = tuple(Averaging.decisions())
 
 @dataclass(frozen=True, eq=False)
 class Setup:
-    """What is trained and ranked for a universe: an experiment on one set of ratings, with lists that are long enough.
+    """What is trained and ranked for a universe: an experiment on one set of ratings with sufficiently long lists.
 
     Parameters
     ----------
@@ -40,14 +40,14 @@ class Setup:
 
     @cached_property
     def key(self) -> str:
-        """A text that two set-ups share if they are the same."""
+        """A text that is the same for equal set-ups."""
         systems = [(system.name, system.spelling, system.run) for system in self.experiment.systems]
         stated = [self.experiment.data[0].name, systems, self.experiment.decisions.as_dict()]
         return json.dumps(stated, default=str)
 
     @property
     def name(self) -> str:
-        """What the set-up is called where its artifacts are kept."""
+        """The name of the set-up in the store of artifacts."""
         from cranfield.experiments.store import fingerprint
 
         return fingerprint(self.key)[:12]
@@ -56,7 +56,7 @@ class Setup:
 def of_setup(menu: Menu) -> tuple[str, ...]:
     """Return the opened decisions that change what is trained or ranked.
 
-    The threshold is one of them where some lists depend on which items are relevant.
+    The threshold is one of them if some lists depend on which items are relevant.
     """
     start = menu.experiment.decisions.ranking
     draws_targets = start.needs_relevance or any(name in ("relevant", "nonrelevant") for name in menu.names)
@@ -65,7 +65,7 @@ def of_setup(menu: Menu) -> tuple[str, ...]:
 
 
 def setup_of(menu: Menu, values: Mapping[str, Any]) -> Setup:
-    """Return the set-up of some options, by the name of their decision, or say why they contradict each other."""
+    """Return the set-up of some options by decision; raise an error if they contradict each other."""
     start = menu.experiment
     changes = {name: value for name, value in values.items() if name in DECISIONS}
     if isinstance(start.decisions.length, int):
@@ -87,7 +87,7 @@ def setup_of(menu: Menu, values: Mapping[str, Any]) -> Setup:
 
 
 def deepest(menu: Menu) -> Iterable[int]:
-    """Return the cut-offs that are opened, and those of the metrics that state one."""
+    """Return the opened cut-offs, and those that metrics state."""
     opened = {opening.name: opening.values for opening in menu.openings}
     metrics = opened.get("metrics", ()) or (str(menu.experiment.decisions.metrics[0]),)
     stated = (parse(metric).cutoff for metric in metrics)
@@ -114,9 +114,9 @@ def _system(system: System, start: Experiment, values: Mapping[str, Any]) -> Sys
 
 @dataclass(frozen=True)
 class Measurement:
-    """What is measured on the lists of a set-up: a metric, the lowest relevant rating, what unjudged items count as.
+    """What is measured on the lists of a set-up: a metric, the lowest relevant rating, the value of unjudged items.
 
-    Without a threshold it is that of the lists, which follows from their ratings.
+    Without a threshold, that of the lists is used, which follows from their ratings.
     """
 
     metric: str
@@ -125,7 +125,7 @@ class Measurement:
 
 
 def measurement_of(menu: Menu, values: Mapping[str, Any]) -> Measurement:
-    """Return the measurement of some options, by the name of their decision."""
+    """Return the measurement of some options by decision."""
     decisions = menu.experiment.decisions
     base = values.get("metrics")
     if base is None:
@@ -144,7 +144,7 @@ def measurement_of(menu: Menu, values: Mapping[str, Any]) -> Measurement:
 
 
 def averaging_of(menu: Menu, values: Mapping[str, Any]) -> Averaging:
-    """Return how the values of a universe are averaged, by the name of the decision."""
-    # As it is stated: whether windows count equally depends on the split of the universe.
+    """Return how the values of a universe are averaged, given its options by decision."""
+    # The group as stated: whether windows count equally depends on the split of the universe.
     start = menu.experiment.decisions.group(Averaging)
     return start.with_(**{name: value for name, value in values.items() if name in AVERAGED})

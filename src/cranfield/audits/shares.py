@@ -1,6 +1,6 @@
-"""How often each system leads, and at which rank it stands.
+"""How often each system leads, and its ranks.
 
-A share is a property of the menu: of the options that were opened and of their weights. It is not a probability.
+A share depends on the menu, that is, on the opened options and their weights. It is not a probability.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ class LeadShare:
         ``"cells"`` (with the weights of options) or ``"universes"`` (each distinct one counts once).
     what
         ``"leads"``, ``"trails"``, ``"equal"``, ``"leads significantly"``, ``"trails significantly"`` (the first system
-        of the pair), or ``"significant"`` (one way or the other).
+        of the pair), or ``"significant"`` (in either direction).
     share, lower, upper
         The share, and its 95 % interval over resampled users (`interval`).
     chance
-        Under the null of the joint test, such a share, whichever system it is for, is this or more in 5 % of the cases.
-        None for ``"equal"``.
+        Under the null hypothesis of the joint test, the larger of the two systems' shares is at least this in 5 % of
+        the cases. None for ``"equal"``.
     """
 
     over: str
@@ -65,9 +65,9 @@ def lead_shares(
     alpha: float,
     joint: JointTest | None,
 ) -> list[LeadShare]:
-    """Return all shares of one pair of systems in a scope, beside what chance gives.
+    """Return all shares of one pair of systems in a scope, with what chance gives.
 
-    Intervals and chance are those of the ``tested`` universes; without any, intervals are NaN and chance is None.
+    Intervals and chance are over the ``tested`` universes; without any, intervals are NaN and chance is None.
     """
     seen = _events(leads.lead[scope.universes], leads.significant[scope.universes])
     drawn = {}
@@ -110,7 +110,7 @@ def effect_quantiles(d_z: Floats, scope: Scope) -> dict[float, float]:
 
 
 def ranks_of(averages: Floats) -> NDArray[np.int64]:
-    """Return the rank of each system (first axis): 1 and the number of systems that are better; equals share a rank.
+    """Return the rank of each system (first axis): 1 plus the number of better systems; equal systems share a rank.
 
     Examples
     --------
@@ -128,7 +128,7 @@ def rank_shares(
 ) -> list[dict[str, Any]]:
     """Return one row per system and rank: the share of the cells, with its interval over resampled users.
 
-    ``averages`` is systems × universes and ``resampled_averages`` systems × resamples × universes, larger being better.
+    ``averages`` is systems × universes and ``resampled_averages`` systems × resamples × universes; larger is better.
     """
     ranks = ranks_of(averages[:, scope.universes])
     drawn = ranks_of(resampled_averages[..., scope.universes])

@@ -1,4 +1,4 @@
-"""Other tests and corrections: they change which differences are significant, and nothing else."""
+"""Other tests and corrections, which only change which differences are significant."""
 
 from __future__ import annotations
 
@@ -40,9 +40,9 @@ SIGNIFICANCE_KINDS = {
 """The columns of `Audit.significance`."""
 
 _OF_RANKS = ("wilcoxon", "sign")
-# Differences in single precision that are nearer than this share of the largest one are equal.
+# Single-precision differences closer than this share of the largest one are equal.
 _SINGLE = 4e-7
-# A lattice has at most so many steps, and its levels are so near to multiples of the step.
+# The maximum number of steps of a lattice, and how close its levels must be to multiples of the step.
 _MOST_STEPS, _NEAR = 1000, 1e-3
 _STUDENT = "student"
 
@@ -60,14 +60,14 @@ class PairedTest:
 
 @dataclass(frozen=True, eq=False)
 class Outcome:
-    """What a test says of one pair of systems in every universe.
+    """The result of a test for one pair of systems in every universe.
 
     Parameters
     ----------
     p
-        The p-value, NaN where the test does not apply.
+        The p-value; NaN if the test does not apply.
     direction
-        Above 0 where the first system is better by what the test looks at.
+        Above 0 if the first system is better by what the test compares.
     """
 
     p: Floats
@@ -75,7 +75,7 @@ class Outcome:
 
 
 def checked_significance(value: Any) -> str:
-    """Return a test in its one form, or say why it cannot be opened."""
+    """Return a test in canonical form; raise an error if it cannot be opened."""
     spelled = str(checked_value("significance", value))
     if parse(spelled).name == "tukey":
         raise SettingError("significance=tukey looks at all systems at once, and an audit at pairs; open correction")
@@ -87,10 +87,10 @@ def checked_significance(value: Any) -> str:
 
 
 def outcome_of(significance: str, x: Singles, terms: Terms, leads: Leads, *, seed: int = 0) -> Outcome:
-    """Return what a test says of a pair, x being universes × users (`Terms.between`).
+    """Return the result of a test for a pair; x is universes × users (`Terms.between`).
 
-    Student's test is that of `Leads`. Tests of ranks and signs apply where x is the difference of a user's two values:
-    not under weights that differ.
+    Student's test is that of `Leads`. Tests of ranks and signs apply if x is the difference of a user's two values,
+    that is, not with unequal weights.
     """
     if significance == _STUDENT:
         return Outcome(leads.p, leads.lead.astype(np.float64))
@@ -105,9 +105,9 @@ def outcome_of(significance: str, x: Singles, terms: Terms, leads: Leads, *, see
 
 
 def _of_users(x: Singles, users: int) -> Floats:
-    """Return the differences of the users of a universe: who is not in it has a difference of 0, as some in it have.
+    """Return the differences of the users of a universe; absent users have a difference of 0, like some present ones.
 
-    Terms have single precision. Differences that only this has parted are equal.
+    Terms have single precision. Differences within its rounding are made equal.
     """
     size = np.abs(x, dtype=np.float64)
     order = np.argsort(size, kind="stable")
@@ -123,9 +123,9 @@ def _of_users(x: Singles, users: int) -> Floats:
 
 
 def _on_lattice(levels: Floats) -> Floats:
-    """Return ascending levels as exact multiples of one step where they are such in single precision, or as they are.
+    """Return ascending levels as exact multiples of a step if they are multiples in single precision, else unchanged.
 
-    Sums of differences are then equal where those of the values themselves are, as for a precision at ten.
+    Sums of differences are then equal whenever sums of the exact values are, for example for P@10.
 
     Examples
     --------
@@ -158,7 +158,7 @@ def rows_of_tests(
     effort: Effort,
     advance: Callable[[], None] = lambda: None,
 ) -> list[dict[str, Any]]:
-    """Return what every test and correction says of every pair; ``advance`` is called after each test of a pair."""
+    """Return the results of all tests and corrections for all pairs; ``advance`` is called after each test."""
     if not testings:
         return []
     places = list(combinations(range(terms.n_systems), 2))
@@ -181,14 +181,14 @@ def significance_rows(
     testings: Sequence[PairedTest],
     alpha: float,
 ) -> list[dict[str, Any]]:
-    """Return one row per pair of systems, question, test and correction: how much is significant, and the start.
+    """Return one row per pair of systems, question, test and correction: the significant shares, and the start.
 
     Parameters
     ----------
     scopes
-        Each question with its universes; the question None is all of them.
+        Each question with its universes; the question None stands for all of them.
     outcomes
-        By test, what it says of each pair.
+        By test, its results for each pair.
     testings
         The tests and corrections to show.
     """
@@ -235,7 +235,7 @@ def _shares(significant: Any, own: Outcome, scope: Scope) -> dict[str, Any]:
 
 
 def said_of_tests(rows: Sequence[Mapping[str, Any]], systems: tuple[str, str]) -> list[str]:
-    """Return what other tests say of a pair: of all universes together, and under the starting point."""
+    """Return sentences on other tests of a pair: over all universes together, and under the starting point."""
     own = [row for row in rows if row["question"] is None and (row["system_a"], row["system_b"]) == systems]
     if not own:
         return []

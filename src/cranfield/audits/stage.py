@@ -1,4 +1,4 @@
-"""The optional stage `audit`: whether the winner survives other decisions."""
+"""The optional stage `audit`: whether the winner remains the same under other decisions."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ from cranfield.experiments.user_code import own_metrics
 HOME = "audit"
 """The folder of an audit in that of its experiment."""
 
-# To measure a list and average the values of a user, in a universe.
+# Seconds to measure a list and average the values of a user in a universe.
 _COMPUTED = 1e-6
-# To make a further test of a pair of systems, in a universe.
+# Seconds for a further test of a pair of systems in a universe.
 _TESTED = 3e-3
 
 
@@ -39,7 +39,7 @@ class Audited(Stage[Audit]):
     exported = True
 
     def check_experiment(self, experiment: Experiment) -> None:
-        """Refuse decisions that cannot be opened."""
+        """Raise an error for decisions that cannot be opened."""
         if experiment.audit is not None:
             menu = menu_of(experiment)
             check_options(menu)
@@ -51,18 +51,18 @@ class Audited(Stage[Audit]):
         return line.experiment.audit is not None
 
     def prepare(self, line: Pipeline, stages: Stages) -> None:
-        """Train, rank and judge for every set-up what is not there yet."""
+        """Train, rank and judge what does not exist yet for every set-up."""
         children = children_of(line)
-        # This bar has its own clock, because its steps and those of pairs of systems take different times.
+        # This bar has its own clock, because its steps do not take as long as those of pairs of systems.
         with stages("Lists for the audit", len(children.lines)) as advance:
             children.go(advance)
 
     def inner(self, line: Pipeline) -> Iterator[tuple[Pipeline, Stage[Any], Unit]]:
-        """Give what the set-ups make."""
+        """Yield the artifacts of the set-ups."""
         yield from children_of(line).artifacts()
 
     def made_of(self, line: Pipeline, unit: Unit) -> dict[str, Any]:  # noqa: ARG002
-        """Return what is opened, and the digests of the judged lists of every set-up."""
+        """Return the opened decisions, and the digests of the judged lists of every set-up."""
         children = children_of(line)
         menu = children.crossing.menu
         opened = [
@@ -84,7 +84,7 @@ class Audited(Stage[Audit]):
         }
 
     def make(self, line: Pipeline, unit: Unit, place: Path) -> Made:  # noqa: ARG002
-        """Compute every universe, and write what it answers."""
+        """Compute every universe, and write the audit."""
         children = children_of(line)
         menu = children.crossing.menu
         systems = tuple(system.name for system in line.experiment.systems)
@@ -119,7 +119,7 @@ class Audited(Stage[Audit]):
 
 
 def children_of(line: Pipeline) -> Children:
-    """Return the experiments of all set-ups, the same object for an experiment on its way."""
+    """Return the experiments of all set-ups; the same object for each call within a run."""
     return line.remember("audit children", line.experiment.title, lambda: Children(line))
 
 

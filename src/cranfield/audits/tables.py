@@ -28,7 +28,7 @@ STATISTICS_IN_WORDS = {
 }
 """What each statistic of the joint test is."""
 
-# So many interactions are worth a line, if they explain so much.
+# Maximum number of interactions shown, and the smallest share of the variance that is shown.
 _MOST_INTERACTIONS, _LEAST_INTERACTION = 10, 0.005
 
 share_text = partial(wording.share_text, short=True)
@@ -36,7 +36,7 @@ interval_text = partial(wording.interval_text, short=True)
 
 
 def pair_tables(audit: Audit, view: View) -> dict[str, Table]:
-    """Return the tables about one pair of systems, by name; one that says nothing of this audit has no row."""
+    """Return the tables about one pair of systems by name; tables that do not apply to this audit have no rows."""
     return {
         "shares": shares(audit, view),
         "joint": joint(audit, view),
@@ -50,7 +50,7 @@ def pair_tables(audit: Audit, view: View) -> dict[str, Table]:
 
 
 def audit_tables(audit: Audit) -> dict[str, Table]:
-    """Return the tables about the whole audit, by name; one that says nothing of this audit has no row."""
+    """Return the tables about the whole audit by name; tables that do not apply to this audit have no rows."""
     return {
         "opened": opened(audit.grid),
         "ranks": ranks(audit),
@@ -64,7 +64,7 @@ def audit_tables(audit: Audit) -> dict[str, Table]:
 
 
 def shares(audit: Audit, view: View) -> Table:
-    """Return how often each of two systems leads, over all cells and within each question, beside chance."""
+    """Return how often each of two systems leads, over all cells and within each question, compared with chance."""
     first, second = view.systems
     header = ["question", "universes", f"{first} leads", f"{second} leads", "equal", f"{first} significantly",
               f"{second} significantly", "chance"]  # fmt: skip
@@ -108,7 +108,7 @@ def joint(audit: Audit, view: View) -> Table:
 
 
 def joint_by_question(audit: Audit, view: View) -> Table:
-    """Return the corrected p-values of the joint test within each question; no row with fewer than two questions."""
+    """Return the corrected p-values of the joint test within each question; no rows with fewer than two questions."""
     retrained = bool(audit.grid.of_kind("chance"))
     names = [f"p {name}" for name in STATISTICS]
     header = ["question", "universes", *(f"{name}, retrained" for name in names if retrained), *names]
@@ -127,7 +127,7 @@ def joint_by_question(audit: Audit, view: View) -> Table:
 
 
 def tests(audit: Audit, view: View) -> Table:
-    """Return what other tests and corrections say of a pair, over all universes to which they apply."""
+    """Return the results of other tests and corrections for a pair, over all universes to which they apply."""
     names = ["leads_significantly", "trails_significantly"]
     rows = [
         [
@@ -226,7 +226,7 @@ def _flip_row(view: View, flip: Flip) -> list[str]:
 
 
 def rule(view: View) -> Table:
-    """Return the tree of at most three conditions as one row per leaf: where, and who leads there."""
+    """Return the tree of at most three conditions as one row per leaf: its conditions, and which system leads."""
     own = view.pair.rule
     rows = [
         [" and ".join(path), str(view.leader(view.sign * lead))]
@@ -280,7 +280,7 @@ def ranks(audit: Audit) -> Table:
 
 
 def pairs(audit: Audit) -> Table:
-    """Return one row per pair of systems, the better one under the starting point first; none of a single pair."""
+    """Return one row per pair of systems, the better one under the starting point first; no rows for a single pair."""
     order = {system: place for place, system in enumerate(audit.systems_at_start)}
     views = [View(pair, *sorted(pair.systems, key=order.__getitem__)) for pair in audit.pairs]
     views = sorted(views, key=lambda view: (order[view.first], order[view.second])) if len(views) > 1 else []
@@ -307,7 +307,7 @@ def _pair_row(view: View) -> list[str]:
 
 
 def seeds(audit: Audit) -> Table:
-    """Return how often a system differs significantly from itself when only a chance option changes."""
+    """Return how often a system differs significantly from itself if only a chance option changes."""
     rows = [[noise.system, noise.decision, f"{noise.pairs:,}", share_text(noise.significant)] for noise in audit.noise]
     caption = (
         "How often a system differs significantly from itself, by a plain t-test, in pairs of cells that differ in a "
@@ -317,7 +317,7 @@ def seeds(audit: Audit) -> Table:
 
 
 def left_out(grid: Grid) -> Table:
-    """Return the combinations that could not be computed: one row per reason, with the options they all have."""
+    """Return the combinations that could not be computed: one row per reason, with the options they share."""
     by_reason: dict[str, list[tuple[int, ...]]] = {}
     for options, reason in grid.invalid:
         by_reason.setdefault(reason, []).append(options)
@@ -328,7 +328,7 @@ def left_out(grid: Grid) -> Table:
 
 
 def truth(audit: Audit) -> Table:
-    """Return which options bring the measured order nearest to the true one; none where no truth is known."""
+    """Return which options bring the measured order closest to the true one; no rows if no truth is known."""
     rows = [
         [
             row["decision"] or "all cells",
@@ -346,7 +346,7 @@ def truth(audit: Audit) -> Table:
 
 
 def truth_pairs(audit: Audit) -> Table:
-    """Return how often the truly better system of each pair leads; none where no truth is known."""
+    """Return how often the truly better system of each pair leads; no rows if no truth is known."""
     rows = [
         [
             row["system_a"],
@@ -367,7 +367,7 @@ def truth_pairs(audit: Audit) -> Table:
 
 
 def advice(audit: Audit) -> Table:
-    """Return the metric that scores highest under each split and target design; none where none was assessed."""
+    """Return the metric that scores highest under each split and target design; no rows if none was assessed."""
     rows = [
         [
             row["setup"],
@@ -401,7 +401,7 @@ def _in_common(grid: Grid, cells: Sequence[tuple[int, ...]]) -> str:
 
 
 def _answers(view: View) -> list[QuestionAnswer]:
-    """Return the answer over all universes, then those of the questions where there are several."""
+    """Return the answer over all universes, then those of the questions if there are several."""
     whole, *questions = view.pair.answers
     return [whole, *questions] if len(questions) > 1 else [whole]
 

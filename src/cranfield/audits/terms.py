@@ -1,4 +1,4 @@
-"""`Terms`: what each user adds to the difference of two systems in each universe."""
+"""`Terms`: the contribution of each user to the difference of two systems in each universe."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Singles = NDArray[np.float32]
 class Terms:
     """The per-user terms of every system and universe, whose differences are summed in tests.
 
-    With v the value of a user, larger always being better, the term is v for a mean, w v for a weighted mean and
+    With v the value of a user, where larger is always better, the term is v for a mean, w v for a weighted mean and
     log(v + ε) for a geometric mean. The difference of two systems' terms is x, and their averages differ in the
     direction of Σ x. A user who is not in a universe has the term 0.
 
@@ -27,11 +27,11 @@ class Terms:
     users
         The number of users in each universe; by default all.
     paired
-        For each universe whether x is the difference of a user's two values, all users weighing the same, so that tests
-        of ranks and signs apply; by default it is.
+        For each universe, whether x is the difference of a user's two values with equal weights, so that tests of ranks
+        and signs apply; true by default.
     linear
-        For each universe whether its average is one of the above. A median, a trimmed mean, a risk-sensitive average or
-        an average of ranks is not: its terms serve for effect sizes only, and it is left out of the joint test.
+        For each universe, whether its average is one of the above. A median, a trimmed mean, a risk-sensitive average
+        or an average of ranks is not: its terms are only used for effect sizes, and it is left out of the joint test.
 
     Examples
     --------
@@ -78,11 +78,11 @@ class Terms:
         return self.values.shape[2]
 
     def between(self, first: int, second: int) -> Singles:
-        """Return universes × users: x for two systems, above 0 where the first is better."""
+        """Return universes × users: x for two systems, above 0 if the first is better."""
         x: Singles = self.values[first] - self.values[second]
         return x
 
     def across(self, system: int, first: int, second: int) -> Singles:
-        """Return for each user x of one system in two universes, above 0 where the first has the better value."""
+        """Return, for each user, x of one system in two universes, above 0 if the first has the better value."""
         x: Singles = self.values[system, first] - self.values[system, second]
         return x

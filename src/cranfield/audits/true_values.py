@@ -1,4 +1,4 @@
-"""True values of systems: stated in a table or a file, or computed by judgments of random items, or in a world."""
+"""True values of systems: given in a table or a file, or computed from ratings of random items or in a world."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from cranfield.splits import truths
 
 @dataclass(frozen=True, eq=False)
 class KnownValues:
-    """The true value of every system, larger being better.
+    """The true value of every system, where larger is better.
 
     Parameters
     ----------
@@ -58,7 +58,7 @@ class KnownValues:
 
 
 def check_truth(truth: Any, experiment: Experiment) -> None:
-    """Refuse a truth that is not one: an unknown system, a file that cannot be read, data that have no truth."""
+    """Raise an error for an unusable truth: an unknown system, an unreadable file, data without a truth."""
     metric = _world_metric(truth)
     if metric is None:
         stated_values(truth, [system.name for system in experiment.systems], experiment.path)
@@ -89,12 +89,12 @@ def given_truth(truth: Any, systems: Sequence[str]) -> dict[str, float] | None:
 
 
 def from_here(truth: Any) -> Any:
-    """Return a truth in which the name of a file is one from the current folder, not from that of the experiment."""
+    """Return a truth whose file name is relative to the current folder instead of that of the experiment."""
     return str(meant(truth).absolute()) if isinstance(truth, str) and _world_metric(truth) is None else truth
 
 
 def truth_made_of(truth: Any, experiment: Experiment) -> Any:
-    """Return what true values depend on beside the experiment: the table, the metric, or the bytes of the file."""
+    """Return what true values depend on besides the experiment: the table, the metric, or the bytes of the file."""
     if not isinstance(truth, str) or _world_metric(truth) is not None:
         return truth
     return [Path(truth).name, input_checksum(experiment.path(truth))]
@@ -107,12 +107,12 @@ def true_values(truth: Any, menu: Menu) -> KnownValues:
     ----------
     truth
         True values by system; a file with the columns ``system`` and ``value``; or ``P@n``, ``Recall@n`` or ``nDCG@n``
-        for data that are a simulated world, and ``P@n`` for a dataset with ratings of random items. Each system is then
-        trained on all observed ratings, with the filters of the starting point, and ranks what the user has not rated:
-        what people would get. The value is the mean over all users of the metric with every item judged; by ratings of
-        random items it is estimated (`cranfield.measures.true_values`).
+        for simulated worlds, and ``P@n`` for a dataset with ratings of random items. Each system is then trained on all
+        observed ratings, with the filters of the starting point, and ranks the items that the user has not rated, as in
+        production. The value is the mean over all users of the metric with every item judged; with ratings of random
+        items it is estimated (`cranfield.measures.true_values`).
     menu
-        What is opened: values depend on parameters of systems, and on the data.
+        The opened decisions: values depend on the parameters of systems and on the data.
     """
     metric = _world_metric(truth)
     if metric is not None:
@@ -149,7 +149,7 @@ def _of_data(metric: str, menu: Menu) -> KnownValues:
 
 
 def stated_values(truth: Any, systems: Sequence[str], path: Any = Path) -> tuple[float, ...]:
-    """Return the values of a table or a file in the order of the systems, or say what is missing."""
+    """Return the values of a table or a file in the order of the systems; raise an error if some are missing."""
     stated = _from_file(path(truth)) if isinstance(truth, str) else truth
     if not isinstance(stated, Mapping):
         raise SettingError(f"audit.truth={truth!r} is not a table of true values; write SYSTEM = VALUE, or name a file")
@@ -201,7 +201,7 @@ def _is_world(source: Source) -> bool:
 
 
 def _spelled(experiment: Experiment, parameters: Sequence[Opening], options: Sequence[Any]) -> list[str]:
-    """Return how each system is spelled with some options of its parameters."""
+    """Return the spelling of each system with some options of its parameters."""
     spelled = {system.name: str(system.spelling) for system in experiment.systems}
     for opening, value in zip(parameters, options):
         system, parameter = split_parameter(opening.name)
@@ -210,14 +210,14 @@ def _spelled(experiment: Experiment, parameters: Sequence[Opening], options: Seq
 
 
 def _has_judgments(source: Source) -> bool:
-    """Whether a source is a dataset with a test part of random items beside what people chose to rate."""
+    """Whether a source is a dataset with a test part of random items, separate from what people chose to rate."""
     from cranfield.data.datasets import find
 
     return source.dataset is not None and find(source.dataset).parts == ("train", "test")
 
 
 def _by_world(experiment: Experiment, source: Source, metric: str) -> Callable[[str], float]:
-    """Return what gives the true value of a spelled system in a simulated world."""
+    """Return a function that computes the true value of a system in a simulated world from its spelling."""
     world: World = SIMULATIONS.call(str(source.simulate))
     ratings = filtered(experiment, world.ratings)
 
@@ -228,10 +228,10 @@ def _by_world(experiment: Experiment, source: Source, metric: str) -> Callable[[
 
 
 def _by_judgments(experiment: Experiment, source: Source, metric: str) -> Callable[[str], float]:
-    """Return what estimates the true precision of a spelled system by ratings of random items.
+    """Return a function that estimates the true precision of a system by ratings of random items.
 
-    Where the observed ratings are among these (CM100k), a random half of them is the truth, and systems learn from what
-    was observed in the other half.
+    If the observed ratings are among these (CM100k), a random half of them is the truth, and systems are trained on the
+    observed ratings in the other half.
     """
     from cranfield.data.datasets import load_pair
 
@@ -252,7 +252,7 @@ def _by_judgments(experiment: Experiment, source: Source, metric: str) -> Callab
 
 
 def _run(experiment: Experiment, spelling: str, ratings: Ratings, metric: str) -> Run:
-    """Train a system on all ratings, and rank what each user has not rated."""
+    """Train a system on all ratings, and rank the items that each user has not rated."""
     model = recommender(spelling, experiment.seed).fit(ratings)
     ranking = Ranking(length=parse(metric).cutoff or "all", fill=experiment.decisions.fill)
     (run,) = rank_under(model, ratings, [ranking], seed=experiment.seed)

@@ -1,4 +1,4 @@
-"""Against a known truth: which options bring the measured order of systems nearest to the true one."""
+"""Comparison with a known truth: which options bring the measured order of systems closest to the true one."""
 
 from __future__ import annotations
 
@@ -36,14 +36,14 @@ PAIR_KINDS = {
 
 @dataclass(frozen=True)
 class TruthFindings:
-    """What a known truth says of an audit.
+    """The comparison of an audit with a known truth.
 
     Parameters
     ----------
     source
         What the true values are, in words.
     options
-        One row per decision and option, after one of all cells (decision None): the mean of Kendall's tau-b between the
+        One row for all cells (decision None), then one per decision and option: the mean of Kendall's tau-b between the
         measured and the true values of the systems over the cells with the option, with its interval over resampled
         users. A cell in which all systems are tied counts as 0.
     pairs
@@ -65,7 +65,7 @@ def truth_of(
     terms: Terms,
     pairs: Sequence[PairAudit],
 ) -> TruthFindings | None:
-    """Hold the universes against the truth, where it is known for some cell."""
+    """Compare the universes with the truth, if it is known for some cell."""
     if not isinstance(truth, KnownValues):
         truth = KnownValues("the given values", (), {(): stated_values(truth, systems)})
     values = truth.of_cells(grid)
@@ -85,7 +85,7 @@ def against_truth(
     linear: NDArray[np.bool_],
     leads: Sequence[Leads],
 ) -> TruthFindings:
-    """Hold the universes against true values.
+    """Compare the universes with true values.
 
     Parameters
     ----------
@@ -94,7 +94,7 @@ def against_truth(
     averages, drawn
         Systems × universes, and systems × resamples × universes of those that are ``linear``: larger is better.
     leads
-        Who leads in each universe, for each pair of systems.
+        Which system leads in each universe, for each pair of systems.
     """
     known = np.asarray(~np.isnan(true).any(axis=0), dtype=np.bool_)
     pairs = list(combinations(range(len(systems)), 2))
@@ -120,17 +120,17 @@ def against_truth(
 
 
 def _signs(values: Floats, pairs: Sequence[tuple[int, int]]) -> OrderSigns:
-    """Return pairs × columns: 1 where the first system of a pair has the larger value, −1 where the second has."""
+    """Return pairs × columns: 1 if the first system of a pair has the larger value, −1 if the second has."""
     first, second = (list(places) for places in zip(*pairs))
     with np.errstate(invalid="ignore"):
         difference = values[first] - values[second]
-        # Sums in another order may differ in their last digits, and that is not a difference.
+        # Sums in another order may differ in their last digits, which does not count as a difference.
         equal = np.abs(difference) <= 1e-12 * np.maximum(np.abs(values[first]), np.abs(values[second]))
     return np.where(equal, 0, np.sign(np.nan_to_num(difference))).astype(np.int8)
 
 
 def _tau(true: OrderSigns, measured: OrderSigns) -> Floats:
-    """Return Kendall's tau-b of each column from the signs of all pairs; 0 where one side orders nothing."""
+    """Return Kendall's tau-b of each column from the signs of all pairs; 0 if either side orders nothing."""
     agree = (true.astype(np.int64) * measured).sum(axis=0)
     ordered = np.abs(true).sum(axis=0, dtype=np.int64) * np.abs(measured).sum(axis=0, dtype=np.int64)
     return np.divide(agree, np.sqrt(ordered), out=np.zeros(agree.shape), where=ordered > 0)
@@ -147,7 +147,7 @@ def _options(grid: Grid) -> Iterator[tuple[dict[str, Any], NDArray[np.bool_]]]:
 
 
 def _mean(grid: Grid, tau: Floats, drawn: Floats, mask: NDArray[np.bool_], tested: NDArray[np.bool_]) -> dict[str, Any]:
-    """Return the weighted mean over some cells; its interval is that of the share of pairs in the true order."""
+    """Return the weighted mean over some cells; its interval follows from the share of pairs in the true order."""
     mean = float(np.average(tau[mask], weights=grid.weights[mask]))
     ends: tuple[float | None, float | None] = (None, None)
     if tested.any():
@@ -199,7 +199,7 @@ def _number(value: float) -> float | None:
 
 
 def said_of_truth(truth: TruthFindings | None, systems: tuple[str, str]) -> list[str]:
-    """Return what the truth says of a pair, and which options come nearest to the true order."""
+    """Return sentences on the truth about a pair, and on which options come closest to the true order."""
     if truth is None:
         return []
     row = next(row for row in truth.pairs if (row["system_a"], row["system_b"]) == systems)
@@ -223,7 +223,7 @@ def _said_of_pair(row: Mapping[str, Any], source: str) -> Iterator[str]:
 
 
 def _said_of_options(options: Sequence[Mapping[str, Any]]) -> Iterator[str]:
-    """Say which decision brings the measured order nearest to the truth, by its best and its worst option."""
+    """Return a sentence on the decision that matters most for reaching the true order, by best and worst option."""
     rows = [row for row in options if row["decision"] is not None and row["kind"] != "chance"]
     reach = {}
     for name in dict.fromkeys(row["decision"] for row in rows):

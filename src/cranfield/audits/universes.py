@@ -1,4 +1,4 @@
-"""What every universe gives: lists measured once per measurement, and every average as a view of the values."""
+"""Computes universes: lists are measured once per measurement, and every average is a view of the values."""
 
 from __future__ import annotations
 
@@ -29,18 +29,18 @@ JudgedPart = Sequence[Judged]
 
 @dataclass(frozen=True, eq=False)
 class SetupLists:
-    """The judged lists of a set-up, of every fold and repetition, and whose they are.
+    """The judged lists of a set-up, for every fold and repetition, and their users.
 
     Parameters
     ----------
     parts
-        Of each fold and repetition, the judged lists of every system.
+        For each fold and repetition, the judged lists of every system.
     users
-        Of each part, the place of each list's user among all users of the audit.
+        For each part, the index of each list's user among all users of the audit.
     length
-        The length that lists have where a metric states no cut-off; None for all of it.
+        The length of lists if a metric has no cut-off; None for the full length.
     windows
-        The window of time of each part, where there are several: each counts the same in every average.
+        The time window of each part, if there are several: each counts equally in every average.
     """
 
     parts: Sequence[JudgedPart]
@@ -55,12 +55,12 @@ class SetupLists:
 
     @cached_property
     def unit(self) -> NDArray[np.int64]:
-        """The place of each list's user among ``places``."""
+        """The index of each list's user in ``places``."""
         return np.searchsorted(self.places, np.concatenate(self.users))
 
     @cached_property
     def _order(self) -> NDArray[np.int64] | slice:
-        """The lists in the order of their users, where every user has one."""
+        """The lists in the order of their users, if every user has one."""
         ordered = bool((np.diff(self.unit) > 0).all())
         return slice(None) if ordered else np.argsort(self.unit, kind="stable")
 
@@ -76,13 +76,13 @@ class SetupLists:
         return len(self.unit) == len(self.places)
 
     def at(self, threshold: float) -> Self:
-        """Return the lists under a threshold of relevance, with nothing made of them yet."""
+        """Return the lists under a threshold of relevance, without cached results."""
         judgments = [part[0].judgments.at(threshold) for part in self.parts]
         parts = [[judged.fresh(judgments=shared) for judged in part] for part, shared in zip(self.parts, judgments)]
         return replace(self, parts=parts)
 
     def measured(self, measurement: Measurement) -> MeasuredLists:
-        """Measure the lists of every system, under the threshold that they have."""
+        """Measure the lists of every system under their own threshold."""
         metric = Metric.of(measurement.metric)
         values = [[self._values(metric, judged, measurement.unjudged) for judged in part] for part in self.parts]
         judgments = [part[0].judgments for part in self.parts]
@@ -105,7 +105,7 @@ class SetupLists:
 
     @cached_property
     def covered(self) -> NDArray[np.bool_]:
-        """Systems × lists: whether the system gives a list with at least one item."""
+        """Systems × lists: whether the system provides a list with at least one item."""
         return np.concatenate([[judged.lengths > 0 for judged in part] for part in self.parts], axis=1)
 
     @cached_property
@@ -119,7 +119,7 @@ class SetupLists:
 
     @cached_property
     def trained(self) -> Floats:
-        """The training ratings of each list's user, shared out over the user's lists."""
+        """The number of training ratings of each list's user, divided by the number of the user's lists."""
         counts = np.concatenate([_training_counts(part[0]) for part in self.parts])
         shared: Floats = counts / np.bincount(self.unit)[self.unit]
         return shared
@@ -144,7 +144,7 @@ def _training_counts(judged: Judged) -> Floats:
 
 @dataclass(frozen=True, eq=False)
 class MeasuredLists:
-    """What one measurement of a set-up gives: a value for every system and list.
+    """The result of one measurement of a set-up: a value for every system and list.
 
     Parameters
     ----------
@@ -153,9 +153,9 @@ class MeasuredLists:
     values
         Systems × lists, NaN where the metric is undefined.
     judged, relevant
-        The test ratings behind each list, and the relevant ones.
+        The numbers of test ratings and of relevant ones for each list.
     zero_if_undefined, lower_is_better
-        As of the metric.
+        As for the metric.
     """
 
     lists: SetupLists
@@ -167,10 +167,10 @@ class MeasuredLists:
     _kept: dict[bool, tuple[Floats, NDArray[np.bool_], bytes]] = field(default_factory=dict, repr=False)
 
     def averaged(self, averaging: Averaging) -> Averaged:
-        """Return the average of every system, and what each user adds to it.
+        """Return the average of every system, and the contribution of each user.
 
-        A list for which the metric is undefined counts as 0 or is left out, as ``averaging`` says; it is left out for
-        all systems if it is for one.
+        A list for which the metric is undefined counts as 0 or is left out, depending on ``averaging``; it is left out
+        for all systems if it is left out for one.
         """
         if averaging.kind.of_all is not None:
             return self._of_all(averaging)
@@ -200,9 +200,9 @@ class MeasuredLists:
         )
 
     def _of_all(self, averaging: Averaging) -> Averaged:
-        """Return an average that looks at all systems at once: the mean of values on its scale, or one value each.
+        """Return an average that depends on all systems: the mean of values on its scale, or one value per system.
 
-        One value for a whole system has no terms: those of the plain values serve for effect sizes.
+        A single value per system has no terms, so those of the plain values are used for effect sizes.
         """
         scaled = rescaled(
             averaging,
@@ -240,7 +240,7 @@ class MeasuredLists:
         return self._kept[as_zero]
 
     def _weights(self, kind: Average) -> Floats | None:
-        """Return what each list weighs in a kind of average; None if all weigh the same."""
+        """Return the weight of each list in a kind of average; None if all weigh the same."""
         if kind.weights is None:
             return None
         if kind.weights == "train":
@@ -248,7 +248,7 @@ class MeasuredLists:
         return (self.judged if kind.weights == "judged" else self.relevant).astype(np.float64)
 
     def _summed(self, own: Floats, kept: NDArray[np.bool_]) -> Floats:
-        """Return the weight of each user: that of the lists that count."""
+        """Return the weight of each user: the sum over the lists that count."""
         return np.bincount(self.lists.unit, own * kept, len(self.lists.places)).astype(np.float64)
 
     def _over_groups(
@@ -273,18 +273,18 @@ class MeasuredLists:
 
 @dataclass(frozen=True, eq=False)
 class Averaged:
-    """A universe: the average of each system, and what each user adds to it.
+    """A universe: the average of each system, and the contribution of each user.
 
     Parameters
     ----------
     places
-        The users, as places among all users of the audit.
+        The users, as indices among all users of the audit.
     averages
-        Of each system, as it is reported.
+        The average of each system, as reported.
     terms
-        Systems × users, larger being better: see `Terms`.
+        Systems × users, where larger is better: see `Terms`.
     users
-        How many users count.
+        The number of users that count.
     even
         Whether all of them weigh the same.
     linear, lower_is_better
@@ -312,7 +312,7 @@ def averaged(
     lower_is_better: bool,
     digest: bytes = b"",
 ) -> Averaged:
-    """Return the averages of systems × users values, over the users that are ``inside``, and what each user adds."""
+    """Return the averages of systems × users values over the users ``inside``, and the contribution of each user."""
     kind = averaging.kind
     counts = inside & (weights > 0)
     if not counts.any():

@@ -1,4 +1,4 @@
-"""The verdict of an audit: a few sentences that a person would say."""
+"""The verdict of an audit, in a few sentences."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ NOT_A_PROBABILITY = (
     "give another share."
 )
 
-# Beyond so many, only their number is given.
+# If there are more, only their number is given.
 _MOST_NAMED = 4
 # Smaller shares of the variance are not named.
 _LEAST_NAMED = 0.005
@@ -31,7 +31,7 @@ def verdict(grid: Grid, pair: PairAudit, noise: Sequence[SeedNoise] = (), alpha:
     if grid.n_cells == 1:
         return [*sentences, f"There is one cell, {menu_text(grid)}: nothing can be said about other decisions."]
     own_question = question_of(grid, grid.start)
-    # With a single question its universes are all universes, of which the next sentence speaks.
+    # With a single question, its universes are all universes, which the next sentence covers.
     if len(pair.answers) > 2:
         sentences.append(_agreement(pair, pair.answer(own_question)))
     sentences.append(_shares(grid, pair, pair.answer()))
@@ -41,7 +41,7 @@ def verdict(grid: Grid, pair: PairAudit, noise: Sequence[SeedNoise] = (), alpha:
 
 
 def _leader(pair: PairAudit) -> tuple[str, str, int]:
-    """Return who leads under the starting point, who trails, and the sign of the lead."""
+    """Return the leading and the trailing system under the starting point, and the sign of the lead."""
     first, second = pair.systems
     return (second, first, -1) if pair.flips.lead < 0 else (first, second, 1)
 
@@ -137,7 +137,7 @@ def _joint(answer: QuestionAnswer, alpha: float) -> str:
 
 
 def _questions(pair: PairAudit) -> str:
-    """Return who leads by question, where there are several."""
+    """Return which system leads by question, if there are several."""
     answers = [answer for answer in pair.answers if answer.question]
     if len(answers) < 2:
         return ""
@@ -173,7 +173,7 @@ def _flips(pair: PairAudit) -> str:
 
 
 def _changes(flips: Sequence[Flip]) -> str:
-    # The largest effects first: they are the surest.
+    # The largest effects come first: they are the most certain.
     ordered = sorted(flips, key=lambda flip: -abs(flip.d_z))
     texts = []
     for flip in ordered:
@@ -236,7 +236,7 @@ def _rule(pair: PairAudit) -> str:
 
 
 def _retraining(grid: Grid, pair: PairAudit, noise: Sequence[SeedNoise]) -> str:
-    """Say what seeds do, or that nothing is known of it."""
+    """Return a sentence on the effect of seeds, or that it is unknown."""
     if not grid.of_kind("chance"):
         return (
             "No seed was opened, so all of this holds for these trained models: two training runs of the same "

@@ -1,4 +1,4 @@
-"""`View`: a pair of systems seen from one of them, as figures, tables and pages show it."""
+"""`View`: a pair of systems from the perspective of one of them, for figures, tables and pages."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ _OPPOSITE = {
 
 @dataclass(frozen=True, eq=False)
 class View:
-    """A pair of systems seen from the first: what is signed is positive where it leads.
+    """A pair of systems from the perspective of the first: signed numbers are positive if it leads.
 
     Parameters
     ----------
     pair
-        What the audit says of the pair.
+        The results of the audit for the pair.
     first, second
         The systems in the order in which they are shown.
     """
@@ -49,7 +49,7 @@ class View:
 
     @property
     def sign(self) -> int:
-        """1 where the pair has the systems in this order, and −1 where it has them in the other."""
+        """1 if the pair has the systems in this order, −1 if it has them in the opposite order."""
         return 1 if self.pair.systems[0] == self.first else -1
 
     @property
@@ -59,27 +59,27 @@ class View:
 
     @property
     def lead(self) -> NDArray[np.int8]:
-        """For each universe 1 where the first system leads, −1 where the second does, 0 where they are equal."""
+        """For each universe, 1 if the first system leads, −1 if the second does, 0 if they are equal."""
         lead: NDArray[np.int8] = (self.sign * self.pair.leads.lead).astype(np.int8)
         return lead
 
     @property
     def d_z(self) -> Floats:
-        """For each universe the standardised difference, positive where the first system is better."""
+        """For each universe, the standardised difference, positive if the first system is better."""
         return self.sign * self.pair.leads.d_z
 
     @property
     def difference(self) -> Floats:
-        """For each universe the average of the first system minus that of the second."""
+        """For each universe, the average of the first system minus that of the second."""
         return self.sign * self.pair.leads.difference
 
     @property
     def better(self) -> NDArray[np.int8]:
-        """For each universe 1 where the first system is significantly better, −1 where the second is, else 0."""
+        """For each universe, 1 if the first system is significantly better, −1 if the second is, otherwise 0."""
         return np.where(self.pair.leads.significant, self.lead, 0).astype(np.int8)
 
     def leader(self, lead: int) -> str | None:
-        """Return the system that leads where the lead has this sign; None where they are equal."""
+        """Return the system that leads if the lead has this sign; None if they are equal."""
         return {1: self.first, -1: self.second, 0: None}[lead]
 
     def share(self, answer: QuestionAnswer, what: str, over: str = "cells") -> LeadShare:

@@ -1,4 +1,4 @@
-"""Shares, intervals and options of an audit as its sentences, tables and pages write them."""
+"""Shares, intervals and options of an audit as text for sentences, tables and pages."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from cranfield.experiments.decisions import DECISIONS
 
 
 def share_text(share: float | None, *, short: bool = False) -> str:
-    """Return a share in whole per cent; 0 % and 100 % stand only for exact values. ``short`` is for tables.
+    """Return a share in whole per cent; 0 % and 100 % are only used for exact values. ``short`` is for tables.
 
     Examples
     --------
@@ -32,7 +32,7 @@ def share_text(share: float | None, *, short: bool = False) -> str:
 
 
 def interval_text(share: float, lower: float | None, upper: float | None, *, short: bool = False) -> str:
-    """Return a share with its interval, where it has one; as `share_text` writes them.
+    """Return a share with its interval, if it has one, in the format of `share_text`.
 
     Examples
     --------
@@ -46,7 +46,7 @@ def interval_text(share: float, lower: float | None, upper: float | None, *, sho
 
 
 def option_words(decision: str, option: str) -> str:
-    """Return an option as it reads in a phrase: that of the decision where it has one, else both names.
+    """Return an option as part of a sentence: the decision's phrase if it has one, otherwise both names.
 
     Examples
     --------
@@ -72,7 +72,7 @@ def _number(text: str) -> float | None:
 
 
 def left_out_text(reasons: Sequence[str]) -> str:
-    """Say how many combinations are left out, and why.
+    """Return how many combinations are left out, and why.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""`Bias`: how much of an evaluation is popularity, and what of it stands without."""
+"""`Bias`: how much of an evaluation is due to popularity, and which conclusions hold without it."""
 
 from __future__ import annotations
 
@@ -20,39 +20,39 @@ from cranfield.biases.random_rankings import TimesRandom
 from cranfield.comparisons import Comparison
 from cranfield.measures.correlation import kendall_tau_b
 
-# So many conclusions that change are spelled out.
+# Maximum number of changed conclusions that are listed one by one.
 _SPELLED = 4
 
 
 @dataclass(frozen=True, eq=False)
 class Bias:
-    """What `bias` found.
+    """The result of `bias`.
 
     Parameters
     ----------
     metric, threshold
-        What was measured, and the lowest relevant rating.
+        The metric, and the lowest relevant rating.
     popularity
         The system that ranks by popularity.
     shares
-        How much of each system's score popularity explains: see `popularity_shares`.
+        How much of each system's score is explained by popularity: see `popularity_shares`.
     groups
         Recall of each system by popularity group of the test items.
     protocols, comparisons
-        The systems under the chosen protocol, which is the first, and under neutral ones; and the tests of each.
+        The systems under the chosen protocol, which comes first, and under neutral ones; and the tests of each.
     times
-        The scores under the chosen protocol beside those of a random ranking.
+        The scores under the chosen protocol compared with those of a random ranking.
     density
         ρ, σ, δ and t of the targets under the chosen protocol.
     predicted, departures
         The precision of random ranking and of popularity, as predicted by equations (4) and (3) of Bellogín et al.
         (2017) and as measured; and the assumptions of the formulas that do not hold.
     notes
-        What was done, and which protocols were not possible.
+        How it was computed, and which protocols were not possible.
     caveats
         What cannot be known from these ratings.
     estimates
-        IPS, SNIPS and doubly robust estimates under the chosen protocol, where propensities were asked for.
+        IPS, SNIPS and doubly robust estimates under the chosen protocol, if propensities were requested.
     """
 
     metric: str
@@ -72,7 +72,7 @@ class Bias:
 
     @cached_property
     def orders(self) -> pl.DataFrame:
-        """One row per protocol and system: its average, the interval, and its place among the systems."""
+        """One row per protocol and system: its average, the interval, and its rank among the systems."""
         rows = []
         for protocol in self.protocols:
             frame = protocol.scores.frame(protocol.averaging)
@@ -94,7 +94,7 @@ class Bias:
 
     @cached_property
     def conclusions(self) -> pl.DataFrame:
-        """One row per pair and neutral protocol: which system is significantly better under each, and what changes.
+        """One row per pair and neutral protocol: which system is significantly better, and what changes.
 
         ``change`` is ``turns round``, ``is lost`` (significant under the chosen protocol only), ``appears`` (under the
         neutral one only) or ``stays``.
@@ -109,7 +109,7 @@ class Bias:
         return pl.DataFrame(rows, schema=dict.fromkeys(names, pl.String), orient="row")
 
     def _better(self, protocol: str) -> list[tuple[str, str, str | None]]:
-        """Return each pair with the system that is significantly better, None if neither is."""
+        """Return each pair with the system that is significantly better, or None if neither is."""
         frame = self.comparisons[protocol].frame()
         return [
             (row["system_a"], row["system_b"], row["better"] if row["significant"] else None)
@@ -126,11 +126,11 @@ class Bias:
 
     @property
     def verdict(self) -> list[str]:
-        """What was found, in sentences; the first says whether the winner depends on popularity."""
+        """The results in words; the first sentence says whether the winner depends on popularity."""
         return [*self._on_winner(), *self._on_shares(), *self._on_orders(), *self._on_changes()]
 
     def _on_winner(self) -> list[str]:
-        """Say whether the system that is first under the chosen protocol is beaten under neutral ones."""
+        """Return a sentence on whether the winner under the chosen protocol is beaten under neutral ones."""
         names = [protocol.name for protocol in self.protocols[1:]]
         if not names or len(self.protocols[0].scores.systems) < 2:
             return []
@@ -152,7 +152,7 @@ class Bias:
         ]
 
     def _on_unbeaten(self, first: str, names: list[str]) -> str:
-        """Say who leads under neutral protocols, where none is significantly better than the winner."""
+        """Return a sentence on who leads under neutral protocols if none is significantly better than the winner."""
         leaders: dict[str, list[str]] = {}
         level: dict[str, list[str]] = {}
         for name in names:
@@ -261,7 +261,7 @@ class Bias:
         return sentences
 
     def tables(self) -> dict[str, Table]:
-        """Return the tables by name: what popularity explains, the orders, the conclusions that change, and others."""
+        """Return the tables by name: what popularity explains, the orders, the changed conclusions, and others."""
         tables = {"popularity": self._shares_table(), "orders": self._orders_table()}
         changed = self.conclusions.filter(pl.col("change") != "stays")
         if changed.height:
@@ -338,7 +338,7 @@ class Bias:
         return Table(["system", *groups], rows, "Recall by popularity group of the test items", notes)
 
     def as_dict(self) -> dict[str, object]:
-        """Return all of it, ready for JSON."""
+        """Return all results, ready for JSON."""
         return {
             "metric": self.metric,
             "threshold": self.threshold,

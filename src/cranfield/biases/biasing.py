@@ -1,4 +1,4 @@
-"""The verb `bias`: ratings and systems, or ranked lists, in; a `Bias` out."""
+"""The verb `bias`: ratings and systems, or ranked lists in; `Bias` out."""
 
 from __future__ import annotations
 
@@ -58,11 +58,11 @@ def bias(
     jobs: int | None = None,
     strict: bool = False,
 ) -> Bias:
-    """Measure how much of an evaluation is popularity, and which of its conclusions change without it.
+    """Measure how much of an evaluation is due to popularity, and which of its conclusions change without it.
 
-    Either ratings are given, on which systems are trained under each protocol; or ranked lists with the test and
-    training ratings that they were made with, which are measured under each protocol as they are. Ranking by popularity
-    is added to the systems where it is not among them.
+    Give either ratings, on which systems are trained under each protocol, or ranked lists with their test and training
+    ratings, which are measured under each protocol without training. Ranking by popularity is added to the systems if
+    it is not among them.
 
     Parameters
     ----------
@@ -77,16 +77,16 @@ def bias(
     groups
         The number of popularity percentiles of P1R.
     nonrelevant
-        With ``data``: how many non-relevant items are drawn for a list of P1R and U1R. Given lists compete with all
-        items of the percentile, or all items with a test rating.
+        With ``data``: the number of non-relevant items drawn for a list of P1R and U1R. In given lists, an item
+        competes with all items of the percentile, or all items with a test rating.
     ties
-        How runs that are read here order items of equal score.
+        How items with equal scores are ordered when runs are read.
     alpha
         The level of significance of the tests, which are permutation tests of all pairs, corrected by max-|t|.
     propensities, clip
-        Also IPS, SNIPS and doubly robust estimates with such propensities: see `estimate`.
+        Also compute IPS, SNIPS and doubly robust estimates with these propensities: see `estimate`.
     seed, jobs
-        Fixes every random choice; how many systems are trained at a time.
+        The seed of every random choice, and the number of systems trained in parallel.
     strict
         With ``runs``: turn warnings about implausible inputs into errors.
 
@@ -181,7 +181,7 @@ def _of_lists(
     test = as_test(test)
     split = as_split(train, test)
     level, context = threshold_on(split.test, threshold), Context(split.train)
-    runs = runs if split.test is test else as_runs(runs, ties)  # judged lists are in the codes of their test set
+    runs = runs if split.test is test else as_runs(runs, ties)  # judged lists use the codes of their test set
     judged = as_judged(runs, split.test, level, context, ties=ties)
     runs = as_runs(judged, ties)
     if any(run.one_relevant for run in runs):
@@ -194,7 +194,7 @@ def _of_lists(
 
 
 def _answer(protocols: Protocols, metric: Metric, level: float, alpha: float, seed: int, *, given: bool) -> Bias:
-    """Put together what was measured, what popularity explains of it, and what the tests say."""
+    """Combine the measurements, what popularity explains of them, and the tests."""
     cutoff = metric.cutoff
     assert cutoff is not None
     scores = protocols.every[0].scores
@@ -227,7 +227,7 @@ def _answer(protocols: Protocols, metric: Metric, level: float, alpha: float, se
 
 
 def _predicted(protocols: Protocols, targets: Density, n: int) -> tuple[pl.DataFrame, tuple[str, ...]]:
-    """Return the precision of random ranking and of popularity as predicted and as measured, and why they differ."""
+    """Return the predicted and measured precision of random ranking and of popularity, and why they differ."""
     place = protocols.every[0].scores.systems.index(POPULARITY)
     measured = measure(protocols.judged[place], metrics=f"P@{n}").average().item()
     ours = _in_codes_of(protocols.split, protocols.runs[place])
@@ -242,7 +242,7 @@ def _predicted(protocols: Protocols, targets: Density, n: int) -> tuple[pl.DataF
 
 
 def _in_codes_of(split: Split, run: Run) -> Run | None:
-    """Return a run over the vocabularies of a split; None if it holds what the split does not know."""
+    """Return a run over the vocabularies of a split; None if it contains ids that the split does not have."""
     users, items = (getattr(split.train, name).translation(getattr(run, name)) for name in ("user_ids", "item_ids"))
     users = run.users if users is None else users[run.users]
     items = run.items if items is None else items[run.items]
@@ -279,5 +279,5 @@ def _caveats(protocols: Protocols, level: float, *, given: bool) -> tuple[str, .
 
 
 def _listed(protocols: Protocols) -> float:
-    """Return the share of relevant test items that a system's lists hold, on average over systems."""
+    """Return the share of relevant test items in a system's lists, averaged over systems."""
     return float(np.mean([lists.relevant.sum() / max(int(lists.n_relevant.sum()), 1) for lists in protocols.judged]))

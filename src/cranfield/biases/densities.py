@@ -17,13 +17,13 @@ from cranfield.rankings.ranking import Ranking, RankingOptions
 from cranfield.rankings.targets import Targets
 from cranfield.splits.split import Split
 
-# So many cells of users × items are looked at at a time.
+# Maximum number of cells (users × items) per block.
 _CELLS = 1 << 24
 
 
 @dataclass(frozen=True, eq=False)
 class Density:
-    r"""The share of relevant items in target sets: what a precision has to be read beside.
+    r"""The share of relevant items in target sets, the reference for any precision.
 
     .. math::
         \rho_u = |T_u \cap PR_{test}(u)| / |T_u|, \quad \rho = avg_u\,\rho_u, \quad 1/t = avg_u(1/|T_u|), \quad
@@ -37,7 +37,7 @@ class Density:
     n_users
         \|U\|: the users with a test rating.
     n_candidates
-        \|C\|: the items that can be targets of anyone.
+        \|C\|: the items that can be targets of any user.
     n_ratings, n_test, n_positive
         \|R\|, \|R_test\| and \|PR\|: all ratings, the test ratings, and all ratings of at least the threshold.
     one_relevant
@@ -88,12 +88,12 @@ class Density:
 
     @property
     def symbols(self) -> str:
-        """ρ, σ, δ and t in a line."""
+        """ρ, σ, δ and t in one line."""
         values = {"ρ": self.rho, "σ": self.sigma, "δ": self.delta, "t": self.t}
         return ", ".join(f"{symbol} = {value:.4g}" for symbol, value in values.items())
 
     def as_dict(self) -> dict[str, float]:
-        """Return ρ, σ, δ, t and what is predicted for random, by name."""
+        """Return ρ, σ, δ, t and the prediction for random ranking, by name."""
         names = ("rho", "sigma", "delta", "t", "predicted_random")
         return {name: float(getattr(self, name)) for name in names}
 
@@ -117,7 +117,7 @@ class Density:
 def density(
     split: Split, *, threshold: float | str | None = AUTO, seed: int = 0, **decisions: Unpack[RankingOptions]
 ) -> Density:
-    """Return how dense relevance is in the target sets of a split.
+    """Return the density of relevance in the target sets of a split.
 
     Parameters
     ----------
@@ -146,7 +146,7 @@ def density(
 
 
 def density_of(targets: Targets, threshold: float | str | None = AUTO) -> Density:
-    """Return how dense relevance is in these targets, for every user with a test rating."""
+    """Return the density of relevance in these targets, for every user with a test rating."""
     test, train = targets.test, targets.train
     if test is None:
         raise SettingError("the density of relevance needs test ratings; give targets of a split")

@@ -1,4 +1,4 @@
-"""Given rankings of all candidates, measured in expectation over the draw of targets; see `measures.over_draws`."""
+"""Measures rankings of all candidates in expectation over the draw of targets; see `measures.over_draws`."""
 
 from __future__ import annotations
 
@@ -51,8 +51,8 @@ def expected_over_draws(
 
     .. math:: P(X = x) = \binom{a}{x}\binom{M - a}{N - x} / \binom{M}{N}
 
-    What is measured on drawn lists (`recommend` with ``nonrelevant`` or ``unrated``) differs from it by the luck of the
-    draw only.
+    Values measured on drawn lists (`recommend` with ``nonrelevant`` or ``unrated``) differ from it only by the random
+    draw.
 
     Parameters
     ----------
@@ -60,13 +60,13 @@ def expected_over_draws(
         As for `measure`. The runs rank all candidates (``length="all"``); metrics are P, Recall, HitRate, RR, AP, DCG
         and nDCG, P with a cut-off.
     nonrelevant, unrated
-        N: how many items that are not relevant, or that the user never rated, are drawn for a list; one of the two. A
-        user with fewer has all of them.
+        N: the number of items drawn for a list that are not relevant, or that the user never rated; give one of the
+        two. A user with fewer such items has all of them.
     relevant
-        ``all``: one list per user, with all relevant items (with ``unrated``, all test items). ``one``: a list for each
+        ``all``: one list per user, with all relevant items (with ``unrated``, all test items). ``one``: one list per
         relevant item (1R).
     train, keep_seen
-        The training ratings, whose items are no candidates of their user unless ``keep_seen`` is true.
+        The training ratings, whose items are not candidates for their user unless ``keep_seen`` is true.
     candidates
         What the runs rank: ``all`` items of training set, test set and lists, or those with a ``test`` rating.
 
@@ -87,7 +87,7 @@ def expected_over_draws(
     for lists in judged:
         _check_whole(lists, baseline.sizes)
     judgments = judged[0].judgments
-    # A test item that is a training item too is no candidate, and is in no list.
+    # A test item that is also a training item is not a candidate, and is in no list.
     outside = ~baseline.inside & (judgments.relevant | (unrated is not None))
     sizes = baseline.sizes + np.bincount(judgments.lists[outside], minlength=judgments.n_lists)
     draw = Draw(number, sizes, unrated is not None)
@@ -99,7 +99,7 @@ def expected_over_draws(
 
 
 def _on_unranked(judged: Sequence[Judged], sizes: NDArray[np.int64]) -> list[str]:
-    """Say where many candidates are in no list, as training items are where they are not given."""
+    """Return notes on systems for which many candidates are in no list, such as training items that were not given."""
     notes = []
     for lists in judged:
         served = lists.lengths > 0
@@ -126,7 +126,7 @@ def _number_drawn(nonrelevant: int | None, unrated: int | None, relevant: str) -
 
 
 def _check_whole(judged: Judged, sizes: NDArray[np.int64]) -> None:
-    """Refuse lists that were cut: what is beyond their end would be taken for what the system cannot rank."""
+    """Raise an error if lists were cut: missing items would be mistaken for items that the system cannot rank."""
     lengths, longest = judged.lengths, judged.depth
     at_end = lengths == longest
     run = judged.run
@@ -144,7 +144,7 @@ def _check_whole(judged: Judged, sizes: NDArray[np.int64]) -> None:
 
 
 def _each_alone(judged: Sequence[Judged], draw: Draw) -> list[Judged]:
-    """Return a list for each relevant test item: it and all other candidates that are not relevant."""
+    """Return a list for each relevant test item: the item and all candidates that are not relevant."""
     judgments = judged[0].judgments
     relevant = np.flatnonzero(judgments.relevant)
     owner = judgments.lists[relevant]

@@ -1,8 +1,8 @@
-"""Estimates of what would be measured if every item were judged: IPS, SNIPS and doubly robust.
+"""Estimates of the metrics if every item were judged: IPS, SNIPS and doubly robust.
 
-A test rating is a judgment that was observed with some probability, its propensity p. Observed judgments stand for
-1/p pairs like them. The estimates hold if the propensities are right, and the doubly robust one also if the imputed
-relevance q is right; neither can be seen from the data alone.
+A test rating is a judgment that was observed with some probability, its propensity p. An observed judgment represents
+1/p similar pairs. The estimates hold if the propensities are right; the doubly robust one also holds if the imputed
+relevance q is right. Neither can be verified from the data alone.
 """
 
 from __future__ import annotations
@@ -44,19 +44,20 @@ _BLOCK = 1 << 21
 
 @dataclass(frozen=True, eq=False)
 class Estimates:
-    """What systems are estimated to score, by each estimator.
+    """The estimated scores of systems, by each estimator.
 
     Parameters
     ----------
     frame
-        One row per system, metric and estimator: the estimate, its interval, the number of observed relevant items
-        behind it, their effective sample size, and the most that ``clip`` can lower it by (of IPS; null for others).
+        One row per system, metric and estimator: the estimate, its interval, the number of observed relevant items it
+        is based on, their effective sample size, and the largest amount by which ``clip`` can lower it (for IPS; null
+        for others).
     propensities
         The propensities that were used.
     threshold, n, clip, level
         The lowest relevant rating, the cut-off, the lowest propensity, and the confidence of the intervals.
     notes, warnings
-        What was left out and why; and where an estimate rests on a few ratings.
+        What was left out and why, and estimates that are based on few ratings.
     """
 
     frame: pl.DataFrame
@@ -123,8 +124,8 @@ def estimate(
 ) -> Estimates:
     r"""Estimate P@n and Recall@n as if every pair were judged.
 
-    With o = 1 for an observed pair, rel its relevance, p its propensity and q its imputed relevance, the sums being
-    over the first n items of the list of u, and m_u being all observed relevant items of u:
+    With o = 1 for an observed pair, rel its relevance, p its propensity and q its imputed relevance, where the sums are
+    over the first n items of the list of u, and m_u are all observed relevant items of u:
 
     .. math::
         IPS: \frac{1}{|U| n} \sum_{u,i} \frac{o}{p} rel \qquad
@@ -132,7 +133,7 @@ def estimate(
         DR: \frac{1}{|U| n} \sum_{u,i} \left[q + \frac{o}{p}(rel - q)\right] \qquad
         Recall: \frac{\sum_{u,i} \frac{o}{p} rel}{\sum_u \sum_{i \in m_u} \frac{1}{p}}
 
-    SNIPS and DR need observed ratings that are not relevant, and are left out where there are none.
+    SNIPS and DR need observed ratings that are not relevant, and are left out if there are none.
 
     Parameters
     ----------
@@ -144,13 +145,14 @@ def estimate(
         ``popularity`` or ``logistic``, fitted on the training ratings (`fit_propensities`); `Ratings` whose values are
         the propensities of the pairs; or `Propensities`.
     exponent
-        The exponent β of the popularity of items, where it is not to be fitted.
+        The exponent β of the popularity of items, if it should not be fitted.
     clip
-        The lowest propensity that is used: larger values trade variance for bias. The most that this lowers an IPS
-        estimate by, (1/(\|U\| n)) Σ (1 − p/clip) over list items with p < clip, is in the column ``clip_bias``.
+        The lowest propensity that is used: larger values trade variance for bias. The largest amount by which this
+        lowers an IPS estimate, (1/(\|U\| n)) Σ (1 − p/clip) over list items with p < clip, is in the column
+        ``clip_bias``.
     imputations
-        Of ``item mean`` (the damped share of relevant training ratings of the item) and ``svd`` (matrix factorisation
-        of relevance); both by default. A system that is like its imputation is favoured.
+        ``item mean`` (the damped share of relevant training ratings of the item) and ``svd`` (matrix factorisation of
+        relevance); both by default. A system that resembles the imputation has an advantage.
     resamples, level, seed
         Intervals are percentiles of bootstrap resamples of users, in which the propensities are rescaled so that
         their sum is the number of test ratings of the resample.
@@ -187,7 +189,7 @@ def estimate(
 
 
 def _impossible(system: str, rows: Sequence[dict[str, Any]]) -> list[str]:
-    """Say where an estimate is above 1, which neither precision nor recall is."""
+    """Return a warning for estimates above 1, which is impossible for precision and recall."""
     above = [
         f"{row['estimator']} of {row['metric']} {row['estimate']:.2f}"
         for row in rows
@@ -247,7 +249,7 @@ def _imputations(names: Sequence[str] | None, has_others: bool) -> Sequence[str]
 def _fitted(
     names: Sequence[str], train: Ratings, threshold: float, seed: int, *, chosen: bool
 ) -> tuple[dict[str, Any], list[str]]:
-    """Return the imputations by name, and which one is left out because a library is missing, unless it was chosen."""
+    """Return the imputations by name; one whose library is missing is left out with a note, unless it was requested."""
     imputed, notes = {}, []
     for name in names:
         try:
@@ -295,7 +297,7 @@ def _resampled_users(n_lists: int, resamples: int, seed: int) -> NDArray[np.floa
 
 @dataclass(frozen=True, eq=False)
 class _UserSums:
-    """What each user adds to the sums behind the estimates of one system."""
+    """The contribution of each user to the sums of the estimates of one system."""
 
     hits: Floats
     relevant: Floats
@@ -354,7 +356,7 @@ class _UserSums:
     def rows(
         self, system: str, n: int, counts: NDArray[np.float32], level: float, has_others: bool
     ) -> list[dict[str, Any]]:
-        """Return a row for each estimator; ``counts`` says how often each resample has each user."""
+        """Return a row for each estimator; ``counts`` is how often each resample contains each user."""
         values = self._estimates(np.ones((1, len(self.hits))), n, has_others)
         drawn = self._estimates(counts, n, has_others)
         rows = []
@@ -377,12 +379,12 @@ class _UserSums:
         return rows
 
     def _estimates(self, counts: NDArray[Any], n: int, has_others: bool) -> dict[tuple[str, str], Floats]:
-        """Return each estimate for each row of ``counts``: how often every user is in it."""
+        """Return each estimate for each row of ``counts``, which is how often each user is in a resample."""
 
         def total(values: Floats) -> Floats:
             return np.asarray(counts @ values.astype(counts.dtype), dtype=np.float64)
 
-        # The propensities of a resample sum to its own number of test ratings.
+        # The propensities of a resample must sum to its own number of test ratings.
         scale = 1.0 if self.expected_ratings is None else total(self.test_ratings) / total(self.expected_ratings)
         users, hits, weighted = len(self.hits), total(self.hits), total(self.weighted_hits)
         estimates = {(f"P@{n}", "observed"): hits / (n * users), (f"P@{n}", "IPS"): weighted / scale / (n * users)}
@@ -395,7 +397,7 @@ class _UserSums:
         return estimates
 
     def warnings(self, system: str) -> list[str]:
-        """Say where a few weights carry everything."""
+        """Return a warning if a few weights dominate."""
         count, effective = len(self.weights), effective_size(self.weights)
         if count == 0:
             return [f"{system}: no relevant test item is in the lists, so that nothing is estimated"]
@@ -422,12 +424,12 @@ def effective_size(weights: Floats) -> float:
 
 
 def _over(numerator: Floats, denominator: Floats) -> Floats:
-    """Divide; NaN where there is nothing to divide by."""
+    """Divide; NaN if the denominator is 0."""
     return np.divide(numerator, denominator, out=np.full(numerator.shape, np.nan), where=denominator > 0)
 
 
 def _clip_bias(chances: Propensities, clip: float, users: NDArray[Any], items: NDArray[Any], places: int) -> float:
-    """Return the most that clipping can lower an IPS estimate by; a pair that has no propensity may have any."""
+    """Return the largest amount by which clipping can lower an IPS estimate; an unknown propensity counts as 0."""
     if clip == 0:
         return 0.0
     chance = np.nan_to_num(chances.of(users, items), nan=0.0)

@@ -1,9 +1,9 @@
-"""Designs that take popularity's advantage away, on ranked lists that are there already.
+"""Designs that remove the advantage of popularity, applied to existing ranked lists.
 
-The lists stay as they are: a design chooses test ratings, and which items of a list compete. Since a list is the top
-of a ranking, all items above one of its items are known, and so is the rank of this item among any of them. Candidates
-that are not in the list are taken to follow in random order, and metrics are expectations over it: to count them as
-missed would punish a list for holding popular items only.
+The lists do not change: a design selects test ratings and the items of a list that compete. Since a list is the top of
+a ranking, all items above one of its items are known, and so is its rank among any subset of them. Candidates that are
+not in the list are assumed to follow in random order, and metrics are expectations over that order: counting them as
+missed would penalise a list that contains only popular items.
 """
 
 from __future__ import annotations
@@ -30,16 +30,16 @@ LongCodes = NDArray[np.int64]
 
 @dataclass(frozen=True, eq=False)
 class UniformTest:
-    """Test ratings of which every item has the same number.
+    """Test ratings with the same number for every item.
 
     Parameters
     ----------
     kept
         Which of the test ratings are kept.
     is_target
-        Whether each item of the vocabulary has any: the set T.
+        Whether each item of the vocabulary has test ratings: the set T.
     each
-        How many every one has: η.
+        The number of test ratings of each of these items: η.
     """
 
     kept: NDArray[np.bool_]
@@ -48,9 +48,9 @@ class UniformTest:
 
 
 def thinned_uniformly(test: Ratings, seed: int = 0) -> UniformTest:
-    """Keep the same number η of test ratings of each item that has as many, and none of the others.
+    """Keep η test ratings of each item that has at least η, and none of the others.
 
-    η is the number that keeps most ratings. Which ones stay is drawn at random.
+    η is the number that keeps the most ratings. Which ratings are kept is random.
 
     Examples
     --------
@@ -74,7 +74,7 @@ def thinned_uniformly(test: Ratings, seed: int = 0) -> UniformTest:
 
 @dataclass(frozen=True, eq=False)
 class CodedLists:
-    """The lists of a system in the codes of a split, and what the test set says of their items."""
+    """The lists of a system in the codes of a split, with the test ratings of their items."""
 
     judged: Judged
     run: Run
@@ -82,7 +82,7 @@ class CodedLists:
 
     @classmethod
     def of(cls, judged: Judged, split: Split) -> CodedLists:
-        """Look at lists that the test part of a split has judged; they must be whole rankings or the top of them."""
+        """Make coded lists from judged lists, which must be whole rankings or the top of them."""
         run = judged.run
         if run is None or judged.is_condensed:
             raise SettingError("these judged lists do not contain their unjudged items; judge the whole lists")
@@ -109,7 +109,7 @@ class CodedLists:
 
     @cached_property
     def places(self) -> LongCodes:
-        """The test rating of each entry, -1 if it has none; judgments are in the order of the test ratings."""
+        """The index of each entry's test rating, -1 if it has none; judgments are in the order of the test ratings."""
         places = np.full(len(self.run.items), -1, dtype=np.int64)
         places[self.judged.places] = self.judged.pointers
         return places
@@ -127,7 +127,7 @@ class CodedLists:
         return np.where((self.places >= 0) & ~np.append(kept, True)[self.places], -1, group)
 
     def ranked(self, lengths: NDArray[Any], *, alone: bool) -> Ranked:
-        """Return what there is to know of the lists beside their hits."""
+        """Return the properties of the lists other than their hits."""
         return Ranked(
             self.run.name,
             ties="average",
@@ -139,7 +139,7 @@ class CodedLists:
 
 
 def candidates_by_group(split: Split, group_of_item: LongCodes, excluded: NDArray[np.bool_]) -> LongCodes:
-    """Return users × groups: how many items of a group each user has not rated, but for the excluded test ratings."""
+    """Return users × groups: the number of items of a group without a training or excluded test rating by the user."""
     n_groups, users = int(group_of_item.max(initial=0)) + 1, split.test.n_users
     sizes = np.tile(np.bincount(group_of_item[group_of_item >= 0], minlength=n_groups), (users, 1))
     for ratings, out in ((split.train, None), (split.test, excluded)):
@@ -153,21 +153,21 @@ def candidates_by_group(split: Split, group_of_item: LongCodes, excluded: NDArra
 def each_relevant_alone(
     lists: CodedLists, group_of_item: LongCodes, kept: NDArray[np.bool_], names: Sequence[str] = ()
 ) -> Judged:
-    """Return a list for each kept relevant test rating, in which its item competes with its group alone.
+    """Return a list for each kept relevant test rating, in which its item competes only with its group.
 
     The rank is 1 + the number of items of the same group above it in the user's list that are not relevant to the user.
-    An item that is not in the list has each of the ranks below the listed ones of its group with equal probability.
+    An item that is not in the list has each rank below the listed items of its group with equal probability.
 
     Parameters
     ----------
     lists
         The lists.
     group_of_item
-        The group of each item of the split; -1 for an item that competes with none.
+        The group of each item of the split; -1 for an item that does not compete.
     kept
-        The test ratings that count; items of the others are no candidates of their user.
+        The test ratings that count; items of the others are not candidates for their user.
     names
-        The names of the groups, where results are to be averaged by group.
+        The names of the groups, if results are to be averaged by group.
     """
     split, judgments = lists.split, lists.judged.judgments
     test, relevant = split.test, judgments.relevant
@@ -205,7 +205,7 @@ def each_relevant_alone(
 
 
 def among_targets(lists: CodedLists, thin: UniformTest) -> Judged:
-    """Return one list per user of the items with test ratings, judged by the kept ones; the rest follows at random."""
+    """Return one list per user of the items with test ratings, judged by the kept ones; the rest follow at random."""
     split, kept = lists.split, thin.kept
     group = np.where(thin.is_target, 0, -1).astype(np.int64)
     competing = lists.competing(group, kept) >= 0
@@ -241,7 +241,7 @@ def among_targets(lists: CodedLists, thin: UniformTest) -> Judged:
 
 
 def _above_in_group(lists: LongCodes, group: LongCodes, counts: NDArray[np.bool_]) -> LongCodes:
-    """Return for each entry how many counted entries of its group are above it in its list; entries are in order."""
+    """Return, for each entry, the number of counted entries of its group above it in its list; entries are in order."""
     keys = lists * (int(group.max(initial=0)) + 2) + group + 1
     order = np.argsort(keys, kind="stable")
     ordered = keys[order]

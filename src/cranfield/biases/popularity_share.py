@@ -19,18 +19,18 @@ Values = NDArray[np.float64]
 
 
 def popularity_shares(scores: Scores, popularity: str, runs: Sequence[Run], split: Split, n: int) -> pl.DataFrame:
-    """Return for each system how much of its score popularity explains.
+    """Return how much of each system's score popularity explains.
 
     Parameters
     ----------
     scores
-        One metric, of all systems and of ranking by popularity.
+        The scores of all systems and of ranking by popularity, by one metric.
     popularity
-        The name of the latter.
+        The name of the system that ranks by popularity.
     runs, split
         The lists and the split that they were measured on.
     n
-        How many items of a list are looked at.
+        The number of items of a list that are considered.
 
     Returns
     -------
@@ -55,7 +55,7 @@ def popularity_shares(scores: Scores, popularity: str, runs: Sequence[Run], spli
 
 
 def partial_correlation(x: Values, y: Values, given: Values) -> float:
-    """Return the correlation of x and y after what a line in ``given`` explains of both; NaN if one is constant.
+    """Return the correlation of x and y after removing what is linear in ``given``; NaN if one is constant.
 
     Examples
     --------
@@ -76,7 +76,7 @@ def _residuals(values: Values, given: Values) -> Values:
 
 
 def _popularity_of_lists(run: Run, split: Split, n: int) -> tuple[float, float]:
-    """Return the mean popularity of the first n items of all lists over that of the catalogue, and the head's share."""
+    """Return the mean popularity of the first n items of all lists relative to the catalogue, and the head's share."""
     train = split.train
     items = top_items(run, split, n)
     counts = np.append(train.item_counts, 0).astype(np.float64)

@@ -1,7 +1,7 @@
-"""The expected precision of non-personalised rankings, as Bellogín, Castells and Cantador (2017) derive it.
+"""The expected precision of non-personalised rankings, as derived by Bellogín, Castells and Cantador (2017).
 
-The formulas hold over random splits, for a ranking that does not depend on the user or the split and target sets from
-which nothing was taken. Elsewhere they are what is printed, to be shown beside what is measured.
+The formulas hold over random splits, for a ranking that does not depend on the user or the split and for target sets
+from which nothing was removed. In other cases they are the printed predictions, to be compared with measured values.
 """
 
 from __future__ import annotations
@@ -22,16 +22,16 @@ from cranfield.splits.split import Split
 
 @dataclass(frozen=True)
 class ExpectedPrecision:
-    """What is printed for the precision of a non-personalised ranking, and why a measured value may differ.
+    """The predicted precision of a non-personalised ranking, and why a measured value may differ.
 
     Parameters
     ----------
     low, high
         The expected P@n: equal in AR, where the formula is an equation, and the two bounds in 1R.
     equation
-        Which formula it is.
+        The name of the formula.
     departures
-        The assumptions of the formula that do not hold here, in words; empty where it should be met.
+        The assumptions of the formula that do not hold here, in words; empty if all hold.
     """
 
     low: float
@@ -57,7 +57,7 @@ def expected_precision(
     Parameters
     ----------
     run
-        The ranked lists of the system: i_k^{u,s} is the k-th item of the list of u. In 1R these are still lists of all
+        The ranked lists of the system: i_k^{u,s} is the k-th item of the list of u. In 1R these are also lists of all
         targets, at least m_u long.
     split
         The split: PR(i) and R(i) are counted in training and test ratings together.
@@ -66,7 +66,7 @@ def expected_precision(
     n
         The cut-off.
     uniform_test
-        Whether the test ratings are uniform over items, as those of `splits.uniform_test`.
+        Whether the test ratings are uniform over items, as in `splits.uniform_test`.
     """
     n = check.whole("n", n)
     if run.one_relevant:
@@ -93,7 +93,7 @@ def expected_precision(
 
 
 def _counts(train: Ratings, test: Ratings, level: float | None) -> NDArray[np.float64]:
-    """Return how many ratings each item has in both parts, of at least ``level`` where it is given."""
+    """Return the number of ratings of each item in both parts; with ``level``, only ratings of at least this."""
     counts = np.zeros(train.n_items)
     for part in (train, test):
         counts += np.bincount(
@@ -103,7 +103,7 @@ def _counts(train: Ratings, test: Ratings, level: float | None) -> NDArray[np.fl
 
 
 def _mean_sum(run: Run, places: NDArray[np.int64], worth: NDArray[np.float64], depth: NDArray[np.int64]) -> float:
-    """Return the mean over lists of the summed worth of their first items, so many of each as ``depth`` says."""
+    """Return the mean over lists of the summed worth of the first ``depth`` items of each."""
     sums = np.append(0.0, np.cumsum(worth[run.items]))
     starts = run.indptr[places]
     ends = np.minimum(run.indptr[places + 1], starts + depth)
@@ -136,12 +136,12 @@ def one_relevant_bounds(judged: Judged, n: int = 10) -> tuple[float, float]:
         \frac{|U| P_s@n}{|PR_{test}|} \le 1RP_s@n \le \frac{\sum_u m_u P_s^u@m_u}{n |PR_{test}|},
         \qquad m_u = n + |PR_{test}(u)| - 1
 
-    They hold where both designs have the same non-relevant items N_u for all lists of a user.
+    They hold if both designs have the same non-relevant items N_u for all lists of a user.
 
     Parameters
     ----------
     judged
-        The lists over N_u ∪ PR_test(u), at least m_u long, met with the test set.
+        The lists over N_u ∪ PR_test(u), at least m_u long, judged by the test set.
     n
         The cut-off.
     """

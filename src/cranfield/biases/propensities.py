@@ -1,8 +1,8 @@
 """Propensities: the probability that a pair of a user and an unseen item is in the test part.
 
 Their sum over all unseen pairs of the test users is the number of test ratings. They are fitted on the training ratings
-alone: a random part of these is held out, as large a share as the test part is of all ratings, and what predicts it is
-what predicts the test part.
+alone: a random part of these is held out, with the same share as the test part has of all ratings, and the model that
+predicts it is used for the test part.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ PropensityKind = Literal["popularity", "logistic"]
 KINDS = ("popularity", "logistic")
 """The models of propensities that can be fitted."""
 
-# Added to every count, so that nothing is impossible because it has not happened yet.
+# Added to every count, so that unseen events are not impossible.
 _SMOOTH = 0.5
 _STEPS = 60
 
 
 @dataclass(frozen=True, eq=False)
 class Propensities:
-    """The probability of each pair to be in the test part.
+    """The probability that each pair is in the test part.
 
     Parameters
     ----------
@@ -41,15 +41,15 @@ class Propensities:
         ``popularity``: p = min(1, a (n_i + ½)^β (n_u + ½)^b), a power law of the training ratings of item and user;
         ``logistic``: the logistic function of the same logarithms; ``column``: as given.
     item_part, user_part, shift
-        What the logarithm (or log-odds) of p is the sum of: β log(n_i + ½), b log(n_u + ½), and a constant.
+        The summands of the logarithm (or log-odds) of p: β log(n_i + ½), b log(n_u + ½), and a constant.
     exponents
-        β and b; NaN where they are given.
+        β and b; NaN if propensities are given.
     total
-        The sum over all unseen pairs of test users: the number of test ratings. NaN where they are given.
+        The sum over all unseen pairs of test users: the number of test ratings. NaN if propensities are given.
     by_user
-        The part of that sum that belongs to each user.
+        The part of that sum for each user.
     given
-        The propensities of pairs, where they are given.
+        The propensities of pairs, if given.
     """
 
     kind: str
@@ -62,7 +62,7 @@ class Propensities:
     given: Ratings | None = None
 
     def of(self, users: NDArray[Any], items: NDArray[Any]) -> Floats:
-        """Return p of pairs, by their codes; NaN for a pair that is not given. An unknown item counts no ratings."""
+        """Return p of pairs, by their codes; NaN for a pair that is not given. An unknown item has no ratings."""
         if self.given is not None:
             return _looked_up(self.given, users, items)
         lowest = self.exponents[0] * np.log(_SMOOTH)
@@ -89,11 +89,11 @@ def fit_propensities(
     Parameters
     ----------
     split
-        The split. Of its test part only the users and the number of ratings are used.
+        The split. Only the users and the number of ratings of its test part are used.
     kind
         ``popularity`` or ``logistic``; see `Propensities`.
     exponent
-        β, where it is not to be fitted: 1 says that an item is observed in proportion to its popularity, 0 that all
+        β, if it should not be fitted: 1 means that an item is observed in proportion to its popularity, 0 that all
         items are equally likely.
     seed
         Fixes which training ratings are held out for the fit.
@@ -119,7 +119,7 @@ def fit_propensities(
 
 
 def given_propensities(values: Ratings, split: Split) -> Propensities:
-    """Return propensities as they are given: ratings whose values are the probabilities of the pairs.
+    """Return given propensities: ratings whose values are the probabilities of the pairs.
 
     Every test rating needs one, above 0 and at most 1.
     """
@@ -148,7 +148,7 @@ def given_propensities(values: Ratings, split: Split) -> Propensities:
 
 
 def _over(values: Ratings, split: Split) -> Ratings:
-    """Return given propensities in the codes of the split; pairs that it does not know are left out."""
+    """Return given propensities in the codes of the split; unknown pairs are left out."""
     users, items = values.users, values.items
     for name in ("user", "item"):
         codes = getattr(split.test, f"{name}_ids").translation(getattr(values, f"{name}_ids"))
@@ -176,7 +176,7 @@ def _looked_up(given: Ratings, users: NDArray[Any], items: NDArray[Any]) -> Floa
 
 
 def _fitted(train: Ratings, held_out: NDArray[np.bool_], kind: str) -> tuple[float, float]:
-    """Return the exponents of item and user that predict the held-out ratings from the others best."""
+    """Return the exponents of item and user that best predict the held-out ratings from the others."""
     kept_items = np.bincount(train.items[~held_out], minlength=train.n_items)
     kept_users = np.bincount(train.users[~held_out], minlength=train.n_users)
     items, users = _groups(kept_items), _groups(kept_users)
@@ -194,9 +194,9 @@ def _fitted(train: Ratings, held_out: NDArray[np.bool_], kind: str) -> tuple[flo
 
 def _regression(design: Floats, events: Floats, pairs: Floats, kind: str) -> Floats:
     """Fit events ~ pairs · link(design · θ) by Newton's method: Poisson with a log link, or logistic."""
-    # A covariate without spread, as where all counts are equal, says nothing, and its coefficient stays 0.
+    # The coefficient of a constant covariate stays 0, for example if all counts are equal.
     spread = design.max(axis=0) > design.min(axis=0)
-    # Centred, so that the constant and the coefficients do not pull at each other.
+    # Centred, so that the constant and the coefficients are not correlated.
     centre = np.average(design, axis=0, weights=pairs)
     part = np.column_stack([np.ones(len(design)), (design - centre)[:, spread]])
     theta = np.zeros(part.shape[1])
@@ -209,7 +209,7 @@ def _regression(design: Floats, events: Floats, pairs: Floats, kind: str) -> Flo
         weight = pairs * (mean if kind == "popularity" else mean * (1.0 - mean))
         hessian = (part * weight[:, None]).T @ part + 1e-9 * np.eye(part.shape[1])
         step = np.linalg.solve(hessian, part.T @ (events - pairs * mean))
-        # Half a step at a time until it is one uphill: a whole one may lead beyond the top.
+        # The step is halved until the likelihood increases: a full step may overshoot.
         while (new := _log_likelihood(part @ (theta + step), events, pairs, kind)) < likelihood and np.abs(
             step
         ).max() > 1e-12:
@@ -223,7 +223,7 @@ def _regression(design: Floats, events: Floats, pairs: Floats, kind: str) -> Flo
 
 
 def _log_likelihood(linear: Floats, events: Floats, pairs: Floats, kind: str) -> float:
-    """Return the logarithm of the likelihood, but for a constant."""
+    """Return the log-likelihood up to a constant."""
     with np.errstate(over="ignore"):
         if kind == "popularity":
             return float(events @ linear - pairs @ np.exp(linear))
@@ -232,7 +232,7 @@ def _log_likelihood(linear: Floats, events: Floats, pairs: Floats, kind: str) ->
 
 @dataclass(frozen=True)
 class _Groups:
-    """Users or items with the same number: the numbers, how many have each, and the group of every one."""
+    """Users or items grouped by number: the distinct numbers, their counts, and the group of each user or item."""
 
     values: NDArray[Any]
     counts: NDArray[np.int64]
@@ -246,7 +246,7 @@ def _groups(numbers: NDArray[Any]) -> _Groups:
 
 @dataclass(frozen=True, eq=False)
 class _Cells:
-    """All unseen pairs of test users, as groups of equal pairs less those seen in training."""
+    """All unseen pairs of test users: groups of equal pairs, minus those seen in training."""
 
     logs: Floats
     counts: Floats
@@ -265,7 +265,7 @@ class _Cells:
         )
 
     def shift_for(self, total: float, link: Callable[[Floats], Floats]) -> float:
-        """Return the constant under which the probabilities sum to ``total``, by bisection."""
+        """Return the constant for which the probabilities sum to ``total``, by bisection."""
         low, high = -200.0 - float(self.logs.max()), 200.0 - float(self.logs.min())
         for _ in range(200):
             middle = (low + high) / 2.0

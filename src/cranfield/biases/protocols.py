@@ -1,9 +1,9 @@
 """The same systems under a protocol in which popular items have an advantage, and under neutral ones.
 
-* AR: all relevant items of a user in one list, of all items that the user has not rated in training.
+* AR: all relevant items of a user in one list, among all items that the user has not rated in training.
 * P1R: each relevant item among the items of its popularity percentile; the percentiles are averaged.
-* U1R: each relevant item by itself, of test ratings that are as many for every item.
-* UAR: all relevant items in one list, of such test ratings, among the items that have them.
+* U1R: each relevant item separately, with the same number of test ratings for every item.
+* UAR: all relevant items in one list, with the same test ratings as U1R, among the items that have them.
 
 Bellogín, Castells and Cantador (2017), sections 3 and 6.
 """
@@ -92,9 +92,9 @@ def protocols_of_lists(
     seed: int = 0,
     strict: bool = False,
 ) -> Protocols:
-    """Measure lists that were judged by the test part of a split under each protocol; nothing is trained again.
+    """Measure lists judged by the test part of a split under each protocol; nothing is trained again.
 
-    Candidates that are not in a list are taken to follow it in random order.
+    Candidates that are not in a list are assumed to follow it in random order.
     """
     test, threshold = split.test, judged[0].judgments.threshold
     scores = measure(list(judged), test, metric, strict=strict)
@@ -148,7 +148,7 @@ def protocols_of_data(
     seed: int = 0,
     jobs: int | None = None,
 ) -> Protocols:
-    """Train systems on ratings, and measure them under each protocol."""
+    """Train systems on ratings and measure them under each protocol."""
     level = threshold_on(ratings, threshold)
     split = random(ratings, train=train, seed=seed)
     notes: list[str] = []
@@ -198,7 +198,7 @@ def protocols_of_data(
 def _ranked(
     split: Split, systems: Any, rankings: dict[str, Ranking], seed: int, jobs: int | None
 ) -> dict[str, list[Run]]:
-    """Train each system once, and rank under each of the rankings."""
+    """Train each system once, and rank under each ranking."""
     names = list(named_systems(systems, seed))
     by_place: dict[int, list[Run]] = {}
     for done in fit_each(split.train, systems, seed=seed, jobs=jobs):

@@ -1,8 +1,8 @@
-"""What a random ranking of each user's targets would score, and how many times that a system scores.
+"""The score of a random ranking of each user's targets, and the ratio of a system's score to it.
 
-In a uniformly random ranking all targets are tied, so that metrics with a closed form over tied items have one here:
-P, Recall, F1, HitRate, RR, AP, Rprec, DCG, nDCG, RBP and others, at any cut-off. Of other metrics the mean over random
-rankings is taken, with its error.
+In a uniformly random ranking all targets are tied, so metrics with a closed form over tied items have one here: P,
+Recall, F1, HitRate, RR, AP, Rprec, DCG, nDCG, RBP and others, at any cut-off. Other metrics are averaged over random
+rankings, with a standard error.
 """
 
 from __future__ import annotations
@@ -47,22 +47,22 @@ _MEANS = ("mean", "weighted")
 
 @dataclass(frozen=True, eq=False)
 class TimesRandom:
-    """The averages of systems beside that of a random ranking of the same targets.
+    """The averages of systems compared with that of a random ranking of the same targets.
 
     Parameters
     ----------
     scores
-        What the systems score.
+        The scores of the systems.
     random
-        What a random ranking scores in expectation, as the scores of one system.
+        The expected scores of a random ranking, as the scores of one system.
     errors
-        The standard error of the random average of each metric: 0 where it is a closed form.
+        The standard error of the random average of each metric: 0 for closed forms.
     targets
         The mean number of targets per list.
     averaging
         How lists are averaged.
     density
-        ρ, σ, δ and t of the targets; None where training ratings are not given.
+        ρ, σ, δ and t of the targets; None without training ratings.
     """
 
     scores: Scores
@@ -73,9 +73,9 @@ class TimesRandom:
     density: Density | None = None
 
     def frame(self) -> pl.DataFrame:
-        """Return one row per system and metric: the average, that of random, its error, and the ratio of both.
+        """Return one row per system and metric: the average, that of random, its error, and the ratio.
 
-        ``times_random`` is null where the random average is 0 or undefined.
+        ``times_random`` is null if the random average is 0 or undefined.
         """
         means, chance = self.scores.average(self.averaging), self.random.average(self.averaging)[0]
         rows = [
@@ -88,7 +88,7 @@ class TimesRandom:
         return pl.DataFrame(rows, schema=schema, orient="row").with_columns(pl.col("times_random").fill_nan(None))
 
     def table(self) -> Table:
-        """Return how many times random each system is: one row per system, and one for random itself."""
+        """Return the ratio of each system to random: one row per system, and one for random itself."""
         frame = self.frame()
         ratios = {(system, metric): ratio for system, metric, *_, ratio in frame.iter_rows()}
         chance = {metric: (value, error) for _, metric, _, value, error, _ in frame.iter_rows()}
@@ -144,12 +144,12 @@ def times_random(
     runs, test, metrics, threshold, lists, ties, train, negative_grades
         As for `measure`.
     keep_seen
-        Whether training items of a user are targets as well. Otherwise the targets are all items of the training set,
-        the test set and the lists that the user did not rate in training.
+        Whether training items of a user are also targets. Otherwise the targets are all items of the training set, the
+        test set and the lists that the user did not rate in training.
     candidates
         ``all`` of these items, or those with a ``test`` rating.
     targets
-        The targets, where they are others, such as drawn ones.
+        Other targets, such as drawn ones.
     seed
         Fixes the random rankings of metrics without a closed form.
     average, undefined, groups, coverage, by
@@ -158,8 +158,8 @@ def times_random(
     Notes
     -----
     A random list is as long as the longest list of any system. In the one-relevant design its targets are those of the
-    list. The expectation is over random rankings, each as likely as any other; of condensed lists, over rankings of the
-    items with a test rating.
+    list. The expectation is over all equally likely rankings; for condensed lists, over rankings of the items with a
+    test rating.
 
     Examples
     --------
@@ -188,14 +188,14 @@ def times_random(
 def times_random_of(
     scores: Scores, baseline: RandomTargets, measuring: Measuring, averaging: Averaging, seed: int = 0
 ) -> TimesRandom:
-    """Return scores beside those of random rankings of the targets in ``baseline``."""
+    """Compare scores with those of random rankings of the targets in ``baseline``."""
     random, errors = baseline.measure(measuring, averaging, seed)
     return TimesRandom(scores, random, errors, float(baseline.sizes.mean()), averaging, baseline.density)
 
 
 @dataclass(frozen=True, eq=False)
 class RandomTargets:
-    """The targets of each list, as far as a random ranking of them needs to be known.
+    """What a random ranking needs to know about the targets of each list.
 
     Parameters
     ----------
@@ -206,9 +206,9 @@ class RandomTargets:
     inside
         Whether each judgment is of a target.
     longest
-        How long a random list is.
+        The length of a random list.
     excluded
-        The training ratings whose items are no targets of their user; None if there are none.
+        The training ratings whose items are not targets for their user; None if there are none.
     candidates
         Which items of the test set's vocabulary can be targets; None if all can.
     """
@@ -229,7 +229,7 @@ class RandomTargets:
         candidates: str = "all",
         targets: Targets | None = None,
     ) -> RandomTargets:
-        """Return the targets behind judged lists that all have the same judgments."""
+        """Return the targets of judged lists that all have the same judgments."""
         check.one_of("candidates", candidates, ("all", "test"))
         first = judged[0]
         judgments, longest = first.judgments, max(lists.depth for lists in judged)
@@ -255,7 +255,7 @@ class RandomTargets:
 
     @property
     def density(self) -> Density | None:
-        """How dense relevance is in the targets; None where training ratings are not given."""
+        """The density of relevance in the targets; None without training ratings."""
         judgments, train = self.like.judgments, self.like.context.train
         if not isinstance(train, Ratings):
             return None
@@ -275,7 +275,7 @@ class RandomTargets:
         )
 
     def tied(self) -> Judged:
-        """Return a list for each, in which every order of the targets is as likely as any other."""
+        """Return lists in which every order of the targets is equally likely."""
         judgments = self.like.judgments
         lists, pointers = judgments.lists[self.inside], np.flatnonzero(self.inside)
         sizes = self.sizes.astype(np.int32)
@@ -294,7 +294,7 @@ class RandomTargets:
         )
 
     def drawn(self, seed: int, number: int) -> Judged:
-        """Return one random ranking of the targets: ranks of the judged ones, drawn without replacement."""
+        """Return one random ranking of the targets: ranks of the judged ones drawn without replacement."""
         tied, rng = self.tied(), stream(seed, "random ranking", number)
         ranks = _random_ranks(tied.lists, self.sizes, rng)
         kept = np.flatnonzero(ranks <= self.longest)
@@ -310,7 +310,7 @@ class RandomTargets:
         )
 
     def measure(self, measuring: Measuring, averaging: Averaging, seed: int) -> tuple[Scores, NDArray[np.float64]]:
-        """Return what random rankings score in expectation, and the standard error of each metric's average."""
+        """Return the expected scores of random rankings, and the standard error of each metric's average."""
         wanted = measuring.wanted
         closed = [metric for metric in wanted if metric.definition.averages_ties and metric.definition.name != "AUC"]
         others = [metric for metric in wanted if metric not in closed]
@@ -330,7 +330,7 @@ class RandomTargets:
         refuse = [str(metric) for metric in measuring.wanted if "predictions" in metric.definition.needs]
         if refuse:
             raise SettingError(f"a random ranking predicts no ratings, so {', '.join(refuse)} has no random value")
-        # What a metric of the user's own looks at is not known.
+        # A custom metric may use whole lists.
         of_lists = any(
             "whole lists" in metric.definition.needs or metric.definition.family == "own" for metric in measuring.wanted
         )
@@ -351,7 +351,7 @@ class RandomTargets:
         return scores, {name: float(error) for name, error in zip(scores.metrics, spread)}
 
     def _whole(self, seed: int, number: int) -> Judged:
-        """Return one random ranking with all items of its lists, for metrics that look at whole lists."""
+        """Return one random ranking with all items of its lists, for metrics that need whole lists."""
         judgments, rng = self.like.judgments, stream(seed, "random lists", number)
         items = judgments.item_ids
         if judgments.n_lists and self.sizes.max() > len(items):
@@ -385,7 +385,7 @@ class RandomTargets:
 
 
 def _side_by_side(parts: Sequence[Scores], names: Sequence[str]) -> Scores:
-    """Return scores of the same lists with the metrics of all parts, in the order of ``names``."""
+    """Join scores of the same lists with the metrics of all parts, in the order of ``names``."""
     where = {name: (part, place) for part in parts for place, name in enumerate(part.metrics)}
     chosen = [where[name] for name in names]
     assert all(part.overall is not None for part in parts)
@@ -403,7 +403,7 @@ def _side_by_side(parts: Sequence[Scores], names: Sequence[str]) -> Scores:
 
 
 def _places_in(lists: NDArray[np.int32], n_lists: int) -> NDArray[np.int64]:
-    """Return the place of each entry in its list, from 0; lists ascend."""
+    """Return the position of each entry in its list, from 0; lists are in ascending order."""
     counts = np.bincount(lists, minlength=n_lists)
     return np.arange(len(lists)) - (np.cumsum(counts) - counts)[lists]
 
@@ -411,8 +411,8 @@ def _places_in(lists: NDArray[np.int32], n_lists: int) -> NDArray[np.int64]:
 def _random_ranks(lists: NDArray[np.int32], sizes: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.int64]:
     """Return distinct ranks from 1 to the size of its list for each entry; every choice is equally likely.
 
-    Ranks are drawn with replacement, and those that meet an earlier one of their list are drawn again: so each is
-    uniform over what the earlier ones left.
+    Ranks are drawn with replacement, and those equal to an earlier one of their list are drawn again, so each is
+    uniform over the ranks left by the earlier ones.
     """
     ranks = 1 + np.floor(rng.random(len(lists)) * sizes[lists]).astype(np.int64)
     width = np.int64(sizes.max(initial=0) + 1)
@@ -426,7 +426,7 @@ def _random_ranks(lists: NDArray[np.int32], sizes: NDArray[np.int64], rng: np.ra
 
 
 def _unknown(strangers: set[str], train: Ratings | None, judgments: Judgments) -> set[str]:
-    """Return the items of lists and training set that the test set does not know, as text."""
+    """Return the items of lists and training set that are not in the test set, as text."""
     if train is None:
         return strangers
     codes = judgments.item_ids.translation(train.item_ids)
@@ -438,9 +438,9 @@ def _unknown(strangers: set[str], train: Ratings | None, judgments: Judgments) -
 def _seen(
     train: Ratings, judgments: Judgments, candidates: NDArray[np.bool_] | None
 ) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-    """Return how many candidates the user of each list rated in training, and whether each judgment is of none of them.
+    """Return the number of training items of each list's user, and whether each judgment is of a new item.
 
-    ``candidates`` are over the items of the test set; None if all items are.
+    Only ``candidates`` are counted, a mask over the items of the test set; None if all items are candidates.
     """
     codes = train.user_ids.translation(judgments.user_ids)
     users = judgments.users.astype(np.int64) if codes is None else codes[judgments.users].astype(np.int64)
@@ -462,7 +462,7 @@ def _seen(
 def _training_cells(
     train: Ratings, judgments: Judgments, users: NDArray[Any]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return row (place in ``users``) and item, as the test set codes it, of these users' training ratings."""
+    """Return row (index in ``users``) and item (code in the test set) of these users' training ratings."""
     codes = train.user_ids.translation(judgments.user_ids)
     theirs = users if codes is None else codes[users]
     item_codes = judgments.item_ids.translation(train.item_ids)
@@ -479,7 +479,7 @@ def _training_cells(
 
 
 def _of_targets(targets: Targets, judgments: Judgments) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-    """Return how many targets each list has, and whether each judgment is of one of them."""
+    """Return the number of targets of each list, and whether each judgment is of a target."""
     test = targets.test
     if test is None or test.item_ids != judgments.item_ids or test.user_ids != judgments.user_ids:
         raise SettingError("the targets are not of the split of this test set; make both of one split")

@@ -1,10 +1,10 @@
-"""What metrics that were measured among sampled items say about the whole catalogue.
+"""Estimates for the whole catalogue from metrics measured among sampled items.
 
 A relevant item that was ranked r-th among itself and m sampled others has some rank R among all n candidates, and r − 1
-is hypergeometric (or binomial, if the sample was drawn with replacement). The distribution of R that explains the
-sampled ranks best gives an estimate of any metric of R (Li et al. 2020); a corrected metric of r trades bias for
-variance (Krichene and Rendle 2020). Many distributions of R explain the same sampled ranks: the interval holds what all
-of them say, and where it is wide, the sampled ranks do not tell.
+is hypergeometric (or binomial, if the sample was drawn with replacement). The distribution of R that best explains the
+sampled ranks gives an estimate of any metric of R (Li et al. 2020); a corrected metric of r trades bias for variance
+(Krichene and Rendle 2020). Many distributions of R explain the same sampled ranks: the interval covers all of them, and
+if it is wide, the sampled ranks do not determine the metric.
 """
 
 from __future__ import annotations
@@ -35,31 +35,31 @@ Floats = NDArray[np.float64]
 SUPPORTED = ("HitRate", "Recall", "P", "RR", "AP", "nDCG")
 """The metrics of the rank of a single relevant item that can be corrected."""
 
-# Up to so many ranks the grid holds every one; beyond, so many in each step of a factor of e.
+# The grid has every rank up to the first number, and beyond it the second number of ranks per factor of e.
 _EVERY_RANK = 400
 _PER_STEP = 60
 _ITERATIONS = 400
 _GROUPS = 20
 _BANDS = 20
 _WIDE = 0.5
-# Rows that are not alike can contradict every distribution; the bands are then made so many times as wide.
+# If rows have different m or n, no distribution may fit the bands; they are then widened by these factors.
 _WIDER = (1.0, 2.0, 4.0, 8.0)
 
 
 @dataclass(frozen=True, eq=False)
 class CorrectedMetrics:
-    """Metrics of sampled ranks, and what they say about the whole catalogue.
+    """Metrics of sampled ranks, and their estimates for the whole catalogue.
 
     Parameters
     ----------
     frame
         One row per metric: its mean among the sampled items (``sampled``), the ``estimate`` for the whole catalogue, an
-        interval that holds every value that agrees with the sampled ranks, and whether it is ``identified``: whether
-        the interval is at most half as wide as the estimate.
+        interval of all values that agree with the sampled ranks, and whether it is ``identified``: whether the width of
+        the interval is at most half the estimate.
     n_ranks
         The number of ranks.
     estimator, level
-        How the estimate was made, and the confidence of the interval.
+        The estimator, and the confidence level of the interval.
     """
 
     frame: pl.DataFrame
@@ -68,7 +68,7 @@ class CorrectedMetrics:
     level: float
 
     def table(self, system: str = "") -> Table:
-        """Return the same for people, perhaps of a named system; a value that is not identified is called so."""
+        """Return a table for people, optionally with the name of the system; unidentified values are marked."""
         rows = [
             [
                 row["metric"],
@@ -106,30 +106,30 @@ def correct_sampled(
     ----------
     ranks
         The rank of each relevant item, from 1, among itself and the items sampled for it: an array, or a frame with a
-        column ``rank`` and perhaps ``sampled`` and ``candidates``.
+        column ``rank`` and optionally ``sampled`` and ``candidates``.
     metrics
         HitRate, Recall, P, RR, AP and nDCG of a single relevant item, with or without a cut-off.
     sampled
-        m: how many other items were sampled for each.
+        m: the number of other items sampled for each.
     candidates
-        n: how many items they were sampled from, without the relevant one.
+        n: the number of items they were sampled from, without the relevant one.
     unranked
-        How many further relevant items the system did not rank at all; they count as 0.
+        The number of further relevant items that the system did not rank; they count as 0.
     replacement
-        Whether they were drawn with replacement.
+        Whether items were sampled with replacement.
     estimator
         ``mle``: the metric of the most likely distribution of full ranks. ``bv``: the corrected metric of Krichene and
-        Rendle with the least squared bias and γ times variance, for full ranks that are all equally likely.
+        Rendle that minimises squared bias plus γ times variance, if all full ranks are equally likely.
     gamma
-        γ of ``bv``: 0 is the least bias, 1 the least variance.
+        γ of ``bv``: 0 gives the least bias, 1 the least variance.
     level
         The confidence of the interval.
 
     Notes
     -----
     The interval is the range of the metric over all distributions of full ranks under which the distribution function
-    of sampled ranks lies within simultaneous confidence bands, found by linear programming. Where rows differ in m or
-    n, full ranks are taken to be independent of them.
+    of sampled ranks lies within simultaneous confidence bands, found by linear programming. If rows differ in m or n,
+    full ranks are assumed to be independent of them.
 
     Examples
     --------
@@ -175,18 +175,18 @@ def correct_runs(
     threshold: float | str | None = AUTO,
     **options: Any,
 ) -> dict[str, CorrectedMetrics]:
-    """Estimate metrics on the whole catalogue from one-relevant runs among drawn items, by the name of the system.
+    """Estimate metrics on the whole catalogue from one-relevant runs among drawn items, by system.
 
     Parameters
     ----------
     runs, test
-        One-relevant runs, as `recommend` makes them with ``relevant="one"`` and ``nonrelevant=N``, or their files; and
-        the test ratings.
+        One-relevant runs, as made by `recommend` with ``relevant="one"`` and ``nonrelevant=N``, or their files; and the
+        test ratings.
     train
-        The training ratings: a list's items are drawn from those that its user has not rated there.
+        The training ratings: a list's items are drawn from those that its user has not rated in training.
     candidates
-        What they are drawn from: ``all`` items of training set and test set, or those with a ``test`` rating; without
-        the relevant test items of the user.
+        The items they are drawn from: ``all`` items of training set and test set, or those with a ``test`` rating,
+        without the relevant test items of the user.
     metrics, options
         As for `correct_sampled`.
 
@@ -223,7 +223,7 @@ def correct_runs(
 
 
 def _no_lists(judgments: Judgments) -> Run:
-    """Return a run without lists, for what follows from test and training ratings alone."""
+    """Return a run without lists, for what depends only on test and training ratings."""
     nothing = np.zeros(0, dtype=np.int32)
     return Run("", judgments.user_ids, judgments.item_ids, nothing, np.zeros(1, dtype=np.int64), nothing)
 
@@ -255,7 +255,7 @@ def _worth(metric: Metric, ranks: NDArray[Any]) -> Floats:
 
 
 def _grid(most: int) -> Floats:
-    """Return the full ranks that a distribution may have: all up to some, then ever fewer, and the last."""
+    """Return the full ranks of the grid: all small ones, then geometrically spaced ones, and the last."""
     if most <= 10 * _EVERY_RANK:
         return np.arange(1, most + 1, dtype=np.float64)
     steps = int(np.ceil(_PER_STEP * np.log(most / _EVERY_RANK)))
@@ -265,7 +265,7 @@ def _grid(most: int) -> Floats:
 
 @dataclass(frozen=True, eq=False)
 class _Rows:
-    """Sampled ranks, with how many items each was sampled among and from."""
+    """Sampled ranks, each with the numbers of sampled items and of candidates."""
 
     ranks: NDArray[np.int64]
     sampled: NDArray[np.int64]
@@ -307,7 +307,7 @@ def _whole_numbers(name: str, values: Any) -> NDArray[np.int64]:
 
 @dataclass(frozen=True, eq=False)
 class _Mixture:
-    """How the sampled ranks come about: how often each was seen, and how likely it is for each full rank.
+    """The mixture model of sampled ranks: their counts, and their probabilities for each full rank.
 
     For each number of sampled items, ``counts[r]`` rows have the sampled rank r + 1, and ``chances[r, k]`` is its
     probability at the k-th full rank of the grid, the mean over the rows' numbers of candidates.
@@ -332,7 +332,7 @@ class _Mixture:
         return cls(grid, counts, chances)
 
     def most_likely(self) -> Floats:
-        """Return the distribution of full ranks under which the sampled ranks are likeliest, by expectation steps."""
+        """Return the distribution of full ranks with the largest likelihood of the sampled ranks (EM algorithm)."""
         weights = np.full(len(self.grid), 1.0 / len(self.grid))
         total = sum(float(counts.sum()) for counts in self.counts)
         for _ in range(_ITERATIONS):
@@ -350,7 +350,7 @@ class _Mixture:
         """Return the mean of Krichene and Rendle's corrected metric of sampled ranks."""
         value, total = 0.0, 0.0
         for counts, chances in zip(self.counts, self.chances):
-            # Full ranks are uniform: a grid point stands for the ranks from it to the next.
+            # Full ranks are uniform: a grid point represents the ranks from it to the next.
             prior = np.diff(np.append(self.grid, self.grid[-1] + 1.0))
             prior = prior / prior.sum()
             moments = (chances * prior) @ chances.T
@@ -382,7 +382,7 @@ class _Mixture:
                 ends.append(sign * float(solution.fun) if solution.success else np.nan)
             if not np.isnan(ends).any():
                 return ends[0], max(ends[0], ends[1])
-        return float(worth.min()), float(worth.max())  # nothing explains the sampled ranks, so that they say nothing
+        return float(worth.min()), float(worth.max())  # no distribution explains the sampled ranks
 
     def _limits(self, level: float, wider: float) -> tuple[Floats, Floats]:
         """Return the simultaneous limits of the distribution function of sampled ranks, ``wider`` times as wide."""
@@ -395,7 +395,7 @@ class _Mixture:
         return np.concatenate([low for low, _ in limits]), np.concatenate([high for _, high in limits])
 
     def _bands(self) -> list[tuple[Floats, Floats, NDArray[np.int64]]]:
-        """Return the counts, the chances and the sampled ranks of each group at which its distribution is held."""
+        """Return the counts and chances of each group, and the sampled ranks that constrain its distribution."""
         bands = []
         each = max(2, _BANDS // len(self.counts))
         for counts, chances in zip(self.counts, self.chances):
@@ -406,7 +406,7 @@ class _Mixture:
 
 
 def _wilson(share: Floats, n: float, confidence: float, wider: float = 1.0) -> tuple[Floats, Floats]:
-    """Return Wilson's interval of shares; rows that are not alike vary less than it says."""
+    """Return Wilson's interval of shares, which is conservative if rows have different probabilities."""
     from scipy.special import ndtri
 
     z = wider * float(ndtri(confidence))
@@ -416,7 +416,7 @@ def _wilson(share: Floats, n: float, confidence: float, wider: float = 1.0) -> t
 
 
 def _mean_chances(m: int, candidates: NDArray[np.int64], grid: Floats, replacement: bool) -> Floats:
-    """Return the chances over rows that differ in their number of candidates, about as many of which go together."""
+    """Return the mean chances over rows, which are grouped by similar numbers of candidates."""
     ends = np.unique(np.quantile(candidates, np.linspace(0, 1, _GROUPS + 1), method="nearest"))
     group = np.searchsorted(ends, candidates)
     chances = np.zeros((m + 1, len(grid)))
@@ -428,7 +428,7 @@ def _mean_chances(m: int, candidates: NDArray[np.int64], grid: Floats, replaceme
 
 
 def _chances(m: int, n: int, grid: Floats, replacement: bool) -> Floats:
-    """Return sampled ranks × full ranks: how likely each sampled rank is at each full rank."""
+    """Return sampled ranks × full ranks: the probability of each sampled rank at each full rank."""
     from scipy.special import gammaln
 
     above = np.minimum(grid - 1.0, float(n))[None, :]
@@ -445,7 +445,7 @@ def _chances(m: int, n: int, grid: Floats, replacement: bool) -> Floats:
 
 
 def _times(count: Any, logarithm: Floats) -> Floats:
-    """Return count · log, 0 where the count is 0."""
+    """Return count · log, or 0 if the count is 0."""
     return np.where(count == 0, 0.0, count * logarithm)
 
 

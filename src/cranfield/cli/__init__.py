@@ -66,7 +66,7 @@ def cranfield(seed: int) -> None:
 
 
 def main(arguments: list[str] | None = None) -> None:
-    """Run the command line; what a user can put right is one line on standard error and exit code 2."""
+    """Run the command line; an error that the user can fix is one line on standard error and exit code 2."""
     try:
         release()
         vars(settings).update(vars(Settings()))
@@ -87,20 +87,20 @@ def main(arguments: list[str] | None = None) -> None:
         if message is None:
             raise
         _end(message)
-    except BaseException as error:  # a panic of Polars is not an Exception
+    except BaseException as error:  # a Polars panic is not an Exception
         if not is_short_of_memory(error):
             raise
         _end(SHORT_OF_MEMORY.format(""))
 
 
 def _how_to_go_on(stop: BaseException) -> str:
-    """Return what a stopped command says about going on, as a clause to end a message; Click hides the interrupt."""
+    """Return how to continue after a stopped command, as a clause to end a message; Click hides the interrupt."""
     interrupt = stop.__cause__ if isinstance(stop, click.Abort) else stop
     return f"; {interrupt}" if isinstance(interrupt, Stopped) else ""
 
 
 def _told(error: Exception) -> str | None:
-    """Return what the user is told of an error; None for one that is a fault of the program."""
+    """Return the message about an error; None for an error that is a fault of the program."""
     if isinstance(error, click.ClickException):
         return _in_a_line(error)
     if isinstance(error, CranfieldError):
@@ -117,20 +117,20 @@ def _told(error: Exception) -> str | None:
 
 
 def _in_a_line(error: click.ClickException) -> str:
-    """Return what is wrong with the options, and where it says which there are."""
+    """Return what is wrong with the options, and which help lists them."""
     message = " ".join(error.format_message().split()).rstrip(".")
     context = error.ctx if isinstance(error, click.UsageError) else None
     return message if context is None else f"{message}; see: {context.command_path} --help"
 
 
 def _end(why: str, code: int = 2) -> NoReturn:
-    """Say in one line why the command ends, and end it."""
-    with suppress(OSError):  # standard error may be what is full
+    """Say in one line why the command ends, and exit."""
+    with suppress(OSError):  # standard error may be on the full disk
         click.echo(f"cranfield: {one_line(why)}", err=True)
     sys.exit(code)
 
 
 def _drop_output() -> None:
-    """Let what could not be written go: Python would try once more at its end, and complain."""
+    """Discard unwritten output, because Python would try again at exit, and complain."""
     with suppress(OSError, ValueError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -1,4 +1,4 @@
-"""Measurements of `evaluate` that are about the design of the test: random rankings, draws, sampled ranks."""
+"""Measurements of `evaluate` about the design of the test: random rankings, draws, sampled ranks."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 def times_random_of(
     loaded: Loaded, metrics: tuple[str, ...], averaging: Averaging, candidates: Any, seed: int
 ) -> TimesRandom:
-    """Measure the runs beside random rankings of the same targets."""
+    """Measure the runs and random rankings of the same targets."""
     from cranfield.biases import times_random
 
     return times_random(
@@ -32,7 +32,7 @@ def times_random_of(
 def measured_over_draws(
     loaded: Loaded, metrics: tuple[str, ...], number: int, relevant: Any, candidates: Any, extras: Sequence[str]
 ) -> Scores:
-    """Measure the runs in expectation over the draw of so many items."""
+    """Measure the runs in expectation over the draw of candidates."""
     from cranfield.biases import expected_over_draws
 
     options = loaded.options
@@ -56,7 +56,7 @@ def times_random_section(times: TimesRandom) -> Section:
 def corrected_runs(
     loaded: Loaded, metrics: tuple[str, ...], candidates: Any, level: float
 ) -> dict[str, CorrectedMetrics]:
-    """Estimate what the whole catalogue would say of one-relevant runs among drawn items."""
+    """Estimate the values over the whole catalogue of one-relevant runs among drawn items."""
     from cranfield.biases import correct_runs
 
     return correct_runs(
@@ -66,7 +66,7 @@ def corrected_runs(
 
 
 def with_corrected(frame: pl.DataFrame, corrected: Mapping[str, CorrectedMetrics]) -> pl.DataFrame:
-    """Return averages with the estimates for the whole catalogue beside them, where there are any."""
+    """Return averages, with the estimates for the whole catalogue next to them if there are any."""
     if not corrected:
         return frame
     names = {"estimate": "whole_catalogue", "lower": "whole_lower", "upper": "whole_upper"}

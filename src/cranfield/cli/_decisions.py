@@ -1,4 +1,4 @@
-"""Options of the command line that are decisions: declared in their groups, and derived from there."""
+"""Command-line options that are decisions, derived from the groups that declare them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from cranfield.cli._renamed import Choice
 
 
 class Decision(click.ParamType):  # type: ignore[type-arg]  # takes no parameter before Click 8.4
-    """A value of a decision: a number where the decision takes numbers, and else text."""
+    """A value of a decision: a number if the decision takes numbers, else text."""
 
     name = "value"
 
@@ -24,7 +24,7 @@ class Decision(click.ParamType):  # type: ignore[type-arg]  # takes no parameter
         self._declared = declared
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """Return the value in the form that the decision has."""
+        """Return the value in the decision's standard form."""
         if not isinstance(value, str):
             return value
         readings: list[Any] = [value]
@@ -41,7 +41,7 @@ class Decision(click.ParamType):  # type: ignore[type-arg]  # takes no parameter
 
 
 def decision_option(declared: Field[Any], **changes: Any) -> Callable[[Command], Command]:
-    """Make the option of a decision, with its default, its words and its help; ``changes`` say what differs here."""
+    """Make the option of a decision, with its default, its words and its help; ``changes`` override them."""
     options: dict[str, Any] = {"default": declared.default, "show_default": True, "help": _sentence(declared)}
     if isinstance(declared.default, bool):
         options |= {"is_flag": True, "show_default": False}
@@ -53,13 +53,13 @@ def decision_option(declared: Field[Any], **changes: Any) -> Callable[[Command],
 
 
 def _sentence(declared: Field[Any]) -> str:
-    """Return what the command line says of a decision, as a sentence."""
+    """Return the help text of a decision as a sentence."""
     text: str = declared.metadata["help"]
     return text[0].upper() + text[1:] + ("" if text.endswith(".") else ".")
 
 
 def decision_options(group: type[Decided], **changes: Mapping[str, Any]) -> Callable[[Command], Command]:
-    """Give a command an option for each decision of a group; ``changes`` say, by decision, what differs here.
+    """Give a command an option for each decision of a group; ``changes`` override parts of them, by decision.
 
     Examples
     --------

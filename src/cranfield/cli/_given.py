@@ -1,4 +1,4 @@
-"""Which options stand on the command line; those that would do nothing there are refused, not ignored."""
+"""Which options are on the command line; those without any effect are refused, not ignored."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from click.core import ParameterSource
 
 
 def is_given(name: str) -> bool:
-    """Return whether an option stands on the command line, after the command or before it."""
+    """Return whether an option is on the command line, before or after the command."""
     context: click.Context | None = click.get_current_context()
     while context is not None:
         if context.get_parameter_source(name) is ParameterSource.COMMANDLINE:
@@ -17,7 +17,7 @@ def is_given(name: str) -> bool:
 
 
 def refuse_idle(where: str, *names: str) -> None:
-    """Refuse options that do nothing ``where``, as in "without --subsets"."""
+    """Refuse options that have no effect ``where``, as in "without --subsets"."""
     for parameter in click.get_current_context().command.params:
         if parameter.name in names and is_given(parameter.name):
             written = _as_written(parameter)

@@ -1,4 +1,4 @@
-"""What a command that was stopped says about going on."""
+"""What a stopped command says about continuing."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 
 
 class Stopped(KeyboardInterrupt):
-    """Ctrl-C, with how to go on."""
+    """Ctrl-C, with advice on how to continue."""
 
 
 def goes_on(how: str | Callable[..., str]) -> Callable[[Command], Command]:
-    """Let a command say, where Ctrl-C ends it, what is kept and how to go on.
+    """Let a command say, when Ctrl-C ends it, what is kept and how to continue.
 
     Parameters
     ----------
     how
-        That as a clause, or a function of the command's options that gives it.
+        The advice as a clause, or a function that makes it from the command's options.
     """
 
     def give(command: Command) -> Command:

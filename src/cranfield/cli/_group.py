@@ -1,4 +1,4 @@
-"""A group of commands that are imported when they are called, so that ``--help`` answers at once."""
+"""A group of commands that are imported when they are called, so that ``--help`` is fast."""
 
 from __future__ import annotations
 
@@ -57,10 +57,10 @@ class LazyGroup(click.Group):
 
 
 def common_options(command: Command) -> Command:
-    """Give a command the options that all with chance in them share: ``--seed``, ``--threads`` and ``--quiet``.
+    """Give a command the options that all commands with randomness share: ``--seed``, ``--threads`` and ``--quiet``.
 
-    They may be before the command's name as well. The command receives ``seed``; the other two become settings of
-    the process.
+    They may also come before the command's name. The command receives ``seed``; the other two become settings of the
+    process.
     """
     seed = click.option(
         "--seed",
@@ -82,7 +82,7 @@ def process_options(command: Command) -> Command:
 
 
 def _size(text: str) -> int:
-    # Before Click 8.4, what a ValueError of a type says is not shown.
+    # Before Click 8.4, the message of a ValueError is not shown.
     try:
         return size(text)
     except SettingError as error:
@@ -117,7 +117,7 @@ _AT_LEAST_ONE, _AT_LEAST_ZERO = click.IntRange(min=1), click.IntRange(min=0)
 
 
 def _keep(_: click.Context, option: click.Parameter, value: Any) -> Any:
-    """Make a given option a setting of the process; one that is not given leaves what was before the command."""
+    """Make a given option a setting of the process; otherwise keep the value given before the command."""
     if value not in (None, False):
         setattr(settings, str(option.name), value)
     return value

@@ -1,4 +1,4 @@
-"""The options of every command that meets runs with a test set, and the loading they ask for."""
+"""The options of every command that measures runs on a test set, and the loading of their files."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ TEST_SET = "the test set was read"
 
 @dataclass(frozen=True)
 class MeasuringOptions:
-    """What is to be measured against what: the options that `measuring_options` gives."""
+    """What is measured against what: the options of `measuring_options`."""
 
     runs: tuple[str, ...]
     test: str
@@ -77,7 +77,7 @@ class MeasuringOptions:
         return loaded
 
     def open(self, engine: str, memory: str | None, master: str | None = None) -> Loaded | OpenedTables:
-        """Read the files, or open them if they are to be read by ranges of users or on Spark."""
+        """Read the files, or open them if they are read by ranges of users or on Spark."""
         from cranfield.data import read
         from cranfield.measures.engines import is_large, parquet_path
         from cranfield.rankings import read_test
@@ -107,7 +107,7 @@ class MeasuringOptions:
         return opened
 
     def _opened_on_spark(self, master: str | None) -> OpenedTables:
-        """Open files with Spark; it gets the paths unchanged, because it knows more file systems."""
+        """Open files with Spark; it gets the paths unchanged, because it supports more file systems."""
         from cranfield.data import read
         from cranfield.data.spark import spark_session
         from cranfield.measures.spark import opened_run, opened_test
@@ -133,14 +133,14 @@ class MeasuringOptions:
 
     @property
     def _how_ratings(self) -> dict[str, dict[str, Any]]:
-        """How each file of ratings is read."""
+        """The reading options of each file of ratings."""
         reading = {name: value for name, value in self.reading.items() if name not in ("user", "item", *_WRITTEN)}
         files = [self.test, *([] if self.train is None else [self.train])]
         return {path: self._how(path, reading, files) for path in files}
 
     @property
     def reading_of_test(self) -> dict[str, Any]:
-        """How the test file is read, for a column of it that groups users or items."""
+        """The reading options of the test file, for a column of it that groups users or items."""
         return self._how(self.test, self.reading, [self.test])
 
     def _read_runs(self, columns: SharedColumns) -> list[Run]:
@@ -158,12 +158,12 @@ class MeasuringOptions:
         return self.runs
 
     def _how_run(self, path: str) -> dict[str, Any]:
-        """Return how the file of a run is read."""
+        """Return the reading options of a run's file."""
         reading = {**self.run_reading, "ties": self.ties, "format": self.run_format, "tag": self.tag}
         return self._how(path, reading, self.runs)
 
     def _how(self, path: str, reading: Mapping[str, Any], files: Sequence[str]) -> dict[str, Any]:
-        """Return how to read a file: as all ``files`` of its kind, and written as all files are."""
+        """Return the reading options of a file: those of all ``files`` of its kind, and those shared by every file."""
         every = (*self.runs, self.test, *([] if self.train is None else [self.train]))
         written = {name: self.reading[name] for name in _WRITTEN}
         return {**for_file(path, reading, files), **for_file(path, written, every)}
@@ -179,13 +179,13 @@ def _read_one_file(path: Any, **reading: Any) -> list[Run]:
 
 
 def _read_among_others(path: str, **reading: Any) -> list[Run]:
-    """Read the runs of one of several files, which is called by its file where it holds one system."""
+    """Read the runs of one of several files; a file with a single system gives it its name."""
     return _read_one_file([path], **reading)
 
 
 @dataclass(frozen=True)
 class Loaded:
-    """Runs, test set and perhaps training set, as read, and the options they were read with."""
+    """Runs, a test set and possibly a training set, as read, and the options they were read with."""
 
     runs: list[Run]
     test: Ratings
@@ -193,7 +193,7 @@ class Loaded:
     options: MeasuringOptions
 
     def at_levels(self, metrics: Sequence[str], levels: str) -> tuple[str, ...]:
-        """Return metrics at the levels of relevance that are asked for, and tell what these are."""
+        """Return metrics at the requested levels of relevance, and print what these are."""
         return _at_levels(metrics, levels, lambda: self.test.grades, self.train)
 
     def measure(self, metrics: Sequence[str], *, bounds: bool = False, catalogue: str = NONE) -> Scores:
@@ -208,13 +208,13 @@ class Loaded:
 
     @property
     def histories(self) -> list[tuple[str, Sequence[Step]]]:
-        """As what the files were read, by the name of the system or of the test set."""
+        """How the files were read, by the name of the system or of the test set."""
         return [(TEST_SET, self.test.history), *((run.name, run.history) for run in self.runs)]
 
 
 @dataclass(frozen=True)
 class OpenedTables:
-    """Runs and a test set that are read by ranges of users, perhaps a training set, and the options they have."""
+    """Runs and a test set that are read by ranges of users, possibly a training set, and their options."""
 
     runs: list[RunTables]
     test: HeldOutTable | Ratings
@@ -223,7 +223,7 @@ class OpenedTables:
     memory: str | None
 
     def at_levels(self, metrics: Sequence[str], levels: str) -> tuple[str, ...]:
-        """Return metrics at the levels of relevance that are asked for, and tell what these are."""
+        """Return metrics at the requested levels of relevance, and print what these are."""
         return _at_levels(metrics, levels, lambda: self.test.grades, self.train)
 
     def measure(self, metrics: Sequence[str], *, bounds: bool = False, catalogue: str = NONE) -> Scores:
@@ -252,7 +252,7 @@ class OpenedTables:
 
     @property
     def histories(self) -> list[tuple[str, Sequence[Step]]]:
-        """As what the files were read, by the name of the system or of the test set."""
+        """How the files were read, by the name of the system or of the test set."""
         return [
             (TEST_SET, self.test.history),
             *((name, tables.history) for tables in self.runs for name in tables.systems),
@@ -273,7 +273,7 @@ def _at_levels(
 
 
 def refuse_for_ranges(loaded: Loaded | OpenedTables, options: Sequence[str]) -> None:
-    """Refuse options that need all lists at once where these are read by ranges of users."""
+    """Refuse options that need all lists at once if they are read by ranges of users."""
     if isinstance(loaded, OpenedTables) and options:
         raise SettingError(
             f"{options[0]} needs all lists at once, and these are read by ranges of users; leave it out, or give more "
@@ -282,7 +282,7 @@ def refuse_for_ranges(loaded: Loaded | OpenedTables, options: Sequence[str]) -> 
 
 
 def all_at_once(loaded: Loaded | OpenedTables) -> Loaded:
-    """Return what was read whole, as `refuse_for_ranges` made sure."""
+    """Return the files as read whole; `refuse_for_ranges` has made sure that they are."""
     assert isinstance(loaded, Loaded)
     return loaded
 
@@ -311,7 +311,7 @@ def engine_options(command: Command) -> Command:
 
 
 def spark_options(where: str) -> Callable[[Command], Command]:
-    """Return a decorator that gives a command ``--engine``, memory or Spark, with its help, and ``--master``."""
+    """Return a decorator that gives a command ``--engine`` (memory or Spark), with its help, and ``--master``."""
     engine = click.option(
         "--engine", type=click.Choice(["memory", "spark"]), default="memory", show_default=True, help=where
     )
@@ -344,10 +344,10 @@ LIST_OPTIONS = ("run_format", "test_format", "tag", "strict", *RUN_READING_OPTIO
 
 
 def list_options(without: Collection[str] = ()) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Give a command that may read ranked lists the options of their files.
+    """Give a command that may read ranked lists the options for their files.
 
     It receives ``load``, which takes the runs, the test file, the training file or None, and the threshold, and returns
-    what they hold; and the dictionary ``reading``, for other files of ratings.
+    their contents; and the dictionary ``reading``, for other files of ratings.
     """
 
     def add(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -396,7 +396,7 @@ _OPTIONS = (
 
 
 def measuring_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Give a command runs, a test set, and how they are to be met; it receives them as one `MeasuringOptions`."""
+    """Give a command runs, a test set, and the options of measuring; it receives them as one `MeasuringOptions`."""
 
     @wraps(command)
     def with_measuring(**options: Any) -> Any:
@@ -416,28 +416,28 @@ _OUTPUTS = ("out", "per_user", "migration", "report")
 
 
 def _check_outputs(measuring: MeasuringOptions, outputs: Mapping[str, str]) -> None:
-    """Refuse, before there is any work to lose, to write where the input is or twice to one file."""
+    """Refuse to overwrite the input, or to write two outputs to one file, before any work is lost."""
     taken = {Path(file).resolve() for file in (*measuring.runs, measuring.test, measuring.train) if file is not None}
     for name, path in outputs.items():
         option = "--" + name.replace("_", "-")
         if Path(path).is_dir() and name != "out":
             raise SettingError(f"{option} {path} is a folder; name a file")
         if Path(path).exists() and not Path(path).is_file():
-            continue  # a folder, a terminal
+            continue  # a folder or a terminal
         if Path(path).resolve() in taken:
             raise SettingError(f"{option} {path} would replace a file that is read, or written as well; choose another")
         taken.add(Path(path).resolve())
 
 
 def tell(notes: Iterable[str]) -> None:
-    """Write notes beside the output, unless nothing is to be said but warnings."""
+    """Print notes on standard error; with ``--quiet`` only warnings."""
     for note in notes:
         if not settings.quiet or note.startswith("Warning: "):
             say_line(f"· {note}", err=True)
 
 
 def tell_of_grades(loaded: Loaded, metrics: Sequence[str]) -> None:
-    """Tell what a reader should know of the scale of the test set, where the output has no room for it."""
+    """Print notes about the scale of the test set, for output that has no room for them."""
     from cranfield.measures.inputs import as_metrics
     from cranfield.measures.notes import notes_on_grades
 
@@ -445,7 +445,7 @@ def tell_of_grades(loaded: Loaded, metrics: Sequence[str]) -> None:
 
 
 def metric_option(default: tuple[str, ...]) -> Callable[[Command], Command]:
-    """Return the option ``-m``, that may be given several times; code that it names may be run."""
+    """Return the option ``-m``, which may be repeated; code that it names may be run."""
     option = click.option(
         "-m",
         "--metric",
@@ -464,7 +464,7 @@ def metric_option(default: tuple[str, ...]) -> Callable[[Command], Command]:
 
 
 def averaging_options(average: str, coverage: str) -> Callable[[Command], Command]:
-    """Give a command the options of how lists are averaged; it says what it does with the first two."""
+    """Give a command the options for averaging lists, with its own help for ``--average`` and ``--coverage``."""
 
     def add(command: Command) -> Command:
         command = click.option(

@@ -1,4 +1,4 @@
-"""What a user should know beside the result: a line on standard error."""
+"""Notes for the user besides the result: lines on standard error."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from cranfield._errors import CranfieldWarning
 
 @contextmanager
 def printed_notes() -> Iterator[None]:
-    """Print cranfield's warnings as notes, each once and in one line, without the place in the code."""
+    """Print cranfield's warnings as notes, each once and on one line, without their place in the code."""
     said: set[str] = set()
     with warnings.catch_warnings():
         python = warnings.showwarning

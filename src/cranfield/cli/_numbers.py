@@ -1,4 +1,4 @@
-"""Numbers in one option, split by commas."""
+"""Numbers in one option, separated by commas."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from cranfield._errors import SettingError
 
 
 def numbers(option: str, text: str) -> list[float]:
-    """Return the numbers that an option was given, as in ``1,0.5,0.1``.
+    """Return the numbers of an option, as in ``1,0.5,0.1``.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Results to the terminal or to a file, in the format that was asked for."""
+"""Results to the terminal or to a file, in the requested format."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def as_json(value: Any) -> str:
 
 
 def output_options(*formats: str) -> Callable[[Command], Command]:
-    """Give a command ``--format`` and ``--out``; a format that is not given is the file's ending, or the first."""
+    """Give a command ``--format`` and ``--out``; the default format is by the file's extension, or the first."""
 
     def format_of(context: click.Context, _: click.Parameter, given: str | None) -> str:
         out = context.params.get("out")
@@ -54,12 +54,12 @@ def output_options(*formats: str) -> Callable[[Command], Command]:
         return named
 
     def unfold(_: click.Context, __: click.Parameter, given: str | None) -> str | None:
-        # What a file holds does not depend on the terminal that it was made in.
+        # The content of a file does not depend on the width of the terminal.
         settings.width = settings.width if given is None else math.inf
         return given
 
     def give(command: Command) -> Command:
-        # Eager, so that it is known when the format is found.
+        # Eager, so that it is known when the format is decided.
         out = click.option(
             "--out", metavar="FILE", is_eager=True, callback=unfold, help="Write to this file instead of the terminal."
         )
@@ -75,23 +75,23 @@ _ENDINGS |= {ending: ending[1:] for ending in (".xlsx", ".xls", ".html", ".pdf",
 
 
 def say(text: object, *, err: bool = False) -> None:
-    """Print lines in which nothing from a file or a name commands a terminal."""
+    """Print lines without control characters from files or names."""
     click.echo(shown_lines(text), err=err)
 
 
 def say_line(text: object, *, err: bool = False) -> None:
-    """Print one line, whatever the names in it hold."""
+    """Print one line, whatever the names in it contain."""
     click.echo(shown(text), err=err)
 
 
 def refuse_file(out: str | Path) -> None:
-    """Refuse a file where a folder is to be."""
+    """Refuse a file if a folder is needed."""
     if Path(out).is_file():
         raise SettingError(f"--out {out} is a file; name a folder")
 
 
 def make_folder(out: str | Path) -> None:
-    """Make the folder that results will go to before anything else, so that no work is lost on one that cannot be."""
+    """Create the folder for results before anything else, so that no work is lost if that fails."""
     try:
         Path(out).mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -108,19 +108,19 @@ def _text_of(table: Table, format: str) -> str:
 
 
 def put_tables(tables: Sequence[Table], format: str, out: str | None) -> None:
-    """Print tables one below the other, or write them to one file."""
+    """Print tables below each other, or write them to one file."""
     put("\n\n".join(_text_of(table, format).rstrip("\n") for table in tables), out)
 
 
 def put_text(result: object, out: str | None) -> None:
-    """Print a result for people, or write it to a file; nothing in it commands a terminal."""
+    """Print a result for people, or write it to a file, without control characters."""
     put(shown_lines(result), out)
 
 
 def put(text: str, out: str | None) -> None:
-    """Print a text, or write it whole to a file."""
+    """Print a text, or write it to a file."""
     if out is None:
-        # Into a pipe or a file goes what the data hold, to the byte.
+        # A pipe or a file gets the data unchanged.
         text = text.rstrip("\n")
         click.echo(shown_lines(text) if sys.stdout.isatty() else text)
         return
@@ -128,7 +128,7 @@ def put(text: str, out: str | None) -> None:
 
 
 def check_frame_file(out: str) -> str:
-    """Return the ending of a file that a frame can go to."""
+    """Return the extension of a file that a frame can be written to."""
     ending = Path(out).suffix.lower()
     if ending not in (".parquet", ".csv", ".tsv", ".json") and (Path(out).is_file() or not Path(out).exists()):
         raise SettingError(f"{out} does not end in a format to write; name it .parquet, .csv, .tsv or .json")
@@ -136,7 +136,7 @@ def check_frame_file(out: str) -> str:
 
 
 def put_values(scores: Any, out: str) -> None:
-    """Write the values of every list to a file; those that are on Spark are written by it, as a folder of Parquet."""
+    """Write the values of every list to a file; Spark writes its own, as a folder of Parquet files."""
     if not isinstance(scores, ScoreParts) or not scores.on_spark:
         put_parts(scores.per_user_parts(), out)
         return
@@ -146,7 +146,7 @@ def put_values(scores: Any, out: str) -> None:
 
 
 def put_on_spark(frame: Any, out: str) -> None:
-    """Let Spark write a dataframe as a folder of Parquet files; a folder that is there is not replaced."""
+    """Let Spark write a dataframe as a folder of Parquet files; an existing folder is not replaced."""
     try:
         frame.write.parquet(out)
     except Exception as error:
@@ -154,7 +154,7 @@ def put_on_spark(frame: Any, out: str) -> None:
 
 
 def put_parts(parts: Iterator[pl.DataFrame], out: str) -> None:
-    """Write frames one below the other to a file; to Parquet they go one by one, without being held together."""
+    """Write frames below each other to a file; Parquet is written one frame at a time, to save memory."""
     if check_frame_file(out) != ".parquet":
         put_frame(pl.concat(parts), out)
         return
@@ -163,7 +163,7 @@ def put_parts(parts: Iterator[pl.DataFrame], out: str) -> None:
 
 
 def put_frame(frame: pl.DataFrame, out: str) -> None:
-    """Write a tidy frame to a file: Parquet, JSON, TSV or CSV by its ending."""
+    """Write a tidy frame to a file: Parquet, JSON, TSV or CSV, depending on its extension."""
     ending = check_frame_file(out)
     with whole_file(out) as temporary:
         if ending == ".parquet":

@@ -1,4 +1,4 @@
-"""Options that may name code of the user's own: whoever types a name means it to be run."""
+"""Options that may name the user's own code: typing a name on the command line allows it to run."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 
 
 def runs_named_code(option: str) -> Callable[[Command], Command]:
-    """Let a command run the code that an option names; modules are found in the current folder, too."""
+    """Let a command run the code that an option names; modules are also found in the current folder."""
 
     def wrap(command: Command) -> Command:
         @wraps(command)

@@ -1,4 +1,4 @@
-"""The options that say how files of ratings and of ranked lists are read."""
+"""The options for reading files of ratings and of ranked lists."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ READING_OPTIONS = (*DEFAULTS, "no_rating", "no_time", "no_quote")
 def reading_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Give a command the options of `cranfield.data.read`; it receives them as one dictionary, ``reading``.
 
-    What is not given is found out by `read`. The dictionary's entries are the keyword arguments of `read`.
+    Options that are not given are detected by `read`. The dictionary's entries are the keyword arguments of `read`.
     """
 
     @wraps(command)
@@ -142,8 +142,8 @@ RUN_READING_OPTIONS = tuple(_RUN_OPTIONS)
 def run_reading_options(command: Callable[..., Any], *, without: Collection[str] = ()) -> Callable[..., Any]:
     """Give a command the options of `cranfield.read_runs`; it receives them as one dictionary, ``run_reading``.
 
-    The columns of users and items, quotes and encoding are in ``reading``, for ratings and runs alike. Options
-    ``without`` which a command has others of the same name are left out.
+    The columns of users and items, quotes and encoding are in ``reading``, for ratings and runs alike. Options in
+    ``without`` are left out, because the command has others of the same name.
     """
 
     @wraps(command)
@@ -183,9 +183,9 @@ def _separator(given: str | None) -> str | None:
 
 
 def for_file(path: str, reading: Mapping[str, Any], files: Iterable[str]) -> dict[str, Any]:
-    """Return how to read one of several files: what is said of text is not said of Parquet.
+    """Return the reading options of one of several files; a Parquet file does not get the options of text files.
 
-    Where every file is Parquet nothing is left out, so that reading refuses it.
+    If every file is Parquet nothing is left out, so that reading refuses these options.
     """
     if not is_parquet(meant(path)) or all(is_parquet(meant(file)) for file in files):
         return dict(reading)
@@ -196,12 +196,12 @@ _OF_TEXT = ("separator", "header", "quote", "encoding")
 
 
 class SharedColumns:
-    """Columns that are named once for several files: each file that has a column of this name takes it.
+    """Columns that are named once for several files: each file that has a column of that name uses it.
 
     Parameters
     ----------
     names
-        The name of the column of each role, None for one that is not named.
+        The name of the column of each role, or None if it is not named.
     """
 
     def __init__(self, names: Mapping[str, str | None]) -> None:
@@ -210,7 +210,7 @@ class SharedColumns:
         self._missing: dict[str, MissingColumnError] = {}
 
     def read(self, reader: Callable[..., Read], path: str | Path, **reading: Any) -> Read:
-        """Read a file with those of the columns that it has, unless ``reading`` names others."""
+        """Read a file with the named columns that it has, unless ``reading`` names others."""
         names = {role: name for role, name in self._names.items() if reading.get(role) is None}
         while True:
             try:
@@ -254,7 +254,7 @@ def file_or_dataset(source: str, reading: dict[str, Any], part: str | None = Non
 
 
 def is_in_parts(source: str) -> bool:
-    """Tell whether a source is the name of a dataset with a training and a test part."""
+    """Whether a source is the name of a dataset with a training and a test part."""
     from cranfield.data import datasets
 
     named = not Path(source).exists() and source.lower() in datasets.known()
@@ -262,7 +262,7 @@ def is_in_parts(source: str) -> bool:
 
 
 def ratings_or_plays(source: str, reading: dict[str, Any]) -> Ratings | Split:
-    """Read ratings; of Last.fm 1K the plays, divided by time as Bellogín et al. (2017) divide them."""
+    """Read ratings; for Last.fm 1K read the plays, divided by time as in Bellogín et al. (2017)."""
     from cranfield.data import datasets
     from cranfield.data.datasets.cache import cached
     from cranfield.splits import predefined
@@ -270,7 +270,7 @@ def ratings_or_plays(source: str, reading: dict[str, Any]) -> Ratings | Split:
     divided = "lastfm-1k-temporal"
     if source.lower() not in ("lastfm-1k", divided) or Path(source).exists():
         return file_or_dataset(source, reading)
-    # What was fetched under the other name is the same archive.
+    # The archive fetched under the other name is the same one.
     there = None if cached(datasets.find(divided)) else cached(datasets.find("lastfm-1k"))
     archive = None if there is None else there.folder / there.source
     has_archive = archive is not None and archive.exists()
@@ -278,15 +278,15 @@ def ratings_or_plays(source: str, reading: dict[str, Any]) -> Ratings | Split:
 
 
 def observed_and_judged(source: str, reading: dict[str, Any]) -> tuple[Ratings, Ratings]:
-    """Read what a service would have observed, and all judgments.
+    """Read the ratings that a service would have observed, and all judgments.
 
-    They are two parts of a dataset; or what the column ``known`` marks, and everything; or the two parts that the
-    column ``split`` of a Parquet file names, ``train`` and ``test``.
+    They are the two parts of a dataset; or the ratings that the column ``known`` marks, and all of them; or the parts
+    ``train`` and ``test`` named by the column ``split`` of a Parquet file.
     """
     from cranfield.data import datasets
 
     if not Path(source).is_file():
-        file_or_dataset(source, reading)  # says what is wrong with the name
+        file_or_dataset(source, reading)  # raises an error if the name is wrong
         return datasets.load_pair(source)
     if (parts := _parts_of(Path(source), reading)) is not None:
         return parts
@@ -296,7 +296,7 @@ def observed_and_judged(source: str, reading: dict[str, Any]) -> tuple[Ratings, 
 
 
 def _parts_of(path: Path, reading: dict[str, Any]) -> tuple[Ratings, Ratings] | None:
-    """Return the parts that a column ``split`` of a Parquet file names; None where there is no such column."""
+    """Return the parts named by the column ``split`` of a Parquet file; None if there is no such column."""
     if not is_parquet(path):
         return None
     frame = read_parquet(path)

@@ -1,4 +1,4 @@
-"""``--report FILE``, the page, from any command that measures; ``--style`` of figures; the report of an experiment."""
+"""``--report FILE``, the page, for any command that measures; ``--style`` of figures; the report of an experiment."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def style_option(command: Command) -> Command:
 
 
 def experiment_report(wanted: bool) -> Callable[[Results, Path], list[Path]] | None:
-    """Return what writes the report of an experiment, or None where none is wanted or nothing can draw it."""
+    """Return the function that writes the report of an experiment, or None if none is wanted or it cannot be drawn."""
     if not wanted or not can_draw():
         return None
     from cranfield.reports import report_experiment
@@ -53,7 +53,7 @@ def experiment_report(wanted: bool) -> Callable[[Results, Path], list[Path]] | N
 
 
 def can_draw() -> bool:
-    """Return whether the libraries that draw a report are there; a note on standard error says what is missing."""
+    """Return whether the libraries that draw a report are installed; print a note on standard error if not."""
     try:
         check_libraries()
     except MissingExtraError as error:
@@ -75,7 +75,7 @@ def write_page(
     segments: Sequence[Segments | SegmentComparison] = (),
     sections: Sequence[Section] = (),
 ) -> None:
-    """Write the page if one was asked for; the decision explorer in it has the same runs under other decisions."""
+    """Write the page if it is requested; its decision explorer shows the same runs under other decisions."""
     if report is None:
         return
     from cranfield.reports import other_decisions, write_report
@@ -100,7 +100,7 @@ def write_page(
 
 
 def _other_lists(loaded: Loaded, metrics: tuple[str, ...]) -> Scores | None:
-    """Return the runs measured with the other kind of lists; None for lists that hold what they hold."""
+    """Return the runs measured with the other kind of lists; None for one-relevant runs, whose lists are fixed."""
     if any(run.one_relevant for run in loaded.runs):
         return None
     other = "full" if loaded.options.lists == "condensed" else "condensed"

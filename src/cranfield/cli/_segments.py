@@ -1,4 +1,4 @@
-"""``--segment``: results by group beside those over all, from any command that measures."""
+"""``--segment``: results by group besides those over all, for any command that measures."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 
 
 def segment_option(command: Command) -> Command:
-    """Give a command the option ``--segment``, that may be given several times."""
+    """Give a command the option ``--segment``, which may be repeated."""
     return click.option(
         "--segment",
         "by_segment",
@@ -45,7 +45,7 @@ def segments_of(loaded: Loaded, metrics: Sequence[str], by: Sequence[str]) -> li
 
 
 def with_groups(whole: pl.DataFrame, parts: Sequence[pl.DataFrame]) -> pl.DataFrame:
-    """Return the rows over all, and below them those of groups, which say their segment and group."""
+    """Return the rows over all, followed by those of groups, which name their segment and group."""
     if not parts:
         return whole
     labels = [pl.lit(None, dtype=pl.String).alias(name) for name in ("segment", "group")]

@@ -13,15 +13,15 @@ from cranfield._settings import settings
 from cranfield._shown import shown
 from cranfield.cli._output import say
 
-_LOOK = 1.0  # every so many seconds whether a line is due
+_LOOK = 1.0  # seconds between checks whether a line is due
 
 
 @contextmanager
 def stages(what: str, steps: int = 1) -> Iterator[Callable[[], None]]:
-    """Show a stage of so many steps while it lasts, then leave a line with its time; give what counts a step.
+    """Show a stage while it lasts, then leave a line with its time; yield the function that counts a step.
 
-    On a terminal it moves; elsewhere a line is written now and then. What runs inside has no separate bar: how far it
-    is, such as the loss of an epoch, is shown in this one.
+    On a terminal there is a bar; elsewhere a line is written now and then. Work inside has no separate bar: its
+    progress, such as the loss of an epoch, is shown in this one.
     """
     if settings.quiet:
         yield lambda: None
@@ -35,7 +35,7 @@ def stages(what: str, steps: int = 1) -> Iterator[Callable[[], None]]:
 
 @contextmanager
 def _lines(what: str, steps: int) -> Iterator[tuple[Callable[[], None], Callable[[str], None]]]:
-    """Write a line now and then, also while a single step takes long."""
+    """Write a line now and then, even during a single long step."""
     progress, ended = Progress(what, steps), Event()
 
     def listen(text: str) -> None:
@@ -55,7 +55,7 @@ def _lines(what: str, steps: int) -> Iterator[tuple[Callable[[], None], Callable
 
 @contextmanager
 def _bar(what: str, steps: int) -> Iterator[tuple[Callable[[], None], Callable[[str], None]]]:
-    """Show a bar, and below it how far what runs inside is: beside it there is no room for a loss."""
+    """Show a bar, and the progress of the work inside below it, because there is no room for a loss next to it."""
     from rich.console import Console, Group
     from rich.live import Live
     from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn

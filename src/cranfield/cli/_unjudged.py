@@ -1,4 +1,4 @@
-"""The options of ``compare`` about what nobody judged: tipping points, and judgments that were asked for."""
+"""The options of ``compare`` about unjudged items: tipping points, and judgments that were collected."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def put_tipping(
     format: str,
     out: str | None,
 ) -> None:
-    """Print the tipping points of every pair, or of every system with the baseline; draw them if a file is named."""
+    """Print the tipping points of every pair, or of every system and the baseline; draw them if a file is named."""
     if format in ("matrix", "latex", "markdown"):
         raise click.UsageError(f"--tipping-point has no {format}; use --format table, csv or json")
     refuse_idle("with --tipping-point", *_IDLE)
@@ -81,12 +81,12 @@ def put_tipping(
 
 
 def with_judgments(loaded: Loaded, judgments: str | None) -> Loaded:
-    """Return what was read with the judgments of a file among the test ratings."""
+    """Return the loaded files, with the judgments of a file added to the test ratings."""
     return loaded if judgments is None else replace(loaded, test=add_judgments(loaded.test, judgments))
 
 
 def notes_on_judgments(loaded: Loaded, metrics: Sequence[str], judgments: str | None) -> list[str]:
-    """Return where comparisons of two systems stand once judgments came back, and what a reader must know of them."""
+    """Return how comparisons of two systems stand with the collected judgments, and notes for the reader."""
     if judgments is None:
         return []
     sentences = []
@@ -98,7 +98,7 @@ def notes_on_judgments(loaded: Loaded, metrics: Sequence[str], judgments: str | 
 
 
 def show_labelling(labelling: Any, out: str | None) -> None:
-    """Print where a comparison stands and what to ask; write the pairs to a file if one is named."""
+    """Print how a comparison stands and which pairs to judge; write the pairs to a file if one is named."""
     if out is None:
         put_text(str(labelling), None)
         return

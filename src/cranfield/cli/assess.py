@@ -220,7 +220,7 @@ def command(
 
 
 def _further(measuring: MeasuringOptions, folds: Sequence[tuple[str, str]], trains: Sequence[str]) -> list[Loaded]:
-    """Read the further folds: of each, the test set, the runs of a folder, and perhaps the training set."""
+    """Read the further folds: for each the test set, the runs of a folder, and possibly the training set."""
     if (len(trains) != len(folds)) if measuring.train else trains:
         raise SettingError(
             f"{len(folds)} further folds and {len(trains)} --fold-train; give --train, and --fold-train for each --fold"
@@ -242,7 +242,7 @@ def _runs_in(folder: str) -> tuple[str, ...]:
 
 
 def _alike(folds: Sequence[Loaded]) -> Sequence[Loaded]:
-    """Return the folds with their systems in the order of the first, whatever the order of the files."""
+    """Return the folds with their systems in the order of the first fold, whatever the order of the files."""
     order = {run.name: place for place, run in enumerate(folds[0].runs)}
     for fold in folds[1:]:
         fold.runs.sort(key=lambda run: order.get(run.name, len(order)))
@@ -250,7 +250,7 @@ def _alike(folds: Sequence[Loaded]) -> Sequence[Loaded]:
 
 
 def _plain(frame: pl.DataFrame) -> pl.DataFrame:
-    """Return the frame with the systems' averages of a sample as text, which CSV can hold."""
+    """Return the frame with the systems' averages in each sample as text, because CSV cannot hold lists."""
     if "values" not in frame.columns:
         return frame
     texts = [" ".join(f"{value:.12g}" for value in row) for row in frame["values"].to_list()]
@@ -258,7 +258,7 @@ def _plain(frame: pl.DataFrame) -> pl.DataFrame:
 
 
 def _sizes(given: tuple[str, ...], scenarios: tuple[str, ...]) -> dict[str, Any]:
-    """Return the grid of each scenario: one for all, and after it those of single scenarios."""
+    """Return the grid of each scenario; later options override earlier ones, so one for all scenarios comes first."""
     grids: dict[str, Any] = {}
     for option in given:
         name, equals, text = option.rpartition("=")

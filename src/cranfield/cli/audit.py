@@ -132,7 +132,7 @@ def command(
 
 
 def _write(audited: Audit, folder: Path, wanted: bool, show: bool) -> None:
-    """Write an audit of given lists, with its page where one is wanted and can be drawn."""
+    """Write an audit of given lists, with its page if that is wanted and can be drawn."""
     audited.save(folder)
     page = None
     if wanted and can_draw():

@@ -1,4 +1,4 @@
-"""``cranfield bias``: how much of an evaluation is popularity, and what of it stands without."""
+"""``cranfield bias``: how much of an evaluation is popularity, and what remains without it."""
 
 from __future__ import annotations
 
@@ -162,7 +162,7 @@ def _put(answer: Bias, format: str, out: str | None) -> None:
 
 
 def _plain(value: Any) -> Any:
-    """Return a value as JSON holds it: NaN is null."""
+    """Return a value ready for JSON: NaN becomes null."""
     if isinstance(value, dict):
         return {key: _plain(part) for key, part in value.items()}
     if isinstance(value, list):

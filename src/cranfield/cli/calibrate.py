@@ -1,4 +1,4 @@
-"""``cranfield calibrate``: make predicted ratings of the scores of ranked lists."""
+"""``cranfield calibrate``: turn the scores of ranked lists into predicted ratings."""
 
 from __future__ import annotations
 

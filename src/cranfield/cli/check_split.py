@@ -106,7 +106,7 @@ def _options(reading: dict[str, Any]) -> dict[str, Any]:
 
 
 def _names(homes: Sequence[Path]) -> list[str]:
-    """Return what the splits are called: their folders, with the folder above for folds and equal names."""
+    """Return the names of the splits: their folders, with the parent folder for folds and equal names."""
     names = [home.name for home in homes]
     return [
         f"{home.parent.name}/{home.name}" if home.name.startswith("fold-") or names.count(home.name) > 1 else home.name

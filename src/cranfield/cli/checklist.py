@@ -1,4 +1,4 @@
-"""``cranfield checklist``: what a reviewer looks for, with what is reported of it."""
+"""``cranfield checklist``: what a reviewer looks for, and what is reported about it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``cranfield clean``: what a folder holds beside the current experiment."""
+"""``cranfield clean``: what a folder holds besides the current experiment."""
 
 from __future__ import annotations
 

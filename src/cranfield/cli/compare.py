@@ -1,4 +1,4 @@
-"""``cranfield compare``: say which system is better, and how sure that is."""
+"""``cranfield compare``: say which system is better, and how certain that is."""
 
 from __future__ import annotations
 
@@ -177,7 +177,7 @@ def command(
         tell(answers)
     gate = (result.no_worse(by=str(no_worse)) if margin else result.better()) if gated else None
     if format not in ("table", "json") or power is not None:
-        tell(f"Warning: {warning}." for warning in scores.warnings)  # the verdict has them where it is printed
+        tell(f"Warning: {warning}." for warning in scores.warnings)  # otherwise the verdict prints them
     if gate is not None:
         result = replace(result, claims=tuple(gate.sentences))
         _put_gate(gate, result, format, out)
@@ -210,7 +210,7 @@ def command(
 
 
 def _gated(no_worse: str | None, better: bool, power: float | None, baseline: str | None, format: str) -> str:
-    """Return the option that asks for a gate, or nothing; refuse what does not go with it."""
+    """Return the option that requests a gate, or an empty text; refuse options that contradict it."""
     options = {"--no-worse": no_worse is not None, "--better": better, "--power": power is not None}
     given = [name for name, is_given in options.items() if is_given]
     if len(given) > 1:
@@ -234,7 +234,7 @@ def _put_gate(gate: Gate, result: Comparison, format: str, out: str | None) -> N
 
 
 def _refuse_tests(instead: str, significance: str) -> None:
-    """Refuse the options of the tests that are not done; the logarithms of log_student count all the same."""
+    """Refuse the options of tests that are not done; log_student stays, because its logarithms are used."""
     tests = ("method", "correction", "resamples", "subsets", "subset_size")
     refuse_idle(f"with {instead}", *tests, *([] if significance.startswith("log_student") else ["significance"]))
 

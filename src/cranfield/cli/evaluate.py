@@ -172,7 +172,7 @@ def command(
     if migration is not None:
         whole = all_at_once(loaded)
         predictions = examine_for((*metrics, "CSE"), whole.runs, whole.test, train=whole.train)
-        assert predictions is not None  # CSE looks at them
+        assert predictions is not None  # CSE needs them
         put_frame(predictions.migration(), migration)
     segments = segments_of(all_at_once(loaded), metrics, by_segment) if by_segment else []
     times = times_random_of(all_at_once(loaded), metrics, averaging, candidates, seed) if times_random else None

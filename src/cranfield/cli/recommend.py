@@ -162,7 +162,7 @@ def command(
     why = {name: _why_anew(path, recorded[name], resume) for name, path in files.items()}
     wanted = [name for name in files if why[name] is not None]
     if wanted:
-        # Files are named as systems are spelled, whatever is displayed of them.
+        # Files are named after the spelling of a system, whatever name is displayed.
         checkpoints = {name: Path(out) / _CHECKPOINTS / f"{files[name].stem}.npz" for name in wanted}
         if not resume:
             _remove(checkpoints.values())
@@ -196,7 +196,7 @@ def _recommend_on_spark(
 
 
 def _remove(checkpoints: Iterable[Path]) -> None:
-    """Remove checkpoints, and their folder where it is empty then."""
+    """Remove checkpoints, and their folder if it is then empty."""
     for path in checkpoints:
         path.unlink(missing_ok=True)
         with suppress(OSError):
@@ -204,10 +204,10 @@ def _remove(checkpoints: Iterable[Path]) -> None:
 
 
 def _divided(train: Ratings, test: Ratings, profiles: Ratings | None = None, *, overlap: str) -> Split:
-    """Return the split of these parts; held-out users must not be in training, whatever else is."""
+    """Return the split of these parts; users held out by ``profiles`` must not be in training."""
     if profiles is None:
         return predefined(train, test, overlap=overlap)
-    # As a validation part the input comes under the same vocabularies, and pairs that it shares are refused.
+    # Passing the input as the validation part brings it over the same vocabularies and refuses shared pairs.
     split = predefined(train, test, validation=profiles, overlap=overlap)
     assert split.validation is not None
     learned = int(np.count_nonzero((split.validation.user_counts > 0) & (split.train.user_counts > 0)))
@@ -220,7 +220,7 @@ def _divided(train: Ratings, test: Ratings, profiles: Ratings | None = None, *, 
 
 
 def _asked(data: Ratings | Split, system: str, asking: Mapping[str, Any]) -> dict[str, Any]:
-    """Return all that the lists of a system depend on, as JSON holds it."""
+    """Return everything that the lists of a system depend on, ready for JSON."""
     train, test = (data, None) if isinstance(data, Ratings) else (data.train, data.test)
     seed, fill = asking["seed"], fill_system(asking["fill"], asking["seed"])
     decisions = {
@@ -242,19 +242,19 @@ def _asked(data: Ratings | Split, system: str, asking: Mapping[str, Any]) -> dic
 
 
 def _parameters(system: str, seed: int) -> dict[str, Any]:
-    """Return the parameters of a system; of code those that are spelled, with a hash of its source."""
+    """Return the parameters of a system; for the user's own code the spelled ones, with a hash of its source."""
     if names_code(system):
         return {**dict(parse(system).parameters), "source": source_hash(system, Path.cwd())}
     return dict(vars(recommender(system, seed)))
 
 
 def _identity(ratings: Ratings) -> list[str]:
-    # Ids that read the same, as numbers or as text, are written differently.
+    # Ids that read the same as numbers and as text are written differently.
     return [ratings.fingerprint, str(ratings.user_ids.dtype), str(ratings.item_ids.dtype)]
 
 
 def _why_anew(path: Path, wanted: Mapping[str, Any], resume: bool) -> str | None:
-    """Return what to say of a run that is made, or None for one that is there and made of the same."""
+    """Return the remark on a run that has to be made, or None if it exists and was made from the same inputs."""
     if not path.exists():
         return ""
     if not resume:
@@ -262,7 +262,7 @@ def _why_anew(path: Path, wanted: Mapping[str, Any], resume: bool) -> str | None
     there = made_of(path)
     if there is None:
         return " (made again: no record says how the existing file was made)"
-    there = {name: value for name, value in there.items() if name != "calibrated"}  # it follows from the others
+    there = {name: value for name, value in there.items() if name != "calibrated"}  # implied by the others
     other = [name.replace("_", " ") for name in {**there, **wanted} if there.get(name) != wanted.get(name)]
     if other:
         return f" (made again: the existing file differs in {', '.join(other)})"
@@ -270,7 +270,7 @@ def _why_anew(path: Path, wanted: Mapping[str, Any], resume: bool) -> str | None
 
 
 def _lists(run: Run) -> str:
-    """Return for how many users there are lists, and how many these are where a user has several."""
+    """Return the number of users with lists, and the number of lists if a user has several."""
     users = f"{len(np.unique(run.users)):,} users"
     return users if len(np.unique(run.users)) == len(run) else f"{len(run):,} lists for {users}"
 

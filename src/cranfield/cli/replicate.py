@@ -179,7 +179,7 @@ def command(
 
 
 def _is_pair(study: str, source: str) -> bool:
-    """Tell whether a study takes both parts of its data: what was observed, and ratings of items drawn at random."""
+    """Whether a study takes both parts of its data: the observed ratings, and ratings of items drawn at random."""
     if study == CANAMARES_CASTELLS_2018.name:
         return True
     return study == CANAMARES_CASTELLS_2020.name and is_in_parts(source)

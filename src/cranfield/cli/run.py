@@ -1,4 +1,4 @@
-"""``cranfield run``: the whole line from an experiment file, to a report."""
+"""``cranfield run``: everything from an experiment file to a report."""
 
 from __future__ import annotations
 

@@ -28,9 +28,9 @@ def add_judgments(test: Any, judgments: Any) -> Ratings:
     test
         The held-out ratings.
     judgments
-        A CSV file or a dataframe with the columns user, item and rating, as `label` makes it. Rows without a rating are
-        pairs that nobody has judged yet, and are left out. A pair that is judged twice, or is in the test set, must
-        have the same rating everywhere.
+        A CSV file or a dataframe with the columns user, item and rating, as made by `label`. Rows without a rating have
+        not been judged yet and are left out. A pair that is judged twice, or is in the test set, must have the same
+        rating everywhere.
 
     Examples
     --------
@@ -63,7 +63,7 @@ def add_judgments(test: Any, judgments: Any) -> Ratings:
 
 
 def _read_answers(source: Any) -> Ratings:
-    """Read judgments; rows without a rating are left out, and equal rows are one."""
+    """Read judgments without duplicate rows and rows that have no rating."""
     if isinstance(source, Ratings):
         return source
     named = Path(source) if isinstance(source, str | os.PathLike) else None
@@ -74,12 +74,12 @@ def _read_answers(source: Any) -> Ratings:
             "no row has a rating", source=named, remedy="fill in the column rating, and leave others empty"
         )
     _check_once(filled, named)
-    # As text, so that ids are what they are when a test set is read from a file.
+    # Ids are read as text, as in a test set that is read from a file.
     return read(filled) if named is None else read(io.BytesIO(filled.write_csv().encode()), user="user", item="item")
 
 
 def _check_once(rows: pl.DataFrame, source: Path | None) -> None:
-    """Refuse a pair that has two ratings."""
+    """Raise an error if a pair has two different ratings."""
     twice = rows.filter(pl.struct("user", "item").is_duplicated())
     if twice.height:
         user, item = twice.row(0)[:2]
@@ -127,7 +127,7 @@ def _check_number(rating: str | None, source: Path, row: int) -> None:
 
 
 def is_answered(path: str | Path) -> bool:
-    """Return whether a file is one of `label` in which somebody filled in a rating."""
+    """Return whether a file was written by `label` and has at least one rating filled in."""
     try:
         return _file(Path(path), check=False)["rating"].is_not_null().any()
     except InputError:

@@ -17,7 +17,7 @@ from cranfield.comparisons.sample import Floats, Sample
 from cranfield.comparisons.student import moments, unit_of
 from cranfield.comparisons.verdict import Verdict, significance_tests
 
-# Resamples are drawn for about this many users at a time.
+# Maximum number of draws (resamples × users) per block.
 _BLOCK = 1 << 21
 
 BootstrapWeights = Literal["multinomial", "poisson"]
@@ -35,11 +35,12 @@ def bootstrap(
     """Sakai's (2006) paired bootstrap test, with percentile intervals.
 
     With z_u the differences, t₀ = |mean(z)| / (sd(z)/√n) and w = z − mean(z), B resamples w* of the users are drawn;
-    ASL = #{t(w*) ≥ t₀} / B, or (1 + #) / (1 + B) with ``plus_one``. The interval holds the middle 1 − α of the
-    resampled mean differences. A single user gives p = 1. All pairs and metrics see the same resamples.
+    ASL = #{t(w*) ≥ t₀} / B, or (1 + #) / (1 + B) with ``plus_one``. The interval covers the middle 1 − α of the
+    resampled mean differences. A single user gives p = 1. All pairs and metrics use the same resamples.
 
-    With ``weights="poisson"`` each user is drawn Poisson-often with mean 1, by a hash of the seed, the resample and the
-    user's id, in place of n draws with replacement: what users who are kept in parts have (`poisson_weights`).
+    With ``weights="poisson"`` the number of times each user is drawn is Poisson distributed with mean 1, instead of n
+    draws with replacement. It depends only on a hash of the seed, the resample and the user's id, so it can be computed
+    for parts of the users (`poisson_weights`).
     """
     n_samples, plus_one = _checks.whole("resamples", resamples), _checks.flag("plus_one", plus_one)
     _checks.one_of("weights", weights, get_args(BootstrapWeights))
@@ -68,7 +69,7 @@ def bootstrap_verdict(
 
 
 def cannot_differ(sample: Sample | PartedSample, observed: Floats) -> NDArray[np.bool_]:
-    """Say for which pairs no resample can tell the systems apart: equal means, or a single user."""
+    """Return whether a pair cannot differ in any resample: its means are equal, or it has a single user."""
     return (observed == 0) | (sample.n == 1)
 
 
@@ -81,7 +82,7 @@ def resampled(
 ) -> Iterator[ResampledSums]:
     """Return for each sample, resamples × pairs, mean(w*) and t(w*); and for each pair t₀ and mean(z).
 
-    The resamples are drawn again for each sample, which costs less than keeping the differences of all of them.
+    The resamples are drawn again for each sample: that is cheaper than keeping the differences of all samples.
     """
     with progress("Resampling", total=n_samples * len(data), unit="samples") as bar:
         for sample in data:
@@ -107,7 +108,7 @@ def _counts(n_users: int, n_samples: int, seed: int) -> Iterator[Floats]:
 
 
 def _poisson_counts(sample: Sample, n_samples: int, seed: int) -> Iterator[Floats]:
-    """Return the same where each user is drawn by itself, whatever becomes of the others."""
+    """Return how often each user is in each resample if users are drawn independently of each other."""
     keys = np.arange(sample.n_users, dtype=np.uint64) if sample.keys is None else sample.keys
     rows = max(4, _BLOCK // max(1, sample.n_users) // 4 * 4)
     for start in range(0, n_samples, rows):
@@ -119,11 +120,12 @@ class _Resampled:
 
     def __init__(self, sample: Sample) -> None:
         z = sample.influences(slice(0, sample.n_pairs))
-        # Squares of very small or very large differences would be 0 or infinite.
+        # Values are scaled, since squares of very small or very large differences would be 0 or infinite.
         self.unit = unit_of(z)
         z = z / self.unit[:, None]
         n, self.mean, sd = moments(z)
-        # A mean, or a distance from it, that is only rounding is 0, or t would be large for lack of spread.
+        # Means and deviations that are only rounding are set to 0; otherwise t would be large because there is no
+        # spread.
         rounding = 1e-12 * np.nanmax(np.abs(z), axis=1, initial=0.0)
         self.mean[np.abs(self.mean) <= rounding] = 0.0
         self.observed = _t(self.mean, sd, n)
@@ -137,7 +139,7 @@ class _Resampled:
         self.ts: list[Floats] = []
 
     def add(self, counts: Floats) -> None:
-        """Take a block of resamples in."""
+        """Add a block of resamples."""
         n = counts.sum(axis=1, keepdims=True) if self.counted is None else counts @ self.counted
         sums, squares = np.split(counts @ self.w_and_squares, 2, axis=1)
         mean, t = statistics_of(sums, squares, np.broadcast_to(n, sums.shape))
@@ -145,7 +147,7 @@ class _Resampled:
         self.ts.append(t)
 
     def result(self) -> tuple[Floats, Floats, Floats, Floats]:
-        """Return all of mean(w*), t(w*), t₀ and mean(z)."""
+        """Return mean(w*), t(w*), t₀ and mean(z)."""
         return np.concatenate(self.shifts) * self.unit, np.concatenate(self.ts), self.observed, self.mean * self.unit
 
 

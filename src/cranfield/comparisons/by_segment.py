@@ -19,22 +19,22 @@ from cranfield.comparisons.interactions import has_weight, interactions
 from cranfield.comparisons.sentences import p_text, trained_once
 from cranfield.measures import Averaging, Scores, Segments
 
-# So many pairs of systems that turn round are named one by one.
+# Maximum number of reversed pairs of systems that are named one by one.
 _MOST_NAMED = 5
 
 
 @dataclass(frozen=True, eq=False)
 class SegmentComparison:
-    """What the tests say in each group, and whether the groups differ.
+    """The results of the tests in each group, and whether the groups differ.
 
     Parameters
     ----------
     segments
         The scores by group.
     comparisons
-        What `compare` says of each group; None where a group has no value to compare.
+        The result of `compare` for each group; None for groups without values to compare.
     interactions
-        One row per metric, pair of systems and group: the difference inside the group against that outside; see
+        One row per metric, pair of systems and group: the difference inside the group versus outside it; see
         `cranfield.comparisons.interactions.interactions`.
     averaging
         How lists are averaged.
@@ -50,11 +50,11 @@ class SegmentComparison:
 
     @property
     def averaged(self) -> Segments:
-        """The scores by group, as of `Segments`."""
+        """The scores by group; see `Segments`."""
         return self.segments
 
     def frame(self) -> pl.DataFrame:
-        """Return `Comparison.frame` of every group, with the columns ``segment`` and ``group`` before it."""
+        """Return `Comparison.frame` of every group, with the columns ``segment`` and ``group`` in front."""
         labels = [pl.lit(self.segments.name).alias("segment")]
         return pl.concat(
             comparison.frame().select(*labels, pl.lit(name).alias("group"), pl.all())
@@ -68,7 +68,7 @@ class SegmentComparison:
 
     @cached_property
     def verdict(self) -> list[str]:
-        """What a person would say: the verdict of each group, then where the order of systems turns round."""
+        """The verdict of each group in words, then the groups in which the order of systems is reversed."""
         said = []
         for name, comparison in self.comparisons.items():
             users = self.segments.n_users(name)
@@ -84,7 +84,7 @@ class SegmentComparison:
 
     @property
     def turned(self) -> list[str]:
-        """Where the order of two systems turns round, and whether chance can explain it."""
+        """Where the order of two systems is reversed, and whether chance can explain it."""
         turned = self.interactions.filter("turns").sort("p_corrected", nulls_last=True)
         shown = turned.filter("significant")
         said = [self._turn(row) for row in shown.head(_MOST_NAMED).iter_rows(named=True)]
@@ -116,7 +116,7 @@ class SegmentComparison:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """How the groups are made and tested."""
+        """How the groups were made and tested."""
         return (
             *self.segments.notes,
             "p-values within a group are corrected for its pairs of systems, those of interactions for all groups and "
@@ -126,7 +126,7 @@ class SegmentComparison:
 
     @property
     def _on_repetitions(self) -> list[str]:
-        """Say that the spread between repetitions is in the tests of groups, where there are any."""
+        """Return a note that the tests of groups include the spread between repetitions, if there are repetitions."""
         if self.segments.scores.repetitions is None:
             return []
         times = int(self.segments.scores.repetitions.max()) + 1
@@ -164,17 +164,18 @@ class SegmentComparison:
 def compare_segments(segments: Segments, **options: Any) -> SegmentComparison:
     """Compare systems in each group, and test whether the groups differ.
 
-    Every group is compared by itself, as `compare` would. The order of two systems *is reversed* in a group where one
-    leads inside it and the other outside it; whether that is more than chance is tested as an interaction, the paired
-    difference inside the group against that outside, and corrected over all groups and pairs of a metric (Holm). All
-    groups are tested, not only those in which the order is reversed, so that choosing these afterwards is allowed for.
+    Every group is compared separately with `compare`. The order of two systems *is reversed* in a group where one leads
+    inside it and the other outside it; whether that is more than chance is tested as an interaction, the paired
+    difference inside the group versus outside it, and corrected over all groups and pairs of a metric (Holm). All
+    groups are tested, not only those in which the order is reversed, so the correction accounts for selecting these
+    afterwards.
 
     Parameters
     ----------
     segments
-        What `Scores.segments` and `measure_segments` give.
+        The result of `Scores.segments` or `measure_segments`.
     options
-        Those of `compare`.
+        The options of `compare`.
 
     Examples
     --------

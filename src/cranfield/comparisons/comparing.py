@@ -56,10 +56,10 @@ def _baseline(name: str, value: Any) -> str:
 
 
 def usual_correction(significance: str) -> str:
-    """Return the correction that goes with a test where nobody says another.
+    """Return the default correction of a test.
 
-    ``max_t`` for tests of averages, whose intervals and corrected p-values are of one family then; ``holm`` for others;
-    ``none`` for Tukey's test, which corrects by itself.
+    ``max_t`` for tests of averages, so that their intervals and corrected p-values agree; ``none`` for Tukey's test,
+    which includes its own correction; ``holm`` for all others.
 
     Examples
     --------
@@ -71,7 +71,7 @@ def usual_correction(significance: str) -> str:
 
 
 def check_correction(significance: str, correction: str) -> None:
-    """Refuse to correct the p-values of a test that corrects them by itself, or in a way that is not for the test.
+    """Raise an error if the test includes its own correction, or if the correction does not suit the test.
 
     Examples
     --------
@@ -96,7 +96,7 @@ NO_BASELINE = "none"
 CORRECTION = "max_t"
 """The correction where nobody says another, of the tests that have it; see `usual_correction`."""
 
-# Tests of the averages whose intervals are shown.
+# Tests of the same averages as the intervals that are shown.
 _WITH_INTERVALS = ("permutation", "student", "bootstrap")
 
 
@@ -107,16 +107,16 @@ class Comparing(Decided):
     Parameters
     ----------
     significance
-        The paired test, as it is spelled: ``permutation``, ``wilcoxon(zeros=pratt)``, ...
+        The paired test and its settings: ``permutation``, ``wilcoxon(zeros=pratt)``, ...
     correction
         ``none``, ``max_t``, ``bonferroni``, ``holm`` or ``benjamini_hochberg``, over the pairs of each metric. The
-        default is that of the test: see `usual_correction`.
+        default depends on the test: see `usual_correction`.
     alpha
         The level of significance.
     baseline
         The system that each of the others is compared with, or ``none`` for every pair.
     subsets, subset_size
-        In how many random subsets of the users the test is repeated, and the share of the users in each.
+        The number of random subsets of the users in which the test is repeated, and the share of the users in each.
 
     Examples
     --------
@@ -165,7 +165,7 @@ class Comparing(Decided):
 
 
 class ComparingOptions(TypedDict, total=False):
-    """The decisions as keyword arguments of `compare`, which takes those by itself that differ from the group's."""
+    """The fields of `Comparing` that `compare` accepts unchanged as keyword arguments."""
 
     alpha: float
     subsets: int
@@ -173,7 +173,7 @@ class ComparingOptions(TypedDict, total=False):
 
 
 class CompareOptions(ComparingOptions, AveragingOptions, total=False):
-    """The decisions that `compare` takes as keyword arguments."""
+    """All decisions that `compare` accepts as keyword arguments."""
 
 
 @takes_decisions(Comparing, Averaging)
@@ -195,14 +195,14 @@ def compare(
     Parameters
     ----------
     scores
-        The `Scores` or `ScoreParts` of ``measure``; a list of those of several repetitions (new splits, new seeds); or
-        per-user values as ``{system: values}`` or as a dataframe (Spark dataframes too) with one column per system.
-        With repetitions, the test is over users crossed with repetitions: see `crossed`.
+        The `Scores` or `ScoreParts` returned by ``measure``; a list of them, one per repetition (new splits, new
+        seeds); or per-user values as ``{system: values}`` or as a dataframe (Spark dataframes too) with one column per
+        system. With repetitions, the test is over users crossed with repetitions: see `crossed`.
     significance
         ``permutation``, ``student`` (or ``t``), ``wilcoxon``, ``sign``, ``bootstrap``, ``tukey``, ``log_student``; with
         settings as in ``wilcoxon(zeros=pratt)``.
     method
-        Of the permutation test: ``exact`` (the default) or ``monte-carlo``.
+        For the permutation test: ``exact`` (the default) or ``monte-carlo``.
     metrics
         Which metrics; all by default.
     baseline
@@ -210,33 +210,34 @@ def compare(
     correction
         ``max_t``, ``holm``, ``bonferroni``, ``benjamini_hochberg`` or ``none``, over the pairs of each metric. The
         default is ``max_t`` for ``permutation``, ``student`` and ``bootstrap``: its p-values and the intervals, which
-        hold for all pairs at once, agree. It is ``none`` for Tukey's test, which corrects by itself, and ``holm`` for
-        the others.
+        hold for all pairs at once, agree. It is ``none`` for Tukey's test, which includes its own correction, and
+        ``holm`` for the others.
     alpha
         The level of significance; intervals hold with probability 1 − alpha.
     coverage
-        ``full``: a missing list scores as an empty one. ``reduced``: only users that every system serves count, in all
-        pairs and in the averages.
+        ``full``: a missing list is scored as an empty list. ``reduced``: only users that every system serves count, in
+        all pairs and in the averages.
     undefined
         What to do with lists for which the metric is undefined: count them as ``zero``, or ``leave out``. They are
-        always left out of metrics in which 0 has a meaning: errors, correlations, shares, novelty.
+        always left out for metrics in which 0 has a meaning: errors, correlations, shares, novelty.
     average
         ``mean``, ``weighted(by=judged)``, ``weighted(by=relevant)``, ``geometric`` or
-        ``geometric(form=adjusted, epsilon=0.01)``. The test is of the difference of these averages; ``log_student``
-        tests geometric means, and shows them unless told otherwise.
+        ``geometric(form=adjusted, epsilon=0.01)``. The test is of the difference between these averages;
+        ``log_student`` tests geometric means and shows them by default.
     by
-        ``user``: a user's lists are averaged first, since they are not independent; ``list``: each list by itself.
+        ``user``: each user's lists are averaged first, since they are not independent; ``list``: each list counts
+        separately.
     groups
-        ``equal``: the average is that over groups of the averages within each (see `Averaging`). The unit stays the
-        user, who weighs as much as the groups that the user has lists in: with n_k users in group k, Σ_k 1/n_k. So the
-        test is of the difference that is reported. If every user has lists in every group, all weigh the same, and a
-        user's value is the mean over groups.
+        ``equal``: the averages within each group are averaged over groups (see `Averaging`). Users remain the units of
+        the test. A user's weight is Σ_k 1/n_k over the groups k in which the user has lists, with n_k users in group k,
+        so the test is of the difference that is reported. If every user has lists in every group, all users weigh the
+        same, and a user's value is the mean over groups.
     resamples
-        How many sign patterns, resamples or shuffles: by default 100,000 for Monte Carlo, 1,000 for the bootstrap,
-        5,000 for Tukey's test.
+        The number of sign patterns, resamples or shuffles. The default is 100,000 for Monte Carlo, 1,000 for the
+        bootstrap and 5,000 for Tukey's test.
     subsets, subset_size
-        If ``subsets`` is above 0, the test is repeated in this many random subsets of the users, each of this share,
-        and ``rejected`` is the share of them in which it rejects at alpha (without correction).
+        If ``subsets`` is above 0, the test is repeated in this many random subsets of the users, each with this share
+        of them. ``rejected`` is the share of the subsets in which it rejects at alpha (without correction).
     seed
         Fixes every random choice.
 
@@ -282,14 +283,14 @@ def compare_scores(
 ) -> Comparison:
     """Compare systems as decided; see `compare`.
 
-    With ``among_served``, where some users have no list, the verdict says what holds among those that all systems
-    serve. That is a comparison of its own, which takes as long again.
+    With ``among_served``, if some users have no list, the verdict also gives the result among the users that all
+    systems serve. That is a second comparison, which takes as long as the first.
     """
     significance, alpha = comparing.significance, comparing.alpha
     if comparing.base is not None:
         comparing = comparing.with_(baseline=system_among(comparing.base, scores.systems) or comparing.base)
     data, notes = make_samples(scores, averaging, metrics=metrics, baseline=comparing.base)
-    # Averages over other users than those of the test could order the systems the other way round.
+    # The averages are over the users of the test: over other users, the systems could be in the opposite order.
     data = [sample.of_common_users() for sample in data]
     run = chosen_test(data, significance, alpha, seed)
     verdicts: list[Verdict] = run(data)
@@ -333,7 +334,7 @@ def _spread(sample: Sample) -> tuple[float, ...]:
 def coverage_shortfall(
     scores: Scores, comparing: Comparing, averaging: Averaging, metrics: Sequence[str] | None, seed: int
 ) -> tuple[str, ...]:
-    """Return who serves how many users, and what holds among those that all serve; nothing where all are served."""
+    """Return how many users each system serves and the result among users that all serve; nothing if all are served."""
     if averaging.coverage == "reduced" or scores.covered.all():
         return ()
     common = None
@@ -354,7 +355,7 @@ def comparison_settings(comparing: Comparing, averaging: Averaging, seed: int) -
 
 
 def tested_average(significance: str, averaging: Averaging) -> Averaging:
-    """Return the average that a test is of: Student's test of the logarithms is one of geometric means."""
+    """Return the average that a test compares: Student's test of the logarithms compares geometric means."""
     test = parse(significance)
     if test.name != "log_student" or averaging.average != "mean":
         return averaging
@@ -364,16 +365,16 @@ def tested_average(significance: str, averaging: Averaging) -> Averaging:
 def comparison_rows(
     sample: Sample | PartedSample, verdict: Verdict, relative: Relative, comparing: Comparing, seed: int
 ) -> pl.DataFrame:
-    """Return the rows of one metric, a pair each; see `Comparison.frame`."""
+    """Return the rows of one metric, one per pair; see `Comparison.frame`."""
     together = comparing.correction != "none"
     largest = largest_statistics(sample, seed) if together else None
     effect = effects(sample, comparing.alpha, None if largest is None else largest.level(comparing.alpha))
-    # A test's own intervals are of each pair alone, but for those of Tukey's.
+    # A test's own intervals hold for each pair alone, except those of Tukey's test.
     by_the_test = not together or parse(comparing.significance).name == "tukey"
     ends = (verdict.lower, verdict.upper) if by_the_test else (None, None)
     lower, upper = (own if own is not None else of_t for own, of_t in zip(ends, (effect.lower, effect.upper)))
     relative = relative.widened(effect.widened)
-    if parse(comparing.significance).name != "tukey":  # whose intervals hold for all pairs, those of ratios for one
+    if parse(comparing.significance).name != "tukey":  # its intervals hold for all pairs together
         relative = relative.beside(lower, upper)
     corrected: Floats = corrections.call(comparing.correction, verdict.p)
     if largest is not None and comparing.correction == CORRECTION:

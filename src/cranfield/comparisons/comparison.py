@@ -1,4 +1,4 @@
-"""`Comparison`: what the tests say, pair by pair, as a frame, a sentence, a table, a matrix or letters."""
+"""`Comparison`: the results of the tests as a frame, a sentence, a table, a matrix or letters."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ from cranfield.measures.phrases import averaging_phrases
 from cranfield.recommenders.registry import system_among
 
 _PAIR = ["metric", "system_a", "system_b"]
-# Longer comparisons are shown by system and not by pair.
+# Longer comparisons are shown by system instead of by pair.
 _MANY_ROWS = 30
 
 
@@ -60,17 +60,17 @@ class Comparison:
     population
         Which users are compared, if not all of them: ``over the 240 of 300 users that all 3 systems serve``.
     trained_once
-        Systems that draw at random and were trained once, where that is known.
+        Systems that use random numbers and were trained once, where that is known.
     relevance
         What makes an item relevant, and in which metrics: see `Scores.relevance`.
     shortfall
-        Where some users have no list: who serves how many, and the verdict among the users that every system serves.
+        If some users have no list: how many users each system serves, and the verdict among the users that all serve.
     nothing_relevant
-        Why no test item is relevant, where none is: see `Scores.nothing_relevant`.
+        Why no test item is relevant, if none is: see `Scores.nothing_relevant`.
     repetitions
-        How many splits and seeds the users were measured with.
+        The number of repetitions (splits and seeds) that the users were measured with.
     spread
-        metrics × systems: the standard deviation of each average between repetitions; empty without these.
+        metrics × systems: the standard deviation of each average between repetitions; empty without repetitions.
     claims
         The results for the claims of a gate; see `no_worse`. They replace the verdict.
     samples
@@ -78,7 +78,7 @@ class Comparison:
     warnings
         Warnings about implausible inputs: see `Scores.warnings`.
     beside
-        The kind of average that tables beside it show, where no paired test looks at it and means are compared.
+        The kind of average shown in the other tables, if it has no paired test and means are compared instead.
     step
         All decisions, with notes on the users that count.
     """
@@ -109,21 +109,21 @@ class Comparison:
         """Return one row per metric and pair of systems.
 
         Columns: ``metric, system_a, system_b``; the averages ``mean_a, mean_b``, their ``difference`` (a − b), its
-        interval ``lower, upper``, its ``standard_error`` and the ``degrees`` of freedom of that, and its standard
-        deviation between repetitions, ``spread``, null without any; ``relative`` = difference / mean_b with its
+        interval ``lower, upper``, its ``standard_error`` with its ``degrees`` of freedom, and its standard deviation
+        between repetitions, ``spread`` (null without repetitions); ``relative`` = difference / mean_b with its
         bootstrap interval ``relative_lower, relative_upper``, NaN where mean_b is 0; ``effect`` (d_z) with
-        ``effect_lower, effect_upper``;
-        for how many users a is better, as good or worse, ``wins, ties, losses``, and ``superiority`` =
-        (wins + ties/2) / n; ``p, p_corrected, significant`` (p_corrected < α), ``better`` (the better system, if
-        significant), ``n`` users; ``test, method`` and ``error_bound``, how p was found and how far it may be off;
-        ``rejected``, the share of user subsets that reject, where subsets were drawn. Where p-values are corrected, the
-        intervals of a metric's pairs hold together (`largest_statistics`), else each holds for its pair alone. With
-        repetitions the test and the intervals are over users crossed with repetitions (`crossed`).
+        ``effect_lower, effect_upper``; the numbers of users for whom a is better, as good or worse, ``wins, ties,
+        losses``, and ``superiority`` = (wins + ties/2) / n; ``p, p_corrected, significant`` (p_corrected < α),
+        ``better`` (the better system, if significant), ``n`` users; ``test, method`` and ``error_bound``, how p was
+        computed and how far it may be off; ``rejected``, the share of user subsets that reject, where subsets were
+        drawn. If p-values are corrected, the intervals of a metric's pairs hold simultaneously (`largest_statistics`);
+        otherwise each holds for its pair alone. With repetitions, the test and the intervals are over users crossed
+        with repetitions (`crossed`).
         """
         return self.rows
 
     def of_metric(self, metric: str | None = None) -> pl.DataFrame:
-        """Return the rows of one metric; the name may be left out when there is only one."""
+        """Return the rows of one metric; the name may be omitted if there is only one."""
         if metric is None and len(self.metrics) == 1:
             metric = self.metrics[0]
         if metric not in self.metrics:
@@ -136,7 +136,7 @@ class Comparison:
         return {str(name): part for (name,), part in parts.items()}
 
     def matrix(self, metric: str | None = None, show: str = "p_corrected") -> pl.DataFrame:
-        """Return systems × systems, null where not compared.
+        """Return systems × systems, null for pairs that were not compared.
 
         ``show`` is ``p_corrected``, ``p``, ``difference`` (row − column) or ``effect``.
         """
@@ -153,9 +153,10 @@ class Comparison:
         )
 
     def letters(self) -> pl.DataFrame:
-        """Return one row per metric and system, best first: its average, and letters.
+        """Return one row per metric and system, best first, with its average and letters.
 
-        Systems that share a letter do not differ significantly. Needs every pair, hence no baseline.
+        Systems that share a letter do not differ significantly. This needs every pair, so it does not work with a
+        baseline.
         """
         if self.baseline is not None:
             raise SettingError("letters need every pair of systems; leave out the baseline")
@@ -174,18 +175,18 @@ class Comparison:
         return pl.DataFrame(rows)
 
     def _order(self, m: int) -> list[int]:
-        """Return the systems from best to worst; those without an average last."""
+        """Return the systems from best to worst; systems without an average come last."""
         values = self.averages[:, m] if self.lower_is_better[m] else -self.averages[:, m]
         return [int(s) for s in np.argsort(values, kind="stable")]
 
     def power(self, difference: float | None = None, *, wanted: float = 0.8) -> pl.DataFrame:
-        """Return, for each metric and pair, what a two-sided paired t-test at α can see on users like these.
+        """Return, for each metric and pair, what a two-sided paired t-test at α can detect with users like these.
 
-        Columns: ``sd`` of the differences; ``smallest_difference`` that these users show with the ``wanted`` power;
-        ``difference`` asked about (or the observed one), the ``power`` to see it, and ``users_needed`` to see it with
-        the wanted power. The power of an observed difference only restates its p-value: ask about one that matters.
-        With repetitions the test is that over users crossed with these; ``users_needed`` is then NaN, since more users
-        do not make the spread between repetitions smaller.
+        Columns: ``sd`` of the differences; ``smallest_difference`` that these users can show with the ``wanted`` power;
+        the given ``difference`` (or the observed one), the ``power`` to detect it, and the ``users_needed`` to detect
+        it with the wanted power. The power of an observed difference only restates its p-value, so give a difference
+        that matters. With repetitions, the test is over users crossed with repetitions; ``users_needed`` is then NaN,
+        since more users do not make the spread between repetitions smaller.
         """
         _checks.share("wanted", wanted)
         if difference is not None:
@@ -211,7 +212,7 @@ class Comparison:
         )
 
     def _smallest_differences(self, wanted: float = 0.8) -> Floats:
-        """Return, for each metric and pair, the smallest difference that these users show with the wanted power."""
+        """Return, for each metric and pair, the smallest difference that these users can show with the wanted power."""
         n, error, degrees = (
             self.rows[name].to_numpy().astype(np.float64) for name in ("n", "standard_error", "degrees")
         )
@@ -264,11 +265,11 @@ class Comparison:
         Parameters
         ----------
         system
-            The system, or several; all but the other one by default.
+            The system, or several; by default, all except ``than``.
         than
-            The other one; the baseline of this comparison by default.
+            The system to compare with; by default, the baseline of this comparison.
         by
-            The margin: ``"1%"`` of the other one's average, or an amount, as 0.01.
+            The margin: a share of the average of ``than``, such as ``"1%"``, or an amount, such as 0.01.
         metrics
             Which metrics; all by default.
 
@@ -314,13 +315,13 @@ class Comparison:
         for name in names:
             self.of_metric(name)
         data = pairs_with([sample for sample in self.samples if sample.metric in names], systems, base)
-        # Student's test of the logarithms is that of the values of a sample that has logarithms already.
+        # The sample holds logarithms already, so Student's test of the logarithms is Student's test of its values.
         spelling = "student" if parse(self.significance).name == "log_student" else self.significance
         test = chosen_test(data, spelling, self.alpha, self.step.settings["seed"])
         return gate(data, test, spelling, self.alpha, margin)
 
     def _named(self, name: str) -> str:
-        """Return the system that a name means, be it spelled or displayed."""
+        """Return the system with this name, which may be its spelling or its display name."""
         system = system_among(name, self.systems) if isinstance(name, str) else None
         if system is None:
             raise SettingError(f"there is no system {name!r}{nearest(str(name), self.systems)}")
@@ -328,19 +329,19 @@ class Comparison:
 
     @cached_property
     def verdict(self) -> list[str]:
-        """What a person would say: over several metrics one sentence first, then the sentences of each metric.
+        """The verdict in words: with several metrics one sentence over all of them, then the sentences of each metric.
 
         Systems are in tiers: those that do not differ significantly from the best, or from each other, are level at
-        the top. In brackets stand the `intervals`; percentages are relative differences. Where systems are level, the
-        verdict says how large a difference these users could have shown. Warnings about the inputs are last.
+        the top. The `intervals` are in brackets; percentages are relative differences. If systems are level, the
+        verdict says how large a difference these users could have shown. Warnings about the inputs come last.
         """
         return self.sentences()
 
     def sentences(self, most: int | None = None) -> list[str]:
-        """Return the verdict, with the sentences of at most ``most`` metrics; a gate speaks of its claim."""
+        """Return the verdict with the sentences of at most ``most`` metrics; for a gate, the result of its claim."""
         if self.claims:
             return [*self.claims, *self.shortfall, *self.remarks]
-        # Only this column of `power`: the others take long where there are many pairs.
+        # Only this column of `power` is computed: the others are slow if there are many pairs.
         rows = self.rows.with_columns(smallest_difference=self._smallest_differences())
         facts = [self._facts(m, rows.filter(pl.col("metric") == metric)) for m, metric in enumerate(self.metrics)]
         first, *details = verdict(facts, self.baseline, most)
@@ -349,7 +350,7 @@ class Comparison:
 
     @property
     def remarks(self) -> list[str]:
-        """What to keep in mind: intervals and tests that disagree, trainings, repetitions and inputs."""
+        """What to keep in mind: intervals and tests that disagree, single trainings, repetitions, inputs."""
         remarks = [*self._disagreements]
         if self.trained_once:
             remarks.append(trained_once(self.trained_once))
@@ -359,7 +360,7 @@ class Comparison:
 
     @property
     def _disagreements(self) -> list[str]:
-        """Say why a difference is significant although its interval includes 0, or is not although it does not."""
+        """Explain each difference whose test and interval disagree on whether it differs from 0."""
         included = (pl.col("lower") <= 0) & (pl.col("upper") >= 0)
         of_its_own = self.correction not in ("none", "max_t") and len(self.rows) > len(self.metrics)
         remarks = []
@@ -401,7 +402,7 @@ class Comparison:
 
     @property
     def caption(self) -> str:
-        """How it was tested, in a line."""
+        """How it was tested, in one line."""
         settings = self.step.settings
         correction = (
             "no correction" if self.correction == "none" else f"correction: {self.correction} within each metric"
@@ -423,7 +424,7 @@ class Comparison:
 
     @property
     def intervals(self) -> str:
-        """What the intervals of differences are, in a line: with corrected p-values they hold together."""
+        """What the intervals of differences are, in one line: with corrected p-values they hold simultaneously."""
         level = f"{100 * (1 - self.alpha):g} % intervals"
         if parse(self.significance).name == "tukey":
             return f"{level} that hold for all pairs at once; those of percentages each for its pair alone"
@@ -497,7 +498,7 @@ class Comparison:
         return Table(["system", *self.metrics], rows, self.caption, [note, *self.step.notes])
 
     def printed(self) -> Table:
-        """Return what a paper has room for: the systems and metrics with letters; with a baseline, the pairs."""
+        """Return a table small enough for a paper: the systems and metrics with letters; with a baseline, the pairs."""
         return self.summary() if self.baseline is None else self.table()
 
     def latex(self) -> str:
@@ -511,7 +512,7 @@ class Comparison:
     def as_dict(self) -> dict[str, Any]:
         """Return the settings, the verdict, the averages (best first) and the rows, ready for JSON (NaN becomes null).
 
-        ``intervals`` says what those of the rows and of the verdict are.
+        ``intervals`` says what the intervals in the rows and in the verdict are.
         """
         clean = self.rows.with_columns(pl.selectors.float().fill_nan(None))
         averages = [
@@ -551,7 +552,7 @@ class Comparison:
 
 
 def ends_text(lower: float | None, upper: float | None, digits: int = 4) -> str:
-    """Return an interval in brackets; a dash where there is none.
+    """Return an interval in brackets, or a dash if there is none.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""`Contest`: two systems as a sum over pairs that nobody judged, and what answers could still change its sign."""
+"""`Contest`: the difference of two systems as a sum over unjudged pairs, and whether judgments can change its sign."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ class Contest:
     names
         The first system and the second.
     difference
-        :math:`D` by what is judged: the first system's average less the second's, unjudged pairs counting 0.
+        :math:`D_0`: the first system's average minus the second's, with unjudged pairs counted as 0.
     pairs
-        The unjudged pairs whose answer matters: those that only one list holds, or both at different ranks.
+        The unjudged pairs that matter: those in only one of the two lists, or in both at different ranks.
     effects
-        :math:`s_i`: what the difference gains if a pair is liked.
+        :math:`s_i`: how much the difference grows if the pair is liked.
     likely
-        With which probability each pair is guessed to be liked.
+        The estimated probability that each pair is liked.
     """
 
     names: tuple[str, str]
@@ -46,7 +46,7 @@ class Contest:
 
     @staticmethod
     def of(systems: TwoSystems, metric: Metric) -> Contest:
-        """Take two systems apart by a metric that is a sum over the items of a list."""
+        """Make the contest of two systems by a metric that is a sum over the items of a list."""
         check_linear(metric)
         sums: dict[int, float] = {}
         for sign, run in zip((1.0, -1.0), systems.runs):
@@ -61,7 +61,7 @@ class Contest:
 
     @property
     def bounds(self) -> tuple[float, float]:
-        """The difference if every answer were the worst for the first system, and the best."""
+        """The difference if every answer is the worst, and the best, for the first system."""
         worst, best = np.minimum(self.effects, 0.0).sum(), np.maximum(self.effects, 0.0).sum()
         return self.difference + float(worst), self.difference + float(best)
 
@@ -73,24 +73,24 @@ class Contest:
 
     @property
     def level(self) -> bool:
-        """Whether the two systems are equally good, and no answer is left that could tell them apart."""
+        """Whether the two systems are equally good and no remaining answer can change that."""
         return not len(self.pairs) and abs(self.difference) <= _ROUNDING
 
     @property
     def expected(self) -> float:
-        """The difference that is expected if pairs are liked as guessed."""
+        """The expected difference under the estimated probabilities."""
         return self.difference + float(self.effects @ self.likely)
 
     @property
     def ahead(self) -> int:
-        """The place of the system that is expected to be ahead: 0 or 1."""
+        """The index of the system that is expected to be ahead: 0 or 1."""
         return 0 if self.expected >= 0 else 1
 
     @property
     def probability(self) -> float:
-        """With which probability the system that is expected to be ahead is so, if pairs are liked as guessed.
+        """The probability that the system expected to be ahead really is, under the estimated probabilities.
 
-        The sum is taken to be normal; 1 where it is settled.
+        The sum is approximated by a normal distribution; 1 if the contest is settled.
         """
         if self.settled:
             return 1.0
@@ -100,17 +100,17 @@ class Contest:
         return float(ndtr(abs(self.expected) / spread)) if spread > 0 else 1.0
 
     def order(self) -> NDArray[np.int64]:
-        """Return the places of the pairs, those first whose answer is expected to settle the contest soonest.
+        """Return the indices of the pairs, ordered by how much their answers are expected to settle.
 
-        An answer settles something if it is for the system that is ahead: its own item is liked, or the other's is not.
-        What is expected of it is its effect times the probability of that answer.
+        An answer helps to settle the contest if it favours the system that is ahead: its own item is liked, or the
+        other system's item is not. Pairs are ordered by their effect times the probability of that answer.
         """
         sign = 1.0 if self.ahead == 0 else -1.0
         helps = np.where(sign * self.effects > 0, self.likely, 1.0 - self.likely)
         return np.argsort(-np.round(np.abs(self.effects) * helps, 15), kind="stable")
 
     def answered(self, places: NDArray[np.int64], liked: NDArray[np.bool_]) -> Contest:
-        """Return the contest once the pairs at these places are judged."""
+        """Return the contest after the pairs at these indices are judged."""
         rest = np.ones(len(self.pairs), dtype=np.bool_)
         rest[places] = False
         return replace(
@@ -123,7 +123,7 @@ class Contest:
 
 
 def check_linear(metric: Metric) -> None:
-    """Refuse metrics in which what an item adds depends on other items, and those without a cut-off."""
+    """Raise an error for metrics that are not a sum over items, and for metrics without a cut-off."""
     check_metric(metric, "list of judgments to ask for")
     if metric.definition.name not in LINEAR:
         raise SettingError(
@@ -134,7 +134,7 @@ def check_linear(metric: Metric) -> None:
 
 
 def _effects(systems: TwoSystems, run: Run, metric: Metric) -> tuple[NDArray[np.int64], Floats]:
-    """Return the unjudged pairs of a run as keys, and what each adds to the average if it is liked."""
+    """Return the unjudged pairs of a run as keys, and how much each adds to the average if it is liked."""
     judged = judge(run, systems.test, threshold=systems.threshold)
     entries = judged.entries
     assert judged.places is not None  # it has entries
@@ -147,11 +147,11 @@ def _effects(systems: TwoSystems, run: Run, metric: Metric) -> tuple[NDArray[np.
 
 
 def _worth(metric: Metric, systems: TwoSystems) -> Floats:
-    """Return what a list scores whose only liked item is at each rank, measured on lists made for it."""
+    """Return, for each rank, the score of an artificial list whose only liked item is at that rank."""
     depth = metric.cutoff or 0
     users = [f"rank {rank}" for rank in range(1, depth + 1)]
     lists = {user: [f"item {rank}" for rank in range(1, depth + 1)] for user in users}
-    # The scale of the test set comes with two users of its own.
+    # Two extra users carry the rating scale of the test set.
     scale = [float(systems.test.values.min()), float(systems.test.values.max())]
     test = Ratings.of(
         [*users, "lowest", "highest"],
@@ -165,7 +165,7 @@ def _worth(metric: Metric, systems: TwoSystems) -> Floats:
 
 
 def _likely(systems: TwoSystems) -> Floats:
-    """Return the share of each item's test ratings that are relevant, damped towards the share of all."""
+    """Return the share of each item's test ratings that are relevant, shrunk towards the overall share."""
     test = systems.test
     relevant = test.values >= systems.threshold
     share = float(relevant.mean()) if len(relevant) else 0.5

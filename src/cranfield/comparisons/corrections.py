@@ -49,8 +49,8 @@ def holm(p: Floats) -> Floats:
 def max_t(p: Floats) -> Floats:
     """Westfall and Young's single-step max-|t| procedure (1993): the same control, with intervals that agree.
 
-    `compare` knows the users' values, and so how the pairs depend on each other: see `LargestStatistics.corrected`.
-    p-values alone do not say that, and are corrected as Bonferroni does, which is the most that it can be.
+    `compare` has the users' values and so knows how the pairs depend on each other: see `LargestStatistics.corrected`.
+    p-values alone do not show that, so this function applies Bonferroni's correction, which is the upper bound.
 
     Examples
     --------

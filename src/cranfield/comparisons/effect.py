@@ -25,12 +25,12 @@ class Effects:
     lower, upper
         The interval of the difference, by Student's t.
     widened
-        How many times as wide it is as the 1 − α interval of the pair alone over users alone.
+        The ratio of its width to that of the 1 − α interval for this pair alone, over users alone.
     spread
-        The standard deviation of the difference between repetitions; None where there are none.
+        The standard deviation of the difference between repetitions; None without repetitions.
     effect, effect_lower, effect_upper
-        d_z = mean(d) / sd(d), the standardised paired difference, and its interval d_z ± t √(1/n + d_z²/2n), widened
-        likewise.
+        d_z = mean(d) / sd(d), the standardised paired difference, and its interval d_z ± t √(1/n + d_z²/2n), widened in
+        the same way.
     wins, ties, losses
         For how many users the first system is better than, as good as or worse than the second.
     superiority
@@ -65,9 +65,9 @@ class Effects:
 
 
 def effects(sample: Sample | PartedSample, alpha: float, level: float | None = None) -> Effects:
-    """Return the effect sizes of every pair; NaN where there are too few users to say.
+    """Return the effect sizes of every pair; NaN if there are too few users.
 
-    ``level`` is that of each pair's interval, where it is not α: see `LargestStatistics.level`.
+    ``level`` is the level of each pair's interval, if it is not α: see `LargestStatistics.level`.
     """
     from scipy.special import stdtrit
 
@@ -104,7 +104,7 @@ def effects(sample: Sample | PartedSample, alpha: float, level: float | None = N
 
 
 def outcomes(sample: Sample | PartedSample) -> tuple[Floats, ...]:
-    """Return n and the deviation of the influences of each pair, and for how many users either system is better."""
+    """Return, for each pair, n, the deviation of the influences, and for how many users each system is better."""
     if isinstance(sample, PartedSample):
         return sample.outcomes
     parts: list[tuple[Floats, ...]] = []

@@ -22,8 +22,9 @@ def two_one_sided(difference: ArrayLike, standard_error: ArrayLike, n: ArrayLike
     """Two one-sided t-tests (TOST, Schuirmann 1987).
 
     ``not_below`` is the p-value against difference ≤ −margin, P(T ≥ (difference + margin) / standard error);
-    ``not_above`` that against difference ≥ margin; ``equivalent`` the larger of the two. A small one says "not below",
-    "not above", "equivalent". Without any spread the answer is certain: 0 inside the margin, 1 at it and outside.
+    ``not_above`` is the p-value against difference ≥ margin; ``equivalent`` is the larger of the two. A small p-value
+    means "not below", "not above" or "equivalent". Without any spread the answer is certain: 0 inside the margin, 1 at
+    it and outside.
 
     Examples
     --------
@@ -39,6 +40,6 @@ def two_one_sided(difference: ArrayLike, standard_error: ArrayLike, n: ArrayLike
     freedom = np.maximum(n - 1, 1)
     with np.errstate(divide="ignore", invalid="ignore"):
         above, below = (difference + margin) / error, (margin - difference) / error
-    # Without spread, 0 / 0 is a difference of just the margin.
+    # Without spread, 0 / 0 means that the difference equals the margin.
     not_below, not_above = (np.where((n > 1) & ~np.isnan(t), stdtr(freedom, -t), 1.0) for t in (above, below))
     return Equivalence(np.maximum(not_below, not_above), not_below, not_above)

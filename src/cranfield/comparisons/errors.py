@@ -22,16 +22,16 @@ _OF_AVERAGES = ("permutation", "student", "log_student", "bootstrap")
 
 @dataclass(frozen=True, eq=False)
 class Errors:
-    """How sure the difference of every pair is.
+    """The uncertainty of the difference of every pair.
 
     Parameters
     ----------
     error, degrees
         The standard error and its degrees of freedom.
     users_error
-        The standard error over users alone; the same where there are no repetitions.
+        The standard error over users alone; equal to ``error`` without repetitions.
     spread
-        The standard deviation of the difference between repetitions; None where there are none.
+        The standard deviation of the difference between repetitions; None without repetitions.
     """
 
     error: Floats
@@ -43,12 +43,12 @@ class Errors:
 def standard_errors(sample: Sample | PartedSample, n: Floats | None = None, sd: Floats | None = None) -> Errors:
     """Return the standard error of every pair's difference.
 
-    sd / √n of the users' influences on it, with n − 1 degrees of freedom; where users were measured in several
-    repetitions that of `crossed`, which has the spread between repetitions in it.
+    It is sd / √n of the users' influences, with n − 1 degrees of freedom. If users were measured in several
+    repetitions, it is that of `crossed`, which includes the spread between repetitions.
     """
     if isinstance(sample, Sample) and sample.cells is not None:
         return _together([crossed(sample.cell_influences(pairs)) for pairs in sample.blocks()])
-    if n is None or sd is None:  # the influences have not been looked at yet
+    if n is None or sd is None:  # the caller has not computed them
         assert isinstance(sample, Sample)
         blocks = [moments(sample.influences(pairs)) for pairs in sample.blocks()]
         n, _, sd = (np.concatenate(part) for part in zip(*blocks))
@@ -58,7 +58,7 @@ def standard_errors(sample: Sample | PartedSample, n: Floats | None = None, sd: 
 
 
 def check_repeated(significance: str) -> None:
-    """Refuse a test that cannot include the spread between repetitions.
+    """Raise an error if a test cannot include the spread between repetitions.
 
     Examples
     --------
@@ -74,7 +74,7 @@ def check_repeated(significance: str) -> None:
 def chosen_test(
     data: Sequence[Sample], significance: str, alpha: float, seed: int
 ) -> Callable[[Sequence[Sample]], list[Verdict]]:
-    """Return the test of samples: the chosen one, or that over users crossed with repetitions where there are some."""
+    """Return the chosen test or, with repetitions, the test over users crossed with repetitions."""
     if data[0].cells is None:
         return partial(significance_tests.call, significance, seed=seed, alpha=alpha)
     check_repeated(significance)
@@ -95,7 +95,7 @@ def crossed_sign_test(data: Sequence[Sample]) -> list[Verdict]:
     """Return the sign test of every pair over users crossed with repetitions: `crossed_test` of the signs.
 
     A user's value in a repetition is 1 if the first system is better there, −1 if the second one is, and 0 if they tie.
-    With one repetition t is that of the normal approximation of the sign test, up to the estimate of the variance.
+    With one repetition, t equals that of the normal approximation of the sign test, up to the estimate of the variance.
     """
     return [_crossed_signs(sample) for sample in data]
 
@@ -124,7 +124,7 @@ def _by_t(mean: Floats, errors: Errors, sample: Sample) -> Verdict:
 
 
 def _together(parts: Sequence[Crossed]) -> Errors:
-    """Return the errors of several blocks of pairs."""
+    """Concatenate the errors of several blocks of pairs."""
     return Errors(
         *(
             np.concatenate([getattr(part, name) for part in parts])

@@ -23,7 +23,7 @@ from cranfield.comparisons.verdict import Verdict
 GateOutcome = Literal["shown", "undecided", "worse"]
 GateTest = Callable[[Sequence[Sample]], list[Verdict]]
 
-# Halving a bracket of four standard errors so often finds a limit to a few millionths of one.
+# Bisecting an interval of four standard errors this often finds a limit to within a few millionths of one.
 _HALVINGS = 20
 _DOUBLINGS = 40
 _POWER = 0.8
@@ -46,7 +46,7 @@ class Margin:
 
     @classmethod
     def read(cls, value: str | float) -> Margin:
-        """Return the margin that is written as ``1%`` (relative) or ``0.01`` (absolute)."""
+        """Parse a margin such as ``1%`` (relative) or ``0.01`` (absolute)."""
         text = str(value).strip()
         relative = text.endswith("%")
         try:
@@ -81,7 +81,7 @@ class Gate:
     margin
         How much worse a system may be; 0 for the claim that it is better.
     alpha
-        The chance of showing something false, over the systems of a metric together.
+        The probability of showing a false claim, over all systems of a metric together.
     """
 
     rows: pl.DataFrame
@@ -92,23 +92,23 @@ class Gate:
         """Return one row per metric and system.
 
         Columns: ``metric, system, baseline``, ``outcome`` (``shown``, ``undecided`` or ``worse``); ``mean`` and
-        ``baseline_mean``; ``gain``, by how much the system is better, ``limit``, the least that it is better by (for
-        ``worse`` the most), and ``margin``, all three as shares of the baseline's average where ``is_relative``; the
-        one-sided ``p`` of the claim, ``p_corrected`` (Holm over the systems of the metric) and ``p_worse``, that of the
-        opposite claim, corrected likewise; ``n`` users, and ``users_needed`` to show it with power 0.8 if the gain
-        stays as it is, infinite where no number would, and ``users_if_equal`` if the two are equally good.
+        ``baseline_mean``; ``gain``, how much better the system is, ``limit``, its lower confidence limit (for ``worse``
+        its upper one), and ``margin``, all three as shares of the baseline's average if ``is_relative``; the one-sided
+        ``p`` of the claim, ``p_corrected`` (Holm over the systems of the metric) and ``p_worse``, that of the opposite
+        claim, corrected in the same way; ``n`` users, the ``users_needed`` to show the claim with power 0.8 if the gain
+        stays as it is (infinite if no number is enough), and ``users_if_equal``, the same if the two are equally good.
         """
         return self.rows
 
     @property
     def outcome(self) -> GateOutcome:
-        """``shown`` if the claim is shown for all, ``worse`` if any system is worse, else ``undecided``."""
+        """``shown`` if the claim is shown for all, ``worse`` if any system is worse, otherwise ``undecided``."""
         outcomes = set(self.rows["outcome"])
         return "worse" if "worse" in outcomes else "undecided" if "undecided" in outcomes else "shown"
 
     @property
     def claim(self) -> str:
-        """What was to be shown, in words."""
+        """The claim in words."""
         return self._claim(self.rows["baseline"][0])
 
     def _claim(self, base: str) -> str:
@@ -116,7 +116,7 @@ class Gate:
 
     @property
     def sentences(self) -> list[str]:
-        """What was found, one sentence per metric and system; over several of them one sentence first."""
+        """One sentence per metric and system; if there are several, a sentence over all of them comes first."""
         said = [self._sentence(row) for row in self.rows.iter_rows(named=True)]
         if len(said) == 1:
             return said
@@ -215,11 +215,12 @@ def _wanted(row: dict[str, Any]) -> str:
 def gate(data: Sequence[Sample], test: GateTest, significance: str, alpha: float, margin: Margin) -> Gate:
     """Test the claim that the first system of each pair is not worse than the second by the margin or more.
 
-    With higher values better, the claim is a > b − margin, or a > (1 − margin) b for a relative margin, which is tested
-    user by user, so that the error of the baseline's average counts. It is shown where the chosen test, one-sided,
-    rejects the opposite; ``worse`` where it rejects the claim itself, one-sided at the same level. p-values are
-    corrected by Holm's method over the systems of each metric. Over metrics there is no correction: the claim counts as
-    shown only if it is shown for all of them, which is an intersection-union test (Berger 1982) and keeps its level.
+    If higher values are better, the claim is a > b − margin, or a > (1 − margin) b for a relative margin. A relative
+    margin is applied user by user, so the test includes the error of the baseline's average. The claim is shown if the
+    chosen test, one-sided, rejects the opposite; the outcome is ``worse`` if it rejects the claim itself, one-sided at
+    the same level. p-values are corrected by Holm's method over the systems of each metric. Over metrics there is no
+    correction: the claim counts as shown only if it is shown for all of them, which is an intersection-union test
+    (Berger 1982) and keeps its level.
 
     Parameters
     ----------
@@ -228,7 +229,7 @@ def gate(data: Sequence[Sample], test: GateTest, significance: str, alpha: float
     test
         The paired test, from samples to two-sided p-values.
     significance
-        How it is spelled.
+        The test and its settings, as text.
     alpha
         The level.
     """
@@ -240,7 +241,7 @@ def gate(data: Sequence[Sample], test: GateTest, significance: str, alpha: float
 
 
 class _Claim:
-    """The claim of one metric, about every pair of a sample."""
+    """The claim for one metric, about every pair of a sample."""
 
     def __init__(self, sample: Sample, test: GateTest, alpha: float, margin: Margin) -> None:
         self._sample, self._test, self._alpha, self._margin = sample, test, alpha, margin
@@ -254,7 +255,7 @@ class _Claim:
             )
         if sample.geometric and margin.size and not margin.relative:
             raise SettingError(f"an amount of {margin} has no test for geometric means; give a share, such as 1%")
-        # No average that cannot be negative is further below the baseline's than that is above 0.
+        # An average that cannot be negative is never further below the baseline's average than the latter is above 0.
         everything = sample.values.size and not sample.lower_is_better and np.fmin.reduce(sample.values, None) >= 0
         if everything and margin.size > 0 and not margin.relative and (margin.size >= self._means[1]).any():
             raise SettingError(
@@ -299,13 +300,13 @@ class _Claim:
         )
 
     def _moved(self, margins: Floats) -> Sample:
-        """Return pairs of a system and the baseline made worse by a margin: the claim is that the first is better."""
+        """Return pairs of a system and the baseline lowered by the margin: the claim is that the first is better."""
         sample, pairs = self._sample, self._sample.n_pairs
 
         def moved(values: Floats) -> Floats:
             shape = (-1,) + (1,) * (values.ndim - 1)
             system, base, step = values[sample.first], values[sample.second], (self._sign * margins).reshape(shape)
-            if sample.geometric:  # a share of exp(mean(log(x + shift))), whose floor is taken before
+            if sample.geometric:  # a share of exp(mean(log(x + shift))); the floor is applied first
                 system, base = (np.maximum(part, sample.floor) for part in (system, base))
                 base = (base + sample.shift) * (1 - step) - sample.shift
             else:
@@ -332,16 +333,16 @@ class _Claim:
         return np.where(direction > 0, half, 1 - half), np.where(direction < 0, half, 1 - half)
 
     def _limit(self, levels: Floats, *, rising: bool) -> Floats:
-        """Return the least gain that the test does not reject at its level; the most, if ``rising``.
+        """Return the smallest gain that the test does not reject at its level; the largest if ``rising``.
 
-        The p-value of the claim falls with the margin, that of its opposite rises, so that halving a bracket finds
-        the margin at which it is the level. NaN where no margin reaches the level, as with very few users.
+        The p-value of the claim falls with the margin and that of its opposite rises, so bisection finds the margin at
+        which the p-value equals the level. NaN if no margin reaches the level, for example with very few users.
         """
         side = -1.0 if rising else 1.0
         error = standard_errors(self._moved(self._margins)).error
         step = np.nan_to_num(error) * (1 / self._means[1] if self._margin.relative else 1.0)
         near = -self._gain
-        # The whole of the baseline is the largest share that it can lose.
+        # A share of the baseline is at most 1.
         most = 1.0 if self._margin.relative and self._sign > 0 and not rising else np.inf
         far = np.minimum(near + side * 4 * step, most)
 
@@ -361,9 +362,9 @@ class _Claim:
         return np.where(step > 0, np.where(reached, -far, np.nan), np.where(np.isnan(error), np.nan, self._gain))
 
     def _users_needed(self, levels: Floats, ahead: Floats) -> Floats:
-        """Return how many users show the claim with power 0.8, if a gain is so far ahead of it; infinite if none do.
+        """Return how many users show the claim with power 0.8 if the gain exceeds it by ``ahead``; infinite if none do.
 
-        More users do not make the spread between repetitions smaller: where that alone is too large, none do.
+        More users do not make the spread between repetitions smaller: if that alone is too large, no number is enough.
         """
         from scipy.special import ndtri
 
@@ -384,7 +385,7 @@ class _Claim:
 
 
 def _holm_levels(p: Floats, alpha: float) -> Floats:
-    """Return the level at which Holm's method tests each p-value: that of the first failure for all after it.
+    """Return the level at which Holm's method tests each p-value: after the first failure the level stays the same.
 
     Examples
     --------
@@ -402,7 +403,7 @@ def _holm_levels(p: Floats, alpha: float) -> Floats:
 
 
 def pairs_with(data: Sequence[Sample], systems: Sequence[str], base: str) -> list[Sample]:
-    """Return the samples with the pairs of some systems and a baseline alone."""
+    """Return the samples with only the pairs of some systems and a baseline."""
     known = data[0].systems
     first = np.array([known.index(system) for system in systems], dtype=np.intp)
     second = np.full(len(first), known.index(base), dtype=np.intp)

@@ -1,4 +1,4 @@
-"""Whether a difference between two systems differs in a group from what it is outside it: a test of the interaction."""
+"""Whether the difference between two systems is not the same inside and outside a group: a test of the interaction."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from cranfield.measures import Scores, Segments
 from cranfield.measures.averaging import Averaging
 from cranfield.measures.crossed import crossed
 
-# A difference of averages that is smaller than this is rounding, and has no sign.
+# A difference of averages smaller than this is rounding error and has no sign.
 _ROUNDING = 1e-12
 _CROSSED = ", users crossed with repetitions"
 
@@ -39,21 +39,20 @@ def interactions(
     baseline: str | None = None,
     alpha: float,
 ) -> pl.DataFrame:
-    """Return, for each metric, pair of systems and group, the difference inside the group against that outside it.
+    """Return, for each metric, pair of systems and group, the difference inside the group and outside it.
 
-    Where no user is on both sides, as in groups of users, the test is Welch's of two independent samples (1947), with
-    the degrees of freedom of Welch and Satterthwaite. Where users are on both sides, as in groups of items, it is
+    If no user is on both sides, as in groups of users, the test is Welch's test of two independent samples (1947), with
+    the degrees of freedom of Welch and Satterthwaite. If users are on both sides, as in groups of items, it is
     Student's paired test of the difference inside minus the difference outside, over the users who are on both. The
-    values of users are those that belong to the average (`Sample.influences`). Where users were measured in several
-    repetitions, the error has the spread between these in it (`crossed`); a user who is in the group in some of them
-    only, as a light user may be, is on both sides, but not paired. p-values are corrected by Holm's
-    procedure over all groups and pairs of a metric; of two groups, each of which is what is outside the other, one is
-    counted.
+    values of users are their influences on the average (`Sample.influences`). If users were measured in several
+    repetitions, the error includes the spread between repetitions (`crossed`). A user who is in the group in only some
+    of the repetitions, such as a light user, is on both sides but not paired. p-values are corrected by Holm's
+    procedure over all groups and pairs of a metric; two groups that are each other's complement count once.
 
     Columns: ``metric, system_a, system_b, group``; the differences (a − b) ``inside`` and ``outside`` with the numbers
     of users ``n_inside, n_outside``; ``interaction`` = inside − outside over the users that are tested, its
     ``standard_error``, ``p``, ``p_corrected`` and ``significant`` (p_corrected < α); ``turns``, whether the order of
-    the two systems inside is the opposite of that outside; and the ``test``.
+    the two systems inside is the opposite of the order outside; and the ``test``.
     """
     by_user = averaging.with_(by="user", groups="pooled")
     frames: list[pl.DataFrame] = []
@@ -71,13 +70,13 @@ def interactions(
 
 
 def has_weight(scores: Scores, averaging: Averaging) -> bool:
-    """Whether any list counts in an average: under weights by relevant items a group may have none."""
+    """Whether any list counts in an average: with weights by relevant items, a group may have no weight."""
     weights = scores.weights(averaging.kind)
     return weights is None or bool(weights.any())
 
 
 def _units(scores: Scores) -> NDArray[np.int32]:
-    """Return the user of each unit of a sample whose values are by user."""
+    """Return the user of each unit of a sample with one value per user."""
     users = np.unique(scores.users)
     return scores.users if len(users) == len(scores.users) else users
 
@@ -130,7 +129,7 @@ def _rows(
 
 
 def _is_paired(inside: Sample, outside: Sample, place_in: NDArray[np.intp], place_out: NDArray[np.intp]) -> bool:
-    """Say whether users are on both sides at once: in groups of users they may change sides between repetitions."""
+    """Return whether users are on both sides at once: in groups of users, they may change sides between repetitions."""
     if inside.cells is None or outside.cells is None:
         return len(place_in) > 0
     sides = _as_long(inside.cells[:1], outside.cells[:1])
@@ -138,7 +137,7 @@ def _is_paired(inside: Sample, outside: Sample, place_in: NDArray[np.intp], plac
 
 
 def _as_long(inside: Floats, outside: Floats) -> tuple[Floats, Floats]:
-    """Return both with as many repetitions."""
+    """Return both arrays padded to the same number of repetitions."""
     times = max(inside.shape[2], outside.shape[2])
     padded = [
         np.pad(cells, ((0, 0), (0, 0), (0, times - cells.shape[2])), constant_values=np.nan)
@@ -150,8 +149,9 @@ def _as_long(inside: Floats, outside: Floats) -> tuple[Floats, Floats]:
 def _unpaired(inside: Floats, outside: Floats, place_in: NDArray[np.intp], place_out: NDArray[np.intp]) -> Floats:
     """Return pairs × users × repetitions: values whose mean is the interaction and whose spread gives its error.
 
-    With n of N users inside, N/n times how far a user inside lies from the mean inside, minus the same outside, plus
-    the difference of the means. A user who is inside in some repetitions only counts there by the share of these.
+    With n of N users inside, the value is N/n times the deviation of a user inside from the mean inside, minus the same
+    for users outside, plus the difference of the means. A user who is inside in only some repetitions counts as inside
+    by the share of these.
     """
     present = [~np.isnan(cells) for cells in (inside, outside)]
     times = [side.sum(axis=2) for side in present]
@@ -176,7 +176,7 @@ def _unpaired(inside: Floats, outside: Floats, place_in: NDArray[np.intp], place
 
 
 def _welch(n_in: Floats, sd_in: Floats, n_out: Floats, sd_out: Floats) -> tuple[Floats, Floats]:
-    """Return the standard error of a difference of two means, and its degrees of freedom; 0 where it has none.
+    """Return the standard error of a difference of two means and its degrees of freedom; 0 if it has none.
 
     Examples
     --------
@@ -193,7 +193,7 @@ def _welch(n_in: Floats, sd_in: Floats, n_out: Floats, sd_out: Floats) -> tuple[
 
 
 def _corrected(rows: pl.DataFrame, groups: Sequence[str], alpha: float) -> pl.DataFrame:
-    """Return the rows of a metric with p-values that are corrected over its groups and pairs."""
+    """Return the rows of a metric with p-values corrected over its groups and pairs."""
     p = rows["p"].to_numpy()
     if len(groups) == 2:
         once = holm(p[: len(p) // 2])

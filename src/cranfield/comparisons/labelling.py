@@ -1,4 +1,4 @@
-"""The verb `label`: which judgments would settle a comparison soonest, and what those that came back say."""
+"""The verb `label`: which judgments would settle a comparison soonest, and where the comparison stands."""
 
 from __future__ import annotations
 
@@ -38,12 +38,12 @@ class Labelling:
     Parameters
     ----------
     metric
-        The metric, as it is spelled.
+        The metric and its parameters.
     contest
         The two systems as a sum over unjudged pairs.
     ask
-        The pairs to ask about, the most telling first: ``user, item, rating, listed_by, liked``, the rating empty and
-        ``liked`` the probability that is guessed.
+        The pairs to ask about, the most informative first: ``user, item, rating, listed_by, liked``. The rating is
+        empty, and ``liked`` is the estimated probability that the item is liked.
     """
 
     metric: str
@@ -52,17 +52,17 @@ class Labelling:
 
     @property
     def settled(self) -> bool:
-        """Whether no answer to the pairs that nobody judged can change the sign for these users."""
+        """Whether no judgment of the unjudged pairs can change the sign of the difference for these users."""
         return self.contest.settled
 
     @property
     def probability(self) -> float:
-        """With which probability the system that is expected to be ahead is so; 1 where it is settled."""
+        """The probability that the system expected to be ahead really is; 1 if the comparison is settled."""
         return self.contest.probability
 
     @property
     def sentence(self) -> str:
-        """Where the comparison stands, in a sentence."""
+        """Where the comparison stands, in one sentence."""
         ahead, behind = self.contest.names[self.contest.ahead], self.contest.names[1 - self.contest.ahead]
         low, high = self.contest.bounds
         if self.contest.level:
@@ -85,7 +85,7 @@ class Labelling:
 
     @property
     def _otherwise(self) -> str:
-        """That the judged items alone say the opposite, where they do."""
+        """A clause for when the judged items alone say the opposite; otherwise empty."""
         judged = self.contest.difference
         if judged == 0 or (judged > 0) == (self.contest.ahead == 0):
             return ""
@@ -128,19 +128,20 @@ def label(
     r"""List the (user, item) pairs whose judgments would settle a comparison of two systems soonest.
 
     The idea is that of minimal test collections (Carterette, Allan and Sitaraman 2006). The difference of two systems
-    is a sum over pairs, :math:`D = D_0 + \sum_i s_i x_i`; items that both lists hold at the same rank drop out. The
-    comparison is settled once no answer to the rest can change the sign of :math:`D` for these users. An answer brings
-    it nearer if it is for the system that is ahead, so pairs are ordered by :math:`|s_i|` times the probability of that
-    answer, by the share of the item's test ratings that are relevant, damped towards the share of all.
+    is a sum over pairs, :math:`D = D_0 + \sum_i s_i x_i`; items that both lists have at the same rank cancel out. The
+    comparison is settled once no judgment of the rest can change the sign of :math:`D` for these users. A judgment
+    helps if it favours the system that is ahead, so pairs are ordered by :math:`|s_i|` times the probability of such a
+    judgment. That probability is the share of the item's test ratings that are relevant, shrunk towards the overall
+    share.
 
     Parameters
     ----------
     runs
-        Two runs, or what `measure` takes for them.
+        Two runs, in any form that `measure` accepts.
     test
-        The held-out ratings; judgments that came back are among them (`add_judgments`).
+        The held-out ratings, including the judgments made so far (`add_judgments`).
     metric
-        P, DCG or RBP with a cut-off: metrics in which what an item adds does not depend on other items.
+        P, DCG or RBP with a cut-off: metrics in which the contribution of an item does not depend on other items.
     budget
         The maximum number of pairs.
     threshold
@@ -185,20 +186,20 @@ def labelling_curve(
 ) -> pl.DataFrame:
     """Count how many judgments settle a comparison, in the order of `label` and in random order.
 
-    Where the truth is known, answers are looked up instead of asked for. After every ``step`` answers the order is made
-    anew. ``chosen`` follows `label`; ``random`` draws among all unjudged pairs of the two systems' lists, those
-    included that both hold at the same rank, whose answer changes nothing.
+    The truth is known, so answers are looked up instead of asked for. The order is computed again after every ``step``
+    answers. ``chosen`` follows `label`; ``random`` draws from all unjudged pairs of the two systems' lists, including
+    those that both have at the same rank, which change nothing.
 
     Parameters
     ----------
     runs, test, metric, threshold
         As for `label`.
     truth
-        Ratings of every pair that the lists hold, such as those of `World.truth`.
+        Ratings of every pair in the lists, such as those of `World.truth`.
     step
-        How many answers come at a time.
+        The number of answers per step.
     seed
-        Fixes the random choice.
+        Fixes the random order.
 
     Returns
     -------
@@ -225,7 +226,7 @@ Batch = Callable[[Contest, NDArray[np.int64]], NDArray[np.int64]]
 
 
 def _random_batches(pairs: int, idle: int, step: int, seed: int) -> Batch:
-    """Return batches of a random order of all unjudged pairs, of which ``idle`` ones change nothing."""
+    """Return a function that gives batches of all unjudged pairs in random order; ``idle`` pairs change nothing."""
     order = np.argsort(stream(seed, "labelling", "random").random(pairs + idle), kind="stable")
     starts = iter(range(0, len(order), step))
 
@@ -239,7 +240,7 @@ def _random_batches(pairs: int, idle: int, step: int, seed: int) -> Batch:
 def _asked(
     strategy: str, contest: Contest, liked: NDArray[np.bool_], batch: Batch, step: int
 ) -> Iterator[tuple[str, int, bool, float, str]]:
-    """Give the state of a contest after every batch of answers, until it is settled."""
+    """Yield the state of a contest after every batch of answers, until it is settled."""
     left, count, total = np.arange(len(contest.pairs)), 0, len(contest.pairs)
     while True:
         yield strategy, count, contest.settled, contest.probability, contest.names[contest.ahead]

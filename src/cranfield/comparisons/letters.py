@@ -41,7 +41,7 @@ def _part(group: frozenset[int], i: int, j: int) -> list[frozenset[int]]:
 
 
 def _absorb(groups: list[frozenset[int]]) -> list[frozenset[int]]:
-    """Leave out every group that another one contains."""
+    """Remove every group that is contained in another one."""
     kept: list[frozenset[int]] = []
     for group in sorted(groups, key=len, reverse=True):
         if not any(group <= other for other in kept):

@@ -1,4 +1,4 @@
-"""Comparing systems whose users are kept in parts: passes over the parts in place of arrays of all users."""
+"""Comparing systems whose users are stored in parts: passes over the parts replace arrays of all users."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def compare_parts(
     seed: int = 0,
     among_served: bool = True,
 ) -> Comparison:
-    """Compare systems as decided; see `compare`. The result is that of comparing in memory, without values by user."""
+    """Compare systems; see `compare`. The result is the same as in memory, but without per-user values."""
     check_additive(averaging)
     if comparing.subsets:
         raise SettingError(
@@ -73,7 +73,7 @@ def compare_parts(
 def _shortfall(
     scores: ScoreParts, comparing: Comparing, averaging: Averaging, metrics: Sequence[str] | None, seed: int
 ) -> tuple[str, ...]:
-    """Return who serves how many users, and what holds among those that all serve; nothing where all are served."""
+    """Return how many users each system serves and the result among users that all serve; nothing if all are served."""
     if averaging.coverage == "reduced" or scores.n_served == scores.n_lists:
         return ()
     common = None

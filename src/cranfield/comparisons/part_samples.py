@@ -1,4 +1,4 @@
-"""Samples of users that are kept in parts: passes over the parts, and what they add up to."""
+"""Samples of users that are stored in parts: passes over the parts, and the sums that they return."""
 
 from __future__ import annotations
 
@@ -28,18 +28,18 @@ SampleFunction = Callable[[Sample, Scores, Any], Any]
 
 @dataclass(frozen=True, eq=False)
 class SampleParts:
-    """The samples of all metrics of a comparison, whose users are kept in parts.
+    """The samples of all metrics of a comparison whose users are stored in parts.
 
     Parameters
     ----------
     scores, averaging, baseline
-        What they are samples of.
+        The scores, how they are averaged, and the baseline.
     metrics
-        Those that are compared.
+        The metrics that are compared.
     totals
-        What is known of all users, for each metric; none before the first pass.
+        Totals over all users for each metric; none before the first pass.
     epsilon
-        Where samples are of logarithms: what is added to each value.
+        The amount added to each value before taking logarithms, if logarithms are tested.
     """
 
     scores: ScoreParts
@@ -50,9 +50,9 @@ class SampleParts:
     epsilon: float | None = None
 
     def sum(self, function: SampleFunction, arguments: Sequence[Any] | None = None) -> list[Any]:
-        """Return for each metric the sum over all parts of what a function makes of its sample; None without argument.
+        """Return, for each metric, the sum over parts of a function of its sample; None without an argument.
 
-        The function and its arguments go to where the parts are, so they must be such as can be sent.
+        The function and its arguments are sent to where the parts are, so they must be picklable.
         """
         given = [()] * len(self.metrics) if arguments is None else list(arguments)
         task = partial(
@@ -76,7 +76,7 @@ class SampleParts:
 
 @dataclass(frozen=True, eq=False)
 class _Several:
-    """Results of several metrics, which add up one by one."""
+    """Results of several metrics, which are added metric by metric."""
 
     results: list[Any]
 
@@ -106,20 +106,21 @@ def _of_part(
 
 @dataclass(frozen=True, eq=False)
 class FirstSums:
-    """What a first pass adds up for one metric: by system, unless it says otherwise.
+    """The sums of the first pass for one metric, by system unless stated otherwise.
 
     Parameters
     ----------
     n, total, weight
-        How many users count; the sum of their weighted values, on the scale that is averaged, and of their weights.
+        The number of users that count, the sum of their weighted values on the scale that is averaged, and of their
+        weights.
     largest, largest_tested, least
-        The largest absolute value, also on the scale of the test, and the lowest value.
+        The largest absolute value, the same on the scale of the test, and the lowest value.
     users, all_weight
-        How many users there are, whether they count or not, and their weight.
+        The number of users, whether they count or not, and their weight.
     missing
-        For how many lists the metric is undefined.
+        The number of lists for which the metric is undefined.
     step
-        The step that all values on the scale of the test have in common.
+        The common step of all values on the scale of the test.
     geometric, shift, lower_is_better, weighted
         As in `Sample`.
     """
@@ -138,12 +139,12 @@ class FirstSums:
 
     @classmethod
     def of(cls, sample: Sample, scores: Scores, argument: Averaging) -> FirstSums:
-        """Look at the sample of a part; the argument is how lists are averaged."""
+        """Compute the sums of a part; the argument is how lists are averaged."""
         counted, averaged = sample.counted, sample.tested if sample.geometric else sample.values
         weights = counted.astype(np.float64) if sample.weights is None else counted * sample.weights
         scaled = argument.with_kind().taken_of(scores)
         missing = np.isnan(scaled.values[:, scaled.metric(sample.metric)])
-        # What a weighted test looks at is divided by the mean weight, which is not known yet.
+        # The values of a weighted test are divided by the mean weight later: it is not known yet.
         tested = replace(sample, weights=None).tested if not sample.geometric else sample.tested
         tested = tested if sample.weights is None else tested * sample.weights
         return cls(
@@ -177,13 +178,13 @@ class FirstSums:
 
     @property
     def mean_weight(self) -> float:
-        """The mean weight of all users; 1 without weights, or if nobody has any."""
+        """The mean weight of all users; 1 without weights, or if all weights are 0."""
         weighted = self.kind[3]
         return (self.all_weight / self.users or 1.0) if weighted else 1.0
 
     @property
     def totals(self) -> Totals:
-        """What the values of a part must know of all users."""
+        """The totals over all users that the values of a part depend on."""
         geometric, shift, *_ = self.kind
         with np.errstate(invalid="ignore", divide="ignore"):
             mean = np.where(self.weight > 0, self.total / self.weight, np.nan)
@@ -194,19 +195,19 @@ class FirstSums:
 
     @property
     def common_step(self) -> float:
-        """The step that all values on the scale of the test have in common, as far as is known; 0 if there is none."""
+        """The common step of all values on the scale of the test, as far as known; 0 if there is none."""
         return self.step.value / self.mean_weight
 
 
 def unit_for(largest: Floats) -> float:
-    """Return a power of 2 near the largest of some numbers: dividing by it rounds nothing, and squares then fit."""
+    """Return a power of 2 near the largest number: dividing by it is exact and keeps squares in range."""
     top = float(largest.max(initial=0.0))
     return float(np.ldexp(1.0, int(np.frexp(top)[1]) - 1)) if top > 0 and np.isfinite(top) else 1.0
 
 
 @dataclass(frozen=True, eq=False)
 class PairTotals:
-    """What a second pass adds up for one metric: by pair, in units of a power of 2.
+    """The sums of the second pass for one metric, by pair, in units of a power of 2.
 
     ``influences`` and ``differences`` are moments; ``wins`` and ``losses`` count users; ``reach`` is the largest
     absolute influence.
@@ -220,7 +221,7 @@ class PairTotals:
 
     @classmethod
     def of(cls, sample: Sample, _: Scores, unit: float) -> PairTotals:
-        """Look at the sample of a part."""
+        """Compute the sums of a part."""
         parts = []
         for pairs in sample.blocks():
             d, influences = sample.raw_differences(pairs), sample.influences(pairs) / unit
@@ -248,13 +249,13 @@ class PairTotals:
 
 
 def _joined(blocks: Sequence[Moments]) -> Moments:
-    """Return the moments of some pairs and of others, one after the other."""
+    """Concatenate the moments of blocks of pairs."""
     return Moments(*(np.concatenate([getattr(block, name) for block in blocks]) for name in ("n", "mean", "squares")))
 
 
 @dataclass(frozen=True, eq=False)
 class BlockSums:
-    """Sums over blocks of users, rows × blocks; ``ids`` are the users where each is a block."""
+    """Sums over blocks of users, rows × blocks; ``ids`` are the users if each user is a block."""
 
     values: Floats
     influences: Floats
@@ -262,7 +263,7 @@ class BlockSums:
 
     @classmethod
     def of(cls, sample: Sample, scores: Scores, argument: tuple[int, int]) -> BlockSums:
-        """Look at the sample of a part; the arguments are the seed, and how many users there are in all."""
+        """Compute the sums of a part; the arguments are the seed and the total number of users."""
         seed, n_users = argument
         weights = np.ones(sample.n_users) if sample.weights is None else sample.weights
         weights = weights * sample.counted.any(axis=0)
@@ -288,7 +289,7 @@ class BlockSums:
         )
 
     def in_order(self) -> BlockSums:
-        """Return the sums with the users in the order of their ids, whatever part they are in."""
+        """Return the sums with the users in the order of their ids, regardless of their parts."""
         if self.ids is None:
             return self
         order = self.ids.arg_sort().to_numpy()
@@ -301,7 +302,7 @@ def _in_blocks(rows: Floats, block: NDArray[np.intp]) -> Floats:
 
 @dataclass(frozen=True, eq=False)
 class ComparedParts:
-    """What the passes of a comparison have added up: the parts, and for each metric sums and samples."""
+    """The results of the passes of a comparison: the parts, and sums and samples for each metric."""
 
     parts: SampleParts
     first: list[FirstSums]
@@ -314,7 +315,7 @@ class ComparedParts:
 def gather(
     scores: ScoreParts, averaging: Averaging, *, metrics: Sequence[str] | None, baseline: str | None, seed: int
 ) -> ComparedParts:
-    """Make the passes over the parts that every comparison needs."""
+    """Run the passes over the parts that every comparison needs."""
     notes = SampleNotes(scores, averaging)
     names = tuple(scores.metrics[place] for place in notes.places(metrics))
     parts = SampleParts(scores, averaging, baseline, names)

@@ -1,4 +1,4 @@
-"""The paired tests of users that are kept in parts: each a few sums over the parts."""
+"""The paired tests of users that are stored in parts: each test needs a few sums over the parts."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from cranfield.comparisons.verdict import Verdict
 from cranfield.measures.moments import Moments
 from cranfield.measures.scores import Scores
 
-# Weights are drawn for about this many users and resamples at a time.
+# Maximum number of weights (users × resamples) drawn per block.
 _BLOCK = 1 << 22
 
 _REASONS = {
@@ -32,7 +32,7 @@ _REASONS = {
 
 
 def verdicts_by_parts(compared: ComparedParts, significance: str, alpha: float, seed: int) -> list[Verdict]:
-    """Return the verdict of a test on every metric; refuse tests that need all users at once."""
+    """Return the verdict of a test on every metric; raise an error for tests that need all users at once."""
     spelling = parse(significance)
     parameters = dict(spelling.parameters)
     if spelling.name not in _TESTS or parameters.get("method", "exact") != "exact":
@@ -53,7 +53,7 @@ def _student(compared: ComparedParts, _: Mapping[str, Any], __: float, ___: int)
 
 
 def _p_of(moments: Moments) -> Floats:
-    """Return the p-value of t; a mean over no user is NaN."""
+    """Return the p-value of t; a mean over no users gives NaN."""
     mean, n = np.where(moments.n > 0, moments.mean, np.nan), moments.n
     return p_of_t(mean, zero_if_rounding(moments.sd, moments.mean) / np.sqrt(np.maximum(n, 1)), n)
 
@@ -110,7 +110,7 @@ def _bootstrap(compared: ComparedParts, parameters: Mapping[str, Any], alpha: fl
 
 
 def _drawn(sample: Sample, _: Scores, argument: tuple[float, Floats, Floats, int, int]) -> Floats:
-    """Return 3 × resamples × pairs: Σ k w, Σ k w² and Σ k over the users that count, k being their weights."""
+    """Return 3 × resamples × pairs: Σ k w, Σ k w² and Σ k over the users that count, with weights k."""
     unit, mean, rounding, n_samples, seed = argument
     influences = sample.influences(slice(0, sample.n_pairs)) / unit
     w = influences - mean[:, None]

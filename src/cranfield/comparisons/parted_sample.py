@@ -1,4 +1,4 @@
-"""`PartedSample`: a sample whose users are kept in parts, as what was added up over them."""
+"""`PartedSample`: a sample whose users are stored in parts, represented by sums over them."""
 
 from __future__ import annotations
 
@@ -12,23 +12,23 @@ from cranfield.comparisons.sample import MOST_BLOCKS, Floats, Totals
 
 @dataclass(frozen=True, eq=False)
 class PartedSample:
-    """What a comparison needs of one metric, without the values of single users.
+    """What a comparison needs to know about one metric, without the values of individual users.
 
     Parameters
     ----------
     metric, systems, first, second, lower_is_better, geometric, shift
         As in `Sample`.
     n_users
-        How many users there are, whether they count or not.
+        The number of users, whether they count or not.
     n
         The number of users that each pair is compared over.
     totals
-        What is known of all users together.
+        Totals over all users.
     least
         The lowest value of each system.
     outcomes
-        For each pair n and the standard deviation of the users' influences, and for how many users the first and the
-        second system has the larger value.
+        For each pair: n, the standard deviation of the users' influences, and the numbers of users for whom the first
+        and the second system have the larger value.
     values_of_blocks
         systems × blocks: the sums of weighted values over blocks of users; and 1 × blocks: those of the weights.
     influences_of_blocks
@@ -60,7 +60,7 @@ class PartedSample:
 
     @property
     def n_blocks(self) -> int:
-        """How many blocks users are drawn or flipped in."""
+        """The number of blocks in which users are drawn or flipped."""
         return min(self.n_users, MOST_BLOCKS)
 
     def system_averages(self) -> Floats:
@@ -68,7 +68,7 @@ class PartedSample:
         return self.totals.averages
 
     def averages(self, pairs: slice) -> tuple[Floats, Floats]:
-        """Return the average of the first and of the second system of each pair; NaN where no user is in both."""
+        """Return the average of the first and of the second system of each pair; NaN if no user is in both."""
         compared = self.n[pairs] > 0
         a, b = (self.totals.averages[places[pairs]] for places in (self.first, self.second))
         return np.where(compared, a, np.nan), np.where(compared, b, np.nan)

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 
 from cranfield.comparisons.sample import Floats
 
-# Beyond this non-centrality SciPy's series converge slowly or not at all.
+# Above this non-centrality, SciPy's series converge slowly or not at all.
 _FAR = 40.0
 
 
@@ -42,7 +42,7 @@ def power_of_shift(shift: ArrayLike, degrees: ArrayLike, alpha: float = 0.05) ->
 
     shift, freedom = np.broadcast_arrays(np.asarray(shift, dtype=np.float64), np.asarray(degrees, dtype=np.float64))
     critical = t.isf(alpha / 2, freedom)
-    # Far from 0 the other side adds nothing, and its cdf is where the numerics are weakest.
+    # Far from 0 the other tail adds nothing, and its cdf is numerically unreliable there.
     other = np.where(shift < 5, np.nan_to_num(nct.cdf(-critical, freedom, np.minimum(shift, 5))), 0.0)
     near = nct.sf(critical, freedom, np.minimum(shift, _FAR))
     far = shift > _FAR
@@ -51,7 +51,7 @@ def power_of_shift(shift: ArrayLike, degrees: ArrayLike, alpha: float = 0.05) ->
 
 
 def _far(shift: Floats, critical: Floats, freedom: Floats) -> Floats:
-    """Return P(T > critical) for a large shift, where T = (shift + Z) / √(χ²/ν) hangs little on the normal Z."""
+    """Return P(T > critical) for a large shift, where T = (shift + Z) / √(χ²/ν) depends little on the normal Z."""
     from scipy.special import gammainc
 
     z, weights = np.polynomial.hermite_e.hermegauss(9)
@@ -62,7 +62,7 @@ def _far(shift: Floats, critical: Floats, freedom: Floats) -> Floats:
 
 
 def users_needed(effect: ArrayLike, alpha: float = 0.05, wanted: float = 0.8) -> Floats:
-    """Return the smallest number of users with which the test has the ``wanted`` power; infinite without an effect.
+    """Return the smallest number of users with which the test has the ``wanted`` power; infinite if there is no effect.
 
     Examples
     --------
@@ -73,7 +73,7 @@ def users_needed(effect: ArrayLike, alpha: float = 0.05, wanted: float = 0.8) ->
 
     effect = np.abs(np.atleast_1d(np.asarray(effect, dtype=np.float64)))
     possible = effect > 1e-7
-    # With normal instead of t quantiles it would be a little fewer, so the search begins there.
+    # Normal quantiles give a slightly smaller number than t quantiles, so the search starts there.
     fewest = np.floor(((ndtri(wanted) - ndtri(alpha / 2)) / np.where(possible, effect, 1.0)) ** 2)
     low = np.where(power(fewest, effect, alpha) < wanted, np.maximum(fewest, 1.0), 1.0)
     high = low + 4.0
@@ -90,7 +90,7 @@ def users_needed(effect: ArrayLike, alpha: float = 0.05, wanted: float = 0.8) ->
 
 
 def smallest_shift(degrees: ArrayLike, alpha: float = 0.05, wanted: float = 0.8) -> Floats:
-    """Return the smallest difference, in standard errors, that a two-sided t-test shows with the ``wanted`` power.
+    """Return the smallest difference, in standard errors, that a two-sided t-test detects with the ``wanted`` power.
 
     Examples
     --------
@@ -105,7 +105,7 @@ def smallest_shift(degrees: ArrayLike, alpha: float = 0.05, wanted: float = 0.8)
 
 @lru_cache(maxsize=256)
 def _smallest_shifts(degrees: tuple[float, ...], alpha: float, wanted: float) -> list[float]:
-    """Return the smallest shift for each number of degrees; every verdict asks again for the same few numbers."""
+    """Return the smallest shift for each number of degrees; cached, since every verdict needs the same few."""
     freedom = np.array(degrees)
     low, high = np.zeros(freedom.shape), np.full(freedom.shape, 4.0)
     while (short := (high < 1e150) & (power_of_shift(high, freedom, alpha) < wanted)).any():

@@ -1,4 +1,4 @@
-"""Relative differences: by what share one average is above another, with bootstrap intervals of the ratio."""
+"""Relative differences between averages, with bootstrap intervals of the ratio."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from cranfield.comparisons.sample import Floats, Sample
 
 _RESAMPLES = 1000
 _PAIRS_AT_ONCE, _DRAWN_AT_ONCE = 256, 1 << 16
-# More pairs of a metric get no interval of the ratio: of 200 systems these would take minutes, and nobody reads them.
+# With more pairs, ratios have no intervals: for 200 systems they would take minutes, and nobody reads them.
 _MOST_PAIRS = 5_000
-# An interval that reaches so many times the other average says nothing.
+# An interval that reaches this many times the other average is meaningless.
 _MOST_TIMES = 100.0
 
 
@@ -24,8 +24,8 @@ _MOST_TIMES = 100.0
 class Relative:
     """(mean_a − mean_b) / mean_b of every pair of a sample, and its interval.
 
-    NaN where it says nothing: where the second average is 0, or a value is negative; the interval, too, where it
-    reaches a hundred times the second average.
+    NaN if it is meaningless: if the second average is 0 or a value is negative. The interval is also NaN if it reaches
+    a hundred times the second average.
     """
 
     difference: Floats
@@ -33,22 +33,22 @@ class Relative:
     upper: Floats
 
     def widened(self, times: Floats) -> Relative:
-        """Return the same with intervals so many times as wide, on the scale of the logarithm of the ratio."""
+        """Return a copy with intervals ``times`` as wide, on the scale of the logarithm of the ratio."""
         with np.errstate(divide="ignore", invalid="ignore"):
             middle = np.log1p(self.difference)
             lower, upper = (
                 np.where(times == 1, end, np.expm1(middle + times * (np.log1p(end) - middle)))
                 for end in (self.lower, self.upper)
             )
-        # Two repetitions may widen the interval of a share beyond all sense.
+        # With only two repetitions, an interval may become too wide to be meaningful.
         says = np.isfinite(lower) & np.isfinite(upper) & (upper < _MOST_TIMES)
         return Relative(self.difference, *(np.where(says, end, np.nan) for end in (lower, upper)))
 
     def beside(self, lower: Floats, upper: Floats) -> Relative:
-        """Return the same with intervals that include 0 exactly if those of the differences, given here, do; else none.
+        """Return a copy with intervals that include 0 if and only if the given intervals of the differences do.
 
-        The ratio is above 1 exactly if the difference is above 0: an end that lies on the other side of 0 than that
-        of the difference is put at 0.
+        The ratio is above 1 if and only if the difference is above 0, so an end on the wrong side of 0 is set to 0. NaN
+        for pairs whose difference has no interval.
         """
         with np.errstate(invalid="ignore"):
             below = np.where(lower > 0, np.maximum(self.lower, 0.0), np.minimum(self.lower, 0.0))
@@ -60,10 +60,11 @@ class Relative:
 def relative_differences(data: Sequence[Sample] | Sequence[PartedSample], alpha: float, seed: int) -> list[Relative]:
     """Return the relative differences of every pair, with percentile intervals of the ratio.
 
-    Users are drawn with replacement 1,000 times, both averages are taken anew each time, and the interval holds the
-    middle 1 − α of the ratios. All pairs and metrics see the same draws. More than 5,000 pairs of a metric get none.
+    Users are drawn with replacement 1,000 times, both averages are recomputed each time, and the interval covers the
+    middle 1 − α of the ratios. All pairs and metrics use the same draws. Metrics with more than 5,000 pairs have no
+    intervals.
     """
-    # Users that count may differ from metric to metric where groups count equally.
+    # If groups count equally, the users that count may differ between metrics.
     draws: dict[int, _Draws] = {}
     intervals = []
     for sample in data:
@@ -109,7 +110,7 @@ def _relative(sample: Sample | PartedSample, draws: _Draws, alpha: float) -> Rel
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         difference = np.where(says, (a - b) / b, np.nan)
         for pairs, ratio in _ratios(sample, draws) if sample.n_pairs <= _MOST_PAIRS else ():
-            # No user of a pair in a resample, or averages that are both 0: no ratio.
+            # There is no ratio if a resample has no user of a pair, or if both averages are 0.
             known = says[pairs] & ~np.isnan(ratio).any(axis=1)
             if known.any():
                 ends[:, pairs[known]] = np.quantile(ratio[known], [alpha / 2, 1 - alpha / 2], axis=1) - 1
@@ -119,7 +120,7 @@ def _relative(sample: Sample | PartedSample, draws: _Draws, alpha: float) -> Rel
 
 
 def _ratios(sample: Sample | PartedSample, draws: _Draws) -> Iterator[tuple[NDArray[np.intp], Floats]]:
-    """Yield some pairs at a time, and the ratio of their averages in every resample, pairs × resamples."""
+    """Yield blocks of pairs with the ratio of their averages in every resample, pairs × resamples."""
     if isinstance(sample, Sample) and not sample.same_users:
         for pair, (a, b) in enumerate(zip(sample.first, sample.second)):
             first, second = _means(sample, np.array([a, b]), sample.counted[a] & sample.counted[b], draws)

@@ -1,4 +1,4 @@
-"""`Sample`: what a paired test looks at, the values of one metric for every system and user."""
+"""`Sample`: the data of a paired test, the values of one metric for every system and user."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ ROUNDING = 8 * float(np.finfo(np.float64).eps)
 """What a metric's value may be off by, as a share of itself: a few units in its last place."""
 # Two values of one user that differ by less than this share of the larger one are the same value.
 _SAME = 4 * ROUNDING
-# What is left where larger numbers have cancelled (1 − similarity) is not a value:
-# this share of the pair's largest one.
+# A difference below this share of the pair's largest value may be left over from cancellation (1 − similarity), so it
+# counts as 0.
 _CANCELLED = ROUNDING / 2
-# Pairs are worked on in blocks of about this many differences, which fit a processor's own cache.
+# Pairs are processed in blocks of about this many differences, which fit in the processor's cache.
 _BLOCK = 1 << 17
 MOST_BLOCKS = 10_000
 """More users than these are put at random into so many blocks, and blocks are drawn or flipped, not users."""
@@ -29,14 +29,14 @@ MOST_BLOCKS = 10_000
 
 @dataclass(frozen=True, eq=False)
 class Totals:
-    """What the values of some users must know of all of them.
+    """Totals over all users that the values of some users depend on.
 
     Parameters
     ----------
     averages
         The average of each system.
     largest, largest_tested
-        The largest absolute value of each system, as it is and on the scale of the test.
+        The largest absolute value of each system, on its own scale and on the scale of the test.
     mean_weight, mean_weight_counted
         The mean weight of all users, and of those who count.
     """
@@ -49,16 +49,17 @@ class Totals:
 
 
 class Differences(NamedTuple):
-    """The differences of some pairs on the scale of the test, and what rounding leaves open about their sums.
+    """The differences of some pairs on the scale of the test, and the rounding errors of their sums.
 
     Parameters
     ----------
     d
         Pairs × users; 0 where two values differ by rounding only, and for a user that does not count.
     noise
-        Pairs × users: how far rounding of the two values may have moved each difference; 0 where that is 0.
+        Pairs × users: how far rounding of the two values may have moved each difference; 0 where the difference is 0.
     hidden
-        The sum of those absolute differences of each pair that were taken for 0 beside the pair's largest value alone.
+        For each pair, the sum of the absolute differences set to 0 only because the pair's largest value is much
+        larger.
     """
 
     d: Floats
@@ -67,7 +68,7 @@ class Differences(NamedTuple):
 
     @property
     def slack(self) -> Floats:
-        """How far from 0 rounding may move the sum of any of a pair's differences: sums within it are equal."""
+        """How far rounding may move the sum of any of a pair's differences: sums within it are equal."""
         slack: Floats = self.noise.sum(axis=1) + self.hidden
         return slack
 
@@ -79,12 +80,12 @@ class Differences(NamedTuple):
 
     @property
     def vague(self) -> NDArray[np.bool_]:
-        """Whether a pair has differences that do not show beside the rounding of the others."""
+        """Whether a pair has differences that are lost in the rounding errors of the others."""
         return vague(self.smallest, self.slack, self.hidden)
 
 
 def vague(smallest: Floats, slack: Floats, hidden: Floats) -> NDArray[np.bool_]:
-    """Return whether the smallest difference does not show beside rounding, so that sums taken for equal may differ."""
+    """Return whether the smallest difference is lost in rounding errors, so that sums treated as equal may differ."""
     return np.asarray((smallest <= 4 * slack) | (hidden > 0), dtype=bool)
 
 
@@ -99,22 +100,22 @@ class Sample:
     values
         systems × users; NaN where the user does not count for the system.
     first, second
-        The two systems of each pair, by place.
+        The indices of the two systems of each pair.
     weights
         The weight of each user in the average, or None.
     geometric
         Whether averages are geometric means, exp(mean(log(max(x, floor) + shift))) − shift.
     floor, shift
-        What keeps the logarithm of a zero finite.
+        They keep the logarithm of a zero finite.
     lower_is_better
         Whether a smaller value is the better one.
     cells
-        systems × users × repetitions: the values of each repetition, of which ``values`` has the means; NaN where a
-        user has none. None if there are no repetitions.
+        systems × users × repetitions: the values of each repetition, whose means are in ``values``; NaN where a user
+        has no value. None if there are no repetitions.
     keys
-        A number for each user that follows from the user's id, where there are many users; see `blocks_of_users`.
+        A number for each user derived from the user's id, if there are many users; see `blocks_of_users`.
     totals
-        What is known of all users, where these are some of them; see `Totals`.
+        Totals over all users if the sample holds only some of them; see `Totals`.
     """
 
     metric: str
@@ -168,7 +169,7 @@ class Sample:
 
     @property
     def relative_weights(self) -> Floats:
-        """w_u / mean(w) of each user, 1 without weights; 0 where nobody has any weight."""
+        """w_u / mean(w) of each user, 1 without weights; 0 if all weights are 0."""
         if self.weights is None:
             return np.ones(self.values.shape[1])
         return self.weights / ((self.weights.mean() if self.totals is None else self.totals.mean_weight) or 1.0)
@@ -185,18 +186,18 @@ class Sample:
 
     @property
     def n_blocks(self) -> int:
-        """How many blocks users are drawn or flipped in; see `blocks_of_users`."""
+        """The number of blocks in which users are drawn or flipped; see `blocks_of_users`."""
         return min(self.n_users, MOST_BLOCKS)
 
     def blocks_of_users(self, seed: int, name: str) -> NDArray[np.intp]:
-        """Return the block of each user: each is one by itself unless they are many, and then a hash decides."""
+        """Return the block of each user: each user is a block unless there are many, and then a hash assigns blocks."""
         if self.n_users == self.n_blocks:
             return np.arange(self.n_users)
         keys = np.arange(self.n_users, dtype=np.uint64) if self.keys is None else self.keys
         return (hashed(keys, seed, "compare", name) % np.uint64(self.n_blocks)).astype(np.intp)
 
     def blocks(self) -> Iterator[slice]:
-        """Return slices of pairs, each small enough to work on at once."""
+        """Return slices of pairs, each small enough to process at once."""
         repetitions = 1 if self.cells is None else self.cells.shape[2]
         size = max(1, _BLOCK // max(1, repetitions * self.values.shape[1]))
         for start in range(0, self.n_pairs, size):
@@ -205,8 +206,8 @@ class Sample:
     def differences(self, pairs: slice) -> Floats:
         """Pairs × users: differences on the scale of the test, NaN for a user that does not count.
 
-        What is only rounding is an exact zero: less than 32 ε of the larger of the user's two values, or 4 ε of the
-        largest value of the pair, with ε = 2.2e-16.
+        Differences that are only rounding are exactly zero: those below 32 ε of the larger of the user's two values, or
+        4 ε of the largest value of the pair, with ε = 2.2e-16.
         """
         return self._difference(self.tested, pairs)[0]
 
@@ -215,7 +216,7 @@ class Sample:
         return self._difference(self.values, pairs)[0]
 
     def rounded_differences(self, pairs: slice) -> Differences:
-        """Return differences on the scale of the test, and what rounding leaves open about their sums."""
+        """Return differences on the scale of the test, and the rounding errors of their sums."""
         d, noise, hidden = self._difference(self.tested, pairs)
         if self.geometric:  # log(x (1 + ε)) = log x + ε
             noise += ROUNDING
@@ -224,7 +225,7 @@ class Sample:
         return Differences(d, noise, hidden)
 
     def _difference(self, values: Floats, pairs: slice) -> tuple[Floats, Floats, Floats]:
-        """Return differences, how far rounding may have moved each, and the sum of what the largest value hides."""
+        """Return differences, how far rounding may have moved each, and the sum of those that are hidden."""
         a, b = values[self.first[pairs]], values[self.second[pairs]]
         d = a - b
         noise = np.maximum(np.abs(a, out=a), np.abs(b, out=b), out=a)
@@ -273,8 +274,8 @@ class Sample:
     def influences(self, pairs: slice) -> Floats:
         """Pairs × users: values whose mean is the difference of the averages and whose spread gives its error.
 
-        Plain differences for a mean; for a weighted mean D and weights w they are D + (w_u / mean(w)) (d_u − D); for
-        geometric means, by the delta method, D + G_a (l_au − mean(l_a)) − G_b (l_bu − mean(l_b)) with l the
+        For a mean they are the plain differences; for a weighted mean D with weights w, D + (w_u / mean(w)) (d_u − D);
+        for geometric means, by the delta method, D + G_a (l_au − mean(l_a)) − G_b (l_bu − mean(l_b)) with l the
         logarithms and G = exp(mean(l)). NaN for a user that does not count.
         """
         d = self.raw_differences(pairs)
@@ -299,10 +300,10 @@ class Sample:
         return d
 
     def cell_influences(self, pairs: slice) -> Floats:
-        """Pairs × users × repetitions: `influences` by repetition, whose mean over a user's repetitions these are.
+        """Pairs × users × repetitions: `influences` by repetition; their mean over repetitions is the influence.
 
-        A user's influence, plus by how much the user's values of a repetition differ from their mean, times the
-        derivative of the influence. NaN where a user has no value.
+        A cell is the user's influence, plus the deviation of the user's value in the repetition from the mean, times
+        the derivative of the influence. NaN where a user has no value.
         """
         away = self._away
         first, second = self.first[pairs], self.second[pairs]
@@ -314,7 +315,7 @@ class Sample:
 
     @cached_property
     def _away(self) -> Floats:
-        """Systems × users × repetitions: what a repetition changes in a user's influence on an average."""
+        """Systems × users × repetitions: how much a repetition changes a user's influence on an average."""
         assert self.cells is not None
         counts = np.maximum((~np.isnan(self.cells)).sum(axis=2, keepdims=True), 1)
         away = self.cells - np.nansum(self.cells, axis=2, keepdims=True) / counts
@@ -322,7 +323,7 @@ class Sample:
 
     @cached_property
     def _slopes(self) -> Floats:
-        """Systems × users: the derivative of a user's influence on the average by the user's value."""
+        """Systems × users: the derivative of a user's influence on the average with respect to the user's value."""
         if self.geometric:
             within = self.values > self.floor
             inside = np.where(within, self.values + self.shift, 1.0)
@@ -333,8 +334,8 @@ class Sample:
     def system_influences(self) -> Floats:
         """Systems × users: the users' influences on each average, centred; 0 for a user that does not count.
 
-        Where all systems count over the same users, `influences` of a pair are those of its first system less those of
-        its second, plus the difference of the averages.
+        If all systems have the same users, the `influences` of a pair are those of its first system minus those of its
+        second, plus the difference of the averages.
         """
         mean = self._own_averages
         if self.geometric:
@@ -351,14 +352,14 @@ class Sample:
         return np.nan_to_num(centred)
 
     def of_common_users(self) -> Sample:
-        """Return the sample with only those users that count for every system that any user counts for."""
+        """Return the sample with only the users that count for every system, ignoring systems without any users."""
         if self.same_users:
             return self
         measured = self.counted[self.counted.any(axis=1)]
         return replace(self, values=np.where(measured.all(axis=0), self.values, np.nan))
 
     def restrict(self, users: NDArray[np.intp]) -> Sample:
-        """Return the sample of some of the users."""
+        """Return the sample restricted to some of the users."""
         weights = None if self.weights is None else self.weights[users]
         cells = None if self.cells is None else self.cells[:, users]
         return replace(self, values=self.values[:, users], weights=weights, cells=cells)

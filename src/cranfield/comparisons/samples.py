@@ -1,4 +1,4 @@
-"""From `Scores`, or from plain values, to the samples that the tests look at."""
+"""From `Scores`, or from plain values, to the samples for the tests."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ from cranfield.measures.phrases import all_systems
 from cranfield.measures.score_parts import ScoreParts
 from cranfield.measures.scores import Scores
 
-# Weights that differ by rounding alone, as a share of the largest, are the same.
+# Weights that differ by less than this share of the largest are equal.
 _BALANCED = 1e-12
 
 AVERAGES = ("mean", "weighted", "geometric", "standardised", "urisk")
-# Differences of larger values, or weighted sums of them over many users, may overflow.
+# With larger values, differences or weighted sums over many users may overflow.
 _LARGEST = 1e290
 
 
@@ -37,10 +37,10 @@ def make_samples(
 ) -> tuple[list[Sample], tuple[str, ...]]:
     """Return one sample for each metric, and notes on which users count.
 
-    With reduced coverage only the lists count that every system gives, whatever the pair, so that all averages and
-    tests are over the same users. Where groups count equally, a list counts if every system has a value for it, and a
-    user's value and weight are those of `over_groups`: the weighted mean of the users is the mean over groups of the
-    mean within each, so that the test is of the averages that `Scores.frame` reports.
+    With reduced coverage, only lists that every system provides count, in all pairs, so that all averages and tests are
+    over the same users. If groups count equally, a list counts if every system has a value for it, and a user's value
+    and weight are those of `over_groups`: the weighted mean of the users is the mean over groups of the mean within
+    each, so the test is of the averages that `Scores.frame` reports.
     """
     scale = _scale(averaging.kind)
     _check(scores)
@@ -60,7 +60,7 @@ def make_samples(
         if averaging.coverage == "reduced":
             values[:, ~scores.served] = np.nan
         if not zero:
-            # A user's lists, where they are several, are the same ones for every system.
+            # If a user has several lists, the same ones count for every system.
             has_values = scores.has_values(place, averaging.coverage == "reduced")
             values[:, ~defined_for_all(values, has_values)] = np.nan
         notes.see(scores.metrics[place], lists_without(missing, scores, averaging), zero)
@@ -84,7 +84,7 @@ def make_samples(
 
 
 def population(scores: Scores | ScoreParts, averaging: Averaging) -> str:
-    """Return which users a comparison is over, in a clause; nothing where all count.
+    """Return a clause saying which users are compared; empty if all count.
 
     Examples
     --------
@@ -101,7 +101,7 @@ def population(scores: Scores | ScoreParts, averaging: Averaging) -> str:
 
 
 def _units(scores: Scores, averaging: Averaging, scale: Average) -> Callable[[Floats], tuple[Floats, Floats | None]]:
-    """Return what makes values and weights of users, or of lists, from values of lists."""
+    """Return a function from values of lists to values and weights of users or lists."""
     list_weights = scores.weights(scale)
     if list_weights is not None and not list_weights.any() and scores.measured is None:
         raise InputError(f"no list has any {scale.weights} items, so all weights are 0", remedy="use average='mean'")
@@ -114,14 +114,14 @@ def _units(scores: Scores, averaging: Averaging, scale: Average) -> Callable[[Fl
 
 
 def _keys(scores: Scores, averaging: Averaging) -> Keys | None:
-    """Return a number for each user that follows from the user's id; None where the units are not users."""
+    """Return a number for each user derived from the user's id; None if the units are not users."""
     if averaging.groups == "equal" or (averaging.by != "user" and scores.unit != "user"):
         return None
     return scores.user_ids.keys[np.unique(scores.users)]
 
 
 def _cells(scores: Scores, averaging: Averaging) -> Callable[[Floats], Floats] | None:
-    """Return what makes values by user and repetition from values of lists; None without repetitions."""
+    """Return a function from values of lists to values by user and repetition; None without repetitions."""
     if scores.repetitions is None:
         return None
     if averaging.by != "user":
@@ -132,7 +132,7 @@ def _cells(scores: Scores, averaging: Averaging) -> Callable[[Floats], Floats] |
 
 
 def _cells_over_groups(values: Floats, scores: Scores, weights: Floats | None) -> Floats:
-    """Return values by user and repetition, such that each group counts the same; lists are those of all systems."""
+    """Return values by user and repetition such that each group counts equally, over lists that all systems have."""
     assert scores.repetitions is not None
     times = int(scores.repetitions.max()) + 1
     place = scores.users.astype(np.int64) * times + scores.repetitions
@@ -149,7 +149,7 @@ def _in_groups(values: Floats, groups: NDArray[np.int16]) -> NDArray[np.bool_]:
 def _over_groups(
     values: Floats, groups: NDArray[np.int16], weights: Floats | None, users: NDArray[Any] | None
 ) -> tuple[Floats, Floats | None]:
-    """Return values and weights of units, such that each group counts the same; lists are those of all systems."""
+    """Return values and weights of units such that each group counts equally, over lists that all systems have."""
     keep = _in_groups(values, groups)
     if not keep.any():
         raise InputError(
@@ -168,7 +168,7 @@ def _over_groups(
 def as_scores(values: Scores | Mapping[str, Any] | Any) -> Scores:
     """Return ``values`` as `Scores`: a mapping of per-user values by system, or a frame with one column per system.
 
-    A column ``user`` of a frame names its rows and is left aside. A list of `Scores` is of several repetitions.
+    In a frame, the column ``user`` holds the ids of the rows. A list of `Scores` holds several repetitions.
 
     Examples
     --------
@@ -248,7 +248,7 @@ def _check(scores: Scores) -> None:
 
 
 def pairs_of(systems: tuple[str, ...], baseline: str | None) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Return the two systems of each pair: every pair, or each system with a baseline."""
+    """Return the two systems of each pair: all pairs, or each system with the baseline."""
     if baseline is None:
         return np.triu_indices(len(systems), 1)
     if baseline not in systems:
@@ -286,7 +286,7 @@ class _UserLists:
         self._single = self._n == len(users)
 
     def means(self, values: Floats) -> Floats:
-        """Return, for each row, the mean over each user's lists, NaN left out."""
+        """Return, for each row, the mean over each user's lists, ignoring NaN."""
         if self._single:
             return values
         counted = ~np.isnan(values)
@@ -302,13 +302,13 @@ class _UserLists:
 
 
 def lists_without(missing: NDArray[np.bool_], scores: Scores, averaging: Averaging) -> int:
-    """Return for how many of the lists that count a metric is undefined, for any system."""
+    """Return the number of counted lists for which a metric is undefined for any system."""
     counted = missing[:, scores.served] if averaging.coverage == "reduced" else missing
     return int(counted.any(axis=0).sum())
 
 
 class SampleNotes:
-    """What a reader should know of the users that count."""
+    """Notes for the reader on the users that count."""
 
     def __init__(self, scores: Scores | ScoreParts, averaging: Averaging) -> None:
         self._scores, self._averaging = scores, averaging
@@ -316,7 +316,7 @@ class SampleNotes:
         self._whole: list[str] = []
 
     def places(self, metrics: Sequence[str] | None) -> list[int]:
-        """Return the places of the asked metrics, or of all that have a value for every list."""
+        """Return the indices of the given metrics, or of all that have a value for every list."""
         overall = self._scores.overall
         wanted = range(len(self._scores.metrics)) if metrics is None else [self._scores.metric(m) for m in metrics]
         if overall is not None:
@@ -326,13 +326,13 @@ class SampleNotes:
         return [place for place in wanted if self._scores.metrics[place] not in self._whole]
 
     def see(self, metric: str, lists: int, zero: bool) -> None:
-        """Take in for how many lists a metric is undefined, and whether that counts as 0."""
+        """Record the number of lists for which a metric is undefined, and whether they count as 0."""
         if lists:
             rule = "counted as 0" if zero else "left out"
             self._missing.setdefault((lists, rule), []).append(metric)
 
     def sentences(self) -> tuple[str, ...]:
-        """Return what there is to say."""
+        """Return the notes as sentences."""
         said = [
             f"{', '.join(metrics)}: undefined for {count_text(lists, self._scores.unit)}, {rule}"
             for (lists, rule), metrics in self._missing.items()

@@ -1,4 +1,4 @@
-"""The verdict: what a person would say of a comparison."""
+"""The verdict of a comparison, in words."""
 
 from __future__ import annotations
 
@@ -30,24 +30,24 @@ def p_text(p: float | None) -> str:
 
 @dataclass(frozen=True)
 class MetricFacts:
-    """What is known of one metric.
+    """The results of one metric.
 
     Parameters
     ----------
     name
         The metric.
     population
-        Over which users, if not over all.
+        The users that are compared, if not all.
     rows
-        Its pairs as `Comparison.frame` has them, each with the ``smallest_difference`` that its users can show.
+        Its pairs as in `Comparison.frame`, each with the ``smallest_difference`` that its users can show.
     means
         The averages of the systems, best first.
     lower_is_better
         Whether a smaller value is the better one.
     nothing
-        Why nothing can be said; empty where something can.
+        Why there is no result; empty if there is one.
     without_values
-        Systems for which the metric is undefined for every user: nothing is said of them but that.
+        Systems for which the metric is undefined for every user: the verdict only says so.
     """
 
     name: str
@@ -69,11 +69,11 @@ class MetricFacts:
 
     @property
     def digits(self) -> int:
-        """How many decimals its numbers have: four, and more where averages are so small that these say nothing."""
+        """The number of decimals of its numbers: four, or more if averages are very small."""
         return decimals(max((abs(mean) for mean in self.means.values()), default=0.0))
 
     def named(self, system: str) -> str:
-        """Return a system with its average."""
+        """Return the name of a system with its average."""
         return f"{system} ({number_text(self.means[system], self.digits)})"
 
     @property
@@ -83,12 +83,12 @@ class MetricFacts:
 
     @property
     def tiers(self) -> Tiers:
-        """Who is level at the top, and whom these beat."""
+        """Which systems are level at the top, and which ones they beat."""
         return tiers(self.rows, list(self.means))
 
 
 class Lead:
-    """How far one system of a pair is ahead of the other: absolute, relative, with intervals."""
+    """The lead of one system of a pair over the other, absolute and relative, with intervals."""
 
     def __init__(self, row: Row, lower_is_better: bool, digits: int = 4, *, forward: bool) -> None:
         self.row, self._digits = row, digits
@@ -119,7 +119,7 @@ class Lead:
 
     @property
     def ends(self) -> str:
-        """The intervals of the lead alone, absolute and relative, as the end of a sentence."""
+        """Only the intervals of the lead, absolute and relative, as the end of a sentence."""
         if np.isnan(self.interval).any():
             return "has too few users for an interval"
         share = "" if np.isnan(self.share) else _percents(self.share_interval)
@@ -132,18 +132,18 @@ class Lead:
 
     @property
     def ties(self) -> str:
-        """For how many users the two are equal."""
+        """The number of users for whom the two are equal, in words."""
         return f"equal for {self.row['ties']:,} of {self.row['n']:,} users"
 
     @property
     def could_show(self) -> str:
-        """For how many users the two are equal, and what a test of the users could have shown."""
+        """The number of users for whom the two are equal, and what a test of the users could have shown."""
         smallest = self.smallest
         return f"{self.ties}; {_power(smallest)}" if smallest else self.ties
 
     @property
     def smallest(self) -> str:
-        """The smallest difference that a test of the users shows with power 0.8; empty where nothing varies."""
+        """The smallest difference that a test of the users shows with power 0.8; empty if nothing varies."""
         smallest = self.row["smallest_difference"]
         if smallest is None or not smallest > 0:
             return ""
@@ -152,9 +152,9 @@ class Lead:
 
 
 def verdict(metrics: Sequence[MetricFacts], baseline: str | None, most: int | None = None) -> list[str]:
-    """Return the verdict: over several metrics one sentence first, then what there is to say of each, or of the first.
+    """Return the verdict: with several metrics one sentence over all, then the sentences of each, or of the first ones.
 
-    The first sentence is over all metrics, however many are described one by one.
+    The first sentence covers all metrics, even those without sentences of their own.
     """
     known = [metric for metric in metrics if not metric.nothing]
     said = [_of_metric(metric, baseline) for metric in known[:most]]
@@ -171,7 +171,7 @@ def verdict(metrics: Sequence[MetricFacts], baseline: str | None, most: int | No
 
 
 def by_means(shown: str) -> str:
-    """Return what to keep in mind where tables show an average that no paired test looks at.
+    """Return a remark for tables that show an average without a paired test.
 
     Examples
     --------
@@ -184,7 +184,7 @@ def by_means(shown: str) -> str:
 
 
 def trained_once(systems: Sequence[str]) -> str:
-    """Return what to keep in mind of systems that draw at random and were trained once.
+    """Return a remark on systems that use random numbers and were trained once.
 
     Examples
     --------
@@ -216,9 +216,9 @@ def repeated(times: int, metric: str, spread: Mapping[str, float]) -> str:
 
 
 def at_odds(pairs: Sequence[str], *, significant: bool, test: str, correction: str) -> str:
-    """Return why differences are significant although their intervals include 0, or the other way round.
+    """Explain why differences are significant although their intervals include 0, or the reverse.
 
-    ``correction`` is that of the p-values where it is another than that of the intervals, else empty.
+    ``correction`` is the correction of the p-values if it differs from that of the intervals, otherwise empty.
 
     Examples
     --------
@@ -255,7 +255,7 @@ def _of_two(metric: MetricFacts) -> str:
     if row["n"] == 0:
         return f"{row['system_a']} and {row['system_b']} have no users in common."
     first, second = metric.means
-    if row["better"] is not None:  # a test of ranks may find the other one better
+    if row["better"] is not None:  # a rank test may favour the other system
         first, second = row["better"], row["system_a"] if row["better"] == row["system_b"] else row["system_b"]
     lead = metric.pair(first, second)
     names = [metric.named(system) for system in (first, second)]
@@ -334,7 +334,7 @@ def _against(metric: MetricFacts, baseline: str) -> str:
 
 
 def _overall(metrics: Sequence[MetricFacts], by_all: str, baseline: str | None) -> str:
-    """Return one sentence over several metrics: who is first by how many, level by which, behind by which."""
+    """Return one sentence over several metrics: by which ones the best system leads, is level or is behind."""
     if baseline is not None:
         return _overall_against(metrics, baseline)
     tops = {metric.name: metric.tiers.top for metric in metrics}
@@ -372,7 +372,7 @@ def _overall_against(metrics: Sequence[MetricFacts], baseline: str) -> str:
 
 
 def _all(metrics: int, without: int) -> str:
-    """Return all metrics in words; ``without`` is the number of those of which nothing can be said."""
+    """Return all metrics in words; ``without`` is the number of metrics without a result."""
     return ("both metrics" if metrics == 2 else f"all {metrics} metrics") + " that can be measured" * (without > 0)
 
 
@@ -403,7 +403,7 @@ def _percent(share: float, sign: str = "") -> str:
 def _percents(ends: Sequence[float]) -> str:
     if any(np.isnan(end) for end in ends):
         return ""
-    # An end near 0 must not read as 0: on which side it lies is what the interval says.
+    # An end near 0 must not be printed as 0: what matters is on which side of 0 it lies.
     digits = 0 if max(map(abs, ends)) >= 0.0995 and not any(0 < abs(end) < 0.005 for end in ends) else 1
     return f" [{', '.join(f'{rounded(100 * end, digits):.{digits}f}' for end in ends)}]"
 
@@ -418,7 +418,7 @@ def _is(names: Sequence[str]) -> str:
 
 
 def _p(row: Row) -> str:
-    """Return the p-value of a pair, and the corrected one where that is another."""
+    """Return the p-value of a pair, and the corrected one if it differs."""
     single, corrected = row["p"], row["p_corrected"]
     if p_text(single) == p_text(corrected):
         return f"p {_equals(corrected)}"

@@ -1,4 +1,4 @@
-"""What a verdict says where some users have no list: who serves how many, and what holds among those that all serve."""
+"""What a verdict says if some users have no list: how many each system serves, and the result among those all serve."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def shortfall_sentences(scores: Scores | ScoreParts, common: Comparison | None) 
     systems serve has its own averages and its own test.
     """
     served, lists = scores.n_covered, scores.n_lists
-    # With folds, or one list for each relevant item, a user may be served in part.
+    # With folds, or with one list for each relevant item, some of a user's lists may be missing.
     all_of_them = "the users" if lists == scores.n_users else "the lists"
     if scores.serve_alike:
         systems = "Both" if len(scores.systems) == 2 else "All"
@@ -40,13 +40,13 @@ def shortfall_sentences(scores: Scores | ScoreParts, common: Comparison | None) 
     nothing = common.nothing_relevant
     findings = replace(common, population="", trained_once=(), repetitions=1, spread=(), warnings=(), shortfall=())
     first, *others = findings.sentences(most=1)
-    # Where nothing is relevant, that is the same among some of the users, and is said of all.
+    # If nothing is relevant, the verdict over all users already says so.
     others = [sentence for sentence in others if not nothing or not sentence.endswith(f"{nothing}.")]
     return (f"{who}; {among}: {first}", *(f"{among.capitalize()}: {sentence}" for sentence in others))
 
 
 def _share(count: int, total: int) -> str:
-    """Return a share in percent, never 0 or 100 for what is not.
+    """Return a share in percent; 0 and 100 only if they are exact.
 
     Examples
     --------

@@ -19,8 +19,8 @@ from cranfield.comparisons.wilcoxon import refuse_weights
 def sign(data: Sequence[Sample], ties: str = "drop") -> list[Verdict]:
     """Sign test: the two-sided binomial test of whether each system is equally likely to be better.
 
-    p = min(1, 2 P(B ≤ min(n₊, n₋))) with B binomial(n₊ + n₋, 1/2). Users with equal values are dropped, or half of them
-    given to each system (``ties="split"``). No difference at all gives p = 1.
+    p = min(1, 2 P(B ≤ min(n₊, n₋))) with B binomial(n₊ + n₋, 1/2). Users with equal values are dropped, or split
+    equally between the systems (``ties="split"``). If no user has a difference, p = 1.
     """
     _checks.one_of("ties", ties, ("drop", "split"))
     return [_sign(refuse_weights(sample, "sign"), ties) for sample in data]
@@ -38,7 +38,7 @@ def _sign(sample: Sample, ties: str) -> Verdict:
 def sign_verdict(
     plus: NDArray[Any], minus: NDArray[Any], equal: NDArray[Any], ties: str, sample: Sample | PartedSample
 ) -> Verdict:
-    """Return the verdict from how many users have a positive, a negative and no difference in each pair."""
+    """Return the verdict from the numbers of users with a positive, a negative and no difference in each pair."""
     from scipy import stats
 
     if ties == "split":

@@ -1,4 +1,4 @@
-"""The max-|t| method: intervals of all pairs that hold together, and the p-values that belong to them."""
+"""The max-|t| method: simultaneous intervals of all pairs, and the p-values that belong to them."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from cranfield.comparisons.sample import Floats, Sample
 from cranfield.comparisons.student import moments
 
 _FLIPS = 5000
-# Signs are made for about this many users and flips at a time, and statistics of about as many pairs and flips.
+# Maximum number of signs (users × flips), and of statistics (pairs × flips), per block.
 _BLOCK = 1 << 22
-# Of so many pairs at once, where the users differ from pair to pair.
+# Number of pairs per block if the users differ from pair to pair.
 _LARGE = 1e9
 _DIGITS = 6
 _PAIRS_AT_ONCE = 256
@@ -27,7 +27,7 @@ _PAIRS_AT_ONCE = 256
 class LargestStatistics:
     """The largest |t| over all pairs when the users' differences are flipped at random (`largest_statistics`).
 
-    Intervals and corrected p-values are of these alone, so that they agree: a p-value is below α exactly if the
+    Intervals and corrected p-values both follow from these, so they agree: a p-value is below α if and only if the
     interval at level 1 − α does not include 0.
 
     Parameters
@@ -35,9 +35,9 @@ class LargestStatistics:
     values
         The largest |t| of each flip, ascending.
     degrees
-        The degrees of freedom of a pair.
+        The degrees of freedom of each pair.
     pairs
-        How many pairs there are.
+        The number of pairs.
     """
 
     values: Floats
@@ -45,11 +45,11 @@ class LargestStatistics:
     pairs: int
 
     def level(self, alpha: float) -> float:
-        """Return the level of each pair's interval at which all of them hold together with probability 1 − α.
+        """Return the level of each pair's interval at which all of them hold simultaneously with probability 1 − α.
 
-        With c the largest |t| that no more than a share α of the flips exceed, the intervals
-        difference ± c · standard error hold for all pairs at once. Returned is the level of a t interval of that
-        reach. It lies between α / pairs (Bonferroni) and α (a pair alone).
+        With c the largest |t| that no more than a share α of the flips exceed, the intervals difference ± c · standard
+        error hold for all pairs at once. The result is the level of a t interval of that width. It lies between α /
+        pairs (Bonferroni) and α (a single pair).
         """
         from scipy.special import stdtr
 
@@ -62,9 +62,9 @@ class LargestStatistics:
     def corrected(self, p: Floats, p_of_t: Floats) -> Floats:
         """Return corrected p-values of pairs: the share of flips whose largest |t| reaches that of the pair.
 
-        ``p_of_t`` are the p-values of difference / standard error, from which |t| follows. The share is that of the
-        flips and the data, (1 + reached) / (1 + flips). It lies between the p-value of the pair alone and Bonferroni's,
-        both with ``p``, that of the chosen test, where it is the larger one.
+        ``p_of_t`` are the p-values of difference / standard error, from which |t| follows. The observed data count as
+        one more flip: (1 + reached) / (1 + flips). The result lies between the p-value of the single pair and
+        Bonferroni's; for both, ``p`` of the chosen test is used if it is larger.
         """
         from scipy.special import stdtrit
 
@@ -84,21 +84,22 @@ def largest_statistics(sample: Sample | PartedSample, seed: int) -> LargestStati
     """Return the largest |t| over the pairs of a sample in each of 5,000 flips.
 
     The max-|t| method (Westfall and Young 1993; Romano and Wolf 2005). The users' influences on the difference of each
-    pair (`Sample.influences`) are centred, and sign patterns, the same for all pairs, flip them: each gives a |t| for
-    every pair and the largest of these. It does not depend on the number of threads.
+    pair (`Sample.influences`) are centred and flipped by random sign patterns, which are the same for all pairs. Each
+    pattern gives a |t| for every pair, of which the largest is kept. The result does not depend on the number of
+    threads.
     """
     largest = np.zeros(_FLIPS)
     if sample.n_pairs > 1:
         for largest_of_pairs in _largest(sample, seed):
             np.maximum(largest, largest_of_pairs, out=largest)
-    np.minimum(largest, _LARGE, out=largest)  # among few users a flip may leave no spread, and |t| is infinite
-    # Sums of matrices on several threads may differ in their last digits.
+    np.minimum(largest, _LARGE, out=largest)  # with few users a flip may leave no spread, and |t| is infinite
+    # Matrix products on several threads may differ in their last digits.
     ascending = np.sort(np.round(largest, _DIGITS))
     return LargestStatistics(ascending, max(int(sample.n.max(initial=0)) - 1, 1), sample.n_pairs)
 
 
 def _largest(sample: Sample | PartedSample, seed: int) -> Iterator[Floats]:
-    """Yield, for some pairs at a time, the largest |t| of each flip."""
+    """Yield, for each block of pairs, the largest |t| of each flip."""
     if isinstance(sample, PartedSample):
         rows, (n, sd, *_) = sample.influences_of_blocks, sample.outcomes
         yield _statistics(Signs(rows.shape[1], seed), rows, (sample.first, sample.second), sd, n)
@@ -119,10 +120,10 @@ def _largest(sample: Sample | PartedSample, seed: int) -> Iterator[Floats]:
 def _statistics(
     signs: Signs, rows: Floats, places: tuple[NDArray[np.intp], ...], sd: Floats, n: NDArray[Any]
 ) -> Floats:
-    """Return the largest |t| of each flip, over pairs with ``n`` users whose influences have the deviations ``sd``.
+    """Return the largest |t| of each flip over pairs with ``n`` users whose influences have the deviations ``sd``.
 
-    ``rows`` are centred influences of systems, with the places of each pair's two, or of pairs, with one place each.
-    With S = Σ ± w_u and Q = Σ w_u², t² = (n − 1) S² / (n Q − S²): a flip changes S alone.
+    ``rows`` are centred influences of systems, with two row indices per pair, or of pairs, with one index each. With S
+    = Σ ± w_u and Q = Σ w_u², t² = (n − 1) S² / (n Q − S²): a flip changes only S.
     """
     usable = (sd > 0) & (n > 1)
     if not usable.any():
@@ -144,7 +145,7 @@ def _statistics(
 
 
 class Signs:
-    """The sign patterns that all pairs and metrics see, of so many blocks of users; ``block`` is that of each user."""
+    """The sign patterns of blocks of users, shared by all pairs and metrics; ``block`` is the block of each user."""
 
     def __init__(self, blocks: int, seed: int, block: NDArray[np.intp] | None = None) -> None:
         random = stream(seed, "compare", "simultaneous")
@@ -154,7 +155,7 @@ class Signs:
         self._bits = np.asarray(random.bit_generator.random_raw(_FLIPS * self._words), dtype="<u8").view(np.uint8)
 
     def sums(self, rows: Floats) -> Iterator[tuple[slice, Floats]]:
-        """Yield some flips at a time, and their sums of each row, flips × rows."""
+        """Yield blocks of flips with their sums of each row, flips × rows."""
         if self._block is not None:
             rows = np.stack([np.bincount(self._block, row, self._n) for row in rows])
         columns, totals = np.ascontiguousarray(rows.T), rows.sum(axis=1)

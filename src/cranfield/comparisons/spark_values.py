@@ -16,7 +16,7 @@ _NUMBERS = ("tinyint", "smallint", "int", "bigint", "float", "double")
 
 
 def scores_on_spark(frame: Any) -> ScoreParts:
-    """Return the values of a dataframe as scores; the column ``user`` names the rows, and null means no value."""
+    """Return the values of a dataframe as scores; the column ``user`` holds the ids, and null means no value."""
     from pyspark.sql import functions as F
 
     systems = [name for name in frame.columns if name != "user"]

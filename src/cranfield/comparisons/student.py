@@ -12,7 +12,7 @@ from cranfield._errors import SettingError
 from cranfield.comparisons.sample import Floats, Sample
 from cranfield.comparisons.verdict import Verdict, significance_tests
 
-# Sums of squares below this may have lost digits, since the squares themselves lie near the smallest numbers there are.
+# Sums of squares below this may have lost digits, since the squares are near the smallest floats.
 _SMALLEST_SQUARE = 1e-280
 
 
@@ -20,15 +20,15 @@ _SMALLEST_SQUARE = 1e-280
 def student(data: Sequence[Sample]) -> list[Verdict]:
     """Student's paired t-test: t = mean(d) / (sd(d) / √n), with n − 1 degrees of freedom.
 
-    Under weights the mean is Σ w d / Σ w and its standard error that of a ratio (`Sample.influences`). Without any
-    spread p is 1 when the mean is 0 and 0 when it is not; a single user gives p = 1.
+    With weights, the mean is Σ w d / Σ w and its standard error is that of a ratio (`Sample.influences`). Without any
+    spread, p is 1 if the mean is 0 and 0 otherwise; a single user gives p = 1.
     """
     return [_student(sample) for sample in data]
 
 
 @significance_tests.register(aliases=("log_t",))
 def log_student(data: Sequence[Sample], epsilon: float = 1e-5) -> list[Verdict]:
-    """Student's paired t-test on log(x + ε), the test that belongs to geometric means."""
+    """Student's paired t-test on log(x + ε), which compares geometric means."""
     if not _checks.number("epsilon", epsilon) > 0:
         raise SettingError(f"epsilon={epsilon} must be above 0, since the logarithm of 0 is infinite; give a small one")
     return [_student(replace(sample, geometric=True, weights=None, floor=0.0, shift=epsilon)) for sample in data]
@@ -42,7 +42,7 @@ def _student(sample: Sample) -> Verdict:
 
 
 def moments(d: Floats) -> tuple[Floats, Floats, Floats]:
-    """Return n, the mean and the standard deviation (n − 1) of each row, NaN left out; a spread of rounding is 0.
+    """Return n, the mean and the standard deviation (n − 1) of each row, ignoring NaN; spread from rounding is 0.
 
     Examples
     --------
@@ -64,13 +64,13 @@ def moments(d: Floats) -> tuple[Floats, Floats, Floats]:
 
 
 def zero_if_rounding(sd: Floats, mean: Floats) -> Floats:
-    """Return standard deviations, 0 in place of those that are only rounding."""
+    """Return standard deviations, with 0 for those that are only rounding."""
     with np.errstate(invalid="ignore"):
         return np.where(sd <= 1e-12 * np.abs(mean), 0.0, sd)
 
 
 def unit_of(d: Floats) -> Floats:
-    """Return a power of 2 near the largest absolute value of each row, or 1: dividing by it rounds nothing.
+    """Return a power of 2 near the largest absolute value of each row, or 1: dividing by it is exact.
 
     Examples
     --------

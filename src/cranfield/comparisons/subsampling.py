@@ -1,4 +1,4 @@
-"""Subsampling of users: how often the test would have said the same with fewer of them."""
+"""Subsampling of users: how often the test rejects with fewer of them."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def rejected_share(
     """Return, for each sample and pair, the share of user subsets in which the test rejects at ``alpha``.
 
     Decision D of Cañamares, Castells and Moffat (2020): ``subsets`` random subsets of the users, each a share ``size``
-    of them (the nearest whole number, halves up, and at least one) drawn without replacement, and the test in each.
+    of them (rounded half up, at least one user) drawn without replacement, with the test repeated in each.
     """
     n_users = data[0].values.shape[1]
     n_drawn = max(1, int(nearest_count(size, n_users)))

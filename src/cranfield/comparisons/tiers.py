@@ -11,16 +11,16 @@ Row = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class Tiers:
-    """The systems by a metric, each best first.
+    """The tiers of systems by a metric, each best first.
 
     Parameters
     ----------
     top
         The best system, and those after it that do not differ significantly from it or from each other.
     beaten
-        Those that every system of the top is significantly better than.
+        The systems that every top system is significantly better than.
     between
-        The others: they differ significantly from some of the top and not from others.
+        The others: they differ significantly from some of the top systems but not from all.
     """
 
     top: tuple[str, ...]

@@ -1,4 +1,4 @@
-"""The tipping point: how many more of the loser's unjudged items would have to be liked for the order to turn round."""
+"""The tipping point: how many more of the loser's unjudged items must be liked to reverse the order of two systems."""
 
 from __future__ import annotations
 
@@ -32,28 +32,29 @@ _STEPS, _NEAR = 12, 0.005
 
 @dataclass(frozen=True, eq=False)
 class TippingPoint:
-    """What the unjudged items of two systems would have to be for the order of the two to turn round.
+    """How many more of the loser's unjudged items must be liked to reverse the order of two systems.
 
     Parameters
     ----------
     metric
-        The metric, as it is spelled.
+        The metric and its parameters.
     winner, loser
-        The systems, by the judged items alone.
+        The two systems, by the judged items alone.
     difference
         By how much the winner leads.
     share
-        How many more of the loser's own unjudged items than of the winner's would have to be liked, as a share of each;
-        None if all of them would not do.
+        How many more of the loser's own unjudged items than of the winner's must be liked, as a difference of shares;
+        None if even all of them are not enough.
     error
         The standard error of the share, where it comes from simulated judgments; 0 where it is exact.
     unjudged_winner, unjudged_loser, unjudged_both
-        How many unjudged items only the winner's lists hold, only the loser's, and both.
+        The numbers of unjudged items that only the winner's lists, only the loser's lists and both have.
     base
-        The share of the winner's own unjudged items that is taken to be liked.
+        The share of the winner's own unjudged items that is assumed to be liked.
     curve
         The difference if a share of one system's unjudged items is liked, all of them or those of a popularity group:
-        ``metric, winner, loser, group, system, assumed, difference``.
+        ``metric, winner, loser, group,
+        system, assumed, difference``.
     """
 
     metric: str
@@ -70,12 +71,12 @@ class TippingPoint:
 
     @property
     def items(self) -> int | None:
-        """How many more items that is: the share of those that only the loser's lists hold."""
+        """The share as a number of items: those that only the loser's lists have, times the share."""
         return None if self.share is None else int(np.ceil(self.share * self.unjudged_loser - 1e-9))
 
     @property
     def sentence(self) -> str:
-        """What it means, in a sentence."""
+        """What it means, in one sentence."""
         if self.difference == 0:
             return f"{self.metric}: {self.winner} and {self.loser} are level; one more liked item decides."
         if self.share is None:
@@ -94,7 +95,7 @@ class TippingPoint:
 
 @dataclass(frozen=True, eq=False)
 class TippingPoints:
-    """The tipping points of pairs of systems by metrics; what `tipping_points` gives."""
+    """The tipping points of pairs of systems by metrics; the result of `tipping_points`."""
 
     points: tuple[TippingPoint, ...]
 
@@ -185,17 +186,18 @@ def tipping_points(
     r"""Compute how many more of the loser's unjudged items would have to be liked to reverse the order.
 
     An unjudged item counts as not relevant only because nobody rated it. Let a share :math:`a` (``base``) of the
-    unjudged items that only the winner's lists hold be liked, and a share :math:`a + x` of those that only the loser's
-    hold; items that both hold have one relevance, liked with :math:`a + x/2`. The tipping point is the :math:`x` at
-    which the two are level. A liked item has the mean rating of the relevant test items.
+    unjudged items that only the winner's lists have be liked, and a share :math:`a + x` of those that only the loser's
+    lists have. Items in both have the same relevance for both systems; a share :math:`a + x/2` of them is liked. The
+    tipping point is the :math:`x` at which the two systems are level. A liked item has the mean rating of the relevant
+    test items.
 
-    For P, DCG and RBP it is exact: the difference is linear in the shares. Where the ideal grows with what is liked
-    (Recall, nDCG, AP) judgments are simulated ``draws`` times, and the standard error is given.
+    For P, DCG and RBP it is exact: the difference is linear in the shares. For metrics whose ideal depends on the
+    number of liked items (Recall, nDCG, AP), judgments are simulated ``draws`` times, and the standard error is given.
 
     Parameters
     ----------
     runs
-        Two runs or more, or what `measure` takes for them.
+        Two or more runs, in any form that `measure` accepts.
     test
         The held-out ratings.
     metrics
@@ -205,9 +207,9 @@ def tipping_points(
     threshold
         The lowest rating of a relevant item.
     base
-        The share of the winner's own unjudged items that is taken to be liked.
+        The share of the winner's own unjudged items that is assumed to be liked.
     draws, seed
-        How often judgments are simulated, and what fixes them.
+        The number of simulations, and the seed that fixes them.
 
     Examples
     --------
@@ -283,7 +285,7 @@ def _point(systems: TwoSystems, metric: Metric, base: float, draws: int, seed: i
 
 
 def _exact(lead: float, difference: DifferenceFunction, kinds: tuple[Pairs, Pairs, Pairs], base: float) -> float | None:
-    """Solve lead + a W − (a + x) L + (a + x/2) S = 0, what all items of each kind add being W, L and S."""
+    """Solve lead + a W − (a + x) L + (a + x/2) S = 0, where W, L and S are what all items of each kind add."""
     gained, lost, both = (difference([kind]) - lead for kind in kinds)
     slope = -lost - both / 2
     return None if slope <= 0 else (lead + base * (gained + lost + both)) / slope
@@ -292,7 +294,7 @@ def _exact(lead: float, difference: DifferenceFunction, kinds: tuple[Pairs, Pair
 def _simulated(
     difference: DifferenceFunction, kinds: tuple[Pairs, Pairs, Pairs], base: float, draws: int, seed: int
 ) -> tuple[float | None, float]:
-    """Find where simulated judgments make the two level, in each draw; return the mean and its standard error."""
+    """Find the share at which the two are level in each draw of judgments; return the mean and its standard error."""
     shares = []
     for draw in range(draws):
         keys = [
@@ -310,7 +312,7 @@ def _simulated(
 def _level(
     difference: DifferenceFunction, kinds: tuple[Pairs, Pairs, Pairs], keys: Sequence[NDArray[np.float64]], base: float
 ) -> float | None:
-    """Return where the two are level, an item being liked if its key is below its rate; None if nowhere.
+    """Return the share at which the two are level; an item is liked if its key is below its rate. None if nowhere.
 
     The difference is nearly linear in the rate, so a few steps of false position (the Illinois rule) find it.
     """

@@ -20,10 +20,10 @@ def tukey(
 ) -> list[Verdict]:
     """Randomised Tukey HSD (Carterette 2012).
 
-    B times, every user's values are dealt to the systems in random order, and d* = the largest minus the smallest mean.
-    p(i, j) = #{d* ≥ |mean_i − mean_j|} / B, or (1 + #) / (1 + B) with ``plus_one``. Comparing with the largest
-    difference of all systems keeps the family-wise error at α without further correction; the intervals,
-    mean_i − mean_j ± the 1 − α quantile of d*, hold together with probability 1 − α. With two systems it is the
+    In each of B rounds, every user's values are assigned to the systems in random order; d* is the largest minus the
+    smallest mean. p(i, j) = #{d* ≥ |mean_i − mean_j|} / B, or (1 + #) / (1 + B) with ``plus_one``. Comparing with the
+    largest difference of all systems keeps the family-wise error at α without further correction; the intervals, mean_i
+    − mean_j ± the 1 − α quantile of d*, hold simultaneously with probability 1 − α. With two systems this is the
     permutation test. Users that do not count for every system are left out.
     """
     n_samples, plus_one = _checks.whole("resamples", resamples), _checks.flag("plus_one", plus_one)
@@ -36,14 +36,14 @@ def tukey(
 
 
 def _table(sample: Sample) -> Floats:
-    """Users × systems whose column means are the averages to compare, zero for users that do not count."""
+    """Return users × systems, with the averages to compare as column means and 0 for users that do not count."""
     counted = sample.counted.all(axis=0)
     scale = counted.size / (float(sample.relative_weights[counted].sum()) or 1.0)
     return np.ascontiguousarray(np.where(counted, sample.tested, 0.0).T) * scale
 
 
 def _ranges(tables: Sequence[Floats], n_samples: int, seed: int) -> list[Floats]:
-    """Return the range of the column means after each shuffling of the rows."""
+    """Return the range of the column means after each shuffle of the rows."""
     n_users, n_systems = tables[0].shape
     draws = stream(seed, "compare", "tukey")
     spreads = [np.empty(n_samples) for _ in tables]
@@ -58,9 +58,9 @@ def _ranges(tables: Sequence[Floats], n_samples: int, seed: int) -> list[Floats]
 
 
 def _shuffled(draws: np.random.Generator, n_users: int, n_systems: int) -> NDArray[np.int64]:
-    """Return flat places in a users × systems table, each row in random order.
+    """Return flat indices into a users × systems table, with each row in random order.
 
-    The lowest bits of each random key say where it came from, so that sorting the keys is enough.
+    The lowest bits of each random key hold its column, so sorting the keys is enough.
     """
     bits = int(n_systems).bit_length()
     keys = (draws.random((n_users, n_systems)) * 2**52).astype(np.int64)
@@ -74,7 +74,7 @@ def _shuffled(draws: np.random.Generator, n_users: int, n_systems: int) -> NDArr
 def _verdict(sample: Sample, table: Floats, spread: Floats, n_samples: int, plus_one: bool, alpha: float) -> Verdict:
     means = table.mean(axis=0)
     difference = means[sample.first] - means[sample.second]
-    # Averages that differ by rounding alone are equal.
+    # Averages that differ only by rounding are equal.
     enough = np.abs(difference) - 2 * ROUNDING * np.abs(table).max(axis=1).mean()
     exceeded = n_samples - np.searchsorted(np.sort(spread), enough, side="left").astype(np.float64)
     reach = np.quantile(spread, 1 - alpha)

@@ -1,4 +1,4 @@
-"""Two systems and what nobody judged in their lists: which pairs of a user and an item, and what they could change."""
+"""The unjudged pairs of a user and an item in the lists of two systems, and what they could change."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ GROUPS = ("popular", "middle", "rare")
 
 @dataclass(frozen=True)
 class Pairs:
-    """Pairs of a user and an item, as codes: of the test set's users, and of all items of test and lists."""
+    """Pairs of a user and an item as codes of the test set's users and of all items in the test set and the lists."""
 
     users: NDArray[np.int64]
     items: NDArray[np.int64]
@@ -31,12 +31,12 @@ class Pairs:
         return len(self.users)
 
     def only(self, mask: NDArray[np.bool_]) -> Pairs:
-        """Return those in a mask."""
+        """Return the pairs selected by a mask."""
         return Pairs(self.users[mask], self.items[mask])
 
 
 def check_metric(metric: Metric, wanted: str) -> None:
-    """Refuse metrics that unjudged items do not raise."""
+    """Raise an error for metrics that liked unjudged items do not raise."""
     if not has_bounds(metric) or metric.definition.lower_is_better:
         raise SettingError(f"{metric} has no {wanted}; use a ranking metric in which more is better, such as P@10")
     if metric.definition.condensed or dict(metric.parameters).get("condensed"):
@@ -44,7 +44,7 @@ def check_metric(metric: Metric, wanted: str) -> None:
 
 
 class TwoSystems:
-    """Two runs with one test set, and what they score if unjudged items are liked.
+    """Two runs with one test set, and their scores if unjudged items are liked.
 
     A liked item has the mean rating of the relevant test items.
     """
@@ -61,18 +61,18 @@ class TwoSystems:
         self.grade = float(relevant.mean()) if len(relevant) else threshold
 
     def unjudged(self, metric: Metric) -> tuple[Pairs, Pairs, Pairs]:
-        """Return the unjudged pairs down to the cut-off that only the first lists hold, only the second, and both."""
+        """Return the unjudged pairs above the cut-off that only the first system lists, only the second, and both."""
         first, second = (self._keys(run, metric) for run in self.runs)
         only_first, only_second = np.setdiff1d(first, second), np.setdiff1d(second, first)
         return self._pairs(only_first), self._pairs(only_second), self._pairs(np.intersect1d(first, second))
 
     def difference(self, metric: Metric, liked: Sequence[Pairs] = ()) -> float:
-        """Return the first system's average less the second's, with more pairs judged liked."""
+        """Return the first system's average minus the second's if these pairs are judged as liked."""
         averages = measure(list(self.runs), self.judged(liked), [metric], threshold=self.threshold).average()[:, 0]
         return float(averages[0] - averages[1])
 
     def judged(self, liked: Sequence[Pairs]) -> Ratings:
-        """Return the test set with more pairs judged liked."""
+        """Return the test set with these pairs added as liked."""
         if not sum(map(len, liked)):
             return self.test
         users = np.concatenate([self.test.users, *(kind.users for kind in liked)]).astype(np.int32)
@@ -83,7 +83,7 @@ class TwoSystems:
         return Ratings.from_codes(self.test.user_ids, self.item_ids, users, items, values)
 
     def popularity(self) -> NDArray[np.int16]:
-        """Return the popularity group of each item by its test ratings; an item without any is a rare one."""
+        """Return the popularity group of each item by its test ratings; an item without any is rare."""
         of_all = np.full(len(self.item_ids), len(GROUPS) - 1, dtype=np.int16)
         if np.count_nonzero(self.test.item_counts) >= len(GROUPS):
             groups = popularity_groups(self.test, len(GROUPS))

@@ -1,4 +1,4 @@
-"""`Verdict`: what a test says about every pair of a sample, and the registry of tests."""
+"""`Verdict`: the result of a test for every pair of a sample, and the registry of tests."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ significance_tests: Registry[Callable[..., list[Verdict]]] = Registry("significa
 
 
 def spelled_test(test: str, method: str | None = None, resamples: int | None = None) -> str:
-    """Return a test's spelling with its method and number of resamples, which have options of their own.
+    """Return a test's spelling with its method and number of resamples, which are separate options.
 
     Examples
     --------
@@ -40,21 +40,21 @@ def spelled_test(test: str, method: str | None = None, resamples: int | None = N
 
 @dataclass(frozen=True, eq=False)
 class Verdict:
-    """The p-value of every pair of a `Sample`, and how it was found.
+    """The p-value of every pair of a `Sample`, and how it was computed.
 
     Parameters
     ----------
     p
         Two-sided p-values; NaN for a pair without users.
     method
-        How each was found.
+        How each was computed.
     error
-        How far each may lie from the test's own p-value: 0 for closed forms, a bound for numerical ones, four
-        standard errors for sampled ones.
+        How far each may be from the exact p-value of the test: 0 for closed forms, a bound for numerical methods, four
+        standard errors for sampling.
     lower, upper
-        An interval of the difference of the averages, from tests that make one of their own.
+        An interval of the difference of the averages, from tests that compute one.
     direction
-        From tests of something else than averages: above 0 where the first system has the larger values.
+        From tests that do not compare averages: above 0 if the first system has the larger values.
     """
 
     p: Floats
@@ -91,7 +91,7 @@ class Verdict:
 
 
 def sampling_error(p: Floats, samples: int) -> Floats:
-    """Return four standard errors of a p-value that so many samples give, of one in them at the least.
+    """Return four standard errors of a p-value estimated from samples, for a count of at least one.
 
     Examples
     --------

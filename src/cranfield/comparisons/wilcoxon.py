@@ -14,12 +14,12 @@ from cranfield.comparisons.verdict import Verdict, significance_tests
 
 @significance_tests.register
 def wilcoxon(data: Sequence[Sample], zeros: str = "wilcox", continuity: bool = False) -> list[Verdict]:
-    """Wilcoxon's signed rank test, as `scipy.stats.wilcoxon` does it.
+    """Wilcoxon's signed rank test, as in `scipy.stats.wilcoxon`.
 
-    Zero differences are dropped (``zeros="wilcox"``), ranked and then dropped (``"pratt"``), or ranked and shared out
-    (``"zsplit"``); equal differences share their mean rank. Exact up to 50 differences without ties or zeros, and in
-    newer versions of SciPy up to 13 with them; else the normal approximation with correction for ties. No difference
-    at all gives p = 1.
+    Zero differences are dropped (``zeros="wilcox"``), ranked and then dropped (``"pratt"``), or ranked and split
+    between the signs (``"zsplit"``); equal differences share their mean rank. The p-value is exact for up to 50
+    differences without ties or zeros and, in newer versions of SciPy, for up to 13 with them; otherwise it is the
+    normal approximation with correction for ties. If no user has a difference, p = 1.
     """
     _checks.one_of("zeros", zeros, ("wilcox", "pratt", "zsplit"))
     continuity = _checks.flag("continuity", continuity)
@@ -48,7 +48,7 @@ def _p_values(sample: Sample, pairs: slice, zeros: str, continuity: bool) -> tup
 
 
 def _levels(d: Floats, noise: Floats) -> Floats:
-    """Return differences of the same signs and the same order, those that only rounding has parted being equal.
+    """Return differences with the same signs and order, in which those that differ only by rounding are equal.
 
     0.3 - 0.2 and 0.2 - 0.1 are equal differences.
 
@@ -66,7 +66,7 @@ def _levels(d: Floats, noise: Floats) -> Floats:
 
 
 def refuse_weights(sample: Sample, test: str) -> Sample:
-    """Return the sample, or say that a test which looks at ranks or signs only has no weighted form."""
+    """Return the sample; raise an error if it has weights, because tests of ranks or signs have no weighted form."""
     if sample.weights is not None:
         raise SettingError(f"the {test} test has no weighted form; use average='mean', or test='permutation'")
     return sample

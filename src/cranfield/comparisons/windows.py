@@ -1,4 +1,4 @@
-"""What windows of time say about each other: who leads in each, and whether the latest one disagrees."""
+"""Comparing windows of time: which system leads in each, and whether the latest window disagrees."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ FEWEST_WINDOWS = 6
 
 
 class WindowLeads(NamedTuple):
-    """Who leads in the windows by a metric.
+    """The system that leads in each window by a metric.
 
     Parameters
     ----------
@@ -31,9 +31,9 @@ class WindowLeads(NamedTuple):
     second
         The system that comes second over all windows.
     won, lost
-        In how many windows the best system is ahead of the second, and behind it.
+        The numbers of windows in which the best system is ahead of the second and behind it.
     p
-        The two-sided sign test over windows; None below `FEWEST_WINDOWS`.
+        The p-value of the two-sided sign test over windows; None with fewer than `FEWEST_WINDOWS`.
     """
 
     metric: str
@@ -81,14 +81,14 @@ class WindowLeads(NamedTuple):
 
 
 def window_leads(scores: Scores, averaging: Averaging) -> list[WindowLeads]:
-    """Return who leads in the windows of joined scores, by each metric that has a value for every list.
+    """Return which system leads in each window of joined scores, for each metric that has a value for every list.
 
     Parameters
     ----------
     scores
         The joined scores of several windows; without windows, or with one system, there is nothing to say.
     averaging
-        How lists are averaged within a window; the average over all windows is the mean of theirs.
+        How lists are averaged within a window; the overall average is the mean over windows.
     """
     windows = windows_of(scores)
     if not windows or len(scores.systems) < 2:
@@ -125,5 +125,5 @@ def _leads(scores: Scores, windows: tuple[str, ...], means: NDArray[np.float64])
 
 
 def leads_frame(leads: list[WindowLeads]) -> pl.DataFrame:
-    """Return one row per metric: who leads, in how many windows, and who leads in the latest."""
+    """Return one row per metric: the leading system, in how many windows it leads, and the latest leader."""
     return pl.DataFrame([lead.row() for lead in leads], schema_overrides={"p": pl.Float64})

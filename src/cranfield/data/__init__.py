@@ -1,4 +1,4 @@
-"""Data: ratings in, described, filtered, fetched and simulated (decision A1)."""
+"""Data: ratings read, described, filtered, fetched and simulated (decision A1)."""
 
 from cranfield.data import filters, simulate
 from cranfield.data.description import Description, describe, gini

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-# Large arrays are worked through in blocks that fit the processor's cache.
+# Large arrays are processed in blocks that fit the processor's cache.
 _BLOCK = 1 << 16
 
 
@@ -21,7 +21,7 @@ class SortedPairs:
     Parameters
     ----------
     order
-        The stable permutation that sorts them, or None if they came sorted.
+        The stable permutation that sorts them, or None if they were already sorted.
     indptr
         The items of user ``u`` are the slice ``indptr[u]:indptr[u + 1]`` of ``items``.
     items
@@ -38,7 +38,7 @@ class SortedPairs:
     def arranged(
         self, values: NDArray[Any], times: NDArray[np.int64] | None
     ) -> tuple[NDArray[Any], NDArray[np.int64] | None]:
-        """Bring the ratings that came with the pairs, and their times, into the order of the pairs."""
+        """Bring the ratings of the pairs, and their times, into the order of the pairs."""
         if self.order is None:
             return values, times
         if times is None:
@@ -64,8 +64,8 @@ def sort_pairs(users: NDArray[np.int32], items: NDArray[np.int32], n_users: int,
     if max(n_users - 1, 0).bit_length() + item_bits + row_bits > 63:
         order = np.lexsort((items, users))
         return _as_they_are(order, users[order], items[order], n_users)
-    # With the row in the lowest bits no two keys are equal, so a plain sort is stable, and it is many times faster
-    # than an argsort; items and rows are then read back from the sorted keys.
+    # With the row in the lowest bits no two keys are equal, so a plain sort is stable. It is many times faster than an
+    # argsort; items and rows are then read back from the sorted keys.
     key = np.empty(len(users), dtype=np.int64)
     for block in _blocks(len(key)):
         part = users[block].astype(np.int64)
@@ -80,7 +80,7 @@ def sort_pairs(users: NDArray[np.int32], items: NDArray[np.int32], n_users: int,
 
 
 def _unpacked(key: NDArray[np.int64], indptr: NDArray[np.int64], item_bits: int, row_bits: int) -> SortedPairs:
-    """Take sorted keys apart, in place: what is left in them is the row."""
+    """Unpack sorted keys in place; only the row remains in them."""
     items = np.empty(len(key), dtype=np.int32)
     again = np.zeros(len(key), dtype=np.bool_)
     before = -1

@@ -1,4 +1,4 @@
-"""Which column is which: by name, guessed from the habits of the field, or by position."""
+"""Which column is which: by name, by the usual names in the field, or by position."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from cranfield._spelling import nearest
 Role = Literal["user", "item", "rating", "time"]
 ROLES: tuple[Role, ...] = ("user", "item", "rating", "time")
 
-# Names without case, spaces and punctuation; where several columns match, the name that is first here wins.
+# Names without case, spaces and punctuation; if several columns match, the name listed first wins.
 _HABITS: Mapping[Role, str] = {
     "user": (
         "userid user users u uid useridx usercode userno userhash usersha1 reviewerid reviewer reviewuserid "
@@ -44,7 +44,7 @@ ColumnChoice = str | int | bool | None
 
 
 class MissingColumnError(InputError):
-    """A column that is named and that the data do not have; ``role`` is what it was to be taken for."""
+    """A named column that the data do not have; ``role`` is what it was meant for."""
 
     def __init__(self, role: str, problem: str, *, source: str, remedy: str | None = None) -> None:
         super().__init__(problem, source=source, remedy=remedy)
@@ -52,7 +52,7 @@ class MissingColumnError(InputError):
 
 
 def place_by_name(names: Sequence[str], role: Role, taken: Collection[int] = ()) -> int | None:
-    """Return which of ``names`` is the habitual name of ``role``, leaving out places that are taken.
+    """Return the position in ``names`` of a usual name of ``role``, ignoring positions that are taken.
 
     Examples
     --------
@@ -66,18 +66,18 @@ def place_by_name(names: Sequence[str], role: Role, taken: Collection[int] = ())
 def find_columns(
     names: Sequence[str] | None, width: int, chosen: Mapping[Role, ColumnChoice], guess: Mapping[Role, int], label: str
 ) -> dict[Role, int]:
-    """Return the place of the column of each role that the data have.
+    """Return the position of the column of each role that the data have.
 
     Parameters
     ----------
     names
-        The names of the columns, or None where they have none.
+        The names of the columns, or None if they have none.
     width
-        How many columns there are.
+        Number of columns.
     chosen
-        What the caller says of each role: a name, a position counted from 1, False for "there is none", or None.
+        What the caller says about each role: a name, a position counted from 1, False for "there is none", or None.
     guess
-        The places to take for roles that nobody speaks of, where columns have no names.
+        The positions of roles that the caller says nothing about, if the columns have no names.
     label
         The name of the data, for messages.
     """
@@ -128,6 +128,6 @@ def _named(names: Sequence[str] | None, width: int, role: Role, choice: str | in
 
 
 def _plain(name: str) -> str:
-    # RecBole's atomic files write the type behind the name: user_id:token.
+    # RecBole's atomic files write the type after the name: user_id:token.
     name = re.sub(r":(token|float|token_seq|float_seq)$", "", name.strip())
     return re.sub(r"[\W_]+", "", name).lower()

@@ -1,4 +1,4 @@
-"""The bytes of a file, taken out of gzip, Zstandard, bzip2, xz or a zip archive by what they begin with."""
+"""The bytes of a file, unpacked from gzip, Zstandard, bzip2, xz or a zip archive, as its first bytes tell."""
 
 from __future__ import annotations
 
@@ -17,22 +17,22 @@ from cranfield._errors import InputError, MissingExtraError
 from cranfield._settings import settings
 
 _GZIP, _ZSTD, _ZIP, _BZIP2, _XZ = b"\x1f\x8b", b"\x28\xb5\x2f\xfd", b"PK\x03\x04", b"BZh", b"\xfd7zXZ\x00"
-# What the libraries raise on bytes that are not what they should be; zipfile lets slip what it stumbles over.
+# The errors of the libraries on damaged bytes; zipfile also raises ValueError and struct.error.
 _DAMAGE = (EOFError, OSError, ValueError, zlib.error, lzma.LZMAError, zipfile.BadZipFile, struct.error)
 _FETCH_AGAIN = "the file is cut short or damaged: fetch or write it again"
 _PIECE = 1 << 10
 _NOT_DATA = {".md", ".html", ".pdf", ".ds_store"}
 
 
-# A compressed file may unpack to so many times its size without being asked about, and to so many bytes in any case:
-# files of ratings and runs are seldom compressed to less than a twentieth.
+# By default a compressed file may unpack to this many times its size, and to this many bytes in any case. Files of
+# ratings and runs are seldom compressed to less than a twentieth.
 _USUAL, _ALWAYS = 100, 1 << 26
 
 
 def unpacked(data: bytes, label: str, member: str | None = None) -> tuple[bytes, str]:
-    """Return what is inside compressed ``data``, and what to call it; plain data are returned as they are.
+    """Return the content of compressed ``data``, and its name; plain data are returned unchanged.
 
-    What unpacks to more than ``settings.unpack_limit`` is refused.
+    Data that unpack to more than ``settings.unpack_limit`` are refused.
 
     Parameters
     ----------
@@ -41,7 +41,7 @@ def unpacked(data: bytes, label: str, member: str | None = None) -> tuple[bytes,
     label
         The name of the file, for messages.
     member
-        Which file of a zip archive; by default the one whose name speaks of ratings, or the only one.
+        Which file of a zip archive; by default the only one, or the one with "rating" in its name.
     """
     return _unpacked(data, label, member, unpack_limit(len(data)))
 
@@ -83,7 +83,7 @@ def _within(plain: bytes, limit: int, label: str) -> bytes:
 
 
 def too_large(limit: int, label: str) -> InputError:
-    """Return the error for a file that is larger inside than may be."""
+    """Return the error for a file whose content is too large."""
     return InputError(
         f"the file unpacks to more than {limit:,} bytes",
         source=label,
@@ -114,7 +114,7 @@ def _from_zip(data: bytes, label: str, member: str | None, limit: int) -> tuple[
                 return _within(inside.read(limit + 1), limit, label), label
     except _DAMAGE as error:
         raise _damaged("zip", label, error) from error
-    except RuntimeError as error:  # so zipfile calls a password, and a compression that it does not know
+    except RuntimeError as error:  # a password, or an unknown compression
         problem = f"the zip data cannot be unpacked ({error})"
         raise InputError(problem, source=label, remedy="unpack it with another program first") from error
 
@@ -142,7 +142,7 @@ def _chosen(names: list[str], label: str) -> str:
 
 def _from_gzip(data: bytes, limit: int) -> bytes:
     def decompressor() -> Any:
-        return zlib.decompressobj(wbits=31)  # with gzip's own header and checksum
+        return zlib.decompressobj(wbits=31)  # with gzip's header and checksum
 
     return _of_streams(data, limit, decompressor, lambda rest: rest.lstrip(b"\0"))
 
@@ -156,7 +156,7 @@ def _from_xz(data: bytes, limit: int) -> bytes:
 
 
 def _of_streams(data: bytes, limit: int, decompressor: Callable[[], Any], following: Callable[[bytes], bytes]) -> bytes:
-    """Unpack streams that stand one after another, to at most one byte more than the limit."""
+    """Unpack consecutive streams, to at most one byte more than the limit."""
     parts: list[bytes] = []
     left = limit + 1
     while data and left:
@@ -190,7 +190,7 @@ def _from_zstandard(data: bytes, limit: int) -> bytes:
     while data and left > 0:
         frame = zstandard.ZstdDecompressor().decompressobj()
         view = memoryview(data)
-        # In small pieces, for there is no other way to bound what comes out: 4 bytes may become 128 KiB.
+        # Decompress in small pieces, because there is no other way to limit the output: 4 bytes may become 128 KiB.
         for start in range(0, len(data), _PIECE):
             try:
                 parts.append(frame.decompress(view[start : start + _PIECE]))

@@ -1,4 +1,4 @@
-"""What is in a set of ratings: its size, how unequal it is, its profiles, its ratings and its time."""
+"""Statistics of a set of ratings: its size, its inequality, its profiles, its values and its times."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from cranfield._shown import shown
 from cranfield._table import Table
 from cranfield.data.ratings import Ratings, check_ratings
 
-# Up to so many distinct ratings have a line each in the histogram; more are put into bins.
+# Up to this many distinct ratings have a row each in the histogram; more are put into bins.
 _DISTINCT, _BINS = 20, 10
 _SIZES = ("min", "q1", "median", "q3", "max", "mean")
 
@@ -26,8 +26,8 @@ _SIZES = ("min", "q1", "median", "q3", "max", "mean")
 def gini(counts: Any) -> float:
     """Return the Gini index of inequality of ``counts``: 0 if all are equal, near 1 if one has everything.
 
-    G = Σ_j (2j − n − 1) x_(j) / (n Σ_j x_(j)), with the counts x_(1) ≤ … ≤ x_(n) in ascending order. (It is the form
-    that divides by n; the unbiased one divides by n − 1.) NaN if there is nothing to count.
+    G = Σ_j (2j − n − 1) x_(j) / (n Σ_j x_(j)), with the counts x_(1) ≤ … ≤ x_(n) in ascending order. (This form divides
+    by n; the unbiased one divides by n − 1.) NaN if there is nothing to count.
 
     Examples
     --------
@@ -43,14 +43,14 @@ def gini(counts: Any) -> float:
 
 @dataclass(frozen=True)
 class Description:
-    """The statistics of a set of ratings; made by `describe`, and printed as a person would like to see them.
+    """The statistics of a set of ratings; made by `describe`, and printed as a readable table.
 
     Parameters
     ----------
     name
-        What the ratings are called.
+        The name of the ratings.
     users, items, ratings
-        How many there are: users and items with at least one rating.
+        The numbers of users and items with at least one rating, and of ratings.
     density
         ratings / (users × items).
     gini_users, gini_items
@@ -170,8 +170,8 @@ class Description:
 def describe(ratings: Ratings) -> Description:
     """Count users, items and ratings, and describe their distributions.
 
-    Users and items without ratings do not count. The quartiles are those of linear interpolation. Ratings with more
-    than 20 distinct values are put into bins: of steps 1, 2, 5, 10, 20, ... where they span a factor over 100, as play
+    Users and items without ratings do not count. Quartiles are interpolated linearly. If there are more than 20
+    distinct ratings, they are put into bins: with edges 1, 2, 5, 10, 20, ... if they span a factor over 100, as play
     counts do, else ten of equal width.
 
     Examples
@@ -220,7 +220,7 @@ def _span(times: NDArray[np.int64] | None) -> tuple[datetime | None, datetime | 
     try:
         return epoch + timedelta(seconds=int(times.min())), epoch + timedelta(seconds=int(times.max()))
     except OverflowError:
-        # Numbers that count something else than seconds, far outside the calendar.
+        # Numbers that are not seconds, far outside the calendar.
         return None, None
 
 
@@ -252,7 +252,7 @@ def _edges(low: float, high: float) -> NDArray[np.float64]:
 
 
 def _told(step: Step) -> str:
-    """Say what a step was, on one line."""
+    """Describe a step on one line."""
     phrases = []
     for name, value in step.settings.items():
         if isinstance(value, Mapping):
@@ -264,5 +264,5 @@ def _told(step: Step) -> str:
 
 
 def _quoted(value: Any) -> str:
-    """Show a separator as what it is, and words and numbers as they are."""
+    """Quote separators, and show words and numbers unchanged."""
     return repr(value) if isinstance(value, str) and not any(letter.isalnum() for letter in value) else str(value)

@@ -1,4 +1,4 @@
-"""What is known of users and items beside ratings: age, occupation, genre."""
+"""Features of users and items besides their ratings: age, occupation, genre."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ About = Literal["user", "item"]
 class Features:
     """Columns that describe users or items, one row per id.
 
-    It has a vocabulary of its own, and rows are looked up by id (`rows`). So it stays as it is when a filter or a
-    split changes the vocabularies of the ratings that carry it.
+    It has its own vocabulary, and rows are looked up by id (`rows`). So it does not change when a filter or a split
+    changes the vocabularies of the ratings that it belongs to.
 
     Parameters
     ----------
     ids
-        Who is described.
+        The ids described.
     columns
-        One row per id, in their order: numbers (Float64) or categories (String); null where a value is missing.
+        One row per id, in the same order: numbers (Float64) or categories (String); null if a value is missing.
 
     Examples
     --------
@@ -47,7 +47,7 @@ class Features:
 
     @classmethod
     def of(cls, ids: Any, columns: Any) -> Features:
-        """Make features by hand, of ids in any order and a frame or a dictionary of columns."""
+        """Make features by hand, from ids in any order and a frame or a dictionary of columns."""
         frame = pl.DataFrame(columns)
         return features_of(FrameTable(frame.insert_column(0, pl.Series(_ID, ids)).lazy(), "the features"), "user")
 
@@ -55,13 +55,13 @@ class Features:
         return f"Features({len(self.ids):,} ids: {', '.join(self.columns.columns)})"
 
     def rows(self, ids: Vocabulary) -> pl.DataFrame:
-        """Return one row per id of another vocabulary, in the order of its codes; empty where nothing is known."""
+        """Return one row per id of another vocabulary, in the order of its codes; null if nothing is known."""
         codes = self.ids.codes(ids.all)
         places = pl.Series(np.where(codes == UNKNOWN, 0, codes)).set(pl.Series(codes == UNKNOWN), None)
         return self.columns.select(pl.all().gather(places))
 
     def only(self, ids: Vocabulary) -> Features:
-        """Return the features of the ids that another vocabulary holds as well."""
+        """Return the features of the ids that are also in another vocabulary."""
         known = ids.codes(self.ids.all) != UNKNOWN
         return Features(Vocabulary(self.ids.all.filter(pl.Series(known))), self.columns.filter(pl.Series(known)))
 
@@ -79,11 +79,10 @@ _ID = "id"
 
 
 def features_of(table: TextTable | FrameTable, about: About) -> Features:
-    """Return the features that a table holds.
+    """Return the features in a table.
 
-    The ids are in the column that is usually called so (``user_id``, ``movieId``, ``id``), else in the first one. All
-    other columns are features: numbers and true or false are numeric, text is a category, and so are codes with
-    leading zeros.
+    The ids are in the column with a usual name (``user_id``, ``movieId``, ``id``), else in the first one. All other
+    columns are features: numbers and true or false are numeric; text and codes with leading zeros are categories.
     """
     names = table.names or tuple(f"column {place + 1}" for place in range(table.width))
     place = place_by_name(names, about)
@@ -98,7 +97,7 @@ def features_of(table: TextTable | FrameTable, about: About) -> Features:
         )
     columns = []
     for other in others:
-        # A table gives the columns of roles; here the second one is a feature.
+        # A table returns columns by role; here the second role is a feature.
         table.load({"user": place, "item": other})
         try:
             ids, codes = encoded(table.column("user"), "user")
@@ -117,13 +116,13 @@ def features_of(table: TextTable | FrameTable, about: About) -> Features:
 
 
 def _values(column: pl.Series) -> pl.Series:
-    """Return a column as numbers or as categories, null where a value is missing."""
+    """Return a column as numbers or as categories, null if a value is missing."""
     if isinstance(column.dtype, (pl.Categorical, pl.Enum)):
         return column.cast(pl.String)
     if column.dtype == pl.String:
         text = column.str.strip_chars().replace("", None)
         numbers = text.cast(pl.Float64, strict=False)
-        # 0123 is the code of a place.
+        # 0123 is a code, such as a postcode.
         if numbers.null_count() > text.null_count() or text.str.contains(r"^-?0\d").any():
             return text
         column = numbers

@@ -11,7 +11,7 @@ from cranfield.data import filters as known
 
 
 def _filters(name: str, value: Any) -> tuple[str, ...]:
-    """Return each filter in the one form of its spelling."""
+    """Return each filter in its standard spelling."""
     texts = (value,) if isinstance(value, str) else tuple(value)
     for text in texts:
         try:

@@ -1,8 +1,8 @@
 """Filters: which ratings an experiment is about (decision A1).
 
-Each filter takes `Ratings` and returns new ones, whose vocabularies hold only users and items that still have a
-rating, and whose history has one `Step` more: the filter, its settings, and the users, items and ratings before and
-after. A chain of filters is therefore part of the record. A filter that would leave nothing raises `NothingLeftError`.
+Each filter takes `Ratings` and returns new ones. Their vocabularies hold only users and items that still have a rating,
+and their history has one more `Step`: the filter, its settings, and the users, items and ratings before and after. A
+chain of filters is therefore part of the record. A filter that would leave nothing raises `NothingLeftError`.
 """
 
 from __future__ import annotations
@@ -42,16 +42,16 @@ registry: Registry[Callable[..., Ratings]] = Registry("filter")
 
 
 def apply(ratings: Ratings, filters: str | Iterable[str], *, seed: int = 0) -> Ratings:
-    """Apply spelled filters, one after the other.
+    """Apply spelled filters in order.
 
     Parameters
     ----------
     ratings
-        What to filter.
+        The ratings to filter.
     filters
-        Spellings such as ``"k_core(k=5)"``, in the order in which to apply them.
+        Spellings such as ``"k_core(k=5)"``, applied in this order.
     seed
-        For the filters that draw at random.
+        Seed of the filters that draw at random.
 
     Examples
     --------
@@ -72,8 +72,8 @@ def apply(ratings: Ratings, filters: str | Iterable[str], *, seed: int = 0) -> R
 def min_ratings(ratings: Ratings, *, user: int | None = None, item: int | None = None, repeat: bool = False) -> Ratings:
     """Keep users with at least ``user`` ratings and items with at least ``item``.
 
-    Both counts are taken before anything is removed, so neither goes first; removing items may therefore leave a user
-    with fewer than ``user`` ratings. The step's notes say how many; ``repeat`` filters again until there is none.
+    Both counts are taken before anything is removed, so the order does not matter. Removing items may therefore leave a
+    user with fewer than ``user`` ratings. The step's notes say how many; ``repeat`` filters again until there are none.
 
     Examples
     --------
@@ -121,7 +121,7 @@ def max_ratings(ratings: Ratings, *, user: int | None = None, item: int | None =
 def k_core(ratings: Ratings, *, k: int = 5) -> Ratings:
     """Keep the k-core: the largest part in which every user and every item has at least ``k`` ratings.
 
-    For different numbers of users and items, see the ``repeat`` of `min_ratings`.
+    For different minimums of users and items, see ``repeat`` of `min_ratings`.
 
     Examples
     --------
@@ -141,17 +141,17 @@ def drop_head(ratings: Ratings, *, share: float = 0.1, of: str = "items") -> Rat
     Parameters
     ----------
     ratings
-        What to filter.
+        The ratings to filter.
     share
-        How much to drop.
+        The share to drop.
     of
         ``"items"``: that share of the items, rounded to the nearest number (halves up). ``"ratings"``: the fewest
-        most popular items that hold at least that share of the ratings, as the short head of Cremonesi et al. (2010),
-        where it is 33 %.
+        most popular items that hold at least that share of the ratings, like the short head of Cremonesi et al. (2010),
+        which holds 33 %.
 
     Notes
     -----
-    Popularity is |R(i)|; of equally popular items those with the smaller id are dropped first.
+    Popularity is |R(i)|; among equally popular items those with the smaller id are dropped first.
 
     References
     ----------
@@ -207,10 +207,10 @@ def time_window(ratings: Ratings, *, start: Any = None, end: Any = None) -> Rati
     Parameters
     ----------
     ratings
-        What to filter; it must have times.
+        The ratings to filter; they must have times.
     start, end
-        Dates, datetimes, ISO texts (``"2001-12-31"``, in UTC unless they name a zone) or seconds since 1970. The
-        start belongs to the window and the end does not. At least one of them.
+        Dates, datetimes, ISO texts (``"2001-12-31"``, in UTC unless they name a zone) or seconds since 1970. The start
+        is inclusive, the end exclusive. Give at least one of them.
 
     Examples
     --------
@@ -256,7 +256,7 @@ def positives(ratings: Ratings, *, threshold: float) -> Ratings:
 
 
 def only(ratings: Ratings, *, users: Any = None, items: Any = None) -> Ratings:
-    """Keep only the ratings of the given users, of the given items, or of both; ids that are not there are ignored.
+    """Keep only the ratings of the given users, of the given items, or of both; unknown ids are ignored.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Parquet files and dataframes of any library as tables."""
+"""Tables from Parquet files and from dataframes of any library."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ from cranfield.data.parquet import ParquetTable
 from cranfield.data.values import Fault
 
 _KINDS = "a path, a dataframe (pandas, Polars, PyArrow, DuckDB), a dictionary of columns or a list of tuples"
-# What Polars and PyArrow raise where they do not know a type.
+# The errors of Polars and PyArrow for types they do not know.
 _UNREADABLE = (
     *(pl.exceptions.PolarsError, pl.exceptions.PanicException),
     *(TypeError, ValueError, NotImplementedError, OverflowError),
 )
-# The bytes that a value takes once it is read.
+# Bytes per value once it is read.
 _VALUE = 8
 # The units of NumPy's dates that Polars knows.
 _UNITS = ("D", "ms", "us", "ns")
 
 
 class FrameTable:
-    """The columns of a frame, fetched one at a time, so that a large Parquet file needs little memory."""
+    """The columns of a frame, collected one at a time, so that a large Parquet file needs little memory."""
 
     def __init__(self, frame: pl.LazyFrame, label: str, *, named: bool = True) -> None:
         self.label = label
@@ -47,7 +47,7 @@ class FrameTable:
 
     @property
     def guess(self) -> dict[Role, int]:
-        """The places of the columns where they have no names: user, item, rating, time."""
+        """The positions of the columns if they have no names: user, item, rating, time."""
         return dict(zip(ROLES, range(self.width)))
 
     def head(self) -> pl.DataFrame:
@@ -55,13 +55,13 @@ class FrameTable:
         return self._collected(self._frame.head(1))
 
     def check_size(self, limit: int) -> None:
-        """Refuse a table whose rows take more than ``limit`` bytes; in a Parquet file what repeats takes hardly any."""
+        """Refuse a table whose rows take more than ``limit`` bytes; its Parquet file may be small if values repeat."""
         rows = self._collected(self._frame.select(pl.len())).item()
         if rows * _VALUE * min(self.width, len(ROLES)) > limit:
             raise too_large(limit, self.label)
 
     def load(self, places: Mapping[Role, int]) -> None:
-        """Keep in mind which columns are wanted."""
+        """Remember which columns are wanted."""
         self._places = places
 
     def column(self, role: Role) -> pl.Series:
@@ -78,7 +78,7 @@ class FrameTable:
         return InputError(fault.problem, source=self.label, row=fault.row + 1, column=column, remedy=fault.remedy)
 
     def lines(self, *rows: int) -> list[int]:
-        """Return rows as a person counts them."""
+        """Return row numbers counted from 1."""
         return [row + 1 for row in rows]
 
     def _empty(self) -> InputError:
@@ -97,7 +97,7 @@ class FrameTable:
 
 
 def parquet_table(source: Path | Any, label: str) -> FrameTable:
-    """Return the table of a Parquet file, given by its path or open for reading, or of a folder of such files."""
+    """Return the table of a Parquet file, given by path or as an open file, or of a folder of such files."""
     if isinstance(source, Path) and source.is_dir():
         files = ParquetTable(source)
         table, size = FrameTable(files.frame(), label), files.file_bytes
@@ -109,7 +109,7 @@ def parquet_table(source: Path | Any, label: str) -> FrameTable:
 
 
 def frame_table(source: Any) -> FrameTable:
-    """Return the table of a dataframe of any library, a dictionary of columns or a list of tuples."""
+    """Return the table of a dataframe of any library, a dictionary of columns, or a list of tuples."""
     label = "the list" if isinstance(source, list) else f"the {type(source).__name__}"
     try:
         frame, named = _as_polars(source, label)
@@ -133,7 +133,7 @@ def _as_polars(source: Any, label: str) -> tuple[pl.DataFrame | pl.LazyFrame, bo
     if _is_pandas(source):
         if not hasattr(source, "columns"):
             raise TypeError(f"a {type(source).__name__} of pandas is one column")
-        # A frame read without a header numbers its columns.
+        # pandas numbers the columns of a frame that was read without a header.
         named = not all(isinstance(name, Integral) for name in source.columns)
         return pl.DataFrame(_columns(source.items(), label)), named
     if hasattr(source, "__arrow_c_stream__"):
@@ -141,7 +141,7 @@ def _as_polars(source: Any, label: str) -> tuple[pl.DataFrame | pl.LazyFrame, bo
     if hasattr(source, "pl"):
         return source.pl(), True
     if hasattr(source, "__dataframe__"):
-        # The older interchange protocol, which PyArrow knows and Polars no longer does.
+        # The older interchange protocol, which PyArrow supports and Polars no longer does.
         from pyarrow.interchange import from_dataframe
 
         return pl.DataFrame(from_dataframe(source)), True
@@ -149,7 +149,7 @@ def _as_polars(source: Any, label: str) -> tuple[pl.DataFrame | pl.LazyFrame, bo
 
 
 def _from_rows(rows: list[Any] | tuple[Any, ...]) -> tuple[pl.DataFrame, bool]:
-    """Return rows as a frame; those that are dictionaries name their columns."""
+    """Return rows as a frame; dictionaries name their columns."""
     # Polars would take a list of texts, such as the names of files, for a single row.
     odd = next(
         (row for row in rows if isinstance(row, str) or not isinstance(row, (Sequence, Mapping, np.ndarray))), None
@@ -160,7 +160,7 @@ def _from_rows(rows: list[Any] | tuple[Any, ...]) -> tuple[pl.DataFrame, bool]:
 
 
 def _columns(columns: Iterable[tuple[Any, Any]], label: str) -> dict[str, Any]:
-    """Return columns in a form Polars reads, by name."""
+    """Return columns by name, in a form that Polars reads."""
     plain: dict[str, Any] = {}
     for name, column in columns:
         if str(name) in plain:
@@ -182,20 +182,20 @@ def _is_pandas(data: Any) -> bool:
 
 
 def _from_numpy(column: Any) -> Any:
-    """Return a column, if it is an array of dates, in a unit that Polars knows."""
+    """Return a column; an array of dates is converted to a unit that Polars knows."""
     is_date = isinstance(column, np.ndarray) and column.dtype.kind == "M"
     return column.astype("M8[us]") if is_date and np.datetime_data(column.dtype)[0] not in _UNITS else column
 
 
 def _from_pandas(column: Any) -> Any:
-    """Return a column of pandas in a form Polars reads, with pandas' ways of saying "missing" made null."""
+    """Return a pandas column in a form that Polars reads, with missing values as null."""
     if column.dtype == object or getattr(column.dtype, "storage", None) == "python":
-        # Mostly this is text without gaps, which needs no detour through Arrow; and Arrow makes bytes of UUIDs.
+        # This is usually text without gaps, which need not go through Arrow; and Arrow would turn UUIDs into bytes.
         with suppress(TypeError):
             direct = pl.Series(column.to_numpy(dtype=object))
             if direct.dtype == pl.String or (len(column) and isinstance(column.iloc[0], UUID)):
                 return direct
-    # There may be no PyArrow, or one that does not know the type.
+    # PyArrow may be missing, or may not know the type.
     with suppress(*_UNREADABLE, ImportError):
         return pl.from_pandas(column, nan_to_null=column.dtype == object)
     if getattr(column.dtype, "tz", None) is not None:

@@ -1,4 +1,4 @@
-"""How a text file is laid out: its separator, its quotes, and whether its first row names the columns."""
+"""The layout of a text file: its separator, its quotes, and whether its first row names the columns."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from cranfield._errors import InputError, SettingError
 from cranfield.data.columns import ROLES, place_by_name
 
 _SAMPLE_BYTES, _SAMPLE_ROWS = 1 << 16, 100
-# In the order of preference where several would divide the rows evenly.
+# In order of preference if several divide the rows evenly.
 _SEPARATORS = ("\t", "::", ",", ";", "|", " ")
 _BOM = b"\xef\xbb\xbf"
 
@@ -25,13 +25,13 @@ class Layout:
     Parameters
     ----------
     separator, quote
-        What divides the fields, and what may enclose one (None: nothing does).
+        The text between fields, and the character that may enclose one (None: no quotes).
     names
-        The names of the columns, or None where the file has no header.
+        The names of the columns, or None if the file has no header.
     width
         The number of fields in a row.
     start, first_line
-        Where the first row after the header begins: the byte, and the line as a person counts it.
+        Where the first row after the header starts: its byte, and its line counted from 1.
     sample
         The first rows after the header.
     """
@@ -49,7 +49,7 @@ def as_utf8(data: bytes, encoding: str, label: str) -> bytes:
     """Return text as UTF-8 without a byte order mark and with line feeds, or say which row cannot be read."""
     try:
         kind = codecs.lookup(encoding).name
-        "a".encode(encoding)  # base64 and its like are known too, but not of text
+        "a".encode(encoding)  # codecs such as base64 do not encode text
     except (LookupError, ValueError) as error:
         raise SettingError(
             f"the encoding {encoding!r} is not known; use utf-8, latin-1, cp1252, utf-16, ..."
@@ -62,7 +62,7 @@ def as_utf8(data: bytes, encoding: str, label: str) -> bytes:
         data = _decoded(data, encoding, label).removeprefix("\ufeff").encode()
     if b"\n" not in data:
         return data.replace(b"\r", b"\n")
-    # Text whose line ends were made those of Windows twice shows it at its head.
+    # If line ends were converted to Windows' form twice, the start of the text shows it.
     return data.replace(b"\r\r\n", b"\r\n") if b"\r\r\n" in data[:_SAMPLE_BYTES] else data
 
 
@@ -98,9 +98,9 @@ def find_layout(
     quote: str | None,
     wanted: Sequence[str] = (),
 ) -> Layout:
-    """Find the layout of ``data``; what the caller says goes before what the first rows suggest.
+    """Find the layout of ``data``; the caller's options override what the first rows suggest.
 
-    ``wanted`` are names that the caller gives to columns: a first row that holds one of them is a header.
+    ``wanted`` are column names given by the caller: a first row that holds one of them is a header.
     """
     sample = _whole_lines(data)
     if not sample.strip():
@@ -127,7 +127,7 @@ def find_layout(
         raise InputError("the file holds no row", source=label, remedy="check that it was written whole")
     if header is None:
         header = _is_header(rows, wanted)
-    # Without names the first row is one like others, and may be the one at fault.
+    # Without a header the first row is an ordinary one, and may be the faulty one.
     width = len(rows[0]) if header else Counter(map(len, rows)).most_common(1)[0][0]
     narrow = next((number for number, fields in numbered if len(fields) < 2), None)
     if narrow is not None and min(len(rows[0]), width) < 2:
@@ -138,7 +138,7 @@ def find_layout(
             remedy=remedy,
         )
     rest = numbered[1:] if header else numbered
-    # Blank lines are passed over: Polars counts the columns of the first line it sees.
+    # Blank lines are skipped, because Polars counts the columns of the first line it sees.
     first_line = rest[0][0] if rest else numbered[0][0] + 1
     return Layout(
         separator=separator,
@@ -152,10 +152,10 @@ def find_layout(
 
 
 def records(data: bytes, separator: str, quote: str | None, first_line: int = 1) -> Iterator[tuple[int, list[str]]]:
-    """Go through the rows that are not blank, each with the line on which it begins.
+    """Yield the rows that are not blank, each with the line it starts on.
 
-    This is the slow and exact reader: it looks at the head of a file, and finds the line of a row that is at fault.
-    Like the quick one it knows no line end but the line feed: a carriage return elsewhere is a space to it.
+    This is the slow and exact reader: it inspects the start of a file, and finds the line of a faulty row. Like the
+    fast one it only ends lines at a line feed; a carriage return elsewhere counts as a space.
     """
     lines = io.TextIOWrapper(io.BytesIO(data), encoding="utf-8", newline="\n")
     text = (line.replace("\r\n", "\n").replace("\r", " ") for line in lines)
@@ -164,7 +164,7 @@ def records(data: bytes, separator: str, quote: str | None, first_line: int = 1)
             if line.strip():
                 yield number, line.rstrip("\r\n").split(separator)
         return
-    # A field may be as long as the file; the module's own limit is a setting of the whole process.
+    # A field may be as long as the file, but the csv module's limit is a setting of the whole process.
     limit = csv.field_size_limit(max(len(data), csv.field_size_limit()))
     try:
         reader = csv.reader(text, delimiter=separator, quotechar=quote)
@@ -178,7 +178,7 @@ def records(data: bytes, separator: str, quote: str | None, first_line: int = 1)
 
 
 def is_number(text: str) -> bool:
-    """Tell whether a field is a number.
+    """Whether a field is a number.
 
     Examples
     --------
@@ -193,7 +193,7 @@ def is_number(text: str) -> bool:
 
 
 def is_date(text: str) -> bool:
-    """Tell whether a field begins as an ISO date does.
+    """Whether a field starts like an ISO date.
 
     Examples
     --------
@@ -227,7 +227,7 @@ def _second(pair: tuple[int, float]) -> float:
 
 
 def _encloses(data: bytes, separator: str, quote: str) -> bool:
-    """Tell whether any field begins with the quote; where none does, quotes are characters like others."""
+    """Whether any field starts with the quote; if none does, quotes are ordinary characters."""
     mark = quote.encode()
     return mark in data and (data.startswith(mark) or b"\n" + mark in data or separator.encode() + mark in data)
 
@@ -237,7 +237,7 @@ def _is_header(rows: Sequence[Sequence[str]], wanted: Sequence[str]) -> bool:
     if any(name in first for name in wanted):
         return True
     for place in (place_by_name(first, role) for role in ROLES):
-        # A name that stands again further down is an id: there are books and people called "book" and "user".
+        # A name that occurs again further down is an id: there are books and people called "book" and "user".
         if place is not None and all(len(row) <= place or row[place].strip() != first[place] for row in rows[1:]):
             return True
     if any(is_number(field) or is_date(field) for field in first):

@@ -14,16 +14,16 @@ _GRADES = 5
 
 
 def celma(ratings: Ratings) -> Ratings:
-    """Return play counts as ratings from 1 to 5, by the fifth of the user's plays in which an item begins.
+    """Return play counts as ratings from 1 to 5, by the fifth of the user's plays in which an item starts.
 
-    For each user the items are sorted by descending count c, and an item's rating follows from the share of the
-    user's plays that went to items played more often than it:
+    For each user the items are sorted by descending count c. The rating of an item depends on the share of the user's
+    plays that went to items played more often:
 
         r(u, i) = 5 − ⌊5 · Σ_{j : c(u,j) > c(u,i)} c(u, j) / Σ_j c(u, j)⌋
 
-    so that the items within the first 20 % of the plays get 5, up to 40 % get 4, and those in the last 20 % get 1.
-    Items with equal counts share the better rating, and a user's most played item always has 5. An item with a count
-    of 0 gets 1 (a user's only count may be 0: it is 5).
+    so that items within the first 20 % of the plays get 5, up to 40 % get 4, and those in the last 20 % get 1. Items
+    with equal counts get the same, better rating, and a user's most played item always gets 5. An item with a count of
+    0 gets 1 (unless all counts of the user are 0: then it gets 5).
 
     References
     ----------
@@ -47,7 +47,7 @@ def celma(ratings: Ratings) -> Ratings:
     users = ratings.users
     order = np.lexsort((-counts, users))
     sorted_counts = counts[order]
-    # Whole numbers add up exactly below 2^53, so the running sum over all users loses nothing.
+    # Whole numbers add up exactly below 2^53, so the running sum over all users is exact.
     plays_before = np.concatenate(([0.0], np.cumsum(sorted_counts)))
     total = np.diff(plays_before[ratings.indptr])
     leader = np.ones(len(order), dtype=np.bool_)

@@ -1,4 +1,4 @@
-"""A moment as a person writes it, as seconds since 1970."""
+"""Dates and times given by a user, as seconds since 1970."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from numbers import Real
 
 from cranfield._errors import SettingError
 
-# Seconds that 64 bits do not hold.
+# Seconds that do not fit in 64 bits.
 _TOO_FAR = 2**63
 
 
 def seconds(name: str, moment: object) -> int:
     """Return a date, a datetime, an ISO text or a number of seconds as whole seconds since 1970.
 
-    What names no time zone is taken as UTC, and a date alone as its first second. A part of a second counts as the
-    next whole one: among times in whole seconds, those before 2.5 are those before 3.
+    Without a time zone it is UTC, and a date alone is its first second. A fraction of a second is rounded up: among
+    times in whole seconds, those before 2.5 are those before 3.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Parquet files, and folders of them, as one table whose rows are read by their place."""
+"""Parquet files, and folders of them, as one table whose rows are read by position."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ from cranfield.data.sources import is_parquet
 
 # What Hive and Spark write for a partition without a value.
 _NO_VALUE = "__HIVE_DEFAULT_PARTITION__"
-# The files of one table differ in these: part-00001, data_2, a UUID.
+# The parts in which file names of one table differ: part-00001, data_2, a UUID.
 _NUMBERS = re.compile(r"[0-9a-fA-F]{8,}|[0-9]+|-[0-9a-fA-F]{4}(?=-)")
 
 
 def is_parquet_folder(path: Path) -> bool:
-    """Tell whether a path is a folder that holds Parquet files."""
+    """Whether a path is a folder of Parquet files."""
     return path.is_dir() and any(is_parquet(file) for file in _visible(path))
 
 
 def parquet_files(path: Path) -> list[Path]:
-    """Return the Parquet files of a folder and of the folders in it, by name; or the file itself.
+    """Return the Parquet files of a folder and its subfolders, sorted by name; or the file itself.
 
-    Files whose name begins with a dot or an underscore are not data (``_SUCCESS``), as elsewhere.
+    Files whose names start with a dot or an underscore are not data (``_SUCCESS``), as in other tools.
     """
     if not path.is_dir():
         return [path]
@@ -77,16 +77,16 @@ class RowTable(Protocol):
     def __len__(self) -> int: ...
 
     def rows(self, start: int, stop: int, columns: Sequence[str]) -> pl.DataFrame:
-        """Return the rows from one place up to another."""
+        """Return the rows from ``start`` up to ``stop``."""
 
     def batches(self, columns: Sequence[str], size: int, *, some: bool = False) -> Iterator[tuple[int, pl.DataFrame]]:
-        """Yield rows with the place of the first; without places each distinct row once, or ``some`` with values."""
+        """Yield rows with the position of the first; without positions each distinct row once, or only ``some``."""
 
 
 class ParquetTable:
     """The rows of a Parquet file, or of all files of a folder in the order of their names.
 
-    A folder may be divided as Hive and Spark do it: what its sub-folders say (``system=knn``) is a column.
+    A folder may be partitioned as by Hive and Spark: the names of its subfolders (``system=knn``) become a column.
     """
 
     has_places = True
@@ -109,7 +109,7 @@ class ParquetTable:
 
     @cached_property
     def _ends(self) -> list[int]:
-        """How many rows there are up to the end of each file; Parquet files say it in their last bytes."""
+        """The number of rows up to the end of each file, read from the footers of the files."""
         counts = []
         for file in self._files:
             with readable(file):
@@ -125,7 +125,7 @@ class ParquetTable:
         return sum(file.stat().st_size for file in self._files)
 
     def rows(self, start: int, stop: int, columns: Sequence[str]) -> pl.DataFrame:
-        """Return the rows from one place up to another."""
+        """Return the rows from ``start`` up to ``stop``."""
         parts = []
         for place, end in enumerate(self._ends):
             first = self._ends[place - 1] if place else 0
@@ -162,12 +162,12 @@ class ParquetTable:
         *,
         some: bool = False,  # noqa: ARG002
     ) -> Iterator[tuple[int, pl.DataFrame]]:
-        """Yield the rows in order, so many at a time, each time with the place of the first."""
+        """Yield the rows in order, in batches of ``size``, each with the position of its first row."""
         for start in range(0, len(self), size):
             yield start, self.rows(start, min(start + size, len(self)), columns)
 
     def frame(self) -> pl.LazyFrame:
-        """Return the table, to be fetched as needed."""
+        """Return the table as a lazy frame."""
         frames = [
             scan_parquet(file).with_columns(
                 **{name: pl.lit(value, dtype=pl.String) for name, value in partition.items()}
@@ -178,7 +178,7 @@ class ParquetTable:
 
 
 def _partition(path: Path) -> dict[str, str | None]:
-    """Return what the folders above a file say of its rows.
+    """Return the partition values in the names of the folders above a file.
 
     Examples
     --------

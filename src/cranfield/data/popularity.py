@@ -10,7 +10,7 @@ from cranfield.data.ratings import Ratings
 
 
 def by_popularity(ratings: Ratings) -> NDArray[np.int64]:
-    """Return the codes of the rated items by decreasing |R(i)|; of equally popular ones the smaller id comes first.
+    """Return the codes of the rated items by decreasing |R(i)|; among equally popular items the smaller id comes first.
 
     Examples
     --------
@@ -23,12 +23,12 @@ def by_popularity(ratings: Ratings) -> NDArray[np.int64]:
 
 
 def head_items(ratings: Ratings, share: float = 0.1, of: str = "items") -> NDArray[np.bool_]:
-    """Return for each item code whether it is in the head, the most popular items.
+    """Return whether each item code is in the head, the most popular items.
 
     Parameters
     ----------
     ratings
-        Whose |R(i)| is the popularity: give the ratings before the split.
+        The ratings that define popularity |R(i)|: give those before the split.
     share, of
         As for the filter `drop_head`: that share of the items, or the fewest items that hold that share of the ratings.
 

@@ -1,4 +1,4 @@
-"""Tables read by ranges of users: one that is sorted by user as it stands, another once it was divided into files."""
+"""Tables read by ranges of users: directly if they are sorted by user, else after dividing them into files."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ from cranfield.data.ratings import Ratings
 BATCH = 1 << 19
 """So many rows are read at a time."""
 
-# The users of so many rows, evenly spread, tell how many rows a range has.
+# Number of evenly spaced rows whose users estimate how many rows a range has.
 _SAMPLE = 50_000
 
 
 class Survey(NamedTuple):
-    """What is known of the column of users: whether it ascends, and the user of every ``step``-th row."""
+    """Facts about the column of users: whether it ascends, and the user of every ``step``-th row."""
 
     ascends: bool
     users: pl.Series
@@ -38,7 +38,7 @@ class Survey(NamedTuple):
 
 
 def common_kind(kinds: Sequence[pl.DataType]) -> pl.DataType:
-    """Return the type in which users of several tables can be put in one order: whole numbers, or else text.
+    """Return a type in which the users of several tables can be sorted together: whole numbers, or else text.
 
     Examples
     --------
@@ -50,7 +50,7 @@ def common_kind(kinds: Sequence[pl.DataType]) -> pl.DataType:
 
 
 def keys_of(users: pl.Series, kind: pl.DataType) -> pl.Series:
-    """Return users in a type that has one order; ids that meet, such as 12 and ``"12"``, are the same key.
+    """Return users in one type that can be sorted; matching ids, such as 12 and ``"12"``, get the same key.
 
     Examples
     --------
@@ -67,7 +67,7 @@ def keys_of(users: pl.Series, kind: pl.DataType) -> pl.Series:
 
 
 def survey(table: RowTable, user: str, kind: pl.DataType, bar: Progress) -> Survey | None:
-    """Look at the users of a table; None if one of them is missing."""
+    """Survey the users of a table; return None if a user is missing."""
     step = max(1, len(table) // _SAMPLE)
     ascends, last, seen = True, None, []
     for start, frame in table.batches([user], BATCH):
@@ -83,7 +83,7 @@ def survey(table: RowTable, user: str, kind: pl.DataType, bar: Progress) -> Surv
 
 
 def survey_of_ratings(ratings: Ratings, kind: pl.DataType) -> Survey:
-    """Look at the users of ratings that are held in memory."""
+    """Survey the users of ratings in memory."""
     step = max(1, len(ratings) // _SAMPLE)
     users = np.searchsorted(ratings.indptr, np.arange(0, len(ratings), step), side="right") - 1
     return Survey(True, keys_of(ratings.user_ids.ids(users), kind), step)
@@ -97,9 +97,9 @@ def _ascends(keys: pl.Series) -> bool:
 
 
 def range_starts(surveys: Sequence[Survey], row_bytes: Sequence[float], most: float) -> pl.Series:
-    """Return the user with which each range but the first begins, such that a range takes about ``most`` bytes.
+    """Return the first user of each range but the first, such that a range takes about ``most`` bytes.
 
-    All rows of a user are in one range, so a user with many rows makes a larger one.
+    All rows of a user are in one range, so a user with many rows makes a larger range.
     """
     users = pl.concat([survey.users for survey in surveys])
     bytes = np.repeat([s.step * weight for s, weight in zip(surveys, row_bytes)], [len(s.users) for s in surveys])
@@ -113,7 +113,7 @@ def range_starts(surveys: Sequence[Survey], row_bytes: Sequence[float], most: fl
 
 @dataclass
 class AscendingRows:
-    """The rows of a table that is sorted by user, taken range by range from its beginning on."""
+    """The rows of a table that is sorted by user, taken range by range from the start."""
 
     table: RowTable
     user: str
@@ -123,7 +123,7 @@ class AscendingRows:
     _held: pl.DataFrame | None = None
 
     def take(self, place: int) -> pl.DataFrame:
-        """Return the rows of the next range, which is the one at ``place``."""
+        """Return the rows of the next range, which must be the one at ``place``."""
         parts = [self.table.rows(0, 0, self.columns) if self._held is None else self._held]
         while not self._cut(parts, place) and self._next < len(self.table):
             stop = min(self._next + BATCH, len(self.table))
@@ -132,7 +132,7 @@ class AscendingRows:
         return pl.concat(parts, how="vertical_relaxed")
 
     def _cut(self, parts: list[pl.DataFrame], place: int) -> bool:
-        """Hold back the rows of further ranges; say whether there are any."""
+        """Hold back the rows of later ranges; return whether there are any."""
         self._held = None
         if place == len(self.starts):
             return False
@@ -145,14 +145,14 @@ class AscendingRows:
 
 @dataclass
 class DividedRows:
-    """The rows of a table that was divided into files, several for each range, each in the order of the table."""
+    """The rows of a table divided into files, several per range, each in the order of the table."""
 
     table: RowTable
     columns: Sequence[str]
     files: dict[int, list[Path]] = field(default_factory=dict)
 
     def take(self, place: int) -> pl.DataFrame:
-        """Return the rows of a range; its files are removed, since nobody reads them again."""
+        """Return the rows of a range, and remove its files, because they are not read again."""
         parts = [self.table.rows(0, 0, self.columns)]
         for file in self.files.pop(place, []):
             parts.append(read_parquet(file))
@@ -170,7 +170,7 @@ def divide(
     held_bytes: float,
     bar: Progress,
 ) -> DividedRows:
-    """Write the rows of a table to files by range of users; no more than ``held_bytes`` wait to be written."""
+    """Write the rows of a table to files by range of users; at most about ``held_bytes`` wait to be written."""
     divided = DividedRows(table, columns)
     waiting: dict[int, list[pl.DataFrame]] = {}
     waiting_bytes = 0.0
@@ -196,8 +196,8 @@ def range_places(keys: pl.Series, starts: pl.Series) -> NDArray[np.int64]:
 
 
 def _parts(frame: pl.DataFrame, places: NDArray[np.int64]) -> Iterator[tuple[int, pl.DataFrame]]:
-    """Yield the rows of each range, in their order."""
-    kind = np.uint16 if places.max(initial=0) < 1 << 16 else np.int64  # narrow numbers are sorted in linear time
+    """Yield the rows of each range, in order."""
+    kind = np.uint16 if places.max(initial=0) < 1 << 16 else np.int64  # NumPy sorts 16-bit numbers in linear time
     order = np.argsort(places.astype(kind), kind="stable")
     frame, places = frame[order], places[order]
     first = np.append(0, np.flatnonzero(np.diff(places)) + 1)[: len(places)]
@@ -207,7 +207,7 @@ def _parts(frame: pl.DataFrame, places: NDArray[np.int64]) -> Iterator[tuple[int
 
 @contextmanager
 def temporary_folder(needed: float) -> Iterator[Path]:
-    """Give a folder for temporary files, and remove it; refuse at once if the disk has no room for so many bytes."""
+    """Yield a folder for temporary files, and remove it; raise at once if the disk has fewer than ``needed`` bytes."""
     where = Path(tempfile.gettempdir())
     free = shutil.disk_usage(where).free
     if free < needed:

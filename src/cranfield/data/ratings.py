@@ -20,9 +20,9 @@ from cranfield.data.features import Features
 from cranfield.data.repeated import Repeated, RepeatedPairError, check_policy, merge
 from cranfield.data.vocabulary import Vocabulary, as_series
 
-# So many ratings are shown in a notebook.
+# Number of ratings shown in a notebook.
 _SHOWN = 5
-# So many ratings are looked at together where some are kept.
+# Block size of `keep`.
 _BLOCK = 1 << 20
 
 
@@ -30,28 +30,27 @@ _BLOCK = 1 << 20
 class Ratings:
     """Ratings as arrays, sorted by user and then by item, so that a user's profile is a slice.
 
-    Nothing in it depends on the order in which the ratings came: the vocabularies are sorted, and so are the
-    ratings. A (user, item) pair occurs at most once.
+    Nothing in it depends on the original order of the ratings: the vocabularies are sorted, and so are the ratings. A
+    (user, item) pair occurs at most once.
 
     Parameters
     ----------
     user_ids, item_ids
-        The vocabularies. They may hold users and items without ratings, as those of a training and a test set that
-        share them do.
+        The vocabularies. They may hold users and items without ratings, as when a training and a test set share them.
     indptr
         The profile of user ``u`` is the slice ``indptr[u]:indptr[u + 1]`` of the arrays below.
     items
         Item codes (int32).
     values
-        The ratings: float32 where that holds them exactly, else float64.
+        The ratings: float32 if that is exact, else float64.
     times
         Seconds since 1970 (int64), or None if the data have no times.
     name
-        What to call these ratings in tables and messages.
+        The name of these ratings in tables and messages.
     history
         Every step since they were read.
     user_features, item_features
-        What is known of users and items beside their ratings, for systems that use it. Filters and splits pass them on.
+        Features of users and items, for systems that use them. Filters and splits pass them on.
 
     Examples
     --------
@@ -77,7 +76,7 @@ class Ratings:
         for field_name in ("indptr", "items", "values", "times"):
             array = getattr(self, field_name)
             if array is not None:
-                # A view, so that an array of the caller's stays as writeable as it was.
+                # A view, so that the caller's array stays writeable.
                 view = array.view()
                 view.flags.writeable = False
                 object.__setattr__(self, field_name, view)
@@ -86,7 +85,7 @@ class Ratings:
     def of(cls, users: Any, items: Any, values: ArrayLike | None = None, times: ArrayLike | None = None) -> Ratings:
         """Make ratings by hand from ids; without ``values`` every rating is 1 (implicit feedback).
 
-        Times are whole seconds since 1970; `read` takes dates as well.
+        Times are whole seconds since 1970; `read` also takes dates.
         """
         user_ids, user_codes = Vocabulary.encode(_complete("user", users))
         item_ids, item_codes = Vocabulary.encode(_complete("item", items))
@@ -115,7 +114,7 @@ class Ratings:
     ) -> Ratings:
         """Make ratings from codes in any order.
 
-        A repeated (user, item) pair is an error, or becomes one rating as ``repeated`` says (see `read`).
+        A repeated (user, item) pair is an error, or becomes one rating as set by ``repeated`` (see `read`).
         """
         check_policy(repeated)
         pairs = sort_pairs(users, items, len(user_ids), len(item_ids))
@@ -166,7 +165,7 @@ class Ratings:
 
     @property
     def users(self) -> NDArray[np.int32]:
-        """The user code of each rating (made again at each call: it is not stored)."""
+        """The user code of each rating (not stored, but computed at each call)."""
         return np.repeat(np.arange(self.n_users, dtype=np.int32), self.user_counts)
 
     @property
@@ -186,16 +185,16 @@ class Ratings:
 
     @property
     def nbytes(self) -> int:
-        """The memory of the ratings, in bytes, beside the vocabularies."""
+        """The memory of the ratings in bytes, without the vocabularies."""
         arrays = (self.indptr, self.items, self.values, self.times)
         return sum(array.nbytes for array in arrays if array is not None)
 
     def profile(self, user: int) -> slice:
-        """Return the slice that holds the ratings of a user code."""
+        """Return the slice of a user's ratings."""
         return slice(int(self.indptr[user]), int(self.indptr[user + 1]))
 
     def frame(self) -> pl.DataFrame:
-        """Return the ratings with their ids: columns user, item, rating and, where known, time."""
+        """Return the ratings with their ids: columns user, item, rating and, if known, time."""
         columns = {
             "user": self.user_ids.ids(self.users),
             "item": self.item_ids.ids(self.items),
@@ -206,7 +205,7 @@ class Ratings:
         return pl.DataFrame(columns)
 
     def matrix(self, values: NDArray[Any] | None = None) -> Any:
-        """Return a users × items SciPy CSR array of the ratings, or of other ``values`` at the same places."""
+        """Return a users × items SciPy CSR array of the ratings, or of other ``values`` in the same cells."""
         from scipy import sparse
 
         data = self.values if values is None else values
@@ -215,13 +214,13 @@ class Ratings:
         )
 
     def keep(self, mask: NDArray[np.bool_], step: Step | None = None) -> Ratings:
-        """Return the ratings where ``mask`` holds, over the same vocabularies."""
+        """Return the ratings where ``mask`` is true, over the same vocabularies."""
         if mask.shape != (len(self),):
             raise SettingError(f"the mask has {mask.shape} entries for {len(self):,} ratings; give one for each")
         indptr, size, end = np.empty_like(self.indptr), int(np.count_nonzero(mask)), 0
         arrays = {"items": self.items, "values": self.values, **({} if self.times is None else {"times": self.times})}
         kept: dict[str, Any] = {name: np.empty(size, dtype=array.dtype) for name, array in arrays.items()}
-        # By places, which is faster than by the mask; in blocks, so that the places take next to no memory.
+        # Positions are faster than a mask; blocks keep them from taking much memory.
         for start in range(0, len(self) + 1, _BLOCK):
             places = np.flatnonzero(mask[start : start + _BLOCK])
             first, last = np.searchsorted(self.indptr, (start, start + _BLOCK))
@@ -232,7 +231,7 @@ class Ratings:
         return replace(self, indptr=indptr, **kept, history=self.history if step is None else (*self.history, step))
 
     def of_consecutive(self, first: int, last: int) -> Ratings:
-        """Return the ratings of the users from one code up to another, over a vocabulary of these users.
+        """Return the ratings of the users with codes from ``first`` up to ``last``, over a vocabulary of these users.
 
         Examples
         --------
@@ -251,7 +250,7 @@ class Ratings:
         )
 
     def compact(self) -> Ratings:
-        """Return the same ratings with users and items that have none left out of the vocabularies."""
+        """Return the same ratings, with users and items without ratings removed from the vocabularies."""
         some_user, some_item = self.user_counts > 0, self.item_counts > 0
         if some_user.all() and some_item.all():
             return self
@@ -266,7 +265,7 @@ class Ratings:
 
     @cached_property
     def fingerprint(self) -> str:
-        """A hash of the ids, ratings and times: equal for equal data, whatever file or order they came in."""
+        """A hash of the ids, ratings and times: equal for equal data, whatever their file or order."""
         digest = hashlib.sha256()
         compact = self.compact()
         for vocabulary in (compact.user_ids, compact.item_ids):
@@ -281,7 +280,7 @@ class Ratings:
 
 
 def check_ratings(data: object) -> None:
-    """Refuse what is not ratings, and say how to make them of it."""
+    """Refuse data that are not `Ratings`, and say how to convert them."""
     if not isinstance(data, Ratings):
         raise SettingError(f"{type(data).__name__} is not Ratings; make them of a file or a dataframe with cf.read")
 
@@ -308,7 +307,7 @@ def _finite(what: str, numbers: ArrayLike) -> NDArray[Any]:
 
 
 def _compact(values: NDArray[Any]) -> NDArray[Any]:
-    """Return the values as float32 if not one of them changes by it, else as float64."""
+    """Return the values as float32 if that changes none of them, else as float64."""
     if values.dtype == np.float32:
         return np.ascontiguousarray(values)
     with np.errstate(over="ignore"):

@@ -90,19 +90,19 @@ def read(
         others of numbers or of text, which is taken for categories. Empty cells and ids without a row are missing
         values. Text is in UTF-8.
     name
-        What to call the ratings; by default the file's name without its endings.
+        The name of the ratings; by default the file's name without its extensions.
 
     Returns
     -------
     Ratings
-        Ids are integers if the whole column is written as integers, else text (``007`` stays ``007``). What was
-        detected is the first step of its ``history``.
+        Ids are integers if the whole column is written as integers, else text (``007`` stays ``007``). The first step
+        of ``history`` says what was detected.
 
     Raises
     ------
     InputError
-        One line with the file, the row (the line, as an editor counts it; the data row for frames and Parquet), the
-        column, the value and what to do.
+        One line with the file, the row (the line, as in an editor; the data row for frames and Parquet), the column,
+        the value and what to do.
 
     Examples
     --------
@@ -131,7 +131,7 @@ def read(
 
 
 def with_features(ratings: Ratings, user_features: Any = None, item_features: Any = None) -> Ratings:
-    """Return ratings that carry what is known of their users and items; see `read` for what may be given.
+    """Return ratings together with features of their users and items; see `read` for what may be given.
 
     Examples
     --------
@@ -168,9 +168,9 @@ def with_features(ratings: Ratings, user_features: Any = None, item_features: An
 
 
 def column_names(source: Any, **reading: Any) -> tuple[str, ...] | None:
-    """Return the names of the columns of a file or a dataframe, as `read` takes it; None if they have none.
+    """Return the column names of a file or a dataframe, as `read` takes it; None if there are none.
 
-    ``reading`` says how a text is written: ``separator``, ``header``, ``quote`` and ``encoding``.
+    ``reading`` holds options of a text file: ``separator``, ``header``, ``quote`` and ``encoding``.
 
     Examples
     --------
@@ -214,7 +214,7 @@ def _table(
 def _gathered(
     table: TextTable | FrameTable, places: dict[Role, int], repeated: Repeated, counts: str
 ) -> tuple[Ratings, int]:
-    """Make the columns codes and numbers, at most as many at a time as there are threads, and then ratings of them."""
+    """Convert the columns to codes and numbers, in parallel threads, and make ratings from them."""
     with ThreadPoolExecutor(settings.workers) as threads:
         futures = {role: threads.submit(_MADE[role], table, role) for role in places}
     columns: dict[Role, Any] = {role: future.result() for role, future in futures.items()}
@@ -273,7 +273,7 @@ def _step(
     encoding: str,
     repeated: str,
 ) -> Step:
-    """Record what was read, and what was found out about it."""
+    """Record what was read, and what was detected."""
     columns = {role: table.names[place] if table.names is not None else place + 1 for role, place in places.items()}
     settings: dict[str, Any] = {"source": table.label, "columns": columns, "repeated": repeated}
     if isinstance(table, TextTable):

@@ -1,4 +1,4 @@
-"""The lowest rating that makes an item relevant, where nobody says it: the threshold ``auto``."""
+"""The lowest rating that makes an item relevant if none is given: the threshold ``auto``."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ _FIVE_STARS = (4.0, 5.0)
 
 
 def usual_threshold(lowest: float, highest: float) -> float:
-    """Return the lowest relevant rating of ratings from ``lowest`` to ``highest``.
+    """Return the lowest relevant rating on a scale from ``lowest`` to ``highest``.
 
-    * 4 where the highest rating is from 4 to 5: the four or five stars of five that the literature takes for liked.
-    * On other scales up to 10 the lowest whole rating in the upper quarter, ⌈l + 3/4 (h − l)⌉, h the highest rating and
-      l the lowest, or 1 if that is higher: 3 of 3, 8 of 10, 5 of a scale from −10 to 10. So most of a scale is not
-      relevant, whatever its length.
-    * 1 where no rating is above 1, as of clicks or of likes and dislikes: every 1 is relevant.
-    * 1 where ratings go beyond 10: these are counts, as of plays, and every one is relevant. A scale of points, such as
-      0 to 100, needs a threshold of its own.
+    * 4 if the highest rating is from 4 to 5: the four or five stars out of five that the literature takes as liked.
+    * On other scales up to 10, the lowest whole rating in the upper quarter, ⌈l + 3/4 (h − l)⌉, with h the highest and
+      l the lowest rating, or 1 if that is higher: 3 of 3, 8 of 10, 5 on a scale from −10 to 10. So most of a scale is
+      not relevant, whatever its length.
+    * 1 if no rating is above 1, as for clicks or for likes and dislikes: every 1 is relevant.
+    * 1 if ratings go beyond 10: these are counts, such as plays, and every one is relevant. A scale of points, such as
+      0 to 100, needs an explicit threshold.
 
     Examples
     --------
@@ -47,8 +47,8 @@ def usual_threshold(lowest: float, highest: float) -> float:
 def threshold_of(test: Ratings, train: Ratings | None = None) -> float:
     """Return the lowest relevant rating of a test set; 1 for relevance judgments (TREC qrels), as in trec_eval.
 
-    The scale is that of the test and the training ratings together, as far as these are given: a small test set may
-    lack the ends of the scale. An experiment has both.
+    The scale is that of the test and training ratings together, if both are given: a small test set may lack the ends
+    of the scale. An experiment has both.
 
     Examples
     --------
@@ -80,12 +80,12 @@ def threshold_on_scale(lowest: float, highest: float, threshold: Any, train: Rat
 
 
 def threshold_on(test: Ratings, threshold: Any, train: Ratings | None = None) -> float:
-    """Return a threshold as a number: what ``auto`` is for these ratings, 1 for None, or the number that is given."""
+    """Return a threshold as a number: the value of ``auto`` for these ratings, 1 for None, or the given number."""
     if threshold == AUTO:
         return threshold_of(test, train)
     return ANY if threshold is None else check.number("threshold", threshold)
 
 
 def auto_or_number(name: str, value: Any) -> float | str | None:
-    """Return a threshold in its one form: ``auto``, a number, or None, which stands for 1."""
+    """Return a threshold in standard form: ``auto``, a number, or None, which means 1."""
     return AUTO if isinstance(value, str) and value == AUTO else check.number_or_none(name, value)

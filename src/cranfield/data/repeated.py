@@ -20,8 +20,8 @@ REMEDY = "keep one rating of each pair with repeated='last', 'first', 'mean', 'm
 class RepeatedPairError(InputError):
     """A (user, item) pair that occurs more than once.
 
-    ``place`` and ``earlier`` are places in the arrays as they were given, counted from 0: where a pair first occurs
-    again, and where it was before. ``count`` is how many ratings are repeated in all.
+    ``place`` and ``earlier`` are positions in the arrays as given, counted from 0: where a pair first occurs again, and
+    where it was before. ``count`` is the total number of repeated ratings.
     """
 
     def __init__(self, user: object, item: object, place: int, earlier: int, count: int) -> None:
@@ -36,7 +36,7 @@ class RepeatedPairError(InputError):
     def of(
         cls, pairs: SortedPairs, again: NDArray[np.bool_], user_ids: Vocabulary, item_ids: Vocabulary
     ) -> RepeatedPairError:
-        """Name the pair that is the first to occur ``again`` in the order given."""
+        """Return the error for the pair that is the first to occur ``again`` in the given order."""
         repeats = np.flatnonzero(again)
         rows = np.arange(len(pairs.items)) if pairs.order is None else pairs.order
         at = int(repeats[np.argmin(rows[repeats])])
@@ -45,7 +45,7 @@ class RepeatedPairError(InputError):
 
 
 def check_policy(repeated: str) -> None:
-    """Refuse a policy that is not known."""
+    """Refuse an unknown policy."""
     if repeated not in get_args(Repeated):
         raise SettingError(f"repeated={repeated!r} is not known{nearest(repeated, get_args(Repeated))}")
 
@@ -53,10 +53,10 @@ def check_policy(repeated: str) -> None:
 def merge(
     again: NDArray[np.bool_], values: NDArray[Any], times: NDArray[np.int64] | None, repeated: str
 ) -> tuple[NDArray[np.int64], NDArray[Any], NDArray[np.int64] | None]:
-    """Make one rating of each run of equal pairs; return the start of each run, the values and the times.
+    """Merge each run of equal pairs into one rating; return the start of each run, the values and the times.
 
-    ``first`` and ``last`` go by time where times are known, equal times and untimed ratings by the order of the rows.
-    ``mean``, ``max`` and ``sum`` bear the latest time of the run.
+    ``first`` and ``last`` go by time if times are known; equal times and ratings without times go by the order of the
+    rows. ``mean``, ``max`` and ``sum`` take the latest time of the run.
 
     Examples
     --------

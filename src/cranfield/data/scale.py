@@ -1,4 +1,4 @@
-"""`RatingScale`: the grades that ratings are given in, and what follows from them."""
+"""`RatingScale`: the grades of ratings, and what follows from them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-# Steps between grades are read to a millionth: in single precision 0.3 − 0.2 is not 0.1.
+# Steps between grades are rounded to a millionth: in single precision 0.3 − 0.2 is not 0.1.
 _DIGITS = 6
 
 LONGEST_SCALE = 10.0
@@ -60,9 +60,9 @@ class RatingScale:
 
     @property
     def are_counts(self) -> bool:
-        """Whether ratings go beyond 10: then they are counts, as of plays, and not grades."""
+        """Whether ratings go beyond 10, so that they are counts, such as plays, and not grades."""
         return self.high > LONGEST_SCALE
 
     def clipped(self, predictions: NDArray[Any]) -> NDArray[np.float64]:
-        """Return predictions with those beyond the scale at its ends."""
+        """Return predictions clipped to the scale."""
         return np.clip(predictions, self.low, self.high)

@@ -1,4 +1,4 @@
-"""Where data come from: files and what is in them, opened the same way for ratings and for runs."""
+"""Sources of data: files and their contents, opened the same way for ratings and for runs."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def file_and_member(path: Path) -> tuple[Path, str | None]:
 
 
 def is_parquet(path: Path) -> bool:
-    """Tell whether a file is Parquet; what comes through a pipe is only known once it is read."""
+    """Whether a file is Parquet; for a pipe this is only known once it is read."""
     return path.is_file() and contents(path, len(PARQUET)) == PARQUET
 
 
@@ -50,9 +50,9 @@ def contents(path: Path, size: int = -1) -> bytes:
 def refuse_text_options(
     label: str, separator: str | None, header: bool | None, quote: str | None, encoding: str, option: str = "--"
 ) -> None:
-    """Refuse options that say how a text is written for a source that is not text.
+    """Refuse options of text files for a source that is not text.
 
-    ``option`` is what the options of the command line begin with: those of runs have their own.
+    ``option`` is the prefix of the command-line options: those of runs have their own.
     """
     given = {
         f"separator ({option}separator)": separator is not None,
@@ -75,6 +75,6 @@ def text_table(
     encoding: str = "utf-8",
     wanted: Sequence[str] = (),
 ) -> TextTable:
-    """Return the table in a text; ``wanted`` are names that its header, if it has one, is asked for."""
+    """Return the table of a text; ``wanted`` are names that its header may hold."""
     data = as_utf8(data, encoding, label)
     return TextTable(data, find_layout(data, label, separator, header, quote, wanted), label)

@@ -1,4 +1,4 @@
-"""Text files as tables: a fast typed reading where the file is good, a slow exact look where it is not."""
+"""Text files as tables: read fast and typed if the file is good, slowly and exactly if it is not."""
 
 from __future__ import annotations
 
@@ -27,16 +27,16 @@ _OPEN_QUOTE = (
 
 
 class TextTable:
-    """The columns of a text file, given as its bytes and how they are laid out.
+    """The columns of a text file, given as its bytes and their layout.
 
-    Whether a column of ids holds integers or text is decided by all its rows: it is of integers if each one is
-    written as an integer is, without a leading zero, plus or space; else all of it is text.
+    All rows decide whether a column of ids holds integers or text: it holds integers if every id is written like one,
+    without a leading zero, plus or space; otherwise all of them are text.
     """
 
     def __init__(self, data: bytes, layout: Layout, label: str) -> None:
         self.label, self.layout = label, layout
         if layout.start and layout.first_line > 2:
-            # Blank lines before the first row: rare enough to pay for a copy.
+            # Blank lines before the first row are rare enough to be worth a copy.
             data, self.layout = data[layout.start :], replace(layout, start=0)
         self._data = data.rstrip(b"\r\n") if data.endswith((b"\n\n", b"\n\r\n")) else data
         self._places: Mapping[Role, int] = {}
@@ -55,7 +55,7 @@ class TextTable:
 
     @property
     def guess(self) -> dict[Role, int]:
-        """The places of the columns where they have no names: user, item, rating, time."""
+        """The positions of the columns if they have no names: user, item, rating, time."""
         guess: dict[Role, int] = {"user": 0, "item": 1}
         if self.width == 3 and self._looks_like_time(2):
             return {**guess, "time": 2}
@@ -69,11 +69,11 @@ class TextTable:
         return [row[place].strip() for row in self.layout.sample]
 
     def _looks_like_time(self, place: int) -> bool:
-        """Tell whether the column holds dates, or whole numbers that would be odd ratings but are usual times."""
+        """Whether the column holds dates, or whole numbers that would be odd ratings but are usual times."""
         return self._mostly(place, lambda field: (field.isdecimal() and len(field.lstrip("0")) > 8) or is_date(field))
 
     def _mostly(self, place: int, test: Callable[[str], bool]) -> bool:
-        """Tell whether more than half of the first rows pass a test: one that is at fault must not hide the column."""
+        """Whether more than half of the first rows pass a test, so that one faulty row does not hide the column."""
         fields = self._field(place)
         return 2 * sum(map(test, fields)) > len(fields)
 
@@ -103,7 +103,7 @@ class TextTable:
         return self._columns.pop(role)
 
     def error(self, fault: Fault, role: Role) -> InputError:
-        """Return the error for a fault, with its line; a row that lacks fields is the deeper fault."""
+        """Return the error for a fault, with its line; if the row lacks fields, that is reported instead."""
         for number, (line, fields) in enumerate(self._records()):
             if len(fields) != self.width:
                 return self._misshapen(line, fields)
@@ -114,7 +114,7 @@ class TextTable:
         return InputError(fault.problem, source=self.label, row=line, column=column, remedy=fault.remedy)
 
     def lines(self, *rows: int) -> list[int]:
-        """Return the lines on which rows begin."""
+        """Return the lines that rows start on."""
         wanted = set(rows)
         line_of = {}
         for number, (line, _) in enumerate(self._records()):
@@ -144,26 +144,26 @@ class TextTable:
         return pl.Float64() if role == "rating" else pl.String()
 
     def _typed(self) -> pl.DataFrame:
-        """Read straight into the types that the first rows suggest; Polars refuses what does not fit them."""
+        """Read straight into the types that the first rows suggest; Polars refuses values that do not fit."""
         kinds = {role: self._kind(role) for role in self._places}
         try:
             return self._of_kinds(kinds)
         except _POLARS:
             if kinds.get("rating") != pl.Int64():
                 raise
-        # Behind whole stars there may be halves; whole numbers are read quicker, so they are tried first.
+        # Half stars may follow whole ones. Whole numbers are faster to read, so they are tried first.
         return self._of_kinds({**kinds, "rating": pl.Float64()})
 
     def _of_kinds(self, kinds: Mapping[Role, pl.DataType]) -> pl.DataFrame:
         separator = self.layout.separator
         if len(separator) == 2 and separator[0] == separator[1] and _only_pairs(self._data, separator[0].encode()):
-            # "::" is read as ":" with an empty column between any two: no byte has to be moved.
+            # "::" is read as ":" with an empty column in between, so no byte is moved.
             return self._parsed(self._data, separator[0], 2, kinds)
         data, single = self._single_separator()
         return self._parsed(data, single, 1, kinds)
 
     def _as_text(self) -> pl.DataFrame:
-        """Read everything as text, then make ids integers where all of them are."""
+        """Read everything as text, then convert ids to integers if all of them are."""
         data, single = self._single_separator()
         try:
             frame = self._parsed(data, single, 1, dict.fromkeys(self._places, pl.String()))
@@ -182,16 +182,16 @@ class TextTable:
         return self._data.replace(separator, spare), spare.decode()
 
     def _parsed(self, data: bytes, separator: str, step: int, kinds: Mapping[Role, pl.DataType]) -> pl.DataFrame:
-        """Read the columns of ``kinds`` from a text in which the fields stand ``step`` columns apart."""
+        """Read the columns of ``kinds`` from a text whose fields are ``step`` columns apart."""
         total = (self.width - 1) * step + 1
         at = {self._places[role] * step: kind for role, kind in kinds.items()}
         at.setdefault(total - 1, pl.String())
-        # Polars refuses a row with too many fields only if it reads every column, and one with too few never.
+        # Polars refuses a row with too many fields only if it reads every column, and never one with too few.
         is_partial = self.layout.quote is None and len(at) < total
         frame = pl.read_csv(
             data,
             has_header=False,
-            # By lines: a quote in a name must not open a field that swallows rows.
+            # Skip lines, not rows: a quote in a column name must not open a field that swallows rows.
             skip_lines=1 if self.layout.start else 0,
             separator=separator,
             quote_char=self.layout.quote,
@@ -205,7 +205,7 @@ class TextTable:
         return frame.select(pl.col(f"column_{place * step}").alias(role) for role, place in self._places.items())
 
     def _hides_text_ids(self) -> bool:
-        """Tell whether ids that seem to be integers may be written in another way, such as 007."""
+        """Whether ids that seem to be integers may be written in another way, such as 007."""
         if not any(self._kind(role) == pl.Int64 for role in ("user", "item")):
             return False
         leads = [self.layout.separator.encode()[-1:], b"\n"]
@@ -214,7 +214,7 @@ class TextTable:
         return _has_odd_number(self._data, leads, self.layout.start)
 
     def _without_blank_rows(self, frame: pl.DataFrame) -> pl.DataFrame:
-        """Leave out the rows that Polars makes of blank lines; a row of separators is not one of them."""
+        """Leave out the rows that Polars makes from blank lines; a row of separators is not blank."""
         blank = frame.select(
             pl.all_horizontal(pl.all().cast(pl.String).str.strip_chars().fill_null("") == "")
         ).to_series()
@@ -228,10 +228,10 @@ class TextTable:
         return frame.filter(~blank)
 
     def _ends_inside_quotes(self) -> bool:
-        """Tell whether the text ends before a quoted field does; Polars would take its last byte for the quote."""
+        """Whether the text ends inside a quoted field; Polars would take its last byte for the closing quote."""
         if self.layout.quote is None or self._data.count(self.layout.quote.encode()) % 2 == 0:
             return False
-        # A line behind the end is a row of its own unless the quotes take it in.
+        # A line appended at the end is a separate row unless it is inside the quotes.
         *_, (_, last) = self._records(b"\n" + _BEHIND)
         return last != [_BEHIND.decode()]
 
@@ -270,7 +270,7 @@ def _is_integer(field: str) -> bool:
 
 
 def integers_if_all(text: pl.Series) -> pl.Series:
-    """Return text ids as integers if each is written as Polars would write that integer, else as they are."""
+    """Return text ids as integers if each is written as Polars would write that integer, else unchanged."""
     numbers = text.cast(pl.Int64, strict=False)
     if numbers.null_count() == text.null_count() and (numbers.cast(pl.String) == text).all():
         return numbers
@@ -278,7 +278,7 @@ def integers_if_all(text: pl.Series) -> pl.Series:
 
 
 def _count(text: bytes, byte: bytes, begin: int) -> int:
-    """Count a byte from ``begin`` on."""
+    """Count a byte from ``begin`` onwards."""
     data = np.frombuffer(text, dtype=np.uint8, offset=begin)
     return sum(
         int(np.count_nonzero(data[start : start + _BLOCK] == ord(byte))) for start in range(0, len(data), _BLOCK)
@@ -286,10 +286,10 @@ def _count(text: bytes, byte: bytes, begin: int) -> int:
 
 
 def _only_pairs(text: bytes, byte: bytes) -> bool:
-    """Tell whether the byte always stands twice in a row, no more and no less."""
+    """Whether the byte always occurs exactly twice in a row."""
     data = np.frombuffer(text, dtype=np.uint8)
     for start in range(0, len(data), _BLOCK):
-        # One byte before the block and two behind it show where a run begins and ends.
+        # One byte before the block and two after it show where a run starts and ends.
         mark = np.zeros(min(_BLOCK, len(data) - start) + 3, dtype=np.bool_)
         low, high = max(start - 1, 0), min(start + _BLOCK + 2, len(data))
         np.equal(data[low:high], ord(byte), out=mark[low - start + 1 : high - start + 1])
@@ -300,7 +300,7 @@ def _only_pairs(text: bytes, byte: bytes) -> bool:
 
 
 def _has_odd_number(text: bytes, leads: list[bytes], begin: int) -> bool:
-    """Tell whether a field behind ``begin`` may start with a zero before a digit, a plus, a space or -0."""
+    """Whether a field after ``begin`` may start with a zero before a digit, a plus, a space or -0."""
     for first in (b"+", b" ", b"-0"):
         if text.find(first[:1], begin) < 0:
             continue
@@ -309,15 +309,15 @@ def _has_odd_number(text: bytes, leads: list[bytes], begin: int) -> bool:
     if text[begin : begin + 1] == b"0" and text[begin + 1 : begin + 2].isdigit():
         return True
     data = np.frombuffer(text, dtype=np.uint8, offset=begin)
-    # Two bytes are seen again in the next block: a place needs those behind it.
+    # Blocks overlap by two bytes, because each position needs the two after it.
     return any(_has_leading_zero(data[start : start + _BLOCK + 2], leads) for start in range(0, len(data), _BLOCK))
 
 
 def _has_leading_zero(block: NDArray[np.uint8], leads: list[bytes]) -> bool:
-    """Tell whether a zero is behind one of ``leads`` and before a digit."""
+    """Whether a zero follows one of ``leads`` and precedes a digit."""
     digits = block - np.uint8(ord("0"))
     is_none = digits > 9
     suspects = is_none[:-2] > is_none[2:]
     suspects &= digits[1:-1] == 0
-    # What is left is rare, such as the .05 of 3.05.
+    # The remaining suspects are rare, such as the .05 of 3.05.
     return bool(suspects.any()) and bool(np.isin(block[:-2][suspects], np.frombuffer(b"".join(leads), np.uint8)).any())

@@ -1,4 +1,4 @@
-"""Parts of a dataset over one vocabulary of users and one of items, so that a code means the same in all of them."""
+"""Parts of a dataset over one vocabulary of users and one of items, so that codes mean the same in all of them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Columns of any type made into ids, ratings and times, with the row of the first value that cannot be."""
+"""Columns of any type converted to ids, ratings and times, with the row of the first value that is not valid."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from numpy.typing import NDArray
 from cranfield.data.columns import Role
 from cranfield.data.vocabulary import Vocabulary
 
-# The first whole number that is too large to be a time in seconds (the year 5138), and what it and its thousandfolds
-# are taken for: milliseconds, microseconds, nanoseconds.
+# The first whole number too large to be a time in seconds (the year 5138). It and its multiples by a thousand are taken
+# for milliseconds, microseconds and nanoseconds.
 _TOO_LATE = 10**11
-# What is usual for a time in seconds: from 1973 to 2096.
+# The usual range of times in seconds: from 1973 to 2096.
 _USUAL, _UNUSUAL = 10**8, 4 * 10**9
 _ISO = ("%Y-%m-%dT%H:%M:%S%.f", "%Y-%m-%dT%H:%M")
 _ID_REMEDY = "use numbers, text or dates"
-# Types of other libraries that Polars, since it has a name for them, passes on.
+# Types of other libraries that Polars has a name for and passes on.
 _EXTENSION: Any = getattr(pl, "BaseExtension", ())
-# Times are looked through in blocks, so that little memory is needed beside them.
+# Times are checked in blocks, to save memory.
 _BLOCK = 1 << 18
-# So much of a value is shown in a message.
+# Maximum length of a value in a message.
 _SHOWN = 60
 
 
@@ -57,7 +57,7 @@ def _categories_as_text(column: pl.Series) -> pl.Series:
 
 
 def _uuids_as_text(column: pl.Series) -> pl.Series:
-    """Return a column of Python objects as text if they are UUIDs, for which Polars has no type of its own."""
+    """Return a column of Python objects as text if they are UUIDs, for which Polars has no type."""
     if column.dtype != pl.Object:
         return column
     odd = next((row for row, value in enumerate(column) if not isinstance(value, UUID)), None)
@@ -93,7 +93,7 @@ def ratings(column: pl.Series) -> NDArray[Any]:
 
 
 def _singles(numbers: pl.Series) -> NDArray[np.float32] | None:
-    """Return the numbers as float32, or None if one of them changes by it or is not finite."""
+    """Return the numbers as float32, or None if that changes one of them or one is not finite."""
     single = np.empty(len(numbers), dtype=np.float32)
     start = 0
     for chunk in numbers.get_chunks():
@@ -110,8 +110,8 @@ def _singles(numbers: pl.Series) -> NDArray[np.float32] | None:
 def times(column: pl.Series) -> NDArray[np.int64]:
     """Return a column of times as whole seconds since 1970 (UTC).
 
-    Whole numbers whose largest is 10¹¹ or more are milliseconds, 10¹⁴ microseconds and 10¹⁷ nanoseconds; those
-    plainly of another unit than most are refused. They are dates if every one of them is written as one: 20011231.
+    Whole numbers whose largest is 10¹¹ or more are milliseconds, 10¹⁴ microseconds and 10¹⁷ nanoseconds; numbers
+    clearly in another unit than most are refused. They are dates if every one of them is written as one: 20011231.
     """
     remedy = "write seconds, milliseconds or an ISO date in every row, or read without times (time=False, --no-time)"
     column = _categories_as_text(column)
@@ -128,7 +128,7 @@ def times(column: pl.Series) -> NDArray[np.int64]:
         return _since_1970(column)
     if not column.dtype.is_numeric():
         raise Fault(0, f"{_shown(column[0])} is not a time", remedy)
-    # What is not a whole number, or is too large for one, becomes null.
+    # Numbers that are not finite, or too large for an integer, become null.
     whole = (column if column.dtype.is_integer() else _in_bounds(column.floor())).cast(pl.Int64, strict=False)
     if whole.null_count():
         row = _first(whole.is_null())
@@ -138,7 +138,7 @@ def times(column: pl.Series) -> NDArray[np.int64]:
 
 
 def _in_bounds(numbers: pl.Series) -> pl.Series:
-    """Return null for what 64 bits may not hold: -2⁶³ as a float may be any of the whole numbers near it."""
+    """Return null for numbers that may not fit in 64 bits: the float -2⁶³ may be any of the integers near it."""
     return (
         numbers.to_frame()
         .select(pl.when(pl.nth(0).is_between(-(2.0**63), 2.0**63, closed="none")).then(pl.nth(0)))
@@ -151,7 +151,7 @@ def _since_1970(dates: pl.Series) -> NDArray[np.int64]:
 
 
 def _basic_dates(numbers: pl.Series) -> pl.Series | None:
-    """Return whole numbers as dates if each is one in ISO 8601's basic form; as seconds they would lie in 1970."""
+    """Return whole numbers as dates if each is one in ISO 8601's basic form; as seconds they would be in 1970."""
     if not numbers.is_between(19_000_101, 21_001_231).all():
         return None
     dates = numbers.cast(pl.String).str.to_date("%Y%m%d", strict=False)
@@ -172,9 +172,9 @@ def _seconds(numbers: NDArray[np.int64]) -> NDArray[np.int64]:
 
 
 def _refuse_two_units(numbers: NDArray[np.int64], scale: int) -> None:
-    """Refuse times some of which are usual in a coarser unit, and in the unit of the largest lie in early 1970.
+    """Refuse times of which some are usual in a coarser unit, but in early 1970 in the unit of the largest.
 
-    Where others are between the two, they may be moments of a clock that began at 0, and nothing is refused.
+    If others are in between, they may come from a clock that started at 0, and nothing is refused.
     """
     coarser = scale // 1000
     while coarser:
@@ -195,16 +195,16 @@ def _refuse_two_units(numbers: NDArray[np.int64], scale: int) -> None:
 
 
 def _sizes(numbers: NDArray[np.int64], unit: int) -> Iterator[tuple[int, NDArray[np.intp]]]:
-    """Tell block by block whether times are too small for a unit (0), usual (1), late (2) or too late for it (3)."""
+    """Yield blocks that say whether times are too small for a unit (0), usual (1), late (2) or too late (3)."""
     edges = np.array([_USUAL, _UNUSUAL, _TOO_LATE], dtype=np.uint64) * np.uint64(unit)
     for start in range(0, len(numbers), _BLOCK):
-        # The size of the smallest number has no place among signed ones.
+        # The absolute value of the smallest signed number does not fit in a signed one.
         sizes = np.abs(numbers[start : start + _BLOCK]).view(np.uint64)
         yield start, np.searchsorted(edges, sizes, side="right")
 
 
 def _from_text(text: pl.Series) -> pl.Series:
-    """Read text as numbers or as ISO dates with or without a time of day and a zone, whichever most of it is."""
+    """Read text as numbers, or as ISO dates with or without time of day and zone, whichever fits more rows."""
     if text.null_count() == len(text):
         return text.cast(pl.Int64)
     for kind in (pl.Int64, pl.Float64):
@@ -223,7 +223,7 @@ def _from_text(text: pl.Series) -> pl.Series:
 
 
 def _shown(value: object) -> str:
-    """Return a value as it is shown in a message: on one line, and not all of a long one."""
+    """Return a value as text for a message: on one line, and cut if it is long."""
     value = value.to_list() if isinstance(value, pl.Series) else value
     text = " ".join(repr(value).split()) if not isinstance(value, str) else repr(value)
     return text if len(text) <= _SHOWN else f"{text[: _SHOWN - 3]}..."

@@ -1,4 +1,4 @@
-"""Ids of any type on the outside, codes 0, 1, 2, ... on the inside."""
+"""Ids of any type outside, codes 0, 1, 2, ... inside."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ from cranfield._hashing import Keys, id_keys
 UNKNOWN = -1
 """The code of an id that a vocabulary does not hold."""
 
-# A table from integer id to code may have this many cells for each id, and this many in any case.
+# A table from integer id to code may have this many cells per id, and this many in any case.
 _TABLE_SLACK, _TABLE_ROOM = 16, 1 << 20
-# Tables are looked up in blocks: an index of another type than int64 is copied on the way.
+# Tables are read in blocks, because NumPy copies an index that is not int64.
 _BLOCK = 1 << 18
 _TRANSLATIONS: dict[tuple[int, int], NDArray[np.int32] | None] = {}
 """What `Vocabulary.translation` has made, by the identities of two vocabularies that both still exist."""
 
 
 class Vocabulary:
-    """The distinct ids of users or of items, sorted; a code is an id's place in that order.
+    """The distinct ids of users or of items, sorted; a code is the position of an id in that order.
 
-    Being sorted, a vocabulary does not depend on the order in which the ids were met, and neither does anything
-    that is drawn at random by code.
+    Because it is sorted, a vocabulary does not depend on the original order of the ids, and neither does anything drawn
+    at random by code.
 
     Parameters
     ----------
@@ -56,7 +56,7 @@ class Vocabulary:
 
     @classmethod
     def union(cls, vocabularies: Sequence[Vocabulary]) -> Vocabulary:
-        """Return the vocabulary of all ids of some others; ids become text if those of one of them are text.
+        """Return the vocabulary of all ids in several others; ids become text if those of any of them are text.
 
         Examples
         --------
@@ -71,16 +71,16 @@ class Vocabulary:
             return cls.of(pl.concat([vocabulary.text for vocabulary in vocabularies]))
         dtype = vocabularies[0].dtype
         if _is_integer(dtype) and all(vocabulary.dtype == dtype for vocabulary in vocabularies):
-            # A stable sort merges what is sorted, in linear time.
+            # A stable sort merges sorted runs in linear time.
             ids = np.sort(np.concatenate([vocabulary.all.to_numpy() for vocabulary in vocabularies]), kind="stable")
             return cls(pl.Series(ids[np.append(True, ids[1:] != ids[:-1])[: len(ids)]], dtype=dtype))
-        # Frames can be concatenated over ids of different types, series cannot.
+        # Polars can concatenate frames, but not series, with ids of different types.
         frames = [vocabulary.all.to_frame() for vocabulary in vocabularies]
         return cls.of(pl.concat(frames, how="vertical_relaxed").to_series())
 
     @classmethod
     def encode(cls, ids: Any) -> tuple[Vocabulary, NDArray[np.int32]]:
-        """Make the vocabulary of ``ids`` together with the code of each of them; none may be missing.
+        """Make the vocabulary of ``ids`` and the code of each of them; none may be missing.
 
         Examples
         --------
@@ -98,8 +98,8 @@ class Vocabulary:
 
     @classmethod
     def _from_dense(cls, series: pl.Series, low: int, high: int) -> tuple[Vocabulary, NDArray[np.int32]]:
-        """Encode integers by marking them in a table, which is then counted through."""
-        # A series of several chunks would be copied to become one array.
+        """Encode integers by marking them in a table, and counting the marks."""
+        # A series of several chunks would be copied into one array.
         parts = [chunk.to_numpy() for chunk in series.get_chunks()]
         seen = np.zeros(high - low + 1, dtype=np.bool_)
         for part in parts:
@@ -142,7 +142,7 @@ class Vocabulary:
 
     @property
     def text(self) -> pl.Series:
-        """Every id as text, in the order of the codes; bytes that are none are given in hexadecimal."""
+        """Every id as text, in the order of the codes; bytes that are not text are shown in hexadecimal."""
         if self.dtype == pl.Duration:
             return self._ids.to_physical().cast(pl.String)
         try:
@@ -151,13 +151,13 @@ class Vocabulary:
             return self._ids.bin.encode("hex")
 
     def ids(self, codes: Any) -> pl.Series:
-        """Return the ids that are behind ``codes``."""
+        """Return the ids of ``codes``."""
         return self._ids.gather(np.asarray(codes, dtype=np.int64))
 
     def codes(self, ids: Any) -> NDArray[np.int32]:
-        """Return the code of each of ``ids``, `UNKNOWN` for one that is not here.
+        """Return the code of each of ``ids``, or `UNKNOWN` if it is not in the vocabulary.
 
-        Ids written as text meet ids that are integers or dates: ``"12"`` finds 12, and 12 finds ``"12"``.
+        Ids written as text match ids that are integers or dates: ``"12"`` finds 12, and 12 finds ``"12"``.
         """
         series = as_series(ids)
         if len(series) == 0 or len(self) == 0:
@@ -174,9 +174,9 @@ class Vocabulary:
         return codes.cast(pl.Int32).fill_null(UNKNOWN).to_numpy(writable=True)
 
     def translation(self, other: Vocabulary) -> NDArray[np.int32] | None:
-        """Return the code here of each code of another vocabulary, or None if the two hold the same ids.
+        """Return the code here of each code of another vocabulary, or None if both hold the same ids.
 
-        It is made once for a pair of vocabularies, and kept as long as both are.
+        It is computed once per pair of vocabularies, and cached as long as both exist.
 
         Examples
         --------
@@ -206,13 +206,13 @@ class Vocabulary:
 
     @cached_property
     def string_order(self) -> NDArray[np.int32]:
-        """The place of each id when ids are ordered as text (byte by byte), as trec_eval orders them."""
+        """The position of each id when ids are sorted as text (byte by byte), as in trec_eval."""
         order = np.argsort(self.text.arg_sort().to_numpy(), kind="stable")
         return order.astype(np.int32)
 
     @cached_property
     def keys(self) -> Keys:
-        """A number for each id that follows from the id alone; see `cranfield._hashing.id_keys`."""
+        """A number for each id that depends only on the id; see `cranfield._hashing.id_keys`."""
         return id_keys(self._ids)
 
     @cached_property
@@ -221,7 +221,7 @@ class Vocabulary:
 
     @property
     def _has_table(self) -> bool:
-        """Whether the ids are integers so close together that a table from id to code is worth its memory."""
+        """Whether the ids are integers dense enough for a table from id to code to be worth its memory."""
         return _is_integer(self._ids.dtype) and _is_dense(self._ids[0], self._ids[-1], len(self))
 
     def _table_codes(self, series: pl.Series) -> NDArray[np.int32]:
@@ -254,7 +254,7 @@ def as_series(ids: Any) -> pl.Series:
 
 
 def _like(series: pl.Series, dtype: pl.DataType) -> pl.Series:
-    """Cast ids to the vocabulary's type; what cannot be cast and return unchanged becomes null, hence unknown."""
+    """Cast ids to the vocabulary's type; ids that do not survive the cast become null, hence unknown."""
     if series.dtype == dtype:
         return series
     try:
@@ -267,7 +267,7 @@ def _like(series: pl.Series, dtype: pl.DataType) -> pl.Series:
 
 
 def _is_integer(dtype: pl.DataType) -> bool:
-    """Tell whether a type is one of the integers that NumPy has too: those of 128 bits are not."""
+    """Whether a type is an integer that NumPy has too: 128-bit integers are not."""
     return dtype.is_integer() and "128" not in str(dtype)
 
 
@@ -276,7 +276,7 @@ def _is_dense(low: int, high: int, count: int) -> bool:
 
 
 def _offsets(values: NDArray[Any], low: int) -> NDArray[np.int64]:
-    """Return ``values - low`` without overflow, for values not below ``low`` nor far above it."""
+    """Return ``values - low`` without overflow, for values at least ``low`` and not far above it."""
     if values.dtype == np.uint64:
         return (values - np.uint64(low)).astype(np.int64)
     wide = values.astype(np.int64, copy=False)
@@ -290,7 +290,7 @@ def _integers(offsets: NDArray[np.int64], low: int, dtype: pl.DataType) -> pl.Se
 
 
 def _look_up(table: NDArray[np.int32], values: NDArray[Any], low: int, codes: NDArray[np.int32]) -> None:
-    """Write the table's entry for each value into ``codes``; the table begins at ``low``."""
+    """Write the table's entry for each value into ``codes``; the table starts at ``low``."""
     for start in range(0, len(values), _BLOCK):
         block = slice(start, start + _BLOCK)
         np.take(table, _offsets(values[block], low), out=codes[block], mode="clip")

@@ -1,4 +1,4 @@
-"""Ratings out: Parquet, CSV or TSV, by the file's ending."""
+"""Writing ratings: Parquet, CSV or TSV, depending on the file's extension."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ FORMATS = ("parquet", "csv", "tsv")
 
 
 def write(ratings: Ratings, path: str | Path) -> Path:
-    """Write ratings with columns user, item, rating and, where known, time (seconds since 1970).
+    """Write ratings with columns user, item, rating and, if known, time (seconds since 1970).
 
     Parameters
     ----------
     ratings
-        What to write.
+        The ratings to write.
     path
-        Where, ending in ``.parquet``, ``.csv`` or ``.tsv``. The file appears whole or not at all.
+        The file, ending in ``.parquet``, ``.csv`` or ``.tsv``. It is written completely or not at all.
 
     Examples
     --------
@@ -38,7 +38,7 @@ def write(ratings: Ratings, path: str | Path) -> Path:
 
 
 def check_format(path: str | Path) -> str:
-    """Return the format that a file's ending names, or say which ones there are."""
+    """Return the format that a file's extension names, or say which ones there are."""
     ending = Path(path).suffix.removeprefix(".").lower()
     if ending not in FORMATS:
         raise SettingError(
@@ -48,7 +48,7 @@ def check_format(path: str | Path) -> str:
 
 
 def write_table(table: pl.DataFrame, path: str | Path) -> Path:
-    """Write any table, in the format that the ending names."""
+    """Write any table, in the format that the extension names."""
     path, form = Path(path), check_format(path)
     with whole_file(path) as temporary:
         if form == "parquet":

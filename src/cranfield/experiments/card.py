@@ -1,4 +1,4 @@
-"""The card: all that a reader needs to repeat an experiment."""
+"""The card: everything a reader needs to repeat an experiment."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from cranfield.measures.scores_table import deepest
 
 
 def card(line: Pipeline) -> dict[str, Any]:
-    """Return the card of an experiment that has gone through all stages, ready for JSON."""
+    """Return the card of an experiment that has completed all stages, ready for JSON."""
     experiment, sources = line.experiment, line.units("source")
     decided_on = {unit.place: decided(line, unit) for unit in sources}
     alike = len(set(decided_on.values())) == 1
@@ -82,7 +82,7 @@ def _splits(line: Pipeline, unit: Unit) -> Iterator[dict[str, Any]]:
 
 
 def _system(line: Pipeline, system: System) -> dict[str, Any]:
-    """Return a system with its parameters: those of each part, where a search or the data chose different ones."""
+    """Return a system with its parameters, with one value per part where a search or the data chose different ones."""
     if system.spelling is None:
         return {"spelling": f"file {Path(str(system.run)).name}", "parameters": None, "searches": []}
     cells = [cell for cell in line.units("cell") if cell.system is system]

@@ -12,7 +12,7 @@ from cranfield.measures.phrases import relevance_phrase
 
 @dataclass(frozen=True)
 class Item:
-    """A thing to report: the decision it belongs to, the topic, and what is reported (None if nothing is)."""
+    """Something to report: the decision it belongs to, the topic, and what is reported (None if nothing is)."""
 
     letter: str
     topic: str
@@ -30,7 +30,7 @@ class Item:
 
 
 def checklist(card: Mapping[str, Any]) -> list[Item]:
-    """Return what the paper asks to be reported, with what a card holds of it.
+    """Return everything the paper asks authors to report, with what the card says about each item.
 
     Parameters
     ----------
@@ -91,13 +91,13 @@ def _lists(card: Mapping[str, Any]) -> Iterator[Item]:
 
 
 def _with_defaults(system: Mapping[str, Any]) -> str:
-    """Return the spelling of a system, and the values of all its hyper-parameters."""
+    """Return the spelling of a system and the values of all its hyper-parameters."""
     values = [f"{name}={value}" for name, value in (system["parameters"] or {}).items() if value is not None]
     return f"{system['spelling']} ({', '.join(values)})" if values else str(system["spelling"])
 
 
 def _searched(card: Mapping[str, Any]) -> str | None:
-    """Return which systems were searched, and how; None if none was."""
+    """Return which systems were tuned by a search, and how; None if none was."""
     said = {
         name: f"{name}: the best of {search['trials']} by {search['metric']} on {search['validation']}"
         for name, system in card["systems"].items()
@@ -108,7 +108,7 @@ def _searched(card: Mapping[str, Any]) -> str | None:
 
 
 def relevance_text(card: Mapping[str, Any]) -> str:
-    """Return what makes an item relevant, and in which metrics, by set of ratings where it is not the same for all.
+    """Return what makes an item relevant, and for which metrics; separately per set of ratings if these differ.
 
     Examples
     --------

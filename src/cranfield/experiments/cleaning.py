@@ -1,4 +1,4 @@
-"""What a folder holds beside the current experiment, and how to be rid of it."""
+"""Find and remove what a folder holds besides the current experiment."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Spare:
         return self.artifacts
 
     def table(self) -> Table:
-        """Return one row per experiment and stage, for people."""
+        """Return a readable table with one row per experiment and stage."""
         stage = pl.col("artifact").str.split("/").list.first()
         summed = self.artifacts.group_by("experiment", stage.alias("stage"), maintain_order=True).agg(
             pl.len(), pl.col("bytes").sum()
@@ -57,11 +57,11 @@ class Spare:
 
 
 def clean(folder: str | Path, *, free: bool = False) -> Spare:
-    """Say which artifacts of a folder the current experiment does not use, and remove them if ``free``.
+    """List the artifacts in a folder that the current experiment does not use, and remove them if ``free``.
 
-    The current experiment is the one that was run last. What it uses is never removed, nor is any file that cranfield
-    did not make, or that was changed since. What a stopped run left half made (a folder of the store that has no
-    record) counts as an artifact of no experiment, unless a run is at work in the folder.
+    The current experiment is the one that was run last. Artifacts that it uses are never removed, nor are files that
+    cranfield did not make or that were changed since. Half-made artifacts of a stopped run (folders of the store
+    without a record) belong to no experiment; they are listed unless a run is active in the folder.
 
     Examples
     --------
@@ -93,14 +93,14 @@ def _spare(store: Store, *, free: bool) -> Spare:
         )
     used, earlier = store.reachable([current]), [root for root in store.roots.all() if root != current]
     spare = {key: record for key, record in store.records().items() if key not in used}
-    # Whoever frees holds the store; a process that works in it now would be writing one of these.
+    # With ``free`` this process holds the store. Otherwise a half-made artifact may be one that another run is writing.
     half_made = store.half_made() if free or not in_use(store.path) else {}
     named = _named(spare, earlier)
     rows = [(*named[key], spare[key].size) for key in named]
     rows += [(_NOBODY, f"half made/{key[:12]}", size) for key, size in half_made.items()]
     frame = pl.DataFrame(rows, schema={"experiment": pl.String, "artifact": pl.String, "bytes": pl.Int64}, orient="row")
     if free:
-        # Without its root an experiment that is run again begins anew, wherever this is stopped.
+        # Roots go first: if this is interrupted, no root refers to missing artifacts, and a later run starts afresh.
         with store.writing():
             for root in earlier:
                 store.roots.forget(root)
@@ -113,7 +113,7 @@ def _spare(store: Store, *, free: bool) -> Spare:
 
 
 def _named(spare: dict[str, Record], roots: list[Root]) -> dict[str, tuple[str, str]]:
-    """Return the experiment and the name of each artifact, by experiment."""
+    """Return the experiment and the name of each artifact, grouped by experiment."""
     named: dict[str, tuple[str, str]] = {}
     for root in roots:
         for name, key in root.artifacts.items():

@@ -1,7 +1,6 @@
-"""Ratings, splits, runs and scores in the store: as codes over one vocabulary for each set of ratings.
+"""Ratings, splits, runs and scores in the store, as codes over one vocabulary per set of ratings.
 
-Ids are encoded once, when the ratings are read, and come back when something is exported. What is read is what was
-written.
+Ids are encoded once, when the ratings are read, and decoded on export. Reading returns exactly what was written.
 """
 
 from __future__ import annotations
@@ -35,7 +34,7 @@ _NO_PART = 255
 
 
 class Vocabularies(NamedTuple):
-    """The users and the items of a set of ratings, and what is known of them."""
+    """The users and items of a set of ratings, with their features if there are any."""
 
     users: Vocabulary
     items: Vocabulary
@@ -44,7 +43,7 @@ class Vocabularies(NamedTuple):
 
 
 def step_of(record: Mapping[str, Any]) -> Step:
-    """Return a step from what `Step.as_dict` made of it."""
+    """Return a step from the dictionary that `Step.as_dict` returned."""
     return Step(record["action"], record["settings"], record["effect"], tuple(record["notes"]))
 
 
@@ -52,7 +51,7 @@ def step_of(record: Mapping[str, Any]) -> Step:
 
 
 def save_vocabularies(ratings: Ratings, folder: Path) -> list[Path]:
-    """Write the ids of users and items, each in the order of its codes, and what is known of them."""
+    """Write the ids of users and items in the order of their codes, and their features."""
     ids = {"users": ratings.user_ids, "items": ratings.item_ids}
     paths = [
         write_table(pl.DataFrame({"id": vocabulary.all}), folder / f"{name}.parquet")
@@ -113,9 +112,9 @@ def read_ratings(
 
 
 def save_splits(splits: Sequence[Split], whole: Ratings, folder: Path) -> list[Path]:
-    """Write splits of ratings: for each fold one small number a rating, its part, and the group of each item.
+    """Write splits of ratings: for each fold, the part of each rating as a small number, and the group of each item.
 
-    A split that is not one of these very ratings, because it changes some of them, is written part by part.
+    A split that changes some of the ratings cannot be stored this way; its parts are written in full.
     """
     paths: list[Path] = []
     parts: dict[str, Any] = {}
@@ -138,7 +137,7 @@ def save_splits(splits: Sequence[Split], whole: Ratings, folder: Path) -> list[P
 
 
 def _part_numbers(split: Split, whole: Ratings) -> NDArray[np.uint8] | None:
-    """Return the part of each rating; None if the parts are not made of these ratings."""
+    """Return the number of the part of each rating; None if the parts do not consist of these ratings."""
     if split.train.user_ids != whole.user_ids or split.train.item_ids != whole.item_ids:
         return None
     keys, numbers = _pairs(whole), np.full(len(whole), _NO_PART, dtype=np.uint8)
@@ -164,7 +163,7 @@ def _pairs(ratings: Ratings) -> NDArray[np.int64]:
 def read_split(folder: Path, whole: Ratings, records: Sequence[Mapping[str, Any]], fold: int) -> Split:
     """Return a fold of the splits that `save_splits` wrote.
 
-    ``records`` are what `Split.record` told of each fold.
+    ``records`` are the results of `Split.record` for each fold.
     """
     step, name = step_of(records[fold]["split"]), f"fold-{fold + 1}"
     history = (*whole.history, step)
@@ -192,11 +191,11 @@ def read_split(folder: Path, whole: Ratings, records: Sequence[Mapping[str, Any]
 
 
 def save_run(run: Run, path: Path) -> Path:
-    """Write ranked lists as codes, one row per item; lists without items are left out, as in any file of lists."""
+    """Write ranked lists as codes, one row per item; empty lists are left out, as in any file of lists."""
     columns: dict[str, Any] = {"user": np.repeat(run.users, np.diff(run.indptr)), "item": run.items}
     if run.scores is not run.predictions and run.scores is not None:
         columns["score"] = run.scores
-    # Predictions without scores beside them are the scores.
+    # Where there are predictions but no separate scores, the predictions are the scores; see `read_run`.
     for name, values in (("prediction", run.predictions), ("rank", run.ranks), ("length", run.lengths)):
         if values is not None:
             columns[name] = values
@@ -206,7 +205,7 @@ def save_run(run: Run, path: Path) -> Path:
 
 
 def run_facts(run: Run) -> dict[str, Any]:
-    """Return what there is to know of ranked lists beside the rows of their file, ready for JSON."""
+    """Return the properties of ranked lists that the rows of their file do not hold, ready for JSON."""
     calibration = None if run.calibration is None else run.calibration.as_dict()
     return {"counts": dict(run.counts), "only_ranks": run.only_ranks, "calibration": calibration}
 
@@ -214,9 +213,9 @@ def run_facts(run: Run) -> dict[str, Any]:
 def read_run(
     path: Path, name: str, vocabularies: Vocabularies, facts: Mapping[str, Any], groups: Sequence[str] = ()
 ) -> Run:
-    """Return the lists that `save_run` wrote, under the name of a system; ``groups`` are the names of their groups.
+    """Return the lists that `save_run` wrote, as a run named ``name``; ``groups`` are the names of their groups.
 
-    ``facts`` are those of `run_facts`.
+    ``facts`` is the result of `run_facts`.
 
     Examples
     --------
@@ -265,7 +264,7 @@ _TABLES = ("overall", "filled", "unjudged", "nonexistent", "item_coverage")
 
 
 def save_scores(scores: Scores, path: Path) -> tuple[Path, dict[str, Any]]:
-    """Write scores; return the path and what else there is to know."""
+    """Write scores; return the path and the facts that the file does not hold."""
     facts = {
         "systems": list(scores.systems),
         "metrics": list(scores.metrics),
@@ -320,7 +319,7 @@ def read_scores(path: Path, facts: Mapping[str, Any], users: Vocabulary) -> Scor
 
 
 def scores_table(scores: Scores) -> pl.DataFrame:
-    """Return scores for people: one row per system and list with a column per metric, empty where undefined."""
+    """Return scores as a readable table: one row per system and list, one column per metric, empty where undefined."""
     lists, systems = scores.n_lists, len(scores.systems)
     columns: dict[str, Any] = {
         "system": pl.Series(scores.systems, dtype=pl.String).gather(np.repeat(np.arange(systems), lists)),
@@ -337,7 +336,7 @@ def scores_table(scores: Scores) -> pl.DataFrame:
 
 
 def plain(table: NDArray[np.float64] | None) -> Any:
-    """Return an array as lists for JSON, which has no NaN."""
+    """Return an array as nested lists for JSON, with None for NaN, which JSON does not have."""
     return None if table is None else np.where(np.isnan(table), None, table.astype(object)).tolist()  # type: ignore[call-overload]
 
 
@@ -345,7 +344,7 @@ def plain(table: NDArray[np.float64] | None) -> Any:
 
 
 def save_comparison(comparison: Comparison, path: Path) -> tuple[Path, dict[str, Any]]:
-    """Write a comparison; return the path and what else there is to know."""
+    """Write a comparison; return the path and the facts that the file does not hold."""
     kept = [field.name for field in fields(comparison) if field.name not in ("rows", "samples")]
     facts = {name: getattr(comparison, name) for name in kept}
     facts |= {"averages": plain(comparison.averages), "step": comparison.step.as_dict()}
@@ -365,7 +364,7 @@ def read_comparison(path: Path, facts: Mapping[str, Any]) -> Comparison:
 
 
 def save_segments(segment: Segments | SegmentComparison, folder: Path, stem: str) -> tuple[list[Path], dict[str, Any]]:
-    """Write the results by a grouping to files that begin with a stem; return these and what else there is to know."""
+    """Write the results by a grouping to files named after a stem; return the paths and the facts they do not hold."""
     segments = segment.segments if isinstance(segment, SegmentComparison) else segment
     scores, facts = save_scores(segments.scores, folder / f"{stem}-scores.npz")
     about: dict[str, Any] = {

@@ -1,4 +1,4 @@
-"""Guesses of how long a system takes, from small worlds."""
+"""Estimates of how long a system takes, from small simulated worlds."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ from cranfield.recommenders import recommender
 from cranfield.recommenders.epochs import EpochModel
 from cranfield.splits import random
 
-# What a system is timed on where no earlier run tells: a world of the same shape with so many pairs of user and item.
+# Number of user-item pairs in the simulated world on which a system is timed if no earlier run gives its time.
 _SMALL = 350_000
 
 
 def training_time(decisions: Decisions, spelling: str, size: Size) -> float:
-    """Return about how long a system takes on ratings of some size, from two smaller worlds of the same shape.
+    """Estimate how long a system takes on ratings of some size, from two smaller worlds of the same shape.
 
-    Time grows with the square of the scale where a system looks at every pair of user and item, or at every rating,
-    and with its cube where it compares users or items with each other; the two worlds tell which.
+    Time grows with the square of the scale if a system looks at every pair of user and item, or at every rating, and
+    with its cube if it compares users or items with each other. The ratio of the two measured times tells which.
     """
     own = parse(spelling)
     seedless = replace(own, parameters=tuple(pair for pair in own.parameters if pair[0] != "seed"))
@@ -49,14 +49,14 @@ def _training_time(serving: Serving, ranking: Ranking, spelling: str, size: Size
 
 
 def _world(size: Size, scale: float) -> Ratings:
-    """Return a simulated world, so many times as wide and high."""
+    """Return a simulated world with the numbers of users and items multiplied by ``scale``."""
     users, items = (max(10, round(count * scale)) for count in (size.users, size.items))
     ratings = min(max(round(size.ratings * scale**2), 5 * users), users * items // 2)
     return simulate.world(users, items, ratings).ratings
 
 
 def _timed_by_epochs(system: EpochModel, size: Size, scale: float) -> float:
-    """Return how long all epochs take, which grows with the number of ratings; none may end the training early."""
+    """Estimate how long all epochs take, without early stopping; an epoch is linear in the number of ratings."""
     small = _world(size, scale)
     try:
         return system.seconds_per_epoch(small) * system.epochs * size.ratings / len(small)
@@ -65,7 +65,7 @@ def _timed_by_epochs(system: EpochModel, size: Size, scale: float) -> float:
 
 
 def _timed(serving: Serving, ranking: Ranking, spelling: str, size: Size, scale: float) -> float:
-    """Return how long a system takes on a simulated world, so many times as wide and high."""
+    """Return how long a system takes on a simulated world of the given scale."""
     small = random(_world(size, scale), train=0.8)
     threads = settings.threads
 
@@ -74,7 +74,7 @@ def _timed(serving: Serving, ranking: Ranking, spelling: str, size: Size, scale:
 
     try:
         by_clock = _shortest(recommend, time.perf_counter)
-        # On a busy machine threads wait for each other much longer than they work.
+        # Processor time on one thread is also measured, because on a busy machine threads mostly wait for each other.
         settings.threads = 1
         return min(by_clock, _shortest(recommend, time.process_time))
     except CranfieldError:
@@ -84,7 +84,7 @@ def _timed(serving: Serving, ranking: Ranking, spelling: str, size: Size, scale:
 
 
 def _shortest(function: Callable[[], object], clock: Callable[[], float]) -> float:
-    """Return the shorter time of two, the first of which may load libraries; of one, if that was long."""
+    """Return the shorter time of two calls, because the first may load libraries; one call if it takes a second."""
     times: list[float] = []
     while len(times) < 2 and sum(times) < 1:
         start = clock()

@@ -1,8 +1,8 @@
 """`Decisions`: how an experiment is set up, A1 to D (Cañamares, Castells and Moffat 2020, section 3).
 
-A decision is declared where it is taken, as a field of a group (`cranfield._decisions`). This module only puts the
-groups together: a field that is added to one of them is a decision of the experiment, of its file and its schema, of
-`cranfield new` and of the phrase.
+A decision is declared where it is taken, as a field of a group (`cranfield._decisions`). This module only combines the
+groups: a field added to one of them becomes a decision of the experiment, with an entry in its file, its schema,
+`cranfield new` and the phrase.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ Group = TypeVar("Group", bound=Decided)
 @dataclass(frozen=True)
 class _Decisions(Decided):
     def __new__(cls, *_: Any, **stated: Any) -> Self:
-        """Answer a name that is not known before Python does."""
+        """Reject unknown names with a helpful message, before Python raises its own error."""
         for name in stated:
             known_decision(name)
         return super().__new__(cls)
@@ -72,7 +72,7 @@ class _Decisions(Decided):
             )
         for group in GROUPS:
             self.group(group)
-        # The usual correction is that of the test.
+        # The default correction depends on the test.
         object.__setattr__(self, "correction", self.group(Comparing).correction)
         _consistent(self)  # type: ignore[arg-type]
 
@@ -86,7 +86,7 @@ class _Decisions(Decided):
         return super().with_(**changes)
 
     def differences(self, other: Decided) -> dict[str, tuple[Any, Any]]:
-        """Return the decisions in which two differ, by name, each with both values.
+        """Return the decisions that differ from another set, by name, each with both values.
 
         Examples
         --------
@@ -100,7 +100,7 @@ class _Decisions(Decided):
         return self.words()
 
     def words(self, without: Collection[str] = ()) -> str:
-        """Return the decisions in words, perhaps without some.
+        """Return the decisions in words, optionally without some.
 
         Examples
         --------
@@ -116,10 +116,10 @@ class _Decisions(Decided):
         return ", ".join(phrase for phrase in said.values() if phrase)
 
     def group(self, kind: type[Group], **others: Any) -> Group:
-        """Return a group of the decisions; ``others`` are what it borrows and these do not say."""
+        """Return a group of the decisions; ``others`` replace or add to the values of its fields."""
         if others:
             return kind(**{**self._known(kind), **others})
-        # Checking every value again takes longer than most of what asks for a group.
+        # Cached, because checking every value again takes longer than most callers need for their own work.
         groups: dict[type[Any], Any] = self.__dict__.setdefault("_groups", {})
         if kind not in groups:
             groups[kind] = kind(**self._known(kind))
@@ -131,9 +131,9 @@ class _Decisions(Decided):
         return {declared.name: self._of(declared.name) for declared in fields(kind) if declared.name in DECISIONS}
 
     def on(self, lowest: float, highest: float) -> Any:
-        """Return the decisions as they are for ratings from ``lowest`` to ``highest``.
+        """Return the decisions resolved for ratings from ``lowest`` to ``highest``.
 
-        The threshold ``auto`` is a number there, and metrics at levels of relevance are spelled.
+        The threshold ``auto`` becomes a number, and metrics at levels of relevance are spelled out.
 
         Examples
         --------
@@ -149,12 +149,12 @@ class _Decisions(Decided):
 
     @property
     def overlap(self) -> str | None:
-        """What becomes of pairs in both parts of data that are already divided; None if they are split here."""
+        """How to treat pairs in both parts of data that are already divided; None if the data are split here."""
         return self.group(Splitting).overlap
 
     @property
     def apart(self) -> tuple[str, ...]:
-        """The segments that the split is to show apart; see `Splitting.apart`."""
+        """The segments to report separately because of the split; see `Splitting.apart`."""
         return self.group(Splitting).apart
 
     @property
@@ -179,30 +179,30 @@ class _Decisions(Decided):
 
     @property
     def ranking(self) -> Ranking:
-        """Decisions B2 and C1: how scores become lists; the threshold only where they depend on it."""
+        """Decisions B2 and C1: how scores become lists; the threshold is None unless they depend on it."""
         ranking = self.group(Ranking)
-        if self.averages_draws:  # ranked are all candidates, of which the measurement draws
+        if self.averages_draws:  # all candidates are ranked, because measuring averages over the draws
             ranking = ranking.with_(nonrelevant="all", unrated="all", length="all")
         return ranking if ranking.needs_relevance else ranking.with_(threshold=None)
 
     @property
     def measuring(self) -> Measuring:
         """Decision C2: what is measured."""
-        # A list that was made for one relevant item is ranked among condensed candidates already.
+        # The candidates of a list for one relevant item are already condensed when it is ranked.
         return self.group(Measuring, **({"lists": "full"} if self.one_relevant else {}))
 
     @property
     def averaging(self) -> Averaging:
-        """Decisions C3 and C4: how one number is made of many; a user's lists are averaged first.
+        """Decisions C3 and C4: how values are averaged; a user's lists are averaged first.
 
-        Windows of time count equally, whatever number of users each has.
+        Time windows have equal weight, regardless of how many users each has.
         """
         averaging = self.group(Averaging)
         return averaging.with_(groups="equal") if self.has_windows else averaging
 
     @property
     def tested(self) -> Averaging:
-        """What a test looks at: the average that is reported, or the mean where a sign test stands for a median."""
+        """The average that a test compares: the reported one, or the mean if there is no test of the reported one."""
         averaging = self.averaging
         return averaging.with_(average="mean") if parse(averaging.average).name in _UNTESTED else averaging
 
@@ -245,7 +245,7 @@ else:
         bases=(_Decisions,),
         frozen=True,
     )
-    # So that it can be pickled, and its examples are found.
+    # Needed for pickling, and for doctest to find the examples.
     Decisions.__module__ = __name__
     Decisions.__doc__ = (
         """The decisions A1 to D of an experiment, with the defaults of the commands and functions that take them.
@@ -279,7 +279,7 @@ else:
 
 
 def known_decision(name: str) -> Field[Any]:
-    """Return a decision by its name, or say what it is called now, or which one is nearest."""
+    """Return a decision by its name; the error for an unknown one gives its new name or the nearest match."""
     if name in RENAMED:
         raise SettingError(f"there is no decision {name!r}; it is called {RENAMED[name]!r} now")
     if name not in DECISIONS:
@@ -288,7 +288,7 @@ def known_decision(name: str) -> Field[Any]:
 
 
 def checked_value(name: str, value: Any) -> Any:
-    """Return the value of a decision in its one form, or say what is wrong with it, whatever else is decided.
+    """Return the value of a decision in canonical form, or raise an error; other decisions are not considered.
 
     Examples
     --------
@@ -300,7 +300,7 @@ def checked_value(name: str, value: Any) -> Any:
 
 
 def described() -> str:
-    """Return the table of the docs: every decision with its letter, what it decides, its words and its default."""
+    """Return the table for the docs: every decision with its letter, what it decides, its choices and its default."""
     lines = ["| | key | what it decides | default |", "|---|---|---|---|"]
     for name, declared in DECISIONS.items():
         words = " or ".join(f"`{word}`" for word in declared.metadata["choices"])
@@ -313,7 +313,7 @@ def described() -> str:
 
 @cache
 def takes(name: str, value: Any) -> bool:
-    """Whether a decision may be a value."""
+    """Whether a decision accepts a value."""
     about = DECISIONS[name].metadata
     try:
         if about["choices"]:
@@ -321,13 +321,13 @@ def takes(name: str, value: Any) -> bool:
         if about["check"]:
             about["check"](name, value)
     except Exception:
-        # What a check does with a value of another kind is not said.
+        # A check may raise any exception for a value of another type.
         return False
     return bool(about["choices"] or about["check"])
 
 
 def _written(name: str, value: Any, declared: Field[Any]) -> Any:
-    """Return a decision as a file may state it: text, a list of texts, or what else the decision takes."""
+    """Return a value as given in a file, with its type checked: text, a list of texts, or what the decision accepts."""
     if isinstance(declared.default, tuple):
         texts = (value,) if isinstance(value, str) else value
         if not isinstance(texts, tuple | list) or not all(isinstance(text, str) for text in texts):
@@ -342,7 +342,7 @@ def _written(name: str, value: Any, declared: Field[Any]) -> Any:
 
 
 def _phrase(name: str, value: Any) -> str | None:
-    """Return how a decision reads: as its group says, or by its name where it is not the default."""
+    """Return a decision in words: the phrase of its group, or its name and value if it is not the default."""
     declared = DECISIONS[name]
     if declared.metadata["phrase"] is not None:
         said: str | None = declared.metadata["phrase"](value)
@@ -351,7 +351,7 @@ def _phrase(name: str, value: Any) -> str | None:
 
 
 def phrases(letter: str, stated: Mapping[str, Any], but: Collection[str] = ()) -> list[str]:
-    """Return how the decisions of a letter read, without those that need not be said, and ``but`` some.
+    """Return the decisions of a letter in words, except for those in ``but`` and those that need no mention.
 
     Examples
     --------
@@ -367,7 +367,7 @@ def phrases(letter: str, stated: Mapping[str, Any], but: Collection[str] = ()) -
 
 
 def _is_said_first(name: str) -> bool:
-    """Whether a decision belongs to what a paper says in any case: the data, the lists, and what is always said."""
+    """Whether a paper always states a decision: about data or lists, or with a phrase even for the default."""
     declared = DECISIONS[name]
     return declared.metadata["letter"] in ("A1", "A2", "C1") or _phrase(name, declared.default) is not None
 
@@ -376,7 +376,7 @@ _SAID = sorted(DECISIONS, key=lambda name: not _is_said_first(name))
 
 
 def _consistent(decisions: Decisions) -> None:
-    """Refuse decisions of several groups that contradict each other."""
+    """Reject decisions of different groups that contradict each other."""
     if decisions.lists == "condensed" and decisions.nonrelevant != "all":
         raise SettingError(
             f"lists='condensed' keeps only rated items, so nonrelevant={decisions.nonrelevant} cannot be drawn from "
@@ -425,12 +425,12 @@ def _consistent(decisions: Decisions) -> None:
 
 
 def _without_groups(split: str) -> bool:
-    """Whether a split of this package makes no popularity groups; one of the user's own may."""
+    """Whether a split is known to make no popularity groups; user-defined splits may make some."""
     return split != "percentiles" and splits.registry[split].__module__.startswith("cranfield.")
 
 
 def _consistent_test(average: Spelling, test: Spelling) -> None:
-    """Refuse a test that is not of the average that is reported."""
+    """Reject a test that does not test the reported average."""
     settings = dict(average.parameters)
     if test.name == "log_student":
         shift = dict(test.parameters).get("epsilon", 1e-5)

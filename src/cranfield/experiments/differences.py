@@ -1,4 +1,4 @@
-"""How two experiments differ: in their decisions, and in what they found."""
+"""How two experiments differ in their decisions and in their results."""
 
 from __future__ import annotations
 
@@ -28,15 +28,16 @@ class Difference:
     Parameters
     ----------
     stated
-        What the two files state differently: both values by the name of a decision or another key.
+        Settings that differ between the two files: both values, by the name of the decision or key.
     moved
         One row per set of ratings, system and metric that both have: ``before, after, change`` of the average, and the
         places ``rank_before, rank_after`` of the system (1 is best).
     verdicts
         One row per set of ratings, metric and pair of systems that both compare, and judge differently:
-        ``better_before`` and ``better_after`` are the significantly better system, or null.
+        ``better_before`` and ``better_after`` name the significantly better system, or are null.
     tau
-        For each set of ratings Kendall's tau-b between the orders of the systems by the first metric of each.
+        For each set of ratings, Kendall's tau-b between the two orders of the systems, by the first metric of each
+        experiment.
     """
 
     stated: Mapping[str, tuple[Any, Any]]
@@ -49,7 +50,7 @@ class Difference:
         return self.moved
 
     def sentences(self) -> list[str]:
-        """Return what a person would say."""
+        """Return the differences in sentences."""
         return [*self._stated(), *self._orders(), *self._verdicts()]
 
     def _stated(self) -> Iterator[str]:
@@ -70,7 +71,7 @@ class Difference:
             yield f"On {row['data']} by {row['metric']}, {row['system_a']} and {row['system_b']}: {before} → {after}."
 
     def table(self) -> Table:
-        """Return how the averages moved, for people."""
+        """Return a readable table of how the averages moved."""
         rows = [
             [
                 *(row[key] for key in _KEY),
@@ -88,12 +89,12 @@ class Difference:
 
 
 def diff(before: str | Path, after: str | Path) -> Difference:
-    """Say which decisions differ between two experiments, and how the results moved.
+    """Return which decisions differ between two experiments, and how the results moved.
 
     Parameters
     ----------
     before, after
-        The folders of two experiments that are finished.
+        The folders of two finished experiments.
 
     Examples
     --------
@@ -129,7 +130,7 @@ def _stated(first: Experiment, second: Experiment) -> Iterator[tuple[str, tuple[
 
 
 def _fingerprints(first: Results, second: Results) -> Iterator[tuple[str, tuple[Any, Any]]]:
-    """Give the sets of ratings that have the same name and other contents."""
+    """Yield the sets of ratings that have the same name but different contents."""
     for data in first.data:
         if data not in second.data:
             continue
@@ -144,7 +145,7 @@ def _fingerprint(results: Results, data: str) -> str:
 
 
 def _origin(entry: Any) -> str:
-    """Return where ratings or lists come from, without folders: the same file has other paths elsewhere."""
+    """Return where ratings or lists come from, without folders, because paths differ between machines."""
     stated = {key: value for key, value in vars(entry).items() if key != "name" and value}
     return ", ".join(
         Path(str(value)).name if key in ("file", "train", "test", "run") else str(value)
@@ -157,7 +158,7 @@ def _whole(frame: pl.DataFrame) -> pl.DataFrame:
 
 
 def _ranked(averages: pl.DataFrame, results: Results) -> pl.DataFrame:
-    """Return the averages with the place of each system: 1 is the best."""
+    """Return the averages with the rank of each system; 1 is the best."""
     lower = {
         metric: low
         for part in results.line.units("part")
@@ -166,12 +167,12 @@ def _ranked(averages: pl.DataFrame, results: Results) -> pl.DataFrame:
     signed = pl.col("mean") * pl.col("metric").replace_strict(
         {metric: 1 if low else -1 for metric, low in lower.items()}
     )
-    # Equal averages of other values may differ in the last of their digits.
+    # Round, because equal averages of different values may differ in their last digits.
     return averages.with_columns(rank=signed.round_sig_figs(12).rank("min").over("data", "metric").cast(pl.Int64))
 
 
 def _directions(facts: Mapping[str, Any]) -> Iterator[tuple[str, bool]]:
-    """Give each metric, and whether less of it is better."""
+    """Return pairs of a metric and whether lower values of it are better."""
     return zip(facts["metrics"], facts["lower_is_better"])
 
 
@@ -184,7 +185,7 @@ def _moved(first: pl.DataFrame, second: pl.DataFrame) -> pl.DataFrame:
 
 
 def _verdicts(first: pl.DataFrame, second: pl.DataFrame) -> pl.DataFrame:
-    """Return the pairs on which the two verdicts differ; a pair may stand the other way round."""
+    """Return the pairs on which the two verdicts differ; the systems of a pair may be in either order."""
     pair = ["data", "metric", "system_a", "system_b"]
     schema = dict.fromkeys([*pair, "better_before", "better_after"], pl.String)
     if not first.width or not second.width:
@@ -209,7 +210,7 @@ def _taus(first: Results, second: Results, before: pl.DataFrame, after: pl.DataF
 
 
 def _leading(results: Results, averages: pl.DataFrame, data: str) -> dict[str, int]:
-    """Return the place of each system by the first metric."""
+    """Return the rank of each system by the first metric."""
     metric = results.experiment.decisions.metrics[0]
     rows = _ranked(averages, results).filter((pl.col("data") == data) & (pl.col("metric") == metric))
     return dict(rows.select("system", "rank").iter_rows())

@@ -42,7 +42,7 @@ def _three() -> tuple[System, ...]:
 
 @dataclass(frozen=True)
 class Experiment:
-    """Everything that an experiment file states; the decisions have the defaults of the commands and functions.
+    """Everything that an experiment file states; decisions have the same defaults as the commands and functions.
 
     Parameters
     ----------
@@ -63,10 +63,11 @@ class Experiment:
     audit
         The decisions that `cranfield.audit` opens; None if the experiment is not audited.
     notes
-        What the card and the reviewer's list should also say: where the ``data`` and the ``code`` are available, how
-        hyper-parameters were chosen (``tuning``), and what ``hardware`` it ran on, where the log does not say it right.
+        Additional information for the card and the reviewer's list: where the ``data`` and the ``code`` are available,
+        how hyper-parameters were chosen (``tuning``), and what ``hardware`` it ran on, if the log does not describe it
+        well.
     base
-        The folder that file names start from.
+        The folder that file names are relative to.
 
     Examples
     --------
@@ -111,7 +112,7 @@ class Experiment:
         return tuple(self.seed + k for k in range(self.repetitions))
 
     def path(self, name: str) -> Path:
-        """Return where a file lies that the experiment names."""
+        """Return the path of a file that the experiment names."""
         return meant(name, self.base)
 
     def __str__(self) -> str:
@@ -120,7 +121,7 @@ class Experiment:
 
 
 def _contradictions(experiment: Experiment) -> Iterator[str]:
-    """Give what cannot be in an experiment, though each part by itself could."""
+    """Yield the contradictions between settings that are each valid by themselves."""
     decisions, split = experiment.decisions, parse(experiment.decisions.split)
     names = [entry.name for entry in experiment.systems]
     if decisions.baseline != "none" and system_among(decisions.baseline, names) is None:
@@ -177,7 +178,7 @@ def _contradictions(experiment: Experiment) -> Iterator[str]:
 
 
 def _unable(experiment: Experiment) -> Iterator[str]:
-    """Give the systems that cannot score from a profile alone; of code of the user's own that is seen in the run."""
+    """Yield the systems that cannot score from a profile alone; user code is only checked during the run."""
     for system in experiment.systems:
         if system.spelling is None or names_code(system.spelling):
             continue
@@ -188,7 +189,7 @@ def _unable(experiment: Experiment) -> Iterator[str]:
 
 
 def _unable_for_new_items(experiment: Experiment) -> Iterator[str]:
-    """Say so where no system can recommend an item without training ratings: those of cranfield cannot."""
+    """Yield a message if no system can recommend an item without training ratings; cranfield's own systems cannot."""
     spellings = [system.spelling for system in experiment.systems if system.spelling is not None]
     own = [
         spelling
@@ -203,7 +204,7 @@ def _unable_for_new_items(experiment: Experiment) -> Iterator[str]:
 
 
 def _unmeasurable(experiment: Experiment) -> Iterator[str]:
-    """Give the metrics that a search is by, and that the lists are too short for."""
+    """Yield the metrics that a search optimises and for which the lists are too short."""
     length = experiment.decisions.length
     for system in experiment.systems:
         metric = None if system.tuning is None else system.tuning.metric
@@ -213,7 +214,7 @@ def _unmeasurable(experiment: Experiment) -> Iterator[str]:
 
 
 def _unpredicted(experiment: Experiment) -> Iterator[str]:
-    """Give the systems whose scores are not ratings, where a metric needs predicted ratings."""
+    """Yield the systems whose scores are not ratings, if a metric needs predicted ratings."""
     decisions = experiment.decisions
     metrics = [name for name in decisions.metrics if not names_code(name)]
     wanting = [name for name in metrics if "predictions" in Metric.of(name).definition.needs]
@@ -235,7 +236,7 @@ def _unpredicted(experiment: Experiment) -> Iterator[str]:
 
 
 def _check_twice(kind: str, names: list[str]) -> None:
-    # Names become names of files, without spaces, and some systems do not tell capitals from small letters there.
+    # Names become file names without spaces, and some file systems do not distinguish upper and lower case.
     stems = [name.replace(" ", "").casefold() for name in names]
     for name, stem in zip(names, stems):
         if stems.count(stem) > 1:

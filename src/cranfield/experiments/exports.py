@@ -1,8 +1,8 @@
-"""Exports: the artifacts of the current experiment as files with readable names and ids, beside the store.
+"""Exports: the artifacts of the current experiment as files with readable names and ids, next to the store.
 
 A table (``.cranfield/exports.json``) says which files are ours: for each artifact its key, and for each file the
-checksums that we gave it. A file that is missing, or is not what we wrote, is written again. A file that the table
-does not name is somebody else's: it is never replaced nor removed.
+checksums that it had when we wrote it. A file that is missing or has changed is written again. A file that is not in
+the table belongs to somebody else: it is never replaced or removed.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class Exports:
     def __init__(self, store: Store) -> None:
         self._store, self._root = store, store.path
         self._path = store.path / HOME / "exports.json"
-        # Where files lie until all of them are written; nobody else has a folder of this name.
+        # Files are written here first and moved when all are complete; nothing else uses a folder of this name.
         self._scratch = store.path / HOME / TEMPORARIES / f"{TEMPORARY}exports"
         self._artifacts, self._files = self._read()
         self._wanted: set[str] = set()
@@ -64,11 +64,11 @@ class Exports:
         return {file: self._files[file][-1] for file in self._artifacts.get(name, {"files": ()})["files"]}
 
     def whole(self, artifact: Artifact) -> bool:
-        """Whether an artifact is exported as it is, and every file is as it was written."""
+        """Whether this version of an artifact is exported, and every file is unchanged."""
         return self._is_of(artifact) and self._as_written(artifact.name)
 
     def damaged(self, artifact: Artifact) -> bool:
-        """Whether an artifact is exported, and some file is missing or not as it was written."""
+        """Whether this version of an artifact is exported, but some file is missing or changed."""
         return self._is_of(artifact) and not self._as_written(artifact.name)
 
     def _is_of(self, artifact: Artifact) -> bool:
@@ -78,7 +78,7 @@ class Exports:
         return all(_checksum(self._root / file) == checksum for file, checksum in self.files(name).items())
 
     def publish(self, artifacts: Mapping[str, tuple[Artifact, Write]]) -> None:
-        """Write the files of artifacts that are not there as they should be."""
+        """Write the files of artifacts that are not exported yet, or whose files are missing or changed."""
         self._wanted |= set(artifacts)
         missing = {name: export for name, export in artifacts.items() if not self.whole(export[0])}
         if not missing:
@@ -93,13 +93,13 @@ class Exports:
                 self._clear()
 
     def _written(self, name: str, write: Write) -> dict[str, Path]:
-        """Write the files of an artifact apart; return them by where they are to lie."""
+        """Write the files of an artifact into the scratch folder; return them by their final path."""
         home = self._scratch / name
         home.mkdir(parents=True, exist_ok=True)
         return {path.relative_to(home).as_posix(): path for path in write(home)}
 
     def _place(self, artifact: Artifact, written: Mapping[str, Path]) -> None:
-        """Put files into their places, unless something else is there; the table says first what is ours."""
+        """Move files to their final paths unless foreign files are there; the table is saved first."""
         checksums = {file: file_checksum(path) for file, path in written.items()}
         there = {file: _checksum(self._root / file) for file in written}
         others = [file for file, bytes_there in there.items() if bytes_there and file not in self._files]
@@ -125,7 +125,7 @@ class Exports:
             shutil.rmtree(self._scratch, ignore_errors=True)
 
     def withdraw(self) -> None:
-        """Remove the files of artifacts that were not published, as far as they are still as they were written."""
+        """Remove the files of artifacts that were not published, unless somebody has changed them."""
         kept = {file for name in self._wanted for file in self._artifacts.get(name, {"files": ()})["files"]}
         with self._store.writing():
             self._clear()
@@ -143,13 +143,13 @@ def _move(path: Path, target: Path) -> None:
     except OSError as error:
         if error.errno != errno.EXDEV:
             raise
-        # A folder of the experiment may be a link to another file system.
+        # A folder of the experiment may be a link to another file system, where renaming fails.
         with whole_file(target) as temporary:
             shutil.copyfile(path, temporary)
 
 
 def _checksum(path: Path) -> str | None:
-    """Return the checksum of a file; None where there is none."""
+    """Return the checksum of a file; None if it does not exist."""
     if not path.exists() and not path.is_symlink():
         return None
     try:

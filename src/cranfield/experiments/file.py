@@ -1,4 +1,4 @@
-"""The experiment file: TOML in, validated; a commented file out."""
+"""The experiment file: read and validate TOML, and write a commented file."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ _NOTES = """
 
 
 def read_experiment(path: str | Path) -> Experiment:
-    r"""Read an experiment file, or say in one line which key is wrong and what it may be.
+    r"""Read an experiment file; an error says in one line which key is wrong and what it may be.
 
     Examples
     --------
@@ -105,11 +105,11 @@ def read_experiment(path: str | Path) -> Experiment:
         raise InputError("there is no such file", source=path, remedy="write one with: cranfield new") from error
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(f"it cannot be read ({error})", source=path, remedy="give a text file in UTF-8") from error
-    except (ValueError, RecursionError) as error:  # tomllib lets slip numbers that are too long and tables too deep
+    except (ValueError, RecursionError) as error:  # tomllib raises these for very long numbers and deep tables
         raise InputError(f"it is not TOML: {error}", source=path, remedy="fix that line") from error
     try:
         experiment = experiment_of(table, base=path.parent)
-        # A name that is the spelling is not a choice: sentences call the system as they do everywhere.
+        # If the name equals the spelling, the user chose no name: show the system under its usual name.
         systems = [
             replace(system, name=displayed_name(system.name)) if system.name == system.spelling else system
             for system in experiment.systems
@@ -120,7 +120,7 @@ def read_experiment(path: str | Path) -> Experiment:
 
 
 def experiment_of(table: Mapping[str, Any], *, base: Path = Path()) -> Experiment:
-    """Return the experiment that plain tables state, as they are in a file.
+    """Return the experiment described by plain tables, such as those read from a file.
 
     Examples
     --------
@@ -177,7 +177,7 @@ def _systems(stated: object) -> Iterator[System]:
         for entry in stated:
             if not isinstance(entry, str):
                 raise SettingError(f"systems: {entry!r} is not text; write names, as in systems = ['knn(k=100)']")
-            # The name of a system cannot hold the module of its code, which is a name of files as well.
+            # The name of a system becomes a file name, so it cannot contain the module of its code.
             yield System(str(parse(entry)).partition(":")[2] if names_code(entry) else displayed_name(entry), entry)
         return
     for name, entry in _table("systems", stated).items():
@@ -216,7 +216,7 @@ def _known(where: str, table: Mapping[str, Any], known: Any) -> Mapping[str, Any
 def toml_of(experiment: Experiment, about: str = _ABOUT_DEFAULTS) -> str:
     """Return an experiment as a commented TOML file that reads back as the same experiment.
 
-    ``about`` are comments for the head of the file.
+    ``about`` is a comment for the top of the file.
 
     Examples
     --------
@@ -295,12 +295,12 @@ def _value(value: Any) -> str:
         return "[" + ", ".join(map(_value, value)) + "]"
     if isinstance(value, dict):
         return "{ " + ", ".join(f"{_key(name)} = {_value(inner)}" for name, inner in value.items()) + " }"
-    # JSON's text, numbers, true and false are those of TOML, save that TOML forbids a bare DEL.
+    # JSON text, numbers and booleans are valid TOML, except that TOML forbids a bare DEL.
     return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
 def moved(experiment: Experiment, folder: Path) -> Experiment:
-    """Return an experiment with its file names as they are from another folder.
+    """Return an experiment with its file names relative to another folder.
 
     Examples
     --------
@@ -316,7 +316,7 @@ def moved(experiment: Experiment, folder: Path) -> Experiment:
         try:
             return Path(os.path.relpath(path, folder.absolute())).as_posix()
         except ValueError:
-            # On Windows there is no way from one drive to another.
+            # On Windows there is no relative path from one drive to another.
             return path.as_posix()
 
     def segment_from_there(text: str) -> str:
@@ -348,9 +348,9 @@ def new_experiment(path: str | Path = "experiment.toml", *, preset: str | None =
     Parameters
     ----------
     path
-        Where. A file that is there stays, unless ``force`` replaces it.
+        The file to write. An existing file is only replaced with ``force``.
     preset
-        The decisions of a paper in place of the defaults: ``canamares2020``, the starting configuration of Cañamares,
+        The decisions of a paper instead of the defaults: ``canamares2020``, the starting configuration of Cañamares,
         Castells and Moffat (2020).
 
     Examples

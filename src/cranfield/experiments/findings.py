@@ -1,4 +1,4 @@
-"""What an experiment found on a set of ratings: averages and comparisons, by fold and together (C3, C4, D)."""
+"""Results of an experiment on a set of ratings: averages and comparisons, by fold and overall (C3, C4, D)."""
 
 from __future__ import annotations
 
@@ -35,9 +35,9 @@ class Findings:
     scores
         All folds and repetitions together; a user's values are averaged over them.
     comparison
-        What the test says of these; None for a single system, or where no metric has a value for each user.
+        The comparison of these scores; None for a single system, or if no metric has a value per user.
     averages, comparisons
-        Tidy frames, with columns data, repetition and fold; these two are null where all are together.
+        Tidy frames with columns data, repetition and fold; the last two are null in rows for all folds together.
     averaging
         How lists are averaged.
     """
@@ -51,7 +51,7 @@ class Findings:
 
     @cached_property
     def sentences(self) -> list[str]:
-        """What a person would say: the verdict, a sentence a metric, and how stable it is over windows of time."""
+        """The verdict, one sentence per metric, and how stable the winner is over time windows."""
         if self.comparison is not None:
             return [*self.comparison.sentences(), *self.window_sentences]
         why = self.scores.nothing_relevant or "it is undefined for every user"
@@ -64,11 +64,11 @@ class Findings:
 
     @property
     def window_sentences(self) -> list[str]:
-        """Whether the winner is stable over windows of time, a sentence a metric; nothing without windows."""
+        """Whether the winner is stable over time windows, one sentence per metric; empty without windows."""
         return [lead.sentence() for lead in window_leads(self.scores, self.averaging)]
 
     def table(self, decisions: Decisions) -> Table:
-        """Return the averages as a table for people."""
+        """Return the averages as a readable table."""
         return self.scores.table(decisions.averaging)
 
     def write(self, folder: Path, decisions: Decisions) -> list[Path]:
@@ -109,7 +109,7 @@ def findings(
     seed: int = 0,
     trained_once: tuple[str, ...] = (),
 ) -> Findings:
-    """Average and compare, each fold by itself and all together.
+    """Average and compare scores, for each fold and for all folds together.
 
     Parameters
     ----------
@@ -118,11 +118,11 @@ def findings(
     folds
         The scores of each repetition and fold, both counted from 0.
     decisions
-        C3, C4 and D are taken here.
+        Of these, C3, C4 and D are used here.
     seed
-        Fixes the draws of a test that has some.
+        Seed of tests that draw at random.
     trained_once
-        Systems that draw at random and were trained once.
+        Randomised systems that were trained only once.
     """
     whole = join_folds([scores for _, _, scores in folds], [repetition for repetition, _, _ in folds])
     whole.check_measured()

@@ -1,4 +1,4 @@
-"""Files of ranked lists that an experiment is given: looked at before anything is trained."""
+"""Files of ranked lists that an experiment uses; they are checked before anything is trained."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ def given_checksum(line: Pipeline, cell: Unit) -> str:
 
 
 def given_run(line: Pipeline, source: str, system: str) -> Run:
-    """Return the lists of a system that an experiment is given as a file, for a set of ratings."""
+    """Return the ranked lists of a system from its file, for a set of ratings."""
     given = next(known for known in line.experiment.systems if known.name == system)
     return read_run(line.experiment.path(str(given.run_file(source))), name=system)
 
 
 def check_given_runs(line: Pipeline, unit: Unit, test: Ratings, train: Ratings) -> None:
-    """Refuse files of ranked lists that cannot be meant; with ``strict`` those too that hardly can.
+    """Reject files of ranked lists that are certainly wrong; with ``strict`` also those that are probably wrong.
 
-    Without it the verdict has the warnings, from the stage that measures.
+    Without ``strict``, the stage that measures adds warnings to the verdict instead.
     """
     names = [system.name for system in line.experiment.systems if system.run is not None]
     if names:

@@ -1,4 +1,4 @@
-"""What an experiment starts from: its files, datasets and simulations."""
+"""The inputs of an experiment: files, datasets and simulations."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ from cranfield.measures.segment_groups import check_column, file_and_column, giv
 from cranfield.measures.segmenting import is_built_in
 from cranfield.splits import Split, apply, predefined
 
-# What a line of text takes, and how much smaller it is when packed.
+# Average bytes of a rating in a text file, and the compression ratio of compressed files.
 _BYTES_A_RATING, _PACKED = 22, 4
 
 
 def check_inputs(experiment: Experiment) -> None:
-    """Refuse files that are not there or cannot be read, before anything starts."""
+    """Reject files that are missing or cannot be read, before anything starts."""
     named = [(f"data.{source.name}", file) for source in experiment.data for file in _input_files(source)]
     for system in experiment.systems:
         files = (system.run_file(source.name) for source in experiment.data)
@@ -54,7 +54,7 @@ def check_inputs(experiment: Experiment) -> None:
 
 
 def check_catalogue(experiment: Experiment) -> None:
-    """Refuse a catalogue that cannot be read, before anything starts."""
+    """Reject a catalogue that cannot be read, before anything starts."""
     catalogue = catalogue_of(experiment)
     if isinstance(catalogue, Path):
         try:
@@ -68,7 +68,7 @@ def check_catalogue(experiment: Experiment) -> None:
 
 
 def catalogue_of(experiment: Experiment) -> str | Path:
-    """Return the file of the items that exist, if the experiment names one; else the word that is there."""
+    """Return the path of the catalogue file, or the keyword that the experiment gives instead."""
     catalogue = experiment.decisions.catalogue
     return catalogue if catalogue in (NONE, TRAIN) else experiment.path(catalogue)
 
@@ -78,13 +78,13 @@ def _input_files(source: Source) -> list[str]:
 
 
 def segment_data(experiment: Experiment, source: Source) -> Path | None:
-    """Return the file whose columns segments can be, where a source has one."""
+    """Return the file of a source whose columns can be used as segments; None if there is no file."""
     file = source.files.get("test") or source.files.get("ratings")
     return None if file is None else experiment.path(file)
 
 
 def check_segments(experiment: Experiment) -> None:
-    """Refuse segments that are nothing, or that need what the data do not have, before anything starts."""
+    """Reject segments that do not exist, or that need columns the data do not have, before anything starts."""
     for text in experiment.decisions.segment:
         for source in experiment.data:
             if is_built_in(text):
@@ -102,16 +102,16 @@ def check_segments(experiment: Experiment) -> None:
 
 
 def input_checksum(path: Path) -> str:
-    """Return a hash of a file's bytes; of those of all parts, for a folder of parts."""
+    """Return a hash of the bytes of a file, or of all files in a folder."""
     checksums = [file_checksum(file) for file in _files(path)]
     if path.is_file():
         return checksums[0]
-    # Of a member of an archive the whole archive counts, and which member it is.
+    # For a member of an archive, hash the whole archive and the name of the member.
     return fingerprint([None if path.is_dir() else file_and_member(path)[1], checksums])
 
 
 def about_ratings(path: Path) -> int:
-    """Return about how many ratings there are in a file, without reading them."""
+    """Estimate the number of ratings in a file without reading them."""
     return sum(_rows(file) for file in _files(path))
 
 
@@ -130,8 +130,8 @@ def _files(path: Path) -> list[Path]:
 
 
 def origin(experiment: Experiment, source: Source, fetching: bool) -> dict[str, Any]:
-    """Return what a source's ratings depend on: the bytes of its files, or what makes them."""
-    # A source without features is stated as ever, so that what was made of it before is found.
+    """Return what the ratings of a source depend on: the bytes of its files, its dataset or its simulation."""
+    # The key is left out without features, so that artifacts from before there were features are still found.
     features = {key: input_checksum(experiment.path(file)) for key, file in source.features.items()}
     return {**_origin(experiment, source, fetching), **({"features": features} if features else {})}
 
@@ -146,13 +146,13 @@ def _origin(experiment: Experiment, source: Source, fetching: bool) -> dict[str,
         there = fetch(source.dataset) if fetching else cached(find(source.dataset))
         parts = {} if there is None else {name: part.sha256 for name, part in {**there.parts, **there.features}.items()}
         return {"dataset": source.dataset, "parts": parts}
-    # The steps of the ratings tell the names of their files.
+    # File names belong here because the history of the ratings records them.
     files = {part: [Path(file).name, input_checksum(experiment.path(file))] for part, file in source.files.items()}
     return {"files": files, "reading": dict(source.reading)}
 
 
 def load(experiment: Experiment, source: Source, overlap: str | None) -> dict[str, Ratings]:
-    """Return the ratings of a source; by part if it comes divided and is taken so, which ``overlap`` tells."""
+    """Return the ratings of a source; unless ``overlap`` is None, as the parts it is already divided into."""
     features = {key: experiment.path(file) for key, file in source.features.items()}
     parts = _load(experiment, source, overlap)
     if not features:
@@ -178,13 +178,13 @@ def _load(experiment: Experiment, source: Source, overlap: str | None) -> dict[s
 
 
 def filtered(experiment: Experiment, ratings: Ratings) -> Ratings:
-    """Apply the filters of an experiment: decision A1."""
+    """Apply the filters of an experiment (decision A1)."""
     with named("filters"):
         return filters.apply(ratings, experiment.decisions.filters, seed=experiment.seed)
 
 
 def divided(experiment: Experiment, ratings: Ratings, seed: int) -> Split | Sequence[Split]:
-    """Split ratings as an experiment says: decision A2."""
+    """Split ratings as the experiment specifies (decision A2)."""
     method = experiment.decisions.split
     with named(f"split='{method}'"):
         split: Split | Sequence[Split] = apply(ratings, method, seed=seed)
@@ -193,7 +193,7 @@ def divided(experiment: Experiment, ratings: Ratings, seed: int) -> Split | Sequ
 
 @contextmanager
 def named(decision: str) -> Iterator[None]:
-    """Name the decision that is wrong."""
+    """Add the name of the decision to setting errors."""
     try:
         yield
     except SettingError as error:
@@ -201,7 +201,7 @@ def named(decision: str) -> Iterator[None]:
 
 
 def _disjoint(train: Ratings, test: Ratings, overlap: str) -> dict[str, Ratings]:
-    """Return both parts over ids of one type, and without common pairs."""
+    """Return both parts with ids of the same type and without common pairs."""
     split = predefined(train, test, overlap=overlap)
     dropped = split.step.effect["repeated_pairs"]
     step = Step("predefined", {"overlap": overlap}, {"repeated_pairs": dropped}, split.notes[:1] if dropped else ())
@@ -212,7 +212,7 @@ def _disjoint(train: Ratings, test: Ratings, overlap: str) -> dict[str, Ratings]
 
 
 def together(parts: Sequence[Ratings]) -> Ratings:
-    """Return the ratings of all parts, which are over one vocabulary and have no pair in common."""
+    """Return the ratings of all parts combined; the parts share one vocabulary and have no pair in common."""
     first = parts[0]
     if len(parts) == 1:
         return first
@@ -229,7 +229,7 @@ def together(parts: Sequence[Ratings]) -> Ratings:
 
 
 def _at_home(history: Sequence[Step]) -> tuple[Step, ...]:
-    """Return the steps with the names of files, not where they lay: the same data give the same record anywhere."""
+    """Return the steps with file names instead of full paths, so that the record does not depend on the machine."""
     return tuple(
         replace(step, settings={**step.settings, "source": Path(step.settings["source"]).name})
         if "source" in step.settings

@@ -46,7 +46,7 @@ def _table(properties: dict[str, Any]) -> dict[str, Any]:
 
 
 def _decision(name: str) -> dict[str, Any]:
-    """Return the schema of a decision: its words, or the kinds of values that its check takes."""
+    """Return the schema of a decision: its choices, or the types of values that its check accepts."""
     decision = DECISIONS[name]
     default = list(decision.default) if isinstance(decision.default, tuple) else decision.default
     about = {"description": f"{decision.metadata['letter']}: {decision.metadata['says']}", "default": default}

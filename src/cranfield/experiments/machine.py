@@ -30,7 +30,7 @@ def _memory() -> float | None:
 
 
 def _from_table(path: str, key: str) -> str | None:
-    """Return a value of one of the kernel's tables; None where there is no such table."""
+    """Return a value from one of the kernel's tables; None if the table does not exist."""
     try:
         lines = Path(path).read_text(encoding="utf-8", errors="replace").splitlines()
     except OSError:

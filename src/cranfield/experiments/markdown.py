@@ -158,7 +158,7 @@ _TABLES: dict[str, Callable[[Mapping[str, Any]], Table]] = {
 
 
 def _notes(card: Mapping[str, Any]) -> list[str]:
-    """Return every sentence a reader should see: leakage, cold start, users left out, rules applied."""
+    """Return every note a reader should see: leakage, cold start, users left out, rules applied."""
     notes = [f"{name}: {note}" for name, facts in card["data"].items() for note in facts["notes"]]
     notes += [f"{name}: cite {facts['citation']}" for name, facts in card["data"].items() if facts["citation"]]
     for name, splits in card["splits"].items():

@@ -102,7 +102,7 @@ def _lists(card: Mapping[str, Any], decisions: Mapping[str, Any]) -> Iterator[st
 
 
 def _system(name: str, parameters: Mapping[str, Any] | None) -> str:
-    # A search may have found another value in each part.
+    # A search may have found a different value for each part.
     said = {
         key: "/".join(map(str, value)) if isinstance(value, list) else value
         for key, value in (parameters or {}).items()

@@ -1,4 +1,4 @@
-"""`Pipeline`: an experiment on its way through the stages."""
+"""`Pipeline`: takes an experiment through its stages."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Unit:
     Parameters
     ----------
     level
-        How much of the experiment it is.
+        Its level in the experiment, such as a source, a part or a cell.
     place
         Its name within a stage.
     parent
@@ -60,7 +60,7 @@ class Unit:
         return self._system
 
     def at(self, level: Level) -> Unit:
-        """Return the unit itself, or the one at another level that it is a part of."""
+        """Return the unit at a level that contains this one, or this one itself."""
         if self.level == level:
             return self
         assert self.parent is not None, f"{self.level} {self.place} is not part of any {level}"
@@ -68,14 +68,14 @@ class Unit:
 
 
 class Stages(Protocol):
-    """Shows how far a run is: a context for each stage, with a function to report steps."""
+    """Shows the progress of a run: a context for each stage, with a function to report steps."""
 
     def __call__(self, what: str, steps: int = 1) -> AbstractContextManager[Callable[[], None]]:
-        """Open a stage of so many steps."""
+        """Start a stage that has the given number of steps."""
 
 
 def silent(what: str, steps: int = 1) -> AbstractContextManager[Callable[[], None]]:  # noqa: ARG001
-    """Do not show how far a run is."""
+    """Show no progress."""
     return nullcontext(lambda: None)
 
 
@@ -91,11 +91,11 @@ class Pipeline:
     stages
         The stages to take, in order.
     jobs
-        How many systems are trained at a time; see `recommend`.
+        Number of systems trained in parallel; see `recommend`.
     within
-        What the names of its artifacts begin with, for an experiment inside another one. Nothing of it is exported.
+        Prefix of the names of its artifacts, for an experiment inside another one. Such an experiment exports nothing.
     strict
-        Whether files of ranked lists that can hardly be meant are an error, not a warning.
+        Whether files of ranked lists that are probably wrong are an error instead of a warning.
     """
 
     def __init__(
@@ -116,11 +116,11 @@ class Pipeline:
         self.artifacts: dict[str, Artifact] = {}
         self._read: dict[str, tuple[str, Any]] = {}
 
-    # what there is to make
+    # units
 
     @cached_property
     def folds(self) -> int:
-        """How many folds the split makes."""
+        """Number of folds of the split."""
         with named(f"split='{self.decisions.split}'"):
             return self.decisions.group(Splitting).folds
 
@@ -144,13 +144,13 @@ class Pipeline:
                     part_place = f"{place}/fold-{fold + 1}" if self.folds > 1 else place
                     part = Unit("part", part_place, division, repetition, fold, source)
                     yield part
-                    # `check_name` admits only what files may be called by.
+                    # `check_name` only allows names that are valid file names.
                     for system in self.experiment.systems:
                         stem = system.name.replace(" ", "")
                         yield Unit("cell", f"{part_place}/{stem}", part, repetition, fold, source, system)
 
     def units(self, level: Level, within: Unit | None = None) -> list[Unit]:
-        """Return the units at a level, or those that are part of another unit."""
+        """Return the units at a level, optionally only those inside another unit."""
         return [
             unit for unit in self._units if unit.level == level and (within is None or unit.at(within.level) is within)
         ]
@@ -163,10 +163,10 @@ class Pipeline:
         """Return the seed of a unit's repetition."""
         return self.experiment.seeds[unit.repetition]
 
-    # what is made
+    # artifacts
 
     def take(self, stage: Stage[Any], advance: Callable[[], None] = lambda: None) -> None:
-        """Make what a stage makes, as far as it is not there, and export it."""
+        """Make the missing artifacts of a stage, and export all of them."""
         units = {stage.name_for(unit): unit for unit in stage.units(self)}
         made_of = {name: stage.made_of(self, unit) for name, unit in units.items()}
         there = {name: self.store.kept(name, made_of[name]) for name in units}
@@ -176,7 +176,7 @@ class Pipeline:
         for name, make, seconds in stage.make_each(self, missing, made_of):
             there[name] = self.store.make(name, made_of[name], make, seconds=seconds)
             advance()
-        # In the order of the file, whichever was done first.
+        # In the order of the file, regardless of which finished first.
         self.artifacts |= {name: artifact for name in units if (artifact := there[name]) is not None}
         if self.store.makes and stage.exported and not self.within:
             self.exports.publish(
@@ -185,7 +185,7 @@ class Pipeline:
         stage.check(self)
 
     def go(self, stages: Stages = silent) -> None:
-        """Take every stage, in order; nothing is trained before all data are read and split."""
+        """Go through all stages in order; all data are read and split before anything is trained."""
         for stage in self.stages:
             if units := stage.units(self):
                 stage.prepare(self, stages)
@@ -201,19 +201,19 @@ class Pipeline:
         return self.artifacts.get(stage.name_for(unit.at(stage.level)))
 
     def read(self, stage: Stage[T], unit: Unit) -> T:
-        """Return what an artifact holds; what a stage read last is kept in memory."""
+        """Return the contents of an artifact; the contents that a stage read last stay in memory."""
         unit = unit.at(stage.level)
         return self.remember(stage.name, stage.name_for(unit), lambda: stage.read(self, unit))
 
     def remember(self, kind: str, name: str, make: Callable[[], T]) -> T:
-        """Return what was made of a kind last if it has this name, else make it."""
+        """Return the last object of a kind if it has this name, else make it."""
         if self._read.get(kind, ("", None))[0] != name:
             self._read[kind] = (name, make())
         held: T = self._read[kind][1]
         return held
 
     def forget(self) -> None:
-        """Let go of what is kept in memory; the artifacts stay."""
+        """Drop everything kept in memory; the artifacts stay."""
         self._read.clear()
 
     def digests(self) -> dict[str, str]:

@@ -35,13 +35,13 @@ from cranfield.rankings.serving import measured_ratings
 from cranfield.splits import Split, predefined
 
 _WHY = {"new": "not made yet", "changed": "what it is made of has changed", "damaged": "missing or damaged"}
-# Data with fewer ratings are read, and worlds with fewer pairs of user and item made, to know what they admit.
+# A plan checks decisions on the actual ratings up to these sizes: ratings to read, and user-item pairs to simulate.
 _READ_AT_ONCE, _SIMULATED_AT_ONCE = 5_000_000, 20_000_000
 
 
 @dataclass(frozen=True)
 class Task:
-    """An artifact: whether it is kept or made, why, and about how many seconds that takes (None if nobody knows)."""
+    """An artifact: whether it is kept or made, why, and the estimated seconds it takes (None if unknown)."""
 
     name: str
     state: State
@@ -54,20 +54,20 @@ class Task:
 
     @property
     def is_inner(self) -> bool:
-        """Whether it belongs to an experiment inside, as those of an audit do."""
+        """Whether it belongs to an inner experiment, such as one of an audit."""
         return self.name.split("/")[1:2] == ["audit"]
 
 
 @dataclass(frozen=True)
 class Plan:
-    """What a run would do, in order, and what is known of its results already: metrics without any value."""
+    """What a run would do, in order, and notes on results known in advance, such as metrics without any value."""
 
     tasks: tuple[Task, ...]
     notes: tuple[str, ...] = ()
 
     @property
     def seconds(self) -> float:
-        """About how long it would take: what earlier runs took, or a guess from a small world."""
+        """Estimated time: what earlier runs took, or an estimate from a small world."""
         return sum(task.seconds or 0.0 for task in self.tasks if task.state != "kept")
 
     def __str__(self) -> str:
@@ -93,7 +93,7 @@ class Plan:
 
 
 class _Rehearsal(Store):
-    """A store that looks at artifacts and makes none."""
+    """A store that looks up artifacts but makes none."""
 
     makes = False
 
@@ -103,7 +103,7 @@ class _Rehearsal(Store):
         self.notes: list[str] = []
 
     def kept(self, name: str, made_of: Mapping[str, Any]) -> Artifact:
-        """Note what would become of an artifact, and let it be."""
+        """Record what a run would do with an artifact, without doing it."""
         self.seen[name], artifact = self.state(name, made_of)
         return artifact
 
@@ -117,13 +117,13 @@ def plan(
     report: bool = False,
     strict: bool = False,
 ) -> Plan:
-    """Say what `run` would do, with ``further`` stages and a ``report`` or without; nothing is written.
+    """Return what `run` would do, optionally with ``further`` stages and a ``report``; nothing is written.
 
-    Files of ranked lists are looked at as `run` does, ``strict`` or not.
+    Files of ranked lists are checked as in `run`, including ``strict``.
 
-    What depends on something that is to be made counts as to be made itself. Times are those of earlier runs in the
-    folder; where there are none, each new system is timed on two small simulated worlds of the shape of the data, and
-    the time extrapolated, which is right to a factor of two or three.
+    Everything that depends on something to be made is to be made as well. Times are those of earlier runs in the
+    folder. If there are none, each new system is timed on two small simulated worlds of the same shape as the data, and
+    its time is extrapolated. The estimate is right to a factor of two or three.
 
     Examples
     --------
@@ -153,14 +153,14 @@ def plan(
 
 
 def _tasks(line: Pipeline, store: _Rehearsal) -> list[Task]:
-    """Return every artifact with the time that it took, or a guess where it is to be made and never took any."""
+    """Return every artifact with the time it took, or an estimate if it is to be made for the first time."""
     took, sizes = store.took(), _sizes(line, store)
     tasks = []
     for inner, stage, unit in _artifacts(line):
         name = stage.name_for(unit)
         state, seconds = store.seen[name], took.get(name)
         if state != "kept" and seconds is None:
-            # All sets of ratings count where an artifact is for all of them.
+            # An artifact of the whole experiment depends on all sets of ratings.
             size = _sum(sizes) if unit.level == "experiment" else sizes[unit.source.name]
             seconds = stage.seconds(inner, unit, size)
         tasks.append(Task(name, state, seconds))
@@ -168,7 +168,7 @@ def _tasks(line: Pipeline, store: _Rehearsal) -> list[Task]:
 
 
 def _artifacts(line: Pipeline) -> Iterator[tuple[Pipeline, Stage[Any], Unit]]:
-    """Give every artifact: its experiment, which may be one inside, its stage and its unit."""
+    """Yield every artifact as its experiment (which may be an inner one), its stage and its unit."""
     for stage in line.stages:
         units = stage.units(line)
         if units:
@@ -190,10 +190,10 @@ def _sum(sizes: Mapping[str, Size]) -> Size:
 
 
 def _size(line: Pipeline, unit: Unit, notes: list[str], *, kept: bool) -> Size:
-    """Return the users, items and ratings of a source, as far as can be known soon.
+    """Return the number of users, items and ratings of a source, as far as it can be known quickly.
 
-    Unless they are ``kept`` as they were divided, what the ratings do not admit is found out now, if they are few:
-    it is an error, or one of the ``notes``.
+    Unless the splits are ``kept``, decisions that do not fit the ratings are found now if the data are small: as an
+    error, or as one of the ``notes``.
     """
     source, data = unit.source, line.artifact(DATA, unit)
     if kept and data.home is not None:
@@ -218,7 +218,7 @@ def _size(line: Pipeline, unit: Unit, notes: list[str], *, kept: bool) -> Size:
 
 
 def _measured(line: Pipeline, parts: Mapping[str, Ratings], whole: Ratings) -> Iterator[tuple[Ratings, Ratings]]:
-    """Yield the test ratings of the users who are served, and the training ratings, of each repetition and fold."""
+    """Yield the test ratings of the users who are served, and the training ratings, for each repetition and fold."""
     for seed in line.experiment.seeds:
         if line.decisions.overlap is None:
             splits = divided(line.experiment, whole, seed)
@@ -230,10 +230,10 @@ def _measured(line: Pipeline, parts: Mapping[str, Ratings], whole: Ratings) -> I
 
 
 def _guessed_size(line: Pipeline, source: Source) -> Size:
-    """Return about how many users, items and ratings there are, without reading them."""
+    """Estimate the number of users, items and ratings without reading them."""
     if source.simulate is not None:
         size = {"users": 1_000, "items": 500, "ratings": 50_000, **dict(parse(source.simulate).parameters)}
-        # Whatever else was written for them is said to be wrong when they are simulated.
+        # Values of another type are reported when the ratings are simulated.
         users, items, ratings = (
             size[key] if isinstance(size[key], int) else 0 for key in ("users", "items", "ratings")
         )
@@ -249,7 +249,7 @@ def _guessed_size(line: Pipeline, source: Source) -> Size:
 
 
 def about(seconds: float | None) -> str:
-    """Return a time as a person would say it.
+    """Return a time in words.
 
     Examples
     --------

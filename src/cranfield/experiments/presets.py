@@ -1,4 +1,4 @@
-"""Presets: the decisions of a paper, to start an experiment file from."""
+"""Presets: decisions of a paper, as a starting point for an experiment file."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ class Preset:
     experiment
         What the file states.
     summary
-        What it is, in a line.
+        One-line description.
     head
-        What the head of the file says of it.
+        Comment at the top of the file.
     """
 
     experiment: Experiment
@@ -59,7 +59,7 @@ PRESETS: Mapping[str, Preset] = {
 
 
 def preset(name: str) -> Preset:
-    """Return a preset by its name, or name the ones there are.
+    """Return a preset by its name; the error for an unknown name lists all presets.
 
     Examples
     --------

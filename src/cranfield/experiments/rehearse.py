@@ -1,4 +1,4 @@
-"""A rehearsal on a handful of ratings: what is misspelt or not installed is known before long work, not after."""
+"""A rehearsal on a handful of ratings: finds misspelt names and missing libraries before the long work starts."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ from cranfield.splits import Split, random
 
 
 def rehearse(line: Pipeline) -> None:
-    """Try the test, the metrics, and systems that were not trained yet."""
+    """Try the test, the metrics, and the systems that have not been trained yet."""
     decisions, few = line.decisions, _few()
     known = line.store.before()
     compare(_two(decisions), **{**decisions.comparing.as_dict(), **decisions.tested.as_dict(), "baseline": None})
-    # What is taken for predicted ratings does not matter here.
+    # Metrics may need predicted ratings and their spread; the values do not matter here.
     spread = Calibration("own", (), (), 2, "a rehearsal", 1.0)
     runs = [
         replace(run, predictions=run.scores, calibration=spread) for run in recommend(few, ["popularity", "random"])
@@ -68,7 +68,7 @@ def rehearse(line: Pipeline) -> None:
 
 @contextmanager
 def _forgiving() -> Iterator[None]:
-    """Let pass only what a user can put right; so few ratings may well be too few."""
+    """Raise only errors that the user can fix; others may be due to the small number of ratings."""
     try:
         yield
     except (SettingError, MissingExtraError):
@@ -78,7 +78,7 @@ def _forgiving() -> Iterator[None]:
 
 
 def _two(decisions: Decisions) -> Scores:
-    """Return the scores of two systems, one of them the baseline of the average, if that has one."""
+    """Return the scores of two systems; one is the baseline of the average, if it has one."""
     base = str(dict(parse(decisions.average).parameters).get("baseline", "a"))
     scores = as_scores({base: [0.1, 0.5, 0.3, 0.2], f"not {base}": [0.2, 0.1, 0.4, 0.3]})
     groups = np.arange(scores.n_lists, dtype=np.int16) % 2 if _has_groups(decisions) else None
@@ -90,7 +90,7 @@ def _two(decisions: Decisions) -> Scores:
 
 
 def _has_groups(decisions: Decisions) -> bool:
-    """Return whether lists may be in groups: windows, or popularity groups of lists for one item."""
+    """Whether lists may be in groups: time windows, or popularity groups of lists for one relevant item."""
     split = parse(decisions.split).name
     if split == "rolling":
         return True

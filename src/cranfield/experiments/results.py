@@ -1,4 +1,4 @@
-"""`Results`: the folder of an experiment, read again."""
+"""`Results`: reads the folder of an experiment."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ from cranfield.rankings.calibration import Calibration
 
 
 class Measured(NamedTuple):
-    """What was measured at once: the judged lists, the test ratings of the users served, and the training part."""
+    """What was measured together: the judged lists, the test ratings of the users served, and the training part."""
 
     judged: tuple[Judged, ...]
     test: Ratings
@@ -55,7 +55,7 @@ class Measured(NamedTuple):
 
 
 class Results:
-    """What an experiment found, read from its folder: the experiment that was run there last.
+    """Results of the experiment that was last run in a folder, read from that folder.
 
     Parameters
     ----------
@@ -74,7 +74,7 @@ class Results:
         root = store.roots.current()
         if root is None:
             raise InputError("nothing has been made in it yet", source=path, remedy="run the experiment again")
-        # As it was run, whatever has become of the file since.
+        # The experiment as it was run, even if its file has changed since.
         experiment = experiment_of(tomllib.loads(root.text), base=path)
         line = Pipeline(experiment, store, (*STAGES, Report()))
         records = {name: store.find(key) for name, key in root.artifacts.items()}
@@ -83,7 +83,7 @@ class Results:
 
     @classmethod
     def of(cls, line: Pipeline) -> Results:
-        """Return the results of an experiment that has gone through the stages up to the card."""
+        """Return the results of an experiment that has completed the stages up to the card."""
         results = cls.__new__(cls)
         results._set(line, finished=True)
         return results
@@ -99,15 +99,15 @@ class Results:
 
     @property
     def artifacts(self) -> tuple[str, ...]:
-        """The names of everything that was made for these results."""
+        """The names of all artifacts of these results."""
         return tuple(self.line.artifacts)
 
     def decided(self, data: str) -> Decisions:
-        """Return the decisions as they are for a set of ratings: a threshold that is ``auto`` is a number there."""
+        """Return the decisions resolved for a set of ratings: the threshold ``auto`` becomes a number."""
         return decided(self.line, self._source(data))
 
     def sentences(self, data: str) -> list[str]:
-        """Return the verdict on a set of ratings, then that of each group, then what was found about the metrics."""
+        """Return the verdict on a set of ratings, then those on each group, then the findings about the metrics."""
         source = self._source(data)
         said = list(self._whole(RESULTS, source).facts["sentences"])
         if self._has_segments:
@@ -126,7 +126,7 @@ class Results:
         return pl.concat([frame for frame in frames if frame.width] or [pl.DataFrame()])
 
     def _whole(self, stage: Stage[Any], unit: Unit) -> Artifact:
-        """Return an artifact that is there and whole, or say that it is not."""
+        """Return an artifact; raise an error if it is missing or damaged."""
         artifact = self.line.made(stage, unit)
         if not self.finished or artifact is None:
             raise InputError("the experiment is not finished", source=self.path, remedy="run it again")
@@ -137,7 +137,7 @@ class Results:
         return artifact
 
     def findings(self, data: str) -> Findings:
-        """Return averages and comparisons on a set of ratings as objects, with the scores behind them."""
+        """Return averages and comparisons on a set of ratings as objects, with the underlying scores."""
         return self._findings(self._source(data))
 
     def _findings(self, source: Unit) -> Findings:
@@ -159,7 +159,7 @@ class Results:
         return bool(self.experiment.decisions.segment or self.experiment.decisions.apart)
 
     def assessment(self, data: str) -> Assessment | None:
-        """Return what was found out about the metrics on a set of ratings; None if the experiment did not ask."""
+        """Return the assessment of the metrics on a set of ratings; None if the experiment did not ask for it."""
         if self.experiment.assess is None:
             return None
         source = self._source(data)
@@ -167,7 +167,7 @@ class Results:
         return self.line.read(ASSESS, source)
 
     def measured(self, data: str) -> Iterator[Measured]:
-        """Give the judged lists, the test part and the training part of each fold and repetition."""
+        """Yield the judged lists, the test part and the training part of each fold and repetition."""
         line, source = self.line, self._source(data)
         self._whole(DATA, source)
         for part in line.units("part", source):
@@ -181,7 +181,7 @@ class Results:
             yield Measured(tuple(judged_of(line, part)), measured_test(line, part), split.train, window)
 
     def steps(self, data: str) -> list[tuple[str, Step]]:
-        """Return what was done to a set of ratings before it was measured, by the name of the stage."""
+        """Return the steps applied to a set of ratings before it was measured, by stage name."""
         line, source = self.line, self._source(data)
         part = line.units("part", source)[0]
         cells = line.units("cell", part)
@@ -204,7 +204,7 @@ class Results:
 
     @property
     def pages(self) -> list[Path]:
-        """The pages of the report, if there is one: one for each set of ratings, and that of the audit."""
+        """The pages of the report, if there is one: one page per set of ratings, and the page of the audit."""
         return [self.path / file for file in self.line.exports.files("report") if file.endswith(".html")]
 
     def card(self) -> dict[str, Any]:
@@ -214,7 +214,7 @@ class Results:
         return self.line.read(CARD, whole)
 
     def missing(self) -> list[str]:
-        """Return what the paper asks authors to report and the card does not have."""
+        """Return what the paper asks authors to report but the card does not have."""
         return [item["asked"] for item in self.card()["checklist"] if item["reported"] is None]
 
     def _source(self, data: str) -> Unit:

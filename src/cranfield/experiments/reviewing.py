@@ -1,4 +1,4 @@
-"""The reviewer's list: what reproducibility tracks and the papers ask for, filled from the record of an experiment."""
+"""The reviewer's list: what reproducibility tracks and papers ask for, filled in from the record of an experiment."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class Review:
         return tuple(item for item in self.items if item.reported is None)
 
     def markdown(self) -> str:
-        """Return the list with a box for each point."""
+        """Return the list with a checkbox for each point."""
         lines = [f"# Checklist: {markdown_text(self.title)}", "", self._verdict(), ""]
         for area in dict.fromkeys(item.letter for item in self.items):
             lines += [f"## {area.capitalize()}", ""]
@@ -64,7 +64,7 @@ class Review:
         return "\n".join(lines).rstrip() + "\n"
 
     def table(self) -> Table:
-        """Return the list as a table; missing points are set in bold."""
+        """Return the list as a table; missing points are in bold."""
         rows: list[list[str | Cell]] = [
             [
                 item.letter,
@@ -81,7 +81,7 @@ class Review:
         )
 
     def latex(self) -> str:
-        """Return the list as a table for an appendix, with columns that break their lines."""
+        """Return the list as a LaTeX table for an appendix; long text wraps within its column."""
         return (
             self.table().latex().replace(r"\begin{tabular}{lll}", r"\begin{tabular}{lp{0.3\linewidth}p{0.5\linewidth}}")
         )
@@ -105,20 +105,20 @@ class Review:
 
 
 def review(source: str | Path | Ratings, test: Any = None, runs: Any = (), **reading: Any) -> Review:
-    """Return the reviewer's list of an experiment, filled from its record, with what is missing.
+    """Return the reviewer's list of an experiment, filled in from its record; what is missing is marked.
 
-    The list covers what the reproducibility tracks of ACM conferences and the papers behind this package ask authors
-    to report: data, filters, split, candidates, systems and how each of them was tuned (ranges and budget), metrics
+    The list covers what the reproducibility tracks of ACM conferences and the papers behind this package ask authors to
+    report: data, filters, split, candidates, systems and how each of them was tuned (ranges and budget), metrics
     with their definitions, tests, code, seeds, hardware and time.
 
     Parameters
     ----------
     source
-        The folder of an experiment; or the training ratings of another one, as a file or `Ratings`.
+        The folder of an experiment; or the training ratings of an experiment made elsewhere, as a file or `Ratings`.
     test, runs
-        The test part and the ranked lists of that other experiment. What these files do not say is missing.
+        The test part and the ranked lists of an experiment made elsewhere. Whatever these files do not say is missing.
     reading
-        How its ratings are read; see `cranfield.read`.
+        How to read its ratings; see `cranfield.read`.
     """
     if test is None and not isinstance(source, Ratings) and meant(source).is_dir():
         return _of_experiment(Results(meant(source)))
@@ -255,7 +255,7 @@ def _time(results: Results) -> Item:
 
 
 def _of_files(train: Any, test: Any, runs: Any, reading: Mapping[str, Any]) -> Review:
-    """Return the list of an experiment of which there are files only: what they tell, and what they do not."""
+    """Return the list of an experiment that is only known from files: what they say, and what they do not."""
     learned, judged = (
         part if isinstance(part, Ratings) else read(part, **{**reading, "repeated": "last"}) for part in (train, test)
     )
@@ -278,7 +278,7 @@ def _data_of_files(train: Ratings, test: Ratings) -> Iterator[Item]:
 
 
 def _recorded_split(train: Any) -> Iterator[Item]:
-    """Give what the record beside the training file says of the split, if `cranfield split` wrote it."""
+    """Yield what the record next to the training file says about the split, if `cranfield split` wrote it."""
     steps = recorded_steps(meant(train).parent) if isinstance(train, str | Path) else ()
     if steps:
         filters = [str(step) for step in steps[:-1] if step.action != "read"]

@@ -1,4 +1,4 @@
-"""Roots: which artifacts of a store an experiment uses, in words."""
+"""Roots: records of which artifacts in a store an experiment uses."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ from cranfield._files import write_text
 
 @dataclass(frozen=True)
 class Root:
-    """What an experiment uses.
+    """The artifacts that an experiment uses.
 
     Parameters
     ----------
     title
         What to call the experiment.
     text
-        What it states; experiments that state the same are one.
+        The text of its file; experiments with the same text are the same experiment.
     artifacts
         The key of each artifact by name.
     finished
-        Whether these are all, and every one is made.
+        Whether all of its artifacts are listed and made.
     """
 
     title: str = ""
@@ -36,36 +36,36 @@ class Root:
 
     @property
     def id(self) -> str:
-        """A short hash of what is stated."""
+        """A short hash of the text."""
         return hashlib.sha256(self.text.encode()).hexdigest()[:16]
 
     def with_artifact(self, name: str, key: str) -> Root:
-        """Return the root with an artifact; one that differs from the one before ends what was finished."""
+        """Return the root with an artifact added; if this changes the root, it is no longer finished."""
         if self.artifacts.get(name) == key:
             return self
         return replace(self, artifacts={**self.artifacts, name: key}, finished=False)
 
     def finished_with(self, artifacts: Mapping[str, str]) -> Root:
-        """Return the root of an experiment that is finished and uses these artifacts."""
+        """Return the root as that of a finished experiment that uses these artifacts."""
         return replace(self, artifacts=dict(artifacts), finished=True)
 
 
 class Roots:
-    """The roots in the home of a folder, and which one is current: the one that was run last."""
+    """The roots of a folder, and which one is current: that of the experiment that was run last."""
 
     def __init__(self, home: Path) -> None:
         self._home = home
-        # A run saves its root with every artifact: what it wrote itself it need not read again.
+        # A run saves its root after every artifact, and need not read again what it wrote itself.
         self._saved: Root | None = None
 
     def begin(self, title: str, text: str) -> Root:
-        """Make the experiment that states ``text`` the current one; return its root, new or as it was left."""
+        """Make the experiment with this ``text`` the current one; return its existing root or a new one."""
         root = self._read(Root(title, text).id) or Root(title, text)
         self.save(root)
         return root
 
     def save(self, root: Root) -> None:
-        """Write a root, and that it is the current one; nothing is written unless something has changed."""
+        """Write a root and mark it as current; nothing is written unless something has changed."""
         if not root.text or root == self._saved:
             return
         if self._saved is not None or self._read(root.id) != root:
@@ -77,19 +77,19 @@ class Roots:
         self._saved = root
 
     def all(self) -> list[Root]:
-        """Return every root that can be read, the one that was written last at the end."""
+        """Return every readable root, sorted by when it was written."""
         paths = []
         with suppress(OSError):
             paths = sorted((self._home / "roots").glob("*.json"), key=lambda path: path.stat().st_mtime_ns)
         return [root for path in paths if (root := self._read(path.stem)) is not None]
 
     def current(self, *, sure: bool = False) -> Root | None:
-        """Return the root of the experiment that was run last; if nothing says so, the newest, or None if ``sure``."""
+        """Return the root of the last run; if that is not recorded, the newest root, or None if ``sure``."""
         named = self._read(self._current() or "")
         return named if named is not None or sure else next(reversed(self.all()), None)
 
     def forget(self, root: Root) -> None:
-        """Remove a root; what only it used can then be freed."""
+        """Remove a root, so that artifacts used by no other root can be freed."""
         self._path(root.id).unlink(missing_ok=True)
         self._saved = None
 

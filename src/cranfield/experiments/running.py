@@ -1,4 +1,4 @@
-"""The verb `run`: an experiment file in, a folder of results out; what is there already is not made again."""
+"""The verb `run`: turns an experiment file into a folder of results; artifacts that exist are not made again."""
 
 from __future__ import annotations
 
@@ -39,36 +39,36 @@ def run(
 ) -> Results:
     """Run an experiment from data to results.
 
-    Every step is kept in the folder at a hash of what it depends on. A second run makes only what a change in the
-    file, or a missing or damaged artifact, calls for; an interrupted run continues where it stopped; and an
-    earlier experiment in the same folder finds what it made. The files end up the same, byte for byte.
+    The result of every step is stored in the folder under a hash of its inputs. A second run makes only what a change
+    in the file, or a missing or damaged artifact, requires. An interrupted run continues where it stopped. An earlier
+    experiment in the same folder finds its artifacts again. The resulting files are the same, byte for byte.
 
     Parameters
     ----------
     experiment
         The experiment, or its file.
     out
-        The folder; by default the file's name without its ending.
+        The folder for the results; by default the file name without its extension.
     seed
-        Counts instead of the experiment's, if given.
+        Replaces the seed of the experiment, if given.
     jobs
-        How many systems are trained at a time; see `recommend`.
+        Number of systems trained in parallel; see `recommend`.
     stages
-        Shows how far the run is.
+        Shows progress.
     further
-        Stages of the line to the right of experiments, such as the audit; they come before the report.
+        Additional stages from packages that build on experiments, such as the audit; they come before the report.
     report
-        Writes what is made of the results into a folder, and returns the files.
+        Function that writes a report on the results into a folder, and returns the files.
     allow_code
         Whether code that the experiment names (``mine = "my_module:Mine(k=5)"``) may be imported and run. It can do
-        anything that you can: look at it first if it is not yours.
+        anything that you can, so look at it first if it is not yours.
     strict
-        Make each warning about given files of ranked lists that can hardly be meant an error, before training.
+        Raise an error before training, instead of a warning, for files of ranked lists that are probably wrong.
 
     Returns
     -------
     Results
-        What was found, read from the folder.
+        The results, read from the folder.
 
     Examples
     --------
@@ -100,7 +100,7 @@ def _run(
     report: Callable[[Results, Path], list[Path]] | None,
     strict: bool,
 ) -> Results:
-    """Take an experiment that is checked through its stages."""
+    """Take a checked experiment through its stages."""
     with open_store(out) as store:
         last = () if report is None else (Report(report),)
         line = Pipeline(experiment, store, (*STAGES, *further, *last), jobs, strict=strict)
@@ -115,7 +115,7 @@ def _run(
 def experiment_and_folder(
     experiment: Experiment | str | Path, out: str | Path | None, seed: int | None
 ) -> tuple[Experiment, Path]:
-    """Return the experiment, read if need be, and its folder."""
+    """Return the experiment, read from its file if necessary, and its folder."""
     if isinstance(experiment, Experiment):
         if out is None:
             raise SettingError("an experiment that is not a file has no folder of its own; give out")

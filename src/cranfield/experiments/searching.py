@@ -1,4 +1,4 @@
-"""Hyper-parameters chosen on a validation part, for any metric."""
+"""Choose hyper-parameters on a validation part, for any metric."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _VALIDATION = 0.2
 
 @dataclass(frozen=True)
 class Range:
-    """A range of values to search: numbers between ``low`` and ``high``, whole ones if both are, evenly or by ratio."""
+    """A range to search: values between ``low`` and ``high`` (integers if both are), on a linear or a log scale."""
 
     low: float
     high: float
@@ -48,9 +48,9 @@ class Range:
 
 @dataclass(frozen=True)
 class Trial:
-    """One tried spelling, and the metric's mean on the validation part.
+    """One spelling that was tried, and the mean of the metric on the validation part.
 
-    ``epochs`` is the epoch that was best, if the system was stopped by ratings set aside from the training part.
+    ``epochs`` is the best epoch, if the system stopped early by ratings that were set aside from the training part.
     """
 
     system: str
@@ -61,7 +61,7 @@ class Trial:
 
 @dataclass(frozen=True)
 class Search:
-    """What was tried, in order, and what was best."""
+    """All trials of a search, in order, and the best one."""
 
     metric: str
     lower_is_better: bool
@@ -69,12 +69,12 @@ class Search:
 
     @property
     def best(self) -> Trial:
-        """The best trial; of equal ones the first."""
+        """The best trial; the first one if several are equal."""
         return min(self.trials, key=lambda trial: trial.value if self.lower_is_better else -trial.value)
 
     @property
     def final(self) -> str:
-        """The best system as it is trained on all ratings: where nothing is left to stop it, for its best epochs."""
+        """The best system for training on all ratings; if no ratings are left to stop it, with its best epochs."""
         spelling = parse(self.best.system)
         epochs = {} if self.best.epochs is None else {"epochs": self.best.epochs}
         return str(Spelling(spelling.name, tuple({**dict(spelling.parameters), **epochs}.items())))
@@ -100,22 +100,22 @@ def search(
     seed: int = 0,
     **decisions: Any,
 ) -> Search:
-    """Try settings of a system, and measure each on a validation part of the training ratings.
+    """Try settings of a system and measure each on a validation part of the training ratings.
 
     Parameters
     ----------
     data
-        A split, or training ratings. If the split has a validation part, that is measured; else a fifth of the
-        training ratings is set aside. The test part is never looked at.
+        A split, or training ratings. If the split has a validation part, systems are measured on it; otherwise a fifth
+        of the training ratings is set aside. The test part is never used.
     system
-        The system, with the settings that stay as they are: ``"wrmf"``, ``"wrmf(iterations=10)"``.
+        The system, with the settings that stay fixed: ``"wrmf"``, ``"wrmf(iterations=10)"``.
     space
         For each parameter a list of values, or a `Range`.
     metric, threshold
         The metric to optimise, and the lowest rating that makes an item relevant.
     trials
-        None tries every combination of the lists. A number tries that many settings, each chosen in view of those
-        before by Optuna.
+        None tries every combination of the lists. A number tries that many settings; Optuna chooses each from the
+        results of the previous ones.
     record
         A file (JSON) that keeps every finished trial, so that an interrupted search continues where it stopped.
     seed
@@ -130,7 +130,7 @@ def search(
     >>> [trial.system for trial in found.trials]
     ['knn(k=1)', 'knn(k=2)']
     """
-    # What is wrong is said before anything is trained.
+    # Report errors before anything is trained.
     _check_space(space, trials)
     as_metrics(metric)
     split = _validation(data, seed)
@@ -145,7 +145,7 @@ def search(
 
     def spelled(parameters: Mapping[str, Any]) -> str:
         spelling = str(Spelling(fixed.name, tuple({**dict(fixed.parameters), **parameters}.items())))
-        recommender(spelling)  # a setting out of range is refused
+        recommender(spelling)  # raises an error if a setting is out of range
         return spelling
 
     def value(parameters: Mapping[str, Any]) -> float:
@@ -183,9 +183,9 @@ def _check_space(space: Mapping[str, Any], trials: int | None) -> None:
 
 
 def _validation(data: Split | Ratings, seed: int) -> Split:
-    """Return what to learn from, with the validation part in the place of the test part.
+    """Return the training part, with the validation part in place of the test part.
 
-    It is the validation part as well: a system that stops early does so by what it is chosen by.
+    It is also the validation part, so a system stops early by the same ratings that it is selected by.
     """
     if isinstance(data, Split) and data.validation is not None:
         parts = Split(data.train, data.validation, data.step, item_groups=data.item_groups, profiles=data.profiles)
@@ -241,7 +241,7 @@ def _suggested(trial: Any, name: str, values: Sequence[Any] | Range) -> Any:
         return trial.suggest_categorical(name, list(values))
     if isinstance(values.low, int) and isinstance(values.high, int):
         return trial.suggest_int(name, values.low, values.high, log=values.log)
-    # As many digits as a spelling keeps, so that the name of a system says all of it.
+    # Round to as many digits as a spelling keeps, so that the name of a system gives the exact value.
     return float(f"{trial.suggest_float(name, values.low, values.high, log=values.log):.4g}")
 
 
@@ -275,11 +275,11 @@ class _Record:
         return bool(self._content["lower_is_better"])
 
     def get(self, spelling: str) -> Trial | None:
-        """Return a trial that was finished before."""
+        """Return a trial that an earlier run finished, if there is one."""
         return self._trials.get(spelling)
 
     def put(self, trial: Trial, lower_is_better: bool) -> None:
-        """Keep a finished trial."""
+        """Save a finished trial."""
         self._trials[trial.system] = trial
         self._content["lower_is_better"] = lower_is_better
         self._content["trials"].append(vars(trial))

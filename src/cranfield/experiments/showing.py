@@ -1,4 +1,4 @@
-"""What is in the folder of an experiment: what was run, what is there, sizes, times and the verdict."""
+"""Contents of an experiment's folder: what was run, artifacts, sizes, times and the verdict."""
 
 from __future__ import annotations
 
@@ -34,13 +34,13 @@ class Shown:
     def frame(self) -> pl.DataFrame:
         """Return one row per artifact: ``stage, artifact, files, bytes, stored, seconds, damaged``.
 
-        ``files`` and ``bytes`` are of the readable files, ``stored`` are the bytes in the store. ``seconds`` is null if
-        the log does not say how long it took.
+        ``files`` and ``bytes`` count the readable files; ``stored`` is the number of bytes in the store. ``seconds`` is
+        null if the log does not say how long it took.
         """
         return self.artifacts
 
     def table(self) -> Table:
-        """Return one row per stage, for people."""
+        """Return a readable table with one row per stage."""
         stages = self.artifacts.group_by("stage", maintain_order=True).agg(
             pl.len(), pl.col("bytes").sum(), pl.col("stored").sum(), pl.col("seconds").sum(), pl.col("damaged").sum()
         )
@@ -79,7 +79,7 @@ class Shown:
 
 
 def show(folder: str | Path) -> Shown:
-    """Say what was run in a folder, what is there, its sizes and times, and the verdict.
+    """Return what was run in a folder, its artifacts with sizes and times, and the verdict.
 
     Every file is compared with its checksum.
 
@@ -126,7 +126,7 @@ def _row(results: Results, artifact: Artifact, seconds: float | None) -> dict[st
 
 
 def size_of(path: Path) -> int:
-    """Return the bytes of a file; 0 where there is none."""
+    """Return the size of a file in bytes; 0 if it does not exist."""
     try:
         return path.stat().st_size
     except OSError:
@@ -134,7 +134,7 @@ def size_of(path: Path) -> int:
 
 
 def bytes_text(count: int) -> str:
-    """Return a number of bytes as a person would say it.
+    """Return a number of bytes in readable units.
 
     Examples
     --------

@@ -15,7 +15,7 @@ from cranfield.experiments.system import check_name
 
 
 def _kinds(hint: Any) -> tuple[type, ...]:
-    """Return the types that a parameter takes; its words, if it has a list of them, are text."""
+    """Return the types that a parameter accepts; choices from a list of words are text."""
     if get_origin(hint) is Literal:
         return (str,)
     return tuple(kind for kind in get_args(hint) or (hint,) if kind is not type(None))
@@ -38,13 +38,13 @@ KINDS = ("file", "dataset", "simulate", "train")
 
 
 class Simulation(Entry[Callable[..., Any]]):
-    """A registered simulation: a function whose parameters can all be spelled, save those that no text stands for."""
+    """A registered simulation: a function whose parameters can be written as text, apart from a few that cannot."""
 
     works_on: ClassVar[int] = 0
 
     @cached_property
     def parameters(self) -> Mapping[str, Any]:
-        """The parameters that can be spelled, and their defaults."""
+        """The parameters that can be written as text, with their defaults."""
         return {name: value for name, value in super().parameters.items() if name not in ("histogram", "like")}
 
 
@@ -62,17 +62,18 @@ class Source:
     Parameters
     ----------
     name
-        What the experiment calls it.
+        Its name in the experiment.
     file
         A file of ratings.
     dataset
         A known dataset; see ``cranfield data list``.
     simulate
-        A simulation as it is spelled: ``world(users=1000, items=500, ratings=50000)``.
+        A spelled simulation: ``world(users=1000, items=500, ratings=50000)``.
     train, test
-        Two files, for data that are already divided.
+        Two files, for data that are already split.
     user_features, item_features
-        Files that describe the users and the items, for systems that use this. A known dataset may bring its own.
+        Files that describe the users and the items, for systems that use features. A known dataset may come with its
+        own.
     reading
         Options of `read`, for files.
     """
@@ -116,7 +117,7 @@ class Source:
 
     @property
     def files(self) -> dict[str, str]:
-        """The files that it is read from, by part: ``ratings``, or ``train`` and ``test``."""
+        """The files it is read from, by part: ``ratings``, or ``train`` and ``test``."""
         if self.train is not None and self.test is not None:
             return {"train": self.train, "test": self.test}
         return {} if self.file is None else {"ratings": self.file}
@@ -137,7 +138,7 @@ class Source:
 
     @property
     def timeless(self) -> bool:
-        """Whether it is known beforehand to have no times."""
+        """Whether it is known in advance to have no times."""
         if self.simulate is not None:
             spelling = parse(self.simulate)
             return spelling.name == "popularity" or dict(spelling.parameters).get("times") is False

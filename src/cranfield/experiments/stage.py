@@ -27,7 +27,7 @@ T = TypeVar("T")
 
 
 class Size(NamedTuple):
-    """About how many users, items and ratings a set of ratings has."""
+    """Approximate number of users, items and ratings in a set of ratings."""
 
     users: int
     items: int
@@ -35,10 +35,10 @@ class Size(NamedTuple):
 
 
 class Stage(ABC, Generic[T]):
-    """A step of an experiment: what it makes, of what, and what is read of it.
+    """A step of an experiment: what it makes, from which inputs, and how the result is read.
 
-    A stage is an object without state; the pipeline says how far the experiment is. To add one, write a child of this
-    class and name it in `cranfield.experiments.stages.STAGES`.
+    A stage has no state; the pipeline keeps track of the experiment's progress. To add a stage, write a subclass and
+    add it to `cranfield.experiments.stages.STAGES`.
     """
 
     name: ClassVar[str]
@@ -60,21 +60,21 @@ class Stage(ABC, Generic[T]):
     """Whether a plan says how long each of its artifacts takes."""
 
     def check_experiment(self, experiment: Experiment) -> None:
-        """Refuse what an experiment asks of a stage that is not of this package, before anything is made."""
+        """Check the experiment's settings for a stage from outside this package, before anything is made."""
 
     def wants(self, line: Pipeline, unit: Unit) -> bool:  # noqa: ARG002
         """Whether it makes something for a unit."""
         return True
 
     def units(self, line: Pipeline) -> list[Unit]:
-        """Return what it makes an artifact for."""
+        """Return the units that it makes an artifact for."""
         return [unit for unit in line.units(self.level) if self.wants(line, unit)]
 
     def prepare(self, line: Pipeline, stages: Stages) -> None:
-        """Make what its artifacts are made of beside those of other stages; ``stages`` shows how far it is."""
+        """Make inputs of its artifacts that do not come from other stages; ``stages`` shows progress."""
 
     def inner(self, line: Pipeline) -> Iterator[tuple[Pipeline, Stage[Any], Unit]]:  # noqa: ARG002
-        """Give what `prepare` makes, for a plan: the experiment, the stage and the unit of each artifact, once."""
+        """Yield what `prepare` makes, for a plan: the experiment, stage and unit of each artifact, once."""
         yield from ()
 
     def name_for(self, unit: Unit) -> str:
@@ -83,11 +83,11 @@ class Stage(ABC, Generic[T]):
 
     @abstractmethod
     def made_of(self, line: Pipeline, unit: Unit) -> Mapping[str, Any]:
-        """Return all that the bytes of an artifact depend on, ready for JSON."""
+        """Return everything that the bytes of an artifact depend on, ready for JSON."""
 
     @abstractmethod
     def make(self, line: Pipeline, unit: Unit, place: Path) -> Made:
-        """Write the files of an artifact into a folder; return them with facts."""
+        """Write the files of an artifact into a folder; return the files and the facts about them."""
 
     def make_each(
         self,
@@ -95,16 +95,16 @@ class Stage(ABC, Generic[T]):
         missing: Mapping[str, Unit],
         made_of: Mapping[str, Mapping[str, Any]],  # noqa: ARG002
     ) -> Iterator[tuple[str, Callable[[Path], Made], float]]:
-        """Give, for each artifact that is missing, what writes it, and the seconds that were spent on it before."""
+        """Yield, for each missing artifact, a function that writes it and the seconds already spent on it."""
         for name, unit in missing.items():
             yield name, partial(self.make, line, unit), 0.0
 
     def read(self, line: Pipeline, unit: Unit) -> T:
-        """Return what an artifact holds."""
+        """Return the contents of an artifact."""
         raise NotImplementedError(f"{self.name} holds files for people only")
 
     def export(self, line: Pipeline, unit: Unit, folder: Path) -> list[Path]:
-        """Write an artifact for people, as it is to lie in the folder of the experiment; return the files."""
+        """Write an artifact as readable files with the layout of the experiment's folder; return the files."""
         artifact = line.artifact(self, unit)
         files = [file.removeprefix(f"{OUT}/") for file in artifact.files if file.startswith(f"{OUT}/")]
         for file in files:
@@ -113,8 +113,8 @@ class Stage(ABC, Generic[T]):
         return [folder / file for file in files]
 
     def check(self, line: Pipeline) -> None:
-        """Refuse what cannot be gone on with, once all artifacts are made."""
+        """Raise an error if the experiment cannot continue; called once all artifacts of the stage are made."""
 
     def seconds(self, line: Pipeline, unit: Unit, size: Size) -> float | None:  # noqa: ARG002
-        """Return about how long an artifact takes, for a plan where no earlier run says so."""
+        """Estimate how long an artifact takes, for a plan without an earlier run."""
         return LEAST

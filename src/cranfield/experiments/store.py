@@ -1,13 +1,14 @@
-"""The store of an experiment's folder: each artifact lies at the hash of what it is made of.
+"""The store of an experiment's folder: each artifact is stored under a hash of its inputs.
 
-An artifact is one or more files in ``.cranfield/store/<aa>/<key>/``, where the key is a hash of all that the files
-depend on, and a record of them: what they were made of, and the checksum of their bytes. The record is written last.
-A file that is missing, damaged or half written has therefore no valid record, and is made again. Since the place says
-what an artifact is made of, experiments lie side by side, and going back to an earlier one finds what it made.
+An artifact is one or more files in ``.cranfield/store/<aa>/<key>/``, where the key is a hash of everything that the
+files depend on, and a record of them: their inputs, and the checksum of their bytes. The record is written last, so an
+artifact that was half written has no valid record and is made again, like one with missing or damaged files. The key
+depends only on the inputs, so several experiments can share a store, and going back to an earlier one finds its
+artifacts.
 
-A root (``.cranfield/roots/<id>.json``) says in words which artifacts an experiment uses; `Store.clean` frees those
-that the current one does not, and folders that a stopped run left without a record. Nothing else is ever removed
-from a store.
+A root (``.cranfield/roots/<id>.json``) lists the artifacts that an experiment uses. `cranfield.experiments.cleaning`
+frees those that the current one does not use, and folders that a stopped run left without a record. Nothing else is
+ever removed from a store.
 """
 
 from __future__ import annotations
@@ -60,11 +61,11 @@ class Artifact:
     name
         What the experiment calls them, such as ``runs/movielens/knn``.
     home
-        The folder that they lie in; None for an artifact that is yet to be made.
+        The folder that contains them; None for an artifact that has not been made yet.
     files
         The checksum of each file, by its path in ``home``.
     facts
-        What else is known of them, ready for JSON.
+        Further information about them, ready for JSON.
     """
 
     name: str
@@ -74,22 +75,22 @@ class Artifact:
 
     @property
     def key(self) -> str:
-        """The hash of what it is made of; empty if it is yet to be made."""
+        """The hash of its inputs; empty if it has not been made yet."""
         return "" if self.home is None else self.home.name
 
     @cached_property
     def digest(self) -> str:
-        """A hash of the bytes and of the facts: what was made of this depends on it."""
+        """A hash of the bytes and the facts, for artifacts that depend on this one."""
         return fingerprint([dict(self.files), dict(self.facts)])
 
     def path(self, file: str | None = None) -> Path:
-        """Return where a file lies; the name may be left out when there is only one."""
+        """Return the path of a file; the name can be omitted if there is only one."""
         assert self.home is not None
         return self.home / (next(iter(self.files)) if file is None else file)
 
 
 class Store:
-    """The artifacts of a folder; `open_store` gives one that no other process uses."""
+    """The artifacts of a folder; `open_store` returns a store that no other process is using."""
 
     makes = True
 
@@ -100,10 +101,10 @@ class Store:
         self._before = (self.roots.current() or self.root).artifacts
         self.needed: dict[str, str] = {}
 
-    # what is there
+    # lookup
 
     def state(self, name: str, made_of: Mapping[str, Any]) -> tuple[State, Artifact]:
-        """Return what would become of an artifact, and the one that is there or an empty one."""
+        """Return the state of an artifact, and the artifact itself if it can be kept, otherwise an empty one."""
         key = _key(name, made_of)
         self.needed[name] = key
         state = self._look(name, key)
@@ -119,12 +120,12 @@ class Store:
         return "kept" if self.whole(record.called(name)) else "damaged"
 
     def before(self) -> dict[str, Record]:
-        """Return the records of what the experiment that was run before uses, by name."""
+        """Return the records of the artifacts of the previously run experiment, by name."""
         records = ((name, self.find(key)) for name, key in self._before.items())
         return {name: record for name, record in records if record is not None}
 
     def was_made(self, name: str, made_of: Mapping[str, Any]) -> bool:
-        """Whether the experiment that was run before had an artifact of this name that was made of these, and more."""
+        """Whether the previously run experiment had an artifact of this name whose inputs include these."""
         record = self.find(self._before.get(name, ""))
         return record is not None and all(record.made_of.get(key) == value for key, value in made_of.items())
 
@@ -142,9 +143,9 @@ class Store:
         return {place.name: record for place in places if (record := Record.read(place)) is not None}
 
     def half_made(self) -> dict[str, int]:
-        """Return the bytes in every folder of an artifact that has no record, by key: what a stopped run left there.
+        """Return the size of every artifact folder without a record, by key: what stopped runs left there.
 
-        The folder that a run is writing at the moment has none either; ask `in_use` first.
+        A folder that a run is writing at the moment has no record either, so check `in_use` first.
         """
         places = sorted((self.path / HOME / "store").glob("[0-9a-f][0-9a-f]/*"))
         return {place.name: _bytes_in(place) for place in places if self._is_half_made(place)}
@@ -154,27 +155,27 @@ class Store:
         return is_ours and place.is_dir() and not place.is_symlink() and not os.path.lexists(place / RECORD)
 
     def whole(self, artifact: Artifact) -> bool:
-        """Whether every file of an artifact is there, byte for byte as it was made."""
+        """Whether every file of an artifact exists, byte for byte as it was made."""
         return all(_is_whole(artifact.path(file), checksum) for file, checksum in artifact.files.items())
 
-    # what is made
+    # making artifacts
 
     def artifact(self, name: str, made_of: Mapping[str, Any], make: Callable[[Path], Made]) -> Artifact:
-        """Return an artifact: the one that is there if it was made of the same, else a new one.
+        """Return an artifact: the existing one if it has the same inputs, otherwise a new one.
 
         Parameters
         ----------
         name
             Its name, which begins with its stage.
         made_of
-            All that its bytes depend on, ready for JSON.
+            Everything that its bytes depend on, ready for JSON.
         make
-            Writes the files into a folder, and returns them with facts.
+            Function that writes the files into a folder, and returns them with facts.
         """
         return self.kept(name, made_of) or self.make(name, made_of, make)
 
     def kept(self, name: str, made_of: Mapping[str, Any]) -> Artifact | None:
-        """Return an artifact that is there, whole, and made of the same; else None."""
+        """Return an existing artifact if it is undamaged and has the same inputs; else None."""
         state, artifact = self.state(name, made_of)
         if state != "kept":
             return None
@@ -185,7 +186,7 @@ class Store:
     def make(
         self, name: str, made_of: Mapping[str, Any], make: Callable[[Path], Made], *, seconds: float = 0.0
     ) -> Artifact:
-        """Make an artifact anew; ``seconds`` were spent on it before."""
+        """Make an artifact; ``seconds`` is the time already spent on it."""
         key, start = _key(name, made_of), time.monotonic()
         state, place = self._look(name, key), self.place(key)
         self.needed[name] = key
@@ -202,7 +203,7 @@ class Store:
 
     @contextmanager
     def writing(self) -> Iterator[None]:
-        """Say in one line what kept a file from being written."""
+        """Turn errors of writing into a one-line message."""
         try:
             yield
         except OSError as error:
@@ -217,7 +218,7 @@ class Store:
         )
 
     def versions(self) -> dict[str, str]:
-        """Return the versions that made what was asked for so far; all of them, where some changed in between."""
+        """Return the library versions that made the artifacts used so far; several per library if they differ."""
         records = [record for key in self.needed.values() if (record := self.find(key)) is not None]
         several: dict[str, set[str]] = {}
         for library, version in (pair for record in records for pair in record.versions.items()):
@@ -225,9 +226,9 @@ class Store:
         return {library: ", ".join(sorted(all_of_it)) for library, all_of_it in several.items()}
 
     def unfinished(self, name: str, made_of: Mapping[str, Any]) -> Path:
-        """Return where long work on an artifact may keep what it has done so far, for a run after this one.
+        """Return the path where long work on an artifact can save its progress for a later run.
 
-        It is there until an experiment is finished, and nobody reads it then.
+        The file is removed when an experiment is finished.
         """
         path = self._unfinished(name, made_of, "json")
         with suppress(OSError):
@@ -238,22 +239,22 @@ class Store:
         return path
 
     def checkpoint(self, name: str, made_of: Mapping[str, Any]) -> Path:
-        """Return where a training may keep its checkpoint; like what is `unfinished`, but arrays."""
+        """Return the path for the checkpoint of a training; like `unfinished`, but for arrays."""
         return self._unfinished(name, made_of, "npz")
 
     def _unfinished(self, name: str, made_of: Mapping[str, Any], ending: str) -> Path:
         return self.path / HOME / "unfinished" / f"{_key(name, made_of)}.{ending}"
 
-    # whose it is
+    # which experiment uses what
 
     def begin(self, title: str, text: str) -> None:
-        """Say which experiment is run from now on: what is asked for belongs to its root."""
+        """Start an experiment: artifacts used from now on belong to its root."""
         with self.writing():
             self.root = self.roots.begin(title, text)
         self.log(did="started", machine=machine())
 
     def finish(self) -> None:
-        """Say that the experiment is finished, and uses what was asked for and nothing else."""
+        """Mark the experiment as finished; it uses exactly the artifacts asked for since it began."""
         with self.writing():
             self.root = self.root.finished_with(self.needed)
             self.roots.save(self.root)
@@ -271,43 +272,43 @@ class Store:
             home.rmdir()
 
     def reachable(self, roots: Iterable[Root]) -> set[str]:
-        """Return the keys of the artifacts that some roots use."""
+        """Return the keys of all artifacts that these roots use."""
         return {key for root in roots for key in root.artifacts.values()}
 
     def free(self, key: str) -> None:
-        """Remove an artifact: the files that its record names and that are as they were made, and the record."""
+        """Remove an artifact: its record, and the files named in it that are unchanged."""
         record, place = self.find(key), self.place(key)
         if record is None:
             return
         with self.writing():
-            # Without its record it is an artifact no longer, wherever this is stopped.
+            # The record goes first: if this is interrupted, what is left is not taken for an artifact.
             (place / RECORD).unlink()
             for file, checksum in sorted(record.files.items(), reverse=True):
                 remove_ours(place, file, [checksum])
             if any(place.iterdir()):
-                # What somebody has changed stays, and is not taken for half of an artifact.
+                # Files that somebody has changed stay. The record keeps the folder from counting as half made.
                 write_text(place / RECORD, json.dumps({"freed": record.name}) + "\n")
             else:
                 _remove_place(place)
 
     def free_half_made(self, key: str) -> None:
-        """Remove the folder of an artifact that has no record; `open_store` must hold the store."""
+        """Remove the folder of an artifact without a record; the store must be held by `open_store`."""
         place = self.place(key)
         if self._is_half_made(place):
             with self.writing():
                 shutil.rmtree(place)
                 _remove_place(place)
 
-    # what was done
+    # log
 
     def log(self, **entry: Any) -> None:
-        """Add a line to the log, which holds all that differs from one run to the next."""
-        # A log that cannot be written must not hide the result, or the error, of the run.
+        """Add a line to the log, which holds everything that differs between runs."""
+        # Failing to write the log must not hide the result or the error of the run.
         with suppress(OSError), (self.path / LOG).open("a", encoding="utf-8") as log:
             log.write(json.dumps({"at": datetime.now(UTC).isoformat(timespec="seconds"), **entry}) + "\n")
 
     def logged(self) -> list[dict[str, Any]]:
-        """Return the lines of the log; one that was cut off is left out."""
+        """Return the entries of the log; truncated lines are skipped."""
         entries = []
         with suppress(OSError):
             for line in (self.path / LOG).read_text(encoding="utf-8", errors="replace").splitlines():
@@ -316,20 +317,20 @@ class Store:
         return entries
 
     def took(self) -> dict[str, float]:
-        """Return the seconds that each artifact took when it was last made, by name."""
+        """Return the seconds each artifact took when it was last made, by name."""
         return {entry["artifact"]: entry["seconds"] for entry in self.logged() if entry.get("did") == "made"}
 
 
 @dataclass(frozen=True)
 class Record:
-    """What is known of an artifact: what it was made of and with, and the checksums of its files.
+    """The record of an artifact: its inputs, the library versions that made it, and the checksums of its files.
 
     Parameters
     ----------
     home
         Its folder.
     name
-        What it was called when it was made; another experiment may call it otherwise.
+        Its name when it was made; other experiments may use another name.
     made_of, versions, files, facts
         See `Store.artifact`, `versions` and `Artifact`.
     """
@@ -345,7 +346,7 @@ class Record:
     def write(
         cls, home: Path, name: str, made_of: Mapping[str, Any], files: Mapping[str, str], facts: Mapping[str, Any]
     ) -> Record:
-        """Write the record of files that are written; what JSON makes of it now is what the next run reads."""
+        """Write the record of finished files; it goes through JSON, so that it equals what later runs read."""
         stated = {"name": name, "made_of": made_of, "versions": versions(), "files": files, "facts": facts}
         body = json.loads(json.dumps(stated))
         text = json.dumps({"sha256": fingerprint(body), **body}, indent=1, ensure_ascii=False)
@@ -354,7 +355,7 @@ class Record:
 
     @classmethod
     def read(cls, home: Path) -> Record | None:
-        """Return the record in a folder, or None unless it is valid, of this version, and of what the place says."""
+        """Return the record in a folder; None if it is invalid, of another version, or does not match the key."""
         try:
             stated: dict[str, Any] = json.loads((home / RECORD).read_text(encoding="utf-8"))
             checksum = stated.pop("sha256")
@@ -366,7 +367,7 @@ class Record:
 
     @property
     def size(self) -> int:
-        """The bytes of its files that are there."""
+        """The total size in bytes of its files that exist."""
         size = 0
         for file in self.files:
             with suppress(OSError):
@@ -374,14 +375,14 @@ class Record:
         return size
 
     def called(self, name: str) -> Artifact:
-        """Return the artifact, under the name that an experiment gives it."""
+        """Return the artifact under the name that an experiment uses."""
         return Artifact(name, self.home, self.files, self.facts)
 
 
 def remove_ours(home: Path, file: str, checksums: Iterable[str]) -> bool:
-    """Remove a file that is as we made it, and the folders that held nothing else; return whether it is gone.
+    """Remove a file that is unchanged since we made it, and folders that become empty; return whether it was removed.
 
-    A file that somebody has changed since does not count as ours. Neither does one elsewhere, whatever a record says.
+    A file that somebody has changed is not ours. Neither is one outside ``home``, even if a record names it.
     """
     path = home / file
     if home.resolve() not in path.resolve().parents:
@@ -396,7 +397,7 @@ def remove_ours(home: Path, file: str, checksums: Iterable[str]) -> bool:
 
 
 def _remove_place(place: Path) -> None:
-    """Remove the folder of an artifact if it is empty, and the one that it lies in if that is."""
+    """Remove the folder of an artifact if it is empty, and its parent folder if that is empty too."""
     with suppress(OSError):
         if place.exists():
             place.rmdir()
@@ -419,7 +420,7 @@ def _is_whole(path: Path, checksum: str) -> bool:
 
 
 def fingerprint(value: Any) -> str:
-    """Return a hash of anything that JSON can hold.
+    """Return a hash of any value that JSON can represent.
 
     Examples
     --------
@@ -436,10 +437,11 @@ def _key(name: str, made_of: Mapping[str, Any]) -> str:
 
 @contextmanager
 def open_store(path: str | Path) -> Iterator[Store]:
-    """Make or open the store of a folder, and hold it: nobody else can until this process is done.
+    """Create or open the store of a folder and lock it until the context ends.
 
-    A folder of something else, of another version, in use, or that cannot be written is refused. What is written into
-    it lies in a folder of its own until it is whole; what a killed process left there is removed, and nothing else is.
+    A folder that holds other files, was made by another version, is in use, or cannot be written is rejected. Files are
+    written into a temporary folder until they are complete; leftovers of a killed process in that folder are removed,
+    and nothing else.
     """
     path = Path(path)
     check_folder(path)
@@ -474,7 +476,7 @@ def in_use(path: Path) -> bool:
 
 
 def check_folder(path: Path) -> None:
-    """Refuse a folder that is not of an experiment of this version; a new or empty one will do."""
+    """Reject a folder that is neither new, nor empty, nor that of an experiment of this version."""
     if path.exists() and not path.is_dir():
         raise CranfieldError(f"{path} is not a folder; choose another with --out")
     try:
@@ -484,7 +486,7 @@ def check_folder(path: Path) -> None:
     if there and not (path / HOME).is_dir():
         raise CranfieldError(f"{path} holds other files ({there[0].name}); choose an empty or new folder with --out")
     made_by = _made_by(path)
-    # The records say by themselves whether they are of this version: they count for more than one small file.
+    # Each record shows whether it is of this version, so valid records outweigh what ``folder.json`` says.
     if made_by in (None, (__version__, FORMAT)) or Store(path).records():
         return
     raise CranfieldError(
@@ -494,7 +496,7 @@ def check_folder(path: Path) -> None:
 
 
 def _made_by(path: Path) -> tuple[str, Any] | None:
-    """Return the version and format that ``folder.json`` names, or None where it is missing or damaged."""
+    """Return the version and format in ``folder.json``; None if it is missing or damaged."""
     try:
         stated = json.loads((path / HOME / "folder.json").read_text(encoding="utf-8"))
         return str(stated["cranfield"]), stated["format"]
@@ -503,7 +505,7 @@ def _made_by(path: Path) -> tuple[str, Any] | None:
 
 
 def _rebuild(store: Store) -> None:
-    """Write ``folder.json``; where work is there already, say what of it can be verified and stays."""
+    """Write ``folder.json``; if there are artifacts already, warn how many of them are valid and kept."""
     home = store.path / HOME
     there = sum(1 for _ in (home / "store").glob(f"*/*/{RECORD}"))
     if there:
@@ -519,7 +521,7 @@ def _rebuild(store: Store) -> None:
 
 
 def _held(handle: IO[bytes]) -> bool:
-    """Take the lock, which the system releases when the process ends, however it ends."""
+    """Try to take the lock, which the operating system releases whenever and however the process ends."""
     try:
         if sys.platform == "win32":
             import msvcrt

@@ -11,24 +11,24 @@ from cranfield._spelling import parse
 from cranfield.experiments.tuning import Tuning
 from cranfield.recommenders import recommender
 
-# Names become names of files and folders.
+# Names become file and folder names.
 _NAME = re.compile(r"[\w(][\w.()=,+-]*( [\w.()=,+-]+)*")
 
 
 @dataclass(frozen=True)
 class System:
-    """A system to compare: a recommender as it is spelled, or a file of ranked lists.
+    """A system to compare: a spelled recommender, or a file of ranked lists.
 
     Parameters
     ----------
     name
-        What tables call it.
+        Its name in tables.
     spelling
         The recommender, with its parameters.
     run
         The file; ``{data}`` in its name stands for the name of the data.
     tuning
-        What is searched of the recommender's hyper-parameters, on a validation part; None if nothing is.
+        Hyper-parameters to search on a validation part; None for no search.
     """
 
     name: str
@@ -63,6 +63,6 @@ class System:
 
 
 def check_name(kind: str, name: object) -> None:
-    """Refuse a name that could not be one of a file or folder."""
+    """Reject a name that is not a valid file or folder name."""
     if not isinstance(name, str) or not _NAME.fullmatch(name) or len(name.encode()) > 200:
         raise SettingError(f"{kind} has the name {name!r}; use letters, digits, spaces and _ . , ( ) = + -")

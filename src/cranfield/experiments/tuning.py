@@ -20,7 +20,7 @@ _ENDS = ("low", "high", "log")
 
 @dataclass(frozen=True)
 class Tuning:
-    """What `search` is asked for: the values to try, and what to be best at.
+    """The settings of a `search`: the values to try, and the metric to optimise.
 
     Parameters
     ----------
@@ -45,7 +45,7 @@ class Tuning:
             check.whole("trials", self.trials)
 
     def check(self, spelling: str) -> None:
-        """Refuse what cannot be searched for a system, before anything is trained."""
+        """Reject parameters and values that cannot be searched for a system, before anything is trained."""
         fixed = parse(spelling)
         if not self.space:
             raise SettingError("search is empty; give a parameter and its values, as in search = { k = [50, 100] }")
@@ -55,7 +55,7 @@ class Tuning:
             if isinstance(values, Range) and self.trials is None:
                 raise SettingError(f"search: {name} is a range, of which not every value can be tried; set trials")
             if not may_be_called(spelling):
-                continue  # what its parameters may be is known once it is imported
+                continue  # its parameters are only known once it is imported
             for value in (values.low, values.high) if isinstance(values, Range) else values:
                 try:
                     recommender(str(Spelling(fixed.name, (*fixed.parameters, (name, value)))))
@@ -64,7 +64,7 @@ class Tuning:
 
     @property
     def size(self) -> int:
-        """How many settings are tried."""
+        """Number of settings to try."""
         lists = [len(values) for values in self.space.values() if not isinstance(values, Range)]
         return prod(lists) if self.trials is None else self.trials
 
@@ -74,14 +74,14 @@ class Tuning:
         return f"search of {', '.join(self.space)}{by}{tried}"
 
     def as_dict(self) -> dict[str, Any]:
-        """Return the search as an experiment file states it."""
+        """Return the search as it is written in an experiment file."""
         stated = {"search": {name: _stated(values) for name, values in self.space.items()}}
         more = {"metric": self.metric, "trials": self.trials}
         return {**stated, **{name: value for name, value in more.items() if value is not None}}
 
 
 def space_of(table: Mapping[str, Any]) -> dict[str, tuple[Any, ...] | Range]:
-    """Return the values to search, as a file states them: lists, or ``{ low = 1, high = 100, log = true }``."""
+    """Return the values to search from their form in a file: lists, or ``{ low = 1, high = 100, log = true }``."""
     return dict(_values(name, stated) for name, stated in table.items())
 
 

@@ -1,4 +1,4 @@
-"""Functions and classes of the user's own: what they are made of belongs to what an artifact is made of."""
+"""User-defined functions and classes: hashes of their code are part of the inputs of artifacts."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from cranfield.recommenders import recommender
 
 
 def own(*functions: Callable[..., Any]) -> list[str]:
-    """Return a hash of each function that is not ours; for ours the version stands.
+    """Return a hash of each function that is not ours; the version of cranfield covers the others.
 
     Examples
     --------
@@ -36,16 +36,16 @@ def own_of(registry: Registry[Any], spellings: Iterable[str]) -> list[str]:
 
 
 def own_system(spelling: str, experiment: Experiment) -> list[str]:
-    """Return a hash of the class behind a system that is not ours, or of the source that it stands in."""
+    """Return a hash of the class of a system that is not ours, or of its source file."""
     if names_code(spelling):
         return [source_hash(spelling, experiment.base)]
     return own(type(recommender(spelling)))
 
 
 def own_metrics(spellings: Iterable[str], experiment: Experiment) -> list[str]:
-    """Return a hash of each metric that is not ours, of what it was said to be, and of each gain that is not ours.
+    """Return a hash of each metric that is not ours, of its declared properties, and of each gain that is not ours.
 
-    Of code that a spelling names it is a hash of its source, which is not imported.
+    If a spelling names code, its source file is hashed without importing it.
     """
     named = [spelling for spelling in spellings if names_code(spelling)]
     return [
@@ -73,9 +73,9 @@ def _code_of_metrics(experiment: Experiment) -> list[tuple[str, str]]:
 
 @contextmanager
 def allowed_code(experiment: Experiment, allow_code: bool) -> Iterator[None]:
-    """Let the code that an experiment names be run, or refuse the experiment if that is not allowed.
+    """Allow the code that an experiment names to run; reject the experiment if that is not allowed.
 
-    What is not there, is not a system or metric, or has other parameters, is refused before anything is trained.
+    Code that does not exist, is not a system or metric, or has other parameters is rejected before anything is trained.
     """
     systems, metrics = _code_of_systems(experiment), _code_of_metrics(experiment)
     named = [*systems, *metrics]
@@ -101,7 +101,7 @@ def allowed_code(experiment: Experiment, allow_code: bool) -> Iterator[None]:
 
 @contextmanager
 def _at(key: str) -> Iterator[None]:
-    """Say which key of the file names what is refused."""
+    """Add the key of the file to setting errors."""
     try:
         yield
     except SettingError as error:

@@ -1,4 +1,4 @@
-"""The versions of what numbers come from."""
+"""The versions of everything that affects numbers."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ _LIBRARIES = ("numpy", "scipy", "polars", "numba", "optuna")
 
 
 def versions(libraries: Iterable[str] = _LIBRARIES) -> dict[str, str]:
-    """Return the versions of what the numbers come from: this package, Python, and those libraries that are there."""
+    """Return the versions of this package, of Python, and of the libraries that are installed."""
     numbers = {"cranfield": __version__, "Python": platform.python_version()}
     return numbers | {name: known for name in libraries if (known := _installed(name)) is not None}
 
 
-# Every artifact states the versions, and reading them takes longer than making a small one.
+# Cached: every artifact records the versions, and looking them up takes longer than making a small artifact.
 @cache
 def _installed(library: str) -> str | None:
-    """Return the version of a library, None if it is not installed."""
+    """Return the version of a library; None if it is not installed."""
     try:
         return version(library)
     except PackageNotFoundError:

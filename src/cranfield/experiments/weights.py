@@ -17,26 +17,26 @@ _KEPT = "weights.parquet"
 
 
 def weights_file(experiment: Experiment) -> tuple[Path, str] | None:
-    """Return the file and the column that users are weighted by, if they are; its name starts from the experiment."""
+    """Return the file (relative to the experiment) and the column of user weights; None if users are not weighted."""
     file, colon, column = (Average.of(experiment.decisions.average).weights or "").rpartition(":")
     return (experiment.path(file), column) if colon else None
 
 
 def weights_checksum(experiment: Experiment) -> str | None:
-    """Return a hash of the file that users are weighted by, if they are."""
+    """Return a hash of the file of user weights; None if there is none."""
     file = weights_file(experiment)
     return None if file is None else input_checksum(file[0])
 
 
 def check_weights(experiment: Experiment) -> None:
-    """Refuse a file of weights that cannot be read, before anything starts."""
+    """Reject a file of weights that cannot be read, before anything starts."""
     file = weights_file(experiment)
     if file is not None:
         read_column(*file)
 
 
 def with_weights(experiment: Experiment, scores: Scores, kept: Path | None = None) -> Scores:
-    """Return scores that know the column that users are weighted by, from its file or from where it is kept."""
+    """Return scores with the column of user weights, read from its file or from the folder where it is kept."""
     file = weights_file(experiment)
     if file is None:
         return scores
@@ -45,6 +45,6 @@ def with_weights(experiment: Experiment, scores: Scores, kept: Path | None = Non
 
 
 def keep_weights(experiment: Experiment, place: Path) -> list[Path]:
-    """Write the column that users are weighted by into a folder, if they are; return the file."""
+    """Write the column of user weights into a folder; return the file, or nothing if users are not weighted."""
     file = weights_file(experiment)
     return [] if file is None else [write_table(read_column(*file), place / _KEPT)]

@@ -1,4 +1,4 @@
-"""Work that grows faster than its input, a block after the other, so that its memory stays bounded."""
+"""Blocks for work that grows faster than its input, so that memory stays bounded."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-# About this many cells at a time.
+# Approximate number of cells per block.
 _CELLS = 1 << 20
 
 
 def expanded(times: NDArray[Any]) -> Iterator[tuple[slice, NDArray[np.int64], NDArray[np.int64]]]:
-    """Repeat each place ``times`` times: yields the places of a block, their repetitions, and a count of these from 0.
+    """Repeat each place ``times`` times: yields a block of places, the repeated places, and a count from 0 for each.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""What several metrics share is made once."""
+"""Caching of values that several metrics share."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ T = TypeVar("T")
 
 
 def once(kept: dict[Any, Any], key: Any, make: Callable[[], T]) -> T:
-    """Return what ``make`` makes, made at the first call and kept under ``key``."""
+    """Return the result of ``make``, which is called once and cached under ``key``."""
     if key not in kept:
         kept[key] = make()
     value: T = kept[key]

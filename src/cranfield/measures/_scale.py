@@ -1,4 +1,4 @@
-"""Huge and tiny values, brought by a power of two to where their sums and squares can be held."""
+"""Scaling of huge and tiny values by a power of two, so that sums and squares neither overflow nor underflow."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-# Beyond 2^±400 a square is near the end of what a number can hold.
+# Squares of values beyond 2^±400 come close to the limits of a float.
 _FAR = 400
 
 
 def power_of_two(largest: Any) -> NDArray[np.int32]:
-    """Return the exponents to divide by: 0 for what is 0, not finite or of an ordinary size.
+    """Return the exponents to divide by: 0 for values that are 0, not finite or of ordinary size.
 
-    They are even, so that the square root of such a power is a power of two as well.
+    They are even, so that the square root of such a power is also a power of two.
 
     Examples
     --------
@@ -29,9 +29,9 @@ def power_of_two(largest: Any) -> NDArray[np.int32]:
 
 
 def power_for(values: NDArray[np.float64]) -> int:
-    """Return the exponent to divide all of some values by, NaN aside."""
+    """Return one exponent to divide all values by; NaN is ignored."""
     largest = float(np.fmax.reduce(np.abs(values), axis=None, initial=0.0))
-    # As `power_of_two`, without arrays: every average calls it.
+    # Like `power_of_two`, but without arrays, since every average calls it.
     if largest == 0.0 or not math.isfinite(largest):
         return 0
     exponent = math.frexp(largest)[1]

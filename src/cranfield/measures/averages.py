@@ -25,7 +25,7 @@ _RESAMPLES = 1000
 
 @dataclass(frozen=True)
 class Average:
-    """A way to make one number of many.
+    """A kind of average.
 
     Parameters
     ----------
@@ -36,15 +36,15 @@ class Average:
     interval
         The interval of that average at a level of confidence.
     method
-        How the interval is made, in words.
+        The method of the interval, in words.
     weights
         Which weights it uses: None, ``"judged"``, ``"relevant"``, ``"train"``, or ``"FILE:COLUMN"``.
     of_all
-        For an average that looks at all systems at once: what it makes of their scores, under an `Averaging`, before
-        each system is averaged.
+        For an average that depends on all systems: a function that transforms their scores, under an `Averaging`,
+        before each system is averaged.
     scale, back
-        For an average that is the mean of something, taken back: these two, so that it can be put together from parts
-        of the users. None: it needs all values at once.
+        For an average that is a mean on another scale: the transformation to that scale and its inverse, so that it can
+        be computed from parts of the users. None: it needs all values at once.
     """
 
     spelling: Spelling
@@ -58,7 +58,7 @@ class Average:
 
     @classmethod
     def of(cls, spelling: str | Average) -> Average:
-        """Read an average as it is spelled.
+        """Parse the spelling of an average.
 
         Examples
         --------
@@ -80,7 +80,7 @@ class Average:
         return float(self.value(values, np.ones(len(values)) if weights is None else weights))
 
     def of_rows(self, rows: Values, weights: Values | None = None) -> Values:
-        """Return the average of each row, as for each alone, in a fraction of the time.
+        """Return the average of each row, much faster than row by row.
 
         Examples
         --------
@@ -112,7 +112,7 @@ AVERAGES: Registry[Callable[..., Average]] = Registry("average")
 
 
 def _value_in_reach(value: Callable[[Values, Values], Any]) -> Callable[[Values, Values], Any]:
-    """Return the same average with huge or tiny values divided by a power of two first, and multiplied after."""
+    """Return the same average, computed on values scaled by a power of two if they are huge or tiny."""
 
     def scaled(x: Values, w: Values) -> Any:
         power = power_of_two(np.fmax.reduce(np.abs(x), axis=-1, initial=0.0))
@@ -122,13 +122,13 @@ def _value_in_reach(value: Callable[[Values, Values], Any]) -> Callable[[Values,
 
 
 def _interval_in_reach(interval: Callable[[Values, Values, float], Interval]) -> Callable[..., Interval]:
-    """Return the same interval with huge or tiny values divided by a power of two first, and multiplied after."""
+    """Return the same interval, computed on values scaled by a power of two if they are huge or tiny."""
 
     def scaled(x: Values, w: Values, level: float) -> Interval:
         power = power_for(x)
         if not power:
             return interval(x, w, level)
-        with np.errstate(over="ignore"):  # an end may well be beyond every number, and is infinite then
+        with np.errstate(over="ignore"):  # an end may overflow, and is then infinite
             lower, upper = np.ldexp(interval(np.ldexp(x, -power), w, level), power)
         return float(lower), float(upper)
 
@@ -162,9 +162,9 @@ def _same(value: Any) -> Any:
 
 
 def mean_of(spelling: Spelling, of_all: Callable[[Any, Any], Any] | None = None, *, by_list: bool = True) -> Average:
-    """Return the arithmetic mean, (1/n) Σ x, of what ``of_all`` makes of the scores of all systems.
+    """Return the arithmetic mean, (1/n) Σ x, of the scores of all systems after ``of_all``.
 
-    What it makes of a list is to follow from that list alone, or else ``by_list`` is false.
+    If the new value of a list depends on other lists, ``by_list`` must be false.
     """
     return Average(
         spelling,
@@ -188,7 +188,7 @@ WEIGHTS = ("judged", "relevant", "train")
 
 
 def check_weights(by: str) -> None:
-    """Refuse what is neither a kind of weights nor a column of a file."""
+    """Refuse weights that are neither a known kind nor a column of a file."""
     file, colon, column = str(by).rpartition(":")
     if by not in WEIGHTS and not (file and colon and column):
         raise SettingError(
@@ -300,7 +300,7 @@ def _trimmed(spelling: Spelling, share: Annotated[float, Limits(low=0, below=0.5
 def by_user(values: Values, users: NDArray[Any], weights: Values) -> tuple[Values, Values]:
     """Return the mean value and the summed weight of each user's lists."""
     if (users[1:] > users[:-1]).all():
-        return values, weights  # each has one list
+        return values, weights  # each user has one list
     _, user = np.unique(users, return_inverse=True)
     count, power = np.bincount(user), power_for(values)
     means = np.bincount(user, weights=np.ldexp(values, -power)) / count

@@ -1,4 +1,4 @@
-"""Averages of scores as a frame: each with its interval, and with the coverage behind it."""
+"""Averages of scores as a frame, each with its interval and coverage."""
 
 from __future__ import annotations
 
@@ -95,9 +95,9 @@ def _row(
 def _over_repetitions(
     scores: Scores, s: int, m: int, averaging: Averaging, level: float
 ) -> tuple[float, tuple[float, float] | None]:
-    """Return the standard deviation of an average between repetitions, and its interval with that in it.
+    """Return the standard deviation of an average between repetitions, and the interval that includes it.
 
-    The interval is that of `crossed`, of a mean over users; None for other averages.
+    The interval is from `crossed`, for a mean over users; None for other averages.
     """
     from scipy.special import stdtrit
 
@@ -122,7 +122,7 @@ def _kept(scores: Scores, s: int, m: int, averaging: Averaging) -> NDArray[np.bo
 
 
 def _bounds(scores: Scores, s: int, m: int, averaging: Averaging) -> dict[str, float]:
-    """Return the averages of the bounds, where these were measured and the metric has any."""
+    """Return the averages of the bounds, if they were measured and the metric has bounds."""
     if scores.bounds is None or np.isnan(scores.bounds[:, s, m]).all():
         return {}
     least, most = (scores.counted(values, m, averaging).mean for values in scores.bounds[:, s, m])

@@ -1,4 +1,4 @@
-"""`Averaging`: how one number is made of the values of many lists (decisions C2, C3 and C4)."""
+"""`Averaging`: how the values of many lists are averaged (decisions C2, C3 and C4)."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ def _average(_: str, value: Any) -> str | Average:
 
 @dataclass(frozen=True)
 class Averaging(Decided):
-    """What an average is made of: its kind, which lists count, and as what.
+    """How lists are averaged: the kind of average, which lists count, and how undefined values count.
 
     Parameters
     ----------
     undefined
-        What a list counts for which the metric is undefined: ``zero``, as in trec_eval, or ``leave out``. Where 0 says
-        something (errors, correlations, shares, novelty) it is always left out.
+        How a list counts if the metric is undefined for it: ``zero``, as in trec_eval, or ``leave out``. If 0 is a
+        meaningful value (errors, correlations, shares, novelty), it is always left out.
     average
         ``mean``, ``weighted(by=judged)``, ``weighted(by=relevant)``, ``weighted(by=train)``,
         ``weighted(by=users.csv:spend)``, ``median``, ``geometric(form=trec_eval)``,
@@ -49,9 +49,8 @@ class Averaging(Decided):
         groups, as in P1R: (1/m) Σ_k mean of group k (Bellogín et al. 2017, section 6.1). Lists without a group are left
         out, and so are groups without a list.
     coverage
-        ``full``: a user without a list scores what an empty list does, 0. ``reduced``: only users that every system
-        serves are averaged. Of one system full = coverage × reduced (Cañamares et al. 2020 print it the other way
-        round).
+        ``full``: a user without a list scores like an empty list, 0. ``reduced``: only users that every system serves
+        are averaged. For one system, full = coverage × reduced (Cañamares et al. 2020 print it the other way round).
     by
         Average over lists, or over users after averaging each user's lists (one-relevant designs). With equal groups a
         user's lists are averaged within each group.
@@ -104,16 +103,16 @@ class Averaging(Decided):
         return Average.of(self.average)
 
     def taken_of(self, scores: Scores) -> Scores:
-        """Return the scores that the average is taken of: others where its kind looks at all systems at once.
+        """Return the scores to average: transformed ones, if the kind of average depends on all systems.
 
-        Averages, their intervals and the tests all call it, so a new decision on what counts belongs here.
+        Averages, their intervals and the tests all call this, so a new decision on what counts belongs here.
         """
         of_all = self.kind.of_all
         taken: Scores = scores if of_all is None else of_all(scores, self)
         return taken
 
     def with_kind(self) -> Averaging:
-        """Return the same with the kind of average in place of its spelling, so that this is read only once.
+        """Return the same decisions with the kind of average in place of its spelling, so that it is parsed only once.
 
         Examples
         --------
@@ -124,7 +123,7 @@ class Averaging(Decided):
 
     @classmethod
     def of(cls, average: str | Average | Averaging, **others: Any) -> Averaging:
-        """Return all decisions from a kind of average and the others, or as they were made before.
+        """Return the decisions from a kind of average and the other options, or an existing `Averaging`.
 
         Examples
         --------
@@ -143,7 +142,7 @@ class Averaging(Decided):
 
 
 class AveragingOptions(TypedDict, total=False):
-    """The decisions as keyword arguments, of functions that take the average by itself."""
+    """The decisions as keyword arguments of functions that take the average as a separate argument."""
 
     undefined: Undefined
     groups: GroupPolicy

@@ -1,4 +1,4 @@
-"""What ranked lists are truly worth, estimated from a `Truth`."""
+"""The true value of ranked lists, estimated from a `Truth`."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class TrueValues:
-    """What the lists of several systems are worth by a truth, for every user with training ratings.
+    """The true values of the lists of several systems, for every user with training ratings.
 
     Parameters
     ----------
@@ -34,11 +34,11 @@ class TrueValues:
     cutoff
         How many items of a list count.
     relevant
-        Systems × users: the weights of the relevant judgments in the list, added up.
+        Systems × users: the summed weights of the relevant judgments in the list.
     judged
-        Systems × users: the weights of all judgments in the list, added up.
+        Systems × users: the summed weights of all judgments in the list.
     counts
-        Systems × users: how many relevant judgments the list holds, unweighted.
+        Systems × users: the number of relevant judgments in the list.
     """
 
     systems: tuple[str, ...]
@@ -52,7 +52,7 @@ class TrueValues:
     def precision(self) -> Floats:
         r"""Systems × users: the true precision, :math:`\frac1n \sum_{k \le n} o_k\, rel_k / \pi_k`.
 
-        :math:`o_k` says whether the k-th item is judged, :math:`\pi_k` with which probability. Its expectation is
+        :math:`o_k` is 1 if the k-th item is judged, and :math:`\pi_k` is the probability of that. Its expectation is
         the precision of the list if every pair were judged, as long as the truth is weighted or all probabilities are
         the same (Horvitz and Thompson 1952). It can be above 1 for one user.
         """
@@ -61,9 +61,8 @@ class TrueValues:
     def frame(self, *, level: float = 0.95, resamples: int = 1_000, seed: int = 0) -> pl.DataFrame:
         """Return one row per system: ``system, precision, lower, upper, liked, liked_lower, liked_upper, counted``.
 
-        ``liked`` is the share of the judged items in the lists that are relevant, weighted; ``counted`` the precision
-        by judged items alone, unweighted, an unjudged item counting 0. The intervals are bootstrap percentiles over
-        users.
+        ``liked`` is the weighted share of the judged items in the lists that are relevant; ``counted`` is the
+        unweighted precision, in which unjudged items count as 0. The intervals are bootstrap percentiles over users.
         """
         level = check.number("level", level)
         draws = user_draws(len(self.users), resamples, seed)
@@ -94,7 +93,7 @@ def true_values(runs: Any, truth: Truth, *, cutoff: int = 10, threshold: float |
     Parameters
     ----------
     runs
-        Runs, or what `measure` takes for them. A user without a list counts as 0.
+        Runs, or anything that `measure` accepts as runs. A user without a list counts as 0.
     truth
         A design of `cranfield.splits.truths`.
     cutoff
@@ -122,7 +121,7 @@ def true_values(runs: Any, truth: Truth, *, cutoff: int = 10, threshold: float |
 
 
 def user_draws(users: int, resamples: int, seed: int) -> Floats:
-    """Return resamples × users: how often each user is in a bootstrap draw of them, as a share of the draw."""
+    """Return resamples × users: the share of each user in a bootstrap sample."""
     generator = stream(check.whole("seed", seed, at_least=0), "true values", "users")
     picks = (generator.random((check.whole("resamples", resamples), users)) * users).astype(np.int64)
     flat = picks + np.arange(len(picks))[:, None] * users
@@ -146,7 +145,7 @@ def row_percentiles(draws: Floats, tails: Sequence[float]) -> Floats:
 
 
 def _sums(run: Run, truth: Truth, cutoff: int, lowest: float) -> Floats:
-    """Return for each user the weights of relevant and of all judgments in the list, and the count of relevant ones."""
+    """Return for each user the summed weights of relevant and of all judgments in the list, and the relevant count."""
     judged = truth.judged
     depth = np.minimum(np.diff(run.indptr), cutoff)
     lists = np.repeat(np.arange(len(run.users)), depth)

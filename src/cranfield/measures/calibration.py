@@ -1,4 +1,4 @@
-"""Weights made probabilities: of all pairs of a user and an unseen item, as many are observed as there are ratings."""
+"""Calibration of weights to probabilities of observation that sum to the number of ratings."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from numpy.typing import NDArray
 def calibrated(weights: NDArray[np.float64], pairs: NDArray[np.float64], total: float) -> NDArray[np.float64]:
     """Return probabilities p = min(1, c · weight) whose sum over all pairs is ``total``.
 
-    Where more is asked for than there are pairs with a weight, all of these have probability 1.
+    If the total exceeds the number of pairs with a weight, all of these have probability 1.
 
     Parameters
     ----------
     weights
-        What each probability is proportional to, at least 0.
+        Non-negative weights that the probabilities are proportional to.
     pairs
-        How many pairs have that weight.
+        The number of pairs with each weight.
     total
         The expected number of observed pairs.
 

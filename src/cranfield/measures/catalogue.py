@@ -1,4 +1,4 @@
-"""Recommended items that do not exist: lists of generative systems name items outside the catalogue."""
+"""Recommended items outside the catalogue, which generative systems may invent."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from cranfield.measures.scores import Scores
 NONE, TRAIN = "none", "train"
 """Stand for no catalogue, and for the items with training ratings."""
 
-# What may be between the columns of a text file; a line without any of these is one id.
+# Separators of columns in a text file; a line without any of them is one id.
 _SEPARATORS = ("\t", "::", ";", ",", "|")
 
 
@@ -40,7 +40,7 @@ def _catalogue(name: str, value: Any) -> str:
 
 @dataclass(frozen=True)
 class Cataloguing(Decided):
-    """Which items exist, so that recommended items that do not are counted apart.
+    """Which items exist, so that recommended items that do not exist are counted separately.
 
     Examples
     --------
@@ -63,7 +63,7 @@ class Cataloguing(Decided):
 
 
 def is_no_catalogue(catalogue: Any) -> bool:
-    """Whether it is not said which items exist."""
+    """Whether there is no catalogue."""
     return catalogue is None or (isinstance(catalogue, str) and catalogue == NONE)
 
 
@@ -74,9 +74,9 @@ def catalogue_ids(catalogue: Any, train: Ratings | None = None) -> Vocabulary:
     ----------
     catalogue
         ``"train"`` for the items with training ratings; a file or a frame with a column of items, or with one id per
-        line; ratings, whose items are meant; or the ids themselves.
+        line; ratings, for their items; or the ids themselves.
     train
-        The training ratings, where ``"train"`` is meant.
+        The training ratings, for ``"train"``.
 
     Examples
     --------
@@ -106,7 +106,7 @@ def catalogue_ids(catalogue: Any, train: Ratings | None = None) -> Vocabulary:
 def _of_ids(catalogue: Any) -> pl.Series:
     try:
         return pl.Series(list(catalogue))
-    except TypeError:  # not a collection, or one of numbers and texts
+    except TypeError:  # not a collection, or a mix of numbers and text
         raise SettingError(
             f"catalogue={reprlib.repr(catalogue)} is not a catalogue; give a file, a frame, ratings, or ids of one type"
         ) from None
@@ -144,9 +144,9 @@ def _item_column(frame: pl.DataFrame, label: str) -> pl.Series:
 
 
 def outside_of(judged: Judged, cutoffs: Sequence[int], catalogue: Vocabulary) -> tuple[Outside, NDArray[np.float64]]:
-    """Count the entries of judged lists that are not in a catalogue; return their share down to each cut-off, too.
+    """Count the entries of judged lists that are not in a catalogue, and their share down to each cut-off.
 
-    The share is NaN where there is no entry. An item with a test rating exists, whatever the catalogue says.
+    The share is NaN if there are no entries. An item with a test rating exists even if the catalogue lacks it.
     """
     run, entries = judged.run, judged.entries
     if run is None or run.one_relevant:
@@ -164,20 +164,20 @@ def outside_of(judged: Judged, cutoffs: Sequence[int], catalogue: Vocabulary) ->
 
 
 def with_catalogue(scores: Scores, judged: Sequence[Judged], catalogue: Vocabulary) -> Scores:
-    """Return scores that count what the lists hold outside a catalogue, apart from unjudged items."""
+    """Return scores that count items outside a catalogue separately from unjudged items."""
     cutoffs = [Metric.of(metric).cutoff or max(scores.longest, 1) for metric in scores.metrics]
     return with_outside(scores, *zip(*(outside_of(lists, cutoffs, catalogue) for lists in judged)))
 
 
 def with_outside(scores: Scores, outside: tuple[Outside, ...], of_systems: Sequence[NDArray[np.float64]]) -> Scores:
-    """Return scores that say what the lists of each system hold outside a catalogue, and the share of it by metric."""
+    """Return scores with the items of each system outside a catalogue, and their share by metric."""
     shares = np.stack(of_systems)
     notes = tuple(catalogue_notes(scores.systems, outside))
     return replace(
         scores,
         nonexistent=shares,
         outside_catalogue=outside,
-        # What is outside is counted there alone; condensed lists hold neither.
+        # Items outside are not also counted as unjudged; condensed lists contain neither.
         unjudged=None if scores.unjudged is None else np.maximum(scores.unjudged - shares, 0.0),
         notes=(*scores.notes, *notes),
         warnings=(*scores.warnings, *notes),

@@ -1,4 +1,4 @@
-"""What some metrics need beside lists and test ratings."""
+"""What some metrics need besides lists and test ratings."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from cranfield.data import Ratings
 
 @dataclass(frozen=True, eq=False)
 class Context:
-    """What some metrics need beside lists and test ratings.
+    """What some metrics need besides lists and test ratings.
 
     Parameters
     ----------
@@ -28,5 +28,5 @@ class Context:
 
     @property
     def is_empty(self) -> bool:
-        """Whether there is neither of them."""
+        """Whether there are neither training ratings nor similarities."""
         return self.train is None and self.similarity is None

@@ -1,7 +1,7 @@
 """Agreement between two rankings of the same items: Kendall's tau-b, tau-ap, Spearman's rho and rank-biased overlap.
 
 A ranking is given as scores, higher is better, and equal scores are ties. `Paired` compares many pairs of rankings at
-once (one a user); the functions compare a single pair, such as two orders of systems.
+once (one per user); the functions compare a single pair, such as two orders of systems.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def kendall_tau_b(x: ArrayLike, y: ArrayLike) -> float:
 
 
 def spearman(x: ArrayLike, y: ArrayLike) -> float:
-    """Return Spearman's rho: Pearson's correlation of the ranks, tied items having the mean of theirs.
+    """Return Spearman's rho: Pearson's correlation of the ranks, where tied items have their mean rank.
 
     Examples
     --------
@@ -50,15 +50,15 @@ def spearman(x: ArrayLike, y: ArrayLike) -> float:
 def tau_ap(truth: ArrayLike, estimate: ArrayLike, *, ties: Literal["a", "b"] = "a", symmetric: bool = False) -> float:
     """Return the AP correlation of Yilmaz, Aslam and Robertson (2008), in which errors at the top weigh more.
 
-    τ_ap = 2/(n − 1) Σ_{r=2..n} C(r)/(r − 1) − 1, C(r) being the items above rank r of the estimate that the truth also
-    places above it.
+    τ_ap = 2/(n − 1) Σ_{r=2..n} C(r)/(r − 1) − 1, where C(r) is the number of items above rank r in the estimate that
+    the truth also ranks above the item at r.
 
     Parameters
     ----------
     truth, estimate
         The scores of the items in either ranking.
     ties
-        ``"a"``: the expected value over random orders of tied items. ``"b"``: corrected for ties, as tau-b is, and
+        ``"a"``: the expected value over random orders of tied items. ``"b"``: corrected for ties, like tau-b, and
         symmetric (Urbano and Marrero 2017).
     symmetric
         With ``ties="a"``: the mean of both directions.
@@ -75,18 +75,18 @@ def tau_ap(truth: ArrayLike, estimate: ArrayLike, *, ties: Literal["a", "b"] = "
 def rbo(x: ArrayLike, y: ArrayLike, *, p: float = 0.9, ties: Literal["a", "b", "w"] = "a") -> float:
     """Return the extrapolated rank-biased overlap of Webber, Moffat and Zobel (2010).
 
-    RBO = (1 − p) Σ_d p^(d−1) A_d, A_d being the agreement of both rankings down to depth d, extrapolated beyond their
-    ends. A score of NaN says that a ranking does not hold the item, so rankings may have different lengths.
+    RBO = (1 − p) Σ_d p^(d−1) A_d, where A_d is the agreement of both rankings down to depth d, extrapolated beyond
+    their ends. A score of NaN means that a ranking does not contain the item, so rankings may have different lengths.
 
     Parameters
     ----------
     x, y
         The scores of the items in either ranking.
     p
-        The chance to go on to the next depth (φ in Cañamares et al. 2020).
+        The probability of continuing to the next depth (φ in Cañamares et al. 2020).
     ties
         ``"a"``: the expected value over random orders of tied items. ``"b"``: corrected for ties, so that a ranking
-        agrees wholly with itself. ``"w"``: tied items share one rank (Corsi and Urbano 2024).
+        agrees perfectly with itself. ``"w"``: tied items share one rank (Corsi and Urbano 2024).
 
     Examples
     --------
@@ -125,14 +125,14 @@ def _pair(x: ArrayLike, y: ArrayLike) -> Paired:
 
 @dataclass(frozen=True, eq=False)
 class Paired:
-    """Two scores for each item, by groups: every group is a pair of rankings of its items.
+    """Two scores for each item, in groups: every group is a pair of rankings of its items.
 
     Parameters
     ----------
     groups
         The group of each item, ascending.
     n_groups
-        The number of groups, empty ones included.
+        The number of groups, including empty ones.
     x, y
         The scores: of the truth and of the estimate, where that matters.
     """
@@ -190,11 +190,11 @@ class Paired:
             return self._defined(self._sum(x * y) / np.sqrt(self._sum(x * x) * self._sum(y * y)))
 
     def tau_ap(self, ties: str = "a") -> Values:
-        """Return τ_ap of each group, x being the truth and y the estimate."""
+        """Return τ_ap of each group, with x as the truth and y as the estimate."""
         if one_of("ties", ties, ("a", "b")) == "b":
             return self._defined((self._tau_ap_b(self._of_x) + self._tau_ap_b(self._of_y)) / 2.0)
         first, size = self._of_y.first, self._of_y.ties
-        # A pair tied in the truth is in the estimate's order half of the time.
+        # In a random order of the truth, a tied pair agrees with the estimate half of the time.
         above = self._counts.both + self._counts.same_x / 2.0
         harmonic = np.append(0.0, np.cumsum(1.0 / np.arange(1, len(self.x) + 1)))
         before, last = np.maximum(first - 2, 0).astype(np.intp), (first + size - 2).astype(np.intp)
@@ -205,16 +205,16 @@ class Paired:
             return self._defined(2.0 / (self.sizes - 1.0) * self._sum(from_above + within) - 1.0)
 
     def _tau_ap_b(self, ranks: _TiedRanks) -> Values:
-        """Return 2/|below the top group| Σ C/(p − 1) − 1, p being the first rank of an item's tied group."""
+        """Return 2/|below the top group| Σ C/(p − 1) − 1, where p is the first rank of an item's tied group."""
         below = (ranks.first > 1).astype(np.float64)
         shares = np.where(ranks.first > 1, self._counts.both / np.maximum(ranks.first - 1.0, 1.0), 0.0)
         with np.errstate(invalid="ignore", divide="ignore"):
             return 2.0 * self._sum(shares) / self._sum(below) - 1.0
 
     def rbo(self, p: float = 0.9, ties: str = "a") -> Values:
-        """Return the extrapolated rank-biased overlap of each group; NaN where a ranking is empty.
+        """Return the extrapolated rank-biased overlap of each group; NaN if a ranking is empty.
 
-        Beside the ``ties`` of the function `rbo`, ``"y"`` orders items that are tied in x as y does.
+        Besides the ``ties`` of the function `rbo`, ``"y"`` orders items that are tied in x as y does.
         """
         ties, p = one_of("ties", ties, ("a", "b", "w", "y")), share("p", p)
         x, y = self._of_x, self._of_y
@@ -231,7 +231,7 @@ class Paired:
         return _Overlap.of(self, ties).extrapolated(p)
 
     def _overlap_of_orders(self, x: Values, y: Values, p: float) -> Values:
-        """Return the overlap of ranks without ties, of the same items, for which all variants are one.
+        """Return the overlap of rankings of the same items without ties, for which all variants are the same.
 
         An item is in both from the depth of its lower rank m on, so Σ_d A_d p^d = Σ_items Σ_{d=m..n} p^d / d, and the
         agreement beyond the n items is 1.
@@ -245,7 +245,7 @@ class Paired:
 
 @dataclass(frozen=True)
 class _TiedRanks:
-    """First rank and size of the tied group of each item; an unranked item (NaN) is behind all, by itself."""
+    """First rank and size of the tied group of each item; an unranked item (NaN) comes last, alone."""
 
     first: Values
     ties: Values
@@ -261,7 +261,7 @@ class _TiedRanks:
         new[1:] = start[1:] | (v[1:] != v[:-1])
         bounds = np.flatnonzero(new)
         sizes = np.diff(bounds, append=len(g))
-        # For each tied group: where its group begins, and the number of the first tied group there.
+        # For each tied group: the start of its group, and the number of the first tied group in it.
         opens = np.flatnonzero(start[bounds])
         spans = np.diff(opens, append=len(bounds))
         first = bounds - np.repeat(bounds[opens], spans) + 1.0
@@ -275,7 +275,7 @@ class _TiedRanks:
 
 
 def _descending(groups: NDArray[Any], values: Values) -> NDArray[np.int64] | None:
-    """Return an order by group and descending value, NaN last; None for items that have it already."""
+    """Return an order by group and descending value, NaN last; None if the items are already in this order."""
     if bool(((values[1:] <= values[:-1]) | (groups[1:] != groups[:-1])).all()):
         return None
     by_value = np.argsort(-values)
@@ -294,7 +294,7 @@ _FEW_LEVELS = 4
 
 @dataclass(frozen=True)
 class _PairCounts:
-    """For each item, how many of its group are above it in both rankings and how many are tied with it."""
+    """For each item, the number of items of its group that are above it in both rankings, or tied with it."""
 
     both: Values
     """Those above it in both."""
@@ -312,7 +312,7 @@ class _PairCounts:
         g, levels, first, ties = (
             column if order is None else column[order] for column in (groups, x.levels, y.first.astype(np.intp), y.ties)
         )
-        # Lists of like variety side by side: the work is that of their number of items times their number of scores.
+        # Groups with similar numbers of different scores are counted together: the cost is items times scores.
         opens = np.flatnonzero(np.append(True, g[1:] != g[:-1]))
         sizes = np.diff(opens, append=len(g))
         magnitude = np.maximum(np.frexp(np.maximum.reduceat(levels, opens) + 1.0)[1], _FEW_LEVELS)
@@ -327,7 +327,7 @@ class _PairCounts:
 
 
 def _count(starts: NDArray[Any], levels: NDArray[Any], first: NDArray[Any], ties: NDArray[Any]) -> Values:
-    """Count level by level of x: how many of the better ones, and of this one, are above in y, and how many tie."""
+    """Count, by level of x, the items of better levels and of the same level that are above in y, and the ties."""
     above, upto = starts + first - 1, starts + first - 1 + ties.astype(np.intp)
     counts = np.ones((3, len(levels)))
     tied = bool((ties > 1).any())
@@ -349,7 +349,7 @@ def _count(starts: NDArray[Any], levels: NDArray[Any], first: NDArray[Any], ties
 
 @dataclass(frozen=True)
 class _Overlap:
-    """The agreement A_d of two rankings at each depth d, a cell for each group and depth (Corsi and Urbano 2024).
+    """The agreement A_d of two rankings at each depth d, one cell per group and depth (Corsi and Urbano 2024).
 
     The shorter ranking has length s, the longer one l. At depth d an item counts in a ranking for c_d: 0 before its
     tied group begins, then growing to 1 at its end (variants a and b), or at once (variant w).
@@ -372,7 +372,7 @@ class _Overlap:
         long = [np.where(swapped, a, b) for a, b in zip(*ends)]
         alone = np.isinf(short[0])
         cells = np.append(0, np.cumsum(longer))
-        # Pooled over the items: of c_S·c_L, of each one's norm, and of the items that only the longer ranking holds.
+        # Sums over the items: of c_S·c_L, of each norm, and of the items that only the longer ranking contains.
         sums = np.zeros((5, cells[-1]))
         for _, items, step in expanded(longer[groups]):
             depth, cell = (step + 1).astype(np.float64), cells[groups[items]] + step
@@ -392,7 +392,7 @@ class _Overlap:
             return cls(cells, shorter, (sums[0] + extra) / size, sums[0])
 
     def extrapolated(self, p: float) -> Values:
-        """Return (1 − p)/p [Σ_d A_d p^d + tail], the tail taking the agreement at the end for all that follows."""
+        """Return (1 − p)/p [Σ_d A_d p^d + tail], where the tail continues the agreement at the end."""
         longer = np.diff(self.cells)
         defined = self.shorter > 0
         group = np.repeat(np.arange(len(longer)), longer)
@@ -409,7 +409,7 @@ def _depths(cells: NDArray[np.int64]) -> Values:
 
 
 def _ends(ranks: _TiedRanks, scores: Values) -> tuple[Values, Values]:
-    """Return first and last rank of each item's tied group, infinite for an item that is not ranked."""
+    """Return the first and last rank of each item's tied group; infinite for unranked items."""
     unranked = np.isnan(scores)
     return np.where(unranked, np.inf, ranks.first), np.where(unranked, np.inf, ranks.first + ranks.ties - 1.0)
 

@@ -1,4 +1,4 @@
-"""Which lists an average is made of, and what each of them counts."""
+"""The lists that an average includes, and the value and weight of each."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Values = NDArray[np.float64]
 
 
 class Counted(NamedTuple):
-    """What an average is made of.
+    """The values that an average includes.
 
     Parameters
     ----------
@@ -24,7 +24,7 @@ class Counted(NamedTuple):
     values, weights
         Of lists or users; None if all weigh the same.
     missing
-        For how many of the lists the metric is undefined.
+        The number of lists for which the metric is undefined.
     """
 
     kind: Average
@@ -48,12 +48,12 @@ def counted(
     weights: Values | None,
     groups: NDArray[np.int16] | None,
 ) -> Counted:
-    """Return which of the lists' ``values`` an average is made of, and what they count.
+    """Return the values of lists or users that an average includes, and their weights.
 
     Parameters
     ----------
     values
-        One for each list, NaN where the metric is undefined.
+        One value per list; NaN if the metric is undefined.
     counts_zero
         Whether an undefined value counts as 0, or is left out.
     covered, users, weights, groups
@@ -79,9 +79,9 @@ def counted(
 
 
 def defined_for_all(values: Values, has_values: NDArray[np.bool_] | None = None) -> NDArray[np.bool_]:
-    """Return for which lists every system has a value, from systems × lists; a system without any does not count.
+    """Return the lists for which every system has a value, from systems × lists; systems without any are ignored.
 
-    Where these are some of the lists, ``has_values`` says which systems have any.
+    If these are only some of the lists, ``has_values`` marks the systems that have any value.
 
     Examples
     --------
@@ -96,12 +96,12 @@ def defined_for_all(values: Values, has_values: NDArray[np.bool_] | None = None)
 def over_groups(
     values: Values, groups: NDArray[Any], weights: Values | None, users: NDArray[Any] | None
 ) -> tuple[Values, Values]:
-    """Return values and weights, whose weighted mean is the mean over groups of the mean within each.
+    """Return values and weights whose weighted mean is the mean over groups of the mean within each group.
 
     With x_uk the mean of the lists of user u in group k and n_k the users of the group, the mean over the m groups of
-    the mean within each is Σ_u w_u x_u / Σ_u w_u with w_u = Σ_k 1/n_k and x_u = Σ_k (x_uk / n_k) / w_u, k going over
-    the groups in which the user has a list. Users who have lists in every group weigh the same, and x_u is the mean
-    over groups. With weights of their own, w_uk / Σ_u w_uk takes the place of 1/n_k.
+    the mean within each is Σ_u w_u x_u / Σ_u w_u with w_u = Σ_k 1/n_k and x_u = Σ_k (x_uk / n_k) / w_u, where k runs
+    over the groups in which the user has a list. Users who have lists in every group weigh the same, and x_u is the
+    mean over groups. With weights, w_uk / Σ_u w_uk replaces 1/n_k.
 
     Parameters
     ----------
@@ -110,7 +110,7 @@ def over_groups(
     groups, weights
         Of each list.
     users
-        The user of each list; without them, every list is a unit of its own.
+        The user of each list; without them, every list is a separate unit.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Users crossed with repetitions: the error of an average whose users were measured on several splits and seeds."""
+"""Users crossed with repetitions: the error of an average over users measured on several splits and seeds."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ _ZERO = 1e-9
 
 @dataclass(frozen=True, eq=False)
 class Crossed:
-    """The errors of averages over users and repetitions, one for each row.
+    """The errors of averages over users and repetitions, one per row.
 
     Parameters
     ----------
     error
-        The standard error of the average, with the spread between repetitions in it.
+        The standard error of the average, including the spread between repetitions.
     degrees
         Its degrees of freedom (Satterthwaite).
     spread
-        The standard deviation between repetitions of what is averaged.
+        The standard deviation of the averages between repetitions.
     users_error
         The standard error over users alone, as if another split or seed would change nothing.
     """
@@ -53,7 +53,7 @@ def crossed(cells: Values) -> Crossed:
     Parameters
     ----------
     cells
-        Rows × users × repetitions, NaN where a user has no value; a user without any is left out.
+        Rows × users × repetitions, NaN if a user has no value; users without any are left out.
 
     Examples
     --------
@@ -91,7 +91,7 @@ def crossed(cells: Values) -> Crossed:
 
 
 def cells_of(values: Values, users: NDArray[Any], repetitions: NDArray[Any]) -> Values:
-    """Return rows × users × repetitions: the means of values of lists, NaN left out; NaN where there is no list.
+    """Return rows × users × repetitions: the means of the values of lists without NaN; NaN if there is no list.
 
     Examples
     --------
@@ -111,13 +111,13 @@ def cells_of(values: Values, users: NDArray[Any], repetitions: NDArray[Any]) -> 
 
 
 def _repetition_effects(deviations: Values, present: NDArray[np.bool_], times: NDArray[np.int64]) -> Values:
-    """Return rows × repetitions: the effects that fit the deviations from users' means best; their sum is 0."""
+    """Return rows × repetitions: least-squares effects on the deviations from users' means; their sum is 0."""
     marks = present.astype(np.float64)
     share = np.divide(1.0, times, out=np.zeros(times.shape), where=times > 0)
     together = np.einsum("pur,pus,pu->prs", marks, marks, share)
     counts = marks.sum(axis=1)
     normal = counts[:, :, None] * np.eye(present.shape[2]) - together
-    # Of the smallest eigenvalue, which is 0, rounding leaves something.
+    # Because of rounding, the smallest eigenvalue is not exactly 0.
     inverse = np.linalg.pinv(normal, rcond=_ZERO, hermitian=True)
     effects: Values = np.einsum("prs,ps->pr", inverse, deviations.sum(axis=1))
     return effects - effects.mean(axis=1, keepdims=True)

@@ -36,7 +36,7 @@ Requirement = Literal[
 _REQUIREMENTS: Mapping[str, Callable[[Judged], NDArray[np.bool_]]] = {
     "relevant items": lambda judged: judged.n_relevant > 0,
     "non-relevant items": lambda judged: judged.n_nonrelevant > 0,
-    "gains": lambda judged: judged.judgments.n_judged > 0,  # which of them gain anything, only the metric knows
+    "gains": lambda judged: judged.judgments.n_judged > 0,  # only the metric knows which judgments have a gain
     "judgments": lambda judged: judged.judgments.n_judged > 0,
     "judged items in the list": lambda judged: judged.total() > 0,
     "items in the list": lambda judged: judged.lengths > 0,
@@ -47,39 +47,39 @@ _REQUIREMENTS: Mapping[str, Callable[[Judged], NDArray[np.bool_]]] = {
 
 @dataclass(frozen=True)
 class Definition(Entry[Callable[..., Any]]):
-    """A registered metric: its function, and what there is to know about it.
+    """A registered metric: its function and its properties.
 
     Parameters
     ----------
     name, aliases, cutoff
-        How it is spelled; see `Entry`.
+        Its spelling; see `Entry`.
     thing
         The function. It takes the `Judged` lists (already cut, condensed and under the right threshold) and the
         parameters; it returns one value per list, NaN where it is undefined. With ``whole_system`` it returns a single
         number, or `Pooled` that become one: those can be measured on parts of the users.
     family
-        The page of the documentation that holds its formula.
+        The page of the documentation with its formula.
     requires
-        Without what it is undefined for a list: ``relevant items`` or ``non-relevant items`` of the user in the test
-        set; ``gains``, a test item that is worth something in it; ``judgments``, a test rating whatever it is; ``judged
-        items in the list``; ``items in the list``; or ``nothing``. A list without it has the value NaN whatever the
-        function returns. A metric may be undefined for other reasons as well, as a correlation is for equal ratings.
+        What a list needs for the metric to be defined: ``relevant items`` or ``non-relevant items`` of the user in the
+        test set; ``gains``, a test item with a gain; ``judgments``, any test rating; ``judged items in the list``;
+        ``items in the list``; or ``nothing``. A list without it has the value NaN, whatever the function returns. A
+        metric may also be undefined for other reasons, such as a correlation for equal ratings.
     zero_if_undefined
-        Whether an undefined value may count as 0 in an average, as of a gain that an empty list earns as well.
+        Whether an undefined value may count as 0 in an average, as for gains, which are 0 for an empty list.
     bounds
         Whether missing judgments make it uncertain, so that it has a value if all unjudged items of a list were
         relevant, and if none were.
     lower_is_better
-        As of an error.
+        Whether lower is better, as for errors.
     needs
-        What it needs beside lists and test ratings.
+        What it needs besides lists and test ratings.
     whole_system
-        Whether it is a property of all lists together, as catalogue coverage is.
+        Whether it is a property of all lists together, such as catalogue coverage.
     averages_ties
         Whether it has a closed form in expectation over the orders of tied items.
     condensed
-        Whether it looks at condensed lists by nature, so that its cut-off counts items with a test rating, as that of
-        the agreement with the user's own order does.
+        Whether it is defined on condensed lists, so that its cut-off counts items with a test rating, as for the
+        agreement with the user's own order.
     """
 
     cutoff: Cutoff = "optional"
@@ -94,11 +94,11 @@ class Definition(Entry[Callable[..., Any]]):
     condensed: bool = False
 
     common: ClassVar[Mapping[str, Limits]] = {
-        # The lowest relevant rating, in place of the threshold of the whole measurement: see `Metric._at_level`.
+        # The lowest relevant rating, instead of the threshold of the measurement; see `Metric._at_level`.
         "rel": Limits((float,), finite=False),
         # Whether items without a test rating are removed from the lists first.
         "condensed": Limits((bool,)),
-        # What another tool means by the name, and whom it averages over: lenskit, rectools, ...
+        # The tool whose definition and users are meant: lenskit, rectools, ...
         "dialect": Limits((str,)),
     }
 
@@ -109,7 +109,7 @@ class Definition(Entry[Callable[..., Any]]):
 
     @cached_property
     def takes_cutoff(self) -> bool:
-        """Whether the function asks for the cut-off, as one with a denominator does."""
+        """Whether the function has a parameter ``cutoff``, for example for its denominator."""
         return "cutoff" in inspect.signature(self.function).parameters
 
 
@@ -126,13 +126,13 @@ class _Metrics(Registry[Callable[..., Any]]):
 
 
 def _registered(thing: Any) -> Definition | None:
-    """Return what was registered with a function, if anything was."""
+    """Return the definition registered for a function, if any."""
     entries: Iterable[Definition] = METRICS.entries().values()
     return next((definition for definition in entries if definition.thing is thing), None)
 
 
 def _of_code(name: str) -> Definition:
-    """Return the definition of a metric of a user's own, under the name that it was spelled by."""
+    """Return the definition of a user's own metric, under the name that was spelled."""
     definition = _registered(imported(name))
     if definition is None or is_ours(definition.function):
         raise SettingError(f"{name} is not a metric of your own; give a function with @cf.metric('name') above it")
@@ -165,7 +165,7 @@ def metric(
     name, aliases
         Its name and other names for it; upper and lower case are the same.
     requires
-        Without what it is undefined (NaN) for a list: ``"relevant items"``, ``"judgments"``, ... as in `Definition`.
+        What a list needs for the metric to be defined: ``"relevant items"``, ``"judgments"``, ... as in `Definition`.
     zero_if_undefined
         Whether an undefined value counts as 0 in averages. The default is True, unless lower is better.
     bounds
@@ -174,7 +174,7 @@ def metric(
         Whether a smaller value is the better one, and whether the function returns one number for all lists together.
     replace
         Whether it may replace another metric of that name, including one of cranfield's; otherwise a name that is taken
-        is an error. The same function may be registered again, as when a cell of a notebook is run twice.
+        is an error. The same function may be registered again, for example when a notebook cell is run twice.
     family, properties
         The other fields of `Definition`.
 
@@ -245,7 +245,7 @@ class Metric:
 
     @classmethod
     def of(cls, spelling: str | Metric) -> Metric:
-        """Read a metric as it is spelled: ``P@10``, ``nDCG(gain=exp)@100``, ``RBP(p=0.8)``."""
+        """Parse the spelling of a metric: ``P@10``, ``nDCG(gain=exp)@100``, ``RBP(p=0.8)``."""
         if isinstance(spelling, Metric):
             return spelling
         _load()
@@ -265,7 +265,7 @@ class Metric:
 
     @property
     def zero_if_undefined(self) -> bool:
-        """Whether an undefined value may count as 0: only for gains that a list without any earns as well.
+        """Whether an undefined value may count as 0: only for gains, which are 0 for an empty list.
 
         A dialect is undefined for the lists that its tool leaves out.
         """
@@ -278,7 +278,7 @@ class Metric:
 
     @property
     def dialect(self) -> str | None:
-        """The tool whose reading of the name this is; its values are NaN for lists that the tool leaves out."""
+        """The tool whose definition this is; its values are NaN for lists that the tool leaves out."""
         return dict(self.parameters).get("dialect")
 
     def __call__(self, judged: Judged) -> Any:
@@ -291,12 +291,12 @@ class Metric:
         if self.definition.whole_system:
             return float(values)
         per_list = self._checked(values, judged.n_lists)
-        # Where a rating is given for unrated items, every item of a list is judged.
+        # If unrated items are given a rating, every item of a list is judged.
         requires = self.definition.requires if dict(self.parameters).get("unrated") is None else "items in the list"
         return np.where(_REQUIREMENTS[requires](judged), per_list, np.nan)
 
     def sums(self, judged: Judged) -> Pooled:
-        """Return what a property of the whole system is made of, for lists of some of the users."""
+        """Return the sums of a property of the whole system over the lists of some of the users."""
         sums = self._returned(judged)[1]
         if not isinstance(sums, Pooled):
             judged.judgments.need_all_users(str(self))
@@ -304,9 +304,9 @@ class Metric:
         return sums
 
     def _returned(self, judged: Judged) -> tuple[Judged, Any]:
-        """Return the lists as the metric looks at them, and what its function makes of them."""
+        """Return the lists as the metric sees them, and the values of its function."""
         parameters = {key: value for key, value in self.parameters if key != "dialect"}
-        # What a rating of unrated items is given for looks at them, so at full lists.
+        # A rating for unrated items only makes sense on full lists.
         usual = self.definition.condensed and parameters.get("unrated") is None
         rel, condensed = parameters.pop("rel", None), parameters.pop("condensed", usual)
         if rel is not None:
@@ -322,9 +322,9 @@ class Metric:
         return judged, self._computed(judged, parameters)
 
     def _at_level(self, judged: Judged, level: float, condensed: bool) -> Judged:
-        """Return the lists at a level of relevance: its threshold, and what the family makes of other items.
+        """Return the lists at a level of relevance, with the family's treatment of items below it.
 
-        Errors and agreement look at items of the level alone, and in a graded metric the gain of the others is 0.
+        Errors and agreement only use items of the level, and in a graded metric the gain of the others is 0.
         """
         if self.dialect is None and self.definition.family == "graded":
             return judged.gaining_from(level)
@@ -335,13 +335,13 @@ class Metric:
         return judged.rated_from(level)
 
     def _computed(self, judged: Judged, parameters: Mapping[str, Any]) -> Any:
-        """Call the function; numbers that overflow are an error, never a NaN that would read as undefined."""
+        """Call the function; an overflow is an error, never a NaN that would be read as undefined."""
         if not is_ours(self.definition.function):
             return self._own_computed(judged, parameters)
         try:
             with np.errstate(over="raise", divide="raise", invalid="raise"):
                 values = self.definition.function(judged, **parameters)
-                # Pooled of some kinds overflow silently.
+                # Some kinds of `Pooled` overflow silently.
                 infinite = np.isinf(float(values) if isinstance(values, Pooled) else values).any()
         except (FloatingPointError, OverflowError) as error:
             raise self._overflow(judged) from error
@@ -350,7 +350,7 @@ class Metric:
         return values
 
     def _own_computed(self, judged: Judged, parameters: Mapping[str, Any]) -> Any:
-        """Call a function of the user's own, in which 0/0 may well mean undefined, but an overflow may not."""
+        """Call a user's own function, in which 0/0 may mean undefined, but an overflow is an error."""
         overflows: list[str] = []
         with np.errstate(over="call", call=lambda kind, _: overflows.append(kind)):
             values = self.definition.function(judged, **parameters)
@@ -365,7 +365,7 @@ class Metric:
         )
 
     def _checked(self, values: Any, n_lists: int) -> Values:
-        """Return the values as an array with a number for each list, or say that they are none."""
+        """Return the values as an array with one number per list, or raise an error."""
         array = np.asarray(values)
         if array.shape != (n_lists,) or array.dtype.kind not in "biuf":
             raise SettingError(
@@ -376,7 +376,7 @@ class Metric:
 
 
 def spelled_metric(metric: str | Metric) -> str:
-    """Return a metric as it is spelled in one way, or say what is wrong with it; code is not imported for that.
+    """Return the canonical spelling of a metric, or raise an error; user code is not imported.
 
     Examples
     --------
@@ -390,7 +390,7 @@ def spelled_metric(metric: str | Metric) -> str:
 
 
 def _dialect(name: str, tool: str) -> Definition:
-    """Return what another tool means by the name of a metric."""
+    """Return another tool's definition of a metric."""
     from cranfield.measures.dialects import dialect
 
     return dialect(name, tool).definition

@@ -1,4 +1,4 @@
-"""`Draw`: how many candidates are drawn for each list, where a ranking of all of them is measured in expectation."""
+"""`Draw`: the number of candidates drawn for each list, for measuring rankings of all candidates in expectation."""
 
 from __future__ import annotations
 
@@ -34,14 +34,14 @@ class Drawing(Decided):
 
 @dataclass(frozen=True, eq=False)
 class Draw:
-    """A draw that is averaged over: the lists rank all candidates, and a sampled list would hold some of them.
+    """A draw to average over: the lists rank all candidates, of which a sampled list would contain some.
 
     Parameters
     ----------
     number
-        How many candidates are drawn for a list; a list with fewer has all of them.
+        The number of candidates drawn for a list; a list with fewer has all of them.
     sizes
-        The number of candidates of each list, those that are in every draw included.
+        The number of candidates of each list, including those that are in every draw.
     unrated
         Whether all test items of the user are in every draw, and not only the relevant ones.
     longest

@@ -1,4 +1,4 @@
-"""Where a plan is done: all at once in memory, or by ranges of users for what is larger."""
+"""Engines: measuring all at once in memory, or by ranges of users for larger data."""
 
 from __future__ import annotations
 
@@ -34,14 +34,14 @@ from cranfield.rankings.read import check_system_names
 Engine = Literal["auto", "memory", "ranges", "spark"]
 """``memory``: all at once. ``ranges``: by ranges of users. ``spark``: on Spark. ``auto``: as the data ask for."""
 
-# This share of the free memory is used unless the caller says how much.
+# Share of the free memory to use by default.
 _SHARE = 0.6
 
 
 def is_large(runs: Any, test: Any, engine: str, memory: str | int | None) -> bool:
-    """Say whether runs are to be measured by ranges of users, given as `measure` takes them.
+    """Return whether to measure runs by ranges of users; the arguments are those of `measure`.
 
-    Only runs in Parquet are. The test set may be anything; only if it is Parquet, it is read by ranges too.
+    Only runs in Parquet are read by ranges. The test set can have any format, and is read by ranges if it is Parquet.
     """
     engine = check.one_of("engine", engine, get_args(Engine))
     if engine == "memory":
@@ -62,7 +62,7 @@ def is_large(runs: Any, test: Any, engine: str, memory: str | int | None) -> boo
     paths = [path for path in map(parquet_path, [*sources, test]) if path is not None]
     for path in paths:
         check_unchanged(path)
-    # A bound that is given is on the whole process; what is free by itself is beside what it uses already.
+    # A given limit applies to the whole process; the free memory does not include what the process already uses.
     used = 0.0 if memory is None else resident_memory()
     return engine == "ranges" or used + _whole_bytes(paths) > memory_limit(memory)
 
@@ -72,7 +72,7 @@ def _shown(source: Any) -> str:
 
 
 def memory_limit(memory: str | int | None) -> float:
-    """Return how many bytes may be used: as many as the caller says, or a share of what is free."""
+    """Return how many bytes may be used: the given limit, or a share of the free memory."""
     return _SHARE * available_memory() if memory is None else float(size(memory))
 
 
@@ -89,7 +89,7 @@ def _whole_bytes(paths: Sequence[Path]) -> float:
 
 
 def run_sources(runs: Any) -> dict[Any, Any] | list[Any]:
-    """Return the sources of runs: by name, or in a list where they name themselves."""
+    """Return the sources of runs: by name, or in a list if they have their own names."""
     if isinstance(runs, Mapping):
         return dict(runs)
     return list(runs) if isinstance(runs, list | tuple) else [runs]
@@ -165,5 +165,5 @@ def measure_sources(runs: Any, test: Any, measuring: Measuring, *, ties: Ties, *
 
 def _path(source: Any) -> Path:
     path = parquet_path(source)
-    assert path is not None  # `is_large` has looked
+    assert path is not None  # checked by `is_large`
     return path

@@ -1,4 +1,4 @@
-"""Several folds as one: the lists of all of them, over one vocabulary of users."""
+"""Joining of folds: the lists of all folds, over one vocabulary of users."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ Floats = NDArray[np.float64]
 
 
 def join_folds(folds: Sequence[Scores], repetitions: Sequence[int] | None = None) -> Scores:
-    """Return the scores of all folds as one, with the lists of a user side by side.
+    """Return the scores of all folds as one, in which a user has the lists of all folds.
 
-    What belongs to a whole system, as catalogue coverage does, is averaged over the folds. The folds must have the same
-    systems and metrics in the same order. Their users need not be the same; they meet by id. ``repetitions`` say of
-    which repetition each fold is, counted from 0; where there are several, the lists keep theirs.
+    Properties of a whole system, such as catalogue coverage, are averaged over the folds. The folds must have the same
+    systems and metrics in the same order. Their users may differ, and are matched by id. ``repetitions`` is the
+    repetition of each fold, counted from 0; with several repetitions, it is kept for each list.
     """
     check_alike(folds, "fold")
     first = folds[0]
@@ -45,7 +45,7 @@ def join_folds(folds: Sequence[Scores], repetitions: Sequence[int] | None = None
 
 
 def repetition_of_lists(folds: Sequence[Scores], repetitions: Sequence[int] | None) -> NDArray[np.int16] | None:
-    """Return of which repetition each list is; None if there are not several."""
+    """Return the repetition of each list; None if there is only one."""
     if repetitions is None or len(set(repetitions)) < 2:
         return None
     return np.repeat(np.array(repetitions, dtype=np.int16), [fold.n_lists for fold in folds])
@@ -54,9 +54,9 @@ def repetition_of_lists(folds: Sequence[Scores], repetitions: Sequence[int] | No
 def _joined_notes(
     joined: Scores, folds: Sequence[Scores], name: str, repetitions: Sequence[int] | None
 ) -> tuple[str, ...]:
-    """Return the sentences of all folds: what holds for all of them once, else with the fold that it is of.
+    """Return the notes of all folds: those common to all folds once, the others with the name of the fold.
 
-    Those about the catalogue are about all folds together.
+    Notes on the catalogue are about all folds together.
     """
     of_folds = [
         [note for note in getattr(fold, name) if note not in catalogue_notes(fold.systems, fold.outside_catalogue)]

@@ -40,7 +40,7 @@ class IdCounts:
         return IdCounts(ids, counts)
 
     def over(self, ids: Vocabulary) -> IdCounts:
-        """Return the counts over a vocabulary that holds all of the ids."""
+        """Return the counts over a vocabulary that contains all of the ids."""
         codes = ids.translation(self.ids)
         counts = np.zeros((len(self.counts), len(ids)), dtype=np.int64)
         counts[:, slice(None) if codes is None else codes] = self.counts

@@ -1,4 +1,4 @@
-"""Ids of two sources that are the same but for the way in which they are written."""
+"""Ids of two sources that differ only in the way they are written."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from cranfield._phrases import listed
 from cranfield.data import Vocabulary
 
 _SHOWN = 3
-# So many ids tell whether those of two sources are the same.
+# Number of ids to compare.
 _SAMPLE = 2000
 
 _FORMS: Mapping[str, Callable[[pl.Series], pl.Series]] = {
@@ -24,9 +24,9 @@ _FORMS: Mapping[str, Callable[[pl.Series], pl.Series]] = {
 
 
 def differing_form(own: Vocabulary, others: Vocabulary, share: float = 0.5) -> str | None:
-    """Return by what the ids of two vocabularies differ, in words; None if they are not the same ids.
+    """Return a description of how the same ids are written in two vocabularies; None if they are not the same ids.
 
-    They are if, written alike, more of them meet than before, and at least this ``share`` of the smaller vocabulary.
+    They are the same if normalising matches more of them, and at least this ``share`` of the smaller vocabulary.
 
     Examples
     --------
@@ -52,12 +52,12 @@ def differing_form(own: Vocabulary, others: Vocabulary, share: float = 0.5) -> s
 
 
 def _changes(alike: Callable[[pl.Series], pl.Series], mine: pl.Series, theirs: pl.Series) -> bool:
-    """Whether a form changes any of the first ids."""
+    """Whether normalising a form changes any of the first ids."""
     return not all(alike(ids).equals(ids) for ids in (mine.head(_SAMPLE), theirs.head(_SAMPLE)))
 
 
 def examples(ids: Vocabulary) -> str:
-    """Return the first ids of a vocabulary, as a person would point at them.
+    """Return the first ids of a vocabulary, as text for messages.
 
     Examples
     --------
@@ -69,5 +69,5 @@ def examples(ids: Vocabulary) -> str:
 
 def _common(mine: pl.Series, theirs: pl.Series) -> int:
     distinct = mine.unique()
-    # An id that was nothing but a prefix is empty now, and says nothing.
+    # Ids that consisted only of a prefix are empty now, and do not count.
     return int((distinct.is_in(theirs.unique().implode()) & (distinct != "")).sum())

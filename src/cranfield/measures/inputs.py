@@ -1,4 +1,4 @@
-"""What a measurement is given, made ready: runs, a test set, and the judgments that join them."""
+"""Preparation of the inputs of a measurement: runs, a test set and its judgments."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from cranfield.rankings.run import Run
 
 
 def as_runs(runs: Any, ties: Ties) -> list[Run]:
-    """Return runs as they are, also those of judged lists, and read what is not one yet; each has its own name."""
+    """Return runs, including those of judged lists; read other sources. Names must be unique."""
     if isinstance(runs, Run | Judged):
         runs = [runs]
     if isinstance(runs, Iterable) and not isinstance(runs, str | Mapping | pl.DataFrame):
@@ -48,12 +48,12 @@ def _run_of(judged: Judged) -> Run:
 
 
 def as_metrics(metrics: Sequence[str | Metric] | str | Metric) -> list[Metric]:
-    """Return the metrics that the caller names, one or more."""
+    """Return the metrics that the caller names, at least one."""
     return [Metric.of(metric) for metric in some_metrics(metrics)]
 
 
 def some_metrics(metrics: Any) -> list[Any]:
-    """Return the metrics that the caller names as they are given, one or more."""
+    """Return the metrics that the caller names, unparsed, at least one."""
     given = as_several(metrics)
     if not given:
         raise SettingError("no metric was asked for; name at least one, as in metrics=['nDCG@10']")
@@ -61,14 +61,14 @@ def some_metrics(metrics: Any) -> list[Any]:
 
 
 def as_several(given: Any) -> list[Any]:
-    """Return one name or metric, or several of them, as a list."""
+    """Return one or several names or metrics as a list."""
     if isinstance(given, str | Metric):
         return [given]
     return list(given) if isinstance(given, Iterable) else []
 
 
 def as_test(test: Any) -> Ratings:
-    """Return a test set as it is, or read it."""
+    """Return a test set, which is read if necessary."""
     if isinstance(test, Ratings):
         return test
     return read_test(test)
@@ -80,9 +80,9 @@ def as_judgments(
     negative_grades: NegativeGrades = "judged",
     train: Ratings | None = None,
 ) -> Judgments:
-    """Return the judgments of a test set: the same for the same ratings, and a view of them under each threshold.
+    """Return the judgments of a test set, which are cached by its ratings, as a view under the threshold.
 
-    The training ratings, where they are known, say with the test set what a threshold of ``auto`` is.
+    A threshold of ``auto`` is chosen from the test set and the training ratings, if they are known.
     """
     test = as_test(test)
     if len(test) == 0:
@@ -91,8 +91,8 @@ def as_judgments(
     return _judgments_of(test, negative_grades).at(threshold_on(test, threshold, train))
 
 
-# A test set is usually measured against more than once, and its judgments (their totals, what an ideal list would hold)
-# are the same each time. They go with the ratings they were made of.
+# A test set is usually used more than once, and its judgments (totals, ideal lists) are the same each time. They are
+# kept as long as the ratings exist.
 _KEPT: WeakKeyDictionary[Ratings, dict[str, Judgments]] = WeakKeyDictionary()
 
 

@@ -1,4 +1,4 @@
-"""Scores of several parts as one: of disjoint users, or of folds, over one vocabulary of users."""
+"""Joining of scores: of disjoint users or of folds, over one vocabulary of users."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from cranfield.measures.scores import Scores
 
 
 def join_scores(parts: Sequence[Scores]) -> Scores:
-    """Return the scores of disjoint users as one, with the values and averages that measuring at once would give.
+    """Return the scores of disjoint users as one, as if they had been measured together.
 
-    The parts must have the same systems and metrics in the same order. What belongs to all lists together cannot be put
-    together from parts: metrics of the whole system are refused, and the share of the catalogue that is recommended is
-    left out. Metrics that look at the highest rating of the test set (``ERR``, ``gain=exp1``), and bounds, are those of
-    measuring at once only where every part holds that rating.
+    The parts must have the same systems and metrics in the same order. Properties of all lists together cannot be
+    computed from parts: metrics of the whole system are refused, and the share of the catalogue that is recommended is
+    left out. Metrics that depend on the highest rating of the test set (``ERR``, ``gain=exp1``), and bounds, are the
+    same as when measured together only if every part contains that rating.
 
     Examples
     --------
@@ -85,7 +85,7 @@ def check_alike(parts: Sequence[Scores], what: str) -> None:
 
 
 def lists_of(parts: Sequence[Scores]) -> dict[str, Any]:
-    """Return what belongs to single lists, part after part: fields of `Scores`; users meet by id."""
+    """Return the fields of `Scores` with one value per list, concatenated over the parts; users are matched by id."""
     groups, names = _groups(parts)
     ids = _all_users(parts)
     bounds = [part.bounds for part in parts if part.bounds is not None]
@@ -114,7 +114,7 @@ def _all_users(parts: Sequence[Scores]) -> Vocabulary:
     first = parts[0].user_ids
     if all(part.user_ids == first for part in parts[1:]):
         return first
-    # Frames can be concatenated over ids of different types, series cannot.
+    # Frames with ids of different types can be concatenated, series cannot.
     return Vocabulary.of(pl.concat([part.user_ids.all.to_frame("id") for part in parts], how="vertical_relaxed")["id"])
 
 
@@ -131,7 +131,7 @@ def _groups(parts: Sequence[Scores]) -> tuple[NDArray[np.int16] | None, tuple[st
     if any(part.group_names != names[: len(part.group_names)] for part in parts):
         names = tuple(dict.fromkeys(name for part in parts for name in part.group_names))
     place = [np.array([*(names.index(name) for name in part.group_names), UNKNOWN]) for part in parts]
-    codes = [code_of_name[part.groups] for code_of_name, part in zip(place, parts)]  # -1 finds the last cell
+    codes = [code_of_name[part.groups] for code_of_name, part in zip(place, parts)]  # -1 selects the last cell
     return np.concatenate(codes).astype(np.int16), names
 
 
@@ -140,7 +140,7 @@ def _taken(values: Any, order: NDArray[np.intp] | None) -> Any:
 
 
 def _services(parts: Sequence[Scores]) -> dict[str, Any]:
-    """Return Coverage@d and the share of unjudged items over all parts, from how many items the lists hold."""
+    """Return Coverage@d and the share of unjudged items over all parts, from counts of items."""
     if any(part.recommended is None or part.unjudged is None for part in parts):
         return {"recommended": None, "filled": None, "unjudged": None, "longest": 0}
     return reduce(add, map(Services.of, parts)).fields
@@ -148,7 +148,7 @@ def _services(parts: Sequence[Scores]) -> dict[str, Any]:
 
 @dataclass(frozen=True, eq=False)
 class Services:
-    """How many items lists hold and how many of these are judged, systems × metrics; those of parts add up."""
+    """The number of items in lists, and of judged ones, as systems × metrics; those of parts add up."""
 
     metrics: tuple[str, ...]
     recommended: NDArray[np.int64]
@@ -158,10 +158,10 @@ class Services:
 
     @classmethod
     def of(cls, scores: Scores) -> Services:
-        """Look at the scores of a part."""
+        """Count the items of a part."""
         assert scores.recommended is not None
         assert scores.unjudged is not None
-        # A share of so many items, brought back to a count.
+        # Convert the share back to a count.
         judged = np.rint((1.0 - np.nan_to_num(scores.unjudged, nan=1.0)) * scores.recommended)
         return cls(scores.metrics, scores.recommended, judged, scores.longest, scores.n_lists)
 
@@ -176,7 +176,7 @@ class Services:
 
     @property
     def fields(self) -> dict[str, Any]:
-        """The fields of `Scores` that follow."""
+        """The fields of `Scores` that follow from the counts."""
         places = self.lists * np.array([parse(metric).cutoff or self.longest for metric in self.metrics])
         nothing = np.full(self.recommended.shape, np.nan)
         return {
@@ -188,7 +188,7 @@ class Services:
 
 
 def _summed(parts: Sequence[Scores]) -> dict[str, dict[str, int]]:
-    """Return what happened to the lists of each system, over all parts."""
+    """Return the summed counts of each system over all parts."""
     total: dict[str, dict[str, int]] = {}
     for part in parts:
         for system, counts in part.counts.items():

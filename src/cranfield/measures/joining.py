@@ -18,18 +18,18 @@ from cranfield.rankings.run import Run
 
 @dataclass(frozen=True, eq=False)
 class Join:
-    """What a run and a test set have to do with each other; it holds neither of them.
+    """The join of a run with a test set, without references to either.
 
     Parameters
     ----------
     lists, ranks, pointers, lengths, tied_from, tied_to, places, offsets, pooled_above, groups
         As in `Judged`.
     counts
-        How many users and items of the run the test set does not know, in words.
+        The numbers of users and items of the run that are not in the test set, by name.
     ranked
-        What there is to know of the run without reading it.
+        Facts about the run that do not require reading it.
     chosen
-        For one-relevant lists the place of each list's test rating among all judgments, ascending; else None.
+        For one-relevant lists, the position of each list's test rating among all judgments, ascending; otherwise None.
     """
 
     lists: NDArray[np.int32]
@@ -89,7 +89,7 @@ def join(run: Run, judgments: Judgments) -> Join:
 
 
 def count_hits(run: Run, judgments: Judgments) -> int:
-    """Return how many entries of a run are judged; `join` says which."""
+    """Return the number of entries of a run that are judged; `join` returns which."""
     users, list_of_user = _users_and_lists(run, judgments)
     numbers = list_of_user[users]
     lists = _Lists.of(run, numbers, _in_order(run, numbers))
@@ -108,8 +108,8 @@ def _users_and_lists(run: Run, judgments: Judgments) -> tuple[NDArray[np.int32],
 class _Lists:
     """The lists of a run that are measured, in the order of the judgments.
 
-    ``number`` is the list of the judgments, ``starts`` where the list begins in the run, and ``indptr`` where it begins
-    in ``items``.
+    ``number`` is the number of the list in the judgments, ``starts`` its start in the run, and ``indptr`` its start in
+    ``items``.
     """
 
     number: NDArray[np.int32]
@@ -128,7 +128,7 @@ class _Lists:
 
 
 def _in_order(run: Run, number: NDArray[np.int32]) -> NDArray[np.int64] | None:
-    """Return the places of the measured lists in the order of the judgments, None if all lists are in it already."""
+    """Return the positions of the measured lists in the order of the judgments; None if all lists are in that order."""
     measured = number != UNKNOWN
     if measured.all() and (number[1:] > number[:-1]).all():
         return None
@@ -146,10 +146,10 @@ def _in_order(run: Run, number: NDArray[np.int32]) -> NDArray[np.int64] | None:
 def _hits(
     lists: _Lists, item_codes: NDArray[np.int32] | None, judgments: Judgments
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
-    """Find the entries that are judged, the measured list that holds each, and its judgment.
+    """Find the judged entries, the measured list of each, and its judgment.
 
-    Works by blocks of lists: a table of block × items holds the place of each judgment, is read for every entry, and
-    is emptied again by the same judgments, so its cost does not grow with the catalogue.
+    Works in blocks of lists: a table of block × items holds the position of each judgment and is read for every entry.
+    It is cleared through the same judgments, so the cost does not grow with the catalogue.
     """
     width, block, number = judgments.width, judgments.block, lists.number
     table = np.full(block * width, UNKNOWN, dtype=np.int32)
@@ -190,7 +190,7 @@ def _looked_up(
     sizes: NDArray[np.int64],
     even: int,
 ) -> tuple[NDArray[np.int32], NDArray[np.int64] | None]:
-    """Return the table's judgment of each entry of a block, and its row unless all lists are ``even`` long."""
+    """Return the table's judgment of each entry of a block, and its row, unless all lists have the length ``even``."""
     if even:
         return table.take((base[:, None] + items.reshape(-1, even)).ravel(), mode="clip"), None
     row = np.repeat(np.arange(len(base)), sizes)
@@ -204,7 +204,7 @@ def _pooled_above(
     hits: NDArray[np.int64],
     rows: NDArray[np.int64],
 ) -> NDArray[np.int64] | None:
-    """Return how many pooled items without a judgment are above each hit, None if nothing is pooled."""
+    """Return the number of pooled items without a judgment above each hit; None if nothing is pooled."""
     if judgments.pool is None:
         return None
     users = np.repeat(judgments.users[lists.number].astype(np.int64), np.diff(lists.indptr))
@@ -215,7 +215,7 @@ def _pooled_above(
 
 
 def tied_ranks(run: Run, places: NDArray[np.int64]) -> tuple[NDArray[np.int32] | None, NDArray[np.int32] | None]:
-    """Return first and last rank of the group of equal scores around each place, None unless ties are averaged."""
+    """Return the first and last rank of the tied group of each position; None unless ties are averaged."""
     if run.ties != "average" or run.scores is None:
         return None, None
     new = np.ones(len(run.scores) + 1, dtype=bool)
@@ -234,7 +234,7 @@ def _strangers(
     item_codes: NDArray[np.int32] | None,
     items: NDArray[np.int32],
 ) -> Mapping[str, int]:
-    """Count the users that the test set or the run does not know, and the unknown items of the measured lists."""
+    """Count the users that are not in the test set or not in the run, and the unknown items of the measured lists."""
     unknown_items = 0
     if item_codes is not None and (item_codes == UNKNOWN).any():
         unknown_items = int((item_codes[items] == UNKNOWN).sum())
@@ -259,7 +259,7 @@ def one_relevant(judgments: Judgments, chosen: NDArray[np.int64]) -> Judgments:
 
 
 def _judgments_of_lists(run: Run, judgments: Judgments) -> NDArray[np.int64]:
-    """Return the place of each one-relevant list's item among the judgments, `UNKNOWN` for one that is not there."""
+    """Return the position of each one-relevant list's item among the judgments; `UNKNOWN` if it is not there."""
     user_codes = judgments.user_ids.translation(run.user_ids)
     item_codes = judgments.item_ids.translation(run.item_ids)
     users = run.users if user_codes is None else user_codes[run.users]

@@ -1,4 +1,4 @@
-"""`Judged`: a run met with a test set. Everything that is measured is measured on it."""
+"""`Judged`: a run joined with a test set. All metrics are computed on it."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Entries:
     ranks
         Its rank in the list, from 1.
     places
-        Its place among the entries of the run.
+        Its position among the entries of the run.
     """
 
     lists: NDArray[np.int32]
@@ -55,7 +55,7 @@ class Entries:
 
 @dataclass(frozen=True, eq=False)
 class Judged:
-    """For each list only the positions that hold a judged item, with a pointer to its judgment.
+    """For each list, only the positions with a judged item, with a pointer to its judgment.
 
     Real lists are 1 to 5 % judged, so this is 20 to 100 times smaller than the run; a metric is a function of it. An
     entry of the arrays below is a *hit*: a judged item in a list, relevant or not. Hits are in the order of the
@@ -70,31 +70,31 @@ class Judged:
     ranks
         The rank of each hit, from 1.
     pointers
-        The place of each hit in the judgments.
+        The position of each hit in the judgments.
     lengths
-        The number of items of each list: 0 where the system gives none.
+        The number of items of each list; 0 if the system gives no list.
     tied_from, tied_to
-        First and last rank of the group of equal scores that holds each hit; None unless ties are to be averaged.
+        First and last rank of the tied group of each hit; None unless ties are to be averaged.
     source
-        The run that they came from, or a function that reads it: for metrics that look at all items of a list.
+        The run, or a function that reads it, for metrics that need all items of a list.
     places
-        The place of each hit among the entries of the run.
+        The position of each hit among the entries of the run.
     offsets
-        The place of each list's first entry among the entries of the run (of any, for a list that is not there).
+        The position of each list's first entry among the entries of the run (arbitrary for a missing list).
     pooled_above
-        How many items that were pooled and not judged are above each hit; None if no item was.
+        The number of pooled but unjudged items above each hit; None if there are no such items.
     is_condensed
-        Whether items without a test rating were taken out of the lists.
+        Whether items without a test rating were removed from the lists.
     context
         The training ratings and the item similarity, for metrics that need them.
     groups, group_names
-        The group of each list, a place among the names, or -1; None if the lists are not grouped.
+        The group of each list as an index of ``group_names``, or -1; None if the lists are not grouped.
     counts
-        How many users and items of the run the test set does not know, in words.
+        The numbers of users and items of the run that are not in the test set, by name.
     ranked
-        What there is to know of the run without reading it: its name, its counts, its ties.
+        Facts about the run that do not require reading it: its name, its counts, its ties.
     draw
-        Where metrics are the expectation over draws of candidates, what is drawn; the lists then rank all candidates.
+        What is drawn, if metrics are expectations over draws of candidates; the lists then rank all candidates.
     """
 
     judgments: Judgments
@@ -122,12 +122,12 @@ class Judged:
 
     @property
     def run(self) -> Run | None:
-        """The run that the lists came from, read now if it was not yet."""
+        """The run of the lists, which is read at the first access."""
         return self.source() if callable(self.source) else self.source
 
     @property
     def n_lists(self) -> int:
-        """The number of lists, those that the system does not give included."""
+        """The number of lists, including those that the system does not give."""
         return self.judgments.n_lists
 
     @cached_property
@@ -142,17 +142,17 @@ class Judged:
 
     @property
     def n_relevant(self) -> NDArray[np.int64]:
-        """R: how many relevant items each list's user has in the test set."""
+        """R: the number of relevant items of each list's user in the test set."""
         return self.judgments.n_relevant
 
     @property
     def n_nonrelevant(self) -> NDArray[np.int64]:
-        """N: how many judged items that are not relevant."""
+        """N: the number of judged items of each list's user that are not relevant."""
         return self.judgments.n_nonrelevant
 
     @cached_property
     def n_hits(self) -> NDArray[np.float64]:
-        """The number of relevant items in each list (its expectation where ties are averaged)."""
+        """The number of relevant items in each list (its expectation if ties are averaged)."""
         return self.discounted(np.ones(self.depth), self.relevant)
 
     @property
@@ -162,7 +162,7 @@ class Judged:
 
     @cached_property
     def entries(self) -> Entries:
-        """Every item of the lists, judged or not: for metrics that look at whole lists."""
+        """Every item of the lists, judged or not, for metrics of whole lists."""
         run = None if self.places is None or self.offsets is None else self.run
         if run is None or self.places is None or self.offsets is None or run.ranks is not None:
             raise SettingError(
@@ -179,7 +179,7 @@ class Judged:
         ranks = (places - before[lists] + 1).astype(np.int32)
         filled = self.lengths > 0
         if len(lists) == len(run.items) and np.array_equal(before[filled], self.offsets[filled]):
-            return Entries(lists, run.items, ranks, places)  # the whole run as it stands
+            return Entries(lists, run.items, ranks, places)  # all entries of the run, in its order
         places += (self.offsets - before)[lists]
         return Entries(lists, run.items[places], ranks, places)
 
@@ -189,24 +189,24 @@ class Judged:
             values = np.ones(len(self)) if where is None else where
         elif where is not None:
             values = np.where(where, values, 0.0)
-        # Every list begins at a hit of its own or, if it has none, at the next list's; the last may begin beyond.
+        # A list without hits starts at the first hit of the next list; the last may start after the end.
         sums = np.add.reduceat(np.append(values, 0.0), self.starts) if self.n_lists else np.zeros(0)
         return np.where(self._counts > 0, sums, 0.0)
 
     def above(self, flags: NDArray[np.bool_]) -> NDArray[np.int64]:
-        """Return for each hit how many flagged hits are above it in its list."""
+        """Return the number of flagged hits above each hit in its list."""
         counts = np.zeros(len(self) + 1, dtype=np.int64)
         np.cumsum(flags, out=counts[1:])
         return counts[:-1] - counts[self.starts][self.lists]
 
     @cached_property
     def relevant_above(self) -> NDArray[np.int64]:
-        """How many relevant hits are above each hit in its list."""
+        """The number of relevant hits above each hit in its list."""
         return self.above(self.relevant)
 
     @cached_property
     def nonrelevant_above(self) -> NDArray[np.int64]:
-        """How many judged hits that are not relevant are above each hit in its list."""
+        """The number of non-relevant hits above each hit in its list."""
         return self.above(~self.relevant)
 
     @cached_property
@@ -220,7 +220,7 @@ class Judged:
         return np.bincount(self.lists, minlength=self.n_lists)
 
     def weights(self, discount: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return the discount of each hit's rank, 0 beyond the end of ``discount``; over tied ranks, their mean."""
+        """Return the discount of each hit's rank, averaged over tied ranks; 0 beyond the end of ``discount``."""
         if self.tied_from is None or self.tied_to is None:
             return np.append(discount, 0.0)[np.minimum(self.ranks - 1, len(discount))]
         upto = np.append(0.0, np.cumsum(discount))
@@ -253,9 +253,9 @@ class Judged:
         return self.once(("at", threshold), lambda: replace(self, judgments=self.judgments.at(threshold), _views={}))
 
     def rated_from(self, level: float) -> Judged:
-        """Return condensed lists of the items rated ``level`` or more, which are relevant; of every user, also without.
+        """Return condensed lists of the items rated ``level`` or more, which are relevant, for all users.
 
-        Other items leave the lists, so that a cut-off counts items of the level.
+        Other items are removed from the lists, so that a cut-off counts items of the level.
         """
 
         def make() -> Judged:
@@ -265,13 +265,13 @@ class Judged:
         return self.once(("rated from", level), make)
 
     def gaining_from(self, level: float) -> Judged:
-        """Return the same lists under another threshold, below which an item gains nothing: it counts as rated 0."""
+        """Return the same lists under another threshold; items below it count as rated 0, without gain."""
         return self.once(
             ("gaining from", level), lambda: replace(self, judgments=self.judgments.gaining_from(level), _views={})
         )
 
     def condensed(self) -> Judged:
-        """Return the lists with every item taken out that has no test rating (Cañamares 2020, decision C1)."""
+        """Return the lists without the items that have no test rating (Cañamares 2020, decision C1)."""
 
         def make() -> Judged:
             ranks = self.above(np.ones(len(self), dtype=bool)).astype(np.int32) + np.int32(1)
@@ -285,20 +285,20 @@ class Judged:
                 tied_to=tied_to,
                 pooled_above=None,
                 is_condensed=True,
-                draw=None,  # an item without a test rating is gone whether it is drawn or not
+                draw=None,  # items without a test rating are removed, drawn or not
                 _views={},
             )
 
         return self if self.is_condensed else self.once("condensed", make)
 
     def with_ties_broken(self) -> Judged:
-        """Return the lists as they are stored, ties broken: for metrics without a closed form over tied orders."""
+        """Return the lists in stored order, without ties, for metrics without a closed form over tied orders."""
         if self.tied_from is None:
             return self
         return self.once("broken", lambda: replace(self._inside(), tied_from=None, tied_to=None))
 
     def with_ends_broken(self) -> Judged:
-        """Return the lists with the stored items down to their ends: what is tied stays so, but not across an end."""
+        """Return the lists with ties across their ends broken in stored order; other ties stay."""
         if self.tied_to is None:
             return self
 
@@ -310,17 +310,17 @@ class Judged:
         return self.once("ends", make)
 
     def _inside(self) -> Judged:
-        """Return the lists without the hits that an end has cut off their tied group."""
+        """Return the lists without the hits whose stored rank is beyond the end of their list."""
         return self._part(self.ranks <= self.lengths[self.lists])
 
     def only(self, mask: NDArray[np.bool_]) -> Judged:
-        """Return the lists judged by the judgments in ``mask`` alone, as if the test set had no others.
+        """Return the lists judged only by the judgments in ``mask``, as if the test set had no others.
 
         Condensed lists are condensed again, so take the mask before a cut-off.
         """
         judgments, place, number = self.judgments.only(mask)
         if self.draw is not None and not np.array_equal(judgments.n_judged, self.judgments.n_judged[number >= 0]):
-            # A test item that is not judged would be drawn by chance, and it is in every list.
+            # An unjudged test item should be drawn at random, but here it is in every list.
             raise SettingError(
                 "draws='exact' has no results for a part of a list's test items; set draws='sampled', or relevant='one'"
             )
@@ -365,9 +365,9 @@ class Judged:
         return first[group], last[group]
 
     def fresh(self, **changes: Any) -> Judged:
-        """Return the same lists with nothing made of them yet, so that views live no longer than their use."""
+        """Return the same lists with an empty cache, so that views live no longer than their use."""
         return replace(self, **changes, _views={})
 
     def once(self, key: Any, make: Callable[[], T]) -> T:
-        """Return what ``make`` makes, made once and kept under ``key``: views, and what metrics share."""
+        """Return the result of ``make``, cached under ``key``: for views, and values that metrics share."""
         return once(self._views, key, make)

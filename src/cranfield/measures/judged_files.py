@@ -1,4 +1,4 @@
-"""Judged lists as files: what is read is what was written, and the run is only read if a metric asks for it."""
+"""Files of judged lists; the run is only read if a metric needs it."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _OPTIONAL = ("tied_from", "tied_to", "places", "offsets", "pooled_above", "group
 def save_judged(judged: Judged, path: str | Path) -> Path:
     """Write judged lists to a file (``.npz``): the positions of the judged items, and the facts about the run.
 
-    Neither the run nor the test set is in it; `read_judged` is given both.
+    The file contains neither the run nor the test set; pass both to `read_judged`.
 
     Examples
     --------
@@ -127,7 +127,7 @@ def read_judged(
 
 
 def _opened(path: Path) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return what a file says of itself, and its arrays."""
+    """Return the metadata of a file, and its arrays."""
     try:
         with np.load(path, allow_pickle=False) as file:
             about = json.loads(str(file["about"]))
@@ -151,7 +151,7 @@ def _of_keys(judgments: Judgments, keys: Any) -> Judgments | None:
 
 
 def _checked(run: Run | Callable[[], Run] | None, ranked: Ranked, path: Path) -> Run | Callable[[], Run] | None:
-    """Return a run that is the one that was judged; a function is called once, and its run looked at then."""
+    """Check that a run is the one that was judged; a function is called once, and its run is checked then."""
 
     def same(candidate: Run) -> Run:
         if (candidate.name, len(candidate), len(candidate.items)) != (ranked.name, ranked.n_lists, ranked.n_entries):
@@ -168,7 +168,7 @@ def _checked(run: Run | Callable[[], Run] | None, ranked: Ranked, path: Path) ->
 
 
 def _digest(judgments: Judgments) -> str:
-    """Return a hash of what was judged, whatever the threshold."""
+    """Return a hash of the judgments, which does not depend on the threshold."""
     digest = hashlib.sha256(f"{len(judgments.user_ids)} {len(judgments.item_ids)}".encode())
     for array, kind in ((judgments.users, "<i4"), (judgments.indptr, "<i8"), (judgments.items, "<i4")):
         digest.update(array.astype(kind).tobytes())

@@ -1,4 +1,4 @@
-"""The verb `judge`: a run and a test set in, `Judged` lists out; made once for each pair of them."""
+"""`judge`: join a run with a test set to `Judged` lists, once for each pair of them."""
 
 from __future__ import annotations
 
@@ -42,20 +42,20 @@ def judge(
     arrays. They are kept as long as both objects exist.
 
     Lists of users without a test rating are not measured; test users without a list have one of length 0. ``counts`` of
-    the result says how many there are. Items that the test set does not know are counted in the lists of users who have
+    the result contains their numbers. Items that the test set does not know are counted in the lists of users who have
     test ratings, and in no others.
 
     Parameters
     ----------
     run
-        One run, or what `read_runs` takes for one.
+        One run, or anything that `read_runs` accepts as one.
     test
-        The held-out `Ratings`, anything that `read_test` takes, or `Judgments` that were made of them.
+        The held-out `Ratings`, anything that `read_test` accepts, or `Judgments` made from them.
     threshold, ties, train, similarity, negative_grades
-        As for `measure`; ``Judged.at`` gives the same lists under another threshold. `Judgments` keep their own
+        As for `measure`; ``Judged.at`` returns the same lists under another threshold. `Judgments` keep their own
         threshold unless another is given.
     groups
-        The group of each list, as names: by the id of its user, or one for each list in the order of the judgments; by
+        The name of the group of each list: by the id of its user, or one per list in the order of the judgments; by
         default the groups of the run.
 
     Examples
@@ -88,7 +88,7 @@ def _judgments(
 
 
 def judged_by(run: Run, judgments: Judgments, context: Context, groups: Groups | None = None) -> Judged:
-    """Return a run met with judgments; the join is looked up where it was made before."""
+    """Return a run joined with judgments; an existing join is reused."""
     joined = _joined(run, judgments.base)
     if joined.chosen is not None:
         judgments = _of_lists(judgments.base, joined.chosen).at(judgments.threshold)
@@ -115,7 +115,7 @@ def judged_by(run: Run, judgments: Judgments, context: Context, groups: Groups |
     )
 
 
-# A join holds neither the run nor the judgments, so that it goes when either of them does.
+# A join does not reference the run or the judgments, so that it is freed with either of them.
 _JOINS: WeakKeyDictionary[Run, WeakKeyDictionary[Judgments, Join]] = WeakKeyDictionary()
 # All one-relevant runs of an experiment have the same lists, and so share their judgments.
 _OF_LISTS: WeakKeyDictionary[Judgments, tuple[NDArray[np.int64], Judgments]] = WeakKeyDictionary()
@@ -131,7 +131,7 @@ def _joined(run: Run, judgments: Judgments) -> Join:
 def _of_lists(judgments: Judgments, chosen: NDArray[np.int64]) -> Judgments:
     """Return the judgments of one-relevant lists, the same object for the same lists."""
     if len(chosen) == len(judgments) == judgments.n_lists:
-        return judgments  # they are those of one-relevant lists already
+        return judgments  # already those of one-relevant lists
     if judgments in _OF_LISTS and np.array_equal(_OF_LISTS[judgments][0], chosen):
         return _OF_LISTS[judgments][1]
     _OF_LISTS[judgments] = chosen, one_relevant(judgments, chosen)
@@ -139,7 +139,7 @@ def _of_lists(judgments: Judgments, chosen: NDArray[np.int64]) -> Judgments:
 
 
 def _given_groups(groups: Groups, judgments: Judgments) -> tuple[NDArray[np.int16], tuple[str, ...]]:
-    """Return the group of each list as a place among names; -1 for a list without one."""
+    """Return the group of each list as an index of the names; -1 for a list without one."""
     of_list: list[Any]
     if isinstance(groups, Mapping):
         codes = judgments.user_ids.codes(list(groups))

@@ -20,14 +20,14 @@ NegativeGrades = Literal["judged", "unjudged", "pooled"]
 
 V = TypeVar("V")
 
-# Gains that are multiples of 1/_GRAIN, as those of ratings are, can be sorted by a key that holds the list as well.
+# Gains that are multiples of 1/_GRAIN, such as ratings, can be sorted by a key that includes the list.
 _GRAIN = 2.0**20
-# The look-up table of a block of lists has about this many cells.
+# Approximate number of cells of the look-up table of a block of lists.
 _TABLE_CELLS = 1 << 19
 
 
 class of_base(Generic[V]):
-    """A cached property that does not depend on the threshold, so that every view under another one shares it."""
+    """A cached property that does not depend on the threshold, and is shared by the views under all thresholds."""
 
     def __init__(self, make: Callable[[Any], V]) -> None:
         self._make, self.__doc__ = make, make.__doc__
@@ -49,7 +49,7 @@ class of_base(Generic[V]):
 
 @dataclass(frozen=True, eq=False)
 class Judgments:
-    """What is known of each list: the test ratings of its user, and which of them are relevant.
+    """The judgments of each list: the test ratings of its user, and which of them are relevant.
 
     With one list per user, the judgments of a list are the user's test profile. In the one-relevant design they are the
     single test rating that the list was made for.
@@ -67,13 +67,13 @@ class Judgments:
     user_ids, item_ids
         The vocabularies of the codes.
     pool
-        The items that were pooled and not judged, as user × items + item, ascending; None if there are none.
+        The pooled but unjudged items, as user × items + item, ascending; None if there are none.
     fingerprint, negative_grades, notes
-        That of the test set, how its grades below 0 were read, and what a reader should know of them.
+        The fingerprint of the test set, how its grades below 0 were read, and notes on them for the reader.
     level
-        The rating below which nothing gains anything, where a metric says so; see `gaining_from`.
+        The rating below which there is no gain, if a metric sets one; see `gaining_from`.
     grades_of_all
-        The distinct ratings of the whole test set, where these are the judgments of some of its users; else None.
+        The distinct ratings of the whole test set, if these are the judgments of some of its users; otherwise None.
     """
 
     users: NDArray[np.int32]
@@ -95,9 +95,9 @@ class Judgments:
 
     @classmethod
     def of(cls, test: Ratings, threshold: float, negative_grades: NegativeGrades = "judged") -> Judgments:
-        """Make the judgments of a test set: one list for each user with a test rating.
+        """Make the judgments of a test set: one list per user with a test rating.
 
-        Where ``negative_grades`` are not judged, a user without any other has no list.
+        If ``negative_grades`` are not judged, a user with only such grades has no list.
         """
         pool = None
         if negative_grades != "judged" and (test.values < 0).any():
@@ -121,17 +121,17 @@ class Judgments:
         )
 
     def changed(self, **changes: Any) -> Judgments:
-        """Return other judgments, of which nothing that was made of these holds."""
+        """Return changed judgments with an empty cache."""
         return replace(self, **{"_whole": None, "grades_of_all": None, **changes}, _kept={}, _base=None)
 
     def regraded(self, grade: Callable[[NDArray[np.float64]], NDArray[np.float64]], **changes: Any) -> Judgments:
-        """Return judgments with other ratings, each of which follows from the rating that it replaces."""
+        """Return judgments with other ratings, each computed from the rating that it replaces."""
         of_all = None if self.grades_of_all is None else np.unique(grade(self.grades_of_all))
         return self.changed(grades=grade(self.grades), grades_of_all=of_all, **changes)
 
     @property
     def base(self) -> Judgments:
-        """The judgments that these are a view of under another threshold; themselves if they are not a view."""
+        """The judgments that these are a view of; themselves if they are not a view."""
         return self if self._base is None else self._base
 
     def __len__(self) -> int:
@@ -171,22 +171,22 @@ class Judgments:
 
     @of_base
     def keys(self) -> NDArray[np.int64]:
-        """One number for each judgment, user × items + item, ascending."""
+        """One number per judgment, user × items + item, ascending."""
         return self.users.astype(np.int64)[self.lists] * len(self.item_ids) + self.items
 
     @of_base
     def id_keys(self) -> tuple[Keys, Keys]:
-        """What randomness by id draws from: a key of the user and one of the item of each judgment."""
+        """Keys for randomness by id: of the user and of the item of each judgment."""
         return self.user_ids.keys[self.users[self.lists]], self.item_ids.keys[self.items]
 
     @of_base
     def block(self) -> int:
-        """How many lists are met at a time, so that the look-up table of the join stays in the processor's cache."""
+        """The number of lists joined at a time, so that the look-up table stays in the processor's cache."""
         return max(16, _TABLE_CELLS // self.width)
 
     @property
     def width(self) -> int:
-        """The columns of that table: the items, and the last for those that the test set does not know."""
+        """The number of columns of the look-up table: the items, and one for items that are not in the test set."""
         return len(self.item_ids) + 1
 
     @of_base
@@ -207,16 +207,16 @@ class Judgments:
 
     @property
     def highest_grade(self) -> float:
-        """The highest rating there is, of all users of the test set; 0 where there is none."""
+        """The highest rating of all users of the test set; 0 without ratings."""
         return float(self.distinct[-1]) if len(self.distinct) else 0.0
 
     @property
     def top_grade(self) -> float:
-        """The highest rating there is, of all users of the test set, and 0 at the least."""
+        """The highest rating of all users of the test set, but at least 0."""
         return float((self.grades if self.grades_of_all is None else self.grades_of_all).max(initial=0.0))
 
     def need_all_users(self, what: str) -> None:
-        """Refuse to measure on some of the users what looks at all of them."""
+        """Refuse to measure something that needs all users on some of them."""
         if self.grades_of_all is not None:
             raise SettingError(
                 f"{what} looks at all users together, and cannot be measured on ranges of them or on Spark; leave it "
@@ -229,11 +229,11 @@ class Judgments:
         return self.highest(self.grades)
 
     def highest(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return the highest of the values of each list, given one for each judgment."""
+        """Return the highest value of each list, given one value per judgment."""
         return np.maximum.reduceat(values, self.indptr[:-1]) if len(self) else np.zeros(self.n_lists)
 
     def at(self, threshold: float) -> Judgments:
-        """Return the same judgments with another threshold: a view, which shares all that does not depend on it."""
+        """Return a view of the judgments with another threshold, which shares everything that does not depend on it."""
         if threshold == self.threshold:
             return self
         if threshold == self.base.threshold:
@@ -241,10 +241,10 @@ class Judgments:
         return replace(self, threshold=threshold, _base=self.base)
 
     def gaining_from(self, level: float) -> Judgments:
-        """Return the judgments with a threshold below which ratings are worth nothing: they are 0, or below it."""
+        """Return the judgments with a threshold below which ratings have no gain: they become 0, or stay below 0."""
 
         def make() -> Judgments:
-            # A rating below 0 gains nothing as it is.
+            # A rating below 0 has no gain in any case.
             return self.regraded(
                 lambda grades: np.where(grades >= level, grades, np.minimum(grades, 0.0)),
                 threshold=level,
@@ -255,7 +255,7 @@ class Judgments:
         return once(self.base._kept, ("gaining from", level), make)
 
     def is_same_as(self, other: Judgments) -> bool:
-        """Say whether two hold the same ratings for the same lists, whatever their thresholds."""
+        """Whether two have the same ratings for the same lists, whatever their thresholds."""
         if self.base is other.base:
             return True
         arrays = ("users", "indptr", "items", "grades")
@@ -266,7 +266,7 @@ class Judgments:
         )
 
     def is_part_of(self, other: Judgments) -> bool:
-        """Say whether every rating is one of another test set's, as those of one-relevant lists are."""
+        """Whether every rating is also in another test set, as for one-relevant lists."""
         if self.user_ids != other.user_ids or self.item_ids != other.item_ids:
             return False
         place = np.searchsorted(other.keys, self.keys)
@@ -274,9 +274,9 @@ class Judgments:
         return bool(same_pairs.all() and np.array_equal(other.grades[place], self.grades))
 
     def only(self, mask: NDArray[np.bool_]) -> tuple[Judgments, NDArray[np.int64], NDArray[np.int64]]:
-        """Return the judgments where ``mask`` holds, as if the test set had no others.
+        """Return the judgments in ``mask``, as if the test set had no others.
 
-        Also returns the new place of each judgment and the new number of each list, -1 for those that are gone: a
+        Also returns the new position of each judgment and the new number of each list, -1 for those that are removed: a
         user without any judgment is not in the smaller test set.
         """
         kept = np.zeros(len(self) + 1, dtype=np.int64)
@@ -293,7 +293,7 @@ class Judgments:
         return smaller, np.where(mask, kept[1:] - 1, -1), np.where(alive, np.cumsum(alive) - 1, -1)
 
     def gains(self, name: str | None, gain: Callable[[Judgments], NDArray[np.float64]]) -> NDArray[np.float64]:
-        """Return the gain of each judgment, kept under ``name`` and the threshold if there is a name."""
+        """Return the gain of each judgment, cached under ``name`` and the threshold if there is a name."""
         if name is None:
             return gain(self)
         return once(self._kept, ("gains", name, self.threshold), lambda: gain(self))
@@ -303,9 +303,9 @@ class Judgments:
     ) -> NDArray[np.float64]:
         """Return the best that each list could score: its gains in descending order, discounted by rank.
 
-        The gains in order are kept under ``name`` (and the threshold), so that a further cut-off costs little, and the
-        result as well, since it is that of every system. Without a name nothing is kept: so a gain may be another one
-        the next time.
+        The sorted gains are cached under ``name`` (and the threshold), so that further cut-offs are cheap, and so is
+        the result, since it is the same for every system. Without a name nothing is cached, so the gain may change
+        between calls.
         """
         if self.n_lists == 0:
             return np.zeros(0)
@@ -320,20 +320,20 @@ class Judgments:
 
     @of_base
     def _places(self) -> NDArray[np.int64]:
-        """The place of each judgment in its list, from 0."""
+        """The position of each judgment in its list, from 0."""
         return np.arange(len(self)) - np.repeat(self.indptr[:-1], self.n_judged)
 
     def _descending(self, gains: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Sort the gains of each list in descending order: by one key of list and gain where a float holds it."""
+        """Sort the gains of each list in descending order, by one key of list and gain if a float can hold it."""
         room = 2.0 * float(gains.max(initial=0.0) - gains.min(initial=0.0)) + 1.0
         if self.n_lists * room * _GRAIN < 2.0**53 and _is_whole(gains * _GRAIN):
             base = self.lists.astype(np.float64) * room
-            return base - np.sort(base - gains)  # the lists keep their places, so each key gives its gain back
+            return base - np.sort(base - gains)  # lists stay in order, so gains can be recovered from the keys
         return gains[np.lexsort((-gains, self.lists))]
 
 
 def nothing_judged(negative_grades: str) -> SettingError:
-    """Return the error for a test set without any grade that is judged."""
+    """Return the error for a test set without judged grades."""
     return SettingError(
         f"every grade of the test set is below 0 and {negative_grades} by negative_grades, so nothing is judged; read "
         "them as judged"

@@ -1,4 +1,4 @@
-"""Ranking: who is served, what a list may hold, what fills the gaps, and files of ranked lists (B1, B2, C1)."""
+"""Ranking: the users served, the items a list may hold, the fill of gaps, and files of ranked lists (B1, B2, C1)."""
 
 from cranfield.rankings.calibrating import calibrate
 from cranfield.rankings.fitting import fit_each

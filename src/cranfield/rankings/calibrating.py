@@ -21,7 +21,7 @@ from cranfield.splits.split import Split
 
 
 def predicts_ratings(system: Recommender) -> bool | None:
-    """Whether the scores of a system are predicted ratings; None where a system of one's own does not say."""
+    """Whether the scores of a system are predicted ratings; None if an external system does not say."""
     says: bool | None = getattr(system, "predicts_ratings", None)
     return says
 
@@ -29,8 +29,8 @@ def predicts_ratings(system: Recommender) -> bool | None:
 class HeldOut(NamedTuple):
     """Ratings divided for a calibration.
 
-    ``train`` is what systems learn from, ``validation`` what none of them learns from, and ``seen`` both: what a list
-    does not recommend again. ``words`` say what was held out.
+    Systems learn from ``train``, and none of them from ``validation``. ``seen`` is both, which lists do not recommend
+    again. ``words`` describe what was held out.
     """
 
     train: Ratings
@@ -40,9 +40,9 @@ class HeldOut(NamedTuple):
 
 
 def hold_out(data: Split | Ratings, seed: int) -> HeldOut:
-    """Return the training ratings without those that a calibration is fitted on.
+    """Divide the ratings into those that systems learn from and those that a calibration is fitted on.
 
-    These are the validation part of a split. Where there is none, a tenth of the training ratings is drawn at random.
+    These are the validation part of a split. Without one, a tenth of the training ratings is drawn at random.
     """
     train, validation = (data, None) if isinstance(data, Ratings) else (data.train, data.validation)
     if validation is not None and len(validation):
@@ -67,10 +67,10 @@ def _together(first: Ratings, second: Ratings) -> Ratings:
 
 
 def calibrate_system(name: str, system: Recommender, held_out: HeldOut, method: str) -> Calibration:
-    """Fit the calibration of a system that learned from the training part on ratings that it did not learn from.
+    """Fit the calibration of a system on ratings that it did not learn from.
 
-    Scores of pairs that were learned from are too high. A system that predicts ratings itself keeps its predictions; of
-    it only the spread of the residuals is measured.
+    Scores of training pairs are too high. A system that predicts ratings keeps its predictions; only the spread of its
+    residuals is measured.
 
     Parameters
     ----------
@@ -79,7 +79,7 @@ def calibrate_system(name: str, system: Recommender, held_out: HeldOut, method: 
     system
         The system, fitted on ``held_out.train``.
     held_out
-        What it learned from, and what it did not.
+        The ratings it learned from, and those held out.
     method
         ``linear`` or ``isotonic``.
     """
@@ -93,15 +93,15 @@ def calibrate_system(name: str, system: Recommender, held_out: HeldOut, method: 
 
 
 def calibrate(run: Run, validation_run: Run, validation: Ratings, method: str = "isotonic") -> Run:
-    """Return a run with predicted ratings: its scores, calibrated on lists and ratings of a validation part.
+    """Return a run with predicted ratings: its scores, calibrated on the lists and ratings of a validation part.
 
     Parameters
     ----------
     run
         The lists to calibrate, with scores.
     validation_run
-        Lists of the same system with scores that hold items of the validation part: made by the system of ``run`` if
-        it did not learn from these ratings, else by one that was trained without them.
+        Lists with scores that contain items of the validation part, made by the system of ``run`` if it did not learn
+        from these ratings, otherwise by the same system trained without them.
     validation
         The held-out ratings; not the test ratings.
     method
@@ -128,7 +128,7 @@ def calibrate(run: Run, validation_run: Run, validation: Ratings, method: str = 
 
 
 def _met(run: Run, ratings: Ratings) -> tuple[Any, Any]:
-    """Return the scores and ratings of the items of lists that were rated."""
+    """Return the scores and ratings of the rated items in the lists."""
     users = _codes(ratings.user_ids, run.user_ids)[np.repeat(run.users, np.diff(run.indptr))].astype(np.int64)
     items = _codes(ratings.item_ids, run.item_ids)[run.items].astype(np.int64)
     keys = ratings.users.astype(np.int64) * ratings.n_items + ratings.items
@@ -140,6 +140,6 @@ def _met(run: Run, ratings: Ratings) -> tuple[Any, Any]:
 
 
 def _codes(ids: Any, others: Any) -> Any:
-    """Return the code of each of the other ids in a vocabulary."""
+    """Return the codes of the ids of another vocabulary."""
     codes = ids.translation(others)
     return np.arange(len(others)) if codes is None else codes

@@ -1,4 +1,4 @@
-"""`Calibration`: a map from the scores of a system onto the rating scale that keeps their order."""
+"""`Calibration`: an order-preserving map from the scores of a system to the rating scale."""
 
 from __future__ import annotations
 
@@ -26,19 +26,19 @@ SHARE = 0.1
 
 @dataclass(frozen=True)
 class Calibration:
-    """A map from scores to predicted ratings, and what it was fitted on.
+    """A map from scores to predicted ratings, and the ratings it was fitted on.
 
-    The map goes through its knots in straight lines, and is constant beyond the first and the last: it never falls, so
-    that predictions order items as scores do, but for ties.
+    The map is linear between its knots and constant beyond the first and the last. It never decreases, so predictions
+    keep the order of the scores, except that they may tie.
 
     Parameters
     ----------
     method
-        ``linear`` or ``isotonic``; ``own`` for a system that predicts ratings itself, whose scores stay as they are.
+        ``linear`` or ``isotonic``; ``own`` for a system that predicts ratings itself, whose scores are not changed.
     scores, ratings
         The knots, by ascending score.
     pairs
-        How many held-out ratings it was fitted on.
+        The number of held-out ratings it was fitted on.
     held_out
         Which ratings these were, in words.
     spread
@@ -64,18 +64,18 @@ class Calibration:
             return np.asarray(scores, dtype=np.float64)
         knots = np.array(self.ratings)
         above = knots[np.minimum(np.searchsorted(self.scores, scores), len(knots) - 1)]
-        # Rounding could carry a prediction over the next knot, and so change the order.
+        # Rounding could push a prediction above the next knot and change the order.
         predictions = np.minimum(np.interp(scores, self.scores, knots), above)
         return np.where(np.isnan(scores), np.nan, predictions)
 
     @property
     def step(self) -> Step:
-        """What was done, for the record of a run; the map itself is kept beside."""
+        """The step for the record of a run; the map itself is stored separately."""
         effect = {"ratings": self.pairs, "knots": len(self.scores), "spread": self.spread}
         return Step("calibrate", {"method": self.method, "fitted on": self.held_out}, effect)
 
     def as_dict(self) -> dict[str, Any]:
-        """Return it ready for JSON."""
+        """Return the calibration as a dictionary for JSON."""
         return asdict(self)
 
     @classmethod
@@ -97,7 +97,7 @@ def fitted_calibration(
     scores, ratings
         The pairs; those without a finite score are left out.
     scale
-        The rating scale, which predictions do not leave.
+        The rating scale, which bounds the predictions.
     held_out
         Which ratings these are, in words.
     """
@@ -121,8 +121,8 @@ def fitted_calibration(
 
 @CALIBRATIONS.register
 def linear(scores: Values, ratings: Values, scale: RatingScale) -> Knots:
-    """A straight line by least squares, clipped to the rating scale; the mean rating where it would fall."""
-    unit = np.abs(scores).max() or 1.0  # scores may be too large to be added up or squared
+    """A least-squares line, clipped to the rating scale; the mean rating if the line would fall."""
+    unit = np.abs(scores).max() or 1.0  # large scores could overflow when summed or squared
     middle, mean = (scores / unit).mean(), ratings.mean()
     away = scores / unit - middle
     slope = float(away @ (ratings - mean) / (away @ away)) if away.any() else 0.0
@@ -134,13 +134,13 @@ def linear(scores: Values, ratings: Values, scale: RatingScale) -> Knots:
 
 @CALIBRATIONS.register
 def isotonic(scores: Values, ratings: Values, scale: RatingScale) -> Knots:  # noqa: ARG001, means stay on the scale
-    """The non-decreasing map of least squares (Ayer et al. 1955): equal scores are one point with their mean rating."""
+    """The least-squares non-decreasing map (Ayer et al. 1955); equal scores are one point with their mean rating."""
     from scipy.optimize import isotonic_regression
 
     x, place, count = np.unique(scores, return_inverse=True, return_counts=True)
     means = np.bincount(place, weights=ratings) / count
     fitted = isotonic_regression(means, weights=count).x
-    # Within a level part only its ends matter.
+    # Of a constant stretch only the ends are needed.
     inner = np.zeros(len(x), dtype=np.bool_)
     inner[1:-1] = (fitted[1:-1] == fitted[:-2]) & (fitted[1:-1] == fitted[2:])
     return x[~inner], fitted[~inner]

@@ -1,4 +1,4 @@
-"""Lists that are written in one cell, as in ``7,"181 173 195"`` or ``7;[181, 173]``."""
+"""Lists written in one cell, as in ``7,"181 173 195"`` or ``7;[181, 173]``."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ _PLURALS = ("items", "itemids", "itemlist", "recommendations", "recommendeditems
 
 
 def find_cells(data: bytes) -> tuple[bytes, str | None]:
-    r"""Return text in which a list in a cell is one field, and what divides the fields; None if it has no such cells.
+    r"""Return text in which each list in a cell is one field, and the separator; None if there are no such cells.
 
-    Where the separator of the file divides the items of a list as well, the list is put into quotes.
+    If the separator of the file also separates the items of a list, the list is quoted.
 
     Examples
     --------
@@ -37,7 +37,7 @@ def find_cells(data: bytes) -> tuple[bytes, str | None]:
     if len(data) > _SAMPLE_BYTES:
         lines.pop()
     lines = lines[:_SAMPLE_ROWS]
-    # A header has no list in its cells, and tells no separator that the rows do not.
+    # A header contains no lists, and the rows show the separator as well.
     body = lines[1:] or lines
     gap = _first_gap(body)
     if gap is None:
@@ -52,7 +52,7 @@ def find_cells(data: bytes) -> tuple[bytes, str | None]:
 
 
 def _first_gap(lines: Sequence[str]) -> str | None:
-    """Return what is behind the first field of every line; a tab divides fields wherever there is one."""
+    """Return the separator after the first field of every line; a tab, if every line has one."""
     if lines and all("\t" in line for line in lines):
         return "\t"
     gaps = {match[1] if (match := _FIRST_GAP.match(line)) else None for line in lines}
@@ -64,7 +64,7 @@ def _quoted(cell: re.Match[bytes]) -> bytes:
 
 
 def _has_wide_rows(lines: Sequence[str], gap: str) -> bool:
-    """Whether a header names a user and a list of items, and rows have more fields: those of the list."""
+    """Whether a header names a user and a list of items, and rows have more fields than the header."""
     if len(lines) < 2 or any('"' in line for line in lines):
         return False
     names = [name.strip() for name in lines[0].split(gap)]
@@ -74,12 +74,12 @@ def _has_wide_rows(lines: Sequence[str], gap: str) -> bool:
 
 
 def _has_inner_gaps(lines: Sequence[str], gap: str) -> bool:
-    """Whether every row has two fields, or three, and all but the first hold several words."""
+    """Whether every row has two or three fields, and all but the first contain several words."""
     rows = [fields for _, fields in records("\n".join(lines).encode(), gap, '"')]
     if {len(fields) for fields in rows} not in ({2}, {3}):
         return False
     lists = [field for fields in rows for field in fields[1:]]
-    # A space may belong to a name; before whole numbers it divides.
+    # A space may be part of a name; between integers it is a separator.
     return all(map(_has_gap, lists)) and (gap != " " or all(map(_are_whole, lists)))
 
 
@@ -93,10 +93,10 @@ def _are_whole(cell: str) -> bool:
 
 
 def are_lists(cells: Sequence[object], users: Sequence[object], name: str) -> bool:
-    """Whether the cells of a column hold lists of items, and not one item each.
+    """Whether the cells of a column contain lists of items, not single items.
 
-    Brackets say so. Without them some cell must hold several words, and these must be whole numbers, or else be in
-    every cell, with one row for each user or under a name such as items.
+    Brackets mark lists. Without brackets, some cell must contain several words. These must be integers, or every cell
+    must contain several words and each user have one row or the column a name such as items.
 
     Examples
     --------
@@ -119,12 +119,12 @@ def are_lists(cells: Sequence[object], users: Sequence[object], name: str) -> bo
 
 
 def _is_plural(name: str) -> bool:
-    """Whether a column's name says that it holds several items."""
+    """Whether a column's name says that it contains several items."""
     return name.lower().replace("_", "").replace(" ", "") in _PLURALS
 
 
 def are_several(cells: Sequence[object]) -> bool:
-    """Whether some cell of a column holds several words, or all are in brackets: scores beside lists of items.
+    """Whether some cell contains several words, or all are in brackets: scores that belong to lists of items.
 
     Examples
     --------
@@ -136,7 +136,7 @@ def are_several(cells: Sequence[object]) -> bool:
 
 
 def taken_apart(column: pl.Series) -> pl.Series:
-    """Return cells as lists of the words in them, without brackets and quotes.
+    """Split cells into lists of words, without brackets and quotes.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Runs held in dictionaries: ``{user: {item: score}}`` and its kin."""
+"""Runs in dictionaries, such as ``{user: {item: score}}``."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from cranfield.rankings.layouts import Rows
 
 
 def rows_of_dict(lists: Mapping[Any, Any], source: str) -> Rows:
-    """Take a dictionary apart: user to ``{item: score}``, to ``[(item, score), ...]``, or to ``[item, ...]``.
+    """Return the rows of a dictionary from user to ``{item: score}``, ``[(item, score), ...]`` or ``[item, ...]``.
 
-    The first is the shape of pytrec_eval and ranx, the second that of Elliot, the third a ranking without scores.
+    The first is the format of pytrec_eval and ranx, the second that of Elliot, the third a ranking without scores.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Ids to codes in one go: the vocabulary of a column and the code of each of its rows."""
+"""Encoding of ids: the vocabulary of a column and the code of each row."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from numpy.typing import NDArray
 from cranfield._errors import InputError
 from cranfield.data.vocabulary import UNKNOWN, Vocabulary, as_series
 
-# How many objects show whether all of them come in runs.
+# Number of objects to check before testing whether all come in runs.
 _PROMISE = 1000
 
 
 def encode(ids: Any) -> tuple[Vocabulary, NDArray[np.int32]]:
     """Return the vocabulary of ``ids`` and the code of each, `UNKNOWN` where an id is missing.
 
-    What `Vocabulary.encode` does, for columns as they arrive: ids may be missing, pandas hashes its own text, and ids
-    that come in runs, as the users of a file of lists do, are looked up once for each run.
+    Like `Vocabulary.encode`, but for raw columns: ids may be missing, pandas hashes its own text, and ids that come in
+    runs, such as the users in a file of lists, are looked up once per run.
 
     Examples
     --------
@@ -28,7 +28,7 @@ def encode(ids: Any) -> tuple[Vocabulary, NDArray[np.int32]]:
     (['a', 'b'], [1, 0, 1])
     """
     if hasattr(ids, "factorize") and not _is_numeric(ids.dtype):
-        # pandas hashes its own columns of text and objects faster than anyone can convert them.
+        # pandas hashes its own columns of text and objects faster than they can be converted.
         starts = _object_run_starts(ids.to_numpy()) if ids.dtype == object else None
         vocabulary, codes = _factorized(ids if starts is None else ids.take(starts))
     else:
@@ -50,12 +50,12 @@ def _factorized(ids: Any) -> tuple[Vocabulary, NDArray[np.int32]]:
     except TypeError as error:
         raise InputError(f"the ids cannot be read ({error})", remedy="use numbers, text or dates") from error
     vocabulary, code_of = _sorted(_plain(distinct.tolist()))
-    # The last cell is what -1, the mark of a missing id, finds.
+    # factorize marks a missing id with -1, which selects the appended cell.
     return vocabulary, np.append(code_of, np.int32(UNKNOWN))[codes]
 
 
 def _sorted(distinct: pl.Series) -> tuple[Vocabulary, NDArray[np.int32]]:
-    """Return the vocabulary of ids that are distinct, and the code of each."""
+    """Return the vocabulary of distinct ids, and the code of each."""
     if distinct.dtype != pl.String:
         return _encode(distinct)
     order = distinct.arg_sort()
@@ -65,7 +65,7 @@ def _sorted(distinct: pl.Series) -> tuple[Vocabulary, NDArray[np.int32]]:
 
 
 def _plain(ids: Any) -> pl.Series:
-    """Bring ids to one of few types: integers to Int64 (whole floats too)."""
+    """Convert ids to one of a few types; integers and whole floats become Int64."""
     try:
         series = as_series(ids)
     except InputError as error:
@@ -83,7 +83,7 @@ def _plain(ids: Any) -> pl.Series:
 
 
 def _run_starts(series: pl.Series) -> NDArray[np.int64] | None:
-    """Return where runs of one id begin, or None if the runs are too short to be worth it."""
+    """Return the starts of runs of equal ids, or None if the runs are too short to be worth it."""
     if len(series) < 2:
         return None
     if series.dtype.is_integer() and not series.null_count():
@@ -95,14 +95,14 @@ def _run_starts(series: pl.Series) -> NDArray[np.int64] | None:
 
 
 def _object_run_starts(values: NDArray[Any]) -> NDArray[np.int64] | None:
-    """Do so for Python objects, which take long to compare: only where the first of them promise long runs."""
+    """Do what `_run_starts` does for Python objects. They are slow to compare, so the first ones are tested alone."""
     try:
         for some in (values[:_PROMISE], values):
             starts = _starts(some[1:] != some[:-1])
             if starts is None:
                 return None
     except TypeError:
-        # pandas' own mark of a missing value refuses to be compared.
+        # pandas.NA cannot be compared.
         return None
     return starts
 

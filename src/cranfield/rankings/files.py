@@ -52,13 +52,13 @@ def system_name(path: Path) -> str:
     name = path.name
     while Path(name).suffix.lower() in _COMPRESSED + _KINDS + _HABITS:
         name = Path(name).stem
-    # The name of a file may hold anything, that of a system is printed.
+    # A file name may contain any character, but the name of a system is printed.
     return shown(name)
 
 
 @dataclass(frozen=True)
 class TextOptions:
-    """How a text is written, where that is not to be found out; ``wanted`` are names that a header would hold."""
+    """Format of a text file, where it is not detected; ``wanted`` are names that a header would contain."""
 
     separator: str | None = None
     header: bool | None = None
@@ -67,7 +67,7 @@ class TextOptions:
     wanted: Sequence[str] = ()
 
     def refuse(self, label: str, option: str = "--run-") -> None:
-        """Refuse options that are given for a source that is not text; theirs begin with ``option``."""
+        """Refuse text options for a source that is not text; the names of options begin with ``option``."""
         refuse_text_options(label, self.separator, self.header, self.quote, self.encoding, option)
 
 
@@ -91,7 +91,7 @@ def open_file(path: Path, options: TextOptions = PLAIN_TEXT) -> RunTable | Mappi
 
 
 def open_bytes(data: bytes, label: str, options: TextOptions = PLAIN_TEXT) -> RunTable | Mapping[str, Any]:
-    """Return the table in what a file holds, or the dictionary if it is JSON."""
+    """Return the table in the content of a file, or the dictionary if it is JSON."""
     if data.startswith((PARQUET, _ARROW)):
         options.refuse(label)
         if data.startswith(PARQUET):
@@ -102,7 +102,7 @@ def open_bytes(data: bytes, label: str, options: TextOptions = PLAIN_TEXT) -> Ru
 
 
 def file_text(path: Path) -> tuple[bytes, str] | None:
-    """Return what is in a file, unpacked, and what to call it; None for Parquet, which nobody need hold in memory."""
+    """Return the decompressed content of a file and its label; None for Parquet, which need not be in memory."""
     if is_parquet_folder(path := meant(path)):
         return None
     path, member = file_and_member(path)
@@ -116,7 +116,7 @@ def file_text(path: Path) -> tuple[bytes, str] | None:
 
 
 def json_lists(data: bytes, label: str) -> Mapping[str, Any] | None:
-    """Return the dictionary that a text holds as JSON, or None if it is other text."""
+    """Return the dictionary if the text is JSON, otherwise None."""
     if data[:1000].lstrip()[:1] != b"{":
         return None
     try:
@@ -163,7 +163,7 @@ def _of_text(data: bytes, label: str, options: TextOptions) -> RunTable:
 
 
 def _has_header(layout: Layout, wanted: Sequence[str]) -> bool:
-    """Whether the first row names the columns: it holds no number, and names, or words above numbers."""
+    """Whether the first row names the columns: it has no number, and known names, or words above numbers."""
     first = [field.strip() for field in layout.names or layout.sample[0]]
     if any(name in first for name in wanted):
         return True
@@ -173,10 +173,10 @@ def _has_header(layout: Layout, wanted: Sequence[str]) -> bool:
 
 
 def _access(table: TextTable | FrameTable, names: Sequence[str]) -> tuple[Any, Any]:
-    """Return how to fetch the columns of roles from a table of ratings, and how it places a fault."""
+    """Return functions that fetch the columns of roles from a table of ratings, and that locate a fault in it."""
 
     def called(role: str) -> Any:
-        # The one column that a text of ratings reads as numbers at once.
+        # The rating is the only column of a text file that is parsed as numbers.
         return "rating" if role == "score" else role
 
     def fetch(roles: Roles) -> dict[str, pl.Series]:

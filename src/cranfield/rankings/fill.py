@@ -1,4 +1,4 @@
-"""Decision B2: what becomes of items that a system cannot score (Cañamares, Castells and Moffat 2020, Figure 7)."""
+"""Decision B2: the treatment of items that a system cannot score (Cañamares, Castells and Moffat 2020, Figure 7)."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from cranfield.recommenders.protocol import Recommender
 
 
 def fill_system(fill: Any, seed: int) -> Recommender | None:
-    """Return the system that orders the gaps, not yet fitted; None where gaps are left out.
+    """Return the unfitted system that orders the gaps; None if gaps are left out.
 
     Parameters
     ----------
     fill
-        None or ``"none"``: items without a score are left out. Else any system: ``"random"``, ``"popularity"``,
+        None or ``"none"``: items without a score are left out. Otherwise any system: ``"random"``, ``"popularity"``,
         ``"average"``, ``"puresvd"``, an object.
     """
     if fill is None or (isinstance(fill, str) and fill == "none"):
@@ -29,9 +29,8 @@ def fill_system(fill: Any, seed: int) -> Recommender | None:
 def filled(scores: NDArray[Any], fill: Recommender, users: NDArray[np.int32]) -> NDArray[Any]:
     """Return the scores with every NaN replaced, so that filled items come after all computed ones.
 
-    Among themselves filled items are ordered by the scores of ``fill``, moved below the lowest computed score of the
-    row: s' = low − d (1 + (max f − f) / (max f − min f)) with d = max(1, |low|). Where ``fill`` cannot say either,
-    NaN stays.
+    Filled items are ordered by the scores of ``fill``, shifted below the lowest computed score of the row: s' = low − d
+    (1 + (max f − f) / (max f − min f)) with d = max(1, |low|). If ``fill`` has no score either, NaN stays.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Systems trained on ratings, several at a time."""
+"""Training of systems, several in parallel."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from cranfield.recommenders.work import blas_threads
 
 NOWHERE: Mapping[str, Path] = MappingProxyType({})
 """No checkpoint of any system."""
-# Below so many training ratings most systems are done before a process has started.
+# Below this many training ratings most systems finish before a process has started.
 _WORTH_A_PROCESS = 200_000
 
 
@@ -39,28 +39,28 @@ def fit_each(
     seed: int = 0,
     jobs: int | None = None,
 ) -> Iterator[Done]:
-    """Train systems, several at a time, and give each as soon as it is fitted; the first to be done comes first.
+    """Train systems in parallel, and yield each as soon as it is fitted.
 
     Parameters
     ----------
     train
-        What to learn from.
+        The training ratings.
     systems
         One system or several, as for `recommend`.
     validation
         The validation part, for systems whose ``fit`` takes one.
     checkpoints
-        Files in which systems that learn by epochs keep what they have done, by the names of the systems.
+        Checkpoint files of systems that learn in epochs, by the names of the systems.
     seed
-        The seed of systems that are spelled without one.
+        The seed of spelled systems that have none.
     jobs
-        How many systems are trained at a time, each in a process; see `recommend`. What a process has learned comes
-        back as arrays (`Model.state`), a few systems at a time, however long the caller keeps each.
+        How many systems are trained at a time, each in a process; see `recommend`. Processes return what they learned
+        as arrays (`Model.state`). Only a few systems are in memory at a time, even if the caller is slow.
 
     Returns
     -------
     iterator of Done
-        The place of each system, the fitted system as its ``result``, and its share of the seconds. Mistakes in the
+        The position of each system, the fitted system as its ``result``, and its share of the seconds. Errors in the
         arguments are raised at once.
 
     Examples
@@ -87,10 +87,10 @@ def fit_each(
 def fitted(
     system: Recommender, train: Ratings, validation: Ratings | None = None, checkpoint: Path | None = None
 ) -> Recommender:
-    """Train one system in this process; a ``checkpoint`` of another training gives way to a new one."""
+    """Train one system in this process; a ``checkpoint`` of another training is replaced."""
     further: dict[str, Any] = {"validation": validation, "checkpoint": checkpoint}
     taken = {name: value for name, value in further.items() if value is not None and fit_takes(system, name)}
-    # More threads of BLAS change the last digits, and so the bytes; our systems have other loops that use them.
+    # More BLAS threads change the last digits, and so the bytes. Our systems use the threads in their own loops.
     with blas_threads(1 if isinstance(system, Model) else settings.workers):
         try:
             system.fit(train, **taken)
@@ -102,7 +102,7 @@ def fitted(
 
 @dataclass(frozen=True, eq=False)
 class _Learning:
-    """What another process is sent to do: train, and send back what was learned."""
+    """The task of another process: train a system, and return what it learned."""
 
     train: Ratings
 
@@ -120,21 +120,22 @@ def each_system(
     there: Callable[[str, Any], Any],
     back: Callable[[str, Any, Any], Any],
 ) -> Iterator[Done]:
-    """Work with each system, ``jobs`` at a time of those that may be moved to another process.
+    """Process each system; those that can run in another process, ``jobs`` at a time.
 
     Parameters
     ----------
     what
-        What is done, for the progress bar.
+        The text of the progress bar.
     here
-        Makes the result in this process, of a name and a system.
+        Computes the result in this process, from a name and a system.
     there, back
-        What another process does with a name and a system, and what makes the result of what it sends back.
+        What another process computes from a name and a system, and a function that turns what it returns into the
+        result.
     """
     numbered = list(enumerate(named.items()))
     beside = [entry for entry, moved in zip(numbered, moves, strict=True) if moved and jobs > 1]
     if len(beside) > 1:
-        # What learns on one thread takes longest: started last, it would be waited for alone.
+        # Systems that learn on one thread take longest, so they are started first.
         beside.sort(key=lambda entry: not getattr(entry[1][1], "one_thread", False))
         with progress(what, total=len(beside), unit="systems") as bar:
             for done in run_in_workers(there, [pair for _, pair in beside], jobs):
@@ -150,9 +151,9 @@ def each_system(
 
 
 def movable(systems: Any, named: Mapping[str, Recommender]) -> list[bool]:
-    """Return which systems another process can train: those given by name, and known there too.
+    """Return which systems another process can train: those of this package that are given by name.
 
-    A system that learns by epochs is trained here, where it shows how it does and writes its checkpoints.
+    A system that learns in epochs is trained in this process, where it shows its progress and writes checkpoints.
     """
     if isinstance(systems, Mapping):
         given = list(systems.values())
@@ -168,17 +169,17 @@ def movable(systems: Any, named: Mapping[str, Recommender]) -> list[bool]:
 
 
 def of_this_package(system: Recommender) -> bool:
-    """Whether a system comes with cranfield, so that any process can make it."""
+    """Whether a system is part of cranfield, so that any process can create it."""
     return isinstance(system, Model) and type(system).__module__.partition(".")[0] == __name__.partition(".")[0]
 
 
 def jobs_wanted(jobs: int | None, train: Ratings, systems: int) -> int:
-    """Return how many systems are trained at a time: the number that is given, or what suits the ratings."""
+    """Return how many systems are trained at a time: the given number, or one that suits the ratings."""
     return jobs_for(train.n_items, len(train), systems) if jobs is None else check.whole("jobs", jobs)
 
 
 def jobs_for(items: int, ratings: int, systems: int) -> int:
-    """Return how many systems are trained at a time where that is not said: one a thread, if memory allows and it pays.
+    """Return the default number of systems trained at a time: one per thread, if memory allows and it is worthwhile.
 
     Examples
     --------
@@ -188,6 +189,6 @@ def jobs_for(items: int, ratings: int, systems: int) -> int:
     wanted = min(settings.workers, systems)
     if ratings < _WORTH_A_PROCESS or wanted < 2:
         return 1
-    # The libraries, the ratings in some forms, and three items × items matrices, which the densest system takes.
+    # The libraries, several copies of the ratings, and the three items × items matrices of the densest system.
     needed = 2**28 + 100 * ratings + 3 * 8 * items**2
     return max(1, int(min(wanted, available_memory() // needed)))

@@ -13,12 +13,12 @@ from cranfield.rankings.table import RunTable, table_of_columns
 
 
 def is_frame(source: Any) -> bool:
-    """Whether this is a dataframe: one of pandas or of Polars, or anything that speaks Arrow."""
+    """Whether this is a dataframe: of pandas, Polars, or any library that supports Arrow."""
     return isinstance(source, pl.LazyFrame) or hasattr(source, "__arrow_c_stream__") or is_pandas(source)
 
 
 def is_pandas(frame: Any) -> bool:
-    """Whether this is a dataframe of pandas."""
+    """Whether this is a pandas dataframe."""
     return hasattr(frame, "iloc") and hasattr(frame, "columns")
 
 
@@ -40,8 +40,8 @@ def table_of_tuples(rows: list[tuple[Any, ...]]) -> RunTable:
 def table_of_frame(frame: Any) -> RunTable:
     """Return the columns of a dataframe.
 
-    pandas columns stay pandas: their text is cheaper to hash where it is. Whatever else speaks Arrow (PyArrow, DuckDB,
-    Narwhals, ...) becomes Polars columns.
+    pandas columns stay pandas columns, since pandas hashes their text faster than it can be converted. Other libraries
+    with Arrow support (PyArrow, DuckDB, Narwhals, ...) become Polars columns.
     """
     source = f"the {type(frame).__name__}"
     if is_pandas(frame):
@@ -54,7 +54,7 @@ def table_of_frame(frame: Any) -> RunTable:
 
 
 def _table(columns: dict[str, Any], source: str) -> RunTable:
-    # 0, 1, 2 (pandas) and column_1, column_2 (Polars) are what a file without a header leaves.
+    # pandas names the columns of a file without a header 0, 1, 2, and Polars column_1, column_2.
     header = not all(name.removeprefix("column_").isdecimal() for name in columns)
     return table_of_columns(columns, source, header=header)
 
@@ -71,7 +71,7 @@ def _pandas_columns(frame: Any, source: str) -> dict[str, Any]:
 
 
 def _unboxed(column: Any) -> Any:
-    """Turn a pandas column of Python lists or arrays into a Polars column of lists; leave others alone."""
+    """Turn a pandas column of Python lists or arrays into a Polars column of lists; leave others unchanged."""
     if column.dtype == object and len(column) and isinstance(column.iloc[0], (list, tuple, np.ndarray)):
         return pl.Series(column.name, [list(value) for value in column])
     return column

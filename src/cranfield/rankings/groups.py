@@ -1,4 +1,4 @@
-"""Groups of lists: each list belongs to one, so that values can be averaged by group first."""
+"""Groups of lists. Each list belongs to one group, so that values can be averaged by group first."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ GroupsOfLists = tuple[NDArray[np.int16] | None, tuple[str, ...]]
 
 
 def named_groups(column: Any) -> GroupsOfLists:
-    """Return the groups that a column of names tells, in the order of numbers if all are, else as text.
+    """Return the groups in a column of names, sorted as numbers if all are numbers, otherwise as text.
 
     Examples
     --------
@@ -32,7 +32,7 @@ def named_groups(column: Any) -> GroupsOfLists:
 
 
 def groups_by_list(column: Any, lists: NDArray[Any], n_lists: int) -> GroupsOfLists:
-    """Return the group of each list from a column of rows; nothing if the rows of a list do not agree.
+    """Return the group of each list from the groups of its rows; nothing if the rows of a list disagree.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""The shapes in which tables hold ranked lists, and how each is told from the others."""
+"""The layouts of tables of ranked lists, and how each is recognised."""
 
 from __future__ import annotations
 
@@ -29,11 +29,10 @@ GivenColumns = Mapping[str, str | int | None]
 
 @dataclass(frozen=True)
 class Rows:
-    """The columns of a run by what they mean, ids as they came.
+    """The columns of a run by their roles, with the original ids.
 
-    With ``sizes`` there is one user for each list, however long; without, one for each row. With ``lengths`` every row
-    is a list of its own, of that length, which is known by the rank of its one relevant item. ``groups`` is the group
-    of the list that each row belongs to.
+    With ``sizes`` there is one user per list; without, one per row. With ``lengths`` every row is a list of that
+    length, of which only the rank of the one relevant item is known. ``groups`` is the group of the list of each row.
     """
 
     users: Any
@@ -49,7 +48,7 @@ class Rows:
 
 @dataclass(frozen=True)
 class RunLayout:
-    """A shape of table: the roles of its columns if a table has that shape, and how to take it apart."""
+    """A layout of tables: how to find the roles of the columns if a table has it, and how to read the rows."""
 
     name: str
     says: str
@@ -58,7 +57,7 @@ class RunLayout:
 
 
 def choose_layout(table: RunTable, given: GivenColumns, wanted: str | None) -> tuple[RunLayout, Roles]:
-    """Return the layout asked for (by its name or a tool's) or the first that fits, and the roles of the columns."""
+    """Return the requested layout (by its name or a tool's) or the first that fits, and the roles of the columns."""
     if wanted is not None and wanted not in LAYOUTS and wanted not in TOOLS:
         raise SettingError(f"format={wanted!r} is not known{nearest(wanted, [*LAYOUTS, *TOOLS])}")
     for name in LAYOUTS if wanted is None else TOOLS.get(wanted, (wanted,)):
@@ -84,7 +83,7 @@ def choose_layout(table: RunTable, given: GivenColumns, wanted: str | None) -> t
 
 
 def _are_qrels(table: RunTable) -> bool:
-    """Whether a table is as TREC writes judgments: user, 0, item, grade."""
+    """Whether a table contains TREC judgments: user, 0, item, grade."""
     if table.header or len(table.names) != 4:
         return False
     iterations = table.sample(table.names[1])
@@ -114,7 +113,7 @@ def _mahout_roles(table: RunTable, _: GivenColumns) -> Roles | None:
 def _take_mahout(table: RunTable, roles: Roles) -> Rows:
     columns = table.fetch(roles)
     pairs = columns["item"].cast(pl.String).str.strip_chars("[] \t").str.split(",")
-    # Splitting nothing gives one empty piece.
+    # Splitting an empty text gives one empty piece.
     pairs = pairs.list.eval(pl.element().filter(pl.element() != ""))
     entry = _exploded(pairs).str.strip_chars().str.extract_groups(r"^(?<item>.*):(?<score>[^:]*)$").struct.unnest()
     return Rows(columns["user"], entry["item"], entry["score"], sizes=_sizes(pairs))
@@ -184,7 +183,7 @@ def _named_roles(table: RunTable, given: GivenColumns) -> Roles | None:
     said = any(column is not None for column in given.values())
     if not table.header and not said:
         return None
-    # Columns without names have only the roles that they are given.
+    # Columns without names have only the roles that the caller gives them.
     roles = find_roles(table.names, given, table.source) if table.header else _given_roles(table, given)
     return roles if {"user", "item"} <= roles.keys() else None
 
@@ -195,7 +194,7 @@ def _given_roles(table: RunTable, given: GivenColumns) -> dict[str, str]:
 
 
 def _one_relevant_roles(table: RunTable, _: GivenColumns) -> Roles | None:
-    # These very names, as `write_run` writes them: a column called length may be anything elsewhere.
+    # Exactly the names that `write_run` writes: in other files, a column called length may be anything.
     fits = table.header and tuple(table.names) in (ONE_RELEVANT, (*ONE_RELEVANT, "group"))
     return {name: name for name in table.names} if fits else None
 
@@ -222,7 +221,7 @@ def _take_rows(table: RunTable, roles: Roles) -> Rows:
 def _rows(users: Any, columns: Mapping[str, Any], sizes: NDArray[np.int64] | None = None) -> Rows:
     score, prediction = columns.get("score"), columns.get("prediction")
     if score is None and "rank" not in columns:
-        # A predicted rating alone is also what the list is ordered by.
+        # A predicted rating without a score or rank also orders the list.
         score = prediction
     return Rows(users, columns["item"], score, columns.get("rank"), prediction, sizes, groups=columns.get("group"))
 
@@ -238,7 +237,7 @@ def _sizes(column: pl.Series) -> NDArray[np.int64]:
 
 
 def _exploded(column: pl.Series) -> pl.Series:
-    # An empty list would leave a null behind.
+    # Exploding an empty list would give a null.
     return column.filter(pl.Series(_sizes(column) > 0)).explode()
 
 

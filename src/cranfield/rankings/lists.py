@@ -18,13 +18,13 @@ Ties = Literal["trec_eval", "input", "average"]
 
 Positions = NDArray[np.int64]
 
-# Lists are sorted side by side, at most this many cells at once, so that a block stays near the processor.
+# Maximum number of cells sorted at once, so that a block stays in the processor's cache.
 _BLOCK = 1 << 20
 
 
 @dataclass(frozen=True)
 class ListEntries:
-    """Rows of a run as codes: one recommended item each, in the order of the input."""
+    """Rows of a run as codes: one recommended item per row, in input order."""
 
     users: NDArray[np.int32]
     items: NDArray[np.int32]
@@ -33,7 +33,7 @@ class ListEntries:
     predictions: NDArray[np.float64] | None = None
 
     def take(self, which: NDArray[Any] | None) -> ListEntries:
-        """Return the rows at positions, or where a mask holds; None stands for all of them as they are."""
+        """Return the rows at positions or of a mask; None for all rows."""
         if which is None:
             return self
         taken: dict[str, Any] = {name: None if column is None else column[which] for name, column in vars(self).items()}
@@ -42,7 +42,7 @@ class ListEntries:
 
 @dataclass(frozen=True)
 class Lists:
-    """One list for each user code: ``indptr`` into the entries, best first, and what happened on the way."""
+    """One list per user code: ``indptr`` into the entries, best first, and counts of what was changed."""
 
     indptr: NDArray[np.int64]
     entries: ListEntries
@@ -60,12 +60,11 @@ def arrange(entries: ListEntries, user_ids: Vocabulary, item_ids: Vocabulary, ti
 
     A list is ordered by descending score; without scores by ascending rank; without either it stays in input order.
     Entries of equal score (or rank) are ordered by item id as text, descending, as trec_eval orders them, or with
-    ``ties="input"`` stay in input order. Entries whose score is NaN are dropped, as pairs the system could not
-    compute, and of an item that a list holds twice only the best ranked is kept.
+    ``ties="input"`` stay in input order. Entries whose score is NaN are dropped, as pairs that the system could not
+    score. If an item occurs twice in a list, only the best ranked is kept.
 
-    What happened is counted: ``nan_scores`` and ``duplicate_items`` dropped, ``tied_items`` (entries that share
-    their score with another of the list), ``rank_disagreements`` (lists that their scores and their ranks order
-    differently), ``empty_lists``.
+    The counts are: dropped ``nan_scores`` and ``duplicate_items``, ``tied_items`` (entries with the same score as
+    another of the list), ``rank_disagreements`` (lists whose scores and ranks give different orders), ``empty_lists``.
     """
     check_ties(ties)
     counts: dict[str, int] = {"nan_scores": 0, "duplicate_items": 0, "tied_items": 0, "rank_disagreements": 0}
@@ -87,25 +86,25 @@ def arrange(entries: ListEntries, user_ids: Vocabulary, item_ids: Vocabulary, ti
         indptr = _pointers(entries.users, len(user_ids))
     counts.update(_remarks(entries, indptr))
     if ties == "average" and entries.scores is None:
-        # Whoever averages over tied groups finds them in the scores.
+        # Averages over tied groups find the groups by their scores.
         entries = replace(entries, scores=_worth(entries))
     return Lists(indptr, entries, counts)
 
 
 def _worth(entries: ListEntries) -> NDArray[np.float64] | None:
-    """What lists are ordered by, the larger the better."""
+    """Return the values that lists are ordered by; larger is better."""
     if entries.scores is not None:
         return entries.scores
     return None if entries.ranks is None else -entries.ranks
 
 
 def _pointers(users: NDArray[np.int32], n_users: int) -> Positions:
-    """Return where the list of each user begins among ascending users."""
+    """Return the start of each user's list among ascending users."""
     return np.searchsorted(users, np.arange(n_users + 1, dtype=np.int32))
 
 
 def _by_user(users: NDArray[np.int32]) -> Positions | None:
-    """Return the stable order by user, or None for users that ascend already; whole lists are moved as such."""
+    """Return the stable order by user, or None if users already ascend; moves whole lists where possible."""
     if len(users) < 2 or bool((users[1:] >= users[:-1]).all()):
         return None
     starts = np.append(0, np.flatnonzero(users[1:] != users[:-1]) + 1)
@@ -134,7 +133,7 @@ def stable_argsort(codes: NDArray[Any]) -> Positions:
 
 
 def _follows(test: Callable[[Any, Any], NDArray[np.bool_]], value: NDArray[Any], indptr: Positions) -> Positions:
-    """Return the positions that, within one list, stand to the position before as ``test`` asks."""
+    """Return the positions where ``test`` holds for a value and the one before it in the same list."""
     holds = test(value[1:], value[:-1])
     first = indptr[1:-1]
     holds[first[(first > 0) & (first < len(value))] - 1] = False
@@ -144,7 +143,7 @@ def _follows(test: Callable[[Any, Any], NDArray[np.bool_]], value: NDArray[Any],
 def _best_first(
     value: NDArray[np.float64], indptr: Positions, items: NDArray[np.int32], item_ids: Vocabulary, ties: Ties
 ) -> Positions | None:
-    """Return the order of each list by descending value, ties broken; None if the lists have it already."""
+    """Return the order of each list by descending value, ties broken; None if the lists are already in this order."""
     misplaced = _follows(np.greater, value, indptr)
     order = None
     if len(misplaced):
@@ -163,14 +162,14 @@ def _best_first(
     order = np.arange(len(value)) if order is None else order
     sorted_keys = np.argsort(key)
     if not bool((np.diff(key[sorted_keys]) > 0).all()):
-        # An item twice with one score: the first of the input comes first, however the lists were sorted.
+        # If an item occurs twice with the same score, the first in the input comes first.
         sorted_keys = np.lexsort((where, key))
     order[tied] = where[sorted_keys]
     return order
 
 
 def _tied_groups(equal: Positions) -> tuple[Positions, Positions]:
-    """From the positions that equal the one before: every position in a tied group, and the group of each."""
+    """Return every position in a tied group, and its group, given the positions that equal the one before."""
     opens = np.append(True, equal[1:] != equal[:-1] + 1)
     tied = np.insert(equal, np.flatnonzero(opens), equal[opens] - 1)
     begins = np.zeros(len(tied), dtype=np.int64)
@@ -179,7 +178,7 @@ def _tied_groups(equal: Positions) -> tuple[Positions, Positions]:
 
 
 def _blocks(indptr: Positions, lists: Positions) -> Iterator[tuple[Positions, NDArray[np.bool_]]]:
-    """Yield lists of like length side by side: the place of each cell, and whether it is inside its list."""
+    """Yield lists of similar length as matrices: the position of each cell, and whether it is inside its list."""
     sizes = indptr[lists + 1] - indptr[lists]
     magnitude = np.frexp(sizes)[1]
     for exponent in np.unique(magnitude):
@@ -190,9 +189,9 @@ def _blocks(indptr: Positions, lists: Positions) -> Iterator[tuple[Positions, ND
 
 
 def _sort_lists(value: NDArray[np.float64], indptr: Positions, lists: Positions) -> Positions:
-    """Return an order that sorts the given lists by descending value and leaves the others as they are.
+    """Return an order that sorts the given lists by descending value and leaves the others unchanged.
 
-    Lists of like length are padded to a matrix and sorted row by row; NaN, the padding, sorts last.
+    Lists of similar length are padded to a matrix and sorted by row; NaN, the padding, sorts last.
     """
     order = np.arange(len(value))
     for places, inside in _blocks(indptr, lists):
@@ -202,11 +201,11 @@ def _sort_lists(value: NDArray[np.float64], indptr: Positions, lists: Positions)
 
 
 def _has_repeated(items: NDArray[np.int32], indptr: Positions) -> bool:
-    """Say whether a list holds an item twice; many short rows are sorted many times faster than one long column."""
+    """Whether a list contains an item twice; sorting many short rows is much faster than sorting one long column."""
     sizes = np.diff(indptr)
     if len(sizes) and sizes[0] and (sizes == sizes[0]).all():
         return _has_equal(items.reshape(-1, int(sizes[0])))
-    # The padding is negative, and no two cells of a row have the same.
+    # The padding is negative and different in each cell of a row.
     return any(
         _has_equal(np.where(inside, items[np.minimum(places, len(items) - 1)], -1 - np.arange(places.shape[1])))
         for places, inside in _blocks(indptr, np.flatnonzero(sizes > 1))
@@ -214,7 +213,7 @@ def _has_repeated(items: NDArray[np.int32], indptr: Positions) -> bool:
 
 
 def _has_equal(rows: NDArray[Any]) -> bool:
-    """Say whether a row has two equal cells."""
+    """Whether a row has two equal cells."""
     step = max(1, _BLOCK // rows.shape[1])
     for start in range(0, len(rows), step):
         cells = np.sort(rows[start : start + step], axis=1)
@@ -224,7 +223,7 @@ def _has_equal(rows: NDArray[Any]) -> bool:
 
 
 def _repeated(users: NDArray[np.int32], items: NDArray[np.int32], n_items: int) -> NDArray[np.bool_]:
-    """Return a mask of the entries whose item is higher in the same list."""
+    """Return a mask of the entries whose item occurs earlier in the same list."""
     pair = users.astype(np.int64) * n_items + items
     order = np.argsort(pair, kind="stable")
     again = np.zeros(len(pair), dtype=np.bool_)
@@ -247,7 +246,7 @@ def _remarks(entries: ListEntries, indptr: Positions) -> dict[str, int]:
 
 
 def _disagreements(entries: ListEntries, ranks: NDArray[np.float64], equal: Positions) -> int:
-    """Count the lists in which an item has a worse rank than one of a lower score; within a tie any rank will do."""
+    """Count the lists in which an item has a worse rank than one with a lower score; ties may have any ranks."""
     begins = np.ones(len(ranks), dtype=np.bool_)
     begins[equal] = False
     groups = np.flatnonzero(begins)

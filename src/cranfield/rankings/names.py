@@ -1,4 +1,4 @@
-"""What a run's file is called."""
+"""File names of runs."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from cranfield._spelling import parse
 
 
 def file_name(systems: Iterable[str]) -> dict[str, str]:
-    """Return a file's stem for each spelled system, by the name that its run will bear.
+    """Return a file stem for each spelled system, by the name of its run.
 
-    The stem is the name without spaces; what a file system or a shell may trip over becomes an underscore.
+    The stem is the name without spaces. Characters that are special in file systems or shells become underscores.
 
     Examples
     --------

@@ -14,7 +14,7 @@ _MISSING = ("", "nan", "na", "n/a", "null", "none")
 
 
 def numbers(column: Any) -> NDArray[np.float64]:
-    """Return a column as float64, NaN where it holds nothing; text that is not a number is a fault with its row.
+    """Return a column as float64, with NaN for missing values; text that is not a number is a fault with its row.
 
     Examples
     --------
@@ -23,7 +23,7 @@ def numbers(column: Any) -> NDArray[np.float64]:
     """
     kind = getattr(column, "dtype", None)
     if isinstance(kind, np.dtype) and kind.kind in "iufb":
-        # A copy: the frame is the user's to change.
+        # A copy, since the user may change the frame.
         return np.array(column, dtype=np.float64)
     series = column if isinstance(column, pl.Series) else pl.Series(column, strict=False)
     if series.dtype == pl.Object:

@@ -1,4 +1,4 @@
-"""The test set of an evaluation: ratings of any kind, or relevance judgments as TREC writes them."""
+"""The test set of an evaluation: ratings of any kind, or TREC relevance judgments."""
 
 from __future__ import annotations
 
@@ -33,10 +33,10 @@ def read_test(source: Any, *, format: Literal["ratings", "qrels"] | None = None,
     ----------
     source
         Ratings as `cranfield.read` takes them: a file or a dataframe. Or judgments: a TREC qrels file (user 0 item
-        grade), a dictionary ``{user: {item: grade}}`` as pytrec_eval and ranx have it, or ranx's own.
+        grade), a dictionary ``{user: {item: grade}}`` as in pytrec_eval and ranx, or a ``Qrels`` of ranx.
     format
-        ``"ratings"`` or ``"qrels"`` where it is not to be found out. A file holds qrels if its rows are four words,
-        the second 0 (00, Q0) and the last a number.
+        ``"ratings"`` or ``"qrels"``; detected by default. A file contains qrels if its rows have four words, the second
+        0 (00, Q0) and the last a number.
     reading
         As for `cranfield.read`.
 
@@ -88,7 +88,7 @@ def _names(source: Any) -> list[str]:
 
 
 def columns_of_test(names: Sequence[str]) -> dict[str, str]:
-    """Name the users and items of a table that calls them queries and documents, as ranx does.
+    """Return the user and item columns of a table that calls them queries and documents, as ranx does.
 
     Examples
     --------
@@ -100,9 +100,9 @@ def columns_of_test(names: Sequence[str]) -> dict[str, str]:
 
 
 def _of_pandas(source: Any, reading: Mapping[str, Any]) -> Ratings | None:
-    """Read a pandas frame whose ids are text, which pandas hashes faster than anyone can convert it.
+    """Read a pandas frame whose ids are text, which pandas hashes faster than it can be converted.
 
-    None for any other source, and where something is wrong with it: `read` has the words for that.
+    None for any other source, and for invalid frames, for which `read` raises the error.
     """
     names = [reading.get("user"), reading.get("item")]
     if not (
@@ -113,7 +113,7 @@ def _of_pandas(source: Any, reading: Mapping[str, Any]) -> Ratings | None:
         return None
     try:
         ids = {name: encode(source[name]) for name in names}
-        # The empty text would be the first, and it is not an id.
+        # The empty string sorts first, and is not a valid id.
         if any(known.dtype != pl.String or known.all[0] == "" or codes.min() < 0 for known, codes in ids.values()):
             return None
         columns = {name: ids[name][1] if name in ids else source[name] for name in source.columns}
@@ -135,13 +135,13 @@ def _of_qrels(data: bytes, label: str, name: str | None, reading: Mapping[str, A
     tidy = tidy_trec(data, 4)
     # TREC has no quotes.
     divided = {} if tidy is None else {"separator": gap(tidy), "quote": None}
-    # An option that is None leaves the places as they are in TREC's layout.
+    # An option that is None keeps the columns of TREC's layout.
     given = {option: value for option, value in reading.items() if value is not None or option == "quote"}
     return read(_file((tidy or data).lstrip(b"\r\n"), label), **{**places, "name": name, **given, **divided})
 
 
 def _file(data: bytes, label: str) -> io.BytesIO:
-    """Return text as the open file that it was read from: a pipe cannot be read twice."""
+    """Return text as an open file with the original name, since a pipe cannot be read twice."""
     file = io.BytesIO(data)
     file.name = label
     return file

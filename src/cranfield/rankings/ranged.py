@@ -47,15 +47,15 @@ class RunTables:
     systems
         The names of the systems.
     column
-        The column that tells the system; None if there is one system.
+        The column with the names of the systems; None if there is one system.
     layout, roles
         The layout of the table, and the column of each role.
     ties
         What orders items of equal score.
     has_scores
-        Whether any score is a number; if not, ranks order the lists.
+        Whether any score is a number; if not, lists are ordered by rank.
     about
-        What a record beside the file says of the run, by the names of its fields.
+        Fields of the runs, from the record next to the file.
     """
 
     table: RowTable
@@ -94,7 +94,7 @@ class RunTables:
         about: Mapping[str, Any] | None = None,
         **reading: Any,
     ) -> RunTables:
-        """Look at what a table holds; ``own_name`` is that of the system where neither caller nor column name one."""
+        """Inspect a table; ``own_name`` names the system if neither the caller nor a column does."""
         check_ties(ties)
         if len(table) == 0:
             raise InputError("there are no rows", source=table.label, remedy="give a run with at least one list")
@@ -117,7 +117,7 @@ class RunTables:
 
     @staticmethod
     def systems_in(table: RowTable, column: str) -> tuple[str, ...]:
-        """Return the names of the systems that a column tells, sorted."""
+        """Return the sorted names of the systems in a column."""
         parts = []
         for start, frame in table.batches([column], BATCH):
             names = frame.to_series()
@@ -150,7 +150,7 @@ class RunTables:
         return (Step("read_run", settings),)
 
     def _any_score(self) -> bool:
-        """Whether any score is a number; only asked where there are ranks as well."""
+        """Whether any score is a number; only checked if there are also ranks."""
         if not {"score", "rank"} <= self.roles.keys() or self.layout != "table":
             return True
         try:
@@ -163,7 +163,7 @@ class RunTables:
             raise
 
     def runs(self, frame: pl.DataFrame) -> list[Run]:
-        """Return the runs of some users, given all rows of these users; one for each system, however empty."""
+        """Return the runs of some users, given all rows of these users; one per system, even if it is empty."""
         try:
             return [self._run(name, self._rows(frame, name)) for name in self.systems]
         except InputError as error:
@@ -189,16 +189,16 @@ class RunTables:
         return {role: column for role, column in self.roles.items() if role in _ROLES}
 
     def _ordered(self, frame: pl.DataFrame) -> pl.DataFrame:
-        """Return the rows with what orders the lists of all users: the scores, unless none of them is a number."""
+        """Return the rows with the column that orders all lists: the scores, unless none of them is a number."""
         if not {"score", "rank"} <= self.roles.keys() or self.layout != "table":
             return frame
         if not self.has_scores:
             return frame.with_columns(pl.lit(None, dtype=pl.Float64).alias(self.roles["score"]))
         try:
             without = bool(np.isnan(numbers(frame[self.roles["score"]])).all())
-        except Fault:  # reading the rows says which score is not a number
+        except Fault:  # reading the rows reports the score that is not a number
             return frame
-        # Scores that are missing for these users alone do not let their ranks rule.
+        # If only the scores of these users are missing, their ranks must not be used instead.
         return frame.with_columns(pl.lit(None, dtype=pl.Float64).alias(self.roles["rank"])) if without else frame
 
     def _empty(self, name: str, frame: pl.DataFrame) -> Run:
@@ -219,14 +219,14 @@ class RunTables:
         )
 
     def check(self) -> None:
-        """Raise the error that reading the whole table at once would, if there is one: the column, then the row."""
+        """Raise the error that reading the whole table would raise, if any: by column, then by row."""
         single = [*(role for role in _ROLES if role in self.roles)] if self.layout == "table" else [None]
         for role in single:
             for start, frame in self.table.batches(list(self.roles.values()), BATCH):
                 self._check_rows(frame, role, start)
 
     def _check_rows(self, frame: pl.DataFrame, role: str | None, start: int) -> None:
-        """Read rows of which only the column of one role may be at fault, or all columns."""
+        """Read rows, looking for faults in the column of one role, or in all columns."""
         if role is not None:
             others = [name for other, name in self.roles.items() if other != role]
             frame = frame.with_columns(*(pl.lit(1).alias(name) for name in others))
@@ -244,7 +244,7 @@ def _none(*_: Any) -> Any:
 
 
 def refuse_text_options(label: str, tag: bool, reading: dict[str, Any]) -> None:
-    """Refuse options of text files for a table, and take them out."""
+    """Refuse options of text files for a table, and remove them."""
     TextOptions(**{key: reading.pop(key) for key in _TEXT if key in reading}).refuse(label)
     if tag:
         raise SettingError(f"{label} has no tag to name the system by; only TREC runs have one; leave tag (--tag) out")
@@ -278,7 +278,7 @@ class HeldOutTable:
 
     @classmethod
     def of_table(cls, table: RowTable, *, format: str | None = None, **reading: Any) -> HeldOutTable:
-        """Look at what a table holds."""
+        """Inspect a table."""
         if len(table) == 0:
             raise InputError("there are no ratings", source=table.label, remedy="give at least one row")
         chosen: Any = {role: reading.pop(role, None) for role in ("user", "item", "rating", "time")}
@@ -299,7 +299,7 @@ class HeldOutTable:
 
     @property
     def name(self) -> str:
-        """What to call the ratings."""
+        """The name of the ratings."""
         return system_name(Path(self.table.label))
 
     @property
@@ -326,7 +326,7 @@ class HeldOutTable:
     def ratings(self, frame: pl.DataFrame) -> Ratings:
         """Return the ratings of some users, given all rows of these users.
 
-        A pair that occurs more than once raises `RepeatedPairError`: give those of all ranges to `repeated_error`.
+        A pair that occurs more than once raises `RepeatedPairError`; pass the errors of all ranges to `repeated_error`.
         """
         if frame.is_empty():
             return self._none(frame)
@@ -347,12 +347,12 @@ class HeldOutTable:
         return Ratings.from_codes(users, items, nothing, nothing, np.zeros(0, dtype=np.float32))
 
     def repeated_error(self, errors: Sequence[RepeatedPairError]) -> InputError:
-        """Return the error for the first pair of the table that occurs again, given the first of each range."""
+        """Return the error for the first repeated pair of the table, given the first of each range."""
         names = [self.roles["user"], self.roles["item"]]
         pairs = pl.DataFrame([error.pair for error in errors], schema=names, orient="row")
         rows = []
         for start, frame in self.table.batches(names, BATCH):
-            # Ids of other types were read as others: 1.0 as 1.
+            # Reading may have changed the type of ids, such as 1.0 to 1.
             frame = frame.cast({name: pairs.schema[name] for name in names}, strict=False)
             rows.append(frame.with_row_index("row", offset=start + 1).join(pairs, on=names, how="semi"))
         places = pl.concat(rows).group_by(names, maintain_order=True).agg(pl.col("row").sort().head(2))
@@ -367,13 +367,13 @@ class HeldOutTable:
         return {role: self.roles.get(role, False) for role in ("user", "item", "rating", "time")}
 
     def check(self) -> None:
-        """Raise the error that reading the whole table at once would, if there is one: the column, then the row."""
+        """Raise the error that reading the whole table would raise, if any: by column, then by row."""
         for role, column in self.roles.items():
             for start, frame in self.table.batches([column], BATCH):
                 self._check_rows(frame.to_series(), role, start)
 
     def _check_rows(self, column: pl.Series, role: str, start: int) -> None:
-        """Read rows of which only the column of one role may be at fault."""
+        """Read rows, looking for faults in the column of one role."""
         columns = {name: pl.Series(np.arange(len(column))) for name in self.roles.values()}
         columns[self.roles.get("rating", "rating")] = pl.Series(np.ones(len(column)))
         try:

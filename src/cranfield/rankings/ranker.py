@@ -1,4 +1,4 @@
-"""From a fitted system to its run: scores, or lists of its own, ranked under the targets."""
+"""From a fitted system to its run: its scores, or its own lists, ranked under the targets."""
 
 from __future__ import annotations
 
@@ -42,18 +42,18 @@ def rank(
     seed: int = 0,
     name: str | None = None,
 ) -> Run:
-    """Rank items by a system that is fitted already: a view of its scores under the targets.
+    """Rank items by a system that is already fitted.
 
     Parameters
     ----------
     system
         Fitted on the training ratings of the split, by `fit_each` or `read_model` for instance.
     split
-        A split, or training ratings alone where nothing below needs test ratings.
+        A split, or only training ratings if nothing below needs test ratings.
     serving, ranking
         Who is served (B1), and how scores become lists (B2, C1).
     seed
-        Fixes the choice of users and of targets, and the fill.
+        Seed of the choice of users and of targets, and of the fill.
     name
         The name of the run; by default that of the system.
 
@@ -71,7 +71,7 @@ def rank(
 
 
 def _held_out(data: Split | Ratings, seed: int) -> HeldOut:
-    """Return the validation part of a split for a calibration; a system that is fitted already may know all others."""
+    """Return the validation part of a split for a calibration; a fitted system may know all other ratings."""
     if isinstance(data, Ratings) or data.validation is None:
         raise SettingError(
             "a calibration is fitted on ratings that the system did not learn from, and the split has no validation "
@@ -81,10 +81,10 @@ def _held_out(data: Split | Ratings, seed: int) -> HeldOut:
 
 
 class RunColumns(NamedTuple):
-    """The columns of a run (None for no lists), and what there is to know of its system.
+    """The columns of a run (None for no lists), and facts about its system.
 
-    ``predicts`` says whether the scores are predicted ratings, None if nobody knows; ``draws`` whether it draws;
-    ``adapted`` are the settings that it chose by the data.
+    ``predicts`` says whether the scores are predicted ratings, None if this is not known; ``draws`` whether the system
+    uses random numbers; ``adapted`` are the settings that it chose from the data.
     """
 
     columns: list[NDArray[Any]] | None
@@ -96,10 +96,10 @@ class RunColumns(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Ranker:
-    """What every system is asked for: the lists of these users, of these targets.
+    """Makes the lists of every system for the same users and targets.
 
-    Systems learn from ``train``, and those that look at a validation part while they do at ``validation``; where users
-    are held out whole, their lists are made from ``profiles``.
+    Systems learn from ``train``, and those that use a validation part in training get ``validation``. If users are held
+    out whole, their lists are made from ``profiles``.
     """
 
     targets: Targets
@@ -114,9 +114,9 @@ class Ranker:
     def of(
         cls, data: Split | Ratings, serving: Serving, ranking: Ranking, seed: int, held_out: HeldOut | None = None
     ) -> Ranker:
-        """Decide who is served with what, and refuse what leaves no list at all.
+        """Determine the users and targets, and refuse decisions that leave no list at all.
 
-        ``held_out`` are the ratings that a calibration is fitted on, where they are not the validation part.
+        ``held_out`` are the ratings that a calibration is fitted on, if they are not the validation part.
         """
         if not isinstance(data, Split | Ratings):
             raise SettingError(
@@ -156,22 +156,22 @@ class Ranker:
         return self.ranking.most(self.targets.train.n_items)
 
     def calibrated(self, name: str, system: Recommender) -> Calibration | None:
-        """Fit what makes predicted ratings of a system's scores; None where scores are to stay scores."""
+        """Fit the calibration of a system's scores; None without one."""
         return (
             None if self.held_out is None else calibrate_system(name, system, self.held_out, self.ranking.calibration)
         )
 
     def ranked(self, name: str, system: Recommender, calibration: Calibration | None = None) -> RunColumns:
-        """Rank by a fitted system, in blocks of users; the calibration is fitted here unless it is given."""
+        """Rank by a fitted system, in blocks of users; the calibration is fitted here unless given."""
         calibration = calibration or self.calibrated(name, system)
         fill = self.fitted_fill
-        # What others wrote may not bear two calls at once; it has the threads to itself.
+        # External systems may not be thread-safe, so they are called once at a time and may use all threads.
         ours = isinstance(system, Model) and isinstance(fill, Model | None)
         ties = TieOrder(self.targets.train.item_ids)
         gives_lists = (
             fill is None and self.profiles is None and not self.ranking.one_relevant and isinstance(system, GivesLists)
         )
-        # A model of ours takes as long for deep lists by ``top`` as by scoring every item.
+        # For deep lists, ``top`` of our models takes as long as scoring every item.
         gives_lists = gives_lists and not (isinstance(system, Model) and 8 * self._most > self.width)
 
         by_pairs = self._is_by_pairs(system)
@@ -191,7 +191,7 @@ class Ranker:
         return self.joined(system, parts, calibration)
 
     def _is_by_pairs(self, system: Recommender) -> bool:
-        """Whether lists hold test items alone and the system can score these by themselves."""
+        """Whether lists contain only test items and the system can score single pairs."""
         plain = self.ranking.lists == "condensed" and not self.ranking.one_relevant and self.targets.drawn is None
         return plain and self.profiles is None and self.fitted_fill is None and isinstance(system, ScoresPairs)
 
@@ -214,7 +214,7 @@ class Ranker:
         return np.minimum(counts, self._most), items[order], scores[order]
 
     def scores(self, name: str, system: Recommender, users: NDArray[np.int32]) -> NDArray[Any]:
-        """Return the scores of a fitted system: for users, or for their profiles where they are held out whole."""
+        """Return the scores of a fitted system for users, or for their profiles if they are held out whole."""
         if self.profiles is None:
             scores = system.score(users)
         else:
@@ -227,11 +227,11 @@ class Ranker:
         return self.profiles.matrix()
 
     def with_fill(self, users: NDArray[np.int32], scores: NDArray[Any]) -> NDArray[Any]:
-        """Return the scores with the gaps filled, where they are."""
+        """Return the scores, with gaps filled if there is a fill."""
         return scores if self.fitted_fill is None else filled(scores, self.fitted_fill, users)
 
     def columns(self, users: NDArray[Any], scores: NDArray[Any], ties: TieOrder) -> tuple[NDArray[Any], ...]:
-        """Rank a block of users by their scores `with_fill`, which are overwritten."""
+        """Rank a block of users by their scores after `with_fill`; the scores are overwritten."""
         return (self._relevant_ranks if self.ranking.one_relevant else self._lists)(users, scores, ties)
 
     def joined(
@@ -240,9 +240,9 @@ class Ranker:
         parts: Sequence[tuple[NDArray[Any], ...]],
         calibration: Calibration | None = None,
     ) -> RunColumns:
-        """Put the columns of all blocks together."""
+        """Concatenate the columns of all blocks."""
         columns = [np.concatenate(column) for column in zip(*parts, strict=True)] if parts else None
-        # Items that another system puts last have no rating that this one predicts.
+        # Filled items have scores of another system, which are not predicted ratings.
         predicts = predicts_ratings(system) if self.fitted_fill is None else False
         if not isinstance(system, Model):
             return RunColumns(columns, predicts, draws=False, calibration=calibration)
@@ -255,7 +255,7 @@ class Ranker:
 
     @cached_property
     def fitted_fill(self) -> Recommender | None:
-        """The system that orders the items that another cannot score; None where they are left out."""
+        """The system that orders the items that another cannot score; None if they are left out."""
         fill = fill_system(self.ranking.fill, self.targets.seed)
         if fill is not None:
             with blas_threads(1 if isinstance(fill, Model) else settings.workers):
@@ -277,7 +277,7 @@ class Ranker:
         return users[rows], items, np.where(ranks > self._most, 0, ranks), np.minimum(lengths, self._most)
 
     def run(self, name: str, ranked: RunColumns) -> Run:
-        """Return the run that has these columns."""
+        """Return the run with these columns."""
         run_of = self._one_relevant_run if self.ranking.one_relevant else self._whole_run
         return run_of(name, ranked)
 

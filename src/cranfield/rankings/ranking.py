@@ -1,4 +1,4 @@
-"""Decisions B2 and C1: what is made of scores and of items without one, and which items a list may hold."""
+"""Decisions B2 and C1: how scores become lists, the items without a score, and the items that a list may hold."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from cranfield.recommenders.adapters import as_recommender
 
 
 def _fill(name: str, value: Any) -> Any:
-    """Return ``"none"``, a system as it is spelled, or an object that is a system."""
+    """Return ``"none"``, the spelling of a system, or a system object."""
     if value is None or (isinstance(value, str) and value == "none"):
         return "none"
     if names_code(value):
@@ -34,9 +34,10 @@ def _fill(name: str, value: Any) -> Any:
 class Ranking(Decided):
     """How scores become lists.
 
-    ``fill`` puts items that a system cannot score after all others, in the order of another system. The others say
-    which items a list may hold, and how many of them it shows; see `Targets`. ``threshold``, the lowest test rating of
-    a relevant item, counts where lists depend on which items are relevant; ``auto`` follows from the ratings.
+    ``fill`` puts items that a system cannot score after all others, in the order of another system. The other fields
+    determine which items a list may hold, and how many of them it shows; see `Targets`. ``threshold``, the lowest test
+    rating of a relevant item, is used if lists depend on which items are relevant; ``auto`` derives it from the
+    ratings.
 
     Examples
     --------
@@ -131,7 +132,7 @@ class Ranking(Decided):
 
     @property
     def drawn(self) -> int | None:
-        """How many items are drawn for each user; None if none are."""
+        """The number of items drawn for each user; None if none are drawn."""
         count = self.unrated if isinstance(self.nonrelevant, str) else self.nonrelevant
         return None if isinstance(count, str) else count
 
@@ -142,7 +143,7 @@ class Ranking(Decided):
 
     @property
     def needs_test(self) -> str | None:
-        """The first decision for which the test ratings must be known; None if there is none."""
+        """The first decision that needs the test ratings; None if there is none."""
         asks = {
             f"candidates='{self.candidates}'": self.candidates != "all",
             "relevant='one'": self.one_relevant,
@@ -153,7 +154,7 @@ class Ranking(Decided):
         return next((name for name, needed in asks.items() if needed), None)
 
     def most(self, items: int) -> int:
-        """Return the length of the longest list, of so many items."""
+        """Return the maximum length of a list, given the number of items."""
         return items if isinstance(self.length, str) else self.length
 
     def _check_together(self) -> None:
@@ -169,7 +170,7 @@ class Ranking(Decided):
             raise SettingError("it is not known which test items are relevant; give a threshold, such as threshold=4")
 
     def _check_calibration(self) -> None:
-        """Refuse lists that keep no scores to calibrate."""
+        """Refuse lists without scores to calibrate."""
         if self.one_relevant:
             raise SettingError(
                 f"calibration={self.calibration!r} needs scores, and relevant='one' keeps ranks alone; leave one of "
@@ -182,7 +183,7 @@ class Ranking(Decided):
             )
 
     def _check_unrated(self) -> None:
-        """Refuse what contradicts a number of unrated items."""
+        """Refuse decisions that contradict a number of unrated items."""
         others = {
             f"lists='{self.lists}'": self.lists != "full",
             f"relevant='{self.relevant}'": self.one_relevant,
@@ -198,7 +199,7 @@ class Ranking(Decided):
 
 
 class RankingOptions(TypedDict, total=False):
-    """The decisions as keyword arguments of `recommend`, which takes ``length`` and ``threshold`` by itself."""
+    """The decisions as keyword arguments of `recommend`, which declares ``length`` and ``threshold`` itself."""
 
     fill: Any
     lists: str

@@ -1,4 +1,4 @@
-"""Runs that keep only the test items of each list, with their ranks: all that judged metrics need, at any depth."""
+"""Runs that keep only the test items of each list, with their ranks, which is all that judged metrics need."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from cranfield.rankings.top import TieOrder, ranks_among
 class RatedRanker(Ranker):
     """A ranker whose whole lists keep only items that the user rated in the test set.
 
-    Ranks and lengths are those of the whole list, and a rank is a count: no list is put in order. Metrics that look at
-    unrated items, such as novelty, need whole lists. The length of the lists is not cut.
+    Ranks and lengths are those of the whole list. Ranks are found by counting, so no list is sorted. Metrics of unrated
+    items, such as novelty, need whole lists. Lists are not cut.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Runs in: files, frames and dictionaries of ranked lists become `Run`s."""
+"""Reading of runs: files, frames and dictionaries of ranked lists become `Run`s."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ _NOTES = {
 }
 
 
-# The layouts in which a cell holds a whole list.
+# The layouts in which a cell contains a whole list.
 _IN_CELLS = ("joined", "nested")
 
 
@@ -80,10 +80,10 @@ def read_run(
     Parameters
     ----------
     source
-        A file, by its path or open (TREC run, CSV, TSV, any text with a separator, Parquet, Arrow, JSON; compressed
-        or not), a dataframe of any library, a list of tuples (user, item[, score]), or a dictionary:
-        ``{user: {item: score}}``, ``{user: [(item, score), ...]}``, ``{user: [item, ...]}``, or columns as in
-        ``{"user": [...], "item": [...], "score": [...]}``.
+        A path or an open file (TREC run, CSV, TSV, any text with a separator, Parquet, Arrow, JSON; compressed or not),
+        a dataframe of any library, a list of tuples (user, item[, score]), or a dictionary: ``{user: {item: score}}``,
+        ``{user: [(item, score), ...]}``, ``{user: [item, ...]}``, or columns as in ``{"user": [...], "item": [...],
+        "score": [...]}``.
     name
         The system's name; by default the file's name without its endings.
     tag
@@ -93,13 +93,13 @@ def read_run(
         ``"mahout"``, ``"one-relevant"``, or the tool that wrote it: ``"elliot"``, ``"lenskit"``, ``"ranksys"``,
         ``"recbole"``, ``"rectools"``, ...
     ties
-        What orders items of equal score: ``"trec_eval"``, by item id as text, descending; ``"input"``, the order they
-        came in; ``"average"``, metrics in expectation over all orders of the tied items.
+        How items of equal score are ordered: ``"trec_eval"``, by item id as text, descending; ``"input"``, in input
+        order; ``"average"``, metrics in expectation over all orders of the tied items.
     user, item, score, rank, prediction
         Names (or positions, from 1) of columns that are not recognised by their names. ``prediction`` is a predicted
-        rating that is not what the list is ordered by.
+        rating that does not order the list.
     separator, header, quote, encoding
-        How a text file is written; detected by default. See `cranfield.read`.
+        The format of a text file; detected by default. See `cranfield.read`.
 
     Returns
     -------
@@ -129,10 +129,10 @@ def read_runs(sources: Any, *, system: str | int | None = None, **reading: Any) 
     Parameters
     ----------
     sources
-        A dictionary from name to source, several sources, or one table (a file or a frame) with a column that tells
-        the system. A table among several sources is called by its own name, unless that column tells several systems.
+        A dictionary from name to source, several sources, or one table (a file or a frame) with a column of system
+        names. A table among several sources keeps its own name, unless that column names several systems.
     system
-        That column, where its name is not one of system, model, run, tag, algorithm, ...
+        The column of system names, if it is not called system, model, run, tag, algorithm, ...
     reading
         As for `read_run`.
 
@@ -155,13 +155,13 @@ def read_runs(sources: Any, *, system: str | int | None = None, **reading: Any) 
 
 
 def check_names(runs: list[Run]) -> list[Run]:
-    """Return runs as they are, each of which must have its own name."""
+    """Return the runs, or raise an error if two have the same name."""
     check_system_names([run.name for run in runs])
     return runs
 
 
 def check_system_names(names: list[str]) -> list[str]:
-    """Return names as they are, no two of which may be the same."""
+    """Return the names, or raise an error if two are the same."""
     for name in names:
         if names.count(name) > 1:
             raise InputError(
@@ -172,7 +172,7 @@ def check_system_names(names: list[str]) -> list[str]:
 
 @dataclass(frozen=True)
 class _Opened:
-    """A source taken apart: its rows, the format found, and what to call it."""
+    """A parsed source: its rows, the detected format, and its label."""
 
     rows: Rows
     format: str
@@ -182,7 +182,7 @@ class _Opened:
     table: RunTable | None = None
 
     def error(self, fault: Fault, role: str) -> InputError:
-        """Place a fault in the source, as exactly as its kind allows."""
+        """Locate a fault in the source, as exactly as its kind allows."""
         row, sizes = fault.row, self.rows.sizes
         if sizes is not None and role != "user":
             row = int(np.searchsorted(np.cumsum(sizes), row, side="right"))
@@ -193,7 +193,7 @@ class _Opened:
 
 @dataclass(frozen=True)
 class _Content:
-    """What a source holds, the name that it gives its system, what to call it, and what a record beside it says."""
+    """The content of a source, the name of its system, its label, and the fields from the record next to it."""
 
     held: RunTable | Mapping[Any, Any]
     name: str | None
@@ -203,7 +203,7 @@ class _Content:
 
 
 def name_of_run(path: Path) -> str:
-    """Return the name of a file's system: what is displayed of the system that cranfield made it of, or the file's."""
+    """Return the name of a file's system: the display name if cranfield made the file, otherwise the file's name."""
     spelling = (made_of(path) or {}).get("system")
     name = system_name(path)
     return displayed_name(spelling) if isinstance(spelling, str) and file_name([spelling]) == {spelling: name} else name
@@ -235,9 +235,9 @@ def _content(source: RunSource, options: TextOptions) -> _Content:
 
 
 def about_run(path: Path) -> dict[str, Any]:
-    """Return what the record beside a file, as ``cranfield recommend`` writes it, says of the lists: fields of `Run`.
+    """Return fields of `Run` from the record next to a file, as ``cranfield recommend`` writes it.
 
-    A record that was changed by hand, or is of another version, may say less.
+    A record that was edited, or is from another version, may have fewer fields.
     """
     record = made_of(path) or {}
     parameters, spelling, calibrated = (record.get(key) for key in ("parameters", "system", "calibrated"))
@@ -254,7 +254,7 @@ def about_run(path: Path) -> dict[str, Any]:
 
 
 def _are_columns(source: Mapping[Any, Any]) -> bool:
-    """Whether a dictionary holds columns, as `cranfield.read` takes them, and not lists by user."""
+    """Whether a dictionary contains columns, as `cranfield.read` takes them, not lists by user."""
     named = {"user", "item"} <= source.keys() or {"user_id", "item_id"} <= source.keys()
     columns = [values for values in source.values() if hasattr(values, "__len__") and not isinstance(values, Mapping)]
     return named and len(columns) == len(source) and len({len(values) for values in columns}) == 1
@@ -269,7 +269,7 @@ def _one_run(
     format: str | None = None,
     ties: Ties = "trec_eval",
 ) -> Run:
-    """Read what a source holds as the lists of one system."""
+    """Read the content of a source as the lists of one system."""
     if isinstance(content.held, RunTable):
         opened = _laid_out(content.held, format, given, content.name)
     else:
@@ -340,7 +340,7 @@ def _run(opened: _Opened, name: str, ties: Ties) -> Run:
 def _one_relevant_run(
     opened: _Opened, name: str, user_ids: Vocabulary, users: Codes, item_ids: Vocabulary, items: Codes
 ) -> Run:
-    """Return the lists of a one-relevant design: a rank among so many items, 0 for an item that was not ranked."""
+    """Return the lists of a one-relevant design: the rank of an item in a list, 0 for an item that was not ranked."""
     ranks, lengths = _whole(opened.rows.ranks, "rank", opened), _whole(opened.rows.lengths, "length", opened)
     beyond = ranks > lengths
     if beyond.any():
@@ -367,7 +367,7 @@ def _one_relevant_run(
 
 
 def _whole(column: Any, role: str, opened: _Opened) -> Codes:
-    """Return a column of whole numbers that are not negative."""
+    """Return a column of non-negative integers."""
     numbers = _numbers(column, role, opened)
     with np.errstate(invalid="ignore"):
         wrong = ~((numbers >= 0) & (numbers < 2**31) & (numbers == np.floor(numbers)))
@@ -397,7 +397,7 @@ def _numbers(column: Any, role: str, opened: _Opened) -> NDArray[np.float64]:
     try:
         return numbers(column)
     except Fault as fault:
-        # Scores that have no column of their own are predicted ratings, or are beside their items.
+        # Scores without a column are predicted ratings, or are in the cells of their items.
         column_role = next((candidate for candidate in (role, "prediction") if candidate in opened.roles), "item")
         raise opened.error(fault, column_role) from None
 
@@ -405,7 +405,7 @@ def _numbers(column: Any, role: str, opened: _Opened) -> NDArray[np.float64]:
 def _what_orders(
     scores: NDArray[np.float64] | None, ranks: NDArray[np.float64] | None, opened: _Opened
 ) -> tuple[NDArray[np.float64] | None, NDArray[np.float64] | None]:
-    """A column of scores without one number is as if absent where there are ranks; a rank may then not be missing."""
+    """Ignore a column of scores without any number if there are ranks; then no rank may be missing."""
     if ranks is None:
         return scores, None
     if scores is not None and bool(np.isnan(scores).all()):
@@ -434,9 +434,9 @@ def _step(opened: _Opened, ties: Ties, n_lists: int, n_items: int, counts: Mappi
 def _by_system(
     source: RunSource, system: str | int | None, reading: Mapping[str, Any], *, among_others: bool = False
 ) -> list[Run]:
-    """Split one table by its column of systems; without one it is the run of one system.
+    """Split one table by its column of systems; without one, it is the run of one system.
 
-    Among other sources a table whose column tells only one system keeps its own name.
+    Among other sources, a table whose column names only one system keeps its own name.
     """
     if isinstance(source, Run):
         return [read_run(source, **reading)]
@@ -466,7 +466,7 @@ def _by_system(
 
 def _systems(column: Any, table: RunTable) -> tuple[Vocabulary, Codes]:
     ids, codes = encode(column)
-    # The last cell is what the code of a missing id finds.
+    # The code of a missing id is -1, which selects the appended cell.
     missing = np.append((ids.all.cast(pl.String) == "").to_numpy(), True)[codes]
     if missing.any():
         fault = Fault(int(np.argmax(missing)), "the system is missing", "fill it in or leave the row out")

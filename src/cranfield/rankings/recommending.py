@@ -1,4 +1,4 @@
-"""The verb: train systems and rank."""
+"""`recommend`: train systems and rank."""
 
 from __future__ import annotations
 
@@ -58,9 +58,9 @@ def recommend(
     Parameters
     ----------
     split
-        A split, or training ratings alone where nothing below needs test ratings. Or a Spark dataframe of training
-        ratings, for ``spark-als``: the lists are then one Spark dataframe (system, user, item, rank, score), and of the
-        decisions only ``length`` and ``keep_seen`` can be given.
+        A split, or only training ratings if nothing below needs test ratings. Or a Spark dataframe of training ratings,
+        for ``spark-als``: the lists are then one Spark dataframe (system, user, item, rank, score), and ``length`` and
+        ``keep_seen`` are the only decisions that can be given.
     systems
         One system or several: names with parameters (``"knn(k=100)"``, see `cranfield.recommenders.SYSTEMS`), objects
         with ``fit`` and ``score``, models of implicit or scikit-learn, functions; or a mapping from names to these.
@@ -68,22 +68,21 @@ def recommend(
         The length of the lists; ``"all"`` or None for every target item.
     {decisions}
     threshold
-        The lowest test rating of a relevant item, where lists depend on which items are relevant; ``auto`` as for
+        The lowest test rating of a relevant item, if lists depend on which items are relevant; ``auto`` as for
         `cranfield.measure`.
     seed
-        Fixes every random choice: that of users, of targets, of the fill, and of systems that are spelled without
-        a seed.
+        Seed of every random choice: of users, of targets, of the fill, and of systems that are spelled without a seed.
     jobs
-        How many systems are trained and ranked at a time, each in a process with its share of the threads. None: one
-        for every thread, if memory allows, and one alone where the ratings are few. Systems that are not given by name
-        are trained in this process, one after another. The lists are the same for any number.
+        How many systems are trained and ranked at a time, each in a process with its share of the threads. None for one
+        per thread if memory allows, and only one if there are few ratings. Systems that are not given by name are
+        trained in this process, one after another. The lists do not depend on this number.
 
     Returns
     -------
     list of Run
         In the order of the systems, over the vocabularies of the split. Items of equal score are ordered by their
-        ids as text, descending, as trec_eval orders them. In the one-relevant design a list holds only its
-        relevant item, with its rank: 0 where the system gives it none, or one beyond ``length``.
+        ids as text, descending, as trec_eval orders them. In the one-relevant design a list holds only its relevant
+        item, with its rank: 0 if the system does not rank it, or ranks it beyond ``length``.
 
     Examples
     --------
@@ -116,9 +115,9 @@ def recommend_each(
     checkpoints: Mapping[str, Path] = NOWHERE,
     **decisions: Unpack[RecommendOptions],
 ) -> Iterator[Run]:
-    """Do as `recommend` does, and give each run as soon as it is made; mistakes in the arguments are raised at once.
+    """Do what `recommend` does, but yield each run as soon as it is made; errors in the arguments are raised at once.
 
-    Where several systems are trained at a time, the first to be done comes first. ``checkpoints`` as for `fit_each`.
+    If several systems are trained at a time, the first to finish comes first. ``checkpoints`` as for `fit_each`.
     """
     serving, ranking = decided({"length": length, "threshold": threshold, **decisions})
     results = timed_each(
@@ -128,7 +127,7 @@ def recommend_each(
 
 
 def decided(decisions: dict[str, Any]) -> tuple[Serving, Ranking]:
-    """Return the groups that these options of `recommend` make."""
+    """Return the groups of decisions that these options of `recommend` define."""
     return of_groups((Serving, Ranking), decisions, "recommend", RENAMED)
 
 
@@ -142,7 +141,7 @@ def timed_each(
     jobs: int | None = None,
     checkpoints: Mapping[str, Path] = NOWHERE,
 ) -> Iterator[Done]:
-    """Do as `recommend_each` does, and give the place of each system and the seconds that it took with its run."""
+    """Do what `recommend_each` does, with the position of each system and the seconds that it took."""
     named, ranking = named_systems(systems, check.whole("seed", seed, at_least=0)), ranking or Ranking()
     held_out = None if ranking.calibration == "none" else hold_out(split, seed)
     ranker = Ranker.of(split, serving, ranking, seed, held_out)
@@ -164,7 +163,7 @@ def timed_each(
 
 @dataclass(frozen=True, eq=False)
 class _FitAndRank:
-    """A process that fits also ranks, so that the model never leaves it: lists are smaller."""
+    """Fits and ranks in the same process, since lists are smaller to send than models."""
 
     ranker: Ranker
     checkpoints: Mapping[str, Path]
@@ -175,6 +174,6 @@ class _FitAndRank:
 
 
 def _can_move(fill: Any) -> bool:
-    """Whether another process can make the fill."""
+    """Whether another process can create the fill."""
     system = fill_system(fill, 0) if isinstance(fill, str) else fill
     return system is None or (isinstance(fill, str) and of_this_package(system))

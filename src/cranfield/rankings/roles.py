@@ -1,4 +1,4 @@
-"""Which column of a run is the user, the item, the score, the rank: by the names that tools give them."""
+"""The roles of the columns of a run (user, item, score, rank), by the names that tools give them."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from collections.abc import Mapping, Sequence
 from cranfield._spelling import nearest
 from cranfield.data.columns import MissingColumnError, place_by_name
 
-# Names in small letters without signs between words, the most telling first. LensKit and RecTools write user_id,
-# item_id, score, rank; RecBole the same with types (user_id:token); RePlay query_id and rating; recommenders userID,
-# itemID, prediction; ranx q_id, doc_id; Spark's ALS a column of recommendations. Users and items have all the names
-# they have in ratings, and these.
+# Names in lower case without separators, the most specific first. LensKit and RecTools write user_id, item_id, score,
+# rank; RecBole the same with types (user_id:token); RePlay query_id and rating; recommenders userID, itemID,
+# prediction; ranx q_id, doc_id; Spark's ALS a column of recommendations. Users and items have these names and those of
+# ratings.
 _NAMES: Mapping[str, Sequence[str]] = {
     role: names.split()
     for role, names in {
@@ -26,7 +26,7 @@ _NAMES: Mapping[str, Sequence[str]] = {
 
 
 def find_roles(names: Sequence[str], given: Mapping[str, str | int | None], source: str) -> dict[str, str]:
-    """Return the column of each role: the one the user named, else the one whose name says so.
+    """Return the column of each role: the one the user named, otherwise the one with a known name.
 
     Examples
     --------
@@ -53,7 +53,7 @@ def _place(names: Sequence[str], role: str) -> int | None:
 
 
 def _plain(name: str) -> str:
-    """``q_id``, ``Q ID``, ``qId`` and RecBole's ``q_id:token`` are one name."""
+    """Normalise a name, so that ``q_id``, ``Q ID``, ``qId`` and RecBole's ``q_id:token`` are equal."""
     return "".join(letter for letter in name.partition(":")[0].lower() if letter.isalnum())
 
 

@@ -18,7 +18,7 @@ from cranfield.data import Vocabulary
 from cranfield.rankings.calibration import Calibration
 from cranfield.rankings.lists import Ties
 
-# So many lists are shown in a notebook, and so many items of each.
+# Number of lists shown in a notebook, and of items of each.
 _SHOWN = 5
 
 
@@ -42,13 +42,13 @@ class Run:
     items
         Item codes in ranked order (int32).
     scores
-        The system's scores (float64), or None where only the order is known.
+        The system's scores (float64), or None if only the order is known.
     made_scores
-        Whether the scores were made here, to say which ranks are equal: the system gave ranks alone.
+        Whether the scores were derived from ranks, to mark equal ranks, because the system gave only ranks.
     predictions
-        Predicted ratings, where the system gives them apart from the scores.
+        Predicted ratings, if the system gives them separately from the scores.
     only_ranks
-        Whether the scores are known not to be predicted ratings, as those of a system that counts neighbours.
+        Whether the scores are known not to be predicted ratings, for example counts of neighbours.
     calibration
         How predicted ratings were computed from the scores, or how the residuals of a system that predicts ratings were
         measured.
@@ -57,20 +57,20 @@ class Run:
     lengths
         The number of items each list ranked; None if the lists are whole.
     groups, group_names
-        The group of each list, a place among the names; None if the lists are not grouped. In the one-relevant design
-        of a split with popularity groups it is the group of the relevant item.
+        The group of each list as an index of ``group_names``; None if the lists are not grouped. In the one-relevant
+        design of a split with popularity groups it is the group of the relevant item.
     one_relevant
         Whether each list was made for the one test item that it holds.
     ties
-        What ordered items of equal score: ``"trec_eval"`` (item ids as text, descending), ``"input"`` (the order
-        they came in), or ``"average"``: stored as trec_eval orders them, to be measured in expectation over the
-        orders of each tied group.
+        How items of equal score were ordered: ``"trec_eval"`` (item ids as text, descending), ``"input"`` (input
+        order), or ``"average"``: stored in trec_eval's order, and measured in expectation over the orders of each tied
+        group.
     draws
-        Whether the system draws at random, so that another seed gives other lists; False where that is not known.
+        Whether the system uses random numbers, so that another seed gives other lists; False if that is not known.
     made_for
-        For whom the lists were made, in words, where the record of their file says that users were left out.
+        A description of the users the lists were made for, if the record of their file says that users were left out.
     counts
-        What happened while reading, by name: duplicates dropped, NaN scores dropped, ties, ...
+        Counts from reading, by name: duplicates dropped, NaN scores dropped, ties, ...
     history
         How the run was made.
     """
@@ -135,8 +135,8 @@ class Run:
     def ties_across(self, n: int) -> NDArray[np.bool_]:
         """Whether each list has a tie across the cut-off: its n-th and (n + 1)-th items have the same score.
 
-        The sum is the number of such lists, the mean their share. What such a list scores at cut-off ``n`` depends
-        on how ties are broken.
+        The sum is the number of such lists, the mean their share. The value of such a list at cut-off ``n`` depends on
+        how ties are broken.
         """
         if n < 1:
             raise SettingError(f"the cut-off {n} is not a positive whole number; use 1 or more")

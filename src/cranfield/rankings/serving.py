@@ -1,8 +1,8 @@
-"""Decision B1: which users an experiment is about, and which of them are served.
+"""Decision B1: the users of an experiment, and which of them are served.
 
-The population is all users of the test part, on every route: a user whom a system does not serve has no list, and
-counts as such (C4). ``min_ratings`` and ``sample`` make it smaller, and ``newcomers`` says whether users without
-training ratings are given lists.
+The population is always all users of the test part: a user whom a system does not serve has no list, and is counted
+accordingly (C4). ``min_ratings`` and ``sample`` make the population smaller, and ``newcomers`` decides whether users
+without training ratings get lists.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def _sample(name: str, value: object) -> str | int | float:
     if fractional and 0 < float(value) < 1:  # type: ignore[arg-type]
         return float(value)  # type: ignore[arg-type]
     try:
-        # 1.0 would be one user to one reader and all of them to another.
+        # 1.0 is ambiguous: one user, or all of them.
         return check.whole(name, None if fractional else value)
     except SettingError:
         raise SettingError(f"{name}={value!r} is neither 'all' nor a number of users nor a share below 1") from None
@@ -43,17 +43,17 @@ def _sample(name: str, value: object) -> str | int | float:
 
 @dataclass(frozen=True)
 class Serving(Decided):
-    """Who is measured and served: by default every user of the test part, of whom newcomers have no list.
+    """Which users are measured and served: by default every user of the test part, but newcomers have no list.
 
     Parameters
     ----------
     min_ratings
         Users with fewer training ratings are removed: they are neither served nor measured.
     sample
-        Of these users all, a number, or a share drawn at random.
+        All of these users, or a number or share of them drawn at random.
     newcomers
-        Users without training ratings, where they are not removed: ``unserved``, they have no list, as with a file of
-        lists that was made of training ratings alone; or ``served`` by the systems that can, such as popularity.
+        Users without training ratings, if they are not removed: ``unserved``, without lists, as in a file of lists that
+        was made from training ratings alone; or ``served`` by the systems that can, such as popularity.
 
     Examples
     --------
@@ -93,7 +93,7 @@ class Serving(Decided):
 
 
 def made_for(record: Mapping[str, Any]) -> str:
-    """Return for whom lists were made, in words, from what a record says of it; empty where nobody was left out.
+    """Return a description, from a record, of the users that lists were made for; empty if nobody was left out.
 
     Examples
     --------
@@ -123,7 +123,7 @@ EVERYONE = Serving()
 
 
 def served_users(train: Ratings, serving: Serving = EVERYONE, seed: int = 0) -> tuple[NDArray[np.int32], Step]:
-    """Return the codes of the users who are served, and how many are not, and why.
+    """Return the codes of the users who are served, and counts of those who are not, by reason.
 
     Examples
     --------
@@ -154,7 +154,7 @@ def served_users(train: Ratings, serving: Serving = EVERYONE, seed: int = 0) -> 
 
 
 def _population(train: Ratings, serving: Serving, seed: int) -> tuple[NDArray[np.int32], int]:
-    """Return the codes of the users whom the experiment is about, and how many had enough ratings to be drawn."""
+    """Return the codes of the users of the experiment, and how many had enough ratings to be drawn."""
     users = np.flatnonzero(train.user_counts >= serving.min_ratings).astype(np.int32)
     enough = len(users)
     if enough == 0:
@@ -165,14 +165,14 @@ def _population(train: Ratings, serving: Serving, seed: int) -> tuple[NDArray[np
     if not isinstance(serving.sample, str):
         share = isinstance(serving.sample, float)
         wanted = max(1, int(nearest_count(serving.sample, enough))) if share else int(serving.sample)
-        # A key for every user, so that the draw does not depend on who else had enough ratings.
+        # Every user has a key, so that the draw does not depend on which other users have enough ratings.
         keys = stream(seed, "serve").random(train.n_users)[users]
         users = np.sort(users[np.argsort(keys, kind="stable")[:wanted]])
     return users, enough
 
 
 def measured_ratings(split: Split, serving: Serving = EVERYONE, seed: int = 0) -> Ratings:
-    """Return the test ratings of the users whom the experiment is about: all, unless some are removed.
+    """Return the test ratings of the users of the experiment: all, unless some are removed.
 
     Examples
     --------

@@ -34,7 +34,7 @@ def rank_under(
 ) -> list[Run]:
     """Rank items by a fitted system under several decisions, scoring each user only once.
 
-    The runs are those that `rank` makes under each of the ``rankings``, in their order.
+    The runs are those of `rank` under each of the ``rankings``, in the same order.
 
     Examples
     --------
@@ -51,9 +51,9 @@ def rank_under(
 def rankers_for(
     split: Split | Ratings, rankings: Sequence[Ranking], *, serving: Serving = EVERYONE, seed: int = 0
 ) -> list[Ranker]:
-    """Decide who is served with what, under each of the decisions; what differs in number alone is drawn once."""
+    """Return a ranker for each of the decisions; draws that differ only in size are made once."""
     widest: dict[tuple[Any, ...], Ranker] = {}
-    # The widest draw first: the others are parts of it.
+    # The largest draw comes first, since the others are parts of it.
     order = sorted(range(len(rankings)), key=lambda place: -(rankings[place].drawn or 0))
     rankers: dict[int, Ranker] = {}
     for place in order:
@@ -70,7 +70,7 @@ def rankers_for(
 
 
 def _draw_key(ranking: Ranking) -> tuple[Any, ...] | None:
-    """Return what a draw depends on besides its number; None where nothing is drawn, or a part of each group."""
+    """Return what a draw depends on besides its size; None if nothing is drawn, or a part of each group."""
     if ranking.drawn is None or ranking.candidates == "group":
         return None
     kind = "nonrelevant" if ranking.unrated == "all" else "unrated"
@@ -89,10 +89,10 @@ def _narrowed(base: Ranker, ranking: Ranking) -> Ranker:
 def rank_with(system: Recommender, rankers: Sequence[Ranker], *, name: str | None = None) -> list[Run]:
     """Rank items by a fitted system for rankers of the same users, as `rankers_for` gives them.
 
-    Gaps are filled once for rankers with the same fill that follow each other.
+    Gaps are filled once for consecutive rankers with the same fill.
     """
     name = system_name(system) if name is None else name
-    # Lists of others' systems are their own: there are no scores to share. Ours are the best of the scores.
+    # Lists made by external systems have no scores to share. Those of our systems are the best of the scores.
     if not rankers or (isinstance(system, GivesLists) and (len(rankers) == 1 or not isinstance(system, Model))):
         return [ranker.run(name, ranker.ranked(name, system)) for ranker in rankers]
     ours = isinstance(system, Model) and all(isinstance(ranker.fitted_fill, Model | None) for ranker in rankers)

@@ -23,7 +23,7 @@ from cranfield.recommenders.adapters import named_systems
 from cranfield.recommenders.protocol import Recommender
 from cranfield.recommenders.spark_als import SparkFactors, SparkLeastSquares, vectors
 
-# About this many rows are read at a time, and so many scores are computed at a time.
+# Approximate number of rows read at a time, and number of scores computed at a time.
 _BLOCK_ROWS, _CELLS = 1_000_000, 1 << 22
 _ONLY = ("length", "keep_seen", "threshold")
 
@@ -55,7 +55,7 @@ def _trained_there(systems: Mapping[str, Recommender]) -> dict[str, SparkLeastSq
 
 
 def _refuse_others(serving: Serving, ranking: Ranking) -> None:
-    """Refuse decisions that look beyond the training ratings."""
+    """Refuse decisions that need more than the training ratings."""
     for group in (serving, ranking):
         usual = type(group)()
         for name, value in group.as_dict().items():
@@ -64,7 +64,7 @@ def _refuse_others(serving: Serving, ranking: Ranking) -> None:
 
 
 def _ratings(table: SparkTable, reading: dict[str, Any]) -> Any:
-    """Return ratings as ``user``, ``item``, ``rating``; refuse what reading them in memory would refuse."""
+    """Return ratings as ``user``, ``item``, ``rating``; refuse what reading in memory would refuse."""
     from pyspark.sql import functions as F
 
     roles = HeldOutTable.of_table(table, **reading).roles
@@ -93,7 +93,7 @@ def _ratings(table: SparkTable, reading: dict[str, Any]) -> Any:
 
 
 def lists_on_spark(ratings: Any, factors: SparkFactors, ranking: Ranking, name: str) -> Any:
-    """Rank items by factors for all users of the ratings: the factors of the items go to every worker."""
+    """Rank items by factors for all users of the ratings; every worker gets the factors of all items."""
     from pyspark.sql import functions as F
 
     kinds = dict(ratings.dtypes)
@@ -107,12 +107,12 @@ def lists_on_spark(ratings: Any, factors: SparkFactors, ranking: Ranking, name: 
     rows = of_users if ranking.keep_seen else of_users.unionByName(seen)
     by_user = rows.repartition(partitions_for(rows), "user").sortWithinPartitions("user")
     lists = by_user.mapInArrow(task, ddl(task.schema))
-    return lists.select(F.lit(name).alias("system"), *task.schema).persist()  # measuring looks at lists several times
+    return lists.select(F.lit(name).alias("system"), *task.schema).persist()  # measuring reads lists several times
 
 
 @dataclass(frozen=True, eq=False)
 class _RankBlocks:
-    """What a worker does with a partition: rows of factors and of seen items, sorted by user."""
+    """A worker's task for a partition, whose rows are factors and seen items, sorted by user."""
 
     items: NDArray[np.float32]
     ids: Vocabulary
@@ -121,18 +121,18 @@ class _RankBlocks:
 
     @property
     def schema(self) -> Schema:
-        """The columns that come out."""
+        """The columns of the result."""
         return {**self.kinds, "rank": "int", "score": "double"}
 
     def __call__(self, batches: Iterator[Any]) -> Iterator[Any]:
-        """Rank the users of a partition, a block after the other."""
+        """Rank the users of a partition, block by block."""
         ties = TieOrder(self.ids)
         for frame in user_blocks(batches, _BLOCK_ROWS):
             for lists in self._lists(frame.with_columns(place=pl.col("user").rle_id()), ties):
                 yield from arrow_batches(lists, self.schema)
 
     def _lists(self, frame: pl.DataFrame, ties: TieOrder) -> Iterator[pl.DataFrame]:
-        """Yield the lists of some users at a time, so that their scores of all items stay in the cache."""
+        """Yield the lists in blocks of users, so that their scores of all items stay in the cache."""
         has_factors = frame["features"].is_not_null()
         of_users, seen = frame.filter(has_factors), frame.filter(~has_factors)
         factors = vectors(of_users["features"])

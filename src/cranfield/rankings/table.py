@@ -1,4 +1,4 @@
-"""A table that holds ranked lists, wherever it comes from, before anybody knows what its columns mean."""
+"""A table of ranked lists from any source, before the roles of its columns are known."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 from cranfield._errors import InputError
 from cranfield.data.values import Fault
 
-# So many rows tell what a column holds.
+# Number of rows to inspect for the content of a column.
 _SAMPLE = 100
 
 Roles = Mapping[str, str]
@@ -23,15 +23,15 @@ class RunTable:
     Parameters
     ----------
     head
-        The columns by name, or only their first rows: enough to tell the layout.
+        The columns by name, or only their first rows, which are enough to detect the layout.
     source
-        What to call the table in messages.
+        The name of the table in messages.
     header
-        Whether the columns have names of their own.
+        Whether the columns have names.
     fetch
-        Returns the whole columns of the roles asked for: Polars columns, or pandas ones.
+        Returns the whole columns of the requested roles, as Polars or pandas columns.
     error
-        Places a fault in the column of a role: the file, the row as a person counts it, the column.
+        Locates a fault in the column of a role: the file, the row counted from 1, the column.
     """
 
     head: Mapping[str, Any]
@@ -57,7 +57,7 @@ class RunTable:
 
 
 def table_of_columns(columns: Mapping[str, Any], source: str, *, header: bool = True) -> RunTable:
-    """Make a table of columns that are there already; its first row is row 1."""
+    """Make a table of columns in memory; its first row is row 1."""
     wanted: dict[str, str] = {}
 
     def fetch(roles: Roles) -> dict[str, Any]:

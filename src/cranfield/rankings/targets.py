@@ -30,7 +30,7 @@ class Targets:
     Parameters
     ----------
     train, test
-        The split; ``test`` may be None where nothing below needs it.
+        The split; ``test`` may be None if nothing below needs it.
     ranking
         The decisions. ``candidates`` is C: ``"all"`` items of the vocabulary, those that have a ``"test"`` rating, or
         the ``"group"`` of the list's relevant item. ``relevant="all"`` makes one list per user, with all relevant
@@ -38,14 +38,14 @@ class Targets:
         at random for each user (and group), the same for every system. ``unrated`` makes a list of all test items of
         the user and of N_u, this many items that the user rated neither in training nor in the test set (Cañamares and
         Castells 2020); the draw of a smaller number is part of that of a larger one. Condensed ``lists`` keep only
-        items that the user rated in the test set. ``keep_seen`` leaves R_train(u) in. ``threshold`` is the least test
+        items that the user rated in the test set. ``keep_seen`` leaves R_train(u) in. ``threshold`` is the lowest test
         rating of a relevant item.
     seed
-        Fixes the draw.
+        Seed of the draw.
     item_groups
         The popularity group of each item (`Split.item_groups`); None if there are no groups.
     drawn
-        The N_u of the users who are served, where they are drawn: see `drawn_for`.
+        The N_u of the users who are served, if they are drawn; see `drawn_for`.
 
     Examples
     --------
@@ -97,14 +97,14 @@ class Targets:
         return Step("targets", {name: getattr(self.ranking, name) for name in names} | {"seed": self.seed}, short)
 
     def relevant_cells(self, users: NDArray[Any]) -> ItemCells:
-        """Return row (place in ``users``) and item of the relevant test items, ascending in both."""
+        """Return row (index in ``users``) and item of the relevant test items, both ascending."""
         assert self.test is not None
         rows, entries = _profiles(self.test.indptr, users)
         keep = self.test.values[entries] >= self.ranking.threshold
         return rows[keep], self.test.items[entries[keep]]
 
     def pool(self, users: NDArray[Any]) -> NDArray[np.bool_]:
-        """Return users × items: which items are N_u, the drawn ones where they are drawn."""
+        """Return a users × items mask of N_u, which are the drawn items if items are drawn."""
         if self.drawn is not None:
             return self.drawn.mask(users, self.train.n_items)
         allowed = self._open(users)
@@ -113,11 +113,11 @@ class Targets:
         return allowed
 
     def _always(self, users: NDArray[Any]) -> ItemCells:
-        """Return row and item of the test items that a list holds in any case: the relevant ones, or all of them."""
+        """Return row and item of the test items that are always in a list: the relevant ones, or all of them."""
         return self.relevant_cells(users) if self.ranking.unrated == "all" else rated_cells(self._test, users)
 
     def allowed(self, users: NDArray[Any]) -> NDArray[np.bool_]:
-        """Return users × items: which items the one list of each user may hold."""
+        """Return a users × items mask of the items that the one list of each user may hold."""
         if self.drawn is None:
             return self._open(users)
         allowed = self.drawn.mask(users, self.train.n_items)
@@ -125,7 +125,7 @@ class Targets:
         return allowed
 
     def sizes(self, users: NDArray[Any], items: NDArray[Any] | None = None) -> NDArray[np.int64]:
-        """Return how many items the list of each user may hold; with ``items``, the list of each relevant item."""
+        """Return the number of items that the list of each user may hold; with ``items``, of each relevant item."""
         sizes = np.zeros(len(users), dtype=np.int64)
         for block in blocks(len(users), self.train.n_items):
             distinct, rows = np.unique(users[block], return_inverse=True)
@@ -135,16 +135,16 @@ class Targets:
                 sizes[block] = self.pool(distinct).sum(axis=1)[rows] + 1
             else:
                 row, item = np.nonzero(self.pool(distinct))
-                group = self._groups.astype(np.int64) + 1  # 0 for an item without one
+                group = self._groups.astype(np.int64) + 1  # 0 for an item without a group
                 width = int(group.max()) + 1
                 counts = np.bincount(row * width + group[item], minlength=len(distinct) * width)
                 sizes[block] = counts[rows * width + group[items[block]]] + 1
         return sizes
 
     def contain(self, users: NDArray[Any], items: NDArray[Any]) -> NDArray[np.bool_]:
-        """Return whether the one list of each user may hold the items in its row; −1 stands for no item.
+        """Return whether the one list of each user may hold the items in its row; −1 means no item.
 
-        The same as `allowed`, without a block of users × items.
+        The same as `allowed`, without a dense users × items block.
         """
         if self.drawn is not None:
             rows, drawn = self.drawn.cells(users)
@@ -174,7 +174,7 @@ class Targets:
         return self.test
 
     def _open(self, users: NDArray[Any]) -> NDArray[np.bool_]:
-        """Return C without what the user has seen, condensed if the lists are."""
+        """Return C without the items that the user has seen, condensed if the lists are condensed."""
         shape = len(users), self.train.n_items
         if self.ranking.lists == "condensed":
             allowed = np.zeros(shape, dtype=np.bool_)
@@ -188,7 +188,7 @@ class Targets:
         return allowed
 
     def drawn_for(self, users: NDArray[np.int32]) -> Targets:
-        """Return the targets with the N_u of these users, which ascend; the same targets if nothing is drawn."""
+        """Return the targets with the N_u of these ascending users; the same targets if nothing is drawn."""
         wanted = self.ranking.drawn
         if wanted is None:
             return self
@@ -222,11 +222,11 @@ class Targets:
     def _draw(
         self, user: int, candidates: NDArray[np.int64], groups: NDArray[np.int16], wanted: int
     ) -> tuple[NDArray[np.int32], NDArray[np.int32], bool]:
-        """Draw the N_u of a user, of each group that has one of the user's relevant items.
+        """Draw the N_u of a user, from each group that has one of the user's relevant items.
 
-        Return the items, the place of each in the draw, and whether there were enough.
+        Return the items, the position of each in the draw, and whether there were enough.
         """
-        # A stream of its own for each user: the draw is the same whoever else is served.
+        # Each user has its own random stream, so that the draw does not depend on which users are served.
         keys = stream(self.seed, "targets", user).random(self.train.n_items)
         parts = [candidates]
         if self.ranking.candidates == "group":
@@ -234,7 +234,7 @@ class Targets:
         parts = [_first(part, keys[part], wanted) for part in parts]
         chosen = np.concatenate(parts) if parts else candidates[:0]
         places = np.concatenate([np.arange(len(part)) for part in parts]) if parts else candidates[:0]
-        ascending = np.argsort(chosen)  # no item is drawn twice
+        ascending = np.argsort(chosen)  # needs no stable sort, since no item is drawn twice
         enough = all(len(part) == wanted for part in parts)
         return chosen[ascending].astype(np.int32), places[ascending].astype(np.int32), enough
 
@@ -246,10 +246,10 @@ class Targets:
 
 @dataclass(frozen=True, eq=False)
 class Drawn:
-    """The drawn items of each of the ``users``, who ascend: ``indptr`` into ``items``, which ascend too.
+    """The drawn items of each of the ascending ``users``: ``indptr`` into ``items``, which also ascend.
 
-    ``places`` says when each item was drawn, from 0. So many users are ``short`` of items: they have fewer than were to
-    be drawn.
+    ``places`` is the position of each item in the draw, from 0. ``short`` is the number of users with fewer items than
+    were to be drawn.
     """
 
     users: NDArray[np.int32]
@@ -259,9 +259,9 @@ class Drawn:
     short: int
 
     def first(self, wanted: int | NDArray[np.integer[Any]]) -> Drawn:
-        """Return the first so many items of each user, as a smaller draw would give them; there are no groups.
+        """Return the first ``wanted`` items of each user, as a smaller draw without groups would return them.
 
-        ``wanted`` is one number, or one for each of the users.
+        ``wanted`` is one number, or one per user.
         """
         early = self.places < np.repeat(np.broadcast_to(wanted, len(self.users)), np.diff(self.indptr))
         indptr = np.append(np.int64(0), np.cumsum(early, dtype=np.int64))[self.indptr].astype(np.int64)
@@ -269,12 +269,12 @@ class Drawn:
         return Drawn(self.users, indptr, self.items[early], self.places[early], short)
 
     def cells(self, users: NDArray[Any]) -> ItemCells:
-        """Return row (place in ``users``) and item of the drawn items."""
+        """Return row (index in ``users``) and item of the drawn items."""
         rows, entries = _profiles(self.indptr, np.searchsorted(self.users, users))
         return rows, self.items[entries]
 
     def padded(self, users: NDArray[Any]) -> NDArray[np.int32]:
-        """Return one row per user: the drawn items, and -1 where a user has fewer than another."""
+        """Return one row per user: the drawn items, padded with -1."""
         rows, items = self.cells(users)
         sizes = np.bincount(rows, minlength=len(users))
         table = np.full((len(users), int(sizes.max(initial=0))), -1, dtype=np.int32)
@@ -282,28 +282,28 @@ class Drawn:
         return table
 
     def mask(self, users: NDArray[Any], width: int) -> NDArray[np.bool_]:
-        """Return users × items: which items were drawn."""
+        """Return a users × items mask of the drawn items."""
         mask = np.zeros((len(users), width), dtype=np.bool_)
         mask[self.cells(users)] = True
         return mask
 
 
 def _first(items: NDArray[np.int64], keys: NDArray[np.float64], wanted: int) -> NDArray[np.int64]:
-    """Return the so many items of the smallest keys, in the order of the keys."""
-    if 0 < wanted < len(items):  # only what is drawn is put in order
+    """Return the ``wanted`` items with the smallest keys, in the order of the keys."""
+    if 0 < wanted < len(items):  # sort only the drawn items
         smallest = np.argpartition(keys, wanted - 1)[:wanted]
         items, keys = items[smallest], keys[smallest]
     return items[np.argsort(keys, kind="stable")[:wanted]]
 
 
 def rated_cells(ratings: Ratings, users: NDArray[Any]) -> ItemCells:
-    """Return row (place in ``users``) and item of the ratings of these users."""
+    """Return row (index in ``users``) and item of the ratings of these users."""
     rows, entries = _profiles(ratings.indptr, users)
     return rows, ratings.items[entries]
 
 
 def _profiles(indptr: NDArray[np.int64], places: NDArray[Any]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return row (place in ``places``) and position of every entry of these slices."""
+    """Return row (index in ``places``) and position of every entry of these slices."""
     starts = indptr[places]
     sizes = indptr[np.asarray(places) + 1] - starts
     ends = np.cumsum(sizes)

@@ -1,4 +1,4 @@
-"""From a block of scores to ranked lists: the n best of each row, ties broken as trec_eval breaks them."""
+"""From a block of scores to ranked lists: the n best of each row, with ties broken as in trec_eval."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ class TieOrder:
 
     @cached_property
     def place(self) -> NDArray[np.int32]:
-        """The place of each item: of two tied items the one with the smaller place comes first."""
+        """The place of each item; of two tied items, the one with the smaller place comes first."""
         last = np.int32(len(self.item_ids) - 1)
         return np.asarray(last - self.item_ids.string_order)
 
     @cached_property
     def items(self) -> NDArray[np.int32]:
-        """The items by their places."""
+        """The items in the order of their places."""
         return np.argsort(self.place, kind="stable").astype(np.int32)
 
 
@@ -39,9 +39,9 @@ TopLists = tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.float64]]
 
 
 def top(scores: NDArray[Any], n: int, ties: TieOrder) -> TopLists:
-    """Return the length of each row's list, and the items and scores of all lists, one after the other.
+    """Return the length of each row's list, and the concatenated items and scores of all lists.
 
-    NaN is not listed, so a list may be shorter than ``n``.
+    Items with score NaN are left out, so a list may be shorter than ``n``.
 
     Examples
     --------
@@ -50,15 +50,15 @@ def top(scores: NDArray[Any], n: int, ties: TieOrder) -> TopLists:
     >>> sizes.tolist(), order.item_ids.ids(items).to_list()
     ([2], [9, 10])
     """
-    columns, values = largest(np.take(scores, ties.items, axis=1), n)  # in rows, as an index would not be
+    columns, values = largest(np.take(scores, ties.items, axis=1), n)  # take gives C order; indexing would not
     listed = ~np.isnan(values)
     return np.count_nonzero(listed, axis=1), ties.items[columns[listed]], values[listed].astype(np.float64, copy=False)
 
 
 def own_top(name: str, system: Any, users: NDArray[np.int32], n: int, targets: Targets, ties: TieOrder) -> TopLists:
-    """Return the lists that a system makes itself by ``top(users, n, targets)``, checked and in order.
+    """Return the lists that a system makes itself with ``top(users, n, targets)``, checked and sorted.
 
-    Items may come in any order: they are ordered by descending score, and by the rule of ties.
+    The system may return items in any order; they are sorted by descending score, and ties by the rule for ties.
     """
     items, scores = _checked_lists(name, system.top(users, n, targets), len(users), n)
     listed = (items >= 0) & ~np.isnan(scores) & (scores != -np.inf)
@@ -74,7 +74,7 @@ def own_top(name: str, system: Any, users: NDArray[np.int32], n: int, targets: T
 
 
 def _checked_lists(name: str, answer: Any, users: int, n: int) -> tuple[NDArray[np.int64], NDArray[Any]]:
-    """Return the items and scores of a system's own lists, or say what else it gave."""
+    """Return the items and scores of a system's own lists, or raise an error if they are invalid."""
     try:
         items, scores = (as_array(part) for part in answer)
         kinds = (items.dtype.kind in "iu" or items.size == 0) and scores.dtype.kind in "biuf"
@@ -113,17 +113,17 @@ def ranks_among(
 ) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
     """Return the rank of each (row, item) among the row's pool, and the length of that list.
 
-    The rank is a count: one plus the pool's items that score higher, or the same with a smaller place in the order of
-    ties. It is 0 for an item without a score.
+    The rank is one plus the number of pool items with a higher score, or with the same score and a smaller place in the
+    order of ties. It is 0 for an item without a score.
 
     Parameters
     ----------
     scores, pool
-        Users × items: the scores, and which items the asked one is ranked among.
+        Users × items: the scores, and a mask of the items that each item is ranked among.
     rows, items
-        What to rank, by ascending row. An item that is in its own pool counts once more in the length.
+        The items to rank, by ascending row. An item that is in its own pool is counted twice in the length.
     groups
-        The group of each item, where an item is ranked only among those of its own group.
+        The group of each item, if an item is ranked only among those of its own group.
     """
     pooled = np.where(pool, scores, np.nan)
     if groups is not None:
@@ -134,7 +134,7 @@ def ranks_among(
 def _ranks_in_order(
     scores: NDArray[Any], pooled: NDArray[Any], rows: NDArray[np.int64], items: NDArray[np.int32], ties: TieOrder
 ) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-    """Find each score in its sorted row, which costs less than a comparison with every item; ties are compared."""
+    """Find each score in its sorted row, which is faster than comparing it with every item; only ties are compared."""
     ordered = np.sort(pooled, axis=1)
     known = pooled.shape[1] - np.count_nonzero(np.isnan(pooled), axis=1)
     own = scores[rows, items]
@@ -164,7 +164,7 @@ def ranks_among_drawn(
     ties: TieOrder,
     groups: NDArray[np.int16] | None = None,
 ) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-    """Do as `ranks_among` does with a pool of few items: those in the row of ``drawn``, where -1 is no item."""
+    """Do what `ranks_among` does with a small pool: the items in the row of ``drawn``, where -1 means no item."""
     pooled = np.where(drawn >= 0, np.take_along_axis(scores, np.maximum(drawn, 0).astype(np.int64), axis=1), np.nan)
     return _ranks(
         scores, pooled, rows, items, ties, ties.place[drawn], groups, None if groups is None else groups[drawn]
@@ -183,11 +183,11 @@ def _ranks(
 ) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
     """Count for each (row, item) the pooled scores above it; ``places`` and ``pool_groups`` are those of the pool.
 
-    They have one row for all users, or one for each.
+    They have one row for all users, or one per user.
     """
     ranks, known = np.zeros(len(rows), dtype=np.int32), np.zeros(len(rows), dtype=np.int32)
     all_known = np.count_nonzero(~np.isnan(pooled), axis=1)
-    # A few pairs at a time: each is one comparison of its score with the row's pool.
+    # A block of pairs at a time, since each score is compared with the whole pool of its row.
     step = max(1, (1 << 18) // max(pooled.shape[1], 1))
     for start in range(0, len(rows), step):
         row, item = rows[start : start + step], items[start : start + step]
@@ -204,5 +204,5 @@ def _ranks(
 
 
 def _of_rows(values: NDArray[Any], rows: NDArray[np.int64]) -> NDArray[Any]:
-    """Return the rows of a table; its only one where all rows are alike."""
+    """Return the rows of a table, or its only row if all are the same."""
     return values if len(values) == 1 else values[rows]

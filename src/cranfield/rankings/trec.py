@@ -1,4 +1,4 @@
-"""Text as TREC writes it: words apart by white space of any kind, comments after a hash."""
+"""TREC text files: words separated by any white space, comments after a hash."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _COMMENT = re.compile(rb"^[ \t]*#.*$", re.MULTILINE)
 
 
 def has_qrels(data: bytes) -> bool:
-    """Whether a text holds TREC judgments: rows of four words, the second 0 (00, Q0), the last a number.
+    """Whether a text contains TREC judgments: rows of four words, the second 0 (00, Q0), the last a number.
 
     Examples
     --------
@@ -28,7 +28,7 @@ def has_qrels(data: bytes) -> bool:
 
 
 def has_run(data: bytes) -> bool:
-    """Whether a text holds a TREC run: rows of six words, the second Q0 (0), the fourth and fifth numbers.
+    """Whether a text contains a TREC run: rows of six words, the second Q0 (0), the fourth and fifth numbers.
 
     Examples
     --------
@@ -42,8 +42,8 @@ def has_run(data: bytes) -> bool:
 def tidy_trec(data: bytes, width: int) -> bytes | None:
     r"""Return a TREC run (of width 6) or judgments (4) with single tabs and blank comments; None for other text.
 
-    Text that is tidy is returned as it is. Lines stay where they are, so that a fault is found on the line that an
-    editor shows.
+    Text that is already tidy is returned unchanged. Lines keep their numbers, so that a fault is reported on the line
+    that an editor shows.
 
     Examples
     --------
@@ -58,12 +58,12 @@ def tidy_trec(data: bytes, width: int) -> bytes | None:
 
 
 def gap(data: bytes) -> str:
-    """Return what divides the words of tidy TREC text, whatever else its ids hold."""
+    """Return the separator of tidy TREC text, whatever characters its ids contain."""
     return "\t" if b"\t" in data else " "
 
 
 def single_tabs(data: bytes) -> bytes:
-    """Return text with one tab wherever it has spaces and tabs, and none at the ends of a line."""
+    """Replace each run of spaces and tabs by one tab, and remove those at the ends of lines."""
     data = data.replace(b"\r\n", b"\n").replace(b"\t", b" ")
     while b"  " in data:
         data = data.replace(b"  ", b" ")
@@ -71,7 +71,7 @@ def single_tabs(data: bytes) -> bytes:
 
 
 def has_wide_gaps(data: bytes) -> bool:
-    """Whether a space or a tab is beside other white space, or at either end."""
+    """Whether a space or a tab is next to other white space, or at either end."""
     if data[:1] in (b" ", b"\t") or data[-1:] in (b" ", b"\t"):
         return True
     for start in range(0, len(data), _BLOCK):
@@ -91,7 +91,7 @@ def _first_words(data: bytes) -> list[list[bytes]]:
 
 
 def _is_trec(words: Sequence[Sequence[bytes]], width: int) -> bool:
-    """Whether all rows have so many words, and most of them numbers where TREC has them; one bad row is a fault."""
+    """Whether all rows have this many words, and most have numbers where TREC has them; one bad row is a fault."""
     if not words or any(len(fields) != width for fields in words):
         return False
     numeric = [all(is_number(fields[place].decode(errors="replace")) for place in _NUMERIC[width]) for fields in words]

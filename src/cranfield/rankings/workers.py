@@ -1,9 +1,9 @@
-"""Several systems at a time, each in a process of its own.
+"""Worker processes that train several systems in parallel.
 
-Threads would not do: libraries that compute have settings for the whole process (how many threads BLAS has), and some
-loops must not run twice in one process. A worker is started as a program, not forked and not by `multiprocessing`, so
-that a script needs no guard around its main part. It is sent what it needs through its standard input, sends back
-arrays, writes no file, and ends when that input does: when its parent is done, or dead.
+Threads do not work here: numerical libraries have settings for the whole process, such as the number of BLAS threads,
+and some loops must not run twice in one process. A worker is started as a program, not forked and not by
+`multiprocessing`, so that a script needs no ``__main__`` guard. It receives its tasks through standard input, returns
+arrays, writes no files, and exits when its input ends, because its parent has finished or died.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from typing import IO, Any, NamedTuple
 from cranfield._errors import CranfieldError
 from cranfield._settings import settings
 
-# Ctrl-C reaches every process of a terminal; it is the parent who stops the workers.
+# Ctrl-C reaches every process of a terminal, but the parent stops the workers.
 _WORKER = (
     "import signal; signal.signal(signal.SIGINT, signal.SIG_IGN); from cranfield.rankings.workers import work; work()"
 )
@@ -34,9 +34,9 @@ _LIBRARIES = ("OMP", "OPENBLAS", "MKL", "NUMBA")
 
 
 class Done(NamedTuple):
-    """A task that was done: its place among the tasks, what came of it, and its share of the seconds.
+    """A finished task: its position among the tasks, its result, and its share of the seconds.
 
-    What several workers do in a second counts as a fraction of it for each, so that the shares sum up to the time.
+    The seconds of a task are divided by the number of workers, so that the shares sum to the total time.
     """
 
     place: int
@@ -47,19 +47,19 @@ class Done(NamedTuple):
 def run_in_workers(function: Callable[..., Any], tasks: Sequence[tuple[str, Any]], jobs: int) -> Iterator[Done]:
     """Call ``function(name, thing)`` for each task, in ``jobs`` processes that share the threads of the settings.
 
-    Each result is given as soon as it is there, in whatever order. An error in a worker is raised here; leaving the
-    iteration, for an error, an interrupt or of one's own will, ends the workers.
+    Each result is yielded as soon as it is available, in any order. An error in a worker is raised here. Leaving the
+    iteration for any reason ends the workers.
 
     Parameters
     ----------
     function, tasks
-        What can be pickled, of this package.
+        Objects of this package that can be pickled.
     """
     waiting: queue.SimpleQueue[tuple[int, str, Any]] = queue.SimpleQueue()
     for place, (name, thing) in enumerate(tasks):
         waiting.put((place, name, thing))
     jobs = min(jobs, len(tasks))
-    # A result may be a large model: a worker waits until there is room for it.
+    # Results may be large models, so the queue is bounded and workers wait for a free place.
     done: queue.Queue[Done | BaseException] = queue.Queue(maxsize=jobs)
     threads = max(1, settings.workers // jobs)
     message = _packed((function, threads))
@@ -80,19 +80,19 @@ def run_in_workers(function: Callable[..., Any], tasks: Sequence[tuple[str, Any]
             worker.kill()
         for clerk, worker in zip(clerks, workers):
             while clerk.is_alive():
-                with suppress(queue.Empty):  # a clerk may be waiting for room
+                with suppress(queue.Empty):  # a clerk may be waiting for a free place in the queue
                     done.get_nowait()
                 clerk.join(0.01)
             worker.wait()
             for pipe in (worker.stdin, worker.stdout):
-                with suppress(OSError):  # what was not sent yet cannot be
+                with suppress(OSError):  # unsent data cannot be flushed to a dead worker
                     pipe.close()  # type: ignore[union-attr]
 
 
 def _started(threads: int) -> subprocess.Popen[bytes]:
-    """Start a worker whose libraries have so many threads."""
+    """Start a worker whose libraries use this many threads."""
     limits = {f"{library}_NUM_THREADS": str(threads) for library in _LIBRARIES}
-    # What can be imported here can be there.
+    # The worker can import the same modules as this process.
     paths = {"PYTHONPATH": os.pathsep.join(path or str(Path.cwd()) for path in sys.path)}
     return subprocess.Popen(
         [sys.executable, "-P", "-c", _WORKER],
@@ -108,7 +108,7 @@ def _attend(
     waiting: queue.SimpleQueue[tuple[int, str, Any]],
     done: queue.Queue[Done | BaseException],
 ) -> None:
-    """Give a worker one task after another, and pass on what comes back."""
+    """Send a worker one task after another, and forward the results."""
     assert worker.stdin is not None
     assert worker.stdout is not None
     name = "the first system"
@@ -134,10 +134,10 @@ def _attend(
 
 
 def work() -> None:
-    """Be a worker: take the function, then task after task, from standard input; write each result to the output."""
+    """Run as a worker: read the function and then tasks from standard input, and write each result to the output."""
     source = sys.stdin.buffer
     sink = os.fdopen(os.dup(1), "wb")
-    os.dup2(2, 1)  # what a library prints must not come between
+    os.dup2(2, 1)  # prints of libraries must not get into the results
     function, settings.threads = pickle.load(source)
     settings.quiet = True
     for name, thing in _received(source):
@@ -152,7 +152,7 @@ def work() -> None:
 
 
 def _received(source: IO[bytes]) -> Iterator[Any]:
-    """Give what is sent; the end of it ends the process, in the midst of work too."""
+    """Yield the messages; the end of input exits the process, even during a task."""
     came: queue.SimpleQueue[Any] = queue.SimpleQueue()
 
     def listen() -> None:
@@ -167,8 +167,8 @@ def _received(source: IO[bytes]) -> Iterator[Any]:
 
 
 def _raised(kind: type[BaseException], text: str, where: str) -> BaseException:
-    """Return the error of a worker; a mistake of the user stays the one line that it is."""
-    # Only the built-in kind of an error of a library can be made without knowing what the library makes it of.
+    """Return the error of a worker; a user's mistake stays a one-line message."""
+    # Errors of other libraries become their built-in base class, since their constructors are unknown.
     kind = (
         kind
         if issubclass(kind, CranfieldError)
@@ -186,7 +186,7 @@ def _read_only(content: dict[str, Any]) -> MappingProxyType[str, Any]:
 
 
 class _Pickler(pickle.Pickler):
-    # The settings of a step are read-only, in a way that pickle does not know.
+    # The settings of a step are a read-only mapping, which pickle does not support.
     dispatch_table = {MappingProxyType: lambda shown: (_read_only, (dict(shown),))}  # noqa: RUF012
 
 

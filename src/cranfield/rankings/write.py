@@ -1,4 +1,4 @@
-"""Runs out: Parquet, CSV, TSV, or as TREC writes them."""
+"""Writing of runs: Parquet, CSV, TSV, or TREC."""
 
 from __future__ import annotations
 
@@ -17,22 +17,21 @@ _TREC_ENDINGS = (".trec", ".run")
 
 
 def write_run(run: Run, path: str | Path) -> Path:
-    """Write a run, in the format that the file's ending names.
+    """Write a run, in the format of the file's ending.
 
     Parameters
     ----------
     run
-        The lists to write. An empty list leaves no trace in a file: its user is not covered either way.
+        The lists to write. An empty list is not written; its user is not covered in either case.
     path
-        Where, ending in ``.parquet``, ``.csv`` or ``.tsv`` (columns user, item, rank and, where known, score and
-        prediction; of one-relevant lists one row per list, with its length; the group of the list where there are
-        groups), or in ``.trec`` or ``.run`` (user Q0 item
-        rank score tag, the tag being the run's name). The file appears whole or not at all.
+        The file, ending in ``.parquet``, ``.csv`` or ``.tsv`` (columns user, item, rank and, if known, score and
+        prediction; one-relevant lists have one row per list, with its length; the group of the list if there are
+        groups), or in ``.trec`` or ``.run`` (user Q0 item rank score tag, where the tag is the run's name). The file
+        appears whole or not at all.
 
     Notes
     -----
-    trec_eval orders a list by its scores alone. A run without scores is therefore given the scores -1, -2, -3, ...
-    in a TREC file.
+    trec_eval orders a list by its scores alone. So a TREC file of a run without scores has the scores -1, -2, -3, ...
 
     Examples
     --------

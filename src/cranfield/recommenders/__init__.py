@@ -1,4 +1,4 @@
-"""Recommenders, one family a file."""
+"""Recommenders, one family per file."""
 
 from cranfield._registry import import_modules
 from cranfield.recommenders.adapters import Function, ImplicitModel, ScikitModel, as_recommender

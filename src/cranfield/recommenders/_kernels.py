@@ -1,8 +1,8 @@
 # mypy: disable-error-code="untyped-decorator"
-"""Compiled products and selections. Importing this module imports numba: do so by `kernels`.
+"""Compiled products and selections. Importing this module imports numba, so get it through `kernels`.
 
-They give the very numbers that SciPy and NumPy give, sooner, and let go of the interpreter lock, so that several blocks
-can be worked on at once.
+They return exactly the numbers that SciPy and NumPy return, but faster, and release the interpreter lock, so that
+several blocks can be processed in parallel.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def sparse_times_dense(indptr: Any, indices: Any, data: Any, right: Any, product
 
 @njit(cache=True, nogil=True, inline="always")
 def _worse(value: float, column: int, other: float, other_column: int) -> bool:
-    """Say whether an entry comes after another: it is smaller, or equal and further right."""
+    """Return whether an entry comes after another: it is smaller, or equal and further right."""
     return value < other or (value == other and column > other_column)
 
 

@@ -1,8 +1,8 @@
 # mypy: disable-error-code="untyped-decorator"
-"""The training loops that need compiling. Importing this module imports numba: do so by `compiled_loops`.
+"""Compiled training loops. Importing this module imports numba, so get it through `compiled_loops`.
 
-A loop whose first arguments are ``first`` and ``last`` works on these rows alone; `over_rows` calls it in threads.
-Numba's own threads (``parallel=True``) would take three times as long to compile.
+A loop whose first arguments are ``first`` and ``last`` works only on these rows; `over_rows` calls it in threads. With
+Numba's own threads (``parallel=True``) compiling would take three times as long.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def _below(state: Any, bound: int) -> int:
 
 @njit(cache=True)
 def _holds(items: Any, start: int, stop: int, item: int) -> bool:
-    """Say whether the ascending ``items[start:stop]`` hold ``item``."""
+    """Return whether the ascending ``items[start:stop]`` contain ``item``."""
     end = stop
     while start < stop:
         middle = (start + stop) >> 1
@@ -56,7 +56,7 @@ def biased_factors(
     epochs: int,
     seed: Any,
 ) -> None:
-    """Descend the squared error one rating at a time, in a new random order each epoch."""
+    """Minimise the squared error by gradient descent, one rating at a time, in a new random order each epoch."""
     count, factors = len(values), user_factors.shape[1]
     order = np.arange(count)
     step, shrink = np.float32(rate), np.float32(regularization)
@@ -95,9 +95,9 @@ def pointwise_epoch(
     regularization: float,
     seed: Any,
 ) -> float:
-    """Descend the logistic loss of each rating (1) and of ``negatives`` other items (0), all or outside its profile.
+    """Minimise the logistic loss of each rating (1) and ``negatives`` drawn items (0), from all or outside the profile.
 
-    ``biases`` holds the one bias of all pairs. Return about the sum of the loss.
+    ``biases`` holds the global bias. Return an estimate of the summed loss.
     """
     count, factors, n_items = len(items), user_factors.shape[1], len(item_factors)
     order = np.arange(count)
@@ -122,9 +122,9 @@ def pointwise_epoch(
             score = biases[0] + user_bias[u] + item_bias[i]
             for f in range(factors):
                 score += p[f] * q[f]
-            small = np.exp(-np.abs(score))  # without overflow
+            small = np.exp(-np.abs(score))  # cannot overflow
             if sample < 2:
-                # The first drawn item speaks for all of them: logarithms take long.
+                # Logarithms are slow, so the loss of the negatives is estimated from the first one.
                 loss = np.log(np.float32(1) + small) + max(score, np.float32(0)) - label * score
                 total += loss if sample == 0 else negatives * loss
             gap = label - (np.float32(1) if score > 0 else small) / (np.float32(1) + small)
@@ -142,7 +142,7 @@ def pointwise_epoch(
 def draw_triples(
     users: Any, indptr: Any, items: Any, raters: Any, by_user: bool, n_items: int, seed: Any, triples: Any
 ) -> None:
-    """Fill the columns of ``triples`` with a user, an item of the profile, and one outside it: −1 if there is none."""
+    """Fill the columns of ``triples`` with a user, an item of the profile, and one outside it (−1 if there is none)."""
     for k in range(triples.shape[1]):
         if by_user:
             u = raters[_below(seed, len(raters))]
@@ -170,10 +170,10 @@ def ascend_triples(
     first: int,
     samples: int,
 ) -> None:
-    """Ascend BPR's criterion, one triple after another; these are the ``first`` and following ones of ``samples``.
+    """Maximise BPR's criterion, one triple at a time; the triples start at number ``first`` of ``samples``.
 
-    The step falls linearly from ``rate`` to 0, which takes the noise of the samples out of the last of them.
-    ``regularizations`` are those of the user, the positive item, the negative item and the bias.
+    The step falls linearly from ``rate`` to 0, so that sampling noise fades towards the end. ``regularizations`` are
+    those of the user, the positive item, the negative item and the bias.
     """
     factors = user_factors.shape[1]
     on_user, on_positive, on_negative, on_bias = regularizations
@@ -271,7 +271,7 @@ def weighted_least_squares(
 
 @njit(cache=True, nogil=True, fastmath=True)
 def _descend(gram: Any, target: Any, own: int, l1: float, l2: float, sweeps: int, tolerance: float, w: Any) -> None:
-    """Minimise ½ wᵀGw − wᵀg + l2/2 |w|² + l1 |w|₁ over w ≥ 0, w_own = 0, one coordinate after the other."""
+    """Minimise ½ wᵀGw − wᵀg + l2/2 |w|² + l1 |w|₁ over w ≥ 0, w_own = 0, one coordinate at a time."""
     count = len(w)
     image = np.zeros(count)
     for _ in range(sweeps):
@@ -293,7 +293,7 @@ def _descend(gram: Any, target: Any, own: int, l1: float, l2: float, sweeps: int
 
 @njit(cache=True, nogil=True)
 def _length(near: Any) -> int:
-    """Return how many items come before the first −1."""
+    """Return the number of items before the first −1."""
     count = 0
     while count < len(near) and near[count] >= 0:
         count += 1
@@ -341,15 +341,15 @@ def slim_sparse(
     tolerance: float,
     weights: Any,
 ) -> None:
-    """Do as `slim_near` does for a catalogue whose Gram matrix does not fit: each part of it is made when needed."""
+    """Do what `slim_near` does for a catalogue whose Gram matrix does not fit: compute parts of it when needed."""
     for j in range(first, last):
         count = _length(near[j])
         places = np.empty(count + 1, dtype=np.int64)
-        # A slice would take longer to compile than all else here.
+        # A slice would take longer to compile than everything else here.
         for a in range(count):
             places[a] = near[j, a]
         places[count] = j
-        # The ratings of these items, grouped by user; two of one user are a product of the Gram matrix.
+        # Group the ratings of these items by user; each pair of a user's ratings adds a product to the Gram matrix.
         ends = np.zeros(n_users + 1, dtype=np.int64)
         for place in places:
             for entry in range(indptr[place], indptr[place + 1]):
@@ -397,7 +397,7 @@ def explain_users(
 def explain_items(
     first: int, last: int, indptr: Any, users: Any, places: Any, weights: Any, theta: Any, phi: Any, gained: Any
 ) -> None:
-    """Write Σ_u weight θ_uz φ_iz to ``gained``; ``places`` leads from an item's entries to ``weights``."""
+    """Write Σ_u weight θ_uz φ_iz to ``gained``; ``places`` maps an item's entries to ``weights``."""
     topics = phi.shape[1]
     for i in range(first, last):
         sums = np.zeros(topics, dtype=phi.dtype)

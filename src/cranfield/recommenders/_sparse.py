@@ -1,4 +1,4 @@
-"""Sparse matrices of ratings, and what every family does with them."""
+"""Sparse matrices of ratings, and the operations that all families share."""
 
 from __future__ import annotations
 
@@ -74,16 +74,17 @@ def product_or_nan(left: Any, right: Any) -> NDArray[np.float64]:
     block = dense_product(left, right)
     nothing = block == 0
     if nothing.any() and not all((matrix.data > 0).all() for matrix in (left, right)):
-        # What did contribute may have been 0, or of both signs.
+        # Contributions may be 0, or cancel each other out.
         nothing = dense_product(ones_like(left), ones_like(right)) == 0
     block[nothing] = np.nan
     return block
 
 
 def without_rounding_errors(block: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Round the scores to 2⁻³⁶ of the largest in their row, in place: what BLAS adds in one order or another is less.
+    """Round the scores in place to 2⁻³⁶ of the largest in their row, which removes the rounding errors of BLAS.
 
-    Without it items of equal score would be ordered by the processor, not by the rule of ties.
+    BLAS adds in different orders on different processors. Without rounding, the processor would decide how ties are
+    broken.
 
     Examples
     --------
@@ -101,7 +102,7 @@ def without_rounding_errors(block: NDArray[np.float64]) -> NDArray[np.float64]:
 def nan_for_untrained(
     block: NDArray[Any], train_counts: NDArray[np.int64], profile_sizes: NDArray[np.int64]
 ) -> NDArray[Any]:
-    """Put NaN into the columns of items and the rows of users that have no training rating."""
+    """Write NaN into the columns of items and the rows of users without training ratings."""
     block[:, train_counts == 0] = np.nan
     block[profile_sizes == 0] = np.nan
     return block

@@ -1,4 +1,4 @@
-"""What people bring: an `implicit` model, a scikit-learn-like object, a function, an object of their own."""
+"""Adapters for other people's systems: `implicit` models, scikit-learn-like objects, functions and other objects."""
 
 from __future__ import annotations
 
@@ -36,12 +36,12 @@ class ImplicitModel:
         """Train the model."""
         from scipy import sparse
 
-        # The library takes matrices of the older kind only.
+        # implicit accepts sparse matrices but not sparse arrays.
         self._ratings = sparse.csr_matrix(rating_matrix(train))
         self._user_counts, self._item_counts = train.user_counts, train.item_counts
-        # It has threads of its own, and asks that BLAS have none beside them.
+        # implicit has its own threads, and asks for a single-threaded BLAS.
         with warnings.catch_warnings(), blas_threads(1):
-            # Its neighbourhoods warn of matrices that they made themselves.
+            # Its neighbourhood models warn about matrices that they created themselves.
             warnings.filterwarnings("ignore", message="Method expects CSR input")
             self.model.fit(self._ratings, show_progress=False)
         return self
@@ -58,9 +58,9 @@ class ImplicitModel:
 
 
 class ScikitModel:
-    """A scikit-learn-like estimator, fitted on the users × items matrix of ratings, absent ones counting 0.
+    """A scikit-learn-like estimator, fitted on the users × items matrix of ratings, with 0 for missing ratings.
 
-    A user's scores are the row that the estimator gives back: by ``inverse_transform`` after ``transform`` (NMF,
+    A user's scores are the row that the estimator reconstructs: by ``inverse_transform`` after ``transform`` (NMF,
     TruncatedSVD), by ``transform`` times ``components_`` (LatentDirichletAllocation), or by ``predict`` from the row
     itself (any multi-output regressor, which is then fitted from the matrix to the matrix). NaN for users and items
     without training ratings.
@@ -80,7 +80,7 @@ class ScikitModel:
         return self
 
     def score(self, users: NDArray[np.int32]) -> NDArray[Any]:
-        """Return the rows that the estimator gives back."""
+        """Return the rows that the estimator reconstructs."""
         rows = self._ratings[users]
         if not hasattr(self.estimator, "transform"):
             block = self.estimator.predict(rows)
@@ -98,7 +98,7 @@ class ScikitModel:
 
 
 class Function:
-    """A function of the training ratings and user codes that returns their scores over all items.
+    """A function of the training ratings and user codes that returns the users' scores of all items.
 
     Examples
     --------
@@ -117,13 +117,13 @@ class Function:
         return self
 
     def score(self, users: NDArray[np.int32]) -> NDArray[Any]:
-        """Return what the function returns."""
+        """Call the function."""
         scores: NDArray[Any] = self.function(self._train, users)
         return scores
 
 
 def as_recommender(system: Any, seed: int | None = None) -> Recommender:
-    """Return the recommender that is behind a spelling, a model or a function.
+    """Return the recommender for a spelling, a model or a function.
 
     Parameters
     ----------
@@ -131,13 +131,13 @@ def as_recommender(system: Any, seed: int | None = None) -> Recommender:
         A spelling (`recommender`); an object with ``fit`` and ``score``, taken as it is; a model of `implicit`; a
         scikit-learn-like object with ``fit`` and ``transform`` or ``predict``; or a function ``f(train, users)``.
     seed
-        The seed of a system that is spelled and draws at random.
+        The seed of a spelled system that uses random numbers.
     """
     if isinstance(system, str):
         return recommender(system, seed)
     if type(system).__module__.split(".")[0] == "implicit":
         return ImplicitModel(system)
-    # A class has the methods too, but cannot be trained.
+    # A class has these methods too, but only an instance can be trained.
     has = {name: hasattr(system, name) and not isinstance(system, type) for name in _METHODS}
     if has["fit"] and (has["transform"] or has["predict"]):
         return ScikitModel(system)
@@ -156,13 +156,13 @@ _METHODS = ("fit", "score", "transform", "predict")
 
 
 def named_systems(systems: Any, seed: int | None = None) -> dict[str, Recommender]:
-    """Return the recommenders by the names that their runs will bear.
+    """Return the recommenders by the names of their runs.
 
     Parameters
     ----------
     systems
-        One system, a sequence of systems, or a mapping from names to systems; see `as_recommender`. Without a name of
-        its own (an attribute ``name``) an object is called as its class, and a function as itself.
+        One system, a sequence of systems, or a mapping from names to systems; see `as_recommender`. An object without
+        an attribute ``name`` is named after its class, a function after itself.
 
     Examples
     --------
@@ -186,7 +186,7 @@ def named_systems(systems: Any, seed: int | None = None) -> dict[str, Recommende
 
 
 def system_name(system: Any) -> str:
-    """Return what a system is called that is given without a name."""
+    """Return the name of a system that was passed without one."""
     if isinstance(system, str):
         return displayed_name(system)
     own = getattr(system, "name", None) or getattr(system, "__name__", None)
@@ -196,14 +196,14 @@ def system_name(system: Any) -> str:
 
 
 def as_array(values: Any) -> NDArray[Any]:
-    """Return an array of what a system gives; a tensor of PyTorch may hang on gradients, or be elsewhere."""
+    """Return a system's scores as an array; a PyTorch tensor may require gradients or be on another device."""
     return np.asarray(values.detach().cpu() if hasattr(values, "detach") else values)
 
 
 def checked_scores(system: str, scores: Any, shape: tuple[int, int]) -> NDArray[Any]:
-    """Return a block of scores that may be written to, or say that a system gave something else.
+    """Return a writeable block of scores, or raise an error if the system returned something else.
 
-    Single precision stays as it is; all else becomes double. −∞ is what many systems write for an item they leave out,
+    Single precision stays as it is; everything else becomes double. Many systems write −∞ for an item they leave out,
     so it counts as NaN.
     """
     try:

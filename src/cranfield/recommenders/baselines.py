@@ -1,4 +1,4 @@
-"""The systems that know nobody: at random, by popularity, by average rating."""
+"""Baselines without personalisation: random, popularity, average rating."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ _MOST_DRAWN = 4096
 @register("random")
 @dataclass
 class Random(Model):
-    """Items in random order, a different one for each user; every order is equally likely.
+    """Items in a random order for each user; all orders are equally likely.
 
-    Items are drawn with replacement, and one that was drawn before is passed over. So the top of a list is known
-    without a score for every item.
+    Items are drawn with replacement, and items that were drawn before are skipped. So the top of a list is known
+    without scoring every item.
 
     Examples
     --------
@@ -48,7 +48,7 @@ class Random(Model):
         return self._scores([self._stream("newcomer", user) for user in users])
 
     def _stream(self, *names: str | np.int64) -> np.random.Generator:
-        # A stream of its own for each user, so that no order depends on who else is served.
+        # Each user has its own random stream, so that results do not depend on which users are served.
         return stream(self.seed, "random", *map(str, names))
 
     def _drawn(self, draws: Sequence[np.random.Generator], wanted: int) -> NDArray[np.int64]:
@@ -95,7 +95,7 @@ class Random(Model):
         items, places = first_allowed(best, self._n_drawn, codes, n, targets)
         scores = np.where(items >= 0, self._score_at(places), np.nan)
         short = np.flatnonzero(items[:, -1] < 0)
-        for row in short:  # the draws did not suffice, or there are not so many items
+        for row in short:  # too few draws, or fewer than n items
             whole = self.score(codes[row : row + 1])[0]
             whole[~targets.allowed(codes[row : row + 1])[0]] = np.nan
             order = np.argsort(-whole)[:n]
@@ -103,7 +103,7 @@ class Random(Model):
         return items, scores
 
     def fill_scores(self, users: NDArray[Any]) -> NDArray[np.float64]:
-        """Return a score at random for each user and item, those without training ratings too."""
+        """Return a random score for each user and item, including those without training ratings."""
         scores = self.score(users)
         unknown = np.flatnonzero(self.train.item_counts == 0)
         for row, user in zip(scores, users):
@@ -112,7 +112,7 @@ class Random(Model):
 
 
 class _SameForAll(ProfileModel, PairModel):
-    """A system whose score of an item is the same for every user."""
+    """A system that gives an item the same score for every user."""
 
     _item_scores: NDArray[np.float64]
     _best_first: NDArray[np.int32]
@@ -167,7 +167,7 @@ class Popularity(_SameForAll):
         self._learn(np.bincount(positive, minlength=train.n_items).astype(np.float64), train)
 
     def fill_scores(self, users: NDArray[Any]) -> NDArray[np.float64]:
-        """Return the number of training ratings of every item, 0 for one without any."""
+        """Return the number of training ratings of every item, including 0."""
         return np.nan_to_num(self.score(users), nan=0.0)
 
 
@@ -185,10 +185,10 @@ class AverageRating(_SameForAll):
     damping
         a, the number of average ratings added to each item; 0 for the plain average.
     support
-        The fewest ratings an item must have; NaN below.
+        The minimum number of ratings of an item; NaN below.
     threshold
-        Where given, a rating of at least this much counts 1 and any other 0: the share of the item's ratings that are
-        relevant (Cañamares and Castells 2018), with μ the share of all ratings that are.
+        If given, a rating of at least this much counts 1 and any other 0: the score is the share of the item's ratings
+        that are relevant (Cañamares and Castells 2018), with μ the share of all ratings that are relevant.
 
     Examples
     --------
@@ -203,7 +203,7 @@ class AverageRating(_SameForAll):
 
     @property
     def predicts_ratings(self) -> bool:
-        """Whether the scores are averages of ratings, not shares."""
+        """Whether the scores are average ratings, not shares."""
         return self.threshold is None
 
     def _fit(self, train: Ratings) -> None:
@@ -220,7 +220,7 @@ class AverageRating(_SameForAll):
 class UserAverage(PairModel):
     """The mean training rating of the user, for every item; the mean of all ratings for a user without any.
 
-    It ranks nothing (every item is tied): it is the baseline of rating prediction.
+    All items are tied, so it is a baseline for rating prediction, not for ranking.
 
     Examples
     --------

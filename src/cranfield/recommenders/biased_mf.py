@@ -1,4 +1,4 @@
-"""SVD: biased matrix factorisation by stochastic gradient descent, a predictor of ratings (Takács et al. 2009)."""
+"""SVD: rating prediction by biased matrix factorisation with stochastic gradient descent (Takács et al. 2009)."""
 
 from __future__ import annotations
 
@@ -26,18 +26,17 @@ class BiasedFactors(PairModel):
         \hat r_{ui} = μ + b_u + b_i + p_u \cdot q_i, \qquad
         \min \sum (r_{ui} - \hat r_{ui})^2 + λ (\lVert p_u \rVert^2 + \lVert q_i \rVert^2 + b_u^2 + b_i^2)
 
-    A user or item without training ratings keeps a bias and a vector of 0. A predictor of ratings makes poor lists:
-    items that few have rated well come first.
+    A user or item without training ratings keeps a bias and a vector of 0. Predicted ratings make poor lists: items
+    that a few users rated highly come first.
 
-    The descent sees ratings on a scale that is no wider than that of 1 to 5, whatever theirs is, so that the same step
-    suits any of them.
+    Ratings on a scale wider than 1 to 5 are rescaled for training, so that the same step size suits all scales.
 
     Parameters
     ----------
     factors, epochs, rate, regularization
-        The length of the vectors, the passes over the ratings, the step of the descent, and λ.
+        The length of the vectors, the number of passes over the ratings, the step size, and λ.
     seed
-        Fixes the start and the order of the ratings.
+        Seed of the initial values and of the order of the ratings.
     """
 
     one_thread: ClassVar[bool] = True

@@ -17,7 +17,7 @@ from cranfield.recommenders.model import PairModel, setting
 from cranfield.recommenders.registry import register
 from cranfield.recommenders.work import compiled_loops, one_ahead
 
-# Triples that are drawn while as many are ascended.
+# Number of triples per block; the next block is drawn while this one is trained on.
 _AT_A_TIME = 1 << 20
 
 
@@ -28,22 +28,22 @@ class BayesianPersonalizedRanking(PairModel):
 
     .. math:: x_{ui} = b_i + p_u \cdot q_i, \qquad \max \sum_{(u, i, j)} \ln σ(x_{ui} - x_{uj}) - λ \lVert Θ \rVert^2
 
-    over triples with i in the profile of u and j outside it, drawn at random: as many an epoch as there are ratings.
-    They are ascended on one thread, so that the same seed gives the same lists; another draws the next ones. NaN for
-    users and items without training ratings.
+    over triples with i in the profile of u and j outside it, drawn at random. An epoch has as many triples as there are
+    ratings. One thread trains on them, so that the same seed gives the same lists, while another draws the next ones.
+    NaN for users and items without training ratings.
 
     Parameters
     ----------
     factors, epochs, rate
-        The length of the vectors, the passes, and the first step of the ascent, which falls linearly to 0.
+        The length of the vectors, the number of passes, and the initial step size, which falls linearly to 0.
     user, positive, negative, bias
-        λ for p_u, for q_i of the profile item, for q_j of the other, and for the biases.
+        λ for p_u, for q_i of the profile item, for q_j of the other item, and for the biases.
     sampling
-        A triple starts from a ``rating``, all being equally likely, or from a ``user``, and one of its ratings.
+        Whether a triple starts from a random ``rating``, or from a random ``user`` and then one of the user's ratings.
     threshold
         Only ratings of at least this much make a profile; None for all.
     seed
-        Fixes the start and the triples.
+        Seed of the initial values and of the triples.
     """
 
     one_thread: ClassVar[bool] = True

@@ -1,4 +1,4 @@
-"""What is known of users and items, as numbers that a network takes."""
+"""Features of users and items, encoded as numbers for a network."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ _BETWEEN = "\x1f"
 
 @dataclass(frozen=True, eq=False)
 class FeatureCoding:
-    """Columns as they were in training: the categories of text, and the mean and spread of numbers.
+    """An encoding learned in training: the categories of text columns, and the mean and spread of number columns.
 
-    A value that is missing, or a category that training did not have, is of no category and has the mean number: it
-    adds nothing to what a network computes.
+    A missing text or an unseen category has no category, and a missing number is replaced by the mean. Neither adds
+    anything to what a network computes.
 
     Parameters
     ----------
     texts, numbers
         The names of the columns of text and of numbers.
     categories
-        Every category: its column, a separator and its text; ascending.
+        Every category as its column, a separator and its text, in ascending order.
     means, spreads
-        Of each column of numbers.
+        The mean and the standard deviation of each column of numbers.
 
     Examples
     --------
@@ -48,7 +48,7 @@ class FeatureCoding:
 
     @classmethod
     def of(cls, rows: pl.DataFrame) -> FeatureCoding:
-        """Look at the columns of the users or items that a system learns from."""
+        """Learn the encoding from the columns of the training users or items."""
         texts = [name for name, kind in rows.schema.items() if kind == pl.String]
         numbers = [name for name in rows.columns if name not in texts]
         categories = sorted(f"{name}{_BETWEEN}{value}" for name in texts for value in rows[name].unique().drop_nulls())
@@ -62,7 +62,7 @@ class FeatureCoding:
         )
 
     def encoded(self, rows: pl.DataFrame) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
-        """Return the category of each column of text, the number of categories for none, and the scaled numbers."""
+        """Return the category in each text column (the number of categories if none), and the scaled numbers."""
         none, places = len(self.categories), {key: place for place, key in enumerate(self.categories.tolist())}
         codes = [
             [places.get(f"{name}{_BETWEEN}{value}", none) for value in rows[name].to_list()]
@@ -75,7 +75,7 @@ class FeatureCoding:
 
 
 def _mean_and_spread(column: NDArray[Any]) -> tuple[float, float]:
-    """Return the mean and the standard deviation, 0 where there is nothing; no square of a number overflows."""
+    """Return the mean and the standard deviation, 0 for no values; large numbers do not overflow when squared."""
     unit = 2.0 ** np.floor(np.log2(max(np.abs(column).max(initial=0.0), 1.0)))
     shrunk = column / unit
     return (float(shrunk.mean() * unit), float(shrunk.std() * unit)) if len(column) else (0.0, 0.0)
@@ -86,7 +86,7 @@ SIDES: dict[str, tuple[About, ...]] = {"users": ("user",), "items": ("item",), "
 
 
 def rows_of(train: Ratings, about: About, system: str) -> pl.DataFrame:
-    """Return what is known of the users or items of the training ratings, one row per code."""
+    """Return the features of the users or items of the training ratings, one row per code."""
     features = train.user_features if about == "user" else train.item_features
     if features is None:
         raise InputError(

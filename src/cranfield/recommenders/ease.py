@@ -26,7 +26,7 @@ class EmbarrassinglyShallow(ProfileModel):
         \min_B \lVert X - X B \rVert_F^2 + λ \lVert B \rVert_F^2 \;\text{s.t.}\; diag(B) = 0, \qquad
         B_{ij} = -P_{ij} / P_{jj} \; (i \ne j), \; P = (X^T X + λ I)^{-1}, \qquad s(u, \cdot) = x_u B
 
-    It needs a dense items × items matrix and says so at once where that does not fit into the memory. NaN for users
+    It needs a dense items × items matrix, and raises an error at once if that does not fit into memory. NaN for users
     and items without training ratings.
 
     Parameters
@@ -44,7 +44,7 @@ class EmbarrassinglyShallow(ProfileModel):
         from scipy import linalg
 
         n_items = train.n_items
-        # The Gram matrix, its inverse and what LAPACK needs beside them.
+        # The Gram matrix, its inverse and the workspace of LAPACK.
         need_memory(
             self.name,
             3 * 8 * n_items**2,
@@ -56,7 +56,7 @@ class EmbarrassinglyShallow(ProfileModel):
         self._user_counts, self._item_counts = train.user_counts, train.item_counts
         gram = (self._ratings.T @ self._ratings).toarray()
         gram[np.diag_indices(n_items)] += self.l2
-        with blas_threads(1):  # more of them change the last digits, and so the order of near ties
+        with blas_threads(1):  # more threads change the last digits, and so the order of near ties
             try:
                 factor = linalg.cho_factor(gram, lower=True, overwrite_a=True, check_finite=False)
             except linalg.LinAlgError as error:

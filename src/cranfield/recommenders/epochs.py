@@ -1,4 +1,4 @@
-"""Systems that learn by epochs: they show how they do, stop early, and go on where they were stopped."""
+"""Systems that learn in epochs: progress, early stopping and checkpoints."""
 
 from __future__ import annotations
 
@@ -27,21 +27,21 @@ Epoch = Callable[[Numbers, int], tuple[Numbers, float]]
 
 
 class CheckpointError(InputError):
-    """A checkpoint that is damaged, or of another training."""
+    """A checkpoint that is damaged, or belongs to another training."""
 
 
-# An epoch is timed on at least so many ratings.
+# Minimum number of ratings for timing an epoch.
 _TIMED = 5000
-# What may differ between a training and the one that goes on with it.
+# Settings that may change when a training is resumed.
 _FREE = ("epochs", "patience")
 
 
 class EpochModel(Model):
     """A `Model` that passes over the ratings several times.
 
-    A child has the settings ``epochs``, ``patience`` and ``seed``, and gives ``_start``, which returns the numbers to
-    start from and a function that is one epoch, and ``_take``, which takes over what was learned. Every epoch draws
-    from a random stream of its own, so that a training that was stopped goes on as if it had not been.
+    A subclass has the settings ``epochs``, ``patience`` and ``seed``. It implements ``_start``, which returns the
+    initial numbers and a function that runs one epoch, and ``_take``, which stores what was learned. Every epoch has
+    its own random stream, so that a training that was interrupted continues as if it had not been.
     """
 
     steps_by: ClassVar[tuple[str, ...]] = ("rate",)
@@ -56,14 +56,13 @@ class EpochModel(Model):
         Parameters
         ----------
         train
-            What to learn from.
+            The training ratings.
         validation
-            Ratings to measure every epoch by: nDCG@10, or RMSE for a predictor of ratings. With a ``patience`` the
-            training ends when so many epochs in a row were not better than the best one, which is the one that is
-            kept.
+            Ratings to evaluate every epoch on: by nDCG@10, or by RMSE if the system predicts ratings. With a
+            ``patience``, training stops after this many epochs without improvement, and the best epoch is kept.
         checkpoint
-            A file that keeps the state after every epoch. If it is there, the training goes on from it; the
-            checkpoint of another system, other settings, other ratings, another version or more epochs is refused.
+            A file that keeps the state after every epoch. If it exists, training resumes from it. A checkpoint of
+            another system, other settings, other ratings, another version or more epochs is refused.
         """
         known = self._learnable(train)
         self._trained_by = self._machinery()
@@ -98,7 +97,7 @@ class EpochModel(Model):
 
     @property
     def history(self) -> list[dict[str, float | int | None]]:
-        """The loss of each epoch, and its value on the validation part, if there was one."""
+        """The loss of each epoch, and its value on the validation part, if there is one."""
         return [
             {"epoch": number + 1, "loss": float(loss), "validation": None if np.isnan(value) else float(value)}
             for number, (loss, value) in enumerate(zip(self._losses, self._validations))
@@ -106,18 +105,18 @@ class EpochModel(Model):
 
     @property
     def best_epoch(self) -> int:
-        """The epoch that was kept: the best on the validation part if it stops early, else the last."""
+        """The epoch that was kept: the best on the validation part with early stopping, otherwise the last."""
         if not self.patience or np.isnan(self._validations).all():
             return len(self._losses)
         return 1 + int(np.nanargmin(self._validations) if self.predicts_ratings else np.nanargmax(self._validations))
 
     @property
     def training(self) -> dict[str, Any]:
-        """How it was trained, for the record."""
+        """How the system was trained, for the record."""
         return {"epochs": len(self._losses), "by": self._trained_by}
 
     def seconds_per_epoch(self, train: Ratings) -> float:
-        """Return about how long an epoch takes, from two on some of the ratings; the first may compile its loop."""
+        """Estimate the seconds of an epoch from two on some of the ratings; the first may include compilation."""
         share = min(1.0, max(_TIMED / max(len(train), 1), 0.02))
         some = self._learnable(train.keep(stream(self.seed, "timing").random(len(train)) < share))
         numbers, epoch = self._start(some)
@@ -130,7 +129,7 @@ class EpochModel(Model):
         return bool(self.patience) and log.best_epoch is not None and len(log.losses) - log.best_epoch > self.patience
 
     def _check_settled(self, numbers: Numbers, loss: float) -> None:
-        """Refuse numbers beyond all bounds, which too large a setting, such as the rate, leads to."""
+        """Refuse numbers that are not finite; they come from too large a setting, such as the rate."""
         if np.isfinite(loss) and all(np.isfinite(values).all() for values in numbers.values()):
             return
         spelled = " and ".join(f"{name}={getattr(self, name):g}" for name in self.steps_by)
@@ -139,20 +138,20 @@ class EpochModel(Model):
         raise SettingError(f"{self.name} does not converge with {spelled}: {grown}; {remedy}")
 
     def _machinery(self) -> str:
-        """Return what trains it, and on how many threads, for the record."""
+        """Return the library that trains the system and the number of threads, for the record."""
         return "numpy, on any number of threads"
 
     def _start(self, train: Ratings) -> tuple[Numbers, Epoch]:
-        """Return the numbers that training starts from, and a function that is one epoch."""
+        """Return the initial numbers, and a function that runs one epoch."""
         raise NotImplementedError
 
     def _take(self, numbers: Numbers) -> None:
-        """Take over what was learned, so that `_score` uses it."""
+        """Store what was learned, so that `_score` uses it."""
         raise NotImplementedError
 
 
 def from_threshold(train: Ratings, threshold: float | None, system: str) -> Ratings:
-    """Return the ratings that reach a threshold, or all if there is none; at least one has to."""
+    """Return the ratings that reach a threshold, or all without one; at least one rating must reach it."""
     if threshold is None:
         return train
     kept = train.keep(train.values >= threshold)
@@ -165,16 +164,16 @@ def from_threshold(train: Ratings, threshold: float | None, system: str) -> Rati
 
 
 class _Log:
-    """What a training has done so far, kept as a checkpoint after every epoch.
+    """The progress of a training, saved as a checkpoint after every epoch.
 
     Parameters
     ----------
     about
-        What is trained, on what.
+        The system, its settings and the training data.
     path
-        Where the checkpoint is, or will be.
+        The file of the checkpoint, which need not exist yet.
     numbers
-        What the training starts from if there is no checkpoint.
+        The initial numbers, if there is no checkpoint.
     """
 
     def __init__(self, about: dict[str, Any], path: Path | None, numbers: Numbers) -> None:
@@ -189,7 +188,7 @@ class _Log:
             self._read(path, numbers)
 
     def add(self, numbers: Numbers, loss: float, value: float | None, held_out: ValidationPart | None) -> None:
-        """Take in what an epoch has come to."""
+        """Record the results of an epoch."""
         self.numbers = numbers
         self.losses.append(loss)
         self.values.append(np.nan if value is None else value)
@@ -239,7 +238,7 @@ _REMEDY = "name another file, or remove this one to train from the start"
 
 
 def _plain(about: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what two trainings must have in common."""
+    """Return the settings that two trainings must share."""
     settings = {name: value for name, value in about["settings"].items() if name not in _FREE}
     others = {name: about.get(name) for name in ("cranfield", "system", "train", "validation")}
     return {**others, **settings}

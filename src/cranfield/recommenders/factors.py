@@ -1,4 +1,4 @@
-"""What factor models share: how they start."""
+"""Initial values of factor models."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def normal_factors(
 
 
 def average_profile(train: Ratings, *, at_most: int) -> int:
-    """Return how many ratings a user has on average, rounded down, from 1 to ``at_most``.
+    """Return the average number of ratings per user, rounded down, from 1 to ``at_most``.
 
     Examples
     --------
@@ -32,12 +32,12 @@ def average_profile(train: Ratings, *, at_most: int) -> int:
 
 
 def check_settled(system: str, factors: Iterable[NDArray[np.float32]], **settings: float) -> None:
-    """Refuse factors that too large a setting, such as the step of an ascent, has thrown beyond all numbers."""
+    """Refuse factors that are not finite; they come from too large a setting, such as the step size."""
     if not all(np.isfinite(matrix).all() for matrix in factors):
         spelled = " and ".join(f"{name}={value:g}" for name, value in settings.items())
         raise SettingError(f"{system} does not converge with {spelled}; give a smaller {' or '.join(settings)}")
 
 
 def random_state(draw: np.random.Generator) -> NDArray[np.uint64]:
-    """Return the state that a compiled loop draws its random numbers from."""
+    """Return the state of a compiled loop's random number generator."""
     return draw.integers(0, 2**63, size=1, dtype=np.uint64)

@@ -1,4 +1,4 @@
-"""The best items of a known order that a list may hold, without scoring all items for every user."""
+"""The best allowed items of a known order, without scoring all items for every user."""
 
 from __future__ import annotations
 
@@ -27,15 +27,15 @@ def best_first(scores: NDArray[np.float64], item_ids: Vocabulary) -> NDArray[np.
 def first_allowed(
     best: Callable[[NDArray[np.int64], int], NDArray[Any]], most: int, users: NDArray[Any], n: int, targets: Any
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return the first ``n`` items of each user's order that the targets allow, and their places in it.
+    """Return the first ``n`` items of each user's order that the targets allow, and their positions in it.
 
-    Where there are fewer, both are −1.
+    If there are fewer, both are −1.
 
     Parameters
     ----------
     best
-        ``best(rows, wanted)`` gives the first ``wanted`` items of the order of each row of ``users``; −1 stands for
-        no item, and does not count as a place.
+        ``best(rows, wanted)`` gives the first ``wanted`` items of the order of each row of ``users``; −1 means no item,
+        and does not count as a position.
     most
         The length of these orders.
     users, n, targets

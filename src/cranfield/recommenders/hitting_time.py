@@ -14,7 +14,7 @@ from cranfield.recommenders.language_models import without_zeros
 from cranfield.recommenders.model import Model, setting
 from cranfield.recommenders.registry import register
 
-# Walks to this many users are followed at once: few enough that their times stay in the processor's cache.
+# Number of users per block: small enough that the times of their walks stay in the processor's cache.
 _SIDE_BY_SIDE = 64
 
 
@@ -29,7 +29,7 @@ class HittingTime(Model):
     .. math:: H_0 = 0, \qquad H_{t+1}(q \mid j) = 1 + \sum_k p_{jk} H_t(q \mid k) \; (j \ne q), \qquad
               H_t(q \mid q) = 0, \qquad s(q, i) = -H_τ(q \mid i)
 
-    NaN for items that no walk leads from to the user.
+    NaN for items from which no walk reaches the user.
 
     Parameters
     ----------

@@ -18,7 +18,7 @@ from cranfield.recommenders.profiles import ProfileModel
 from cranfield.recommenders.registry import register
 from cranfield.recommenders.work import blas_threads, blocks, in_threads
 
-# The start, by the length of a vector: N(0, _SPREAD / sqrt(factors)).
+# Initial vectors are drawn from N(0, _SPREAD / sqrt(factors)).
 _SPREAD = 0.1
 
 
@@ -34,22 +34,22 @@ class ImplicitLeastSquares(EpochModel, ProfileModel, PairModel):
 
     (S. Rendle, W. Krichene, L. Zhang and Y. Koren 2022, Revisiting the performance of iALS on item recommendation
     benchmarks, RecSys; after Hu, Koren and Volinsky 2008), solved exactly for all users, then for all items, in every
-    epoch. Each solution stands alone, so the number of threads changes nothing. NaN for users and items without
-    training ratings.
+    epoch. Each vector is solved independently, so results do not depend on the number of threads. NaN for users and
+    items without training ratings.
 
     Parameters
     ----------
     factors, epochs
         The length of the vectors, and how often both sides are solved.
     unobserved, regularization, exponent
-        α₀, the weight of what was not rated; λ; and ν: with 1 a vector is shrunk by as much as there are ratings, with
-        0 all are shrunk alike.
+        α₀, the weight of unrated cells; λ; and ν: with 1, the regularisation of a vector grows with its number of
+        ratings; with 0, it is the same for all.
     threshold
         Only ratings of at least this much count; None for all.
     patience
-        With a validation part: end when so many epochs in a row were not better; 0 for never.
+        With a validation part: stop after this many epochs without improvement; 0 for never.
     seed
-        Fixes the start.
+        Seed of the initial vectors.
     """
 
     steps_by = ("regularization",)
@@ -87,7 +87,7 @@ class ImplicitLeastSquares(EpochModel, ProfileModel, PairModel):
         self._users, self._items = numbers["users"], numbers["items"]
 
     def _solved(self, rated: Any, fixed: NDArray[np.float32]) -> NDArray[np.float32]:
-        """Return the vectors of the rows of ``rated``, the ``fixed`` ones being those of its columns."""
+        """Return the vectors of the rows of ``rated``, given the ``fixed`` vectors of its columns."""
         from scipy.linalg import lapack
 
         gram = np.float32(self.unobserved) * (fixed.T @ fixed)
@@ -113,12 +113,12 @@ class ImplicitLeastSquares(EpochModel, ProfileModel, PairModel):
         return solved
 
     def _shrinkage(self, counts: NDArray[Any], others: int) -> NDArray[np.float32]:
-        """Return λ (|S| + α₀ n)^ν for each row, n being how many there are on the other side."""
+        """Return λ (|S| + α₀ n)^ν for each row, with n the number of rows on the other side."""
         scale = (counts + self.unobserved * others) ** self.exponent
         return (self.regularization * scale).astype(np.float32)
 
     def _loss(self, rated: Any, users: NDArray[np.float32], items: NDArray[np.float32]) -> float:
-        """Return what is minimised, by rating."""
+        """Return the objective divided by the number of ratings."""
         sides = [side.astype(np.float64) for side in (users, items)]
         total = self.unobserved * float(np.sum((sides[0].T @ sides[0]) * (sides[1].T @ sides[1])))
         for block in blocks(len(users), self.factors):
@@ -139,7 +139,7 @@ class ImplicitLeastSquares(EpochModel, ProfileModel, PairModel):
         return np.asarray(np.einsum("pf,pf->p", self._users[users], self._items[items]))
 
     def _score_profiles(self, profiles: Any) -> NDArray[np.float32]:
-        """Solve for the factors of each profile, those of the items being fixed."""
+        """Solve for the factors of each profile, with fixed item factors."""
         rated = ones_like(profiles)
         if self.threshold is not None:
             rated.data[profiles.data < self.threshold] = 0

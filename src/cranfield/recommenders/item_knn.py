@@ -46,7 +46,7 @@ class ItemNeighbours(ProfileModel):
     Parameters
     ----------
     k
-        The number of neighbours, the item itself among them.
+        The number of neighbours, including the item itself.
     weighting
         ``cosine``, ``tfidf`` or ``bm25``.
     k1, b
@@ -88,7 +88,7 @@ class ItemNeighbours(ProfileModel):
             return unit_rows(with_data(raters, np.sqrt(raters.data) * rarity[raters.indices]))
         length = np.asarray(raters.sum(axis=1)).reshape(-1)
         norm = (1 - self.b) + self.b * length / (length.mean() or 1)
-        # A rating of 0 weighs nothing, with k1=0 too.
+        # A rating of 0 has weight 0, even with k1=0.
         below = np.where(raters.data > 0, self.k1 * norm[row_of_entries(raters)] + raters.data, 1)
         saturated = raters.data * (self.k1 + 1) / below
         return with_data(raters, saturated * rarity[raters.indices])

@@ -1,4 +1,4 @@
-"""Fitted models as files: arrays in npz, never a pickle, since unpickling runs whatever a file says."""
+"""Fitted models as npz files, never as pickles, since unpickling can run any code."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ from cranfield.recommenders.protocol import Recommender
 
 _ABOUT = "about"
 _AGAIN = "train the system again"
-# What NumPy and zipfile raise for a file that is damaged, or not theirs.
+# The errors of NumPy and zipfile for a file that is damaged or of another format.
 _DAMAGED = (OSError, EOFError, ValueError, KeyError, NotImplementedError, MemoryError, zipfile.BadZipFile, zlib.error)
 
 
 def can_be_kept(system: Any) -> bool:
-    """Whether `save_model` can keep a system: a `Model` by its arrays, or one that offers ``save`` and ``load``.
+    """Whether `save_model` can save a system: a `Model`, or a system with ``save`` and ``load``.
 
-    A `Model` of your own that learns something other than arrays and plain values needs ``save`` and ``load`` too.
+    Your own `Model` needs ``save`` and ``load`` too if it learns anything other than arrays and plain values.
 
     Examples
     --------
@@ -52,10 +52,10 @@ def save_model(model: Recommender, path: str | Path) -> Path:
     ----------
     model
         A system of this package, whose arrays go to an npz file with its name, its settings, the version of cranfield
-        and the hash of the training ratings; or a system of your own with ``save(path)`` and ``load(path)``, which
-        writes one file as it likes.
+        and the hash of the training ratings; or your own system with ``save(path)`` and ``load(path)``, which writes
+        one file in any format.
     path
-        Where; usually ending in ``.npz``.
+        The file to write, usually ending in ``.npz``.
 
     Examples
     --------
@@ -78,7 +78,7 @@ def save_model(model: Recommender, path: str | Path) -> Path:
 
 
 def write_arrays(path: str | Path, arrays: Mapping[str, NDArray[Any]]) -> Path:
-    """Write arrays into one file, whole or not at all; in one order, so that the same numbers are the same bytes."""
+    """Write arrays into one file, whole or not at all, in a fixed order, so that equal arrays give equal bytes."""
     ordered: dict[str, Any] = {name: np.asarray(values, order="C") for name, values in sorted(arrays.items())}
     with whole_file(path) as temporary, temporary.open("wb") as file:
         np.savez(file, **ordered)
@@ -93,12 +93,12 @@ def read_model(path: str | Path, spelling: Any, train: Ratings, *, seed: int | N
     path
         The file.
     spelling
-        The system as it is spelled, or a system of your own that is not fitted yet, which loads itself.
+        The spelling of the system, or your own unfitted system, which loads itself.
     train
-        The ratings that it was fitted on. Other ones, other settings and another version of cranfield are an
+        The ratings that it was fitted on. Other ratings, other settings or another version of cranfield raise an
         `InputError`.
     seed
-        The seed of a system that draws at random, unless the spelling gives one.
+        The seed of a system that uses random numbers, unless the spelling gives one.
     """
     system, path = as_recommender(spelling, seed), Path(path)
     if not can_be_kept(system):
@@ -120,13 +120,13 @@ def read_model(path: str | Path, spelling: Any, train: Ratings, *, seed: int | N
 
 
 def about_model(model: Model, train: Ratings) -> dict[str, Any]:
-    """Return what a model is: its version, system, settings, and what it learned from."""
+    """Return the description of a model: version, system, settings and training data."""
     settings = {field.name: getattr(model, field.name) for field in fields(model)}
     return {"cranfield": __version__, "system": model.name, "settings": settings, "train": model.source(train)}
 
 
 def read_arrays(path: Path, problem: str, remedy: str) -> dict[str, NDArray[Any]]:
-    """Return the arrays of a file that `write_arrays` wrote, or say the ``problem`` of one that is damaged."""
+    """Return the arrays of a file that `write_arrays` wrote, or raise an error that states the ``problem``."""
     try:
         with path.open("rb") as file, np.lib.npyio.NpzFile(file, allow_pickle=False) as stored:
             return {name: stored[name] for name in stored.files}

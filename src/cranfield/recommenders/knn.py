@@ -18,7 +18,7 @@ from cranfield.recommenders.profiles import ProfileModel
 from cranfield.recommenders.registry import register
 from cranfield.recommenders.work import blocks
 
-# What sums of products may be off by, relative to the sums.
+# Relative rounding error of sums of products.
 _ROUNDING = 1e-12
 
 
@@ -29,25 +29,26 @@ class UserNeighbours(ProfileModel):
 
     .. math:: s(u, i) = \sum_{v \in N_k(u),\, v \text{ rated } i} sim(u, v)^q\, r_{vi}
 
-    NaN for an item that no neighbour rated. Neighbours have a positive similarity. Where it is normalised, the sum is
-    divided by that of sim(u, v)^q over the same neighbours.
+    NaN for an item that no neighbour rated. Neighbours have a positive similarity. If ``normalised``, the sum is
+    divided by the sum of sim(u, v)^q over the same neighbours.
 
     Parameters
     ----------
     k
         The number of neighbours.
     similarity
-        ``cosine`` over all items, absent ones counting 0; ``pearson`` over the items that both rated; or ``jaccard``.
+        ``cosine`` over all items, with 0 for missing ratings; ``pearson`` over the items that both rated; or
+        ``jaccard``.
     overlap
-        The fewest items that two users must both have rated to be neighbours.
+        The minimum number of items that two neighbours must both have rated.
     q
-        The power that the similarity is raised to.
+        The exponent of the similarity.
     binary
         Whether every rating counts 1, in the similarity and in the sum.
     normalised
         Whether the sum is divided by the sum of the similarities.
     min_neighbours
-        The fewest neighbours who must have rated an item; NaN below.
+        The minimum number of neighbours who rated an item; NaN below.
     ratings
         What is summed: the ``raw`` ratings, or ``truncated`` ones, max(r − threshold + 1, 0) (Cañamares and Castells
         2020). The similarity is that of the raw ratings.
@@ -86,7 +87,7 @@ class UserNeighbours(ProfileModel):
         return self._score_by(self._neighbours[users])
 
     def _score_profiles(self, profiles: Any) -> NDArray[np.float64]:
-        """Score by the training users nearest to each profile; one with the same ratings is a neighbour like others."""
+        """Score by the training users nearest to each profile, including a user with the same ratings."""
         similarity = self._similarity(ones_like(profiles) if self.binary else profiles)
         scored = []
         for piece in blocks(profiles.shape[0], self._ratings.shape[0]):
@@ -104,13 +105,13 @@ class UserNeighbours(ProfileModel):
         return scores
 
     def _summed(self) -> Any:
-        """Return what the ratings of neighbours count."""
+        """Return the values of the neighbours' ratings in the sum."""
         if self.ratings == "raw":
             return self._ratings
         return with_data(self._ratings, np.maximum(self._ratings.data - self.threshold + 1.0, 0.0))
 
     def _similarity(self, profiles: Any) -> Callable[[slice], NDArray[np.float64]]:
-        """Return what gives the similarities of a block of profiles to all training users."""
+        """Return a function that computes the similarities of a block of profiles to all training users."""
         kind = {"cosine": _cosine, "pearson": _pearson, "jaccard": _jaccard}[self.similarity]
         similarity = kind(profiles, self._ratings)
         if not self.overlap:
@@ -164,7 +165,7 @@ def _pearson(profiles: Any, ratings: Any) -> _Similarity:
         own_squares, their_squares = count * own_square(block), count * their_square(block)
         own_spread, their_spread = own_squares - own**2, their_squares - theirs**2
         covariance = count * products(block) - own * theirs
-        # Where ratings do not vary, or not together, a rounding error is left.
+        # Without variance or covariance, only a rounding error is left.
         nothing = (own_spread <= _ROUNDING * own_squares) | (their_spread <= _ROUNDING * their_squares)
         nothing |= np.abs(covariance) <= _ROUNDING * np.sqrt(own_squares * their_squares)
         return np.asarray(np.where(nothing, 0, covariance / np.sqrt(np.where(nothing, 1, own_spread * their_spread))))

@@ -47,7 +47,7 @@ def likely_neighbours(rows: Any, k: int, smoothing: float) -> Any:
 
 @dataclass
 class _LikelyNeighbours(Model):
-    """What both sides share: neighbours by query likelihood, and ratings without those of value 0."""
+    """The base of both directions: neighbours by query likelihood, and the ratings other than 0."""
 
     needs_positive: ClassVar[bool] = True
 
@@ -62,7 +62,7 @@ class LanguageModelUsers(_LikelyNeighbours):
 
     .. math:: s(u, i) = \sum_{v \in V_u} cos(u, v) r_{vi}
 
-    V_u are the k users of the largest query likelihood (`likely_neighbours`). NaN where none of them rated i.
+    V_u are the k users with the largest query likelihood (`likely_neighbours`). NaN where none of them rated i.
 
     Parameters
     ----------
@@ -87,8 +87,8 @@ class LanguageModelItems(_LikelyNeighbours):
 
     .. math:: s(u, i) = \sum_{j \in J_i \cap I_u} cos(i, j) r_{uj}
 
-    J_i are the k items of the largest query likelihood for the target i, with items as documents and users as
-    terms (`likely_neighbours`). NaN where the user rated none of them.
+    J_i are the k items with the largest query likelihood for the target i, with items as documents and users as terms
+    (`likely_neighbours`). NaN where the user rated none of them.
 
     Parameters
     ----------
@@ -107,7 +107,7 @@ class LanguageModelItems(_LikelyNeighbours):
 
 
 def without_zeros(ratings: Any) -> Any:
-    """Return the ratings without those of value 0, which weigh nothing."""
+    """Return the ratings without those of value 0, which have no weight."""
     if (ratings.data == 0).any():
         ratings = ratings.copy()
         ratings.eliminate_zeros()

@@ -13,7 +13,7 @@ from cranfield.recommenders.work import kernels
 def largest(block: NDArray[Any], k: int) -> tuple[NDArray[np.int64], NDArray[Any]]:
     """Return the columns of the ``k`` largest entries of each row, best first, and these entries.
 
-    Of equal entries the one further left comes first, and it is also the one that is kept. NaN comes last.
+    Among equal entries, those further left are kept, and come first. NaN comes last.
 
     Examples
     --------
@@ -47,7 +47,7 @@ def _smallest(keys: NDArray[Any], k: int) -> NDArray[np.bool_]:
     limit = np.partition(keys, k - 1, axis=1)[:, k - 1 : k]
     keep = keys <= limit
     missing = np.isnan(limit[:, 0])
-    keep[missing] = True  # every number is kept there; NaN is at the limit
+    keep[missing] = True  # all numbers are kept in these rows, since the limit is NaN
     crowded = np.flatnonzero(np.count_nonzero(keep, axis=1) > k)
     if len(crowded):
         some = keys[crowded]

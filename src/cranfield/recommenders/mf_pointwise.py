@@ -27,27 +27,28 @@ class PointwiseFactors(EpochModel, PairModel):
         x_{ui} = b + b_u + b_i + p_u \cdot q_i, \qquad
         \min \sum_{(u, i)} \Bigl(-\ln σ(x_{ui}) - \sum_{j} \ln(1 - σ(x_{uj}))\Bigr) + λ \lVert Θ \rVert^2
 
-    over the ratings, each with some items j that are drawn again in every epoch (S. Rendle, W. Krichene, L. Zhang and
-    J. Anderson 2020, Neural collaborative filtering vs. matrix factorization revisited, RecSys). Stochastic gradient
-    descent on one thread, so that the same seed gives the same lists. NaN for users and items without training ratings.
+    over the ratings, each with some items j that are redrawn in every epoch (S. Rendle, W. Krichene, L. Zhang and J.
+    Anderson 2020, Neural collaborative filtering vs. matrix factorization revisited, RecSys). Training is stochastic
+    gradient descent on one thread, so that the same seed gives the same lists. NaN for users and items without training
+    ratings.
 
     Parameters
     ----------
     factors, epochs, negatives
-        The length of the vectors, the passes, and the items that are drawn for each rating.
+        The length of the vectors, the number of passes, and the number of items drawn for each rating.
     others
-        Where they are drawn from: the ``unrated`` items of the user, or ``all`` items, as in the authors' program, so
-        that rated ones are sometimes among them.
+        Where they are drawn from: items that the user has not rated (``unrated``), or ``all`` items, as in the authors'
+        program, which sometimes draws rated ones.
     rate, regularization
-        The step of the descent, and λ.
+        The step size, and λ.
     spread
-        The standard deviation of the vectors at the start.
+        The standard deviation of the initial vectors.
     threshold
         Only ratings of at least this much make a profile; None for all.
     patience
-        With a validation part: end when so many epochs in a row were not better; 0 for never.
+        With a validation part: stop after this many epochs without improvement; 0 for never.
     seed
-        Fixes the start, the order of the ratings and the items that are drawn.
+        Seed of the initial values, the order of the ratings and the drawn items.
     """
 
     one_thread: ClassVar[bool] = True

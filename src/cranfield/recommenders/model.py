@@ -1,4 +1,4 @@
-"""What the recommenders of this package share: declared settings, checked codes, a training set that is not empty."""
+"""Base classes of the recommenders: declared settings, checked codes, a training set that is not empty."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from cranfield._errors import InputError, SettingError
 from cranfield.data import Ratings
 from cranfield.recommenders.state import pack, unpack
 
-# So many pairs are scored at a time.
+# Number of pairs scored per block.
 _PAIRS = 1 << 16
 
 
@@ -31,8 +31,8 @@ def setting(
 ) -> Any:
     """Declare a setting of a `Model`: its default and the values it may take.
 
-    ``low`` and ``high`` belong to the range, ``above`` and ``below`` do not; ``or_none`` is the type of the value where
-    None is allowed as well.
+    ``low`` and ``high`` are inclusive bounds, ``above`` and ``below`` exclusive ones. ``or_none`` is the type of the
+    value if None is also allowed.
     """
     kinds = (type(default),) if or_none is None else (or_none, NoneType)
     limits = Limits(kinds, choices, low=low, above=above, high=high, below=below)
@@ -43,13 +43,13 @@ def setting(
 class Model:
     """A recommender of this package: a dataclass whose fields are its settings.
 
-    A child declares its settings with `setting`, gives ``_fit`` and ``_score``, and is registered by
-    `cranfield.recommenders.register`. What ``_fit`` sets are arrays, sparse matrices in rows (CSR), plain values, or
-    small dataclasses or dictionaries of these, so that a fitted model can be kept (`state`).
+    A subclass declares its settings with `setting`, implements ``_fit`` and ``_score``, and is registered by
+    `cranfield.recommenders.register`. ``_fit`` sets arrays, sparse matrices in rows (CSR), plain values, or small
+    dataclasses or dictionaries of these, so that a fitted model can be saved (`state`).
 
-    A model knows the users and items that have training ratings, and no others: ``_fit`` sees them alone, so that what
-    is learned does not depend on who else is in the vocabularies, such as the users and items of a test part. Other
-    items have no score, and other users only those of ``_score_newcomers``.
+    A model knows only the users and items with training ratings. ``_fit`` does not see the others, so that what is
+    learned does not depend on what else is in the vocabularies, such as the users and items of a test part. Unknown
+    items have no score, and unknown users only those of ``_score_newcomers``.
     """
 
     name: ClassVar[str]
@@ -71,7 +71,7 @@ class Model:
         return self.fitted_on(train)
 
     def _learnable(self, train: Ratings) -> Ratings:
-        """Return the ratings that the method sees: those of known users and items; refuse what it cannot learn from."""
+        """Return the ratings of known users and items; refuse ratings that the method cannot learn from."""
         if len(train) == 0:
             raise InputError(
                 f"there are no training ratings for {self.name} to learn from", remedy="give some, or fix the split"
@@ -84,13 +84,13 @@ class Model:
         return train.compact()
 
     def state(self) -> dict[str, NDArray[Any]]:
-        """Return what was learned, as arrays by name; arrays of the training ratings are named and not copied."""
+        """Return what was learned as named arrays; arrays of the training ratings are named, not copied."""
         given = {"_train", "_known_codes", *(field.name for field in fields(self))}
         learned = {name: value for name, value in vars(self).items() if name not in given}
         return pack(learned, self.train.compact())
 
     def restore(self, state: Mapping[str, NDArray[Any]], train: Ratings) -> Self:
-        """Take over what a model of the same settings learned from the same training ratings, instead of fitting.
+        """Load what a model with the same settings learned from the same training ratings, instead of fitting.
 
         Examples
         --------
@@ -104,23 +104,23 @@ class Model:
         return self.fitted_on(train)
 
     def fitted_on(self, train: Ratings) -> Self:
-        """Take it that all there is to learn from these ratings is learned."""
+        """Mark the model as fitted on these ratings."""
         self._train = train
         self._known_codes = _KnownCodes.of(train)
         return self
 
     @property
     def uses_features(self) -> bool:
-        """Whether it uses what is known of users and items beside ratings."""
+        """Whether the model uses features of users or items."""
         return False
 
     def source(self, train: Ratings) -> str:
-        """Return a hash of what it learns from: the ratings, and what else of users and items it uses."""
+        """Return a hash of the training data: the ratings, and the features that the model uses."""
         return train.fingerprint
 
     @property
     def adapted(self) -> dict[str, Any]:
-        """The settings that were left to the data, as None, with what was chosen for them."""
+        """The values chosen for settings that were None, which means: choose from the data."""
         learned = vars(self)
         unset = (declared.name for declared in fields(self) if learned[declared.name] is None)
         return {name: learned[f"_{name}"] for name in unset if f"_{name}" in learned}
@@ -132,7 +132,7 @@ class Model:
 
     @property
     def train(self) -> Ratings:
-        """The ratings that it was fitted on."""
+        """The ratings that the model was fitted on."""
         train: Ratings | None = getattr(self, "_train", None)
         if train is None:
             raise SettingError(f"{self.name} has not learned anything yet; call fit(train) first")
@@ -153,7 +153,7 @@ class Model:
         places = known.users[codes]
         newcomers = self._score_newcomers(codes[places < 0])
         scored = self._score(places[places >= 0])
-        # Whole numbers have no NaN.
+        # Integers cannot be NaN.
         kind = scored.dtype if np.issubdtype(scored.dtype, np.floating) else np.float64
         scores = np.full((len(codes), self.train.n_items), np.nan, dtype=kind)
         scores[np.ix_(places >= 0, known.items)] = scored
@@ -162,10 +162,10 @@ class Model:
         return scores
 
     def fill_scores(self, users: NDArray[Any]) -> NDArray[Any]:
-        """Return scores to fill the gaps of another system by: also of unknown items, where the method can order them.
+        """Return scores to fill the gaps of another system, including unknown items if the method can order them.
 
-        Where lists are to hold every item, an item without training ratings has a place too: the last one by
-        popularity, any by chance.
+        If lists must hold every item, items without training ratings need a place too: popularity puts them last,
+        random anywhere.
         """
         return self.score(users)
 
@@ -176,12 +176,12 @@ class Model:
         raise NotImplementedError
 
     def _score_newcomers(self, users: NDArray[np.int64]) -> NDArray[Any] | None:  # noqa: ARG002
-        """Return a row of scores over the known items for each user without training ratings; None if it cannot say."""
+        """Return a row of scores of the known items for each user without training ratings; None if it has none."""
         return None
 
 
 class PairModel(Model):
-    """A model that scores single pairs of a user and an item at little cost; a child gives ``_score_pairs``."""
+    """A model that scores single user-item pairs cheaply; a subclass implements ``_score_pairs``."""
 
     def score_pairs(self, users: ArrayLike, items: ArrayLike) -> NDArray[Any]:
         """Return the score of each pair of a user code and an item code; NaN where the method cannot say."""
@@ -203,7 +203,7 @@ class PairModel(Model):
         return scores
 
     def _in_blocks(self, users: NDArray[np.int64], items: NDArray[np.int64]) -> NDArray[np.float64]:
-        """Score pairs a block at a time, so that memory is bounded whatever their number."""
+        """Score pairs in blocks, so that memory is bounded for any number of pairs."""
         scores = np.empty(len(users))
         for start in range(0, len(users), _PAIRS):
             block = slice(start, start + _PAIRS)
@@ -216,7 +216,7 @@ class PairModel(Model):
 
 
 class _KnownCodes(NamedTuple):
-    """The users and items with training ratings, where these are not all."""
+    """The users and items with training ratings, if some have none."""
 
     users: NDArray[np.int64]
     """For each user code the one among the known users; -1 for a newcomer."""
@@ -225,7 +225,7 @@ class _KnownCodes(NamedTuple):
 
     @classmethod
     def of(cls, train: Ratings) -> _KnownCodes | None:
-        """Return who and what is known; None where all are."""
+        """Return the known users and items; None if all are known."""
         users, items = train.user_counts > 0, train.item_counts > 0
         if users.all() and items.all():
             return None

@@ -18,8 +18,8 @@ def cosine_neighbours(rows: Any, k: int) -> Any:
 
     .. math:: cos(u, v) = \frac{\sum_i r_{ui} r_{vi}}{\lVert r_u \rVert \lVert r_v \rVert}
 
-    over all columns, absent ones counting 0. A row is not its own neighbour; nor is a row with a cosine of 0 or
-    less, so some rows may have fewer than ``k`` neighbours. Of equally similar rows the one further up wins.
+    over all columns, with 0 for missing entries. A row is not its own neighbour, and a neighbour has a positive cosine,
+    so some rows may have fewer than ``k`` neighbours. Among equally similar rows, the one further up wins.
 
     Examples
     --------
@@ -45,9 +45,9 @@ def nearest_rows(
     Parameters
     ----------
     similarity
-        Gives the similarities of a block of rows to all rows.
+        Computes the similarities of a block of rows to all rows.
     weight
-        Gives what the matrix holds for a neighbour, where that is not the similarity itself.
+        Computes the weights of neighbours in the result, if these are not the similarities.
     own
         Whether a row may be its own neighbour.
     """
@@ -67,7 +67,7 @@ def nearest_rows(
 def nearest_columns(similarities: NDArray[np.float64], k: int, weights: NDArray[np.float64] | None = None) -> Any:
     """Return the ``k`` columns with the largest positive similarity in each row, as a sparse matrix.
 
-    It holds the similarities, or other ``weights`` at the same places.
+    Its entries are the similarities, or the ``weights`` at the same positions.
     """
     from scipy import sparse
 

@@ -1,4 +1,4 @@
-"""Neural systems: trained by JAX and Optax in batches, scored by NumPy alone."""
+"""Neural systems: trained in batches by JAX and Optax, scored by NumPy alone."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ EXAMPLES = 1 << 18
 class NetworkModel(EpochModel, PairModel):
     """A system that is trained by gradient descent (Adam) on batches of examples.
 
-    Training has one thread, so that a seed gives the same lists whatever number of threads is allowed. On another
-    platform, or on a graphics card, which JAX uses where it finds one, equality is not promised. Scores are computed
-    by NumPy, so that a kept model needs no JAX.
+    Training uses one thread, so that the same seed gives the same lists for any number of threads. Results may differ
+    on another platform, or on a graphics card, which JAX uses if there is one. Scores are computed by NumPy, so that a
+    saved model does not need JAX.
     """
 
     one_thread: ClassVar[bool] = True
@@ -48,10 +48,10 @@ class NetworkModel(EpochModel, PairModel):
         examples: Callable[[int], Iterator[tuple[Any, ...]]],
         fixed: Any = None,
     ) -> tuple[Numbers, Epoch]:
-        """Return the numbers to start from and an epoch.
+        """Return the initial numbers, and a function that runs one epoch.
 
-        ``examples`` gives the columns of those of an epoch, a part at a time; ``fixed`` are arrays that the loss looks
-        up and that no epoch changes.
+        ``examples`` yields the examples of an epoch in parts, as columns. ``fixed`` are arrays that the loss reads and
+        training does not change.
         """
         steps, numbers, unpacked = _compiled(self.name, weights, loss, self.rate, self.batch)
 
@@ -66,7 +66,7 @@ class NetworkModel(EpochModel, PairModel):
         return numbers(unpacked(None)), epoch
 
     def _take(self, numbers: Numbers) -> None:
-        # The others are those of Adam.
+        # The other numbers belong to Adam.
         self._weights = {name.removeprefix("w."): values for name, values in numbers.items() if name.startswith("w.")}
 
 
@@ -83,7 +83,7 @@ def libraries(system: str) -> tuple[Any, Any]:
 def _compiled(
     system: str, weights: dict[str, NDArray[np.float32]], loss: Loss, rate: float, batch: int
 ) -> tuple[Callable[..., Any], Callable[[Any], dict[str, Any]], Callable[[Numbers | None], Any]]:
-    """Return the steps over some examples, and how weights and Adam's numbers become arrays by name and back."""
+    """Return the training steps, and functions that convert the weights and Adam's state to named arrays and back."""
     jax, optax = libraries(system)
     adam = optax.adam(rate)
     fresh = (weights, adam.init(weights))
@@ -103,7 +103,7 @@ def _compiled(
             updates, moments = adam.update(gradient, moments, w)
             return (optax.apply_updates(w, updates), moments), total + value * valid.sum()
 
-        # The number of steps is not fixed, so that one compiled loop serves whole and last parts.
+        # The number of steps is not static, so that full parts and the last part share one compiled loop.
         return jax.lax.fori_loop(0, (count + batch - 1) // batch, step, (state, 0.0))
 
     on_one_thread = {"xla_cpu_multi_thread_eigen": False} if jax.default_backend() == "cpu" else None
@@ -113,7 +113,7 @@ def _compiled(
         count = len(columns[0])
         if not count:
             return state, 0.0
-        # Few lengths, so that little is compiled.
+        # Pad to few different lengths, since each is compiled separately.
         room = batch * (1 << (-(-count // batch) - 1).bit_length())
         padded = tuple(np.concatenate([column, np.repeat(column[:1], room - count, axis=0)]) for column in columns)
         state, total = compiled(state, jax.random.key(seed), count, padded, fixed)
@@ -129,7 +129,7 @@ def _compiled(
 
 
 def dense(draw: np.random.Generator, wide: int, narrow: int) -> NDArray[np.float32]:
-    """Return the random weights of a layer before rectifiers (He et al. 2015)."""
+    """Return the initial weights of a layer followed by rectifiers (He et al. 2015)."""
     return (draw.standard_normal((wide, narrow)) * np.sqrt(2 / wide)).astype(np.float32)
 
 

@@ -22,7 +22,7 @@ from cranfield.recommenders.registry import register
 class CollaborativeFiltering(PointwiseNetwork):
     """The parts of NeuMF: a weighted product of two vectors, and a tower of layers over two others.
 
-    A context goes into the tower: the vectors of its columns are added up and are beside those of the user and the
+    A context goes into the tower: the sum of the vectors of its columns is concatenated with those of the user and the
     item.
     """
 
@@ -30,7 +30,7 @@ class CollaborativeFiltering(PointwiseNetwork):
     """Of ``product`` and ``tower``."""
 
     def _layers(self) -> list[int]:
-        """Return the width of each layer, the first being that of the vectors of user and item side by side."""
+        """Return the width of each layer; the first is the concatenation of the vectors of user and item."""
         depth = getattr(self, "depth", 0)
         return [self.factors << (depth - level) for level in range(depth + 1)]
 
@@ -66,16 +66,16 @@ class CollaborativeFiltering(PointwiseNetwork):
 
     def _joined(self, w: Weights, user: Mapping[str, Any], item: Mapping[str, Any]) -> Any:
         if self._apart:
-            # Each part has learned to score by itself, so both together are on the scale of one.
+            # Each part has learned to score by itself, so halving both keeps the scale of the scores.
             return sum(self._alone(w, user, item)) / len(self.parts)
         return sum(self._parts(w, user, item), w["bias"])
 
     def _alone(self, w: Weights, user: Mapping[str, Any], item: Mapping[str, Any]) -> list[Any]:
-        """Return the scores of each part by itself."""
+        """Return the scores of each part."""
         return [scores + w["bias"][place] for place, scores in enumerate(self._parts(w, user, item))]
 
     def _parts(self, w: Weights, user: Mapping[str, Any], item: Mapping[str, Any]) -> Iterator[Any]:
-        """Give what each part adds to the scores."""
+        """Yield the contribution of each part to the scores."""
         if "product" in self.parts:
             yield (user["product"] * item["product"]) @ w["output"][: self.factors]
         if "tower" in self.parts:
@@ -95,32 +95,33 @@ class NeuralFactors(CollaborativeFiltering):
         φ_l(z) = \max(0, W_l z + b_l)
 
     (X. He, L. Liao, H. Zhang, L. Nie, X. Hu and T.-S. Chua 2017, Neural collaborative filtering, WWW). The tower halves
-    its width from layer to layer, down to ``factors``. With ``pretraining``, product and tower are first trained
-    each by itself, and together they start with half of the score each, as in the paper. NaN for users and items
-    without training ratings, except for users whose context is known.
+    its width from layer to layer, down to ``factors``. With ``pretraining``, the product and the tower are first
+    trained separately, and then together, starting with half of the score each, as in the paper. NaN for users and
+    items without training ratings, except for users whose context is known.
 
     Parameters
     ----------
     factors, depth
-        The length of the vectors of the product, and of the last layer; and how many layers the tower has: with 8
-        factors and 3 layers it is 64, 32, 16, 8 wide, the first being the vectors of the user and the item.
+        The length of the vectors of the product and of the last layer, and the number of layers of the tower: with 8
+        factors and 3 layers its widths are 64, 32, 16 and 8, where 64 is the width of the vectors of the user and the
+        item.
     epochs, pretraining, rate, batch
-        The passes, how many of them train the product and the tower each by itself, the rate of Adam, and the examples
-        of a step.
+        The number of passes, how many of them train the product and the tower separately, the learning rate of Adam,
+        and the number of examples per step.
     negatives, threshold
-        For rankings: how many items from outside the profile are drawn for each rating, anew in every epoch; and the
-        lowest rating that counts, None for all.
+        For rankings: the number of items drawn from outside the profile for each rating in every epoch, and the lowest
+        rating that counts; None for all.
     regularization
-        λ of the squared vectors of the examples.
+        λ, the weight of the squared vectors of the examples.
     target
-        ``ranking`` learns to tell rated items from others, by cross-entropy; ``rating`` to predict ratings, by squared
-        error.
+        ``ranking`` learns to distinguish rated items from others, by cross-entropy; ``rating`` to predict ratings, by
+        squared error.
     context
-        Whose columns are used: ``users``, ``items`` or ``both``; none by default.
+        Whose features are used: ``users``, ``items`` or ``both``; none by default.
     patience
-        With a validation part: end when so many epochs in a row were not better; 0 for never.
+        With a validation part: stop after this many epochs without improvement; 0 for never.
     seed
-        Fixes the start, the order of the examples and the items that are drawn.
+        Seed of the initial weights, the order of the examples and the drawn items.
     """
 
     parts = ("product", "tower")
@@ -133,7 +134,7 @@ class NeuralFactors(CollaborativeFiltering):
 @register("gmf")
 @dataclass
 class GeneralizedFactors(CollaborativeFiltering):
-    r"""Generalised matrix factorisation: only the product of vectors of NeuMF.
+    r"""Generalised matrix factorisation: NeuMF with only the product of vectors.
 
     .. math:: x_{ui} = h \cdot (p_u \odot q_i) + b
 
@@ -149,7 +150,7 @@ class GeneralizedFactors(CollaborativeFiltering):
 @register("mlp")
 @dataclass
 class TowerOfLayers(CollaborativeFiltering):
-    r"""A multi-layer perceptron over the vectors of user and item: only this half of NeuMF.
+    r"""Multi-layer perceptron: NeuMF with only the tower of layers over the vectors of user and item.
 
     .. math:: x_{ui} = h \cdot φ_L(\cdots φ_1([p'_u ; q'_i])) + b
 

@@ -48,7 +48,7 @@ class Biases:
         return np.asarray(self.mean + self.user[users][:, None] + self.item)
 
     def residuals(self, ratings: Any) -> Any:
-        """Return r_ui − b_ui at the places of the ratings."""
+        """Return r_ui − b_ui at the positions of the ratings."""
         rows = row_of_entries(ratings)
         return with_data(ratings, ratings.data - self.mean - self.user[rows] - self.item[ratings.indices])
 
@@ -68,14 +68,14 @@ def _shrunk_neighbours(rows: Any, k: int, shrinkage: float) -> Any:
 
 @dataclass
 class _ResidualNeighbours(Model):
-    """What both directions share: the biases, their residuals and the size of the neighbourhood.
+    """The base of both directions: the biases, the residuals and the size of the neighbourhood.
 
     Parameters
     ----------
     k
         The number of neighbours.
     shrinkage
-        How many common ratings halve a similarity.
+        The number of common ratings at which a similarity is halved.
     """
 
     k: int = setting(100, low=1)

@@ -13,9 +13,9 @@ from cranfield.data import Ratings
 class OutsideProfile:
     """Draws items that a user has not rated, all equally likely.
 
-    Of the items outside a profile the r-th is r + k, where k is how many of the profile are before it. Those are the
-    ones whose place minus the number of profile items before them is at most r, which ascends within a profile: a
-    search finds k.
+    The r-th item outside a profile is r + k, where k is the number of profile items before it. For the j-th item of the
+    sorted profile, item − j is the number of items outside the profile that come before it. These differences ascend,
+    so a binary search finds k.
     """
 
     def __init__(self, train: Ratings) -> None:
@@ -25,7 +25,7 @@ class OutsideProfile:
         self._keys = train.users.astype(np.int64) * (train.n_items + 1) + (train.items - before)
 
     def drawn(self, users: NDArray[Any], draw: np.random.Generator) -> tuple[NDArray[np.int32], NDArray[np.bool_]]:
-        """Return an item for each user, and for whom there is one."""
+        """Return an item for each user, and a mask of the users for whom there is one."""
         left = self._left[users]
         rank = np.minimum((draw.random(len(users)) * left).astype(np.int64), np.maximum(left - 1, 0))
         key = users.astype(np.int64) * (self._n_items + 1) + rank

@@ -1,4 +1,4 @@
-"""Scores of single pairs of a user and an item, without a row of scores over all items where a system can do so."""
+"""Scores of single user-item pairs, without scoring all items if the system can do so."""
 
 from __future__ import annotations
 

@@ -23,8 +23,8 @@ from cranfield.recommenders.outside_profile import OutsideProfile
 class PointwiseNetwork(NetworkModel):
     """A network that scores a pair of a user and an item, learned from single pairs.
 
-    A child gives ``_initial`` (the weights to start from), ``_side`` (what is computed of users, and of items, alone)
-    and ``_joined`` (the score of pairs). These use only operators and indices, so that NumPy and JAX both take them.
+    A subclass implements ``_initial`` (the initial weights), ``_side`` (the computation for users or items alone) and
+    ``_joined`` (the score of pairs). These use only operators and indices, so that they work with both NumPy and JAX.
     """
 
     factors: int = setting(8, low=1)
@@ -45,21 +45,21 @@ class PointwiseNetwork(NetworkModel):
 
     @property
     def uses_features(self) -> bool:
-        """Whether it uses what is known of users or items."""
+        """Whether it uses features of users or items."""
         return bool(self._described)
 
     @property
     def _described(self) -> tuple[About, ...]:
-        """Whose columns are used; a child that uses some has a setting ``context``."""
+        """Whose features are used; a subclass that uses some has a setting ``context``."""
         return SIDES.get(getattr(self, "context", None) or "", ())
 
     @property
     def _apart(self) -> int:
-        """How many of the epochs train the parts of the network each by itself."""
+        """Number of epochs that train the parts of the network separately."""
         return getattr(self, "pretraining", 0)
 
     def source(self, train: Ratings) -> str:
-        """Return a hash of the ratings, and of what is used of users and items."""
+        """Return a hash of the ratings and of the features that are used."""
         used = [train.user_features if about == "user" else train.item_features for about in self._described]
         return "-".join([train.fingerprint, *(features.fingerprint for features in used if features is not None)])
 
@@ -109,7 +109,7 @@ class PointwiseNetwork(NetworkModel):
             self._encoded[about] = EncodedFeatures(*self._contexts[about].encoded(rows))
 
     def _rated(self, train: Ratings, number: int) -> Iterator[tuple[Any, ...]]:
-        """Give the ratings in a random order, scaled."""
+        """Yield the scaled ratings in a random order."""
         order = np.argsort(stream(self.seed, self.name, "order", number).random(len(train)), kind="stable")
         users, labels = train.users, ((train.values - self._mean) / self._spread).astype(np.float32)
         for start in range(0, len(order), EXAMPLES):
@@ -117,7 +117,7 @@ class PointwiseNetwork(NetworkModel):
             yield users[part], train.items[part], labels[part]
 
     def _drawn(self, train: Ratings, number: int) -> Iterator[tuple[Any, ...]]:
-        """Give the ratings in a random order, each with items from outside the profile, in a random order again."""
+        """Yield the ratings and items drawn from outside the profiles, in a random order."""
         draw = stream(self.seed, self.name, "order", number)
         order = np.argsort(draw.random(len(train)), kind="stable")
         outside, users = OutsideProfile(train), train.users
@@ -139,14 +139,14 @@ class PointwiseNetwork(NetworkModel):
         return {name: w[name][codes] for name in own}
 
     def _side(self, w: Weights, about: str, embedded: Mapping[str, Any], context: tuple[Any, ...]) -> dict[str, Any]:
-        """Return what is computed of users or items alone; ``context`` is as `FeatureCoding.encoded` gives it."""
+        """Return what is computed from users or items alone; ``context`` comes from `FeatureCoding.encoded`."""
         raise NotImplementedError
 
     def _joined(self, w: Weights, user: Mapping[str, Any], item: Mapping[str, Any]) -> Any:
         raise NotImplementedError
 
     def _alone(self, w: Weights, user: Mapping[str, Any], item: Mapping[str, Any]) -> list[Any]:
-        """Return the scores of each part of the network by itself, where they can be trained apart."""
+        """Return the scores of each part of the network, if they can be trained separately."""
         raise NotImplementedError
 
     def _sides_of(self, about: About, codes: NDArray[np.int64] | slice) -> dict[str, Any]:
@@ -161,7 +161,7 @@ class PointwiseNetwork(NetworkModel):
         return self._rows(self._sides_of("user", users), len(users))
 
     def _rows(self, sides: Mapping[str, Any], count: int) -> NDArray[np.float32]:
-        """Score all items, one user at a time: so a row does not depend on who else is scored."""
+        """Score all items, one user at a time, so that a row does not depend on which other users are scored."""
         items = self._sides_of("item", slice(None))
         block = np.empty((count, len(self._item_counts)), dtype=np.float32)
         for row in range(count):
@@ -172,7 +172,7 @@ class PointwiseNetwork(NetworkModel):
         return self._scores(self._sides_of("user", users), self._sides_of("item", items))
 
     def _score_newcomers(self, users: NDArray[np.int64]) -> NDArray[np.float32] | None:
-        """Score for users of whom only the context is known: with the mean of all users' vectors."""
+        """Score users of whom only the context is known, with the mean of all users' vectors."""
         if "user" not in self._contexts:
             return None
         rows = rows_of(self.train, "user", self.name)[users]
@@ -196,7 +196,7 @@ class EncodedFeatures:
 def context_weights(
     context: FeatureCoding, width: int, draw: np.random.Generator, about: str
 ) -> dict[str, NDArray[np.float32]]:
-    """Return small random weights that make a vector of a context; see `context_vector`."""
+    """Return small random weights for `context_vector`."""
     shapes = {"categories": (len(context.categories), width), "numbers": (len(context.numbers), width)}
     return {
         f"{about}.{name}": (draw.standard_normal(shape) * 0.01).astype(np.float32)
@@ -206,12 +206,12 @@ def context_weights(
 
 
 def context_vector(w: Weights, about: str, context: tuple[Any, ...]) -> Any:
-    """Return the sum of the vectors of the categories, and of those of the numbers, times them."""
+    """Return the sum of the vectors of the categories, and of those of the numbers times the numbers."""
     codes, numbers = context
     total: Any = 0
     if f"{about}.categories" in w:
         table = w[f"{about}.categories"]
-        # What is of no category adds nothing.
+        # A row without a category adds nothing.
         total = total + (table[codes % len(table)] * (codes < len(table))[..., None]).sum(axis=-2)
     if f"{about}.numbers" in w:
         total = total + numbers @ w[f"{about}.numbers"]

@@ -1,4 +1,4 @@
-"""Models that score from a profile alone: users whom nothing was learned from can be folded in."""
+"""Models that score from a profile alone, so that users outside the training set can be folded in."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from cranfield.recommenders.registry import SYSTEMS
 
 
 class ProfileModel(Model):
-    """A `Model` whose scores follow from a user's ratings and from what was learned of items or of other users.
+    """A `Model` that computes scores from a user's ratings and from what it learned about items or other users.
 
-    A child gives ``_score_profiles``, for profiles over the items with training ratings.
+    A subclass implements ``_score_profiles``, for profiles over the items with training ratings.
     """
 
     def score_profiles(self, profiles: Any) -> NDArray[Any]:
@@ -28,7 +28,7 @@ class ProfileModel(Model):
         ----------
         profiles
             Ratings over the items of the training vocabulary, or a sparse matrix of them: one row per profile, one
-            column per item code. Items without training ratings are not looked at.
+            column per item code. Items without training ratings are ignored.
 
         Examples
         --------
@@ -66,7 +66,7 @@ class ProfileModel(Model):
 
 
 def from_profiles(name: str, system: Recommender) -> ScoresProfiles:
-    """Return a system that scores from profiles, or say that it cannot and which can.
+    """Return the system if it can score from profiles, or raise an error that names those that can.
 
     Examples
     --------

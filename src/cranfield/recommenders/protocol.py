@@ -1,4 +1,4 @@
-"""What a recommender is: `fit`, then `score`."""
+"""The protocol of recommenders: `fit`, then `score`."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ class Recommender(Protocol):
 
     It does not have to handle seen items, candidates, gaps or cut-offs: the ranking stage does.
 
-    It may also offer `GivesLists.top`, `ScoresPairs.score_pairs`, and to be kept as a file, ``save(path)`` and
-    ``load(path)``. With an attribute ``predicts_ratings`` it says whether its scores are predicted ratings. If its
-    ``fit`` has a parameter ``validation``, it gets the validation part of the split where there is one; if
-    ``checkpoint``, a file that may keep what an unfinished training has done.
+    It may also offer `GivesLists.top`, `ScoresPairs.score_pairs`, and ``save(path)`` and ``load(path)`` to be saved as
+    a file. The attribute ``predicts_ratings`` says whether its scores are predicted ratings. If its ``fit`` has a
+    parameter ``validation``, it receives the validation part of the split, if there is one; with a parameter
+    ``checkpoint``, the path of a file for the state of an unfinished training.
     """
 
     def fit(self, train: Ratings) -> Self:
@@ -33,7 +33,7 @@ class Recommender(Protocol):
 
 
 def fit_takes(system: Any, parameter: str) -> bool:
-    """Whether the ``fit`` of a system, or of a class of systems, has a parameter beside the training ratings.
+    """Whether the ``fit`` of a system, or of a class of systems, has a certain parameter besides the training ratings.
 
     Examples
     --------
@@ -52,8 +52,8 @@ def fit_takes(system: Any, parameter: str) -> bool:
 class GivesLists(Recommender, Protocol):
     """A recommender that can find the best items without scoring all of them.
 
-    ``top`` is called instead of ``score`` where lists of one size are asked for. Where every score is needed, to fill
-    gaps or to rank a given item, ``score`` is.
+    ``top`` is called instead of ``score`` for lists of a fixed length. If every score is needed, to fill gaps or to
+    rank a given item, ``score`` is called.
     """
 
     def top(self, users: NDArray[np.int32], n: int, targets: Any) -> tuple[NDArray[Any], NDArray[Any]]:
@@ -73,14 +73,14 @@ class GivesLists(Recommender, Protocol):
         -------
         items, scores
             Two arrays of one row per user and at most ``n`` columns, in any order within a row. The code −1 or the
-            score NaN stands for no item. An item that the targets do not allow, or twice in a row, is an error.
+            score NaN means no item. An item that the targets do not allow, or that occurs twice in a row, is an error.
         """
         ...
 
 
 @runtime_checkable
 class ScoresProfiles(Recommender, Protocol):
-    """A recommender that can score from a profile alone, of a user whom it did not learn from (folding in)."""
+    """A recommender that can score from the profile of a user outside the training set (folding in)."""
 
     def score_profiles(self, profiles: Any) -> NDArray[Any]:
         """Return a row of scores over all items for each profile; NaN where the method cannot say.

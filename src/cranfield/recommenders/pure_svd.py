@@ -1,4 +1,4 @@
-"""PureSVD: the ratings, with zeros for absent ones, through a truncated SVD (Cremonesi et al. 2010)."""
+"""PureSVD: a truncated SVD of the ratings, with zeros for missing ones (Cremonesi et al. 2010)."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ class PureSVD(ProfileModel):
 
     .. math:: R \approx U Σ Q^T, \qquad s(u, \cdot) = r_u Q Q^T
 
-    Absent ratings count as 0. NaN for users and items without training ratings.
+    Missing ratings count as 0. NaN for users and items without training ratings.
 
     Parameters
     ----------
     factors
-        f; None for as many as a user has training ratings on average, at most 30, which reproduces the published run on
-        MovieLens 1M. With more factors than ratings a user's list is little more than chance.
+        f; None for the average number of training ratings per user, at most 30, which reproduces the published run on
+        MovieLens 1M. If a user has fewer ratings than factors, the list is little better than chance.
     binary
         Whether every rating counts 1.
     """
@@ -58,10 +58,10 @@ class PureSVD(ProfileModel):
         def found(start: NDArray[np.float64]) -> NDArray[np.float64]:
             return np.asarray(svds(self._ratings, k=self._factors, v0=start, return_singular_vectors="vh")[2])
 
-        # A fixed start makes the iteration, hence the vectors, the same each time.
+        # A fixed start makes the vectors reproducible.
         try:
             return found(np.ones(least))
-        except ArpackError:  # ratings that sum up to 0 make nothing of ones
+        except ArpackError:  # a vector of ones fails if the ratings sum to 0
             return found(stream(0, "puresvd").random(least))
 
     def _score(self, users: NDArray[np.int64]) -> NDArray[np.float64]:

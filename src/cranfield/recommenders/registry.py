@@ -1,4 +1,4 @@
-"""The systems by name: ``knn(k=100, similarity=cosine)`` becomes a recommender."""
+"""The registry of systems, which turns ``knn(k=100, similarity=cosine)`` into a recommender."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class _Systems(Registry[type[Model]]):
 
 
 def checked_class(thing: Any, called: str) -> type[Any]:
-    """Return a class that can be a recommender, or refuse it before anything of it is called."""
+    """Check that a class can be a recommender, before any of its methods are called."""
     methods = ("fit", "score")
     if not isinstance(thing, type) or not all(callable(getattr(thing, name, None)) for name in methods):
         raise SettingError(f"{called} is not a class with fit(train) and score(users); name one that is")
@@ -32,7 +32,7 @@ def checked_class(thing: Any, called: str) -> type[Any]:
 
 
 def _of_code(name: str) -> Entry[type[Any]]:
-    """Return the entry of a class of a user's own."""
+    """Return the registry entry of a user's own class."""
     system = checked_class(imported(name), name)
     if issubclass(system, Model) and not hasattr(system, "name"):
         system.name = name
@@ -45,16 +45,16 @@ system is there once its file is."""
 
 
 def register(name: str, *, displayed: str = "", replace: bool = False) -> Callable[[_Class], _Class]:
-    """Make a `Model` a system that can be spelled by ``name``; to be written above its ``@dataclass``.
+    """Register a `Model` under ``name``; the decorator goes above ``@dataclass``.
 
     Parameters
     ----------
     name
         The name of the system, which also becomes the attribute ``name`` of the class.
     displayed
-        What sentences, tables and figures call it, where its name could be mistaken; the name itself otherwise.
+        The name in sentences, tables and figures, if ``name`` could be misunderstood; ``name`` by default.
     replace
-        Take the place of the system that has the name already, which is an error otherwise.
+        Replace a system that already has this name, which is an error otherwise.
 
     Examples
     --------
@@ -80,7 +80,7 @@ def register(name: str, *, displayed: str = "", replace: bool = False) -> Callab
 
 
 def displayed_name(spelling: str) -> str:
-    """Return what the results of a spelled system are called: its spelling, unless its name could be mistaken.
+    """Return the display name of a spelled system: its spelling, unless its name could be misunderstood.
 
     Examples
     --------
@@ -89,13 +89,13 @@ def displayed_name(spelling: str) -> str:
     """
     spelled = parse(spelling)
     system = SYSTEMS.get(spelled.name)
-    # A class that is not registered here has its parent's name for display, which is another system's.
+    # An unregistered subclass inherits the display name of its parent, which is another system.
     displayed = spelled.name if system is None else vars(system).get("displayed", spelled.name)
     return str(changed(spelled, name=displayed))
 
 
 def system_among(name: str, systems: Sequence[str]) -> str | None:
-    """Return which of the systems a name means, be it spelled or displayed; None if it is none of them.
+    """Return the system that a name refers to, as a spelling or a display name; None if there is none.
 
     Examples
     --------
@@ -115,9 +115,9 @@ def recommender(spelling: str, seed: int | None = None) -> Model:
     Parameters
     ----------
     spelling
-        A name, with parameters where they are not the defaults: ``"knn"``, ``"knn(k=50, overlap=5)"``.
+        A name, with the parameters that differ from the defaults: ``"knn"``, ``"knn(k=50, overlap=5)"``.
     seed
-        The seed of a system that draws at random, unless the spelling gives one.
+        The seed of a system that uses random numbers, unless the spelling gives one.
 
     Examples
     --------
@@ -131,7 +131,7 @@ def recommender(spelling: str, seed: int | None = None) -> Model:
 
 
 def signatures() -> list[str]:
-    """Return how each system is spelled, with its parameters and their defaults.
+    """Return the spelling of each system, with its parameters and their defaults.
 
     Examples
     --------

@@ -58,14 +58,14 @@ def _smoothed(ratings: Any, smoothing: str, amount: float) -> _UserModels:
 
 @dataclass
 class _RelevanceModel(Model):
-    """What RM1 and RM2 share: the neighbours V_u and the smoothed models of the users.
+    """The base of RM1 and RM2: the neighbours V_u and the smoothed models of the users.
 
     Parameters
     ----------
     k
         The number of neighbours.
     neighbours
-        How they are found: by the ``cosine``, or by query likelihood (``ql``), which is better than what was published.
+        How they are found: by the ``cosine``, as published, or by query likelihood (``ql``), which works better.
     smoothing, amount
         ``jm``, ``dirichlet``, ``absolute`` (discounting) or ``additive``, and its parameter.
     """
@@ -75,7 +75,7 @@ class _RelevanceModel(Model):
     k: int = setting(100, low=1)
     neighbours: str = setting("cosine", choices=("cosine", "ql"))
     smoothing: str = setting("additive", choices=_SMOOTHINGS)
-    # In single precision less would be nothing.
+    # In single precision, smaller amounts would be 0.
     amount: float = setting(0.01, low=1e-30)
 
     def __post_init__(self) -> None:
@@ -123,10 +123,10 @@ class RelevanceModel1(_RelevanceModel):
 
 
 def _profile_likelihoods(ratings: Any, neighbours: Any, models: _UserModels) -> Any:
-    """Return w_v = Π_{j ∈ I_u} p(j|v), relative to the largest of each user, at the places of the neighbours."""
+    """Return w_v = Π_{j ∈ I_u} p(j|v), relative to the largest of each user, at the positions of the neighbours."""
     profiles = ones_like(ratings)
     # log p(j|v) = log(mass_v background_j) + log(1 + seen_vj / (mass_v background_j)): a sum over the profile that is
-    # the same for all neighbours but for |I_u| log mass_v, and a sparse part over the items that v rated too.
+    # the same for all neighbours except for |I_u| log mass_v, and a sparse part over the items that v also rated.
     floor = models.mass[row_of_entries(models.seen)] * models.background[models.seen.indices]
     gain = with_data(models.seen, np.log1p(models.seen.data / floor)).T.tocsr()
     log_mass = np.log(np.where(models.mass > 0, models.mass, 1))
@@ -172,13 +172,13 @@ class RelevanceModel2(_RelevanceModel):
         if not len(near) or not len(profile):
             return
         seen = models.seen[near]
-        # Targets: what a neighbour rated. No other column is needed but those of the profile.
+        # Targets are the items that a neighbour rated. Besides these, only the columns of the profile are needed.
         rated, place = np.unique(seen.indices, return_inverse=True)
         columns = np.union1d(rated, profile)
         dense = np.outer(models.mass[near], models.background[columns])
         rater = row_of_entries(seen)
         dense[rater, np.searchsorted(columns, seen.indices)] += seen.data
-        # Items that the neighbours rated alike are scored once: BLAS might give each of them other last digits.
+        # Items with the same ratings by the neighbours are scored once, since BLAS might round each differently.
         mark = np.sin(1.0 + np.arange(len(near)))
         pattern = np.bincount(place, seen.data * mark[rater]) + models.background[rated]
         _, first, alike = np.unique(pattern, return_index=True, return_inverse=True)

@@ -58,7 +58,7 @@ class _Feedback(Model):
 
 @dataclass(frozen=True)
 class _Near:
-    """What the neighbours V_u say of each item that one of them rated.
+    """Statistics of each item that at least one of the neighbours V_u rated.
 
     ``sums`` is Σ_v r_vi, ``size`` |V_u|, ``mass`` Σ_v Σ_j r_vj, and ``collection`` p_n(i|C).
     """

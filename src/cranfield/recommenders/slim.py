@@ -19,7 +19,7 @@ from cranfield.recommenders.profiles import ProfileModel
 from cranfield.recommenders.registry import register
 from cranfield.recommenders.work import compiled_loops, need_memory, over_rows
 
-# Columns that are solved between two looks at the progress bar.
+# Number of columns solved between updates of the progress bar.
 _COLUMNS = 256
 
 
@@ -32,19 +32,19 @@ class SparseLinear(ProfileModel):
         \min_W \tfrac12 \lVert A - A W \rVert_F^2 + \tfrac{β}{2} \lVert W \rVert_F^2 + λ \lVert W \rVert_1
         \quad\text{s.t.}\quad W \ge 0,\; diag(W) = 0, \qquad s(u, \cdot) = a_u W
 
-    by coordinate descent, each column on its own. NaN where no item of the user speaks for the target.
+    by coordinate descent, separately for each column. NaN if no item of the user has a weight for the target.
 
     Parameters
     ----------
     l1, l2
         λ and β; None for 0.35 and 150 times the mean squared entry of A, which suits ratings of any scale.
     neighbours
-        A column is made of the so many items nearest to it by the cosine (fsSLIM); None for all items, which needs a
-        dense items × items matrix.
+        Number of items in a column, the nearest by the cosine (fsSLIM); None for all items, which needs a dense items ×
+        items matrix.
     binary
-        Whether every rating counts 1; None where ratings are counts, of which some are above 10.
+        Whether every rating counts 1; None to do so only if ratings are counts, some of them above 10.
     sweeps, tolerance
-        The descent of a column ends after so many sweeps, or when no weight moves by more.
+        The descent of a column ends after this many sweeps, or when no weight changes by more than the tolerance.
     """
 
     l1: float | None = setting(None, low=0, or_none=float)
@@ -75,7 +75,7 @@ class SparseLinear(ProfileModel):
 
     @property
     def _settings(self) -> tuple[float, float, int, float]:
-        """As floats, since a loop is compiled once more for whole numbers."""
+        """The settings as floats, since integers would compile the loop again."""
         return float(self._l1), float(self._l2), self.sweeps, float(self.tolerance)
 
     def _fit_whole(self, loops: Any) -> Any:
@@ -100,7 +100,7 @@ class SparseLinear(ProfileModel):
         near = _padded(cosine_neighbours(raters, k), k)
         weights = np.zeros(near.shape)
         count = len(near)
-        # The Gram matrix of a small catalogue is quickly had; that of a large one does not fit.
+        # The Gram matrix of a small catalogue is cheap; that of a large one does not fit into memory.
         whole = 8 * count**2 < available_memory() / 4 and count <= 20_000
         loop = loops.slim_near if whole else loops.slim_sparse
         sparse_items = (raters.indptr, raters.indices, raters.data, raters.shape[1])
@@ -121,7 +121,7 @@ class SparseLinear(ProfileModel):
 
 
 def _padded(neighbours: Any, k: int) -> NDArray[np.int64]:
-    """Return the neighbours of each row as a matrix, −1 after the last."""
+    """Return the neighbours of each row as a matrix padded with −1."""
     sizes = np.diff(neighbours.indptr)
     padded = np.full((len(sizes), max(1, min(k, int(sizes.max(initial=1))))), -1, dtype=np.int64)
     padded[np.arange(padded.shape[1]) < sizes[:, None]] = neighbours.indices

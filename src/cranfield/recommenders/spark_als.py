@@ -15,7 +15,7 @@ from cranfield.data.spark import as_polars, spark_session, to_spark
 from cranfield.recommenders.model import PairModel, setting
 from cranfield.recommenders.registry import register
 
-# Ids are numbered within so many buckets, so that no task has to see all of them.
+# Number of buckets in which ids are numbered, so that no task has to see all ids.
 _BUCKETS = 256
 # Spark's ALS numbers users and items with 32 bits.
 _MOST_IDS = 2**31 - 1
@@ -40,9 +40,9 @@ class SparkLeastSquares(PairModel):
         + λ \Bigl(\sum_u n_u \lVert x_u \rVert^2 + \sum_i n_i \lVert y_i \rVert^2\Bigr),
         \quad c_{ui} = 1 + α |r_{ui}|, \quad p_{ui} = [r_{ui} > 0]
 
-    Otherwise the sum is over :math:`(r_{ui} - x_u \cdot y_i)^2` of the ratings alone (Zhou, Wilkinson, Schreiber and
-    Pan 2008), and scores are predicted ratings. n is the number of ratings of a user or item, only of those above 0
-    with ``implicit``. NaN for users and items without training ratings.
+    Otherwise the sum is over :math:`(r_{ui} - x_u \cdot y_i)^2` of the given ratings only (Zhou, Wilkinson, Schreiber
+    and Pan 2008), and scores are predicted ratings. n is the number of ratings of a user or item; with ``implicit``,
+    only of ratings above 0. NaN for users and items without training ratings.
 
     Ratings in memory are sent to Spark, and the factors come back. Ratings in a Spark dataframe stay there, and so do
     the lists; see `recommend`.
@@ -52,11 +52,11 @@ class SparkLeastSquares(PairModel):
     factors, epochs
         The length of the vectors, and how often both sides are solved.
     regularization, alpha
-        λ, and α, which only counts with ``implicit``.
+        λ, and α, which is only used with ``implicit``.
     implicit
-        Whether ratings are weights of an interest, or are to be predicted.
+        Whether ratings are weights of implicit feedback; otherwise they are predicted.
     seed
-        Fixes the start.
+        Seed of the initial vectors.
     """
 
     factors: int = setting(64, low=1)
@@ -81,7 +81,7 @@ class SparkLeastSquares(PairModel):
         )
 
     def _learned(self, rows: Any) -> Any:
-        """Return Spark's model of rows with whole numbers ``user`` and ``item``, and ``rating``."""
+        """Return Spark's model of rows with integers ``user`` and ``item``, and ``rating``."""
         from pyspark.ml.recommendation import ALS
 
         return ALS(
@@ -115,7 +115,7 @@ def vectors(features: pl.Series) -> NDArray[np.float32]:
 
 
 def _numbered(ratings: Any, side: str) -> Any:
-    """Return the distinct ids of a side, each with a number; only the sizes of buckets are collected."""
+    """Return the distinct ids of users or items with a number each; only the sizes of buckets are collected."""
     from pyspark.sql import functions as F
     from pyspark.sql.window import Window
 

@@ -1,4 +1,4 @@
-"""What a fitted model has learned, as arrays: taken out of the model, and put into another of the same kind.
+"""The state of a fitted model as arrays, which can be loaded into another model of the same kind.
 
 Nothing is pickled. A plan in JSON says what each attribute is: an array, a sparse matrix, a plain value, a small
 dataclass or dictionary of these, or an array of the training ratings, which is only named, since the ratings are kept
@@ -34,7 +34,7 @@ _OF_TRAIN: Mapping[str, Callable[[Ratings], NDArray[Any]]] = {
 
 
 class CannotKeepError(SettingError):
-    """What a model has learned is not only arrays and plain values."""
+    """The state of a model is not only arrays and plain values."""
 
     def __init__(self, what: str) -> None:
         super().__init__(
@@ -43,14 +43,14 @@ class CannotKeepError(SettingError):
 
 
 def pack(attributes: Mapping[str, Any], train: Ratings) -> dict[str, NDArray[Any]]:
-    """Return attributes as arrays by name, with a plan of what each is."""
+    """Return attributes as named arrays, with a plan that describes each."""
     packer = _Packer(train)
     plan = {name: packer.planned(name, value) for name, value in attributes.items()}
     return {PLAN: np.array(json.dumps(plan, sort_keys=True)), **packer.arrays}
 
 
 def unpack(state: Mapping[str, NDArray[Any]], train: Ratings, owner: type) -> dict[str, Any]:
-    """Return the attributes that `pack` took apart; ``owner`` is the class that they belong to."""
+    """Return the attributes that `pack` packed; ``owner`` is the class that they belong to."""
     try:
         plan = json.loads(str(state[PLAN]))
         unpacker = _Unpacker(state, train, owner)
@@ -65,7 +65,7 @@ class _Packer:
         self._train_arrays = {name: array(train) for name, array in _OF_TRAIN.items()}
 
     def planned(self, name: str, value: Any) -> dict[str, Any]:
-        """Put the arrays of a value aside, and return what it is made of."""
+        """Store the arrays of a value, and return its plan."""
         if value is None or isinstance(value, bool | int | float | str):
             return {"value": value}
         if isinstance(value, np.ndarray):
@@ -98,11 +98,11 @@ _CSR = ("data", "indices", "indptr")
 class _Unpacker:
     def __init__(self, state: Mapping[str, NDArray[Any]], train: Ratings, owner: type) -> None:
         self._state, self._owner = state, owner
-        # Matrices that share the places of the ratings share the arrays too.
+        # Matrices with the sparsity pattern of the ratings share its arrays.
         self._of_train = lru_cache(maxsize=None)(lambda name, dtype: np.asarray(_OF_TRAIN[name](train), dtype=dtype))
 
     def value(self, spec: Mapping[str, Any]) -> Any:
-        """Return what a part of the plan says."""
+        """Return the value that a part of the plan describes."""
         if "value" in spec:
             return spec["value"]
         if "train" in spec:
@@ -121,13 +121,13 @@ class _Unpacker:
 
         parts = tuple(self.value(spec["csr"][part]) for part in _CSR)
         matrix = sparse.csr_array(parts, shape=tuple(spec["shape"]))
-        # Compiled loops follow the indices without looking.
+        # Compiled loops do not check indices.
         matrix.check_format(full_check=True)
         return matrix
 
 
 def _dataclass_of(owner: type, name: str) -> Any:
-    """Return a dataclass of a module that defines the model or one of its parents; no other name is looked up."""
+    """Return a dataclass from a module that defines the model or one of its parents; other names are refused."""
     for parent in owner.__mro__:
         candidate = getattr(sys.modules[parent.__module__], name, None)
         if parent is not object and isinstance(candidate, type) and is_dataclass(candidate):

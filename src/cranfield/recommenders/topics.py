@@ -23,14 +23,14 @@ from cranfield.recommenders.work import compiled_loops, over_rows, read_only
 
 @dataclass
 class _Topics(Model):
-    r"""What PLSA and LDA share: θ_uz = p(z|u), φ_zi = p(i|z), and how ratings are explained by them.
+    r"""The base of PLSA and LDA: θ_uz = p(z|u), φ_zi = p(i|z), and the expected counts of topics.
 
     The expected counts of a topic,
 
     .. math:: n_{uz} = \sum_i w_{ui} θ_{uz} φ_{zi}, \qquad n_{zi} = \sum_u w_{ui} θ_{uz} φ_{zi}, \qquad
               w_{ui} = r_{ui} / \sum_z θ_{uz} φ_{zi}
 
-    need no more memory than the ratings do.
+    need no more memory than the ratings.
     """
 
     needs_positive: ClassVar[bool] = True
@@ -47,7 +47,7 @@ class _Topics(Model):
         by_item = _transposed_places(ratings)
         self._user_counts, self._item_counts = train.user_counts, train.item_counts
         weights = np.empty_like(counts)
-        # Expected counts to start from: every rating given to the topics at random.
+        # Initial expected counts: every rating is assigned to the topics at random.
         of_users = (np.diff(ratings.indptr)[:, None] * _random_shares(draw, train.n_users, topics)).astype(np.float32)
         of_items = (np.diff(by_item.indptr)[:, None] * _random_shares(draw, train.n_items, topics)).astype(np.float32)
         with progress(f"Fitting {self.name}", total=iterations, unit="iterations") as bar:
@@ -59,11 +59,11 @@ class _Topics(Model):
         self._theta, self._phi = self._point_estimates(of_users, of_items)
 
     def _mixtures(self, of_users: NDArray[np.float32]) -> NDArray[np.float32]:
-        """Return θ, or what stands for it while fitting, from the counts of users × topics."""
+        """Return θ, or what is used in its place while fitting, from the counts of users × topics."""
         raise NotImplementedError
 
     def _distributions(self, of_items: NDArray[np.float32]) -> NDArray[np.float32]:
-        """Return φ, or what stands for it while fitting, from the counts of items × topics."""
+        """Return φ, or what is used in its place while fitting, from the counts of items × topics."""
         raise NotImplementedError
 
     def _point_estimates(self, of_users: NDArray[np.float32], of_items: NDArray[np.float32]) -> tuple[Any, Any]:
@@ -88,7 +88,7 @@ class ProbabilisticLatentSemantics(_Topics, ProfileModel):
     ----------
     topics, iterations
         The number of topics, and of passes. None for as many topics as a user has training ratings on average, at most
-        50: with more the topics of a user fit the few ratings and say nothing of others.
+        50: with more, a user's topics overfit the few ratings.
     binary
         Whether every rating counts 1, or as much as it says.
     seed
@@ -110,7 +110,7 @@ class ProbabilisticLatentSemantics(_Topics, ProfileModel):
         return _shares(of_items, axis=0)
 
     def _score_profiles(self, profiles: Any) -> NDArray[np.float32]:
-        """Find the topics of each profile by expectation maximisation, the topics' items being fixed."""
+        """Find the topics of each profile by expectation maximisation, with fixed topics."""
         rows = without_zeros(profiles)
         explain = partial(over_rows, compiled_loops(self.name).explain_users, range(rows.shape[0]), rows.nnz)
         counts = (np.ones(len(rows.data)) if self.binary else rows.data).astype(np.float32)
@@ -132,7 +132,7 @@ class LatentDirichlet(_Topics):
 
     .. math:: s(u, i) = \sum_z \frac{γ_{uz}}{\sum_y γ_{uy}} \frac{λ_{zi}}{\sum_j λ_{zj}}
 
-    Each rating is a word that occurs as often as it says. NaN for users and items without training ratings.
+    Each rating is a word, and its value is the number of occurrences. NaN for users and items without training ratings.
 
     Parameters
     ----------
@@ -170,7 +170,7 @@ class LatentDirichlet(_Topics):
 def _shares(counts: NDArray[np.float32], axis: int) -> NDArray[np.float32]:
     """Return the counts divided by their sums along an axis."""
     shares = counts / np.maximum(counts.sum(axis=axis, keepdims=True), np.float32(1e-30))
-    # Shares that vanish, pass by pass, would become denormal numbers, which processors multiply very slowly.
+    # Vanishing shares would become denormal numbers, which processors multiply very slowly.
     shares[shares < 1e-15] = 0
     return shares
 
@@ -190,7 +190,7 @@ def _random_shares(draw: np.random.Generator, rows: int, topics: int) -> NDArray
 
 
 def _transposed_places(ratings: Any) -> Any:
-    """Return the items × users matrix of the places that the ratings have in the users × items matrix."""
+    """Return an items × users matrix of the positions of the ratings in the users × items matrix."""
     from scipy import sparse
 
     places = np.arange(len(ratings.data), dtype=np.int64)

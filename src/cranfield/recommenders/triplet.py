@@ -1,4 +1,4 @@
-"""BPR by triplets: a network that brings users near what they like (Aftab and Ramampiaro 2022)."""
+"""BPR by triplets: a network that places users near the items they like (Aftab and Ramampiaro 2022)."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from cranfield.recommenders.outside_profile import OutsideProfile
 from cranfield.recommenders.registry import register
 from cranfield.recommenders.work import blas_threads
 
-# Ratings are put into the regression so many at a time.
+# Number of ratings per block of the regression.
 _BLOCK = 1 << 16
-# Of the embeddings a twentieth is dropped while the network is trained, as in the paper.
+# Dropout rate of the embeddings in training, as in the paper.
 _EMBEDDINGS_DROPPED = 0.05
 
 
@@ -34,36 +34,36 @@ class TripletNetwork(NetworkModel):
         z = \frac{f(e)}{\lVert f(e) \rVert}, \qquad
         \min \sum_{(u, i, j)} \max\bigl(0, m + \lVert z_u - z_i \rVert^2 - \lVert z_u - z_j \rVert^2\bigr)
 
-    over triplets of a user, an item that she rated high and another one; f, a network of two rectified layers, is the
-    same for users and items. Each high rating makes one triplet in an epoch, its other item being drawn again. After
-    S. Aftab and H. Ramampiaro (2022), Evaluating top-n recommendations using ranked error approach, IEEE Access, who
-    use convolutional layers whose wiring they do not give. A user without high ratings has her highest instead, and one
-    without low ratings items that she has not rated, so that all users are learned from. NaN for users and items
-    without training ratings.
+    over triplets of a user, an item that she rated high and another item; f, a network of two rectified layers, is the
+    same for users and items. Each high rating makes one triplet per epoch, with a newly drawn other item. After S.
+    Aftab and H. Ramampiaro (2022), Evaluating top-n recommendations using ranked error approach, IEEE Access, who use
+    convolutional layers whose wiring they do not give. For a user without high ratings the highest ones are used, and
+    for a user without low ratings items that she has not rated, so that the network learns from all users. NaN for
+    users and items without training ratings.
 
     Parameters
     ----------
     factors, embedding, hidden
         The length of z, that of e, and the width of the hidden layers; 256, 150 and 500 in the paper.
     margin, dropout
-        m, and the share of the hidden units that is left out at random in training.
+        m, and the share of hidden units that are dropped at random in training.
     epochs, rate, batch
-        The passes, the rate of Adam, and the triplets of a step.
+        The number of passes, the learning rate of Adam, and the number of triplets per step.
     positive, negative
-        Ratings of at least the one are high, and of at most the other low. None: the highest rating, and the lower
-        quarter of the scale; 5 and 2 of 5.
+        Ratings of at least ``positive`` are high, and ratings of at most ``negative`` are low. None for the highest
+        rating and the lower quarter of the scale: 5 and 2 on a scale to 5.
     others
-        The other item is one that the user rated ``low``, as in the paper, or an ``unrated`` one. The first tells
-        nothing of items that nobody would rate, so lists over a whole catalogue need the second.
+        The other item is one that the user rated ``low``, as in the paper, or an ``unrated`` one. With ``low``, the
+        network learns nothing about items that nobody would rate, so lists over a whole catalogue need ``unrated``.
     target
         ``rating`` scores by a linear regression of the training ratings on :math:`[z_u ; z_i ; z_u \odot z_i]`, the
         paper's regressor; ``ranking`` by :math:`z_u \cdot z_i`.
     ridge
-        λ of that regression.
+        λ of the regression.
     patience
-        With a validation part: end when so many epochs in a row were not better; 0 for never.
+        With a validation part: stop after this many epochs without improvement; 0 for never.
     seed
-        Fixes the start, the triplets and what is dropped.
+        Seed of the initial weights, the triplets and the dropped units.
     """
 
     factors: int = setting(64, low=1)
@@ -111,7 +111,7 @@ class TripletNetwork(NetworkModel):
         return {**numbers, "regressor": np.zeros(3 * self.factors + 1)}, epoch
 
     def _placed(self, w: Weights, vectors: Any, dropped: Any = None) -> Any:
-        """Return where users or items lie, given their embeddings; ``dropped`` leaves out some units in training."""
+        """Return z of users or items, given their embeddings; ``dropped`` leaves out some units in training."""
         keep = dropped or (lambda values, *_: values)
         hidden = keep(vectors, 0, _EMBEDDINGS_DROPPED)
         for level in range(2):
@@ -135,7 +135,7 @@ class TripletNetwork(NetworkModel):
             yield triplets.drawn(order[start : start + EXAMPLES], draw)
 
     def _regressed(self, numbers: Numbers, train: Ratings) -> NDArray[np.float64]:
-        """Return the weights of the regression, the last being the constant."""
+        """Return the weights of the regression; the last is the constant."""
         width = 3 * self.factors + 1
         weights = np.zeros(width)
         if not self.predicts_ratings:
@@ -178,12 +178,12 @@ class TripletNetwork(NetworkModel):
 
 
 class _Triplets:
-    """The triplets of some ratings: each high one, with an item of the same user that is low, or is not rated."""
+    """The triplets of some ratings: each high one, with an item that the same user rated low, or did not rate."""
 
     def __init__(self, train: Ratings, positive: float | None, negative: float | None, low: bool) -> None:
         lowest, highest = float(train.values.min()), float(train.values.max())
         users = train.users
-        # A user without high ratings has her highest instead.
+        # For a user without high ratings, the highest ones are used.
         best = np.maximum.reduceat(train.values, train.indptr[:-1])
         bound = np.minimum(best, highest if positive is None else positive)[users]
         most = lowest + (highest - lowest) / 4 if negative is None else negative
@@ -200,7 +200,7 @@ class _Triplets:
         users, items = self._users[places], self._items[places]
         counts = self._low.user_counts[users]
         rank = (draw.random(len(users)) * counts).astype(np.int64)
-        # One item more at the end, for users without low ratings, whose place may be behind the last.
+        # One more item at the end, since the position of users without low ratings may be after the last one.
         place = self._low.indptr[users] + np.minimum(rank, np.maximum(counts - 1, 0))
         low = np.append(self._low.items, np.int32(0))[place]
         unrated, some = self._outside.drawn(users, draw)

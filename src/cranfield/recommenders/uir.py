@@ -30,7 +30,7 @@ class UserItemRelevance(Model):
     ----------
     rest
         1 − λ, the weight of the co-occurrences. The default comes within 1e-4 of the published run on MovieLens 1M,
-        which is hardly more than popularity; a larger one favours rare items.
+        which is close to popularity; a larger weight favours rare items.
     """
 
     rest: float = setting(1e-7, above=0, below=1)
@@ -47,7 +47,7 @@ class UserItemRelevance(Model):
         def one_block(block: slice) -> Any:
             together = (raters[block] @ self._rated).tocsr()
             row = np.repeat(np.arange(block.start, block.stop), np.diff(together.indptr))
-            # Single precision: these corrections are small beside log P(i).
+            # Single precision is enough, since these corrections are small compared with log P(i).
             data = np.log1p(odds * together.data / counts[together.indices] / share[row]).astype(np.float32)
             return sparse.csr_array((data, together.indices.astype(np.int32), together.indptr), shape=together.shape)
 

@@ -1,4 +1,4 @@
-"""How well a system does on a validation part while it learns."""
+"""Evaluation on a validation part during training."""
 
 from __future__ import annotations
 
@@ -12,28 +12,28 @@ from numpy.typing import NDArray
 from cranfield._random import stream
 from cranfield.data import UNKNOWN, Ratings
 
-# So many users tell how a system does; all of them would take longer than an epoch.
+# Maximum number of users to evaluate; all of them would take longer than an epoch.
 _USERS = 1000
-# Users are scored so many at a time.
+# Number of users scored per block.
 _BLOCK = 64
 _CUTOFF = 10
 
 
 @dataclass(frozen=True, eq=False)
 class ValidationPart:
-    """Ratings of known users and items that are not learned from, over the codes of the training ratings.
+    """Held-out ratings of known users and items, with the codes of the training ratings.
 
     Parameters
     ----------
     users
-        Whose they are, ascending.
+        The users of the ratings, in ascending order.
     indptr, items, values
-        The slice of each of these users, item codes and ratings.
+        The slice of each user, the item codes and the ratings.
     train
-        What is learned from: these items are in no list.
+        The training ratings; their items are excluded from lists.
     predicts
-        Whether the system predicts ratings, and is measured by RMSE; else by nDCG@10, where every held-out item counts
-        as relevant.
+        Whether the system predicts ratings and is evaluated by RMSE; otherwise by nDCG@10, with every held-out item as
+        relevant.
     """
 
     users: NDArray[np.int64]
@@ -45,7 +45,7 @@ class ValidationPart:
 
     @classmethod
     def of(cls, train: Ratings, validation: Ratings, predicts: bool, seed: int) -> ValidationPart | None:
-        """Take what can be measured of a validation part, of at most 1,000 users; None if there is nothing."""
+        """Return what can be evaluated of a validation part, for at most 1,000 users; None if there is nothing."""
         user_codes = train.user_ids.codes(validation.user_ids.all)[validation.users]
         item_codes = train.item_ids.codes(validation.item_ids.all)[validation.items]
         known = (user_codes != UNKNOWN) & (item_codes != UNKNOWN)
@@ -63,15 +63,15 @@ class ValidationPart:
 
     @property
     def metric(self) -> str:
-        """The name of what is measured."""
+        """The name of the metric."""
         return "RMSE" if self.predicts else f"nDCG@{_CUTOFF}"
 
     def better(self, value: float, than: float | None) -> bool:
-        """Whether a value is better than another; than none, any is."""
+        """Whether a value is better than another; any value is better than none."""
         return than is None or (value < than if self.predicts else value > than)
 
     def value(self, score: Callable[[NDArray[np.int64]], NDArray[Any]]) -> float:
-        """Return the metric of a system, given how it scores the items for some users."""
+        """Return the metric of a system, given a function that scores the items for some users."""
         parts = [
             self._part(slice(start, start + _BLOCK), score(self.users[start : start + _BLOCK]))
             for start in range(0, len(self.users), _BLOCK)

@@ -21,13 +21,13 @@ Argument = TypeVar("Argument")
 Result = TypeVar("Result")
 Array = TypeVar("Array", bound=NDArray[Any])
 
-# A block of scores is at most this large: 32 MB in double precision, a few of which are alive in each thread.
+# Maximum number of scores per block: 32 MB in double precision. Each thread holds a few blocks.
 _CELLS = 1 << 22
 
-# A thread with fewer ratings than this is done before it is started, and threads are started in every pass.
+# Minimum number of ratings per thread; below, starting the thread in every pass takes longer than its work.
 _RATINGS_A_THREAD = 5_000
 
-# Below so many operations SciPy or NumPy is done before the compiled kernels are loaded.
+# Below this many operations SciPy or NumPy is faster than loading the compiled kernels.
 _WORTH_COMPILING = 1 << 21
 
 
@@ -60,7 +60,7 @@ def in_threads(
 ) -> list[Result]:
     """Call ``function`` on each argument, in as many threads as the settings allow; return the results in order.
 
-    Where there are several threads, BLAS has one in each. What is left when one fails is not begun.
+    With several threads, BLAS uses one in each. When a call fails, the remaining calls are not started.
 
     Examples
     --------
@@ -89,7 +89,7 @@ def in_threads(
 
 
 def one_ahead(function: Callable[[int], Result], arguments: Sequence[int]) -> Iterator[Result]:
-    """Give the results in order, the next one being made meanwhile, where there is a second thread.
+    """Yield the results in order, computing the next one in a second thread if there is one.
 
     Examples
     --------
@@ -111,17 +111,17 @@ def one_ahead(function: Callable[[int], Result], arguments: Sequence[int]) -> It
 
 @contextmanager
 def blas_threads(threads: int) -> Iterator[None]:
-    """Hold BLAS to a number of threads."""
+    """Limit BLAS to a number of threads."""
     with _blas(len(sys.modules)).limit(limits=threads):
         yield
 
 
 @lru_cache(maxsize=1)
 def _blas(_modules: int) -> Any:
-    """Return the control of the BLAS libraries that are loaded.
+    """Return the controller of the loaded BLAS libraries.
 
-    Looking for them takes milliseconds, and only another module brings another one, so it is kept for a number of
-    modules.
+    The search takes milliseconds. Only importing a module can load another library, so the result is cached until the
+    number of modules changes.
     """
     from threadpoolctl import ThreadpoolController
 
@@ -140,7 +140,7 @@ def compiled_loops(system: str) -> Any:
 
 
 def over_rows(loop: Callable[..., None], rows: range, ratings: int, *arguments: Any) -> None:
-    """Call a compiled loop on parts of the rows, in the threads that the settings allow and so many ratings are worth.
+    """Call a compiled loop on parts of the rows, in as many threads as the settings allow and the ratings are worth.
 
     Examples
     --------
@@ -148,23 +148,23 @@ def over_rows(loop: Callable[..., None], rows: range, ratings: int, *arguments: 
     rows 0 5
     """
     threads = max(1, min(settings.workers, ratings // _RATINGS_A_THREAD))
-    # Rows take different times, so a thread that is done early needs more to do.
+    # Rows take different times, so there are more parts than threads.
     parts = 1 if threads == 1 else 4 * threads
     bounds = [rows.start + len(rows) * part // parts for part in range(parts + 1)]
     in_threads(lambda part: loop(*part, *arguments), list(pairwise(bounds)), threads=threads)
 
 
 def read_only(array: Array) -> Array:
-    """Return a view that cannot be written: a loop is compiled once more for arrays that can be."""
+    """Return a read-only view; a loop would be compiled again for writeable arrays."""
     view = array.view()
     view.flags.writeable = False
     return view
 
 
 def kernels(operations: float, *, if_loaded: bool = False) -> Any | None:
-    """Return the compiled kernels if so many operations are worth loading them, None if not or without numba.
+    """Return the compiled kernels if the number of operations is worth loading them; None if not, or without numba.
 
-    With ``if_loaded``, also where numba is loaded already: for results that are the same without them, to the last bit.
+    With ``if_loaded``, also if numba is already loaded: for results that are the same without them, to the last bit.
     """
     if operations < _WORTH_COMPILING and not (if_loaded and "numba" in sys.modules):
         return None
@@ -176,7 +176,7 @@ def kernels(operations: float, *, if_loaded: bool = False) -> Any | None:
 
 
 def need_memory(system: str, needed: float, why: str, remedy: str) -> None:
-    """Refuse at once what cannot fit into the memory of this machine."""
+    """Raise an error at once if something cannot fit into the memory of this machine."""
     free = available_memory()
     if needed > free:
         raise CranfieldError(

@@ -27,8 +27,8 @@ class WeightedFactors(ProfileModel):
         \min \sum_{u, i} c_{ui} (t_{ui} - x_u \cdot y_i)^2
         + λ \Bigl(\sum_u \lVert x_u \rVert^2 + \sum_i \lVert y_i \rVert^2\Bigr), \qquad c_{ui} = 1 + α r_{ui}
 
-    by alternating least squares, each system of equations solved by a few steps of conjugate gradients (Takács,
-    Pilászy and Tikk 2011). NaN for users and items without training ratings.
+    by alternating least squares, with a few steps of conjugate gradients for each system of equations (Takács, Pilászy
+    and Tikk 2011). NaN for users and items without training ratings.
 
     Parameters
     ----------
@@ -37,16 +37,16 @@ class WeightedFactors(ProfileModel):
     alpha, regularization
         α and λ.
     target
-        What a rated cell should give: ``one`` (the original), or its ``rating``, as RankSys has it.
+        The target of a rated cell: ``one`` (the original), or its ``rating``, as in RankSys.
     binary
         Whether every rating counts 1 in the confidence.
     steps
         Steps of conjugate gradients for each solution.
     start
-        The factors are drawn uniformly from 0 to this. With a large α the start is felt for many iterations; RankSys
-        takes √(1/factors).
+        The initial factors are drawn uniformly from 0 to this. With a large α the start matters for many iterations;
+        RankSys uses √(1/factors).
     seed
-        Fixes the start.
+        Seed of the initial factors.
     """
 
     needs_positive: ClassVar[bool] = True
@@ -89,7 +89,7 @@ class WeightedFactors(ProfileModel):
         return users, items
 
     def _system(self, ratings: Any, weight: Any) -> tuple[Any, NDArray[np.float32], NDArray[np.float32]]:
-        """Return c − 1 and c t at the places of the ratings."""
+        """Return c − 1 and c t at the positions of the ratings."""
         extra = self.alpha * weight.data
         target = ratings.data if self.target == "rating" else 1.0
         return ratings, extra.astype(np.float32), ((1 + extra) * target).astype(np.float32)
@@ -99,7 +99,7 @@ class WeightedFactors(ProfileModel):
         return nan_for_untrained(block, self._item_counts, self._user_counts[users])
 
     def _score_profiles(self, profiles: Any) -> NDArray[np.float64]:
-        """Solve for the factors of each profile exactly, those of the items being fixed."""
+        """Solve exactly for the factors of each profile, with fixed item factors."""
         weight = ones_like(profiles) if self.binary else profiles
         _, extra, pull = self._system(profiles, weight)
         items = self._items.astype(np.float64)
@@ -109,6 +109,6 @@ class WeightedFactors(ProfileModel):
             place = slice(profiles.indptr[row], profiles.indptr[row + 1])
             rated = items[profiles.indices[place]]
             system = gram + (rated * extra[place][:, None]).T @ rated
-            # Without regularisation a short profile leaves some directions open; the shortest solution is taken.
+            # Without regularisation a short profile has many solutions; take the one with the smallest norm.
             folded[row] = np.linalg.lstsq(system, rated.T @ pull[place], rcond=None)[0]
         return nan_for_untrained(folded @ items.T, self._item_counts, np.diff(profiles.indptr))

@@ -1,4 +1,4 @@
-"""The page of an audit, and its figures and tables beside it."""
+"""The page of an audit, with its figures and tables as separate files."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def audit_page(audit: Audit, *, title: str = _TITLE, lead: str = "") -> str:
     audit
         What was found.
     title, lead
-        The heading, and a line below it; by default how much was crossed.
+        The heading, and a line below it; by default the size of the audit.
 
     Examples
     --------
@@ -58,14 +58,14 @@ def write_audit(
 ) -> list[Path]:
     """Write ``report.html``, the figures as PDF and SVG and the tables as LaTeX into a folder; return the files.
 
-    Figures and tables of a pair are those of the two best systems under the starting point.
+    Figures and tables of a pair show the two best systems under the starting point.
 
     Parameters
     ----------
     audit
         What was found.
     folder
-        Where the files go; figures and tables into folders of these names.
+        Where to write the files; figures and tables go into subfolders of these names.
     title, lead
         As for `audit_page`.
     data
@@ -83,13 +83,13 @@ def write_audit(
 def begin_figures(
     audit: Audit, folder: Path, *, style: figures.Style = "paper"
 ) -> tuple[list[Path], Callable[[], None]]:
-    """Begin to draw every figure of an audit; return the files, PDF and SVG, and the function that writes them."""
+    """Start drawing every figure of an audit; return the files (PDF and SVG) and a function that writes them."""
     charts = {(folder / f"{kind}.pdf", folder / f"{kind}.svg"): audit.plot(kind, style=style) for kind in FIGURES}
     return [path for both in charts for path in both], figures.begin_saving(charts)
 
 
 def write_tables(audit: Audit, folder: Path, data: str = "") -> list[Path]:
-    """Write every table of an audit that has a row as LaTeX, with a caption and a label."""
+    """Write every non-empty table of an audit as LaTeX, with a caption and a label."""
     paths = []
     for name, table in {**pair_tables(audit, View.of(audit)), **audit_tables(audit)}.items():
         if table.rows:

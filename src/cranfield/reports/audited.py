@@ -1,4 +1,4 @@
-"""The numbers behind the section of an audit: what its script needs to show any pair, option and cell."""
+"""The numbers of the audit section: what its script needs to show any pair, option and cell."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from cranfield.audits.view import View
 from cranfield.audits.wording import option_words, share_text
 from cranfield.comparisons.sentences import p_text
 
-# What all pairs may take in the page, in bytes.
+# Maximum size of all pairs in the page, in bytes.
 _MOST_BYTES = 4_000_000
-# A table of more rows is shown up to here; the files of the audit have all of it.
+# Maximum rows of a table on the page; the files of the audit hold all rows.
 MOST_ROWS = 60
-# More systems are not to be told apart in a list of choices, and a rank is a byte.
+# More systems would be hard to find in a list of choices, and a rank must fit in one byte.
 _MOST_SYSTEMS = 100
 
 
@@ -40,9 +40,9 @@ class ShownPair:
     sentences
         The verdict.
     facts
-        Numbers to see at a glance, each with what it is.
+        Key numbers, each with its description.
     tables
-        The tables of the pair, by name, with no more than `MOST_ROWS` rows.
+        The tables of the pair by name, with at most `MOST_ROWS` rows.
     """
 
     view: View
@@ -57,13 +57,14 @@ class ShownPair:
         return cls(view, audit.sentences(*view.systems), facts_of(audit, view), tables)
 
     def as_dict(self, systems: Mapping[str, int]) -> dict[str, Any]:
-        """Return it for JSON, systems by their number."""
+        """Return it for JSON, with systems as indices."""
         leads = self.view.pair.leads
         return {
             "systems": [systems[system] for system in self.view.systems],
             "d_z": _packed(self.view.d_z, "<f4"),
             "p": _packed(leads.p, "<f4"),
-            # 0 to 2 where the second leads, they are equal, or the first leads; 3 more where this is significant.
+            # 0, 1 or 2 if the second leads, both are equal, or the first leads; plus 3 if the difference is
+            # significant.
             "result": _packed(self.view.lead + 1 + 3 * (self.view.better != 0), "u1"),
             "sentences": list(map(shown, self.sentences)),
             "facts": [list(map(shown, fact)) for fact in self.facts],
@@ -73,9 +74,9 @@ class ShownPair:
 
 
 def audited(audit: Audit) -> tuple[list[ShownPair], dict[str, Any]]:
-    """Return what a page shows of each pair of systems, the chosen one first, and all that its script needs.
+    """Return what a page shows of each pair of systems, the chosen one first, and everything its script needs.
 
-    The pairs are those of the best systems under the starting point, as many as a page can hold.
+    The pairs are those of the best systems under the starting point, as many as fit on a page.
     """
     order = audit.systems_at_start[:_MOST_SYSTEMS]
     numbers = {system: number for number, system in enumerate(order)}
@@ -95,7 +96,7 @@ def audited(audit: Audit) -> tuple[list[ShownPair], dict[str, Any]]:
 
 
 def shortened(table: Table) -> Table:
-    """Return a table with no more than `MOST_ROWS` rows, which its caption says."""
+    """Return a table with at most `MOST_ROWS` rows; the caption says so if rows were cut."""
     if len(table.rows) <= MOST_ROWS:
         return table
     caption = f"{table.caption}. The first {MOST_ROWS} of {len(table.rows):,} rows"
@@ -103,7 +104,7 @@ def shortened(table: Table) -> Table:
 
 
 def facts_of(audit: Audit, view: View) -> list[tuple[str, str]]:
-    """Return numbers to see at a glance: the share led, flips, the most influential decision, the joint test."""
+    """Return the key numbers: the share led, flips, the most influential decision, the joint test."""
     answer, flips = view.pair.answer(), view.pair.flips
     first = view.leader(view.sign * flips.lead) or view.first
     share = view.share(answer, "leads" if first == view.first else "trails")
@@ -140,7 +141,7 @@ def _influence(view: View) -> list[list[Any]]:
 
 
 def _grid(audit: Audit, systems: tuple[str, ...]) -> dict[str, Any]:
-    """Return the cells and what is the same for all pairs."""
+    """Return the cells and everything else that all pairs share."""
     grid = audit.grid
     places = [audit.systems.index(system) for system in systems]
     ranks = ranks_of(np.where(audit.lower_is_better, -audit.averages, audit.averages))[places]

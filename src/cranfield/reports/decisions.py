@@ -1,4 +1,4 @@
-"""The same runs measured under other decisions, for the reader of a report to choose from."""
+"""Measure the same runs under other decisions, so that the reader of a report can choose among them."""
 
 from __future__ import annotations
 
@@ -36,19 +36,19 @@ def other_decisions(
     Parameters
     ----------
     runs, test, train, negative_grades
-        As for `measure`; runs are judged once, whatever is varied.
+        As for `measure`; runs are judged only once.
     metrics
         What was measured: each is measured at the cut-offs 5, 10, 20, 50 and 100 that the lists reach, and nDCG also
         with the gains ``exp`` and ``binary``.
     thresholds
-        The lowest relevant ratings to try; by default every value of the scale but the lowest, if there are at most
-        six, else those that cut the ratings into five equal parts.
+        The lowest relevant ratings to try; by default every value of the scale except the lowest, if there are at most
+        six, otherwise the values that divide the ratings into five equal parts.
     lists
         The kinds of lists to try: ``full`` and ``condensed``.
 
     Notes
     -----
-    Lists with one relevant item were made for one threshold, and hold what they hold: nothing is varied for them.
+    Lists with one relevant item were made for one threshold and one set of candidates, so nothing is varied for them.
 
     Examples
     --------
@@ -90,7 +90,7 @@ def further_metrics(metrics: Sequence[str], depth: int) -> list[str]:
 
 
 def _scale(test: Ratings, negative_grades: NegativeGrades) -> list[float]:
-    """Return the values of a rating scale but the lowest; of a long one those that cut the ratings into five parts."""
+    """Return the values of a rating scale except the lowest; for a long scale, those that cut it into five parts."""
     ratings = test.values if negative_grades == "judged" else test.values[test.values >= 0]
     values = np.unique(ratings)
     if len(values) > _MOST_VALUES:

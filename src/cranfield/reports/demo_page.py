@@ -94,7 +94,7 @@ def demo_page(demo: Demo) -> str:
 
 @unchecked_charts()
 def write_demo(demo: Demo, folder: Path, *, style: figures.Style = "paper") -> Path:
-    """Write the page, and beside it tables, figures as PDF and SVG, and the audit; return the page's path."""
+    """Write the page, tables, figures as PDF and SVG, and the audit into a folder; return the path of the page."""
     files = folder / "figures"
     charts = _charts(demo, style).items()
     finishing = [
@@ -157,7 +157,7 @@ def _story(demo: Demo, drawn: str) -> Section:
 
 
 def _audited(demo: Demo) -> Section:
-    """Return the audit, with what it cannot see."""
+    """Return the section of the audit, with a note on what an audit cannot see."""
     section = audit_section(demo.audit)
     said = (
         f"The audit opens every decision that can be opened on the same lists and {HELD_OUT}, for the first systems of "
@@ -168,14 +168,14 @@ def _audited(demo: Demo) -> Section:
 
 
 def _without_popularity(demo: Demo) -> Section:
-    """Return the order without popularity's advantage, and how near each protocol comes to the truth here."""
+    """Return the order without popularity's advantage, and how close each protocol comes to the truth here."""
     taus = ", ".join(f"{tau:.2f} under {name}" for name, tau in demo.protocol_taus().items())
     said = f"Kendall's tau with the true order is {taus}. In another world it may be the other way round."
     return bias_section(demo.bias, said)
 
 
 def _systems(demo: Demo) -> str:
-    """Return what each system is, in the words of its own documentation."""
+    """Return a description of each system, from its documentation."""
     summaries = [(recommenders.SYSTEMS[system].__doc__ or "").strip().split("\n")[0] for system in SYSTEMS]
     lines = "".join(f"<dt>{text(name)}</dt><dd>{text(summary)}</dd>" for name, summary in zip(demo.systems, summaries))
     return f'<details><summary>The {len(summaries)} systems</summary><dl class="card">{lines}</dl></details>'

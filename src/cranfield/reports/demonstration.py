@@ -1,4 +1,4 @@
-"""The demo: the whole line on a simulated world, where the truth is known, and what it shows."""
+"""The demo: the whole pipeline on a simulated world where the truth is known, and what it shows."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ METRICS = (METRIC, "Recall@10", "nDCG@10", "AP@50", "RR@50")
 _LENGTH = 50
 _SIZES, _SAMPLES = (1.0, 0.8, 0.6, 0.4, 0.2), 10
 _THRESHOLD, _THRESHOLDS = 4.0, (3.0, 4.0, 5.0)
-# How many of the first systems of the published table are audited, and what is opened: nothing is trained again.
+# Number of top systems of the published table to audit, and the decisions to vary; none of them needs training again.
 _AUDITED = 3
 _OPENED: Mapping[str, list[Any]] = {
     "metrics": ["P", "nDCG", "AP"],
@@ -71,28 +71,28 @@ HELD_OUT, RANDOM_ITEMS, TRUTH = "held-out ratings", "ratings of random items", "
 
 @dataclass(frozen=True, eq=False)
 class Demo:
-    """One set of ranked lists under two protocols, beside the truth.
+    """One set of ranked lists under two protocols, compared with the truth.
 
     Parameters
     ----------
     world
-        Where every preference is known.
+        The simulated world, in which every preference is known.
     split
-        The standard protocol: 80 % of the observed ratings for training, the others for test.
+        The standard protocol: 80 % of the observed ratings for training, the rest for testing.
     runs
-        What the systems recommend, learnt from the training ratings.
+        The recommendations of systems trained on the training ratings.
     scores, comparisons
-        By the name of the test set: `HELD_OUT` (decision C: what users chose to rate), `RANDOM_ITEMS` (ratings of
-        items drawn at random for each user) and, for the scores, `TRUTH` (every pair that was not for training).
+        By the name of the test set: `HELD_OUT` (decision C: what users chose to rate), `RANDOM_ITEMS` (ratings of items
+        drawn at random for each user) and, for the scores, `TRUTH` (every pair that was not used for training).
     assessment
-        Which metric can be trusted, as far as held-out ratings can tell.
+        Which metric can be trusted, as far as held-out ratings show.
     variants
         The scores under other decisions (test set, threshold, condensed lists), for the explorer of the page.
     audit
-        Whether the winner on held-out ratings survives other metrics, cut-offs, thresholds and averages; of the first
+        Whether the winner on held-out ratings survives other metrics, cut-offs, thresholds and averages, for the top
         systems there and the truly best one.
     bias
-        How much of the order on held-out ratings is popularity.
+        How much of the order on held-out ratings is due to popularity.
     """
 
     world: World
@@ -137,7 +137,7 @@ class Demo:
         }
 
     def claims(self, test: str) -> tuple[int, int, int]:
-        """Return how many pairs there are, how many differ significantly, and in how many of these the worse leads."""
+        """Return how many pairs there are, how many differ significantly, and how many of these are wrong."""
         true = dict(zip(self.systems, self.averages(TRUTH)))
         rows = self.comparisons[test].of_metric(METRIC)
         significant = list(rows.filter("significant").select("system_a", "system_b", "better").iter_rows())
@@ -145,7 +145,7 @@ class Demo:
         return len(rows), len(significant), wrong
 
     def leaders(self, test: str) -> list[str]:
-        """Return the first system on a test set, and those that are not significantly worse."""
+        """Return the best system on a test set, and those that are not significantly worse."""
         first = self.order(test)[0]
         worse = {
             b if better == a else a
@@ -158,7 +158,7 @@ class Demo:
         return [system for system in self.order(test) if system not in worse]
 
     def sentences(self) -> list[str]:
-        """Return what was found, a thought a sentence."""
+        """Return the findings, one per sentence."""
         true = dict(zip(self.systems, self.averages(TRUTH)))
         published, truly = self.order(HELD_OUT), self.order(TRUTH)
         first, best = published[0], truly[0]
@@ -206,7 +206,7 @@ class Demo:
         return [*said, self.advice_check()]
 
     def advice_check(self) -> str:
-        """Return how the metric that the assessment puts first agrees with the truth, beside the one that does most."""
+        """Return how well the metric that the assessment ranks first agrees with the truth, next to the best one."""
         taus = self.metric_taus(HELD_OUT)
         advised, most = self.assessment.advice().frame()["metric"][0], max(taus.values())
         nearest = [metric for metric, tau in taus.items() if round(most - tau, 12) == 0]
@@ -234,21 +234,21 @@ class Demo:
         return f"Demo({len(self.systems)} systems, {self.world!r})"
 
     def _repr_html_(self) -> str:
-        """Show what was found, and the table that everyone publishes with the one that holds."""
+        """Show the findings, the table that everyone publishes, and the one that holds."""
         tables = (leaderboard_table(self.scores[test], comparison) for test, comparison in self.comparisons.items())
         return paragraphs(self.sentences()) + "".join(table.html() for table in tables)
 
 
 def demo(size: str = "medium", *, seed: int = 0, stages: Stages = silent) -> Demo:
-    """Run the whole line on a simulated world: the same recommendations under two protocols, beside the truth.
+    """Run the whole pipeline on a simulated world: the same recommendations under two protocols, and the truth.
 
-    The standard protocol tests on a random part of the observed ratings. These are biased: users rate what they
-    meet, and what they like. The other protocol tests on ratings of items drawn at random for each user, as the
-    datasets Coat and Yahoo R3 have them. Every item is then equally likely to be judged, so P@10 is the true P@10
-    times a constant, up to sampling error: that is why it recovers the true order.
+    The standard protocol tests on a random part of the observed ratings. These are biased: users rate items that they
+    come across and items that they like. The other protocol tests on ratings of items drawn at random for each user, as
+    in the datasets Coat and Yahoo R3. Every item is then equally likely to be judged, so P@10 is the true P@10 times a
+    constant, up to sampling error. This is why it recovers the true order.
 
-    The world is one in which taste matters (`WORLD`): personal systems are truly best, and what is popular is met
-    often rather than liked more.
+    In this world taste matters (`WORLD`): personalised systems are truly best, and popular items are seen more often
+    rather than liked more.
 
     Parameters
     ----------
@@ -257,7 +257,7 @@ def demo(size: str = "medium", *, seed: int = 0, stages: Stages = silent) -> Dem
     seed
         Fixes every random choice.
     stages
-        Told how far it is.
+        Shows progress.
 
     References
     ----------
@@ -280,7 +280,7 @@ def demo(size: str = "medium", *, seed: int = 0, stages: Stages = silent) -> Dem
         for run in recommend_each(split, SYSTEMS, length=_LENGTH, seed=seed):
             by_name[run.name] = run
             advance()
-    # Where several are trained at a time, any of them may be done first.
+    # Systems trained in parallel may finish in any order.
     runs = [by_name[displayed_name(system)] for system in SYSTEMS]
     with stages("Measuring", len(tests)) as advance:
         scores = {}
@@ -294,7 +294,7 @@ def demo(size: str = "medium", *, seed: int = 0, stages: Stages = silent) -> Dem
     variants = []
     with stages("Trying other decisions", len(tests)) as advance:
         for name, test in tests.items():
-            # Of the truth no item is unjudged, so that condensed lists are the lists.
+            # Every item is judged in the truth, so condensed lists equal full lists.
             lists: tuple[Kind, ...] = ("full",) if name == TRUTH else ("full", "condensed")
             others = other_decisions(runs, test, METRICS, thresholds=_THRESHOLDS, lists=lists)
             variants += [(name, other) for other in others]
@@ -307,7 +307,7 @@ def demo(size: str = "medium", *, seed: int = 0, stages: Stages = silent) -> Dem
 
 
 def _audit(runs: list[Run], test: Ratings, scores: Mapping[str, Scores], seed: int) -> Audit:
-    """Return the audit of the first systems on held-out ratings, and of the truly best one."""
+    """Return the audit of the top systems on held-out ratings and the truly best one."""
     published, truly = (
         np.argsort(-scores[name].average()[:, scores[name].metric(METRIC)], kind="stable") for name in (HELD_OUT, TRUTH)
     )
@@ -320,7 +320,7 @@ def _audit(runs: list[Run], test: Ratings, scores: Mapping[str, Scores], seed: i
 def _test_sets(world: World, split: Split) -> dict[str, Ratings]:
     """Return the three test sets; none holds a training pair."""
     train = split.train
-    # Whoever asks users about random items knows only what was used for training.
+    # A survey on random items only excludes the training ratings, because the others are not known yet.
     fair = replace(world, ratings=train).random_test(per_user=math.ceil(_RANDOM_SHARE * train.n_items))
     truth = world.truth()
     learnt = np.zeros(train.n_users * train.n_items, dtype=np.bool_)

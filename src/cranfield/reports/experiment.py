@@ -33,11 +33,11 @@ from cranfield.reports.sections.segments import file_name
 def report_experiment(results: Results, folder: Path | None = None) -> list[Path]:
     """Write a page and figures for each set of ratings of an experiment; return the files.
 
-    They go into a folder, that of the experiment unless another is given. An audit has a section on each page, and a
-    page, figures and tables of its own in the folder ``audit``.
+    They are written into the folder of the experiment unless another is given. An audit has a section on each page, and
+    its own page, figures and tables in the folder ``audit``.
 
-    It is what `cranfield.experiments.run` takes as ``report``, so that the report is kept, and made again, with the
-    results that it shows.
+    Pass this function as ``report`` to `cranfield.experiments.run`, so that the report is stored and updated together
+    with the results that it shows.
     """
     home, audit = results.path if folder is None else folder, _audit(results)
     paths = []
@@ -54,7 +54,7 @@ def report_experiment(results: Results, folder: Path | None = None) -> list[Path
 
 
 def _audit(results: Results) -> Audit | None:
-    """Return the audit, where the experiment was run with one."""
+    """Return the audit, if the experiment was run with one."""
     whole = results.line.units("experiment")[0]
     return None if results.line.made(AUDITED, whole) is None else audit_of(results)
 
@@ -63,7 +63,7 @@ def _page(results: Results, data: str, folder: Path, audit: Audit | None, predic
     findings, parts = results.findings(data), list(results.measured(data))
     several, decisions = len(results.data) > 1, results.decided(data)
     experiment = replace(results.experiment, decisions=decisions)
-    # Folds and repetitions cannot be measured again together.
+    # Several folds or repetitions cannot be measured again as one.
     alone = parts[0] if len(parts) == 1 else None
     metrics = [metric for metric in findings.scores.metrics if may_be_called(metric)]
     columns, condensed = findings.scores.user_columns, _condensed(parts, decisions)
@@ -99,15 +99,15 @@ def _page(results: Results, data: str, folder: Path, audit: Audit | None, predic
 
 
 def _predictions(results: Results, data: str) -> PredictedRatings | None:
-    """Return predicted ratings beside true ones, folds together, where a metric looks at them."""
+    """Return predicted and true ratings of all folds, if a metric uses predicted ratings."""
     metrics = results.findings(data).scores.metrics
     examined = [examine_for(metrics, part.judged, train=part.train) for part in results.measured(data)]
     return over_folds([part for part in examined if part is not None]) if any(examined) else None
 
 
 def _condensed(parts: list[Measured], decisions: Decisions) -> Scores | None:
-    """Return the same lists measured as condensed ones, folds and repetitions together; None where they cannot be."""
-    # A list with one relevant item holds what it holds.
+    """Return the scores with condensed lists, for all folds and repetitions together; None if that is not possible."""
+    # A list with one relevant item has fixed candidates.
     if decisions.relevant == "one" or _lists(decisions) != ("full", "condensed"):
         return None
     measuring = {**decisions.measuring.as_dict(), "lists": "condensed"}
@@ -120,13 +120,13 @@ def _measured(part: Measured, measuring: Mapping[str, Any]) -> Scores:
 
 
 def _thresholds(decisions: Decisions) -> list[float] | None:
-    """Return the thresholds that the lists can be measured with, None for all of the scale."""
-    # Items that are not relevant were drawn under one threshold, and the rest of the items is not in the lists.
+    """Return the thresholds that the lists can be measured with; None for all values of the scale."""
+    # Drawn nonrelevant items depend on one threshold, and all other items are missing from the lists.
     return None if decisions.nonrelevant == "all" else [decisions.threshold]
 
 
 def _lists(decisions: Decisions) -> tuple[Kind, ...]:
-    """Return the kinds of lists that the lists can be measured as."""
+    """Return the kinds of lists (full, condensed) that can be measured."""
     if decisions.ranking.drawn is not None:
         return ("full",)
     return ("condensed",) if decisions.lists == "condensed" else ("full", "condensed")

@@ -1,4 +1,4 @@
-"""The numbers behind the decision explorer: every average under every combination of decisions, computed beforehand."""
+"""The numbers of the decision explorer: every average under every combination of decisions, precomputed."""
 
 from __future__ import annotations
 
@@ -24,7 +24,8 @@ from cranfield.measures.averaging import PLAIN
 AVERAGES = ("mean", "weighted(by=relevant)", "median", "trimmed(share=0.1)", "geometric(form=adjusted, epsilon=0.01)")
 """The kinds of average that a reader may choose from."""
 
-# So many averages are about 3 MB in the page; beyond, only the mean is offered, then fewer other decisions.
+# Maximum number of averages, about 3 MB in the page. Beyond it only the page's own kind of average is offered, and then
+# fewer other decisions.
 _MOST_NUMBERS = 300_000
 
 DIMENSIONS = ("test", "threshold", "lists", "metric", "parameters", "cutoff", "average", "coverage")
@@ -49,24 +50,24 @@ class Explored:
     systems
         Names.
     options
-        For each of `DIMENSIONS` the choices there are.
+        The choices for each of `DIMENSIONS`.
     rows
-        combinations × dimensions: the place of each choice among the options.
+        combinations × dimensions: the index of each choice among the options.
     means
         combinations × systems.
     p
         combinations × systems: the p-value against the best system of the combination, corrected for all pairs; NaN for
-        that system itself and where averages of this kind have no test. It is that of Student's paired t-test with
-        Bonferroni's correction, which is quick and never below what max_t gives, except where `with_comparison` has put
-        the p-values that stand elsewhere on the page.
+        that system itself, and for averages that have no test. The test is Student's paired t-test with Bonferroni's
+        correction, which is fast and never gives smaller p-values than max_t. `with_comparison` replaces these by the
+        p-values shown elsewhere on the page.
     lower_is_better
         For each option of the dimension ``metric``.
     left_out
-        What was not computed because the page would grow too large, in words; empty if all was.
+        What was not computed because the page would become too large, in words; empty if everything was.
     alpha
         The level of significance.
     has_tests
-        Whether p-values of the page's own tests are among them.
+        Whether the p-values include those of the page's own tests.
     """
 
     systems: tuple[str, ...]
@@ -80,7 +81,7 @@ class Explored:
     has_tests: bool = False
 
     def find(self, **choices: Any) -> int:
-        """Return the row of a combination; dimensions with a single choice may be left out."""
+        """Return the row of a combination; dimensions with a single choice may be omitted."""
         wanted = np.ones(len(self.rows), dtype=bool)
         for place, name in enumerate(DIMENSIONS):
             if name in choices:
@@ -92,8 +93,8 @@ class Explored:
         return int(np.argmax(wanted))
 
     def with_comparison(self, comparison: Comparison, test: str, scores: Scores, averaging: Averaging) -> Explored:
-        """Return the same with the p-values of a comparison of these scores, so that a pair has one on the page."""
-        # Where every user has a list, one policy stands for both.
+        """Return a copy with the p-values of a comparison of these scores, so that a pair has only one on the page."""
+        # If every user has a list, both policies are the same and only one is offered.
         policies = self.options[DIMENSIONS.index("coverage")]
         policy = averaging.coverage if averaging.coverage in policies else "full"
         p = self.p.copy()
@@ -112,7 +113,7 @@ class Explored:
         return replace(self, p=p, alpha=comparison.alpha, has_tests=True)
 
     def as_dict(self) -> dict[str, Any]:
-        """Return all of it, compactly and ready for JSON; numbers are 32-bit floats in base64."""
+        """Return everything in compact form, ready for JSON; numbers are 32-bit floats in base64."""
         strides = np.cumprod([1, *(len(choices) for choices in self.options[:-1])])
         return {
             "systems": list(map(shown, self.systems)),
@@ -133,7 +134,7 @@ def explore(
     *,
     averaging: Averaging = PLAIN,
 ) -> Explored:
-    """Average the same systems under every combination of decisions, and test each against the best.
+    """Average the same systems under every combination of decisions, and test each system against the best.
 
     Parameters
     ----------
@@ -141,9 +142,9 @@ def explore(
         Scores of the same systems, each with the name of its test set; thresholds, condensed lists, metrics and
         cut-offs are taken from the scores themselves, kinds of average and coverage policies are varied here.
     averaging
-        How the page averages: its kind of average is offered beside `AVERAGES`, and kept if there is no room for all;
-        coverage is varied (reduced: over the lists that every system gives), and who else counts stays. Where groups
-        count equally, only averages that can be taken of groups are offered.
+        How the page averages: its kind of average is offered in addition to `AVERAGES`, and is the one kept if there is
+        no room for all. Coverage is varied (``reduced``: over the lists that every system gives); the other settings
+        stay. If groups count equally, only averages that can be taken of groups are offered.
     """
     systems = variants[0][1].systems
     for _, scores in variants:
@@ -155,11 +156,11 @@ def explore(
     for test, scores in variants:
         for kind in kinds:
             for policy in policies:
-                # Where every user has a list, leaving out those without one changes nothing.
+                # If every user has a list, the coverage policies give the same result.
                 if policy == "full" or not scores.covered.all():
                     varied = averaging.with_(average=kind, coverage=policy)
                     averages = scores.average(varied)
-                    # A test is over users: their lists are not independent.
+                    # Tests are over users, because the lists of one user are not independent.
                     chances = _against_best(scores, averages, varied.with_(by="user"))
                 means.append(averages.T)
                 p.append(chances.T)
@@ -187,7 +188,7 @@ def explore(
 
 
 def _options(labels: Sequence[tuple[Any, ...]]) -> tuple[tuple[Any, ...], ...]:
-    """Return the choices of each dimension; thresholds and cut-offs go up, whatever order they were measured in."""
+    """Return the choices of each dimension; thresholds and cut-offs are in ascending order."""
     columns = (tuple(dict.fromkeys(column)) for column in zip(*labels))
     return tuple(
         tuple(sorted(choices, key=_place)) if name in ("threshold", "cutoff") else choices
@@ -198,7 +199,7 @@ def _options(labels: Sequence[tuple[Any, ...]]) -> tuple[tuple[Any, ...], ...]:
 def _within(
     variants: Sequence[tuple[str, Scores]], each: int, averaging: Averaging
 ) -> tuple[Sequence[tuple[str, Scores]], tuple[str, ...], str]:
-    """Return the variants and kinds of average that a page can hold, the first variant always, and what is left out."""
+    """Return the variants (at least the first) and kinds of average that fit on a page, and what is left out."""
     numbers = each * np.cumsum([len(scores.metrics) for _, scores in variants])
     average = str(averaging.average)
     offered = AVERAGES if averaging.groups == "pooled" else ("mean", "weighted(by=relevant)")
@@ -213,7 +214,7 @@ def _within(
 def label_of(
     test: str, scores: Scores, metric: str, *, average: str = "mean", coverage: str = "full"
 ) -> dict[str, Any]:
-    """Return the choices behind an average of a metric, for `Explored.find`."""
+    """Return the choices that an average of a metric belongs to, for `Explored.find`."""
     return dict(zip(DIMENSIONS, _label(test, scores, metric, average, coverage)))
 
 
@@ -232,7 +233,7 @@ def _against_best(scores: Scores, averages: NDArray[np.float64], averaging: Aver
     try:
         samples, _ = make_samples(scores, averaging)
     except CranfieldError:
-        # Nothing to test, such as weights that are all 0: the page then shows averages without a verdict.
+        # Nothing can be tested, for example if all weights are 0; the page then shows averages without a verdict.
         return p
     places = [scores.metric(sample.metric) for sample in samples]
     best = [_best(averages[:, place], scores.lower_is_better[place]) for place in places]
@@ -245,13 +246,13 @@ def _against_best(scores: Scores, averages: NDArray[np.float64], averaging: Aver
 
 
 def _with_baseline(sample: Sample, system: int) -> Sample:
-    """Return the sample with the pairs of a system and each other."""
+    """Return the sample with the pairs of one system and each of the others."""
     first, second = pairs_of(sample.systems, sample.systems[system])
     return replace(sample, first=first, second=second)
 
 
 def _best(averages: NDArray[np.float64], lower_is_better: bool) -> int:
-    """Return the place of the best system; the page holds 32 bits of each, and of equal averages the first is best."""
+    """Return the index of the best system, as 32-bit floats like the page; the first one if several are equal."""
     signed = (-averages if lower_is_better else averages).astype(np.float32)
     return int(np.argmax(np.where(np.isnan(signed), -np.inf, signed)))
 

@@ -1,4 +1,4 @@
-"""Figures: one definition each (Altair), for the page and for SVG, PDF and PNG; no browser is needed."""
+"""Figures: one Altair definition each, for the page and for SVG, PDF and PNG; no browser is needed."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ __all__ = [
 MOST_SYSTEMS = 40
 """Figures of more systems show the best ones."""
 
-# How far a name stands from its point; and how wide a letter is for its size, most being narrower.
+# Distance of a name from its point; and the width of a letter relative to the font size (most are narrower).
 _GAP = 9
 _LETTER = 0.55
 
@@ -62,7 +62,7 @@ def averages(
     level: float = LEVEL,
     style: Style = "screen",
 ) -> Any:
-    """Return the average of every system with its interval of confidence ``level``, best first."""
+    """Return the average of every system with its confidence interval at ``level``, best first."""
     alt = altair()
     frame = scores.only([metric]).frame(averaging, level=level)
     lower = averaging.taken_of(scores).lower_is_better[scores.metric(metric)]
@@ -90,7 +90,7 @@ def segments(
     level: float = LEVEL,
     style: Style = "screen",
 ) -> Any:
-    """Return the average of every system in each group with its interval, best first; the best of a group in colour."""
+    """Return every system's average in each group with its interval, best first; the best of a group is coloured."""
     alt = altair()
     sign = 1 if averaging.taken_of(averaged.scores).lower_is_better[averaged.scores.metric(metric)] else -1
     frame = averaged.frame(averaging, level=level).filter(metric=metric)
@@ -119,7 +119,7 @@ def segments(
 
 
 def distributions(scores: Scores, metric: str, *, averaging: Averaging = PLAIN, style: Style = "screen") -> Any:
-    """Return how what is averaged is spread, by system: 10 to 90 %, 25 to 75 %, median and average; best first."""
+    """Return the distribution of values per system: 10 to 90 %, 25 to 75 %, median and average; best first."""
     alt = altair()
     m = scores.metric(metric)
     averages = scores.average(averaging)[:, m]
@@ -144,7 +144,7 @@ def distributions(scores: Scores, metric: str, *, averaging: Averaging = PLAIN, 
 
 
 def wins(comparison: Comparison, metric: str, *, style: Style = "screen") -> Any:
-    """Return, for the best system against each other, for which share of the users it is better, equal and worse."""
+    """Return the shares of users for whom the best system is better than, equal to and worse than each other system."""
     alt = altair()
     m = comparison.metrics.index(metric)
     places = best_first(comparison.averages[:, m], comparison.lower_is_better[m])
@@ -218,7 +218,7 @@ def orders(
         for name, align, dx in ((names[0], "right", -10), (names[-1], "left", 10))
     ]
     chart = alt.layer(lines, points, *ends)
-    # The headings of the columns are side by side.
+    # Leave enough width for the column headings side by side.
     heading = max(min(_LETTER * sizes["size"] * len(name), sizes["name"]) for name in names)
     width = max(1.5 * sizes["width"], len(names) * (heading + _GAP))
     sides = {"width": width, "height": 1.35 * sizes["step"] * max(map(len, columns.values()))}
@@ -228,7 +228,7 @@ def orders(
 def against_truth(
     measured: Mapping[str, float], truth: Mapping[str, float], name: str, *, style: Style = "screen"
 ) -> Any:
-    """Return what was measured against the truth, one point per system."""
+    """Return measured values against true values, one point per system."""
     alt = altair()
     sizes = look(style)
     width, height = 0.72 * sizes["width"], 0.5 * sizes["width"]
@@ -258,7 +258,7 @@ def against_truth(
         .encode(y=alt.Y("level:Q", title="true value", scale=scale, axis=axis), text="system:N")
         for left, align, dx in ((True, "right", -_GAP), (False, "left", _GAP))
     ]
-    # A name that is higher or lower than its point is joined to it by a line.
+    # A line connects a name to its point if they are at different heights.
     lines = base.transform_filter("datum.is_moved").mark_rule(color=MUTED, strokeWidth=0.8)
     lines = lines.encode(x2="edge:Q", y=alt.Y("truth:Q", title="true value", scale=scale, axis=axis), y2="level:Q")
     return _styled(alt.layer(lines, points, *names), style).properties(width=width, height=height)
@@ -266,7 +266,7 @@ def against_truth(
 
 @dataclass(frozen=True)
 class _Axis:
-    """An axis from ``low`` to ``high`` that is ``length`` long."""
+    """An axis from ``low`` to ``high`` of the given ``length``."""
 
     low: float
     high: float
@@ -274,7 +274,7 @@ class _Axis:
 
     @classmethod
     def of(cls, values: Sequence[float], length: float) -> _Axis:
-        """Return an axis on which no value is at an end."""
+        """Return an axis with a margin around all values."""
         margin = 0.06 * (max(values) - min(values)) or 0.06 * abs(values[0]) or 0.06
         return cls(min(values) - margin, max(values) + margin, length)
 
@@ -288,10 +288,10 @@ class _Axis:
 def _beside(
     points: Sequence[tuple[float, float]], lengths: Sequence[float], size: float, height: float
 ) -> list[tuple[bool, float]]:
-    """Return where names of given lengths are beside their points: whether at the left, and at which level.
+    """Return where to put names of given lengths next to their points: whether on the left, and at which height.
 
-    A name is at the right of its point, or at the left unless it would cross the axis, or a little higher or lower:
-    the first place that no other point or name has taken.
+    A name is placed on the right of its point, on the left unless it would cross the axis, or a little higher or lower:
+    the position that overlaps least with points and other names, the first one of equals.
     """
     line = 1.15 * size
     taken = [(x - _GAP / 2, x + _GAP / 2, y - _GAP / 2, y + _GAP / 2) for x, y in points]
@@ -312,12 +312,12 @@ def _beside(
 
 
 def _overlap(a: tuple[float, ...], b: tuple[float, ...]) -> float:
-    """Return the area that two boxes share, each given by left, right, bottom and top."""
+    """Return the area shared by two boxes, each given as left, right, bottom and top."""
     return max(0.0, min(a[1], b[1]) - max(a[0], b[0])) * max(0.0, min(a[3], b[3]) - max(a[2], b[2]))
 
 
 def _styled(chart: Any, style: Style) -> Any:
-    """Return a chart of systems in the width, fonts and colours of a style; names of systems are at its left."""
+    """Return a chart of systems with the width, fonts and colours of a style; system names are on the left."""
     sizes = look(style)
     labels = {"labelColor": INK, "labelFontSize": sizes["size"], "labelPadding": 5}
     names = {"grid": False, "domain": False, "ticks": False, **labels}

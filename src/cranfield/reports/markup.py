@@ -1,4 +1,4 @@
-"""Pieces of HTML, with everything from users escaped."""
+"""Building blocks of HTML; everything from users is escaped."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def paragraphs(sentences: Iterable[str], kind: str = "") -> str:
 
 
 def notes(sentences: Sequence[str]) -> str:
-    """Return a list of remarks, or nothing."""
+    """Return a list of remarks; empty if there are none."""
     if not sentences:
         return ""
     return '<ul class="notes">' + "".join(f"<li>{text(sentence)}</li>" for sentence in sentences) + "</ul>"
@@ -66,14 +66,15 @@ DEFINITION = '<script type="application/json" class="definition">'
 
 
 def json_text(data: Any) -> str:
-    r"""Return JSON that can be inside a script element, whatever the strings in it say.
+    r"""Return JSON that is safe inside a script element, whatever strings it contains.
 
     Examples
     --------
     >>> json_text({"name": "</script>"})
     '{"name":"\\u003c/script>"}'
     """
-    # No < means no end of the element and no comment; older JavaScript strings cannot hold the line separators.
+    # Without "<" nothing can close the element or open a comment. Older JavaScript does not allow these line separators
+    # in strings.
     return (
         json.dumps(data, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
         .replace("<", "\\u003c")
@@ -84,7 +85,7 @@ def json_text(data: Any) -> str:
 
 @dataclass(frozen=True)
 class Column:
-    """A column of a table: its heading, whether it holds numbers, and the group that the reader may hide it by."""
+    """A column of a table: its heading, whether it holds numbers, and the group with which the reader can hide it."""
 
     title: str
     numeric: bool = True
@@ -94,7 +95,7 @@ class Column:
 
 @dataclass(frozen=True)
 class Value:
-    """A cell: its markup (already escaped), what it is sorted by, and its classes."""
+    """A cell: its markup (already escaped), its sort key, and its classes."""
 
     html: str
     key: float | str | None = None
@@ -104,7 +105,7 @@ class Value:
 def table(
     caption: str, columns: Sequence[Column], rows: Iterable[Sequence[Value]], *, hidden: Sequence[str] = ()
 ) -> str:
-    """Return a table whose columns can be sorted by its headings; ``hidden`` names groups not shown at first."""
+    """Return a table that can be sorted by clicking its headings; ``hidden`` names groups not shown at first."""
     head = "".join(_heading(column, column.group in hidden) for column in columns)
     body = "".join(
         "<tr>" + "".join(_cell(k, cell, column, hidden) for k, (cell, column) in enumerate(zip(row, columns))) + "</tr>"

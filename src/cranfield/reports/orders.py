@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 
 def best_first(values: NDArray[np.float64], lower_is_better: bool = False) -> list[int]:
-    """Return the places of values from best to worst; equal ones in their order, those that are NaN last.
+    """Return the indices of values from best to worst; equal values keep their order, NaN comes last.
 
     Examples
     --------

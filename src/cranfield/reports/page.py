@@ -1,11 +1,11 @@
-"""The page: one HTML file that holds all it needs, and asks nothing of any network.
+"""The page: one self-contained HTML file that makes no network requests.
 
-A content security policy forbids everything but the one style sheet, a font inside it, and the scripts of the page,
-named by their hashes: markup that slipped in by a system's name could neither run nor load anything. Figures are drawn
-beforehand as SVG, so that the page shows them without a script and prints them; the style sheet recolours them in dark
-mode. Where there is a figure, the page holds the font that it was measured with, and the Vega libraries, from the
-installed package, to draw it again when it is pointed at. Vega interprets its expressions, so that the policy need not
-allow code made from strings.
+A content security policy forbids everything except the style sheet, a font inside it, and the scripts of the page,
+named by their hashes. Markup injected through a system's name could therefore neither run nor load anything. Figures
+are drawn beforehand as SVG, so the page shows and prints them without a script; the style sheet recolours them in dark
+mode. A page with figures includes the font used to lay them out, and the Vega libraries from the installed package,
+which redraw a figure when the reader points at it. Vega interprets its expressions, so the policy need not allow code
+made from strings.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ def _policy(style: str, scripts: Sequence[str]) -> str:
 
 
 def _packed(content: str) -> str:
-    """Return a text deflated, in base64: a quarter of its size. Every browser can inflate it since 2023."""
+    """Return a text compressed, in base64: a quarter of its size. All browsers since 2023 can decompress it."""
     return base64.b64encode(zlib.compress(content.encode(), 9)).decode()
 
 

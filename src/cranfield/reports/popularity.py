@@ -1,4 +1,4 @@
-"""The popularity of an experiment's results: times random, and the order without popularity's advantage."""
+"""Popularity in an experiment's results: times random, and the order without popularity's advantage."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ _MOST = 10_000_000
 
 
 def popularity_sections(parts: Sequence[Measured], decisions: Decisions, seed: int) -> list[Section]:
-    """Return the sections for the first part of an experiment; none where its lists are of another design.
+    """Return the sections for the first part of an experiment; none if its lists have another design.
 
-    The lists are measured under neutral protocols as they are, so that nothing is trained again.
+    The existing lists are measured under neutral protocols, so nothing is trained again.
     """
     part = parts[0]
     metrics = _metrics(decisions)
@@ -35,20 +35,20 @@ def popularity_sections(parts: Sequence[Measured], decisions: Decisions, seed: i
     try:
         times = times_random(part.judged, metrics=metrics, **options)
         answer = bias(runs=part.judged, metric=metrics[0], alpha=decisions.alpha, **options)
-    except CranfieldError:  # such as lists of others than the test users: there is nothing to say of them
+    except CranfieldError:  # for example, lists for users who are not test users
         return []
     return [bias_section(answer, " ".join(where)), beside_random(times)]
 
 
 def _is_plain(decisions: Decisions) -> bool:
-    """Whether lists hold all relevant items and all others that the user has not rated in training (AR, AI)."""
+    """Whether lists hold all items that the user has not rated in training, relevant or not (AR, AI)."""
     ranking = decisions.ranking
     plain = (ranking.lists, ranking.candidates, ranking.relevant, ranking.keep_seen) == ("full", "all", "all", False)
     return plain and ranking.drawn is None and not decisions.averages_draws
 
 
 def _metrics(decisions: Decisions) -> list[str]:
-    """Return the metrics with a closed form for a random ranking and with a cut-off; the first one leads."""
+    """Return the metrics that have a cut-off and a closed form for a random ranking; the first is the main one."""
     wanted = [Metric.of(metric) for metric in decisions.metrics if may_be_called(metric)]
     return [str(metric) for metric in wanted if metric.definition.averages_ties and metric.cutoff is not None]
 

@@ -1,4 +1,4 @@
-"""The report of an evaluation: results in, one page out."""
+"""The report of an evaluation: turns results into one page."""
 
 from __future__ import annotations
 
@@ -45,36 +45,36 @@ def report(
     sections: Sequence[Section] = (),
     **decisions: Unpack[AveragingOptions],
 ) -> str:
-    """Return the report of an evaluation as one HTML page that holds all it needs.
+    """Return the report of an evaluation as one self-contained HTML page.
 
     Parameters
     ----------
     scores
         What was measured.
     comparison
-        What the tests say of it, if there were tests.
+        The results of the tests, if there were tests.
     assessment
-        What was found out about the metrics themselves, if they were assessed.
+        The assessment of the metrics themselves, if they were assessed.
     average, coverage, undefined, by, groups, level
         How the leaderboard averages, and the confidence of its intervals; see `Scores.frame`.
     variants
         The same systems measured under other decisions (threshold, condensed lists, further metrics and cut-offs), for
         the reader to choose from: see `other_decisions`. Kinds of average and coverage policies are varied in any case.
     other_lists
-        The same metrics with the other kind of lists, condensed ones for full ones, to show beside;
-        where it is not given, one of the variants.
+        The same metrics with the other kind of lists (condensed instead of full), shown for comparison; by default
+        taken from the variants.
     segments
         The scores by group, compared or not; see `measure_segments` and `compare_segments`.
     audit
         Whether the winner survives other decisions, if it was audited; see `cranfield.audit`.
     predictions
-        Predicted ratings beside true ones, if systems predict ratings; see `cranfield.examine_predictions`.
+        Predicted and true ratings, if systems predict ratings; see `cranfield.examine_predictions`.
     title, lead
         The heading, and a line below it.
     data
         The name of the data, for captions.
     steps
-        What was done before, for the card: stages by name.
+        Earlier stages by name, for the card.
     sections
         Further sections, shown before the card.
 
@@ -151,7 +151,7 @@ def write_report(
 
 
 def write_page(path: str | Path, html: str) -> Path:
-    """Write a page whole."""
+    """Write a page; the file is complete or not written at all."""
     path = Path(path)
     write_text(path, html)
     return path

@@ -1,4 +1,4 @@
-"""`Section`: a part of the page, with the tables and numbers it carries; and which sections a page has."""
+"""`Section`: a part of the page with its tables and numbers; and which sections a page has."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ class Section:
     title
         Its heading, plain text.
     html
-        Its markup, in which everything that came from a user is escaped (see `cranfield.reports.markup`).
+        Its markup, with everything from users escaped (see `cranfield.reports.markup`).
     tables
-        Frames to download as CSV, by file name without ending.
+        Frames to download as CSV, by file name without extension.
     files
         Further texts to download, by file name.
     data
-        What the page's script needs of it, ready for JSON.
+        What the page's script needs, ready for JSON.
     """
 
     name: str
@@ -45,7 +45,7 @@ class Section:
 
 @dataclass(frozen=True)
 class Reported:
-    """All that a page reports: what was measured, what was found, how it is averaged, and what was done before."""
+    """Everything that a page reports: measurements, findings, how they are averaged, and the steps before."""
 
     scores: Scores
     comparison: Comparison | None
@@ -72,7 +72,7 @@ FURTHER = 90
 
 
 def on_page(place: int) -> Callable[[OnPage], OnPage]:
-    """Put a section on every page, at a place among the others; it gives None where it has nothing to say."""
+    """Register a section for every page, at a place among the others; it returns None if it does not apply."""
 
     def add(section: OnPage) -> OnPage:
         SECTIONS.append((place, section))
@@ -82,7 +82,7 @@ def on_page(place: int) -> Callable[[OnPage], OnPage]:
 
 
 def sections_of(reported: Reported, further: Sequence[Section] = ()) -> list[Section]:
-    """Return the sections of a page in order, with those that a user adds."""
+    """Return the sections of a page in order, including those that a user adds."""
     from cranfield.reports import sections  # noqa: F401, each file registers its own
 
     placed = [(place, section(reported)) for place, section in SECTIONS]

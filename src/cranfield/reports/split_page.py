@@ -30,7 +30,7 @@ def write_split_page(path: str | Path, checks: Sequence[SplitCheck]) -> Path:
 
 @drawn_beside
 def split_page(checks: Sequence[SplitCheck]) -> str:
-    """Return the page as HTML: a section for each split, and one with all of them side by side."""
+    """Return the page as HTML: one section per split, and one with all of them side by side."""
     several = len(checks) > 1
     counts = f'<div class="scroll" tabindex="0" role="region" aria-label="counts">{side_by_side(checks).html()}</div>'
     findings = pl.concat([check.frame() for check in checks])

@@ -26,9 +26,9 @@ def leaderboard_table(scores: Scores, comparison: Comparison | None = None, *, a
     scores
         What was measured.
     comparison
-        Its tests; systems that share a letter do not differ significantly.
+        The tests; systems that share a letter do not differ significantly.
     averaging
-        The kind of average and who counts.
+        The kind of average and which users count.
 
     Examples
     --------
@@ -55,13 +55,13 @@ def leaderboard_frame(
     averaging: Averaging = PLAIN,
     level: float = LEVEL,
 ) -> pl.DataFrame:
-    """Return `Scores.frame` with the place of each system by each metric, and its letters where there are any."""
+    """Return `Scores.frame` with the rank of each system by each metric, and its letters if there are any."""
     frame = scores.frame(averaging, level=level)
     signed = pl.col("mean") * pl.col("metric").replace_strict(
         dict(zip(scores.metrics, (1 if lower else -1 for lower in averaging.taken_of(scores).lower_is_better))),
         return_dtype=pl.Float64,
     )
-    # Equal averages of other values may differ in the last of their digits.
+    # Round, because equal averages of different values may differ in their last digits.
     equal = signed.fill_nan(None).round_sig_figs(12)
     frame = frame.with_columns(place=equal.rank("min").over("metric").cast(pl.Int64))
     letters = letters_of(comparison)
@@ -72,7 +72,7 @@ def leaderboard_frame(
 
 
 def letters_of(comparison: Comparison | None) -> dict[tuple[str, str], str]:
-    """Return letters by metric and system; none without tests of every pair, or of too many systems."""
+    """Return letters by metric and system; none without tests of all pairs, or for too many systems."""
     if comparison is None or comparison.baseline is not None or not 1 < len(comparison.systems) <= MOST_LETTERED:
         return {}
     return {(row["metric"], row["system"]): row["letters"] for row in comparison.letters().iter_rows(named=True)}

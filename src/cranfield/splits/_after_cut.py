@@ -1,4 +1,4 @@
-"""Which ratings after a cut in time are test ratings: of which users and items, and how many of each user."""
+"""Which ratings after a cut in time are test ratings: of which users and items, and how many per user."""
 
 from __future__ import annotations
 
@@ -25,17 +25,17 @@ _UNKNOWN = ("keep", "drop", "apart")
 
 @dataclass(frozen=True)
 class AfterCut:
-    """The rule that makes test ratings of the ratings after a cut.
+    """The rule that selects test ratings from the ratings after a cut.
 
     Parameters
     ----------
     target
-        ``all`` of each user's ratings, the ``first``, the ``last``, a ``random`` one, or a number: the next so many.
+        ``all`` of each user's ratings, the ``first``, the ``last``, a ``random`` one, or a number: that many next ones.
     new_users, new_items
-        What becomes of users and items without a rating before the cut: ``keep`` them, ``drop`` their ratings, or keep
+        What to do with users and items without a rating before the cut: ``keep`` them, ``drop`` their ratings, or keep
         them and count them ``apart``.
     seed
-        Fixes which rating is the random one, and the order of ratings of the same second.
+        Seed of the random rating, and of the order of ratings in the same second.
     """
 
     target: str | int = "all"
@@ -45,7 +45,7 @@ class AfterCut:
 
     @classmethod
     def checked(cls, target: Any, new_users: Any, new_items: Any, seed: Any) -> AfterCut:
-        """Return the rule of these settings, or say which of them is wrong."""
+        """Return the rule with these settings, or say which of them is wrong."""
         if not (isinstance(target, str) and target in _TARGETS):
             try:
                 target = check.whole("target", target)
@@ -58,7 +58,7 @@ class AfterCut:
         return cls(target, new_users, new_items, check.whole("seed", seed, at_least=0))
 
     def settings(self) -> dict[str, Any]:
-        """Return the settings that differ from keeping everything, so that a plain split reads as it always did."""
+        """Return the settings that differ from the defaults, so that the record of a plain split stays short."""
         stated = {"target": self.target, "new_users": self.new_users, "new_items": self.new_items}
         usual = vars(AfterCut())
         differing = {name: value for name, value in stated.items() if value != usual[name]}
@@ -74,16 +74,16 @@ class AfterCut:
         )
 
     def choose(self, ratings: Ratings, before: Mask, after: Mask, cut: int) -> Chosen:
-        """Return which of the ratings after the cut are test ratings.
+        """Return which ratings after the cut are test ratings.
 
         Parameters
         ----------
         ratings
             All ratings; they have times.
         before, after
-            Whether a rating lies in the part to learn from, and in the period to judge by.
+            Whether a rating is in the training period, and whether it is in the test period.
         cut
-            The moment between the two, for messages and for the random choice.
+            The moment between the two, for messages and the random choice.
         """
         new_user, new_item = self._new(ratings, before, after)
         kept = after.copy()
@@ -96,11 +96,11 @@ class AfterCut:
         return Chosen(self, ratings, cut, after, kept, test, new_user, new_item, short)
 
     def _new(self, ratings: Ratings, before: Mask, after: Mask) -> tuple[Mask, Mask]:
-        """Return which ratings after the cut are of new users, and of new items, where that makes a difference."""
+        """Return which ratings after the cut are from new users, and of new items, if that matters."""
         nobody = np.zeros(len(ratings), dtype=bool)
         if self.new_users == "keep" and self.new_items == "keep":
             return nobody, nobody
-        # Not by the ratings before the cut themselves: a copy of most of them would double the memory.
+        # Use masks: copying the ratings before the cut, most of all ratings, would double the memory.
         rated = ratings.user_counts > 0
         known_user = np.zeros(ratings.n_users, dtype=bool)
         known_user[rated] = np.logical_or.reduceat(before, ratings.indptr[:-1][rated])
@@ -146,7 +146,7 @@ class AfterCut:
 
 @dataclass(frozen=True, eq=False)
 class Chosen:
-    """The test ratings after a cut, and what became of the others."""
+    """The test ratings after a cut, and what happened to the others."""
 
     rule: AfterCut
     ratings: Ratings
@@ -159,7 +159,7 @@ class Chosen:
     short: int
 
     def effect(self) -> dict[str, Any]:
-        """Return the counts for the record of a split: only those that a setting gives rise to."""
+        """Return the counts for the record of a split, only those that the settings call for."""
         effect: dict[str, Any] = {}
         if self.rule.new_users != "keep":
             effect["ratings_of_new_users"] = int(np.count_nonzero(self.new_user))
@@ -172,7 +172,7 @@ class Chosen:
         return effect
 
     def notes(self) -> Iterator[str]:
-        """Give the sentences that a reader should see."""
+        """Yield the sentences that a reader should see."""
         for what, policy, mask, codes in (
             ("users", self.rule.new_users, self.new_user, self.ratings.users),
             ("items", self.rule.new_items, self.new_item, self.ratings.items),

@@ -1,4 +1,4 @@
-"""(user, item) pairs as numbers, to find those that two sets of ratings have in common."""
+"""(user, item) pairs as numbers, to find those that are in two sets of ratings."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ def pairs_of(ratings: Ratings) -> NDArray[np.int64]:
 
 
 def among(pairs: NDArray[np.int64], others: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """Say which of the pairs are among others, both ascending."""
+    """Return which of the pairs are among ``others``; both are ascending."""
     place = np.minimum(np.searchsorted(others, pairs), len(others) - 1)
     common: NDArray[np.bool_] = others[place] == pairs
     return common

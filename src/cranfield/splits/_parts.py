@@ -1,4 +1,4 @@
-"""From the part of each rating to a `Split`, with what a reader should know about it."""
+"""From the part of each rating to a `Split`, with its notes for the reader."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _BLOCK = 1 << 22
 
 
 def some(ratings: Ratings) -> None:
-    """Refuse to split nothing, or what is not ratings."""
+    """Refuse empty ratings, and anything that is not ratings."""
     check_ratings(ratings)
     if len(ratings) == 0:
         raise ImpossibleSplitError("there are no ratings to split; read some, or filter less")
@@ -45,17 +45,17 @@ def timed(ratings: Ratings, method: str) -> NDArray[np.int64]:
 
 
 def validation_share(validation: float | None) -> float:
-    """Return the share of the training ratings to set aside, 0 for None."""
+    """Return the share of the training ratings to set aside, or 0 for None."""
     return 0.0 if validation is None else check.share("validation", validation)
 
 
 def coins(
     count: int, train: float, validation: float, generator: np.random.Generator, parts: NDArray[np.uint8] | None = None
 ) -> NDArray[np.uint8]:
-    """Throw one coin a rating: training with probability ``train``, of which a share goes to validation.
+    """Toss a coin for each rating: training with probability ``train``, of which a share goes to validation.
 
-    One uniform number decides both, so asking for a validation part does not change the test part. Ratings that
-    ``parts`` (if given) holds in the test part stay there.
+    One uniform number decides both, so a validation part does not change the test part. Ratings that are in the test
+    part according to ``parts`` (if given) stay there.
     """
     drawn = np.full(count, TRAIN) if parts is None else parts
     for start in range(0, count, _BLOCK):
@@ -74,9 +74,9 @@ def along(
     Parameters
     ----------
     place
-        The place of each rating in its segment.
+        The position of each rating in its segment.
     size, test, validation
-        For each segment, how many ratings it has and how many of them go to each part.
+        The number of ratings of each segment, and how many of them go to each part.
     """
     parts = np.full(len(place), TRAIN)
     start = size - test
@@ -95,7 +95,7 @@ def divide(
     notes: Sequence[str] = (),
     **fields: Any,
 ) -> Split:
-    """Make the `Split` of ratings whose part is known, with its effect and its notes."""
+    """Make the `Split` from ratings and the part of each, with its effect and its notes."""
     middle = ratings.keep(parts == VALIDATION) if settings.get("validation") is not None else None
     given = parts == PROFILES
     if given.any():
@@ -118,7 +118,7 @@ def describe(
     profiles: Ratings | None = None,
     **fields: Any,
 ) -> Split:
-    """Make a `Split` of its parts; its step gains the sizes, cold users and items, and leakage in time."""
+    """Make a `Split` from its parts; its step gets the sizes, cold users and items, and leakage in time."""
     named = {"training": train, "test": test} | ({} if validation is None else {"validation": validation})
     for name, part in named.items():
         if len(part) == 0:
@@ -161,7 +161,7 @@ def _with(step: Step, part: Ratings) -> Ratings:
 
 
 def _cold(train: Ratings, test: Ratings, inputs: Ratings) -> tuple[dict[str, int], list[str]]:
-    """Count the test users of whom nothing is known, and the test items that have no training rating."""
+    """Count the test users about whom nothing is known, and the test items without a training rating."""
     cold_user = (test.user_counts > 0) & (inputs.user_counts == 0)
     cold_item = (test.item_counts > 0) & (train.item_counts == 0)
     users, items = int(np.count_nonzero(cold_user)), int(np.count_nonzero(cold_item))
@@ -176,7 +176,7 @@ def _cold(train: Ratings, test: Ratings, inputs: Ratings) -> tuple[dict[str, int
 
 
 def _leakage(train: Ratings, test: Ratings, inputs: Ratings) -> tuple[dict[str, Any], list[str]]:
-    """Say how far training, or the input, knows what came later than the test ratings: those strictly older."""
+    """Describe leakage in time: test ratings strictly older than training ratings, or than the input."""
     if train.times is None or test.times is None or inputs.times is None:
         return {}, []
     has_some = inputs.user_counts > 0

@@ -1,4 +1,4 @@
-"""Where each rating is in a random or temporal order of its user's (or item's) ratings."""
+"""The position of each rating in a random or temporal order of its user's (or item's) ratings."""
 
 from __future__ import annotations
 
@@ -9,25 +9,25 @@ from numpy.typing import NDArray
 
 from cranfield.data import Ratings
 
-# Ratings that are ordered at a time: it bounds the memory, and changes no result.
+# Number of ratings sorted per block: it bounds the memory, and does not change the results.
 _BLOCK = 1 << 20
-# The longest span of times that fits in an int64 beside the number of a segment.
+# The longest span of times that fits in an int64 together with the number of a segment.
 _SPAN = 1 << 42
 
 
 def places(
     indptr: NDArray[np.int64], generator: np.random.Generator, times: NDArray[np.int64] | None = None
 ) -> NDArray[np.int32]:
-    """Return each rating's place, 0, 1, 2, ..., in the order of its segment.
+    """Return each rating's position, 0, 1, 2, ..., in the order of its segment.
 
     Parameters
     ----------
     indptr
-        Segment ``s`` is the slice ``indptr[s]:indptr[s + 1]``: a user's profile, say.
+        Segment ``s`` is the slice ``indptr[s]:indptr[s + 1]``, such as a user's profile.
     generator
-        Draws one key for each rating, in their order; so the result does not depend on the size of the blocks.
+        Draws one key per rating, in order, so the result does not depend on the block size.
     times
-        Order by these, and by the keys only where they are equal. None: by the keys alone.
+        Sort by these, and by the keys only if times are equal. None: by the keys alone.
 
     Examples
     --------
@@ -42,8 +42,8 @@ def places(
         counts = np.diff(indptr[first : last + 1])
         keys = generator.random(stop - start)
         segment = np.repeat(np.arange(last - first, dtype=np.int32), counts)
-        # Segment plus key sorts by segment and then by key, in one pass; a block holds few enough segments for a key to
-        # keep 32 bits of its own at the least.
+        # Segment plus key sorts by segment and then by key in one pass. A block has few enough segments to leave at
+        # least 32 bits for a key.
         keys += segment
         order = _order(keys)
         if times is not None:
@@ -57,7 +57,7 @@ def places(
 def item_places(
     ratings: Ratings, generator: np.random.Generator, times: NDArray[np.int64] | None = None
 ) -> NDArray[np.int32]:
-    """Return each rating's place among its item's ratings: in the order of ``times``, or else in a random one."""
+    """Return each rating's position among its item's ratings: in the order of ``times``, or else in random order."""
     by_item = ratings.matrix(np.arange(len(ratings), dtype=np.int32)).tocsc()
     place = np.empty(len(ratings), dtype=np.int32)
     place[by_item.data] = places(by_item.indptr, generator, None if times is None else times[by_item.data])
@@ -65,7 +65,7 @@ def item_places(
 
 
 def _order(keys: NDArray[np.float64]) -> NDArray[np.int64]:
-    """Return the stable order of keys that hardly ever tie: the quick sort, unless two of them do."""
+    """Return the stable order of keys that hardly ever tie: by the faster unstable sort, unless two of them tie."""
     order: NDArray[np.int64] = np.argsort(keys)
     ascending = keys[order]
     return np.argsort(keys, kind="stable") if (ascending[1:] == ascending[:-1]).any() else order
@@ -81,7 +81,7 @@ def _stamps(segment: NDArray[np.int32], times: NDArray[np.int64]) -> NDArray[np.
 
 
 def _blocks(indptr: NDArray[np.int64]) -> Iterator[tuple[int, int]]:
-    """Cut the segments into runs of at most `_BLOCK` segments and, unless one alone has more, `_BLOCK` ratings."""
+    """Yield runs of segments with at most `_BLOCK` segments and at most `_BLOCK` ratings, unless one alone has more."""
     first, segments = 0, len(indptr) - 1
     while first < segments:
         last = int(np.searchsorted(indptr, indptr[first] + _BLOCK, side="right")) - 1

@@ -23,15 +23,15 @@ def random(
     Parameters
     ----------
     ratings
-        What to split.
+        The ratings to split.
     train
         The split ratio.
     exact
-        False: a coin is thrown for each rating, so the ratio holds in expectation, for the whole as within each user
-        and each item. True: exactly that share of the ratings, rounded to the nearest number (halves to training),
-        drawn without regard to users; `per_user` does the same within each of them.
+        False: a coin is tossed for each rating, so the ratio holds in expectation, overall and within each user and
+        item. True: exactly that share of the ratings, rounded to the nearest number (halves to training), drawn
+        regardless of users; `per_user` does the same within each user.
     seed
-        Fixes the draw.
+        Seed of the draw.
     validation
         The share of the training ratings to set aside; it does not change the test part.
 

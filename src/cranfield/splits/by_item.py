@@ -1,4 +1,4 @@
-"""Splits that treat items alike: the same number of ratings of each in training, or in test."""
+"""Splits that treat items alike: the same number of ratings per item in training, or in test."""
 
 from __future__ import annotations
 
@@ -29,19 +29,19 @@ def train_per_item(
 ) -> Split:
     """Send ``l`` ratings of each item to training, drawn at random, and the rest to test.
 
-    All items are then equally popular in training, so popularity has no advantage (Bellogín et al.,
-    2017). An item with ``l`` ratings or fewer keeps all of them in training; the notes say how many there are.
+    All items are then equally popular in training, so popularity has no advantage (Bellogín et al., 2017). An item with
+    ``l`` ratings or fewer keeps all of them in training; the notes say how many such items there are.
 
     Parameters
     ----------
     ratings
-        What to split.
+        The ratings to split.
     l
-        How many training ratings each item has.
+        Number of training ratings per item.
     seed
-        Fixes the draw.
+        Seed of the draw.
     validation
-        The chance of each training rating to be set aside; it does not change the test part.
+        The probability of each training rating to be set aside; it does not change the test part.
 
     Examples
     --------
@@ -81,40 +81,40 @@ def uniform_test(
 ) -> Split:
     r"""Give every item of a set T the same number η of test ratings, and other items none (uniform test items).
 
-    Items with many training ratings then have no more positive test ratings than others, so that being popular no
-    longer pays by itself (the designs UAR and U1R). With the items :math:`i_k` in decreasing order of popularity,
+    Items with many training ratings then have no more positive test ratings than others, so popularity alone brings no
+    advantage (the designs UAR and U1R). With the items :math:`i_k` in decreasing order of popularity,
 
     .. math::
         \zeta = \max\{k : (1 - \varepsilon)\,|R(i_k)|\,k / |R| \ge \sigma\}, \quad
         T = \{i_k : k \le \zeta\}, \quad \eta = (1 - \varepsilon)\,|R(i_\zeta)|,
 
-    which makes T as large as it can be.
+    which makes T as large as possible.
 
     Parameters
     ----------
     ratings
-        What to split.
+        The ratings to split.
     sigma
         σ, the share of the ratings to test with. η follows from ε and the rarest item of T, so the share may be larger,
-        as it is where T is all items; the notes then say which ε makes it σ.
+        for example if T is all items; the notes then say which ε gives σ.
     epsilon
-        ε, the least share of an item's ratings to keep in training; for n-fold cross-validation at least 1/n.
+        ε, the minimum share of an item's ratings to keep in training; for n-fold cross-validation at least 1/n.
     rounding
-        How η becomes a whole number. ``"nearest"`` (halves down), as in the paper, where MovieLens 1M with
-        σ = ε = 0.2 has :math:`|R(i_\zeta)| = 147`, so 117.6, printed as 118. The rarest items of T may then keep up to
-        half a rating less than ε allows (29 of 147 there); at least one rating always stays in training. ``"down"``
-        keeps to ε strictly, at the cost of a test part a little smaller than σ.
+        How η is rounded. ``"nearest"`` (halves down), as in the paper, where MovieLens 1M with σ = ε = 0.2 has
+        :math:`|R(i_\zeta)| = 147`, so 117.6, printed as 118. The rarest items of T may then keep up to half a rating
+        less than ε requires (29 of 147 there); at least one rating always stays in training. ``"down"`` satisfies ε
+        strictly, with a test part slightly smaller than σ.
     seed
-        Fixes the draw.
+        Seed of the draw.
     validation
-        The chance of each training rating to be set aside; it does not change the test part, and ε then holds for
+        The probability of each training rating to be set aside; it does not change the test part, and ε then holds for
         training and validation together.
 
     Notes
     -----
-    T does not depend on how equally popular items are ordered: of two such items neither is in T without the other,
-    because the condition at the later one is the weaker. In the design U1R the candidates should be the items of T,
-    those with test ratings.
+    T does not depend on the order of equally popular items: of two such items neither is in T without the other,
+    because the condition is weaker for the later one. In the design U1R the candidates should be the items of T,
+    which are the ones with test ratings.
 
     References
     ----------
@@ -166,7 +166,7 @@ def uniform_test(
 
 
 def _more_than_asked(needed: float, eta: float, rarest: int, sigma: float, share: float) -> list[str]:
-    """Say that η, which follows from ε, is a rating or more above what σ needs, and which ε would make it σ."""
+    """Say that η, which follows from ε, exceeds what σ needs by a rating or more, and which ε would give σ."""
     if eta - needed < 1:
         return []
     # Rounded down, so that the condition on ζ still holds.
@@ -189,7 +189,7 @@ def _less_than_asked(kept: NDArray[np.float64], epsilon: float, exact: float, et
 
 
 def _largest_set(ratings: Ratings, sigma: float, epsilon: float) -> tuple[NDArray[np.int64], Fraction]:
-    """Return the items of T, from the most popular on, and η before it is rounded."""
+    """Return the items of T, the most popular first, and η before rounding."""
     order = by_popularity(ratings)
     popularity = ratings.item_counts[order]
     reach = (1 - epsilon) * popularity * np.arange(1, len(popularity) + 1) / len(ratings)
@@ -202,5 +202,5 @@ def _largest_set(ratings: Ratings, sigma: float, epsilon: float) -> tuple[NDArra
             f"{np.count_nonzero(ratings.user_counts):,} users allow sigma={most:g} or less; choose a smaller one"
         )
     zeta = int(solutions[-1]) + 1
-    # As a fraction, so that ε = 0.7 of 5 ratings leaves 1.5 and not a little more.
+    # A fraction, so that ε = 0.7 of 5 ratings leaves exactly 1.5.
     return order[:zeta], (1 - Fraction(str(epsilon))) * int(popularity[zeta - 1])

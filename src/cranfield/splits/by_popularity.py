@@ -1,4 +1,4 @@
-"""Popularity percentiles: groups of items among which no one is much more popular than another."""
+"""Popularity percentiles: groups of items that are about equally popular."""
 
 from __future__ import annotations
 
@@ -25,15 +25,16 @@ def popularity_groups(ratings: Ratings, groups: int = 10) -> NDArray[np.int16]:
     Parameters
     ----------
     ratings
-        Whose |R(i)| is the popularity: give the ratings before the split.
+        The ratings that define popularity |R(i)|: give those before the split.
     groups
-        m, how many. Their sizes differ by at most one item; the more popular groups are the larger ones.
+        m, the number of groups. Their sizes differ by at most one item; the more popular groups are the larger ones.
 
     Returns
     -------
     array
         The group of each item code: 0 for the most popular items, m - 1 for the least, `NO_GROUP` (-1) for an item
-        without ratings. Of equally popular items at a border, those with the smaller id are in the more popular group.
+        without ratings. If items at a border are equally popular, those with the smaller id are in the more popular
+        group.
 
     Examples
     --------
@@ -60,14 +61,14 @@ def percentiles(
 ) -> Split:
     """Split at random, and record the popularity percentile of each item (the design P1R).
 
-    The ratings are split as `random` does it, with a coin for each. What makes the design is what comes later: a list
-    is drawn from the items of one group only, a metric is computed for each group, and the ``groups`` values are
-    averaged. Within a group the popular items have little advantage over the others (Bellogín et al., 2017).
+    The ratings are split as in `random`, with a coin toss for each. The rest of the design comes later: each list is
+    drawn from the items of one group only, a metric is computed for each group, and the ``groups`` values are averaged.
+    Within a group popular items have little advantage over the others (Bellogín et al., 2017).
 
     Parameters
     ----------
     ratings
-        What to split.
+        The ratings to split.
     groups
         m, the number of percentiles; a list then has candidates from at most ``|I| / m`` items.
     train, seed, validation

@@ -1,4 +1,4 @@
-"""The temporal split: one moment, before which everything is training and after which everything is test."""
+"""The temporal split: everything before one moment is training, and everything from it on is test."""
 
 from __future__ import annotations
 
@@ -39,27 +39,27 @@ def temporal(
     Parameters
     ----------
     ratings
-        What to split; it must have times.
+        The ratings to split; they must have times.
     train
-        The share of the ratings to train with, the oldest: the moment is the time of the rating that many places
-        along, n·train rounded to the nearest, in the order of time. Ratings of the same second are not separated, so
-        training may be a little smaller than asked for. 0.8 if neither ``train`` nor ``at`` is given.
+        The share of the ratings to train with, the oldest: in the order of time, the moment is the time of the rating
+        at position n·train, rounded to the nearest. Ratings in the same second are not separated, so training may be
+        slightly smaller than requested. 0.8 if neither ``train`` nor ``at`` is given.
     at
         The moment itself: a date, a datetime, an ISO text (``"2001-12-31"``, in UTC unless it names a zone) or seconds
-        since 1970. ``"most_users"``: the moment at which most users have ratings both before it and from it on; of
-        several such moments the last.
+        since 1970. ``"most_users"``: the moment at which most users have ratings both before it and from it on; if
+        there are several such moments, the last.
     target
         Which of a user's ratings from the moment on are test ratings: ``"all"``, the ``"first"``, the ``"last"``, a
-        ``"random"`` one, or a number for the next so many (all, where a user has fewer). The others are in no part.
+        ``"random"`` one, or a number for that many next ones (all, if a user has fewer). The others are in no part.
     new_users, new_items
-        What becomes of users, and of items, that have no rating before the moment: ``"keep"`` them in the test part,
+        What to do with users, and with items, that have no rating before the moment: ``"keep"`` them in the test part,
         ``"drop"`` their ratings before the target is chosen, or keep them and count them ``"apart"`` (an experiment
         then shows the segments ``cold_users`` and ``cold_items``).
     seed
-        Fixes the random target; with the first, the last or the next ones, the order of ratings of the same second.
+        Seed of the random target; for the first, last or next ones, of the order of ratings in the same second.
     validation
-        The share of the training ratings to set aside, the newest, cut in the same way and with the same target and
-        rule for new users and items; it does not change the test part.
+        The share of the training ratings to set aside, the newest. They are cut in the same way, with the same target
+        and rule for new users and items; this does not change the test part.
 
     Notes
     -----
@@ -104,7 +104,7 @@ def temporal(
     stated = at if train_share is not None or at == MOST_USERS else day(cut)
     settings = {"train": train_share, "at": stated, **rule.settings(), "validation": validation}
     effect |= chosen.effect()
-    del chosen, before  # their masks are as long as the ratings
+    del chosen, before  # free the masks, which are as long as the ratings
     return divide(ratings, parts, "temporal", settings, effect=effect, notes=notes)
 
 
@@ -113,10 +113,10 @@ def _moment(ratings: Ratings, times: NDArray[np.int64], at: Any) -> int:
 
 
 def _most_users(ratings: Ratings, times: NDArray[np.int64]) -> int:
-    """Return the last of the moments at which most users have ratings before it and from it on."""
+    """Return the last moment at which most users have ratings both before it and from it on."""
     starts = ratings.indptr[:-1][ratings.user_counts > 0]
     oldest, newest = np.sort(np.minimum.reduceat(times, starts)), np.sort(np.maximum.reduceat(times, starts))
-    # The number falls only just after somebody's last rating, so one of these moments has the most.
+    # The number only falls just after some user's last rating, so the maximum is at one of these moments.
     moments = np.unique(newest)
     both = np.searchsorted(oldest, moments) - np.searchsorted(newest, moments)
     if not both.any():
@@ -132,13 +132,13 @@ def set_newest_aside(
 ) -> tuple[dict[str, Any], list[str]]:
     """Move the newest ``share`` of the ratings ``before`` a cut to the validation part, by the rule of the test part.
 
-    Returned are what the record says of it, and the sentence that a reader should see.
+    Returns the effect for the record, and the sentence that a reader should see.
     """
     times = timed(ratings, "temporal")
     cut = _cut(times[before], 1 - share)
     oldest = before & (times < cut)
     if not oldest.any():
-        parts[before] = VALIDATION  # which leaves no training rating, and is refused
+        parts[before] = VALIDATION  # leaves no training rating, which is refused
         return {}, []
     newest = before & ~oldest
     validation = rule.choose(ratings, oldest, newest, cut).test
@@ -151,6 +151,6 @@ def set_newest_aside(
 
 
 def _cut(times: NDArray[np.int64], share: float) -> int:
-    """Return the moment before which the share of the ratings lies, or less where several are of that moment."""
+    """Return the moment before which that share of the ratings is, or less if several ratings are at that moment."""
     place = min(int(nearest_count(share, len(times))), len(times) - 1)
     return int(np.partition(times, place)[place])

@@ -30,22 +30,22 @@ def per_user(
     Parameters
     ----------
     ratings
-        What to split.
+        The ratings to split.
     train
         The share of each profile that goes to training, rounded to the nearest number of ratings (halves to
-        training). A profile too short for the ratio may thus have no test rating; the notes say how many users.
+        training). A short profile may therefore have no test rating; the notes say how many users.
     which
         The test ratings of each user: ``"random"`` ones, or their ``"last"`` in time (a temporal split within each
         user).
     seed
-        Fixes the draw; with ``"last"``, which of several ratings of the same second come last.
+        Seed of the draw; with ``"last"``, of which ratings in the same second come last.
     validation
         The share of each user's training ratings to set aside, at random or the last of them; it does not change the
         test part.
 
     Notes
     -----
-    Throwing a coin for each rating is the same within each user as for the whole: see `random`.
+    A coin toss for each rating is the same within each user as overall: see `random`.
 
     Examples
     --------
@@ -77,18 +77,18 @@ def leave_out(
     Parameters
     ----------
     ratings
-        What to split.
+        The ratings to split.
     l
-        How many ratings of each user are test ratings.
+        Number of test ratings per user.
     which
         ``"random"`` ones, or the user's ``"last"`` in time.
     short
         What to do with users who have fewer than ``l`` ratings (or ``l`` and ``validation`` together): ``"error"``,
         or keep all their ratings in ``"train"``. Users with just enough have no training rating, and count as cold.
     seed
-        Fixes the draw; with ``"last"``, which of several ratings of the same second come last.
+        Seed of the draw; with ``"last"``, of which ratings in the same second come last.
     validation
-        How many further ratings of each user to set aside; it does not change the test part.
+        Number of further ratings per user to set aside; it does not change the test part.
 
     Examples
     --------
@@ -146,7 +146,7 @@ def _cut(
 
 
 def _tied(ratings: Ratings, times: NDArray[np.int64], test: NDArray[np.bool_]) -> int:
-    """Count the users whose oldest test rating is of the same second as their newest other one."""
+    """Count the users whose oldest test rating is in the same second as their newest other rating."""
     extreme = np.iinfo(np.int64)
     some_rating = ratings.user_counts > 0
     starts = ratings.indptr[:-1][some_rating]

@@ -1,4 +1,4 @@
-"""Rolling evaluation: several cuts in time, a split at each."""
+"""Rolling evaluation: several cuts in time, with a split at each."""
 
 from __future__ import annotations
 
@@ -49,9 +49,9 @@ class Windows(Splits):
     Parameters
     ----------
     ratings
-        What is split.
+        The ratings to split.
     cuts, horizon
-        When each window begins, in seconds since 1970, and how long it is.
+        When each window starts, in seconds since 1970, and how long it is.
     rule
         Which ratings of a window are test ratings.
     settings
@@ -92,7 +92,7 @@ class Windows(Splits):
             inner_effect, inner_notes = set_newest_aside(parts, self.ratings, before, share, self.rule)
             effect |= inner_effect
             notes += inner_notes
-        del chosen, before, after  # their masks are as long as the ratings
+        del chosen, before, after  # free the masks, which are as long as the ratings
         named = {"fold": window, "folds": len(self)}
         return divide(self.ratings, parts, "rolling", self.settings, effect=effect, notes=notes, **named)
 
@@ -112,24 +112,24 @@ def rolling(
 ) -> Windows:
     """Cut at several moments; at each one, train on the ratings before it and test on the next period of time.
 
-    The last window ends with the newest rating, and each of the others where the next begins. A window's test part is
-    that of `temporal` at its cut, up to the end of the window.
+    The last window ends with the newest rating, and each of the others where the next one starts. The test part of a
+    window is that of `temporal` at its cut, up to the end of the window.
 
     Parameters
     ----------
     ratings
-        What to split; it must have times.
+        The ratings to split; they must have times.
     windows
-        How many windows, W.
+        W, the number of windows.
     horizon
-        How long each window is: a number of ``s``, ``min``, ``h``, ``d`` or ``w`` (weeks), or of seconds.
+        The length of each window: a number of ``s``, ``min``, ``h``, ``d`` or ``w`` (weeks), or of seconds.
     train
-        ``"grow"``: everything before a cut is training. ``"slide"``: as long a stretch as there is before the first
+        ``"grow"``: everything before a cut is training. ``"slide"``: only as long a period as there is before the first
         cut, so that every window learns from the same length of time.
     target, new_users, new_items, seed
         As for `temporal`.
     validation
-        The share of the training ratings of a window to set aside, the newest; it does not change the test part.
+        The share of a window's training ratings to set aside, the newest; it does not change the test part.
 
     Examples
     --------
@@ -155,7 +155,7 @@ def rolling(
 
 
 def _check_span(ratings: Ratings, cuts: Sequence[int], length: int, horizon: Any) -> None:
-    """Refuse windows that reach back before the first rating, and windows in which nobody rated."""
+    """Refuse windows that start before the first rating, and windows without ratings."""
     times = timed(ratings, "rolling")
     oldest, newest = int(times.min()), int(times.max())
     users = int(np.count_nonzero(ratings.user_counts))

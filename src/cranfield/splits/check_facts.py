@@ -1,4 +1,4 @@
-"""What can be counted about a split that somebody made: overlap, leakage, cold starts, shifts, gaps, profiles."""
+"""Counts about a given split: overlap, leakage, cold starts, shifts, gaps, profiles."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ DAY = 86_400
 
 
 def facts_of(parts: Parts, repeated: Mapping[str, int]) -> dict[str, Any]:
-    """Return everything that is counted, ready for JSON.
+    """Return all counts, ready for JSON.
 
     Parameters
     ----------
     parts
-        ``train`` and ``test``, perhaps ``validation`` and ``profiles``, over one vocabulary.
+        ``train`` and ``test``, and possibly ``validation`` and ``profiles``, over one vocabulary.
     repeated
-        How many rows of each part repeated a pair of the same part.
+        Number of rows in each part that repeated a pair of the same part.
     """
     train, test = parts["train"], parts["test"]
     inputs = parts.get("profiles", train)
@@ -45,7 +45,7 @@ def facts_of(parts: Parts, repeated: Mapping[str, int]) -> dict[str, Any]:
 
 
 def quantiles(values: NDArray[Any]) -> dict[str, float] | None:
-    """Return the ends, the quartiles and the median; None of nothing."""
+    """Return the minimum, the quartiles, the median and the maximum; None if there are no values."""
     if len(values) == 0:
         return None
     return dict(zip(_QUANTILES, map(float, np.quantile(values, list(_QUANTILES.values())))))
@@ -70,7 +70,7 @@ def _common(first: Ratings, second: Ratings) -> int:
 
 
 def _cold(train: Ratings, test: Ratings, inputs: Ratings) -> dict[str, Any]:
-    """Count the test users of whom nothing is known, the test items that training does not have, and their ratings."""
+    """Count test users about whom nothing is known, test items without training ratings, and the ratings of both."""
     user = (test.user_counts > 0) & (inputs.user_counts == 0)
     item = (test.item_counts > 0) & (train.item_counts == 0)
     affected = np.repeat(user, test.user_counts) | item[test.items]
@@ -82,7 +82,7 @@ def _cold(train: Ratings, test: Ratings, inputs: Ratings) -> dict[str, Any]:
 
 
 def _leakage(train: Ratings, test: Ratings, inputs: Ratings) -> dict[str, Any] | None:
-    """Count how far training knows what came later than the test ratings; None without times."""
+    """Count how many test ratings are older than training ratings; None without times."""
     if train.times is None or test.times is None or inputs.times is None:
         return None
     newest_own = _by_user(inputs, np.maximum)
@@ -105,7 +105,7 @@ def _leakage(train: Ratings, test: Ratings, inputs: Ratings) -> dict[str, Any] |
 
 
 def _validation_leakage(train: Ratings, validation: Ratings, test: Ratings, inputs: Ratings) -> dict[str, Any] | None:
-    """Count the same for the validation part, and how many test ratings are older than its newest."""
+    """Count the same for the validation part, and how many test ratings are older than its newest rating."""
     leakage = _leakage(train, validation, inputs)
     if leakage is None or test.times is None or validation.times is None:
         return None
@@ -113,7 +113,7 @@ def _validation_leakage(train: Ratings, validation: Ratings, test: Ratings, inpu
 
 
 def _by_user(part: Ratings, reduce: Any) -> NDArray[np.int64]:
-    """Return the newest or the oldest time of each user; the least number there is for users without ratings."""
+    """Return the newest or the oldest time of each user; the smallest integer for users without ratings."""
     assert part.times is not None
     some = part.user_counts > 0
     moments = np.full(part.n_users, np.iinfo(np.int64).min)
@@ -141,9 +141,9 @@ def _gaps(inputs: Ratings, test: Ratings) -> dict[str, Any] | None:
 def _shifts(train: Ratings, test: Ratings, inputs: Ratings) -> dict[str, Any]:
     """Return how far ratings, popularity of items and activity of users differ between training and test.
 
-    Popularity and activity are the training ratings of a rating's item, or user; of a user who is held out whole the
-    input. Whether a training rating counts itself there makes a difference of one, which is no shift: of the two ways
-    to count the one with the smaller distance is taken.
+    Popularity and activity are the numbers of training ratings of a rating's item and user; for a user who is held out
+    whole, of the input. Whether a training rating counts itself makes a difference of one, which is not a shift: of the
+    two ways to count, the one with the smaller distance is used.
     """
     return {
         "ratings": shift(train.values.astype(np.float64), test.values.astype(np.float64)),
@@ -162,7 +162,7 @@ def _shift_of_counts(before: NDArray[np.int64], after: NDArray[np.int64]) -> dic
 def shift(before: NDArray[np.float64], after: NDArray[np.float64]) -> dict[str, float]:
     """Return the means of two samples, the standardised difference, and Kolmogorov's distance with its p-value.
 
-    d is the difference of the means in standard deviations of the first sample; D the largest difference between the
+    d is the difference of the means in standard deviations of the first sample. D is the largest difference between the
     two distribution functions, from 0 (the same) to 1 (nothing in common).
 
     Examples

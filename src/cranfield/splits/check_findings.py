@@ -27,7 +27,7 @@ class SplitFinding:
     name
         What it is about.
     level
-        ``wrong`` if the split is not fit for use as it is, ``attention`` if a reader must know it, else ``fine``.
+        ``wrong`` if the split should not be used as it is, ``attention`` if a reader must know it, else ``fine``.
     sentence
         What was found.
     """
@@ -38,7 +38,7 @@ class SplitFinding:
 
 
 def findings_of(facts: Mapping[str, Any], promise: Promise, *, cold_users: bool = False) -> list[SplitFinding]:
-    """Return what was found, the most serious first; ``cold_users`` if the split is about users without training."""
+    """Return the findings, the most serious first; ``cold_users`` if the split is about users without training."""
     all_findings = [
         *_overlap(facts),
         *_repeated(facts),
@@ -128,7 +128,7 @@ def _validation_leakage(facts: Mapping[str, Any], promise: Promise) -> Iterator[
         return
     validation, test = facts["parts"]["validation"], facts["parts"]["test"]
     yield from _own(leakage, "validation", validation["ratings"], promise)
-    # Only a split along the global timeline keeps the other two apart.
+    # Only a split along the global timeline promises the other two.
     if promise != "global":
         return
     if leakage["before_training_ends"]:
@@ -209,7 +209,7 @@ def _gaps(facts: Mapping[str, Any]) -> Iterator[SplitFinding]:
 
 
 def decimals_text(days: float) -> str:
-    """Return days with one decimal, and never minus nothing.
+    """Return days with one decimal, and never -0.0.
 
     Examples
     --------

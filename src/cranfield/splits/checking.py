@@ -28,7 +28,7 @@ from cranfield.splits.split import Split
 
 _PARTS = ("train", "profiles", "validation", "test")
 _GLOBAL = ("temporal", "rolling")
-# Cold users may have warm ones beside them, whose test ratings are drawn; the last ratings of an item are not a user's.
+# Not cold_users, whose warm users have random test ratings, nor cold_items: an item's last ratings are not a user's.
 _BY_USER = ("per_user", "leave_out", "strong_generalisation")
 
 
@@ -39,9 +39,9 @@ class SplitCheck:
     Parameters
     ----------
     name
-        What the split is called.
+        The name of the split.
     parts
-        ``train`` and ``test``, perhaps ``profiles`` and ``validation``, over one vocabulary.
+        ``train`` and ``test``, and possibly ``profiles`` and ``validation``, over one vocabulary.
     promise
         What the split promises about time: ``any`` (nothing), ``user`` or ``global``.
     facts
@@ -58,11 +58,11 @@ class SplitCheck:
 
     @property
     def wrong(self) -> tuple[str, ...]:
-        """The sentences about what is wrong; empty if nothing is wrong."""
+        """The sentences about what is wrong; empty if nothing is."""
         return tuple(finding.sentence for finding in self.findings if finding.level == "wrong")
 
     def sentences(self) -> list[str]:
-        """Return the verdict and then the findings, the most serious first."""
+        """Return the verdict, then the findings with the most serious first."""
         wrong, attention = (
             sum(finding.level == level for finding in self.findings) for level in ("wrong", "attention")
         )
@@ -71,7 +71,7 @@ class SplitCheck:
         return [first, *(finding.sentence for finding in self.findings)]
 
     def frame(self) -> pl.DataFrame:
-        """Return the findings: one row each, with columns split, about, level and sentence."""
+        """Return the findings, one per row, with columns split, about, level and sentence."""
         rows = [(self.name, finding.name, finding.level, finding.sentence) for finding in self.findings]
         return pl.DataFrame(rows, schema=["split", "about", "level", "sentence"], orient="row")
 
@@ -113,27 +113,27 @@ def check_split(
 ) -> SplitCheck:
     """Check a split, whatever tool made it.
 
-    The check covers overlap between the parts and repeated pairs in them; leakage in time, per user and globally, and
-    items first seen later; users and items without training ratings; shifts of ratings, popularity and activity from
-    training to test, with their sizes; the time from a user's last training rating to the first test rating; and the
-    sizes of the profiles. It says what the split can and cannot show.
+    The check covers overlap between the parts and repeated pairs within them; leakage in time, per user and globally,
+    and items first seen later; users and items without training ratings; shifts of ratings, popularity and activity
+    from training to test, with their sizes; the time from a user's last training rating to the first test rating; and
+    the sizes of the profiles. It says what the split can and cannot show.
 
     Parameters
     ----------
     train
-        A `Split`; a folder that `write` or ``cranfield split`` made (one fold of it, where there are folds); or the
-        training ratings: `Ratings`, a file, or a frame.
+        A `Split`; a folder made by `write` or ``cranfield split`` (one fold of it, if there are folds); or the training
+        ratings: `Ratings`, a file, or a frame.
     test, validation
-        The other parts, where ``train`` is the training part.
+        The other parts, if ``train`` is the training part.
     promise
         What the split promises about time: nothing (``"any"``), that no test rating is older than a training rating of
-        the same user (``"user"``), or of any user (``"global"``). What breaks the promise is wrong; other leakage is
-        reported as a thing to note. The default is what the record of the split says; without a record it is
+        the same user (``"user"``), or of any user (``"global"``). Anything that breaks the promise is wrong; other
+        leakage is reported as worth noting. By default the record of the split decides; without a record it is
         ``"user"``, or ``"any"`` if the parts have no times.
     name
-        What to call the split.
+        The name of the split.
     reading
-        How files and frames are read; see `cranfield.read`. Repeated pairs are counted, and the last one is taken.
+        Options for reading files and frames; see `cranfield.read`. Repeated pairs are counted; the last one is used.
 
     Examples
     --------
@@ -158,7 +158,7 @@ def check_split(
 
 
 def split_folders(folder: str | Path) -> list[Path]:
-    """Return the folders of the folds of a written split; the folder itself where there are none."""
+    """Return the folders of the folds of a written split, or the folder itself if there are none."""
     home = meant(folder)
     folds = sorted(home.glob("fold-*"), key=lambda path: (len(path.name), path.name))
     return [path for path in folds if path.is_dir()] or [home]
@@ -182,7 +182,7 @@ def _of_folder(folder: Path, promise: Promise | None, name: str | None, reading:
 
 
 def _file_of(folder: Path, part: str) -> Path | None:
-    """Return the file of a part; another tool may call the validation part otherwise."""
+    """Return the file of a part; other tools may have another name for the validation part."""
     names = ("validation", "valid", "val", "dev") if part == "validation" else (part,)
     endings = (*FORMATS, "txt", "dat", "csv.gz", "tsv.gz")
     files = [file for name in names for ending in endings if (file := folder / f"{name}.{ending}").is_file()]
@@ -196,7 +196,7 @@ def _file_of(folder: Path, part: str) -> Path | None:
 
 
 def recorded_steps(folder: Path) -> tuple[Step, ...]:
-    """Return how a split was made that `write` wrote to a folder: the steps before it, and its own; none if unknown."""
+    """Return how a split in a folder of `write` was made: the steps before it, and its own; empty if unknown."""
     for home in (folder, folder.parent):
         try:
             record = json.loads((home / RECORD).read_text(encoding="utf-8"))
@@ -226,7 +226,7 @@ def _of_parts(
 
 
 def _merged(part: Ratings) -> int:
-    """Return how many rows repeated a pair when the ratings were read; 0 where that is not known."""
+    """Return how many rows repeated a pair when the ratings were read; 0 if unknown."""
     last = part.history[-1] if part.history else None
     return last.effect["rows"] - len(part) if last is not None and last.action == "read" else 0
 
@@ -241,7 +241,7 @@ def _over_one(parts: dict[str, Ratings]) -> dict[str, Ratings]:
 def _examined(
     name: str, parts: dict[str, Ratings], repeated: Mapping[str, int], promise: Promise | None, step: Step | None
 ) -> SplitCheck:
-    """Check parts; ``step`` is how they were made, if that is known."""
+    """Check parts; ``step`` is how they were made, if known."""
     facts = facts_of(parts, repeated)
     method = None if step is None else str(step.action).removeprefix("split.")
     promised = promise or _promise(method, {} if step is None else step.settings, parts)

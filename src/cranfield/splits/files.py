@@ -1,4 +1,4 @@
-"""Splits as files: a table for each part, and the record of how they were made."""
+"""Splits as files: one table per part, and a record of how they were made."""
 
 from __future__ import annotations
 
@@ -31,16 +31,16 @@ def write(
     fingerprint: str | None = None,
     force: bool = False,
 ) -> Path:
-    """Write the parts of a split, or of the folds of one, with the record ``split.json``.
+    """Write the parts of a split, or of several folds, with the record ``split.json``.
 
     Parameters
     ----------
     splits
         A split, or the folds of a cross-validation, which go to the subfolders ``fold-1``, ``fold-2``, ...
     folder
-        Where; made if need be. The record is written last: a folder that has one is complete. The checksums of the
-        parts go to the hidden folder ``.cranfield-records``; whoever reads a part with cranfield is told if it has
-        changed since.
+        The folder, which is created if needed. The record is written last, so a folder with a record is complete. The
+        checksums of the parts go to the hidden folder ``.cranfield-records``; cranfield warns if a part has changed
+        when it is read.
     format
         ``"parquet"``, ``"csv"`` or ``"tsv"``: ``train.parquet``, ``test.parquet``, ``validation.parquet`` if there is
         such a part, ``profiles.parquet`` if users are held out whole, and ``groups.parquet`` (item, group) if the
@@ -48,9 +48,9 @@ def write(
     fingerprint
         The hash of the ratings before the split (`Ratings.fingerprint`), for the record.
     force
-        Replace another split that is in the folder, or files of the same names that no record there lists. Without it
-        either is a `SettingError`. The same split is always written again. A file of the earlier split that the new
-        one does not have is removed, unless it has been changed since it was written.
+        Replace another split in the folder, or files of the same names that no record there lists. Without it either is
+        a `SettingError`. The same split can always be written again. A file of the earlier split that the new one does
+        not have is removed, unless it has been changed since it was written.
 
     Returns
     -------
@@ -104,7 +104,7 @@ def write(
 
 
 def _remove(path: Path, folder: Path) -> None:
-    """Remove a file of an earlier split, unless somebody has changed it since; and the folder of a fold, once empty."""
+    """Remove a file of an earlier split, unless it has been changed since; and the folder of a fold, once empty."""
     if not is_as_written(path):
         return
     remove_record(path)
@@ -128,9 +128,9 @@ def _write_parts(split: Split, home: Path, form: str) -> list[Path]:
 
 
 class _Earlier(NamedTuple):
-    """What the record in a folder tells: its files, as far as a split may have them, and the hashes of the parts.
+    """What the record in a folder says: those of its files that a split may have, and the hashes of the parts.
 
-    Both are empty where there is no record.
+    Both are empty if there is no record.
     """
 
     files: set[Path]
@@ -147,7 +147,7 @@ class _Earlier(NamedTuple):
 
 
 def _check_room(folder: Path, splits: Sequence[Split], form: str, earlier: _Earlier) -> None:
-    """Refuse to replace files that are of no split, or another split."""
+    """Refuse to replace another split, or files that belong to no split."""
     remedy = "choose another folder with --out, or replace it with --force"
     first = splits[0]
     names = [*first.parts, *(["groups"] if first.item_groups is not None else [])]
@@ -157,7 +157,7 @@ def _check_room(folder: Path, splits: Sequence[Split], form: str, earlier: _Earl
     stranger = next((path for path in targets if path.exists() and path not in earlier.files), None)
     if stranger is not None:
         raise SettingError(f"{stranger} already exists, and no record says that it belongs to a split; {remedy}")
-    # Folds are the same if they are as many and the first is: there is no need to make them all.
+    # Folds are the same if their number and the first fold are, so there is no need to make them all.
     same = len(earlier.hashes) == len(splits) and earlier.hashes[0] == first.record()["fingerprints"]
     if earlier.hashes and not same:
         raise SettingError(f"{folder} holds another split already; {remedy}")

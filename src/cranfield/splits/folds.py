@@ -23,7 +23,7 @@ class Folds(Splits):
     Parameters
     ----------
     ratings
-        What is split.
+        The ratings to split.
     fold_of
         The fold in which each rating is a test rating.
     settings
@@ -58,15 +58,15 @@ def k_fold(
     Parameters
     ----------
     ratings
-        What to split.
+        The ratings to split.
     k
-        How many folds. Their sizes differ by at most one rating.
+        Number of folds. Their sizes differ by at most one rating.
     per_user
-        Whether each user's ratings, too, are spread over the folds so that a user's numbers differ by at most one.
+        Whether each user's ratings are also spread evenly: their numbers per fold differ by at most one.
     seed
-        Fixes the draw.
+        Seed of the draw.
     validation
-        The chance of each training rating of a fold to be set aside; it does not change the test parts.
+        The probability of each training rating of a fold to be set aside; it does not change the test parts.
 
     Examples
     --------
@@ -89,7 +89,7 @@ def k_fold(
     segments = ratings.indptr if spread else np.array([0, len(ratings)], dtype=np.int64)
     generator = stream(seed, "split", "k_fold", "per_user" if spread else "all")
     place = places(segments, generator)
-    # A profile goes on in the fold after the one where the profile before it ended, which keeps the folds even.
+    # Each profile continues in the fold after the one where the previous profile ended, which keeps the folds even.
     place += np.repeat((segments[:-1] % k).astype(np.int32), np.diff(segments))
     place %= k
     return Folds(

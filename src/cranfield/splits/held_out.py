@@ -39,19 +39,19 @@ def cold_users(
     Parameters
     ----------
     ratings
-        What to split.
+        The ratings to split.
     users
         The share of the users to hold out, rounded to the nearest number, drawn from those with more than ``left``
         ratings.
     left
-        How many ratings of each of them stay in training: 0 for users that training does not know at all.
+        Number of ratings of each held-out user that stay in training: 0 for users who are unknown in training.
     which
         Which of their ratings are test ratings: ``"random"`` ones, or the ``"last"`` in time, so that the oldest stay.
     warm
-        The chance of each rating of the other users to be a test rating too, so that warm and cold users can be
+        The probability of each rating of the other users to be a test rating too, so that warm and cold users can be
         compared (the segment ``cold_users``); 0 for none.
     seed
-        Fixes the draw.
+        Seed of the draw.
     validation
         The share of the other users to hold out for validation in the same way; it does not change the test part.
 
@@ -89,19 +89,19 @@ def cold_items(
     Parameters
     ----------
     ratings
-        What to split.
+        The ratings to split.
     items
         The share of the items to hold out, rounded to the nearest number, drawn from those with more than ``left``
         ratings.
     left
-        How many ratings of each of them stay in training: 0 for items that training does not know at all.
+        Number of ratings of each held-out item that stay in training: 0 for items that are unknown in training.
     which
         Which of their ratings are test ratings: ``"random"`` ones, or the ``"last"`` in time, so that the oldest stay.
     warm
-        The chance of each rating of the other items to be a test rating too, so that warm and cold items can be
+        The probability of each rating of the other items to be a test rating too, so that warm and cold items can be
         compared (the segment ``cold_items``); 0 for none.
     seed
-        Fixes the draw.
+        Seed of the draw.
     validation
         The share of the other items to hold out for validation in the same way; it does not change the test part.
 
@@ -134,13 +134,13 @@ def strong_generalisation(
     """Hold out a share of the users with all their ratings: one part of a profile is input, the other is test.
 
     Nothing is learned from the held-out users (strong generalisation; Marlin 2004, Liang et al. 2018). Their input is
-    the part ``profiles`` of the split: a system that can score from a profile alone (`score_profiles`) is asked for
-    lists by it, and the items of the input are not recommended.
+    the part ``profiles`` of the split: a system that can score from a profile alone (`score_profiles`) makes their
+    lists from it, and the items of the input are not recommended.
 
     Parameters
     ----------
     ratings
-        What to split.
+        The ratings to split.
     users
         The share of the users to hold out, rounded to the nearest number.
     given
@@ -149,7 +149,7 @@ def strong_generalisation(
     which
         The test ratings of each held-out user: ``"random"`` ones, or their ``"last"`` in time.
     seed
-        Fixes the draw.
+        Seed of the draw.
     validation
         The share of the other users to hold out for validation in the same way; it does not change the test part.
 
@@ -169,7 +169,7 @@ def strong_generalisation(
     inputs = np.clip(nearest_count(given, size), 1, np.maximum(size - 1, 1)) if share else np.full(len(size), given)
     place = places(ratings.indptr, drawing.stream("order", which), times)
     is_input = place < np.repeat(inputs.astype(np.int32), size)
-    del place  # as long as the ratings, as are masks; a copy of the ratings is made next
+    del place  # free it before the ratings are copied
     parts = np.repeat(np.where(held, TEST, np.where(aside, VALIDATION, TRAIN)), size)
     parts[(parts != TRAIN) & is_input] = PROFILES
     del is_input
@@ -180,7 +180,7 @@ def strong_generalisation(
 
 def _given(given: Any) -> tuple[bool, Any]:
     """Return whether the input is a share of a profile, and the share or the number of ratings."""
-    # 1.0 would be all of a profile, and not one rating.
+    # 1.0 would be a whole profile, not one rating.
     for is_share, checked in ((True, check.share), (False, check.whole))[: 1 if isinstance(given, float) else 2]:
         try:
             return is_share, checked("given", given)
@@ -197,7 +197,7 @@ def _cold(
     beyond: NDArray[np.bool_],
     settings: dict[str, Any],
 ) -> Split:
-    """Hold out owners, users or items: ``spread`` gives each rating its owner's value, ``beyond`` are not left."""
+    """Hold out users or items. ``spread`` gives each rating the value of its user or item; ``beyond`` are not kept."""
     held, aside = drawing.draw(counts, validation_share(settings["validation"]))
     warm = settings["warm"]
     parts = np.full(len(ratings), TRAIN)
@@ -235,7 +235,7 @@ class _Drawing:
         return stream(self.seed, "split", self.method, *names)
 
     def draw(self, counts: NDArray[np.int64], validation: float) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-        """Return who is held out for the test part, and who for validation; a key for each decides both."""
+        """Return who is held out for the test part, and who for validation; one random key decides both."""
         rated, enough = int(np.count_nonzero(counts)), np.flatnonzero(counts > self.left)
         wanted = max(1, int(nearest_count(self.share, rated)))
         others = int(nearest_count(validation, rated - wanted))

@@ -16,7 +16,7 @@ _REMEDY = "give the groups.parquet, .csv or .tsv that cranfield split --method p
 
 
 def read_item_groups(path: str | Path, items: Vocabulary) -> NDArray[np.int16]:
-    r"""Return the popularity group of each item from a file with the columns ``item`` and ``group``; ids meet as text.
+    r"""Return the popularity group of each item from a file with columns ``item`` and ``group``; ids match as text.
 
     Every item must be in the file. A group is a whole number from 0, or -1 for an item without one.
 

@@ -1,4 +1,4 @@
-"""Splits called by their spelling, such as ``leave_out(l=1, which=last)``."""
+"""Splits by their spelling, such as ``leave_out(l=1, which=last)``."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ registry: Registry[Callable[..., Any]] = Registry("split")
 
 
 def apply(ratings: Ratings, method: str, *, seed: int = 0, validation: float | None = None) -> Sequence[Split]:
-    """Split by a spelled method; the answer is always a sequence, of one split unless the method makes folds.
+    """Split by a spelled method; the result is always a sequence, of one split unless the method makes folds.
 
     Parameters
     ----------
     ratings
-        What to split.
+        The ratings to split.
     method
         A spelling such as ``"random(train=0.8)"`` or ``"k_fold(k=5)"``.
     seed
-        For the methods that draw at random.
+        Seed of the methods that draw at random.
     validation
-        The size of the validation part, as the method understands it; None for none.
+        The size of the validation part, in the method's own unit; None for none.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""A split that somebody made: a training set and a test set, brought under one vocabulary."""
+"""A split made elsewhere: a training set and a test set, brought over one vocabulary."""
 
 from __future__ import annotations
 
@@ -27,19 +27,19 @@ def predefined(
     overlap: str = "error",
     seed: int = 0,
 ) -> Split:
-    """Make a split of ratings that are already divided, for example into two files.
+    """Make a split from ratings that are already divided, for example into two files.
 
     Parameters
     ----------
     train, test
-        The parts, each over its own vocabulary. Where one has numbers as ids and the other text, both become text.
+        The parts, each over its own vocabulary. If one has numbers as ids and the other text, both become text.
     validation
-        The validation part, or the chance of each training rating to be set aside for one.
+        The validation part, or the probability of each training rating to be set aside for one.
     overlap
         What to do with (user, item) pairs that are in more than one part: ``"error"``, or drop them from all but the
         test part (``"test"``) or the training part (``"train"``); the notes say how many.
     seed
-        Fixes the draw of a validation share.
+        Seed of the draw of a validation share.
 
     Examples
     --------
@@ -76,7 +76,7 @@ def predefined(
 
 def _disjoint(parts: dict[str, Ratings], overlap: str) -> tuple[dict[str, Ratings], int]:
     """Return the parts without their common pairs in all but one of them, and the number of such pairs."""
-    # The part that keeps a common pair comes first; validation yields to both others.
+    # The part that keeps a common pair comes first; validation loses it to both others.
     order = sorted(parts, key=lambda name: (name == "validation", name != overlap))
     taken: list[NDArray[np.int64]] = []
     disjoint, again = {}, np.empty(0, dtype=np.int64)
@@ -93,7 +93,7 @@ def _disjoint(parts: dict[str, Ratings], overlap: str) -> tuple[dict[str, Rating
                 f"user {parts[name].user_ids.ids([user])[0]!r} and item {parts[name].item_ids.ids([item])[0]!r} the "
                 "first; drop them with overlap=test (--overlap test: kept in the test part only) or overlap=train"
             )
-        # A pair of all three parts is one pair.
+        # A pair in all three parts counts once.
         again = np.union1d(again, pairs[~fresh])
         taken.append(pairs)
         disjoint[name] = parts[name] if fresh.all() else parts[name].keep(fresh)

@@ -66,30 +66,30 @@ class Split:
         return Table(["part", "ratings", "users", "items"], rows, repr(self), self.notes).html()
 
     def __iter__(self) -> Iterator[Ratings]:
-        """Give the training and the test part, for ``train, test = split``."""
+        """Yield the training and the test part, for ``train, test = split``."""
         return iter((self.train, self.test))
 
     @property
     def parts(self) -> dict[str, Ratings]:
-        """The parts by name: train, profiles and validation (where there are any) and test."""
+        """The parts by name: train, profiles and validation (if there are any) and test."""
         optional = {"profiles": self.profiles, "validation": self.validation}
         there = {name: part for name, part in optional.items() if part is not None}
         return {"train": self.train, **there, "test": self.test}
 
     @property
     def inputs(self) -> Ratings:
-        """What lists are made from: the profiles of users who are held out whole, else the training part."""
+        """The ratings that lists are made from: the profiles of users who are held out whole, else training."""
         return self.train if self.profiles is None else self.profiles
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """Sentences a reader should see: leakage, users left out, rules applied."""
+        """Sentences that a reader should see: leakage, users left out, rules applied."""
         return self.step.notes
 
     def record(self) -> dict[str, Any]:
         """Return how the split was made, ready for JSON: the step, the steps before it, and a hash of each part.
 
-        The steps are those of the training part; where another part came another way, its own are beside them.
+        The steps are those of the training part; if another part was made differently, its steps are added.
         """
         data = {name: self._before(part) for name, part in self.parts.items()}
         others = {name: origin for name, origin in data.items() if origin != data["train"]}
@@ -107,10 +107,10 @@ class Split:
 
 
 class Splits(Sequence[Split]):
-    """Several splits, each made by ``at`` when it is needed, so that only one need be in memory."""
+    """Several splits, each made by ``at`` when it is needed, so that only one is in memory."""
 
     def at(self, place: int) -> Split:
-        """Return the split at a place, from 0."""
+        """Return the split at a position, counted from 0."""
         raise NotImplementedError
 
     @overload
@@ -118,6 +118,6 @@ class Splits(Sequence[Split]):
     @overload
     def __getitem__(self, index: slice) -> Sequence[Split]: ...
     def __getitem__(self, index: int | slice) -> Split | Sequence[Split]:
-        """Return a split, or those of a slice."""
+        """Return a split, or the splits of a slice."""
         places = range(len(self))[index]
         return self.at(places) if isinstance(places, int) else [self.at(place) for place in places]

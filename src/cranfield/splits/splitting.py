@@ -1,4 +1,4 @@
-"""Decision A2: what to learn from and what to judge by."""
+"""Decision A2: what to train on and what to test on."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def predefined(_: Any, overlap: str = "error") -> str:
 
 
 def _split(name: str, value: Any) -> str:
-    """Return a split in the one form of its spelling."""
+    """Return a split in its standard spelling."""
     known = parse(value).name
     if known == "given":
         raise SettingError(f"{name}='given' is now '{value.replace('given', 'predefined', 1)}'; write that instead")
@@ -42,7 +42,7 @@ def _split(name: str, value: Any) -> str:
 
 
 def split_phrase(split: str) -> str:
-    """Return a split in words, where it has some.
+    """Return a split in words, if it has any.
 
     Examples
     --------
@@ -68,7 +68,7 @@ def split_phrase(split: str) -> str:
 
 @dataclass(frozen=True)
 class Splitting(Decided):
-    """How ratings are divided: a split as it is spelled, or ``predefined`` for data that are already divided.
+    """How ratings are divided: the spelling of a split, or ``predefined`` for data that are already divided.
 
     Examples
     --------
@@ -86,7 +86,7 @@ class Splitting(Decided):
 
     @property
     def apart(self) -> tuple[str, ...]:
-        """The segments that the split implies: warm and cold users or items, where it is to show them apart.
+        """The segments that the split implies: warm and cold users or items, if it counts them apart.
 
         Examples
         --------
@@ -103,7 +103,7 @@ class Splitting(Decided):
 
     @property
     def folds(self) -> int:
-        """How many splits it makes.
+        """The number of splits it makes.
 
         Examples
         --------
@@ -125,5 +125,5 @@ class Splitting(Decided):
 
     @property
     def overlap(self) -> str | None:
-        """What becomes of pairs in both parts of data that are already divided; None if they are split here."""
+        """What to do with pairs in both parts of data that are already divided; None if they are split here."""
         return str(PREDEFINED.call(self.split, None)) if parse(self.split).name == "predefined" else None

@@ -1,10 +1,10 @@
-"""Truths: judgments that stand for what all users think of all items, and with which probability each was made.
+"""Truths: judgments that represent what all users think of all items, each with the probability that it was made.
 
 A truth is designed like any test set. In data such as CM100k people rated items drawn at random and said which of them
-they had known before. A service would have observed only the known ones, so training is drawn from these. What is
-judged among the pairs *outside* training is then no longer a uniform sample: a known pair may have left for training,
-an unknown one cannot. Each design here therefore states that probability for every judgment. Every user should have
-judged about as many items.
+they had known before. A service would have observed only the known ones, so training is drawn from these. The
+judgments *outside* training are then no longer a uniform sample of the pairs: a known pair may have gone to training,
+an unknown one cannot. Each design here therefore states that probability for every judgment. All users should have
+judged about the same number of items.
 """
 
 from __future__ import annotations
@@ -37,18 +37,18 @@ class Truth:
     Parameters
     ----------
     train
-        What systems learn from.
+        The ratings that systems learn from.
     judged
         The judgments of pairs outside training.
     probability
         For each judgment, P(judged | the pair is not in training).
     weighted
-        Whether a judgment counts 1 / probability. Without weights every judgment counts the same, which finds the true
-        order only if the probabilities are nearly the same.
+        Whether a judgment counts 1 / probability. Without weights every judgment counts the same, which gives the true
+        order only if the probabilities are nearly equal.
     step
         How it was made.
     observed
-        The held-out ratings that a service would have, a part of ``judged``; None if nothing tells them apart.
+        The held-out ratings that a service would have, a part of ``judged``; None if they cannot be told apart.
     """
 
     train: Ratings
@@ -79,7 +79,7 @@ class Truth:
 
     @property
     def weights(self) -> NDArray[np.float64]:
-        """What each judgment counts: 1 / its probability, or 1 / the mean probability without weights."""
+        """The weight of each judgment: 1 / its probability, or 1 / the mean probability without weights."""
         if self.weighted:
             return 1.0 / self.probability
         return np.full(len(self.judged), 1.0 / float(self.probability.mean()))
@@ -105,18 +105,18 @@ def half(observed: Ratings, judged: Ratings, *, share: float = 0.5, seed: int = 
     Each judgment goes to the truth with probability ``share`` :math:`h`, whether its pair was known or not. With
     :math:`j` the share of all pairs that were judged, an unknown pair is in the truth with probability :math:`hj`, and
     a known one that is not in training with :math:`hj / (1 - (1 - h) j)`: nearly the same. The judgments are weighted
-    all the same.
+    nevertheless.
 
     Parameters
     ----------
     observed
-        The judgments that a service would have, as `cranfield.datasets.load_pair("cm100k")` gives them.
+        The judgments that a service would have, as from `cranfield.datasets.load_pair("cm100k")`.
     judged
-        All judgments of items drawn at random, the observed ones included.
+        All judgments of items drawn at random, including the observed ones.
     share
-        The share of the judgments that is the truth.
+        The share of the judgments that becomes the truth.
     seed
-        Fixes the draw.
+        Seed of the draw.
     """
     observed, judged, known = _known(observed, judged)
     share = _open_share("share", share)
@@ -138,34 +138,34 @@ def half(observed: Ratings, judged: Ratings, *, share: float = 0.5, seed: int = 
 def published(observed: Ratings, judged: Ratings, *, folds: int = 5, fold: int = 0, seed: int = 0) -> Truth:
     r"""Take one fold of the observed ratings and all judgments of unknown pairs as the truth, unweighted.
 
-    The protocol of Cañamares and Castells (2018): the observed ratings are divided into ``folds``, all but one are for
-    training, and the remaining one is the observed test set. With :math:`j` the share of all pairs that were judged and
-    :math:`k` folds, an unknown pair is judged with probability :math:`j` and a known one outside training with
-    :math:`(j / k) / (1 - (1 - 1/k) j)`, about :math:`k` times less often. What people know is therefore missing from
-    this truth. A `CranfieldWarning` says so; `weighted` is the same division with weights.
+    This is the protocol of Cañamares and Castells (2018): the observed ratings are divided into ``folds``, all but one
+    are for training, and the remaining one is the observed test set. With :math:`j` the share of all pairs that were
+    judged and :math:`k` folds, an unknown pair is judged with probability :math:`j` and a known one outside training
+    with :math:`(j / k) / (1 - (1 - 1/k) j)`, about :math:`k` times less often. Items that people know are therefore
+    missing from this truth. A `CranfieldWarning` says so; `weighted` is the same division with weights.
     """
     truth = _folded(observed, judged, folds, fold, seed, "published")
     return _warned(replace(truth, weighted=False))
 
 
 def weighted(observed: Ratings, judged: Ratings, *, folds: int = 5, fold: int = 0, seed: int = 0) -> Truth:
-    """Divide as `published` does, and weight each judgment by 1 / P(judged | not in training)."""
+    """Divide as in `published`, and weight each judgment by 1 / P(judged | not in training)."""
     return _folded(observed, judged, folds, fold, seed, "weighted")
 
 
 def given(train: Ratings, judged: Ratings, *, probability: Any = None) -> Truth:
-    """Take judgments that are given as a truth, such as the random test part of Coat.
+    """Take given judgments as a truth, such as the random test part of Coat.
 
     Parameters
     ----------
     train
-        What systems learn from.
+        The ratings that systems learn from.
     judged
         The judgments. Those of pairs in training are left out.
     probability
-        P(judged | not in training) for each rating of ``judged``. By default a user's judgments are taken for an even
-        sample of the items outside the user's training. A `CranfieldWarning` says so if what is popular in training was
-        judged less often, or more often, than that.
+        P(judged | not in training) for each rating of ``judged``. By default a user's judgments are assumed to be an
+        even sample of the items outside the user's training. A `CranfieldWarning` says so if items that are popular in
+        training were judged less often, or more often, than that.
     """
     check_ratings(train)
     check_ratings(judged)
@@ -187,10 +187,10 @@ def given(train: Ratings, judged: Ratings, *, probability: Any = None) -> Truth:
 def unevenness(train: Ratings, judged: Ratings) -> str | None:
     r"""Say whether judgments outside training follow the popularity in training, in a sentence; None if they do not.
 
-    Over one vocabulary, with :math:`p_i` the number of training ratings of an item, :math:`n_i` that of its judgments
-    and :math:`E_i` what an even sample of each user's items outside training would give, the statistic is
-    :math:`\sum_i p_i n_i / \sum_i p_i E_i`: 1 for an even sample. It is judged by its standard error under independent
-    judgments.
+    Over one vocabulary, let :math:`p_i` be the number of training ratings of an item, :math:`n_i` that of its judgments
+    and :math:`E_i` the number that an even sample of each user's items outside training would give. The statistic is
+    :math:`\sum_i p_i n_i / \sum_i p_i E_i`: 1 for an even sample. It is compared with its standard error under
+    independent judgments.
     """
     ratio, error = popularity_ratio(train, judged)
     if abs(ratio - 1.0) < _SURE * error or abs(ratio - 1.0) < 0.1:
@@ -209,7 +209,7 @@ def unevenness(train: Ratings, judged: Ratings) -> str | None:
 
 
 def popularity_ratio(train: Ratings, judged: Ratings) -> tuple[float, float]:
-    """Return how often popular items are judged outside training, relative to an even sample, and the error of it."""
+    """Return how often popular items are judged outside training, relative to an even sample, and its error."""
     shares = _even_shares(train, judged)
     popularity = train.item_counts.astype(np.float64)
     candidates = shares.sum() - np.bincount(train.items, weights=shares[train.users], minlength=train.n_items)
@@ -218,7 +218,7 @@ def popularity_ratio(train: Ratings, judged: Ratings) -> tuple[float, float]:
     expected = float(popularity @ candidates)
     if expected <= 0:
         return 1.0, float("inf")
-    # The shares are estimated from the same judgments, so popularity counts by its distance from the mean.
+    # The shares are estimated from the same judgments, so the popularities are centred on their mean.
     centred = popularity - expected / float(candidates.sum())
     error = float(np.sqrt((centred**2) @ variance)) / expected
     return float(popularity @ judged.item_counts) / expected, error
@@ -273,8 +273,8 @@ def _known(observed: Ratings, judged: Ratings) -> tuple[Ratings, Ratings, NDArra
 def _judged_share(judged: Ratings) -> float:
     """Return the share of all pairs of a user and an item that were judged.
 
-    It is pooled over users: those with training ratings are the ones who happened to judge more, so their own shares
-    would be too high.
+    It is pooled over users: users with training ratings are those who happened to judge more, so their own shares would
+    be too high.
     """
     return len(judged) / (int(np.count_nonzero(judged.user_counts)) * judged.n_items)
 

@@ -1,4 +1,4 @@
-"""A random split that is tested on the long tail alone: the most popular items leave the test part."""
+"""A random split that is tested on the long tail only: the most popular items are removed from the test part."""
 
 from __future__ import annotations
 
@@ -29,18 +29,18 @@ def tail_test(
     """Split at random, and leave out the test ratings of the most popular items.
 
     Systems learn from all items and are tested on the long tail. Set ``candidates="test"``, so that the head is not
-    among the items to rank either. Unlike with the filter `drop_head`, the head stays in training.
+    among the items to rank either. Unlike the filter `drop_head`, this split keeps the head in training.
 
     Parameters
     ----------
     ratings
-        What to split.
+        The ratings to split.
     head
-        How much of the head to leave out.
+        The share of the head to leave out.
     of
         ``"items"``: that share of the items, rounded to the nearest number (halves up), as in Bellogín et al. (2017).
-        ``"ratings"``: the fewest most popular items that hold at least that share of the ratings, as the short head of
-        Cremonesi et al. (2010), where it is 33 %.
+        ``"ratings"``: the fewest most popular items that hold at least that share of the ratings, like the short head
+        of Cremonesi et al. (2010), which holds 33 %.
     train, seed, validation
         As for `random`. The validation part has no ratings of the head either.
 

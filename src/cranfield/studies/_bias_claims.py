@@ -1,4 +1,4 @@
-"""What Bellogín et al. (2017) say about sparsity and popularity biases, checked on the splits of ratings."""
+"""Claims of Bellogín et al. (2017) about sparsity and popularity biases, checked on splits of ratings."""
 
 from __future__ import annotations
 
@@ -45,12 +45,12 @@ _LEARNING = tuple(name for name in SYSTEMS if name != RANDOM)
 
 
 def claims_of(panel: BiasNumbers) -> list[Finding]:
-    """Return the verdicts on what the paper says, as far as it can be said of these ratings."""
+    """Return the verdicts on the paper's claims that apply to these ratings."""
     groups: list[Callable[[BiasNumbers], list[Saying]]] = [_of_density, _of_size, _of_neutral_designs, _of_uniform_test]
     groups += [_of_positive_ratings] if panel.of.positive else [_of_skewness, _of_incomplete_judgments]
     groups += [_of_bounds]
     groups += [_of_thresholds] if panel.of.work.other is not None else []
-    with np.errstate(invalid="ignore", divide="ignore"):  # what has no value cannot be decided
+    with np.errstate(invalid="ignore", divide="ignore"):  # undefined margins lead to "cannot tell"
         return [finding_over_splits(saying) for group in groups for saying in group(panel)]
 
 
@@ -136,7 +136,7 @@ def _of_uniform_test(panel: BiasNumbers) -> list[Saying]:
 
 
 def _of_positive_ratings(panel: BiasNumbers) -> list[Saying]:
-    """Say what the paper says of data in which every rating is positive."""
+    """Return the paper's claims about data in which every rating is positive."""
     lead = _lead(panel, U1R)
     error = lead.std(ddof=1) / np.sqrt(len(lead)) if len(lead) > 1 else np.nan
     plain = panel.of.work.plain
@@ -228,19 +228,19 @@ def _of_thresholds(panel: BiasNumbers) -> list[Saying]:
 
 
 def _lead(panel: BiasNumbers, design: str) -> Floats:
-    """Return by how much popularity is above random."""
+    """Return the lead of popularity over random."""
     return panel.design(design, PRECISION, POPULARITY) - panel.design(design, PRECISION, RANDOM)
 
 
 def _first(panel: BiasNumbers, design: str, metric: str, system: str) -> Floats:
-    """Return by how much a system is above all others."""
+    """Return the lead of a system over the best of the others."""
     others = [panel.design(design, metric, other) for other in SYSTEMS if other != system]
     above: Floats = panel.design(design, metric, system) - np.max(others, axis=0)
     return above
 
 
 def _explained(x: Floats, values: Floats) -> Floats:
-    """Return for each split how much of the variance a line through 0 explains."""
+    """Return for each split the share of the variance that a line through 0 explains."""
     slope = values @ x / (x @ x)
     left = ((values - slope[:, None] * x) ** 2).sum(axis=1)
     share: Floats = 1 - left / ((values - values.mean(axis=1, keepdims=True)) ** 2).sum(axis=1)
@@ -248,12 +248,12 @@ def _explained(x: Floats, values: Floats) -> Floats:
 
 
 def _fall(values: Floats) -> Floats:
-    """Return which share of its value at the last place a curve has lost at the first."""
+    """Return how far a curve is lower at its first point than at its last, as a share of the last value."""
     return np.asarray(1 - values[:, 0] / values[:, -1])
 
 
 def _t_of_95(freedom: int) -> float:
-    """Return what Student's t exceeds in 5 % of cases, on both sides together."""
+    """Return the two-sided 5 % critical value of Student's t."""
     from scipy.special import stdtrit
 
     return float(stdtrit(freedom, 0.975)) if freedom > 0 else np.nan

@@ -49,7 +49,7 @@ def neutral_designs(panels: Sequence[BiasNumbers], missing: str) -> Exhibit:
 
 
 def incomplete_metrics(panels: Sequence[BiasNumbers], missing: str) -> Exhibit:
-    """Return Figure 9: metrics for incomplete judgments; without bpref in 1R, where it is 1 for all systems."""
+    """Return Figure 9: metrics for incomplete judgments, without bpref in 1R, where it is 1 for all systems."""
     caption = f"Figure 9: bpref, infAP and stratified recall (γ = 1), also in the designs of Figure 8{missing}"
     designs = tuple(dict.fromkeys((*FIGURE_2, *FIGURE_8)))
     return _designs("figure-09", caption, panels, designs, [BPREF, INFAP, STRATIFIED])
@@ -90,7 +90,7 @@ def density_and_size(panels: Sequence[BiasNumbers], missing: str) -> Exhibit:
 
 
 def skewness(panels: Sequence[BiasNumbers], missing: str) -> Exhibit:
-    """Return Figure 5: simulated ratings of growing skewness, and how the given ratings are spread over items."""
+    """Return Figure 5: simulated ratings of increasing skewness, and how the given ratings are spread over items."""
     caption = f"Figure 5: cumulated popularity of simulated ratings, P@10 in 1R on them, and the given data{missing}"
     frame = _joined(panels, {"skew": "skew", "cumulated": "cumulated"})
     given = [
@@ -115,7 +115,7 @@ def skewness(panels: Sequence[BiasNumbers], missing: str) -> Exhibit:
 
 
 def rating_splits(panels: Sequence[BiasNumbers]) -> Exhibit:
-    """Return Figure 6: the ratings and the test ratings of each item, in percentiles and in a uniform test."""
+    """Return Figure 6: the ratings and test ratings of each item, for percentile and uniform-test splits."""
     caption = (
         f"Figure 6: ratings of each item and how many are for testing: a) random split, {GROUPS} percentiles (expected "
         f"number), b) uniform test items (σ = ε = {SIGMA:g})"
@@ -169,7 +169,7 @@ def positive_ratio(panels: Sequence[BiasNumbers]) -> Exhibit:
 
 
 def _joined(panels: Sequence[BiasNumbers], parts: dict[str, str]) -> pl.DataFrame:
-    """Return the spreads of several parts of all panels."""
+    """Return the means and ranges of several parts for all panels."""
     return pl.concat(
         panel.spread(part).select(pl.lit(panel.name).alias("panel"), pl.lit(name).alias("part"), pl.all())
         for panel in panels
@@ -180,7 +180,7 @@ def _joined(panels: Sequence[BiasNumbers], parts: dict[str, str]) -> pl.DataFram
 def _designs(
     name: str, caption: str, panels: Sequence[BiasNumbers], designs: Sequence[str], metrics: Sequence[str]
 ) -> Exhibit:
-    """Return bars of systems for each design, one row for each metric."""
+    """Return bars of systems for each design, one row per metric."""
     frame = pl.concat(
         panel.spread("design")
         .filter(pl.col("setting").is_in(designs), pl.col("metric").is_in(metrics), x=panel.of.work.threshold)
@@ -202,7 +202,7 @@ def _designs(
 
 
 def _drawn(name: str, caption: str, frame: pl.DataFrame, draw: Callable[[pl.DataFrame], list[Any]]) -> Exhibit:
-    """Return a figure with one row of charts for each panel."""
+    """Return a figure with one row of charts per panel."""
 
     def chart() -> Any:
         alt = altair()
@@ -215,7 +215,7 @@ def _drawn(name: str, caption: str, frame: pl.DataFrame, draw: Callable[[pl.Data
 
 
 def _bars(frame: pl.DataFrame, designs: Sequence[str], metric: str) -> Any:
-    """Return one bar for each system in each design, with its lowest and highest value over the splits."""
+    """Return one bar per system and design, with its lowest and highest value over the splits."""
     alt = altair()
     base = alt.Chart().encode(x=alt.X("system:N", sort=list(SYSTEMS), title=None))
     shown = tips(system="system", value=(metric, ".4f"), lowest=("lowest", ".4f"), highest=("highest", ".4f"))
@@ -238,7 +238,7 @@ def _lines(frame: pl.DataFrame, x: str, y: str, names: Sequence[str] = SYSTEMS) 
 
 
 def _shares(frame: pl.DataFrame, names: Sequence[str]) -> Any:
-    """Return curves of cumulated popularity, one for each setting."""
+    """Return curves of cumulative popularity, one per setting."""
     alt = altair()
     return alt.Chart(data_of(frame)).mark_line().encode(
         x=alt.X("x:Q", title="items, most popular first"),
@@ -261,7 +261,7 @@ def _bounded(frame: pl.DataFrame, x: str, y: str) -> Any:
 
 
 def _counts(frame: pl.DataFrame) -> Any:
-    """Return the ratings and the test ratings of items by rank; thinned, as there are more items than pixels."""
+    """Return the ratings and test ratings of items by rank, thinned because there are more items than pixels."""
     alt = altair()
     places = np.unique(np.linspace(0, len(frame) - 1, min(300, len(frame))).astype(np.int64))
     base = alt.Chart(data_of(frame[places.tolist()])).encode(x=alt.X("rank:Q", title="items by popularity rank"))

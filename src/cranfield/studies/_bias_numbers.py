@@ -1,4 +1,4 @@
-"""`BiasNumbers`: what one set of ratings gave in a study of biases, looked up by design or by curve."""
+"""`BiasNumbers`: the numbers of one set of ratings in a study of biases, looked up by design or by curve."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class BiasNumbers:
     of
         The ratings and what was measured on them.
     numbers
-        One row for each number, with the columns of ``_options_work.SCHEMA`` and ``seed``.
+        One row per number, with the columns of ``_options_work.SCHEMA`` and ``seed``.
     """
 
     of: Prepared
@@ -39,12 +39,12 @@ class BiasNumbers:
         return rows.sort("x", "seed", maintain_order=True)
 
     def design(self, design: str, metric: str, system: str, threshold: float | None = None) -> Floats:
-        """Return what a system scores in a design: one value for each split."""
+        """Return the values of a system in a design, one per split."""
         at = self.of.work.threshold if threshold is None else threshold
         return self.rows("design", setting=design, metric=metric, system=system, x=at)["value"].to_numpy()
 
     def curve(self, part: str, setting: str, metric: str, system: str) -> tuple[Floats, Floats]:
-        """Return the places of a curve, and splits × places: what a system scores there."""
+        """Return the x values of a curve, and splits × x: the values of a system."""
         rows = self.rows(part, setting=setting, metric=metric, system=system)
         places = rows["x"].unique().sort().to_numpy()
         return places, rows["value"].to_numpy().reshape(len(places), -1).T

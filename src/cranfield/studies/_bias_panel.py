@@ -1,4 +1,4 @@
-"""What Bellogín et al. (2017) do with a set of ratings before it is split, and which of their datasets it is."""
+"""How Bellogín et al. (2017) prepare a set of ratings before the split, and how their datasets are recognised."""
 
 from __future__ import annotations
 
@@ -51,15 +51,15 @@ class Prepared:
     name
         Its name.
     known
-        Which of the known datasets it is; None if none.
+        The known dataset that it is; None for other ratings.
     work
-        What is measured on it.
+        The measurements to make on it.
     dropped
-        How many of the rarest items uniform-test splits do without.
+        Number of the rarest items that uniform-test splits leave out.
     positive
         Whether every rating is positive.
     uniform
-        What a uniform-test split says of itself: ``zeta``, ``eta``.
+        The properties of a uniform-test split: ``zeta``, ``eta``.
     """
 
     name: str
@@ -82,8 +82,8 @@ def prepared(
 ) -> Prepared:
     """Return a set of ratings as the study uses it.
 
-    Play counts of at least the threshold are positive and kept, the others are dropped; what remains is graded from 1
-    to 5 as Celma and Herrera (2008) do, so that every rating is positive. A split stays as it is divided.
+    Play counts below the threshold are dropped. The others are positive and become ratings from 1 to 5 as in Celma and
+    Herrera (2008). A split is used as it is.
     """
     known, usual = _recognised(data)
     parts = list(data) if isinstance(data, Split) else [data]
@@ -117,7 +117,7 @@ def prepared(
 
 
 def _recognised(data: Ratings | Split) -> tuple[str | None, KnownRatings]:
-    """Return which dataset it is and what the paper does with it; None and the usual for others."""
+    """Return which dataset it is and how the paper treats it; None and the defaults for others."""
     usual = KnownRatings((0, 0, 0), THRESHOLD, False)
     if isinstance(data, Split):
         return DIVIDED.get(name_of(data), (None, usual))
@@ -128,7 +128,7 @@ def _recognised(data: Ratings | Split) -> tuple[str | None, KnownRatings]:
 
 
 def together(split: Split) -> Ratings:
-    """Return the ratings of both parts of a split, over its vocabularies."""
+    """Return the ratings of both parts of a split, with its vocabularies."""
     return Ratings.from_codes(
         split.train.user_ids,
         split.train.item_ids,
@@ -138,7 +138,7 @@ def together(split: Split) -> Ratings:
 
 
 def _with_solution(ratings: Ratings) -> tuple[Ratings, int]:
-    """Return the ratings without so many of the rarest items that uniform-test splits have a solution."""
+    """Return the ratings without the rarest items, as few as possible so that a uniform-test split exists."""
     counts = ratings.item_counts
     failed: ImpossibleSplitError | None = None
     for fewest in np.unique(counts[counts > 0]).tolist():
@@ -154,7 +154,7 @@ def _with_solution(ratings: Ratings) -> tuple[Ratings, int]:
 
 
 def _check_sizes(ratings: Ratings, targets: int, chosen: int) -> None:
-    """Refuse target sets that do not fit in a percentile, or in the items of a uniform test."""
+    """Reject target sets that are larger than a percentile or than the items of a uniform test."""
     percentile = int(np.count_nonzero(ratings.item_counts)) // GROUPS
     smallest = min(percentile, chosen)
     if targets > smallest:
@@ -165,20 +165,20 @@ def _check_sizes(ratings: Ratings, targets: int, chosen: int) -> None:
 
 
 def _other(ratings: Ratings, threshold: float) -> float | None:
-    """Return the next lower rating as another threshold, where some ratings are below that too."""
+    """Return the next lower rating as another threshold, if some ratings are below it too."""
     lower = np.unique(ratings.values[ratings.values < threshold])
     return float(lower[-1]) if len(lower) > 1 else None
 
 
 def name_of(data: Ratings | Split) -> str:
-    """Return the name of a set of ratings, that of the training part without saying so where they come divided."""
+    """Return the name of a set of ratings; for a split, the name of its training part without "(train)"."""
     if isinstance(data, Split):
         return (data.train.name or "the ratings").removesuffix(" (train)")
     return data.name or "the ratings"
 
 
 def numbered(data: Sequence[RatingsOrSplit]) -> dict[str, RatingsOrSplit]:
-    """Return the ratings by name, numbered where names are missing or the same."""
+    """Return the ratings by name, with numbers if names are missing or not unique."""
     names: dict[str, RatingsOrSplit] = {}
     for place, ratings in enumerate(data, start=1):
         name = name_of(ratings)

@@ -1,4 +1,4 @@
-"""The tables of a study of biases: what the text prints beside this run, and the tests behind Figure 2."""
+"""The tables of a study of biases: printed numbers next to this run, and the tests of Figure 2."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from cranfield.studies._study import Exhibit
 
 @dataclass(frozen=True)
 class PrintedNumber:
-    """A number that the text prints, and where it is found here.
+    """A number that the text prints, and how it is computed here.
 
     Parameters
     ----------
@@ -27,9 +27,9 @@ class PrintedNumber:
     where
         The section.
     values
-        As printed, by dataset.
+        The printed values, by dataset.
     here
-        What it is on a set of ratings; None where it is not measured there.
+        Function that returns its value on a set of ratings; None if it is not measured there.
     """
 
     what: str
@@ -45,7 +45,7 @@ def _most_liked(panel: BiasNumbers) -> str:
 
 
 def _popularity_in(design: str | None) -> Callable[[BiasNumbers], str]:
-    """Return what gives the precision of popularity in a design; None: in AR of Figure 2."""
+    """Return a function that gives the precision of popularity in a design; None for AR of Figure 2."""
 
     def here(panel: BiasNumbers) -> str:
         return f"{panel.design(design or panel.of.work.plain, PRECISION, POPULARITY).mean():.4f}"
@@ -85,7 +85,7 @@ PRINTED = [
 
 
 def printed_numbers(panels: Sequence[BiasNumbers]) -> Exhibit:
-    """Return what the text prints beside what was found here."""
+    """Return the numbers printed in the text next to those of this run."""
     header = ["Number", "Section", f"printed, {MOVIELENS}", f"printed, {LASTFM}", *(panel.name for panel in panels)]
     rows: list[list[str | Cell]] = [
         [
@@ -100,12 +100,12 @@ def printed_numbers(panels: Sequence[BiasNumbers]) -> Exhibit:
 
 
 def absent(panels: Sequence[BiasNumbers]) -> list[str]:
-    """Say which dataset of the paper is not among the panels."""
+    """Return which datasets of the paper are not among the panels."""
     return [] if any(panel.of.known == LASTFM for panel in panels) else [f"not run: {ABSENT}"]
 
 
 def _notes(panels: Sequence[BiasNumbers]) -> list[str]:
-    """Return what a reader should know of each set of ratings."""
+    """Return notes on each set of ratings."""
     notes = []
     for panel in panels:
         known = panel.of.known
@@ -130,7 +130,7 @@ def _notes(panels: Sequence[BiasNumbers]) -> list[str]:
 
 
 def significance(panels: Sequence[BiasNumbers]) -> Exhibit:
-    """Return Wilcoxon's p of all pairs of Figure 2."""
+    """Return the p-values of Wilcoxon's test for all pairs of Figure 2."""
     rows, tidy = [], []
     for panel in panels:
         tests = panel.rows("wilcoxon").group_by("setting", "system", maintain_order=True)
@@ -149,7 +149,7 @@ def significance(panels: Sequence[BiasNumbers]) -> Exhibit:
 
 
 def design_table(panels: Sequence[BiasNumbers], designs: Sequence[str], metrics: Sequence[str]) -> Exhibit:
-    """Return what every system scores in every design, averaged over splits."""
+    """Return the score of every system in every design, averaged over splits."""
     header = ["Ratings", "Design", "Metric", *SYSTEMS]
     rows: list[list[str | Cell]] = []
     for panel in panels:

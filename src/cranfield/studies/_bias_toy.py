@@ -1,4 +1,4 @@
-"""Figure 1 of Bellogín et al. (2017): target sets on a toy example, as this package makes them."""
+"""Figure 1 of Bellogín et al. (2017): target sets of a toy example, made by this package."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _DESIGNS = {
 
 
 def toy_example() -> Exhibit:
-    """Return Figure 1: which items the lists of the user u hold in each design."""
+    """Return Figure 1: the items in the lists of user u in each design."""
     train, test = (Ratings.of(*zip(*rows)) for rows in (_TRAIN, _TEST))
     split = predefined(train, test)
     user = np.flatnonzero(split.train.user_ids.all == _USER).astype(np.int32)

@@ -1,7 +1,7 @@
 """Six systems under the designs of Bellogín et al. (2017): what is trained, ranked and measured on each split.
 
-A fold, a uniform-test split and a simulated dataset are artifacts of the store. What is kept of each is a frame of
-averages with one row for each number.
+Each fold, uniform-test split and simulated dataset is an artifact of the store: a frame of averages with one row per
+number.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ _POINTS = 100
 
 
 def systems_of(seed: int) -> dict[str, str]:
-    """Return the systems as they are spelled here; the paper does not say which matrix factorisation it uses."""
+    """Return the spellings of the systems; the paper does not say which matrix factorisation it uses."""
     return {
         PLSA: f"plsa(seed={seed})",
         SVD: f"svd(seed={seed})",
@@ -71,7 +71,7 @@ def systems_of(seed: int) -> dict[str, str]:
 
 
 def coin_folds(data: Ratings, folds: int, seed: int) -> Folds:
-    """Return folds that differ in size: each rating is a test rating of a fold drawn at random, as by a coin."""
+    """Return folds of different sizes: each rating is a test rating of a fold drawn at random."""
     keys = stream(seed, "studies", "bias", "folds").random(len(data))
     settings = {"k": folds, "per_user": False, "seed": seed, "validation": None}
     return Folds(data, np.floor(keys * folds).astype(np.uint8), settings)
@@ -79,7 +79,7 @@ def coin_folds(data: Ratings, folds: int, seed: int) -> Folds:
 
 @dataclass(frozen=True)
 class BiasDesign:
-    """A split, and what ranks items on it; in ``equal_groups`` each popularity group weighs the same."""
+    """A split and its ranker; with ``equal_groups`` each popularity group has the same weight."""
 
     split: Split
     ranker: Ranker
@@ -88,30 +88,30 @@ class BiasDesign:
 
 @dataclass(frozen=True)
 class BiasWork:
-    """What is measured on one set of ratings.
+    """The measurements on one set of ratings.
 
     Parameters
     ----------
     data
         The ratings.
     uniform_data
-        The ratings that uniform-test splits are made of: without the rarest items where there is no solution for all.
+        The ratings for uniform-test splits: without the rarest items, if there is no solution with all of them.
     threshold
         The lowest rating of a relevant item.
     other
-        Another threshold, to see whether the picture is the same; None where there is none.
+        Another threshold, to see whether results are similar; None if there is none.
     folds
-        How many folds.
+        Number of folds.
     targets
         The size of target sets in one-relevant designs.
     nonrelevant
-        How many non-relevant items there are in the target sets of AR in Figure 8.
+        Number of non-relevant items in the target sets of AR in Figure 8.
     seed
         Fixes every random choice.
     divided
-        The split, where the ratings come divided; there is one fold then.
+        The split, if the ratings are already divided; there is only one fold then.
     drawn
-        How many non-relevant items there are in the target sets of AR in Figure 2, where not all of them are.
+        Number of non-relevant items in the target sets of AR in Figure 2, if not all of them are used.
     """
 
     data: Ratings
@@ -142,14 +142,14 @@ class BiasWork:
 
     @property
     def thresholds(self) -> tuple[float, ...]:
-        """The threshold, and the other one where there is one."""
+        """The threshold, and the other one if there is one."""
         return (self.threshold,) if self.other is None else (self.threshold, self.other)
 
     def fold(self, fold: int, curves: bool) -> ValueRows:
         """Measure a fold: Figure 2, the random splits of Figure 8, Figure 9 and, with ``curves``, Figures 3 and 4."""
         split = self._folds[fold]
         designs = self._designs(split)
-        # Keys begin with the part of the study: a threshold of 1 is not a share of 1.
+        # Keys begin with the part of the study, so that a threshold of 1 is not confused with a share of 1.
         rankers: dict[Any, Ranker] = {key: design.ranker for key, design in designs.items()}
         thinned = self._thinned(split) if curves else {}
         sizes = self._sizes(split) if curves else {}
@@ -162,7 +162,7 @@ class BiasWork:
         return rows
 
     def uniform(self, draw: int) -> ValueRows:
-        """Measure a split with as many test ratings of each item: U1R, UAR and AI-UAR of Figure 8."""
+        """Measure a split with equally many test ratings per item: U1R, UAR and AI-UAR of Figure 8."""
         split = uniform_test(self.uniform_data, sigma=SIGMA, epsilon=EPSILON, seed=self.seed + draw)
         whole = Ranking(length="all")
         same = {UAR: _rated(split, whole.with_(candidates="test"), self.seed), AI_UAR: _rated(split, whole, self.seed)}
@@ -197,7 +197,7 @@ class BiasWork:
         )
 
     def _designs(self, split: Split) -> dict[tuple[str, float], BiasDesign]:
-        """Return the designs of Figures 2 and 8 that a random split has, under each threshold."""
+        """Return the designs of Figures 2 and 8 for a random split, under each threshold."""
         whole, seed = Ranking(length="all"), self.seed
         same = {self.plain: _rated(split, self._all_relevant, seed)}
         if self.drawn is None:
@@ -219,7 +219,7 @@ class BiasWork:
         return designs
 
     def _ranked(self, split: Split, rankers: Mapping[Any, Ranker]) -> dict[Any, list[Run]]:
-        """Train the systems, and return the run of each under each ranker; one that comes twice ranks once."""
+        """Train the systems, and return the run of each under each ranker; a ranker that occurs twice ranks once."""
         spelled = systems_of(self.seed)
         different = list({id(ranker): ranker for ranker in rankers.values()}.values())
         place_of = {id(ranker): place for place, ranker in enumerate(different)}
@@ -247,7 +247,7 @@ class BiasWork:
         return rows
 
     def _thinned(self, split: Split) -> dict[tuple[str, str, float], Ranker]:
-        """Return what ranks items as test ratings are removed, in AR and in 1R."""
+        """Return rankers for decreasing numbers of test ratings, in AR and in 1R."""
         keys = stream(self.seed, "studies", "bias", "density", split.fold).random(len(split.test))
         order = np.argsort(keys, kind="stable")
         rankers: dict[tuple[str, str, float], Ranker] = {}
@@ -262,7 +262,7 @@ class BiasWork:
         return rankers
 
     def _sizes(self, split: Split) -> dict[tuple[str, float], Ranker]:
-        """Return what ranks items in 1R as target sets grow, as far as there are items."""
+        """Return rankers for growing target sets in 1R, up to the number of items."""
         most = int(np.count_nonzero(split.test.item_counts))
         sizes = [size * self.targets for size in SIZES if size * self.targets <= most]
         single = self._one_relevant(self.threshold)
@@ -270,7 +270,7 @@ class BiasWork:
         return {("size", size): ranker for size, ranker in zip(sizes, rankers, strict=True)}
 
     def _density_rows(self, way: str, share: float, runs: Sequence[Run], ranker: Ranker, split: Split) -> ValueRows:
-        """Return what is measured as test ratings are removed; precision is a mean over all users of the fold."""
+        """Return the measurements as test ratings are removed; precision is a mean over all users of the fold."""
         if way == "1R":
             return self._one_relevant_rows("density", share, runs, ranker)
         scores = measure(list(runs), ranker.targets.test, DENSITY_METRICS, threshold=self.threshold)
@@ -284,7 +284,7 @@ class BiasWork:
         ]
 
     def _one_relevant_rows(self, part: str, x: float, runs: Sequence[Run], ranker: Ranker) -> ValueRows:
-        """Return 1R precision and, but for simulated ratings, the bounds of some systems."""
+        """Return 1R precision and, except for simulated ratings, the bounds of some systems."""
         scores = measure(list(runs), ranker.targets.test, [PRECISION], threshold=self.threshold)
         values = scores.average("mean", undefined="zero", by="list")[:, 0]
         rows: ValueRows = [(part, "1R", x, PRECISION, run.name, float(value), None) for run, value in zip(runs, values)]
@@ -292,7 +292,7 @@ class BiasWork:
 
 
 def _filled(ranker: Ranker) -> Ranker:
-    """Return a ranker of the same targets whose lists hold all of them: what has no score follows at random."""
+    """Return a ranker of the same targets with complete lists: targets without a score follow in random order."""
     ranking = ranker.ranking.with_(fill="random")
     return replace(ranker, targets=replace(ranker.targets, ranking=ranking))
 
@@ -306,7 +306,7 @@ def _rated(split: Split, ranking: Ranking, seed: int) -> BiasDesign:
 
 
 def _averages(design: str, threshold: float, scores: Scores, equal_groups: bool) -> ValueRows:
-    """Return the averages over lists, as in equation (1); of groups where they weigh the same."""
+    """Return the averages over lists, as in equation (1), or over groups of equal weight."""
     groups: GroupPolicy = "equal" if equal_groups else "pooled"
     values = scores.average("mean", undefined="zero", coverage="full", by="list", groups=groups)
     return [
@@ -339,7 +339,7 @@ def _bound_rows(part: str, x: float, runs: Sequence[Run]) -> ValueRows:
 
 
 def cumulated(data: Ratings, positive_from: float | None = None) -> list[tuple[float, float]]:
-    """Return through at most 100 points which share of the ratings the most popular items hold, by share of items."""
+    """Return the share of ratings held by the most popular items, by share of items, in at most 100 points."""
     kept = data if positive_from is None else data.keep(data.values >= positive_from)
     counts = kept.item_counts[by_popularity(kept)]
     held = np.cumsum(counts) / counts.sum()
@@ -348,7 +348,7 @@ def cumulated(data: Ratings, positive_from: float | None = None) -> list[tuple[f
 
 
 def units(panel: str, work: BiasWork, curve_folds: int, skewed: bool) -> list[SplitMeasurement]:
-    """Return all that is measured for a panel; ``skewed`` adds the simulated ratings of Figure 5."""
+    """Return all measurements for a panel; ``skewed`` adds the simulated ratings of Figure 5."""
     common = {
         "data": work.data.fingerprint,
         "uniform data": work.uniform_data.fingerprint,
@@ -361,7 +361,7 @@ def units(panel: str, work: BiasWork, curve_folds: int, skewed: bool) -> list[Sp
         **({} if work.divided is None else {"test": work.divided.test.fingerprint, "drawn": work.drawn}),
     }
     measurements = []
-    of_study = {"study seed": work.seed}  # what is drawn depends on it as well as on the number of the split
+    of_study = {"study seed": work.seed}  # draws depend on this seed and on the number of the split
 
     def add(name: str, seed: int, make: Callable[[], ValueRows], **more: Any) -> None:
         of = {**common, **more, "seed": work.seed + seed}

@@ -1,7 +1,7 @@
 """Claims of a paper, checked against a run: each holds, does not hold, or cannot be decided.
 
-Bootstrap draws of the *systems* show how certain a verdict is: other systems of the same kinds might have been studied,
-and a claim about metrics should not depend on a few of them.
+Bootstrap samples of the *systems* show how certain a verdict is. The paper could have studied other systems of the same
+kinds, and a claim about metrics should not depend on a few of them.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ FEWEST_SYSTEMS = 5
 
 @dataclass(frozen=True)
 class ClaimRule:
-    """When a claim holds, in words, and what the shares behind a verdict refer to."""
+    """When a claim holds, in words, and what the shares of a verdict refer to."""
 
     text: str
     drawn: str
@@ -51,7 +51,7 @@ OF_SPLITS = ClaimRule(
 
 @dataclass(frozen=True, eq=False)
 class Saying:
-    """What a paper says, and by how much it is true here.
+    """A statement of a paper, and by how much it is true here.
 
     Parameters
     ----------
@@ -60,9 +60,9 @@ class Saying:
     where
         The section that says it.
     margin
-        Above 0 if it is true: one number, or one for all systems and one for each draw of them.
+        Above 0 if it is true: one number, or one for all systems followed by one per bootstrap draw.
     evidence
-        The numbers behind that.
+        The numbers that this is based on.
     """
 
     claim: str
@@ -84,7 +84,7 @@ class Finding:
     verdict
         Whether it holds here.
     evidence
-        The numbers behind that.
+        The numbers that the verdict is based on.
     margin
         By how much it is true: above 0 if it is, below 0 if it is not.
     sure, against
@@ -101,12 +101,12 @@ class Finding:
     against: float | None = None
 
     def on(self, data: str) -> Finding:
-        """Return the same finding with the name of the ratings before the claim."""
+        """Return the finding with the name of the ratings before the claim."""
         return replace(self, claim=f"{data}: {self.claim}")
 
 
 class Standing:
-    """How the metrics of an assessment compare, for all systems and for draws of them.
+    """How the metrics of an assessment compare, for all systems and for bootstrap draws of them.
 
     A criterion is ``power`` (minus the mean p-value of a pair, so that a low DP is a high power), a scenario (the mean
     tau with the whole test set, over sizes below 1) or ``agreement`` (the mean tau with the other metrics).
@@ -129,7 +129,7 @@ class Standing:
         return list(self._scores)
 
     def scores(self, criterion: str, names: Sequence[str]) -> Floats:
-        """Return (1 + draws) × metrics: what these metrics score, first for all systems, then for each draw."""
+        """Return (1 + draws) × metrics: the scores of these metrics, first for all systems, then for each draw."""
         return self._scores[criterion][:, [self.metrics.index(name) for name in names]]
 
     def others(self, names: Sequence[str]) -> list[str]:
@@ -143,7 +143,7 @@ class Standing:
         sign = -1.0 if criterion == "power" else 1.0
         return ", ".join(f"{self.metrics[m]} {sign * scores[m]:.3f}" for m in order)
 
-    # What a paper can say of metrics; each gives by how much it is so.
+    # What a paper can claim about metrics. Each method returns the margin: by how much the claim is true.
 
     def first(self, criterion: str, name: str) -> Floats:
         """``name`` scores more than every other metric."""
@@ -168,15 +168,15 @@ class Standing:
         return margin
 
     def mean(self, criterion: str) -> Floats:
-        """Return what the metrics score on average."""
+        """Return the average score of the metrics."""
         return self._scores[criterion].mean(axis=1)
 
 
 def finding(said: Saying, systems: int) -> Finding:
-    """Return the verdict on what a paper says.
+    """Return the verdict on a paper's statement.
 
-    It holds if the margin is above 0 and stays so in 90 % of the draws, does not hold if it is below 0 in as many, and
-    cannot be decided otherwise, where the margin is undefined, or with fewer than five systems.
+    It holds if the margin is above 0 overall and in 90 % of the draws, and does not hold if it is below 0 overall and
+    in 90 % of the draws. Otherwise, if the margin is undefined, or with fewer than five systems, it cannot be decided.
 
     Examples
     --------
@@ -185,16 +185,16 @@ def finding(said: Saying, systems: int) -> Finding:
     >>> finding(Saying("a is best", "6", np.array([0.2, -0.1, 0.3]), "a 0.9, b 0.7"), 21).verdict
     'cannot tell'
     """
-    margin = np.round(said.margin, 12)  # what rounding leaves is not a margin
+    margin = np.round(said.margin, 12)  # ignore rounding errors
     judged = _found(said, float(margin[0]), margin[1:][~np.isnan(margin[1:])])
     return judged if systems >= FEWEST_SYSTEMS else replace(judged, verdict="cannot tell")
 
 
 def finding_over_splits(said: Saying) -> Finding:
-    """Return the verdict on what a paper says, from one margin for each split.
+    """Return the verdict on a paper's statement, from one margin per split.
 
-    It holds if the margin is above 0 on average and in 90 % of the splits, does not hold if it is below 0 in as many,
-    and cannot be decided otherwise, or where the margin of a split is undefined.
+    It holds if the margin is above 0 on average and in 90 % of the splits, and does not hold if it is below 0 on
+    average and in 90 % of the splits. Otherwise, or if the margin of a split is undefined, it cannot be decided.
 
     Examples
     --------
@@ -236,7 +236,7 @@ def title_of(scenario: str) -> str:
 
 
 def _mean_p(assessment: Assessment, multiplicity: Floats) -> Floats:
-    """Return draws × metrics: the mean p-value of a pair of systems, each pair counting as often as it is drawn."""
+    """Return draws × metrics: the mean p-value of a pair of systems; each pair counts as often as it is drawn."""
     place = {system: s for s, system in enumerate(assessment.systems)}
     p = np.full((len(assessment.metrics), len(place), len(place)), np.nan)
     of = {metric: m for m, metric in enumerate(assessment.metrics)}

@@ -1,4 +1,4 @@
-"""What Aftab and Ramampiaro (2022) say about SDCSE, MAP and NDCG, checked on the splits of a set of ratings."""
+"""Claims of Aftab and Ramampiaro (2022) about SDCSE, MAP and NDCG, checked on the splits of a set of ratings."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ KEPT = 0.75
 
 
 def claims_of(panel: ErrorNumbers) -> list[Finding]:
-    """Return the verdicts on what the paper says; what needs a model that was not run cannot be decided."""
+    """Return the verdicts on the paper's claims; those that need a model that was not run cannot be decided."""
     sayings = [
         *_of_power(panel),
         *_of_robustness(panel),
@@ -121,7 +121,7 @@ def _of_levels(panel: ErrorNumbers) -> list[Saying]:
 
 
 def _of_errors(panel: ErrorNumbers) -> list[Saying]:
-    """Return what the paper takes for granted: that a model with a lower SDCSE predicts better."""
+    """Return what the paper assumes: that a model with a lower SDCSE predicts better."""
     agree: list[Floats] = []
     for a, b in combinations(panel.models, 2):
         by = [panel.of(metric, a) - panel.of(metric, b) for metric in (SDCSE, "DCSE")]
@@ -147,7 +147,7 @@ def _of_implicit(panel: ErrorNumbers) -> list[Saying]:
 
 
 def _bpr(panel: ErrorNumbers) -> str:
-    """Return the paper's BPR, or matrix factorisation by BPR where that was not run."""
+    """Return the paper's BPR, or matrix factorisation by BPR if that was not run."""
     return BPR if BPR in panel.models else BPRMF
 
 
@@ -155,7 +155,7 @@ _UNKNOWN = np.array([np.nan])
 
 
 def _first(values: dict[str, Floats], model: str) -> Floats:
-    """Return by how much a model has more than every other; unknown where it was not run."""
+    """Return the lead of a model over the best of the others; NaN if it was not run."""
     others = [own for name, own in values.items() if name != model]
     if model not in values or not others:
         return _UNKNOWN
@@ -173,7 +173,7 @@ def _less(panel: ErrorNumbers, metric: str, first: str, second: str) -> Floats:
 
 
 def _agreement(panel: ErrorNumbers, first: str, second: str) -> Floats:
-    """Return tau between the orders of the models by two averages, for each split; gains count the other way."""
+    """Return tau between the orders of the models by two averages, for each split; metrics of gain are reversed."""
     sign = {MAP: -1.0, NDCG: -1.0}
     columns = []
     for metric in (first, second):
@@ -186,6 +186,6 @@ def _each(values: dict[str, Floats]) -> str:
 
 
 def together(panels: Sequence[ErrorNumbers]) -> list[Finding]:
-    """Return the claims of all sets of ratings, named by them where there are several."""
+    """Return the claims of all sets of ratings, with the name of the ratings if there are several."""
     claims = [(panel, claim) for panel in panels for claim in claims_of(panel)]
     return [claim if len(panels) == 1 else claim.on(panel.name) for panel, claim in claims]

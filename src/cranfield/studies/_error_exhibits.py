@@ -1,4 +1,4 @@
-"""Tables 1 to 3 and Figures 3 and 4 of Aftab and Ramampiaro (2022), made again, and what the paper does not show."""
+"""Tables 1 to 3 and Figures 3 and 4 of Aftab and Ramampiaro (2022), reproduced, and what the paper does not show."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def exhibits_of(panels: Sequence[ErrorNumbers]) -> list[Exhibit]:
 
 
 def _setup(panels: Sequence[ErrorNumbers]) -> Exhibit:
-    """Return what each set of ratings is, and what was not run on it."""
+    """Return a description of each set of ratings, and what was not run on it."""
     header = ["Ratings", "Users", "Items", "Ratings in all", "Scale", "Liked from", "Users measured", "One rated item",
               "Printed beside"]  # fmt: skip
     rows: list[list[str | Cell]] = []
@@ -118,18 +118,18 @@ def _power_table(panels: Sequence[ErrorNumbers]) -> Exhibit:
 
 
 def _sum(value: float) -> str:
-    """Return a sum of p-values with four decimals, or its order where they would all be 0."""
+    """Return a sum of p-values with four decimals, or in scientific notation if these would all be 0."""
     return f"{value:.1e}" if 0 < value < 5e-5 else number_text(value, 4)
 
 
 def _which(panels: Sequence[ErrorNumbers]) -> str:
-    """Return which models the pairs are of."""
+    """Return the models whose pairs are shown."""
     names = {panel.name: panel.paper_models if len(panel.paper_models) > 1 else panel.models for panel in panels}
     return "pairs of " + "; ".join(f"{name}: {', '.join(models)}" for name, models in names.items())
 
 
 def _printed(panel: ErrorNumbers, values: Mapping[str, Mapping[str, float]]) -> list[str]:
-    """Return what the paper prints for a set of ratings, one text for each line."""
+    """Return what the paper prints for a set of ratings, one text per line."""
     return [_shown(panel, line) for line in values.values()]
 
 
@@ -147,7 +147,7 @@ def _model_table(
     *,
     lowest: bool,
 ) -> Exhibit:
-    """Return a table of models by ratings, each with what is printed for it."""
+    """Return a table of models by ratings, each with its printed value."""
     first = value(panels[0], panels[0].models[0])
     header = ["Ratings", "Model", *first, "printed"]
     rows: list[list[str | Cell]] = []
@@ -204,7 +204,7 @@ def _models_table(panels: Sequence[ErrorNumbers]) -> Exhibit:
 
 
 def _beside_table(panels: Sequence[ErrorNumbers]) -> Exhibit:
-    """Return for each pair what SDCSE says beside DCSE, and whether only the worst case is worse."""
+    """Return SDCSE and DCSE for each pair, and whether SDCSE is lower only because the worst case is worse."""
     header = ["Ratings", "Lower SDCSE", "than", "SDCSE", "p", "DCSE", "p", "WDCSE", "So", "Users sent opposite ways"]
     rows: list[list[str | Cell]] = []
     for panel in panels:
@@ -233,7 +233,7 @@ def _difference(panel: ErrorNumbers, metric: str, a: str, b: str) -> tuple[float
 
 
 def reading(differences: Mapping[str, float]) -> str:
-    """Return what a lower SDCSE is due to, given the differences of the model with the lower one."""
+    """Return what a lower SDCSE is due to, given the differences of the model that has it."""
     if differences["DCSE"] < 0:
         return "smaller errors"
     return "only its worst case is worse" if differences["WDCSE"] > 0 else "the order of errors"
@@ -280,14 +280,14 @@ def _time_table(panels: Sequence[ErrorNumbers]) -> Exhibit:
 
 
 def _plain(rows: Sequence[Sequence[str | Cell]], header: Sequence[str]) -> pl.DataFrame:
-    """Return the cells of a table as a frame of text; a title that comes twice is numbered."""
+    """Return the cells of a table as a frame of text; repeated titles are numbered."""
     names = [name if header.index(name) == place else f"{name} ({place + 1})" for place, name in enumerate(header)]
     plain = [[cell.text if isinstance(cell, Cell) else cell for cell in row] for row in rows]
     return pl.DataFrame(plain, schema=dict.fromkeys(names, pl.String), orient="row")
 
 
 def _curves(panels: Sequence[ErrorNumbers]) -> Exhibit:
-    """Return the p-value curves behind Table 1: the pairs of models by decreasing p, of each metric."""
+    """Return the p-value curves of Table 1: for each metric, the pairs of models by decreasing p."""
     parts = []
     for panel in panels:
         for metric in METRICS:

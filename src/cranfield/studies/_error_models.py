@@ -34,16 +34,16 @@ _NEURAL = (BPR, NCF, NCF_CONTEXT, LCNN, LCNN_CONTEXT)
 
 @dataclass(frozen=True)
 class ErrorModels:
-    """The models that are run, by the names of this study, and why others are not."""
+    """The models that are run, by their names in this study, and why others are not."""
 
     spelled: Mapping[str, str]
     absent: Mapping[str, str]
 
 
 def models_for(data: Ratings, systems: Sequence[str] | None, seed: int, epochs: int | None = None) -> ErrorModels:
-    """Return the models that can be run on a set of ratings: those of the study, or systems that are given.
+    """Return the models that can be run on a set of ratings: those of the study, or the given systems.
 
-    ``epochs`` are those of neural models; their own where None.
+    ``epochs`` is the number of epochs of neural models; None for their defaults.
     """
     if systems is not None:
         named = {_ROLES.get(parse(system).name, displayed_name(system)): system for system in systems}
@@ -63,7 +63,7 @@ def models_for(data: Ratings, systems: Sequence[str] | None, seed: int, epochs: 
 
 
 def _seeded(system: str, seed: int, **more: int) -> str:
-    """Return a spelling with further parameters, and a seed where the system draws."""
+    """Return a spelling with further parameters, and a seed if the system is randomised."""
     parsed = parse(system)
     drawn = hasattr(recommender(system), "seed") and "seed" not in dict(parsed.parameters)
     seeds = {"seed": seed} if drawn else {}

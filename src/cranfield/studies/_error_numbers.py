@@ -1,4 +1,4 @@
-"""`ErrorNumbers`: what one set of ratings gave in a study of rating errors, looked up by metric and model."""
+"""`ErrorNumbers`: the numbers of one set of ratings in a study of rating errors, looked up by metric and model."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ class ErrorNumbers:
     work
         What was measured on them.
     column
-        The column of the paper's tables for these ratings, or for others of their kind; None if there is none.
+        The column of the paper's tables for these ratings, or for similar ones; None if there is none.
     same
-        Whether they are the very ratings of that column, by their numbers.
+        Whether they are the same ratings as in that column, judging by their numbers.
     numbers
-        One row for each number, with the columns of ``_options_work.SCHEMA`` and ``seed``.
+        One row per number, with the columns of ``_options_work.SCHEMA`` and ``seed``.
     """
 
     name: str
@@ -52,7 +52,7 @@ class ErrorNumbers:
 
     @property
     def paper_models(self) -> list[str]:
-        """The models of the paper's tables among them."""
+        """Those among `models` that are in the paper's tables."""
         return [name for name in PAPER if name in self.models]
 
     def absent(self) -> dict[str, str]:
@@ -62,22 +62,22 @@ class ErrorNumbers:
         return reasons
 
     def of(self, metric: str, system: str, version: str = EXPLICIT) -> Floats:
-        """Return the average of a model by a metric: one value for each split, none where it was not run."""
+        """Return the average of a model by a metric, one value per split; empty if it was not run."""
         rows = self.rows("average", setting=version, metric=metric, system=system).sort("seed")
         return rows["value"].to_numpy()
 
     def level(self, level: str, metric: str, system: str) -> Floats:
-        """Return the average of a model by a metric at a level of relevance: one value for each split."""
+        """Return the average of a model by a metric at a level of relevance, one value per split."""
         return self.rows("level", setting=level, metric=metric, system=system).sort("seed")["value"].to_numpy()
 
     def pair(self, metric: str, version: str = EXPLICIT, paper: bool = True) -> pl.DataFrame:
-        """Return the pairs of models by a metric, with difference and p: those of the paper's models, or all."""
+        """Return the pairs of models by a metric, with difference and p, for the paper's models or all."""
         names = self.paper_models if paper and len(self.paper_models) > 1 else self.models
         pairs = {f"{a} | {b}" for a, b in combinations(self.models, 2) if a in names and b in names}
         return self.rows("pair", setting=version, metric=metric).filter(pl.col("system").is_in(pairs))
 
     def power(self, metric: str, version: str = EXPLICIT) -> tuple[Floats, int]:
-        """Return DP, the sum of a metric's p-values over pairs, for each split, and how many pairs there are."""
+        """Return DP, the sum of a metric's p-values over pairs, for each split, and the number of pairs."""
         sums = self.pair(metric, version).group_by("seed").agg(pl.col("p").sum(), pl.len()).sort("seed")
         return sums["p"].to_numpy(), int(sums["len"].max() or 0)  # type: ignore[arg-type]
 

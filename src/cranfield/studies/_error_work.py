@@ -1,7 +1,7 @@
 """Rating errors by rank, as in Aftab and Ramampiaro (2022): what is trained, ranked and measured on each split.
 
-The lists of a model on a split are an artifact of the store, so that an interrupted study continues with the next
-model. What is kept of a split is a frame of numbers, one row for each.
+The lists of a model on a split are an artifact of the store, so an interrupted study continues with the next model. The
+measurements of a split are a frame with one row per number.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ HALF = 0.5
 
 @dataclass(frozen=True, eq=False)
 class ErrorWork:
-    """What is measured on the splits of one set of ratings.
+    """The measurements on the splits of one set of ratings.
 
     Parameters
     ----------
@@ -73,11 +73,11 @@ class ErrorWork:
     data
         The ratings.
     threshold
-        The lowest rating that is liked: 1 in the implicit version, where lower ones are 0.
+        The lowest rating that counts as liked: 1 in the implicit version, where lower ones are 0.
     models
         The models of each split, by its seed.
     samples
-        How many samples of the test set a size has in Figure 3.
+        Number of samples of the test set per size in Figure 3.
     """
 
     store: Store
@@ -93,12 +93,12 @@ class ErrorWork:
         return replace(self.data, values=(self.data.values >= self.threshold).astype(np.float32))
 
     def split(self, version: str, seed: int) -> Split:
-        """Return the division of a version into 70 and 30 %, of which a tenth of the former is held out."""
+        """Return the split of a version into 70 and 30 %; a tenth of the former is held out for validation."""
         data = self.data if version == EXPLICIT else self.implicit
         return random(data, train=TRAIN, validation=VALIDATION, seed=seed)
 
     def runs(self, version: str, seed: int) -> tuple[list[Run], dict[str, float], dict[str, str]]:
-        """Return the lists of the models that could be run, the seconds of each, and why others could not."""
+        """Return the lists of the models that could be run, the time each took, and why others could not."""
         split, models = self.split(version, seed), self.models[seed]
         there: dict[str, Artifact] = {}
         failed: dict[str, str] = {}
@@ -180,7 +180,7 @@ class ErrorWork:
         return rows
 
     def _robustness(self, runs: Sequence[Run], test: Ratings, split: Split, seed: int) -> ValueRows:
-        """Take test ratings away and see what becomes of the order of the models: Figure 3."""
+        """Remove test ratings and measure how the order of the models changes: Figure 3."""
         ways = {"ratings": SIZES, "popular": POPULAR}
         sampling = Sampling((Average.of("mean"),), samples=self.samples, seed=seed)
         measuring = Measuring(metrics=tuple(METRICS.values()), threshold=self.threshold)
@@ -211,7 +211,7 @@ def _save(run: Run, seconds: float, place: Path) -> Made:
 
 
 def _means(scores: Scores) -> NDArray[np.float64]:
-    """Return systems × metrics: means over the users whom every model serves, or the values of whole systems."""
+    """Return systems × metrics: means over the users whom every model serves, or metrics of a whole system."""
     return scores.average("mean", undefined="zero", coverage="reduced")
 
 
@@ -230,9 +230,9 @@ def _averages(version: str, scores: Scores) -> ValueRows:
 
 
 def _pairs(version: str, scores: Scores) -> ValueRows:
-    """Return the difference and the p-value of each pair of models: Table 1, and errors beside SDCSE.
+    """Return the difference and the p-value of each pair of models: Table 1, and errors next to SDCSE.
 
-    Also which share of the users SDCSE and DCSE send opposite ways, of those to whom neither is the same.
+    Also the share of users for whom SDCSE and DCSE disagree, among those for whom both differ.
     """
     names = {**METRICS, **ERRORS}
     comparison = compare(
@@ -261,7 +261,7 @@ def _pairs(version: str, scores: Scores) -> ValueRows:
 
 
 def _lists(version: str, runs: Sequence[Run], scores: Scores) -> ValueRows:
-    """Return how many users are measured, and which share of their lists holds a single rated item."""
+    """Return how many users are measured, and the share of their lists that hold a single rated item."""
     covered = scores.covered.all(axis=0)
     lengths = np.minimum.reduce([run.list_lengths.mean() for run in runs])
     single = float((scores.judged[covered] == 1).mean()) if covered.any() else float("nan")
@@ -270,7 +270,7 @@ def _lists(version: str, runs: Sequence[Run], scores: Scores) -> ValueRows:
 
 
 def units(work: ErrorWork, seeds: Sequence[int]) -> list[SplitMeasurement]:
-    """Return all that is measured for a set of ratings."""
+    """Return all measurements for a set of ratings."""
 
     def unit(version: str, seed: int, make: Callable[[], ValueRows]) -> SplitMeasurement:
         of = {

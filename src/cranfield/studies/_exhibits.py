@@ -1,4 +1,4 @@
-"""Tables and figures that several papers share, from an assessment under the paper's names."""
+"""Tables and figures that several papers share, made from an assessment with the paper's names."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Printed:
     Parameters
     ----------
     users, items, ratings
-        Its size, by which it is recognised.
+        Its size, which identifies it.
     statistics
         The further columns of the paper's table of datasets, as printed.
     dp
@@ -40,7 +40,7 @@ class Printed:
     dp: Mapping[str, float]
 
     def is_of(self, data: Description) -> bool:
-        """Whether these are the same ratings, by their numbers."""
+        """Whether these are the same ratings, judging by their numbers."""
         return (self.users, self.items, self.ratings) == (data.users, data.items, data.ratings)
 
 
@@ -54,7 +54,7 @@ def dataset_table(
 ) -> Exhibit:
     """Return the table of datasets: the printed rows, and this run's below.
 
-    ``further`` are this run's columns after the density, named as the paper names them.
+    ``further`` are this run's columns after the density, with the paper's names.
     """
     header = ["Dataset", "Users", "Items", "Ratings", "Density", *further]
     rows = [
@@ -117,7 +117,7 @@ def _sameness(data: Description, printed: Mapping[str, Printed]) -> tuple[str, .
 def numbers_table(
     data: Description, printed: Mapping[str, Printed], rows: Sequence[tuple[str, str, str, float]], caption: str
 ) -> Exhibit:
-    """Return what the paper's text states as numbers: rows of (what, dataset, printed, this run)."""
+    """Return the numbers in the paper's text: rows of (what, dataset, printed, this run)."""
     header = ["Number", "Printed for", "Printed", HERE.capitalize()]
     cells = [[number, dataset, printed_value, number_text(value, 3)] for number, dataset, printed_value, value in rows]
     frame = pl.DataFrame(rows, schema=["number", "dataset", "printed", "here"], orient="row")
@@ -158,13 +158,13 @@ def robustness_table(assessment: Assessment, name: str, caption: str) -> Exhibit
 
 
 def robustness_figure(assessment: Assessment, scenario: str, name: str, caption: str) -> Exhibit:
-    """Return tau with the whole test set against what remains of it."""
+    """Return tau with the whole test set against the share of it that remains."""
     frame = assessment.frame("robustness").filter(pl.col("scenario") == scenario)
     return Exhibit(name, caption, frame, draw=lambda: figures.robustness(assessment, scenario=scenario))
 
 
 def values_figure(assessment: Assessment, scenario: str, name: str, caption: str) -> Exhibit:
-    """Return the averaged value of each metric against what remains of the test set."""
+    """Return the average of each metric against the share of the test set that remains."""
     selected = replace(assessment, samples=assessment.samples.filter(pl.col("scenario") == scenario))
     return Exhibit(name, caption, selected.frame("values").drop("fold_sd"), draw=lambda: figures.values(selected))
 
@@ -175,7 +175,7 @@ def power_figure(assessment: Assessment, name: str, caption: str) -> Exhibit:
 
 
 def correlation_figure(assessment: Assessment, name: str, caption: str) -> Exhibit:
-    """Return the heat map of tau between the metrics, in the order in which the paper has them."""
+    """Return the heat map of tau between the metrics, in the order of the paper."""
     tau = assessment.correlation()
     frame = pl.DataFrame(
         {"metric": assessment.metrics, **{metric: tau[:, m] for m, metric in enumerate(assessment.metrics)}}
@@ -184,7 +184,7 @@ def correlation_figure(assessment: Assessment, name: str, caption: str) -> Exhib
 
 
 def _in_order(chart: Any, names: Sequence[str]) -> Any:
-    """Return a heat map with its rows and columns in a given order instead of that of the groups."""
+    """Return a heat map with its rows and columns in a given order instead of the order of the groups."""
     for layer in getattr(chart, "layer", [chart]):
         layer.encoding.x.sort = layer.encoding.y.sort = list(names)
     return chart

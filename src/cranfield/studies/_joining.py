@@ -1,4 +1,4 @@
-"""A study on several sets of ratings, or repeated with other random choices: what its parts say together.
+"""A study on several sets of ratings, or repeated with other random choices: joins the results of its parts.
 
 Every part is a separate study in its own folder. Their tables become one table with a column that names the
 part, their figures are shown side by side, and each claim is checked on all repetitions on the same ratings.
@@ -32,16 +32,16 @@ OF_REPETITIONS = ClaimRule(
 
 @dataclass(frozen=True)
 class StudyPart:
-    """One run of a study: on which ratings, which repetition of them, and what came out.
+    """One run of a study: its ratings, its repetition and its result.
 
     Parameters
     ----------
     data
-        What the ratings are called.
+        The name of the ratings.
     repetition
         Its number, from 1.
     replication
-        What came out.
+        The result.
     """
 
     data: str
@@ -50,7 +50,7 @@ class StudyPart:
 
 
 def joined(parts: Sequence[StudyPart], folder: Path, settings: Mapping[str, object]) -> Replication:
-    """Return what the parts say together; ``settings`` are those of the whole."""
+    """Return the joint result of the parts; ``settings`` are those of the whole."""
     first = parts[0].replication
     by_data: dict[str, list[StudyPart]] = {}
     for part in parts:
@@ -74,7 +74,7 @@ def joined(parts: Sequence[StudyPart], folder: Path, settings: Mapping[str, obje
 
 
 def _names(parts: Sequence[StudyPart], *, drawn: bool) -> list[str]:
-    """Return the names of the tables, or of the figures, of all parts in their order."""
+    """Return the names of the tables or figures of all parts, in order."""
     return list(
         dict.fromkeys(
             exhibit.name
@@ -120,7 +120,7 @@ def _texts(row: Sequence[str | Cell]) -> tuple[str, ...]:
 
 
 def _shared_rows(tables: Sequence[Table]) -> list[Sequence[str | Cell]]:
-    """Return the rows that several tables all have; none of one table."""
+    """Return the rows that all of several tables share; none for a single table."""
     if len(tables) < 2:
         return []
     others = [{_texts(row) for row in table.rows} for table in tables[1:]]
@@ -128,7 +128,7 @@ def _shared_rows(tables: Sequence[Table]) -> list[Sequence[str | Cell]]:
 
 
 def _panels(by_data: Mapping[str, Sequence[StudyPart]]) -> list[Exhibit]:
-    """Return the figures of each set of ratings, drawn from its first repetition, side by side by figure."""
+    """Return each figure with a panel per set of ratings, drawn from its first repetition."""
     firsts = {data: own[0] for data, own in by_data.items()}
     if len(firsts) == 1:
         return [
@@ -143,7 +143,7 @@ def _panels(by_data: Mapping[str, Sequence[StudyPart]]) -> list[Exhibit]:
 
 
 def _power_tables(by_data: Mapping[str, Sequence[StudyPart]], repeated: bool) -> list[Exhibit]:
-    """Return the discriminative power over repetitions and summed over data, where the study has it."""
+    """Return the discriminative power over repetitions and summed over data, if the study has it."""
     powers = {data: [_power(part) for part in own] for data, own in by_data.items()}
     if not all(power for own in powers.values() for power in own):
         return []
@@ -160,7 +160,7 @@ def _power_tables(by_data: Mapping[str, Sequence[StudyPart]], repeated: bool) ->
 
 
 def _power(part: StudyPart) -> dict[str, float]:
-    """Return the DP of each metric of this run as the study's table has it; nothing where it has no such table."""
+    """Return the DP of each metric in this run from the study's table; empty if there is no such table."""
     table = _of(part, "table-3")
     if part.replication.assessment is None or table is None:
         return {}
@@ -178,7 +178,7 @@ def _power_table(name: str, caption: str, rows: Mapping[str, Mapping[str, float]
 
 
 def _spread(powers: Mapping[str, Sequence[Mapping[str, float]]], metrics: Sequence[str]) -> Exhibit:
-    """Return how far DP differs between repetitions, and whether it orders the metrics in the same way."""
+    """Return how much DP varies between repetitions, and whether it always orders the metrics in the same way."""
     rows, cells = [], []
     for data, own in powers.items():
         values = np.array([[power[metric] for metric in metrics] for power in own])

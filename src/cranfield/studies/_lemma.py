@@ -1,4 +1,4 @@
-"""The lemma of Bellogín et al. (2017): precision with one relevant item lies between bounds that AR precision gives."""
+"""The lemma of Bellogín et al. (2017): AR precision gives bounds on precision with one relevant item."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 
 def lemma_bounds(users: NDArray[Any], ranks: NDArray[Any], n: int) -> dict[str, float]:
-    r"""Return 1RP@n and its bounds by equation (2), where the lists of a user share their non-relevant items N_u.
+    r"""Return 1RP@n and its bounds by equation (2); the lists of a user must share their non-relevant items N_u.
 
     .. math::
         \frac{|U|\,P@n}{|PR_{test}|} \le 1RP@n \le \frac{\sum_u m_u P^u@m_u(T_u)}{n\,|PR_{test}|},
@@ -23,7 +23,7 @@ def lemma_bounds(users: NDArray[Any], ranks: NDArray[Any], n: int) -> dict[str, 
     users
         The user of each list.
     ranks
-        The rank of each list's relevant item; 0 where the system gives it none.
+        The rank of each list's relevant item; 0 if the system does not rank it.
     n
         The cut-off.
 

@@ -225,7 +225,7 @@ def _curves(frame: pl.DataFrame, metric: str) -> Any:
 
 
 def claims_of(numbers: NcfNumbers) -> list[Finding]:
-    """Check what the paper says on the run, and whether it is also true in the full catalogue."""
+    """Check the paper's claims on the run, and whether they also hold in the full catalogue."""
     said = [saying for protocol in PROTOCOLS for saying in _dot_or_network(numbers, protocol)]
     said += [saying for row in PRINTED for saying in _near_print(numbers, row)]
     sampled, full = (numbers.best_ease(protocol, "nDCG@10") for protocol in PROTOCOLS)
@@ -239,7 +239,7 @@ def claims_of(numbers: NcfNumbers) -> list[Finding]:
 
 
 def _dot_or_network(numbers: NcfNumbers, protocol: str) -> list[Saying]:
-    """Say that MF does better than NeuMF, by dimensions as in the paper and by factors, and that older methods do."""
+    """Claim that MF beats NeuMF, by dimensions as in the paper and by factors, and that older methods do too."""
     where = "4" if protocol == SAMPLED else "beside the paper"
     among = "among sampled items" if protocol == SAMPLED else "in the full catalogue"
     pairs = [(DIMENSIONS[factors], factors, where) for factors in DIMENSIONS]
@@ -263,7 +263,7 @@ def _dot_or_network(numbers: NcfNumbers, protocol: str) -> list[Saying]:
     return said
 
 
-# Seeds move the metrics by about so much; see the deviations in the first table.
+# Approximate variation of the metrics between seeds; see the deviations in the first table.
 _NEAR = 0.01
 
 

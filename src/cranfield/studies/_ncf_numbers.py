@@ -1,4 +1,4 @@
-"""The numbers of the benchmark of neural collaborative filtering, under both protocols, and what is printed."""
+"""The numbers of the benchmark of neural collaborative filtering, under both protocols, and the printed ones."""
 
 from __future__ import annotations
 
@@ -42,18 +42,18 @@ later work of the authors. All others: Rendle et al. (2020), as quoted in the li
 
 
 def of_size(kind: str, factors: int) -> str:
-    """Return the row of MF or NeuMF with so many factors."""
+    """Return the row of MF or NeuMF with a given number of factors."""
     return f"{kind}, {factors} factors"
 
 
 @dataclass(frozen=True, eq=False)
 class NcfNumbers:
-    """What was measured.
+    """The measurements.
 
     Parameters
     ----------
     benchmark
-        What was trained on and ranked.
+        The training data and the items to rank.
     runs
         The runs of each training, by protocol.
     failed
@@ -61,7 +61,7 @@ class NcfNumbers:
     same
         Whether these are the ratings of the paper, so that its numbers can be shown next to these.
     epochs
-        How long MF and NeuMF were trained; None: as in the paper.
+        The number of epochs of MF and NeuMF; None as in the paper.
     """
 
     benchmark: NcfBenchmark
@@ -77,7 +77,7 @@ class NcfNumbers:
 
     @cached_property
     def values(self) -> pl.DataFrame:
-        """One row for each training, protocol and metric: columns row, seed, protocol, metric, value."""
+        """One row per training, protocol and metric: columns row, seed, protocol, metric, value."""
         lines = []
         for protocol in PROTOCOLS:
             for trained, own in self.runs.items():
@@ -87,7 +87,7 @@ class NcfNumbers:
         return pl.DataFrame(lines, schema=["row", "seed", "protocol", "metric", "value"], orient="row")
 
     def of(self, row: str, protocol: str, metric: str) -> Floats:
-        """Return the values of a row, one for each seed; none if it was not run."""
+        """Return the values of a row, one per seed; empty if it was not run."""
         return self.values.filter(row=row, protocol=protocol, metric=metric).sort("seed")["value"].to_numpy()
 
     def mean(self, row: str, protocol: str, metric: str) -> float:
@@ -104,16 +104,17 @@ class NcfNumbers:
         return self.epochs is None or not row.startswith((f"{MF}, ", f"{NEUMF}, "))
 
     def compared(self, protocol: str) -> Comparison:
-        """Compare the main rows under a protocol, by nDCG@10 over users: for each the training of the first seed."""
+        """Compare the main rows under a protocol, by nDCG@10 over users, using the training with the first seed."""
         first = {row: by_row(self.runs, protocol)[row][0] for row in self.main}
         scores = self.benchmark.scores([replace(run, name=row) for row, run in first.items()])
         return compare(scores, metrics=[NDCG])
 
     @cached_property
     def corrected(self) -> pl.DataFrame:
-        """What the sampled ranks of each row's first seed say about the full catalogue, and what is measured there.
+        """Estimates for the full catalogue from the sampled ranks of each row's first seed, and the true values.
 
-        Columns row, metric, sampled, estimate, lower, upper, identified, full, inside (the interval holds the value).
+        Columns row, metric, sampled, estimate, lower, upper, identified, full, inside (the interval contains the
+        value).
         """
         split = self.benchmark.split
         runs = [replace(own[0], name=row) for row, own in by_row(self.runs, SAMPLED).items()]
@@ -133,7 +134,7 @@ class NcfNumbers:
 
     @cached_property
     def main(self) -> list[str]:
-        """The rows that are compared with each other: of MF, NeuMF and EASE one; all if these are fewer than two."""
+        """The rows to compare: one each of MF, NeuMF and EASE; all rows if these are fewer than two."""
         largest = {kind: [row for row in self.rows if row.startswith(f"{kind}, ")] for kind in (MF, NEUMF)}
         eases = [row for row in self.rows if row.startswith(f"{EASE}, ")]
         chosen = {own[-1] for own in largest.values() if own}
@@ -145,6 +146,6 @@ class NcfNumbers:
         return rows if len(rows) > 1 else self.rows
 
     def best_ease(self, protocol: str, metric: str) -> str | None:
-        """Return the row of EASE that is best under a protocol."""
+        """Return the best row of EASE under a protocol."""
         eases = [row for row in self.rows if row.startswith(f"{EASE}, ")]
         return max(eases, key=lambda row: self.mean(row, protocol, metric)) if len(eases) > 1 else None

@@ -1,7 +1,7 @@
 """The benchmark of neural collaborative filtering: one test item of each user, among published items and among all.
 
-The ranks of a trained system are an artifact of the store, and training keeps checkpoints there: an
-interrupted study continues, even in the middle of a training.
+The ranks of a trained system are an artifact of the store, and training saves checkpoints there, so an interrupted
+study continues even in the middle of a training.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ METRICS = {"HR@10": HR, "nDCG@10": NDCG}
 
 @dataclass(frozen=True)
 class Trained:
-    """One system to train: what its row is called, how it is spelled, and its seed among those of the row."""
+    """One system to train: the name of its row, its spelling, and its seed among those of the row."""
 
     row: str
     spelling: str
@@ -70,7 +70,7 @@ def read_negatives(table: Any) -> pl.DataFrame:
     ----------
     table
         A Parquet file or a frame with the columns ``user``, ``item`` (the test item) and ``negatives``, a list of
-        items; or one row for each of them, in a column ``negative``, which may be CSV too.
+        items; or with one row per negative, in a column ``negative``, also as CSV.
 
     Examples
     --------
@@ -121,16 +121,16 @@ def _frame(table: Any, source: str) -> pl.DataFrame:
 
 @dataclass(frozen=True, eq=False)
 class NcfBenchmark:
-    """What is trained on, and how the test items are ranked.
+    """The training data, and how the test items are ranked.
 
     Parameters
     ----------
     split
-        All ratings but one of each user, and that one.
+        All ratings except one per user for training, and that one for testing.
     drawn
         The published items of each user.
     doubled
-        How many of the published items are the test item itself; they were left out.
+        How many of the published items are the test item itself; these are left out.
     """
 
     split: Split
@@ -139,7 +139,7 @@ class NcfBenchmark:
 
     @classmethod
     def of(cls, data: Ratings, negatives: pl.DataFrame) -> NcfBenchmark:
-        """Take the test item of each user out of the ratings; it must be rated, and no other of the items may be."""
+        """Take the test item of each user out of the ratings; it must be rated, and the published items must not be."""
         users, items = data.user_ids.codes(negatives["user"]), data.item_ids.codes(negatives["item"])
         others = data.item_ids.codes(negatives["negative"])
         pairs = data.users.astype(np.int64) * data.n_items + data.items
@@ -162,7 +162,7 @@ class NcfBenchmark:
             )
         is_test = np.isin(pairs, keys + items)
         doubled = others == items
-        known = (others != UNKNOWN) & ~doubled  # nobody rated an unknown one, so no system can score it
+        known = (others != UNKNOWN) & ~doubled  # unknown items have no ratings, so no system can score them
         order = np.lexsort((others[known], users[known]))
         served, counts = np.unique(users[known], return_counts=True)
         drawn = Drawn(
@@ -176,8 +176,8 @@ class NcfBenchmark:
 
     @cached_property
     def rankers(self) -> list[Ranker]:
-        """What ranks the test items among the published items, and among all."""
-        # Every test item is relevant, whatever it was rated.
+        """The rankers of the test items among the published items, and among all items."""
+        # Every test item is relevant, whatever its rating.
         lowest = float(self.split.test.values.min())
         ranking = Ranking(relevant="one", candidates="all", threshold=lowest, length="all")
         full = Ranker.of(self.split, EVERYONE, ranking, 0)
@@ -187,7 +187,7 @@ class NcfBenchmark:
 
     @cached_property
     def identity(self) -> dict[str, Any]:
-        """All that ranks depend on besides the system."""
+        """Everything that ranks depend on besides the system."""
         drawn = (self.drawn.users, self.drawn.indptr, self.drawn.items)
         return {
             "train": self.split.train.fingerprint,
@@ -201,7 +201,7 @@ class NcfBenchmark:
         return measure(runs, self.split.test, list(METRICS.values()), threshold=lowest)
 
 
-# Seconds of training that are announced.
+# Trainings that take longer than this many seconds are announced.
 _WORTH_SAYING = 2.0
 
 
@@ -248,7 +248,7 @@ class NcfWork:
         }
 
     def _announce(self, missing: Iterable[Trained]) -> None:
-        """Estimate how long the trainings will take, from an epoch on some of the ratings, and show it."""
+        """Estimate how long the trainings will take, from one epoch on some of the ratings, and show it."""
         if settings.quiet:
             return
         train, total = self._benchmark.split.train, 0.0
@@ -260,7 +260,7 @@ class NcfWork:
             if trained.spelling not in guesses:
                 try:
                     guesses[trained.spelling] = system.seconds_per_epoch(train) * system.epochs
-                except CranfieldError:  # said when it is trained
+                except CranfieldError:  # the error is reported when the system is trained
                     guesses[trained.spelling] = 0.0
             total += guesses[trained.spelling]
         if total > _WORTH_SAYING:

@@ -1,4 +1,4 @@
-"""What Cañamares et al. (2020) say about decisions, checked on the splits of a panel."""
+"""Claims of Cañamares et al. (2020) about decisions, checked on the splits of a panel."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _ABOVE = [place for place, ratio in enumerate(RATIOS) if ratio > START]
 
 
 def claims_of(panel: Panel) -> list[Finding]:
-    """Return the verdicts on what the paper says, on one set of ratings."""
+    """Return the verdicts on the paper's claims, on one set of ratings."""
     groups: Sequence[Callable[[Panel], list[Saying]]] = (
         _of_the_starting_point, _of_ratios, _of_unrated_items, _of_condensed_lists, _of_depth, _of_cutoffs, _of_gains,
         _of_agreement, _of_averages, _of_gaps, _of_overlap, _of_significance,
@@ -211,7 +211,7 @@ def _of_overlap(panel: Panel) -> list[Saying]:
 
 
 def _of_significance(panel: Panel) -> list[Saying]:
-    """Say that of the comparisons of Tables 3 and 4 exactly three are not significant."""
+    """Claim that exactly three of the comparisons in Tables 3 and 4 are not significant."""
     named = {
         "Prec@10": ("gain", "full", PRECISION),
         "NDCG@10": ("gain", "full", NDCG),
@@ -235,7 +235,7 @@ def _of_significance(panel: Panel) -> list[Saying]:
 
 
 def _lead(panel: Panel, part: str, setting: str, metric: str) -> Floats:
-    """Return splits × x: by how much kNN leads."""
+    """Return splits × x: the lead of kNN."""
     knn, mf = (panel.values(part, setting, metric, system) for system in (KNN, MF))
     return knn - mf
 

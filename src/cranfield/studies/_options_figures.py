@@ -1,4 +1,4 @@
-"""The figures of a study of decisions: a panel for each set of ratings, and a note for each that was not run."""
+"""The figures of a study of decisions: one panel per set of ratings, and a note on each that was not run."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ DrawFigure = Callable[[pl.DataFrame], Any]
 
 
 def distributions(panels: Sequence[Panel], missing: Sequence[str]) -> Exhibit:
-    """Return Figure 1: the cumulative share of users and of items with at most so many ratings."""
+    """Return Figure 1: the cumulative share of users and items by number of ratings."""
     caption = "Figure 1: cumulative distribution of ratings per user and per item"
     draw = partial(_lines, x="at most so many ratings", y="cumulative share", names=("users", "items"), log=True)
     return _exhibit("figure-01", caption, panels, missing, _cumulative, draw)
@@ -33,7 +33,7 @@ def distributions(panels: Sequence[Panel], missing: Sequence[str]) -> Exhibit:
 def by_ratio(
     panels: Sequence[Panel], missing: Sequence[str], number: int, metric: str, lists: str, caption: str
 ) -> Exhibit:
-    """Return Figures 2 to 4: a metric against the share of the ratings that is for training."""
+    """Return Figures 2 to 4: a metric against the share of ratings used for training."""
     draw = partial(_lines, x="split ratio", y="unrated share" if metric == UNRATED else "NDCG@10")
     return _exhibit(
         f"figure-{number:02}",
@@ -62,7 +62,7 @@ def cutoffs(panels: Sequence[Panel], missing: Sequence[str]) -> Exhibit:
 
 
 def gaps(panels: Sequence[Panel], missing: Sequence[str]) -> Exhibit:
-    """Return Figure 7: kNN with 1 to 100 neighbours, the items that it cannot score left out or filled."""
+    """Return Figure 7: kNN with 1 to 100 neighbours, with items that it cannot score left out or filled in."""
     caption = (
         "Figure 7: NDCG@10 (bars) and Coverage@10 (crosses) of kNN by k and by what fills the gaps, condensed lists"
     )
@@ -78,7 +78,7 @@ def gaps(panels: Sequence[Panel], missing: Sequence[str]) -> Exhibit:
 
 
 def overlaps(panels: Sequence[Panel], missing: Sequence[str]) -> Exhibit:
-    """Return Figure 8: kNN by the fewest items that neighbours share, over all users and over covered ones, and MF."""
+    """Return Figure 8: kNN by the minimum number of shared items, over all users and over covered ones, and MF."""
     caption = "Figure 8: Prec@10 of kNN and MF, and user coverage, by the fewest items that neighbours share"
     ways = {"as printed": "k = 10", "liked items": "liked items"}
     names = [f"{KNN} ({way}), {what}" for way in ways.values() for what in ("full", "reduced", "User-coverage")]
@@ -118,7 +118,7 @@ def _not_run(name: str) -> Any:
 
 
 def _lines(frame: pl.DataFrame, *, x: str, y: str, names: Sequence[str] = (KNN, MF), log: bool = False) -> Any:
-    """Return one line for each system, with its lowest and highest values over the splits as a band."""
+    """Return one line per system, with its lowest and highest values over the splits as a band."""
     alt = altair()
     across = alt.X("x:Q", title=x, scale=alt.Scale(type="log") if log else alt.Scale(zero=False))
     tooltip = tips(system="system", x=(x, ",.4~g"), value=(y, ".4f"))
@@ -149,7 +149,7 @@ def _bars(frame: pl.DataFrame) -> Any:
 
 
 def _cumulative(panel: Panel) -> pl.DataFrame:
-    """Return the share of users and of items with at most x ratings, through at most 200 points each."""
+    """Return the share of users and of items with at most x ratings, in at most 200 points each."""
     parts = []
     for name, counts in (("users", panel.data.user_counts), ("items", panel.data.item_counts)):
         ordered = np.sort(counts[counts > 0])

@@ -1,4 +1,4 @@
-"""`Panel`: the numbers that one set of ratings gave in a study of decisions, looked up by what was varied."""
+"""`Panel`: the numbers of one set of ratings in a study of decisions, looked up by what was varied."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class Panel:
-    """One set of ratings and what was measured on its splits.
+    """One set of ratings and the measurements on its splits.
 
     Parameters
     ----------
@@ -24,13 +24,13 @@ class Panel:
     data
         The ratings.
     printed
-        Which of the paper's datasets they are; None if none.
+        The dataset of the paper that they are; None for other ratings.
     k
-        The neighbours of kNN.
+        Number of neighbours of kNN.
     threshold
         The lowest rating of a relevant item.
     numbers
-        One row for each number, with the columns of ``_options_work.SCHEMA`` and ``seed``.
+        One row per number, with the columns of ``_options_work.SCHEMA`` and ``seed``.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""Tables that compare two systems: what was found over the splits, and below it what is printed."""
+"""Tables that compare two systems: the results over the splits, and the printed numbers below."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Line:
     label
         What the first columns of the table say.
     part, setting, metric
-        Where its numbers are found in a `Panel`.
+        Where to find its numbers in a `Panel`.
     printed
         kNN, MF and p as printed, by dataset.
     """
@@ -48,7 +48,7 @@ def comparison_table(
     missing: Sequence[str],
     *notes: str,
 ) -> Exhibit:
-    """Return a table with a column of kNN, MF and p for each panel, and for each of the paper's datasets not run."""
+    """Return a table with columns of kNN, MF and p for each panel, and for each of the paper's datasets not run."""
     lines = list(lines)
     columns = [(panel.name, panel, panel.printed) for panel in panels] + [(absent, None, absent) for absent in missing]
     rows: list[list[str | Cell]] = []
@@ -104,7 +104,7 @@ def _p(value: float) -> str:
 def _tidy(
     header: Sequence[str], line: Line, dataset: str, measured: _Found | None, said: PrintedValues | None
 ) -> list[dict[str, Any]]:
-    """Return the numbers of one comparison, one row for each of kNN, MF and p."""
+    """Return the numbers of one comparison, one row each for kNN, MF and p."""
     label = dict(zip((column.lower() for column in header), line.label))
     rows = []
     for place, what in enumerate((KNN, MF, "p")):

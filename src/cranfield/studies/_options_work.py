@@ -1,6 +1,6 @@
 """Two systems under the decisions of Cañamares et al. (2020): what is trained, ranked and measured on each split.
 
-A split is an artifact of the store. What is kept of it is a frame of averages with one row for each number.
+Each split is an artifact of the store: a frame of averages with one row per number.
 """
 
 from __future__ import annotations
@@ -75,12 +75,12 @@ _TRAINED = Serving(min_ratings=1, sample="all")
 
 
 def neighbours(k: int, *, binary: bool = False, overlap: int = 0) -> str:
-    """Return how the paper's kNN is spelled here."""
+    """Return the spelling of the paper's kNN."""
     return f"knn(k={k}, similarity=cosine, overlap={overlap}, q=1.0, binary={str(binary).lower()})"
 
 
 def factors(seed: int) -> str:
-    """Return how the paper's MF is spelled here: λ = 0.1 and α = 1 (swapped in print), fitted to the ratings."""
+    """Return the spelling of the paper's MF: λ = 0.1 and α = 1 (swapped in print), fitted to the ratings."""
     return (
         "wrmf(factors=50, iterations=20, alpha=1.0, regularization=0.1, target=rating, binary=false, steps=3, "
         f"seed={seed})"
@@ -89,14 +89,14 @@ def factors(seed: int) -> str:
 
 @dataclass(frozen=True)
 class SplitWork:
-    """What is measured on splits of one set of ratings.
+    """The measurements on splits of one set of ratings.
 
     Parameters
     ----------
     data
         The ratings.
     k
-        The neighbours of kNN.
+        Number of neighbours of kNN.
     threshold
         The lowest rating of a relevant item.
     """
@@ -132,7 +132,7 @@ class SplitWork:
         return self._ratio(full, condensed, measured_ratings(split, _TRAINED), train)
 
     def gaps(self, seed: int) -> ValueRows:
-        """Measure kNN with few neighbours on half of the ratings, its gaps left or filled: Figure 7."""
+        """Measure kNN with few neighbours on half of the ratings, with its gaps left or filled in: Figure 7."""
         split = random(sample(self.data, share=0.5, of="ratings", seed=seed), train=START, exact=False, seed=seed)
         test = measured_ratings(split, EVERYONE)
         rankings = [_FULL.with_(lists="condensed", fill=fill) for fill in FILLS.values()]
@@ -148,7 +148,7 @@ class SplitWork:
         return rows
 
     def overlap(self, seed: int) -> ValueRows:
-        """Measure kNN whose neighbours share more and more items: Figure 8, as printed and with only liked items."""
+        """Measure kNN with an increasing minimum of shared items: Figure 8, as printed and with only liked items."""
         split = random(self.data, train=START, exact=False, seed=seed)
         test = measured_ratings(split, _TRAINED)
         liked = split.train.keep(split.train.values >= self.threshold)
@@ -195,7 +195,7 @@ def _rows(
     metrics: Sequence[str] | Mapping[str, str],
     average: str = "mean",
 ) -> ValueRows:
-    """Return the averages of some metrics, perhaps under other names, and Student's p of the two systems."""
+    """Return the averages of some metrics, optionally renamed, and Student's p of the two systems."""
     names = metrics if isinstance(metrics, Mapping) else dict(zip(metrics, metrics))
     values = scores.average(average, undefined="zero", coverage="full", by="list", groups="pooled")
     wanted = {str(Metric.of(spelling)): name for spelling, name in names.items()}
@@ -209,7 +209,7 @@ def _rows(
 
 
 def _p_values(scores: Scores, average: str, metrics: Sequence[str]) -> dict[str, float]:
-    """Return the p-value of each metric by a paired two-tailed t-test, of logarithms for the geometric mean."""
+    """Return the p-value of each metric by a paired two-tailed t-test, on logarithms for the geometric mean."""
     geometric = average.startswith("geometric")
     comparison = compare(
         scores,
@@ -239,7 +239,7 @@ def _depths(scores: Scores, metrics: Sequence[str]) -> ValueRows:
 
 @dataclass(frozen=True)
 class SplitMeasurement:
-    """One artifact: a name, what it is made of, what makes its rows, and how many systems it trains."""
+    """One artifact: its name, its inputs, the function that makes its rows, and how many systems it trains."""
 
     name: str
     made_of: Mapping[str, Any]
@@ -248,7 +248,7 @@ class SplitMeasurement:
 
 
 def units(panel: str, work: SplitWork, seeds: Sequence[int], curve_seeds: Sequence[int]) -> list[SplitMeasurement]:
-    """Return all that is measured for a panel; ``curve_seeds`` are those of other splits than the starting point."""
+    """Return all measurements for a panel; ``curve_seeds`` are the seeds used away from the starting point."""
     common = {
         "data": work.data.fingerprint,
         "k": work.k,
@@ -271,7 +271,7 @@ def units(panel: str, work: SplitWork, seeds: Sequence[int], curve_seeds: Sequen
 
 
 def measured(store: Store, panels: Mapping[str, Sequence[SplitMeasurement]]) -> dict[str, pl.DataFrame]:
-    """Make what is missing, and return the numbers of each panel, with a column ``seed``."""
+    """Make the missing artifacts, and return the numbers of each panel, with a column ``seed``."""
     total = sum(unit.trainings for own in panels.values() for unit in own)
     frames: dict[str, list[pl.DataFrame]] = {panel: [] for panel in panels}
     artifacts: dict[str, tuple[Artifact, Any]] = {}

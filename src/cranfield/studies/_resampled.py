@@ -1,4 +1,4 @@
-"""What people know, drawn again: discovery made independent of relevance, or of the item."""
+"""Resample which items people know: discovery independent of relevance, or of the item."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ JUDGED_PAIRS, ALL_PAIRS = "judged pairs", "all pairs"
 def discovery(
     known: Ratings, judged: Ratings, variant: Variant, threshold: float, seed: int, *, unrated: bool
 ) -> NDArray[np.float64]:
-    """Return users × items: the probability that a user gets to know an item in a variant of the paper.
+    """Return users × items: the probability that a user discovers an item in a variant of the paper.
 
-    Both are over one vocabulary. *Relevance-independent* (c): each item takes the share of its judgments that were
-    known from an item drawn at random (a permutation), whoever the user. *Item-independent* (d): P(known | relevant)
-    and P(known | not relevant) over the judged pairs; with ``unrated`` over all pairs, a pair without a judgment being
-    not relevant.
+    Both arguments share one vocabulary. *Relevance-independent* (c): the share of known judgments of each item is that
+    of an item drawn at random (a permutation), the same for all users. *Item-independent* (d): P(known | relevant) and
+    P(known | not relevant) over the judged pairs; with ``unrated`` over all pairs, and pairs without a judgment count
+    as not relevant.
     """
     shape = (judged.n_users, judged.n_items)
     if variant == "relevance-independent":
@@ -45,11 +45,11 @@ def discovery(
 def resampled(
     known: Ratings, judged: Ratings, variant: Variant, threshold: float, seed: int, *, unrated: bool
 ) -> tuple[Ratings, Ratings]:
-    """Draw what is known in a variant of the paper; return it with the judgments.
+    """Draw the known pairs in a variant of the paper; return them with the judgments.
 
-    With ``unrated`` a pair without a judgment can become known too: it is observed with a rating of 0, and so the
-    judgments that are returned hold it. Without it only judged pairs can, so that the judgments stay what they are: a
-    random sample.
+    With ``unrated``, pairs without a judgment can become known too. They are observed with a rating of 0 and are added
+    to the judgments that are returned. Otherwise only judged pairs can become known, and the judgments do not change:
+    they remain a random sample.
     """
     known, judged = over_one_vocabulary([known, judged])
     if variant == "actual":

@@ -1,4 +1,4 @@
-"""`Study`: a paper that can be repeated: its set-up, its tables and figures, its claims."""
+"""`Study`: a paper that can be repeated, with its set-up, tables, figures and claims."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ Data = TypeVar("Data", bound=Ratings | Split)
 
 
 def data_names(data: Sequence[Data]) -> dict[str, Data]:
-    """Return sets of ratings by name, numbered where names are missing or the same."""
+    """Return sets of ratings by name, with numbers if names are missing or not unique."""
     names: dict[str, Data] = {}
     for place, ratings in enumerate(data, start=1):
         name = (ratings.train if isinstance(ratings, Split) else ratings).name or "the ratings"
@@ -35,18 +35,18 @@ def data_names(data: Sequence[Data]) -> dict[str, Data]:
 
 @dataclass(frozen=True)
 class Exhibit:
-    """A table or a figure of a paper, made again from a run.
+    """A table or figure of a paper, reproduced from a run.
 
     Parameters
     ----------
     name
-        Its file name without ending: ``table-3``, ``figure-06``.
+        Its file name without extension: ``table-3``, ``figure-06``.
     caption
         What it shows.
     frame
         Its numbers as a tidy frame.
     table
-        The table for people, if it is one.
+        The readable table, if it is one.
     draw
         A function that returns it as an Altair chart, if it is a figure.
     """
@@ -70,7 +70,7 @@ class StudyResults:
     Parameters
     ----------
     data
-        What is in the ratings.
+        A description of the ratings.
     assessment
         Every metric under every average of the study, on all folds.
     judged
@@ -93,13 +93,13 @@ class Study:
     reference
         The paper.
     metrics
-        What is measured, as it is spelled here.
+        What is measured, as spelled in this package.
     averages
         How it is averaged over users.
     sizes
-        For each scenario, what remains of the test set.
+        For each scenario, the shares of the test set that remain.
     folds
-        How many folds the paper has: 1 for a single split.
+        Number of folds in the paper; 1 for a single split.
     per_user
         Whether each profile is split separately.
     exhibits, claims
@@ -119,7 +119,7 @@ class Study:
 
 @dataclass(frozen=True, eq=False)
 class PanelResults:
-    """What a study of a protocol found: its tables and figures, its claims, and what it was run with."""
+    """The results of a study of a protocol: its tables and figures, its claims, and its settings."""
 
     exhibits: list[Exhibit]
     claims: list[Finding]
@@ -128,7 +128,7 @@ class PanelResults:
 
 @dataclass(frozen=True)
 class PanelStudy:
-    """A paper that varies the protocol of an evaluation and can be run again, with a panel for each set of ratings.
+    """A paper that varies the protocol of an evaluation and can be repeated, with one panel per set of ratings.
 
     Parameters
     ----------
@@ -143,8 +143,8 @@ class PanelStudy:
     rule
         When its claims hold.
     work
-        What trains, ranks and measures: a function of the store and the sets of ratings, with the keywords
-        ``threshold``, ``seed`` and the options, None where one is not given.
+        The function that trains, ranks and measures. It takes the store and the sets of ratings, and the keywords
+        ``threshold``, ``seed`` and the options, which are None if not given.
     threshold
         A function that returns the lowest rating of a relevant item for a set of ratings, as in the paper; None: 4.
     by_ratings

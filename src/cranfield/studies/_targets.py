@@ -28,9 +28,9 @@ AGREEMENT = "Kendall's tau with the unbiased order"
 
 
 def agreement(means: pl.DataFrame, metric: str) -> list[float]:
-    """Return for each size Kendall's tau between the values of the systems and those of unbiased ratings.
+    """Return for each size Kendall's tau between the values of the systems and their values by unbiased ratings.
 
-    There are none if no unbiased ratings are known.
+    The result is empty if no unbiased ratings are known.
     """
     true = dict(means.filter(metric=f"{UNBIASED} {metric}").select("system", "value").iter_rows())
     if not true:

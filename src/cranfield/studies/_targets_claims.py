@@ -1,4 +1,4 @@
-"""What Cañamares and Castells (2020) say about target sampling, checked on the folds of a run."""
+"""Claims of Cañamares and Castells (2020) about target sampling, checked on the folds of a run."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ _TRUTH = "Abstract, Figures 2 and 4"
 
 
 def claims_of(numbers: pl.DataFrame) -> list[Finding]:
-    """Return the verdicts on what the paper says, for each metric; the splits are the folds."""
+    """Return the verdicts on the paper's claims for each metric; the splits are the folds."""
     groups = (_of_order, _of_power, _of_truth)
     said = [saying for metric in METRICS for group in groups for saying in group(numbers, metric)]
     return [finding_over_splits(saying) for saying in said]
 
 
 def _of_order(numbers: pl.DataFrame, metric: str) -> list[Saying]:
-    """Say that small target sets contradict large ones, by the pairs of systems whose order is reversed."""
+    """Claim that small target sets contradict large ones, by the pairs of systems whose order is reversed."""
     part = numbers.filter(pl.col("system") != PAIRS, metric=metric)
     systems = part["system"].unique(maintain_order=True).to_list()
     test, full = (_by_fold(part.filter(unrated=size), systems) for size in (SIZES[0], SIZES[-1]))
@@ -41,7 +41,7 @@ def _of_order(numbers: pl.DataFrame, metric: str) -> list[Saying]:
 
 
 def _of_power(numbers: pl.DataFrame, metric: str) -> list[Saying]:
-    """Say that targets between the extremes distinguish systems best, and that ties at zero grow with the targets."""
+    """Claim that targets between the extremes distinguish systems best, and that ties at zero grow with the targets."""
     part = numbers.filter(system=PAIRS)
     said = []
     for what, claim in (
@@ -60,7 +60,7 @@ def _of_power(numbers: pl.DataFrame, metric: str) -> list[Saying]:
 
 
 def _of_truth(numbers: pl.DataFrame, metric: str) -> list[Saying]:
-    """Say which targets come closest to the order by unbiased ratings, if these are known."""
+    """Claim which targets come closest to the order by unbiased ratings, if these are known."""
     folds = numbers["fold"].unique(maintain_order=True).to_list()
     taus = np.array([agreement(numbers.filter(fold=fold), metric) for fold in folds])
     if not taus.size:

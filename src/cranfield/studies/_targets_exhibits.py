@@ -50,7 +50,7 @@ _STEMS = dict(zip(METRICS, ("precision", "recall", "ndcg")))
 def exhibits_of(numbers: pl.DataFrame, sums_of_p: Floats | None = None) -> list[Exhibit]:
     """Return Figures 1 to 5 with their numbers as tables, from the numbers of all folds.
 
-    ``sums_of_p`` has the sums of p-values over the 78 systems of the paper, sizes × metrics, where they are known.
+    ``sums_of_p`` has the sums of p-values over the 78 systems of the paper, sizes × metrics, if they are known.
     """
     means = numbers.group_by("system", "unrated", "metric", maintain_order=True).agg(
         pl.col("value").mean(), lowest=pl.col("value").min(), highest=pl.col("value").max()
@@ -99,7 +99,7 @@ def _figure_1(means: pl.DataFrame) -> list[Exhibit]:
 
 
 def _figure_2(means: pl.DataFrame) -> list[Exhibit]:
-    """Return the metrics with full lists, by unbiased ratings where these are known, and with condensed lists."""
+    """Return the metrics with full lists, by unbiased ratings if these are known, and with condensed lists."""
     caption = (
         "Figure 2: full and condensed (Test) lists beside full lists measured by ratings of random items (Unbiased)"
     )

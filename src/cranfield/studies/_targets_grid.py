@@ -1,4 +1,4 @@
-"""The 78 systems whose p-values Figure 4 of Cañamares and Castells (2020) sums, the users of all folds together."""
+"""The 78 systems whose p-values Figure 4 of Cañamares and Castells (2020) sums, over the users of all folds."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ PRINTED_SUMS = (64.98, 88.38, 88.06, 74.06, 41.19, 41.56, 28.50, 30.55, 37.71, 2
 
 
 def grid_of(threshold: float, seed: int) -> dict[str, str]:
-    """Return the 78 systems as they are spelled here: three simple ones, and those of a grid of parameters."""
+    """Return the spellings of the 78 systems: three simple ones, and those of a grid of parameters."""
     truncated = f"similarity=cosine, ratings=truncated, threshold={threshold:g}"
     systems = {
         "Random": f"random(seed={seed})",
@@ -32,7 +32,7 @@ def grid_of(threshold: float, seed: int) -> dict[str, str]:
         systems[f"kNN (k={k})"] = f"knn(k={k}, {truncated})"
         systems[f"Normalized kNN (k={k})"] = f"knn(k={k}, normalised=true, min_neighbours=3, {truncated})"
     for factors, regularization, alpha in product(FACTORS, REGULARIZATION, ALPHA):
-        # The larger α is, the more steps the equations need.
+        # Solving the equations takes more steps the larger α is.
         settings = (
             f"factors={factors}, alpha={alpha:g}, regularization={regularization:g}, iterations=20, target=rating, "
             f"binary=false, steps={3 if alpha == 1 else 10}, start={factors**-0.5:.4f}, seed={seed}"
@@ -43,7 +43,7 @@ def grid_of(threshold: float, seed: int) -> dict[str, str]:
 
 @dataclass(frozen=True, eq=False)
 class PairSums:
-    """What all pairs of systems need for Student's paired test: sums of the values of users, and of their products.
+    """What Student's paired test of all pairs of systems needs: sums of user values and of their products.
 
     Parameters
     ----------

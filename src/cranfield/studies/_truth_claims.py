@@ -1,4 +1,4 @@
-"""What the printed numbers say about systems and truths, checked on the run and on a truth without the flaw."""
+"""Claims from the printed numbers about systems and truths, checked on the run and on a truth without the flaw."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def _of_protocol(results: Found) -> list[Saying]:
 
 
 def _of_fifths(results: Found) -> list[Saying]:
-    """Return what the printed numbers of 2021 say of the order by observed and by true judgments."""
+    """Return the claims from the printed numbers of 2021 about the order by observed and by true judgments."""
     if results.fifths is None:
         return []
     sayings = []
@@ -73,7 +73,7 @@ def _of_fifths(results: Found) -> list[Saying]:
 
 
 def _above(sums: Sums, label: str, high: str, low: str, claim: str, where: str) -> Saying:
-    """Return that one system is above another, with the margin of each repetition."""
+    """Return the claim that one system is above another, with the margin of each repetition."""
     values = sums.by_fold(label)
     means = values.reshape(-1, sums.folds, values.shape[1]).mean(axis=1)
     first, second = means[:, sums.systems.index(high)], means[:, sums.systems.index(low)]
@@ -81,7 +81,7 @@ def _above(sums: Sums, label: str, high: str, low: str, claim: str, where: str) 
 
 
 def _agrees(sums: Sums, label: str, claim: str) -> Saying:
-    """Return that the order by observed P@10 agrees with that of a truth, with tau over all pairs in each draw."""
+    """Return the claim that the order by observed P@10 agrees with a truth, with tau over all pairs in each draw."""
     observed = sums.by_fold(OBSERVED_P10)
     taus = _taus_of_pairs(observed, sums.by_fold(label))
     return Saying(claim, _CLEAN, taus, f"tau {taus.mean():.2f} over all pairs of {observed.shape[1]} systems")

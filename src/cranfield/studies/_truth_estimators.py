@@ -1,4 +1,4 @@
-"""Estimates of precision from observed ratings with fitted propensities, as sums that each user adds to."""
+"""Estimates of precision from observed ratings with fitted propensities, as sums of one term per user."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _DAMPING = 5
 
 
 def estimator_sums(runs: Sequence[Run], split: Split, threshold: float, seed: int) -> tuple[Floats, Floats]:
-    """Return estimators × systems × users, twice: numerators and denominators; lists have the codes of the split."""
+    """Return numerators and denominators, each estimators × systems × users; lists have the codes of the split."""
     train, observed = split.train, split.test
     chances = fit_propensities(split, seed=seed)
     relevance = np.full((train.n_users, train.n_items), -1, dtype=np.int8)
@@ -46,7 +46,7 @@ def estimator_sums(runs: Sequence[Run], split: Split, threshold: float, seed: in
 
 
 def _top(run: Run) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return the users and items of the first places of all lists."""
+    """Return the users and items at the top of all lists."""
     depth = np.minimum(np.diff(run.indptr), _DEPTH)
     lists = np.repeat(np.arange(len(run.users)), depth)
     places = np.arange(len(lists)) - np.repeat(np.cumsum(depth) - depth, depth) + run.indptr[:-1][lists]
@@ -58,7 +58,7 @@ def _by_user(users: NDArray[np.int64], values: Floats, train: Ratings) -> Floats
 
 
 def _imputed(train: Ratings, threshold: float, seed: int) -> list[Floats]:
-    """Return users × items, twice: relevance guessed from training alone, by the item's mean and by `svd`."""
+    """Return relevance estimated from training alone, by item mean and by `svd`, each users × items."""
     liked = (train.values >= threshold).astype(np.float32)
     everybody = np.arange(train.n_users)
     mean = recommender(f"average(threshold={threshold:g}, damping={_DAMPING})").fit(train)

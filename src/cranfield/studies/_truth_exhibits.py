@@ -69,17 +69,17 @@ class Found:
     Parameters
     ----------
     published
-        By variant, and by which pairs can become known in it, the paper's systems under its own protocol.
+        The paper's systems under its own protocol, by variant and by which pairs can become known in it.
     halves
-        By variant, the paper's systems with a random half as the truth.
+        The paper's systems with a random half as the truth, by variant.
     weighted
         All systems by the published division with weights.
     readings, lists
-        By variant, what every protocol reads and what the lists are truly worth, draw by draw.
+        By variant, the readings of every protocol and the true values of the lists, one per draw.
     fifths
         The design of 2021: observed and true.
     worlds
-        What every protocol finds on simulated worlds.
+        The results of every protocol on simulated worlds.
     """
 
     readings: Mapping[str, Sequence[Readings]]
@@ -91,7 +91,7 @@ class Found:
     worlds: pl.DataFrame | None = None
 
     def with_worlds(self, worlds: pl.DataFrame) -> Found:
-        """Return the same with what was found on simulated worlds."""
+        """Return a copy with the results on simulated worlds."""
         return replace(self, worlds=worlds)
 
 
@@ -117,7 +117,7 @@ def exhibits(results: Found) -> list[Exhibit]:
 
 
 def orders_frame(results: Found) -> pl.DataFrame:
-    """Return how well every reading finds the true order, by variant of what is known."""
+    """Return how well every reading finds the true order, by variant."""
     frames = [
         order_scores(draws).with_columns(variant=pl.lit(variant)).select("variant", *SCHEMA)
         for variant, draws in results.readings.items()
@@ -128,7 +128,7 @@ def orders_frame(results: Found) -> pl.DataFrame:
 def worlds_frame(worlds: pl.DataFrame) -> pl.DataFrame:
     """Return for each knob, value and reading the means over worlds with 95 % intervals.
 
-    That of tau is two standard errors to either side, that of how often the true winner is found is Wilson's.
+    The interval of tau is two standard errors to either side; that of the share of winners found is Wilson's.
     """
     error = pl.col("tau").std() / pl.len().sqrt()
     share, count = pl.col("winner").mean(), pl.len()

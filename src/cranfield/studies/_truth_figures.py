@@ -1,4 +1,4 @@
-"""The figures of protocols compared with a truth: for people, and for simulated worlds."""
+"""The figures of protocols compared with a truth: for real users, and for simulated worlds."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _KNOBS = {
 
 
 def draw_orders(orders: pl.DataFrame) -> Any:
-    """Return tau of every reading, with its interval, one colour for each discovery."""
+    """Return tau of every reading, with its interval, one colour per variant of discovery."""
     alt = altair()
     rows = orders.with_columns(reading=pl.format("{}: {}", "protocol", "metric"))
     variants = orders["variant"].unique(maintain_order=True).to_list()
@@ -42,7 +42,7 @@ def draw_orders(orders: pl.DataFrame) -> Any:
 
 
 def draw_worlds(worlds: pl.DataFrame) -> Any:
-    """Return the figure of simulated worlds: a column for each knob, tau above and winners found below."""
+    """Return the figure of simulated worlds: one column per knob, tau above and winners found below."""
     alt = altair()
     names = [f"{protocol}: {metric}" for protocol, metric in SHOWN]
     rows = worlds.with_columns(reading=pl.format("{}: {}", "protocol", "metric")).filter(pl.col("reading").is_in(names))

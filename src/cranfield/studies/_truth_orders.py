@@ -1,4 +1,4 @@
-"""How well readings find the true order of systems: on pairs that truly differ, over draws and users."""
+"""How well readings find the true order of systems, on pairs that truly differ, over draws and users."""
 
 from __future__ import annotations
 
@@ -40,9 +40,9 @@ class TruePairs:
     Parameters
     ----------
     better, worse
-        The places of the systems of each pair.
+        The indices of the systems of each pair.
     best
-        Whether each system is not significantly worse than the truly first one.
+        Whether each system is not significantly worse than the truly best one.
     means
         The true value of each system.
     """
@@ -54,7 +54,7 @@ class TruePairs:
 
     @staticmethod
     def of(truth: Floats) -> TruePairs:
-        """Find them in systems × users: a paired t-test over users, corrected by Holm's method over all pairs."""
+        """Find them from systems × users: a paired t-test over users, corrected by Holm's method over all pairs."""
         from scipy.special import stdtr
 
         counted = truth[:, ~np.isnan(truth).any(axis=0)]
@@ -73,9 +73,9 @@ class TruePairs:
         return TruePairs(better, worse, best, means)
 
     def tau(self, values: Floats) -> Floats:
-        """Return, for values with systems last, concordant minus discordant pairs as a share of all.
+        """Return concordant minus discordant pairs as a share of all; systems are the last axis of the values.
 
-        A tie counts as 0, and so does a system without a value.
+        A tie counts as 0, and so does a pair with a system without a value.
         """
         if not len(self.better):
             return np.full(values.shape[:-1], np.nan)
@@ -83,12 +83,12 @@ class TruePairs:
         return np.asarray(np.nan_to_num(signs).mean(axis=-1))
 
     def finds_winner(self, values: Floats) -> Floats:
-        """Return whether the first system by the values is one that no other truly beats, as 0 or 1."""
+        """Return whether the best system by the values is one that no other truly beats, as 0 or 1."""
         return self.best[np.argmax(np.nan_to_num(values, nan=-np.inf), axis=-1)].astype(np.float64)
 
 
 def values_of(readings: Readings, weights: Floats) -> Floats:
-    """Return readings × draws × systems: what is read under each set of user weights, higher being better."""
+    """Return readings × draws × systems: the readings under each set of user weights; higher is better."""
     with np.errstate(invalid="ignore", divide="ignore"):
         values = (readings.numerators @ weights.T) / (readings.denominators @ weights.T)
     return np.swapaxes(values * readings.signs[:, None, None], 1, 2)
@@ -97,8 +97,8 @@ def values_of(readings: Readings, weights: Floats) -> Floats:
 def order_scores(draws: Sequence[Readings], *, resamples: int = 200, seed: int = 0) -> pl.DataFrame:
     """Score every reading by how well it finds the true order, with 95 % intervals; see `SCHEMA`.
 
-    The truth is averaged over the draws, user by user. Tau is the mean over draws. Intervals are percentiles over
-    bootstrap draws of users and of draws.
+    The truth of each user is averaged over the draws. Tau is the mean over draws. Intervals are percentiles over
+    bootstrap samples of users and of draws.
     """
     pairs = TruePairs.of(_mean_truth(draws))
     users = draws[0].truth.shape[1]
@@ -133,7 +133,7 @@ def order_scores(draws: Sequence[Readings], *, resamples: int = 200, seed: int =
 
 
 def _mean_truth(draws: Sequence[Readings]) -> Floats:
-    """Return systems × users: the mean over the draws in which a user counts, NaN where there is none."""
+    """Return systems × users: the mean over the draws in which a user counts, NaN if there are none."""
     truths = np.array([draw.truth for draw in draws])
     counted = ~np.isnan(truths)
     with np.errstate(invalid="ignore"):

@@ -1,4 +1,4 @@
-"""What every protocol, metric and estimator reads on the observed test set of a truth, user by user."""
+"""The readings of every protocol, metric and estimator on the observed test set of a truth, for each user."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ PROTOCOLS: Mapping[str, Sequence[str]] = {
 
 @dataclass(frozen=True, eq=False)
 class Readings:
-    """What protocols read, as sums by user: a reading is Σ of the numerators over Σ of the denominators.
+    """Readings of protocols as sums per user: a reading is Σ of the numerators over Σ of the denominators.
 
     Parameters
     ----------
@@ -61,7 +61,7 @@ class Readings:
     names
         The protocol and the metric of each reading.
     signs
-        1 where higher is better, −1 where lower is.
+        1 if higher is better, −1 if lower is better.
     numerators, denominators
         Readings × systems × users.
     truth
@@ -76,7 +76,7 @@ class Readings:
     truth: Floats
 
     def arrays(self) -> dict[str, Any]:
-        """Return all of it as arrays, to be kept in a file."""
+        """Return everything as arrays, to be saved in a file."""
         return {
             "systems": np.array(self.systems),
             "names": np.array(self.names),
@@ -128,7 +128,7 @@ def read_protocols(
         if (test.values >= threshold).any():
             scores = measure(list(of_protocol.values()), test, metrics, threshold=threshold, train=train)
             above, below = _sums(scores, train.n_users, by_group=protocol == P1R)
-        else:  # nothing can be read, and 0 over 0 says so
+        else:  # no readings: 0 divided by 0 is NaN
             above = below = np.zeros((len(metrics), len(runs), train.n_users))
         tops.append(above)
         bottoms.append(below)
@@ -180,7 +180,7 @@ def _rankings(threshold: float) -> tuple[Ranking, Ranking, Ranking, Ranking]:
 
 
 def _together(train: Ratings, observed: Ratings) -> Ratings:
-    """Return training and observed test ratings, which popularity is counted in."""
+    """Return training and observed test ratings together, in which popularity is counted."""
     return Ratings.from_codes(
         train.user_ids,
         train.item_ids,

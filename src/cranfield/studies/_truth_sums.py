@@ -1,4 +1,4 @@
-"""Values of systems, user by user and fold by fold, so that means and their intervals follow the definition."""
+"""Values of systems per user and fold, from which means and their intervals are computed by definition."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _TAILS = (2.5, 97.5)
 
 @dataclass(frozen=True, eq=False)
 class Sums:
-    """What each user adds to each number in each fold.
+    """The contribution of each user to each number in each fold.
 
     Parameters
     ----------
@@ -34,7 +34,7 @@ class Sums:
     served
         Folds × users: 1 for a user who counts.
     folds
-        How many folds a repetition has.
+        Number of folds per repetition.
     """
 
     labels: tuple[str, ...]
@@ -49,7 +49,7 @@ class Sums:
         return np.asarray((self._weighted(label, users) / (self.served @ users.T)).mean(axis=1).T)
 
     def ratios(self, above: str, below: str, weights: Floats | None = None) -> Floats:
-        """Return draws × systems: the ratio of two numbers, each added up over folds and users."""
+        """Return draws × systems: the ratio of two numbers, each summed over folds and users."""
         users = np.ones((1, self.served.shape[1])) if weights is None else weights
         with np.errstate(invalid="ignore", divide="ignore"):
             return np.asarray((self._weighted(above, users).sum(axis=1) / self._weighted(below, users).sum(axis=1)).T)
@@ -59,9 +59,9 @@ class Sums:
         return np.asarray((self.values[self.labels.index(label)].sum(axis=2) / self.served.sum(axis=1)).T)
 
     def interval(self, above: str, below: str | None = None, *, resamples: int = 500) -> tuple[Floats, Floats]:
-        """Return the 95 % interval of each system: percentiles over bootstrap draws of users and of repetitions.
+        """Return the 95 % interval of each system: percentiles over bootstrap samples of users and of repetitions.
 
-        It is that of `means`, or of `ratios` where ``below`` is given.
+        The interval is that of `means`, or of `ratios` if ``below`` is given.
         """
         weights = user_draws(self.served.shape[1], resamples, 0)
         top = self._weighted(above, weights)
@@ -84,7 +84,7 @@ class Sums:
         return np.asarray(self.values[self.labels.index(label)] @ weights.T)
 
     def arrays(self, prefix: str) -> dict[str, Any]:
-        """Return all of it as arrays, to be kept in a file under names that begin with ``prefix``."""
+        """Return everything as arrays, to be saved in a file under names that begin with ``prefix``."""
         return {
             f"{prefix}labels": np.array(self.labels),
             f"{prefix}systems": np.array(self.systems),
@@ -106,14 +106,14 @@ class Sums:
 
     @staticmethod
     def joined(parts: Sequence[Sums], *, folds: int | None = None) -> Sums:
-        """Return the folds of several as those of one; ``folds`` says that together they are one repetition."""
+        """Return the folds of several sums as one object; ``folds`` sets how many folds form a repetition."""
         values = np.concatenate([part.values for part in parts], axis=2)
         served = np.concatenate([part.served for part in parts])
         return Sums(parts[0].labels, parts[0].systems, values, served, parts[0].folds if folds is None else folds)
 
 
 def per_user(runs: Sequence[Run], test: Ratings, metrics: Sequence[str], threshold: float) -> Floats:
-    """Return metrics × systems × users: what each list scores, 0 where that is undefined or there is no test rating."""
+    """Return metrics × systems × users: the score of each list, 0 if it is undefined or there is no test rating."""
     scores = measure(list(runs), test, metrics, threshold=threshold)
     values = np.zeros((len(metrics), len(runs), test.n_users))
     values[:, :, scores.users] = np.nan_to_num(np.swapaxes(scores.values, 0, 1))

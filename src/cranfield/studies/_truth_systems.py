@@ -31,7 +31,7 @@ SERVED = Serving(min_ratings=1, sample="all")
 
 
 def panel_of(threshold: float, systems: Sequence[str] | None = None) -> tuple[str, ...]:
-    """Return the spellings of the systems, with the threshold in its place; a misspelled one is refused."""
+    """Return the spellings of the systems, with the threshold filled in; a misspelled one is an error."""
     names = tuple(name.replace("{t}", f"{threshold:g}") for name in (PANEL if systems is None else systems))
     if len(set(names)) < 2:
         raise SettingError("the study compares orders of systems; give at least two")
@@ -41,17 +41,17 @@ def panel_of(threshold: float, systems: Sequence[str] | None = None) -> tuple[st
 
 
 class ItemScores:
-    """A system that scores an item the same for every user, by numbers that it is given."""
+    """A system with given item scores, the same for every user."""
 
     def __init__(self, scores: NDArray[np.float64]) -> None:
         self._scores = scores
 
     def fit(self, _: Ratings) -> ItemScores:
-        """Return itself: there is nothing to learn."""
+        """Return self; there is nothing to learn."""
         return self
 
     def score(self, users: NDArray[Any]) -> NDArray[np.float64]:
-        """Return the numbers for each user."""
+        """Return the item scores for each user."""
         return np.tile(self._scores, (len(users), 1))
 
 
@@ -73,8 +73,8 @@ def paper_systems(truth: Truth, threshold: float, seed: int) -> dict[str, Any]:
     """Return the seven systems of Cañamares and Castells (2018), fitted on the training part of a truth.
 
     Popularity counts relevant ratings; the average is damped by the mean number of ratings of an item; kNN has all
-    users as neighbours and takes max(r − threshold + 1, 0) for ratings, in the similarity too; the optimal rankings
-    look at the test set.
+    users as neighbours and uses max(r − threshold + 1, 0) as ratings, also in the similarity; the optimal rankings look
+    at the test set.
     """
     train, counts = truth.train, truth.train.item_counts
     truncated = replace(train, values=np.maximum(train.values - np.float32(threshold) + 1, 0))

@@ -1,4 +1,4 @@
-"""The designs of a truth on data in which people said what they had known: the published ones and the clean ones."""
+"""The designs of a truth, for data in which people said which items they knew: the published and the clean designs."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def half_readings(
 def given_readings(
     train: Ratings, judged: Ratings, systems: Sequence[str], threshold: float, seed: int
 ) -> tuple[Readings, Sums]:
-    """Read every protocol on a fifth of the training ratings, and measure the lists by the judgments that are given."""
+    """Read every protocol on a fifth of the training ratings, and measure the lists by the given judgments."""
     split = splits.random(train, train=1.0 - 1.0 / FOLDS, seed=seed)
     truth = truths.given(split.train, judged)
     observed = _over(split.test, truth.train)
@@ -65,7 +65,7 @@ def given_readings(
 
 
 def folded_sums(known: Ratings, judged: Ratings, systems: Sequence[str], threshold: float, seed: int) -> Sums:
-    """Measure the panel by the published truth, plain and weighted; each seed has another fold."""
+    """Measure the panel by the published truth, plain and weighted; each seed uses another fold."""
     truth = truths.weighted(known, judged, folds=FOLDS, fold=seed % FOLDS, seed=seed // FOLDS)
     return _list_sums(_lists(fit_systems(systems, truth.train), truth, seed), truth, threshold)
 
@@ -90,18 +90,18 @@ def fifth_sums(
 
 
 def _published(observed: Ratings, judged: Ratings, fold: int, seed: int) -> Truth:
-    """Return the published division; what is wrong with it is said in the report, not as a warning."""
+    """Return the published division without a warning; the report explains what is wrong with it."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", CranfieldWarning)
         return truths.published(observed, judged, folds=FOLDS, fold=fold, seed=seed)
 
 
 def _of_paper(truth: Truth, threshold: float, seed: int) -> Sums:
-    """Return what the seven systems score on the observed and on the true test set of a truth."""
+    """Return the scores of the seven systems on the observed and on the true test set of a truth."""
     assert truth.observed is not None
     fitted = paper_systems(truth, threshold, seed)
     names = tuple(fitted)
-    # A random list may hold any item; the others hold what training ratings speak for.
+    # Random lists may hold any item; the other lists only hold items that the system can score.
     plain = Ranking(fill="none", lists="full", length=10)
     lists = ranked(fitted, truth.train, [plain], seed)[0]
     lists["random"] = ranked({"random": fitted["random"]}, truth.train, [plain.with_(fill="random")], seed)[0]["random"]
@@ -124,7 +124,7 @@ def _read(truth: Truth, systems: Sequence[str], threshold: float, seed: int) -> 
 
 
 def _list_sums(runs: Sequence[Run], truth: Truth, threshold: float) -> Sums:
-    """Return what lists of ten score on the observed and on the true test set, plain and weighted."""
+    """Return the scores of lists of ten on the observed and on the true test set, plain and weighted."""
     assert truth.observed is not None
     values = true_values(list(runs), truth, threshold=threshold)
     seen = per_user(runs, truth.observed, ["P@10"], threshold)[0]
@@ -152,7 +152,7 @@ def _one_fold(
 
 
 def _over(ratings: Ratings, other: Ratings) -> Ratings:
-    """Return ratings with the codes of other vocabularies, which hold all their ids."""
+    """Return ratings with the codes of other vocabularies, which must contain all their ids."""
     return Ratings.from_codes(
         other.user_ids,
         other.item_ids,

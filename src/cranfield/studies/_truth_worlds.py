@@ -1,4 +1,4 @@
-"""Protocols on simulated worlds, where everything is known, as the biases of what is observed turn."""
+"""Protocols on simulated worlds, where everything is known, under varying biases of the observations."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ THRESHOLD = 4.0
 
 
 def world_readings(knob: str, value: float, seed: int, systems: Sequence[str] = SYSTEMS) -> Readings:
-    """Read every protocol on a random split of a world with one knob turned, and the true precision at 10."""
+    """Read every protocol on a random split of a world with one setting changed, and the true precision at 10."""
     settings = {**BASE, knob: int(value) if knob == "ratings" else value}
     world = simulate.world(**settings, threshold=THRESHOLD, times=False, seed=seed)  # type: ignore[arg-type]
     split = splits.random(world.ratings, train=0.8, seed=seed)

@@ -1,4 +1,4 @@
-"""A study at work: splits, ranked lists, scores, samples and p-values, each kept in a folder by what made it."""
+"""Run a study: splits, ranked lists, scores, samples and p-values, each stored under a hash of its inputs."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ CANDIDATES = "test"
 
 @dataclass(frozen=True)
 class Asked:
-    """What is asked of a study on one set of ratings.
+    """The settings of a study on one set of ratings.
 
     Parameters
     ----------
@@ -55,13 +55,13 @@ class Asked:
     metrics, averages
         What is measured, and how it is averaged.
     sizes
-        For each scenario, what remains of the test set.
+        For each scenario, the shares of the test set that remain.
     samples
-        How many samples a size has in the random scenarios.
+        Number of samples per size in the random scenarios.
     threshold
         The lowest rating of a relevant item.
     decimals
-        To how many decimals averages are rounded before systems are ordered.
+        Number of decimals to which averages are rounded before systems are ordered.
     seed
         Fixes every random choice.
     negative_grades
@@ -80,7 +80,7 @@ class Asked:
 
 
 class _FoldWork:
-    """One fold: what is made of one split."""
+    """One fold: the artifacts of one split."""
 
     def __init__(self, number: int, split: Split, settings: Asked, kept: Kept, jobs: int | None) -> None:
         self._place, self._split, self._asked, self._kept = f"fold-{number}", split, settings, kept
@@ -97,7 +97,7 @@ class _FoldWork:
 
     @cached_property
     def _made(self) -> dict[str, Artifact]:
-        """The ranked lists of each system, as artifacts; those that are missing are made, several at a time."""
+        """The ranked lists of each system, as artifacts; missing ones are made, several in parallel."""
         names = {system: f"runs/{self._place}/{stem}" for system, stem in file_name(self._asked.systems).items()}
         made_of = {system: self._made_of(system) for system in names}
         store = self._kept.store
@@ -130,7 +130,7 @@ class _FoldWork:
 
     @cached_property
     def _runs(self) -> list[Run]:
-        """The ranked lists, read only if something is to be made of them."""
+        """The ranked lists, only read if something must be made from them."""
         return [self._read_run(system, artifact) for system, artifact in self._made.items()]
 
     def _read_run(self, system: str, artifact: Artifact) -> Run:
@@ -177,7 +177,7 @@ class _FoldWork:
         return artifact
 
     def samples(self, scenario: str, sizes: Sequence[float]) -> Artifact:
-        """Make the test set smaller in one way, and see what becomes of the order of the systems."""
+        """Reduce the test set in one way, and measure how the order of the systems changes."""
         name, way, grid = f"samples/{self._place}/{scenario}", SCENARIOS[scenario], {scenario: sizes}
         made_of = {
             **self._measured_of,
@@ -203,7 +203,7 @@ class _FoldWork:
 
 
 class Kept:
-    """What a study keeps: artifacts in a store, and readable files of them."""
+    """The files of a study: artifacts in a store, and their readable forms."""
 
     def __init__(self, store: Store) -> None:
         self.store, self._exports = store, Exports(store)
@@ -213,7 +213,7 @@ class Kept:
         self._exports.publish({artifact.name: (artifact, write) for artifact, write in artifacts.items()})
 
     def finish(self) -> None:
-        """Say that the study is finished; files of another one are removed."""
+        """Mark the study as finished; files of other studies are removed."""
         self._exports.withdraw()
         self.store.finish()
 
@@ -261,7 +261,7 @@ class Work:
         return assessment, self._judged(scores)
 
     def _judged(self, scores: Sequence[Artifact]) -> float:
-        """Return the share of the items in whole lists that have a test rating, over systems and folds."""
+        """Return the share of items in whole lists that have a test rating, over systems and folds."""
         whole = [m for m, metric in enumerate(self._asked.metrics) if metric.endswith(f"@{LENGTH}")]
         unjudged = np.array([artifact.facts["unjudged"] for artifact in scores], dtype=np.float64)
         return 1.0 - float(np.nanmean(unjudged[:, :, whole]))
@@ -274,7 +274,7 @@ class Work:
         settings: dict[str, Any] = {"significance": "permutation", "folds": "average", "seed": self._asked.seed}
 
         def make(place: Path) -> Made:
-            # The papers use no bootstrap.
+            # The papers do not use the bootstrap.
             power = discriminative_power(
                 [self._scores(artifact, split) for artifact, split in zip(scores, self._splits)],
                 resamples=0,

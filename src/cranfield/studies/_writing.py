@@ -1,4 +1,4 @@
-"""What a study leaves in its folder: tables, figures, claims, and the report as Markdown and as a page."""
+"""Write the files of a study: tables, figures, claims, and the report as Markdown and as a page."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _DRAWN = ("svg", "pdf", "png")
 
 
 def write(replication: Replication, steps: Mapping[str, Step], figures: bool) -> None:
-    """Write everything that people read; ``steps`` were taken before the study."""
+    """Write all readable files; ``steps`` are those taken before the study."""
     drawn = {exhibit.name: exhibit.draw() for exhibit in replication.exhibits if figures and exhibit.draw is not None}
     for exhibit in replication.exhibits:
         _write_exhibit(replication.folder, exhibit, drawn.get(exhibit.name))
@@ -76,7 +76,7 @@ def _write_claims(folder: Path, claims: Sequence[Finding], rule: ClaimRule) -> N
 
 
 def claims_table(claims: Sequence[Finding], rule: ClaimRule) -> Table:
-    """Return the claims with their evidence as a table for people."""
+    """Return the claims with their evidence as a readable table."""
     rows = [
         [claim.claim, claim.where, claim.verdict, percent(claim.sure), percent(claim.against), claim.evidence]
         for claim in claims
@@ -128,7 +128,7 @@ def _claim(finding: Finding, rule: ClaimRule) -> str:
 
 
 def _place(where: str) -> str:
-    """Return where a paper says something: a section by its number, or what is named."""
+    """Return where a paper says something: a section by its number, or another place by its name."""
     return f"section {where}" if where[:1].isdigit() else where
 
 

@@ -49,7 +49,7 @@ def _work(
     systems: Sequence[str] | None = None,
     epochs: int | None = None,
 ) -> PanelResults:
-    """Train, rank and measure all that the study needs, each set of ratings as a panel."""
+    """Train, rank and measure everything that the study needs, with one panel per set of ratings."""
     splits = range(seed, seed + _checks.whole("seeds", SEEDS if seeds is None else seeds))
     wanted = _checks.whole("samples", SAMPLES if samples is None else samples)
     named = numbered(data)
@@ -74,7 +74,7 @@ def _work(
 
 
 def _liked(data: Ratings, threshold: float | None) -> float:
-    """Return from which rating on an item is liked: 4 of 5, 8 of 10, or what is given."""
+    """Return the lowest rating that counts as liked: 4 of 5, 8 of 10, or the one that is given."""
     if len(data.grades) < 2:
         raise SettingError(
             f"every rating of {data.name or 'the ratings'} is {data.grades[0]:g}, so there is no error to rank "

@@ -37,7 +37,7 @@ def _work(
     targets: int | None = None,
     play_counts: bool | None = None,
 ) -> PanelResults:
-    """Train, rank and measure all that the study needs, each set of ratings as a panel."""
+    """Train, rank and measure everything that the study needs, with one panel per set of ratings."""
     count = _checks.whole("folds", FOLDS if folds is None else folds, at_least=2)
     panels = {
         name: prepared(

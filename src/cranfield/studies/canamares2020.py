@@ -89,7 +89,7 @@ def _work(
     seeds: int | None = None,
     curve_seeds: int | None = None,
 ) -> PanelResults:
-    """Train, rank and measure all that the study needs, each set of ratings as a panel."""
+    """Train, rank and measure everything that the study needs, with one panel per set of ratings."""
     wanted = _checks.whole("seeds", 10 if seeds is None else seeds)
     curves = _checks.whole("curve_seeds", min(3, wanted) if curve_seeds is None else curve_seeds)
     if curves > wanted:
@@ -121,7 +121,7 @@ def _work(
 
 
 def _paper_dataset(data: Ratings) -> str | None:
-    """Return which of the paper's datasets the ratings are, by their numbers of users, items and ratings."""
+    """Return which of the paper's datasets the ratings are, judging by their numbers of users, items and ratings."""
     description = describe(data)
     return next(
         (name for name, size in SIZES.items() if size == (description.users, description.items, description.ratings)),
@@ -147,7 +147,7 @@ def _exhibits(panels: Sequence[Panel]) -> list[Exhibit]:
 
 
 def _tables(panels: Sequence[Panel], missing: Sequence[str]) -> list[Exhibit]:
-    """Return Tables 2 to 4; the last two are of MovieLens alone in the paper."""
+    """Return Tables 2 to 4; in the paper the last two are for MovieLens only."""
     movielens = [name for name in missing if name == MOVIELENS]
     two_gains = (
         "g2 is printed as (2^r − 1)/(2^rmax − 1), and decision C2 has (2^(r−1) − 1)/(2^(rmax−1) − 1); both are shown, "

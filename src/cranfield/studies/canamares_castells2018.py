@@ -1,8 +1,8 @@
 """Cañamares and Castells (2018): the order of systems by observed and by true preferences, and how a truth is designed.
 
 Should I follow the crowd? A probabilistic analysis of the effectiveness of popularity in recommender systems. SIGIR
-2018. Beside it the design of Mena-Maldonado et al. (2021), Popularity bias in false-positive metrics for recommender
-systems evaluation, TOIS 39(3).
+2018. Also the design of Mena-Maldonado et al. (2021), Popularity bias in false-positive metrics for recommender systems
+evaluation, TOIS 39(3).
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ def _work(
     seeds: int | None = None,
     systems: Sequence[str] | None = None,
 ) -> PanelResults:
-    """Run every design and every protocol, and lay out what they say."""
+    """Run every design and every protocol, and arrange the results in tables and figures."""
     (judged,) = data
     if known is None:
         raise SettingError(
@@ -103,7 +103,7 @@ def _work(
 
 
 class _Study:
-    """The parts of the study, each kept in the store."""
+    """The parts of the study, each saved in the store."""
 
     def __init__(
         self, store: Store, known: Ratings, judged: Ratings, threshold: float, seed: int, systems: tuple[str, ...]
@@ -112,7 +112,7 @@ class _Study:
         self._threshold, self._seed, self.systems = threshold, seed, systems
 
     def found(self, repetitions: int, draws: int, worlds: int) -> Found:
-        """Return what all parts gave."""
+        """Return the results of all parts."""
         pairs = [
             ratings.users.astype(np.int64) * ratings.n_items + ratings.items for ratings in (self._known, self._judged)
         ]
@@ -171,7 +171,7 @@ class _Study:
         )
 
     def _of_given(self, draws: int, done: Callable[[], Any]) -> Found:
-        """Score protocols on data whose judgments are of other pairs than those observed, as Coat's are."""
+        """Score protocols on data whose judgments cover other pairs than the observed ones, as in Coat."""
         drawn = [
             self._read(
                 f"draws/given-{place}", partial(given_readings, self._known, self._judged), self._seed + place, done
@@ -206,7 +206,7 @@ class _Study:
     def _kept(
         self, name: str, make: Callable[[], Any], done: Callable[[], Any], further: Mapping[str, Any] | None = None
     ) -> Mapping[str, Any]:
-        """Return the arrays of a part: those of the store, or new ones."""
+        """Return the arrays of a part: from the store, or newly made."""
         made_of = {
             "part": name,
             "known": self._known.fingerprint,

@@ -56,7 +56,7 @@ _HKV = "iterations=20, regularization=1.0, target=rating, binary=false"
 
 
 def systems_of(threshold: float, seed: int) -> dict[str, str]:
-    """Return the eight systems of the paper as they are spelled here."""
+    """Return the spellings of the eight systems of the paper."""
     truncated = f"similarity=cosine, ratings=truncated, threshold={threshold:g}"
     normalised = f"normalised=true, min_neighbours=3, {truncated}"
     return {
@@ -67,7 +67,7 @@ def systems_of(threshold: float, seed: int) -> dict[str, str]:
         "Normalized kNN (full)": f"knn(k=10, {normalised})",
         "Normalized kNN (test)": f"knn(k=1000, {normalised})",
         "iMF (full)": f"wrmf(factors=50, alpha=1.0, {_HKV}, steps=3, start=0.1414, seed={seed})",
-        # Ten steps solve the equations of ten factors. With so large an α fewer do not, and the start is felt.
+        # Ten steps solve the equations of ten factors. With an α this large, fewer do not, and the start would matter.
         "iMF (test)": f"wrmf(factors=10, alpha=100.0, {_HKV}, steps=10, start=0.3162, seed={seed})",
     }
 
@@ -113,11 +113,11 @@ def fold_sums(split: Split, threshold: float, seed: int) -> PairSums:
 
 
 def _rankers(split: Split, seed: int) -> list[Ranker]:
-    """Return for each size what ranks lists that are filled at random, then for each what ranks lists left short.
+    """Return for each size a ranker of lists filled at random, then for each size a ranker of lists left short.
 
-    N items are drawn from all that are not test items of the user, and of these the training items leave the targets: a
-    user has about N (1 − r/m) unrated targets, r of the m items outside the test set being training items. The numbers
-    that the paper prints for the expected intersection of top tens say that it was done so.
+    N items are drawn from all items that are not test items of the user, and training items among them are then
+    removed: a user has about N (1 − r/m) unrated targets, where r of the m items outside the test set are training
+    items. The printed numbers for the expected intersection of top tens show that the paper did it this way.
     """
     plain = Ranking(
         fill="none", lists="full", candidates="all", relevant="all", nonrelevant="all", keep_seen=False, length=10
@@ -137,20 +137,20 @@ def _rankers(split: Split, seed: int) -> list[Ranker]:
 def _unrated_counts(split: Split, users: NDArray[np.int32], seed: int) -> NDArray[np.int64]:
     """Return sizes × users: how many of the first N items in a random order of those outside the test set are unrated.
 
-    The order of the unrated items among themselves is that of their draw, so that larger targets hold smaller ones.
+    The unrated items stay in the order in which they were drawn, so larger target sets contain smaller ones.
     """
     rng = stream(seed, "study", "targets", split.fold)
     counts = np.empty((len(SIZES), len(users)), dtype=np.int64)
     for place, user in enumerate(users.tolist()):
         trained, outside = int(split.train.user_counts[user]), split.train.n_items - int(split.test.user_counts[user])
-        # The places of the training items in the order: the first of so many keys, sorted.
+        # The positions of the training items in the random order.
         places = np.argsort(rng.random(outside), kind="stable")[:trained]
         counts[:, place] = [min(size, outside) - np.count_nonzero(places < size) for size in SIZES]
     return counts
 
 
 def _intersection(ranker: Ranker, split: Split) -> float:
-    """Return the share of its targets that a list of ten holds: what two random lists have in common on average."""
+    """Return the share of targets in a list of ten, which is the expected overlap of two random lists."""
     drawn = ranker.targets.drawn
     assert drawn is not None
     targets = np.diff(drawn.indptr) + split.test.user_counts[drawn.users]
@@ -169,10 +169,10 @@ def _user_values(run: Run, test: Ratings, threshold: float) -> Floats:
 
 
 def _pair_numbers(values: Floats) -> Iterator[tuple[str, float]]:
-    """Give what all pairs of systems show together, from systems × metrics × users.
+    """Yield numbers over all pairs of systems, from systems × metrics × users.
 
-    The share of users, over all pairs, for whom both systems have the same value, and for whom both have 0; and the sum
-    over the pairs of the p-value of Student's paired t-test.
+    These are the shares of users, over all pairs, for whom both systems have the same value and for whom both have 0;
+    and the sum over pairs of the p-value of Student's paired t-test.
     """
     first, second = np.triu_indices(len(values), 1)
     for place, metric in enumerate(METRICS):
@@ -186,10 +186,10 @@ def _pair_numbers(values: Floats) -> Iterator[tuple[str, float]]:
 
 
 def _observed(ratings: Ratings, known: Ratings | None, seed: int) -> tuple[Ratings, Ratings | None]:
-    """Return the ratings that are divided into folds, and those of items drawn at random where there are any.
+    """Return the ratings to divide into folds, and the ratings of items drawn at random, if there are any.
 
-    Where the observed ratings are among the judgments (CM100k), a random half of all judgments is set aside first: what
-    is trained on would else be missing from the judgments (`cranfield.splits.truths`).
+    If the observed ratings are among the judgments (CM100k), a random half of all judgments is set aside first.
+    Otherwise training ratings would be missing from the judgments (`cranfield.splits.truths`).
     """
     if known is None:
         return ratings, None
@@ -211,7 +211,7 @@ def _work(
     known: Ratings | None = None,
     all_systems: bool | None = None,
 ) -> PanelResults:
-    """Measure every fold, and lay out the means over folds."""
+    """Measure every fold, and arrange the means over folds in tables and figures."""
     count = _checks.whole("folds", FOLDS if folds is None else folds, at_least=2)
     ratings, judged = _observed(data[0], known, seed)
     frames, artifacts, sums = [], {}, []

@@ -36,13 +36,13 @@ _MOVIELENS_1M = (6040, 3706, 1_000_209)
 
 
 def trainings(seed: int, epochs: int | None = None) -> list[Trained]:
-    """Return what is trained: MF and NeuMF with 8 factors by three seeds, all else by one.
+    """Return the systems to train: MF and NeuMF with 8 factors with three seeds, all others with one.
 
-    The settings are the published ones: of SLIM and the older iALS those of Ferrari Dacrema et al. (2019) as Anelli et
-    al. (2021) list them, of MF and the newer iALS those of the authors' programs. A rating counts 1, as in the paper.
+    The settings are the published ones: for SLIM and the older iALS those of Ferrari Dacrema et al. (2019) as listed by
+    Anelli et al. (2021), for MF and the newer iALS those in the authors' programs. A rating counts 1, as in the paper.
 
     - SLIM: an elastic net with α = 0.0788 and ratio ρ = 0.0000119 over n = 6,040 users: λ = n α ρ, β = n α (1 − ρ).
-    - iALS, 46 factors: a confidence of 1 + 50 ln(1 + 1/10) for what was rated.
+    - iALS, 46 factors: a confidence of 1 + 50 ln(1 + 1/10) for rated items.
     - NeuMF, 64 factors: two layers and pretraining, as in Ferrari Dacrema et al. Epochs of both halves together made it
       worse on a held-out item of each user, so there are none.
 
@@ -70,7 +70,7 @@ def trainings(seed: int, epochs: int | None = None) -> list[Trained]:
 
 
 def _given(systems: Sequence[str], seed: int) -> list[Trained]:
-    """Return systems that are trained in place of the paper's; a row of the paper keeps its name."""
+    """Return the given systems to train instead of the paper's; a system of the paper keeps the name of its row."""
     rows = {trained.spelling: trained.row for trained in trainings(seed)}
     wanted = []
     for system in systems:

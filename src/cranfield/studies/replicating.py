@@ -137,7 +137,7 @@ def replicate(
     seed
         Fixes every random choice.
     jobs
-        The number of systems to train at a time, as for `recommend`; the result is the same for any number.
+        The number of systems to train in parallel, as for `recommend`; the result is the same for any number.
     negative_grades
         What test grades below 0 mean, as for `measure`: ``judged`` (the default), ``unjudged`` or ``pooled``.
     known
@@ -156,7 +156,7 @@ def replicate(
 
     Notes
     -----
-    An option that a study does not have is refused: ``split``, ``systems``, ``samples``, ``sizes``, ``decimals``,
+    An option that a study does not have is an error: ``split``, ``systems``, ``samples``, ``sizes``, ``decimals``,
     ``jobs`` and ``negative_grades`` belong to the studies of metrics, ``valcarce2018`` and ``valcarce2020``; ``folds``
     to these, to ``canamares-castells2020`` and to ``bellogin2017``; ``systems`` to these, to
     ``canamares-castells2018``, to ``aftab2022`` and to ``rendle2020``; ``samples`` to these and to ``aftab2022``.
@@ -224,7 +224,7 @@ def _replicate_parts(
     figures: bool,
     seed: int,
 ) -> Replication:
-    """Run a study for each set of ratings that it cannot take together with others, and as often as asked."""
+    """Run a study once per set of ratings, if it cannot take several together, and per repetition."""
     times = 1 if repetitions is None else _checks.whole("repetitions", repetitions)
     names = data_names(data)
     together = {", ".join(names): list(data)}
@@ -335,7 +335,7 @@ def _training(data: Ratings | Split) -> Ratings:
 
 
 def _check_options(paper: Study | PanelStudy, data: Sequence[Ratings | Split], given: Mapping[str, Any]) -> None:
-    """Refuse options that a study does not take, and ratings where there are none or too many."""
+    """Reject options that a study does not take, and data that are not ratings."""
     taken = paper.options if isinstance(paper, PanelStudy) else _OF_METRICS
     for name in given:
         if name not in (*taken, "threshold"):
@@ -360,12 +360,12 @@ def _systems(systems: Sequence[str]) -> tuple[str, ...]:
     if len(names) < 2:
         raise SettingError("a study compares orders of systems; give at least two")
     for name in names:
-        recommender(name)  # A misspelled one is refused before the others are trained.
+        recommender(name)  # raises an error for a misspelled one before any training
     return names
 
 
 def _sizes(paper: Study, sizes: str | Sequence[float] | None) -> dict[str, tuple[float, ...]]:
-    """Return what remains of the test set in each scenario of a paper: as in the paper, or as asked for."""
+    """Return the remaining shares of the test set in each scenario: those of the paper, or the given ones."""
     if sizes is None:
         return {name: tuple(own) for name, own in paper.sizes.items()}
     grid = sizes_of(sizes)
@@ -404,7 +404,7 @@ def _step(study: str, data: Ratings, split: Ratings | Split | None, assessed: St
 def _splits(
     paper: Study, data: Ratings, split: Ratings | Split | None, folds: int | None, seed: int
 ) -> Sequence[Split]:
-    """Return the splits of a study: the one that is given, the paper's, or as many folds as asked for."""
+    """Return the splits of a study: the given one, those of the paper, or the given number of folds."""
     if split is not None:
         if folds not in (None, 1):
             raise SettingError(f"folds={folds} and a given split exclude each other; give one of them")

@@ -29,7 +29,7 @@ class Replication:
     reference
         The paper.
     exhibits
-        Its tables and figures, made again from this run.
+        Its tables and figures, reproduced from this run.
     claims
         Its claims, each with the verdict of this run.
     assessment
@@ -63,7 +63,7 @@ class Replication:
         return by_name[name]
 
     def table(self) -> Table:
-        """Return the claims as a table for people."""
+        """Return the claims as a readable table."""
         rows = [
             [finding.claim, finding.where, finding.verdict, percent(finding.sure), percent(finding.against)]
             for finding in self.claims

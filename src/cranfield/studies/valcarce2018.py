@@ -154,17 +154,17 @@ def _claims(results: StudyResults) -> list[Finding]:
 
 
 def _alike(assessment: Assessment) -> Saying:
-    """Say that cut-offs above 20 order the systems alike."""
+    """Claim that cut-offs above 20 order the systems similarly."""
     deeper = [k for k, cutoff in enumerate(CUTOFFS) if cutoff > 20]
     tau = {label: cutoffs_of(assessment, metric).correlation() for metric, label in LABELS.items()}
     lowest = {label: float(matrix[np.ix_(deeper, deeper)].min()) for label, matrix in tau.items()}
     evidence = "lowest tau: " + ", ".join(f"{label} {value:.3f}" for label, value in lowest.items())
-    margin = np.array([np.min(list(lowest.values())) - 0.85])  # undefined where any of them is
+    margin = np.array([np.min(list(lowest.values())) - 0.85])  # NaN if any of them is
     return Saying("Cut-offs above 20 order the systems similarly (tau above 0.85)", "6", margin, evidence)
 
 
 def _of_cutoffs(assessment: Assessment) -> list[Saying]:
-    """Return what section 6 says of deeper cut-offs, for nDCG (its figures) and for all metrics together."""
+    """Return the claims of section 6 about deeper cut-offs, for nDCG (its figures) and for all metrics together."""
     standings = {label: Standing(cutoffs_of(assessment, metric)) for metric, label in LABELS.items()}
     sayings = []
     for criterion, better in (
@@ -194,7 +194,7 @@ def _mean(standing: Standing, criterion: str, cutoffs: Sequence[int]) -> Floats:
 
 
 def _of_metrics(seven: Standing) -> list[Saying]:
-    """Return what section 7 says of metrics at the cut-off of 100."""
+    """Return the claims of section 7 about metrics at the cut-off of 100."""
     margins = {
         "MRR orders the systems differently from the others": ("agreement", seven.last("agreement", ["MRR"])),
         "P and nDCG are among the most robust to sparsity": ("ratings", seven.above("ratings", ["P", "nDCG"])),

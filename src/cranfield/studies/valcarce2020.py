@@ -61,8 +61,8 @@ PRINTED = {
 }
 """Tables 2 and 3 as printed."""
 
-# The paper says "from 100 to 1 %", without the steps. Of the most popular items no more than a fifth is removed, as in
-# 2018: beyond that the order of the systems turns round, which figure 6 shows for one dataset only.
+# The paper says "from 100 to 1 %" without giving the steps. Up to a fifth of the items, the most popular ones, are
+# removed, as in 2018: beyond that the order of the systems is reversed, which figure 6 shows for one dataset only.
 _SIZES = (*SIZES["fives"], 0.01)
 
 _FIGURES = {"ratings": (3, 10), "items": (5, 11), "popular": (6, 12), "users": (7, 13), "large": (8, 14)}
@@ -125,7 +125,7 @@ def _claims(results: StudyResults) -> list[Finding]:
 
 
 def _of_metrics(mean: Standing) -> list[Saying]:
-    """Return what sections 6.1 to 6.3.2 say of metrics."""
+    """Return the claims of sections 6.1 to 6.3.2 about metrics."""
     power, sparse, popular, agreement = (
         mean.evidence(criterion) for criterion in ("power", "ratings", "popular", "agreement")
     )
@@ -145,7 +145,7 @@ def _of_metrics(mean: Standing) -> list[Saying]:
 
 
 def _of_scenarios(mean: Standing) -> list[Saying]:
-    """Return what section 6.3 says of each scenario."""
+    """Return the claims of section 6.3 about each scenario."""
     sayings = []
     for scenario, section in {"ratings": "6.3.1", "items": "6.3.2", "popular": "6.3.2", "users": "6.3.3"}.items():
         evidence, removed = mean.evidence(scenario), title_of(scenario)
@@ -167,7 +167,7 @@ def _of_scenarios(mean: Standing) -> list[Saying]:
 
 
 def _of_geometric_means(geo: Standing, mean: Standing) -> list[Saying]:
-    """Return what section 7 says."""
+    """Return the claims of section 7."""
     unlike = geo.last("agreement", ["GF1", "GMRR"])
     sayings = [
         Saying("GF1 and GMRR order the systems differently from the others", "7.1", unlike, geo.evidence("agreement"))
@@ -188,15 +188,15 @@ def _of_geometric_means(geo: Standing, mean: Standing) -> list[Saying]:
 
 
 def _more(first: Standing, name: str, second: Standing, than: str, criterion: str) -> Floats:
-    """Return by how much one metric scores more than another."""
+    """Return how much more one metric scores than another."""
     margin: Floats = first.scores(criterion, [name])[:, 0] - second.scores(criterion, [than])[:, 0]
     return margin
 
 
 def _half(mean: Assessment) -> Saying:
-    """Say that all metrics keep a tau above 0.9 with half of the test ratings; undefined where no size is a half."""
+    """Claim that all metrics keep a tau above 0.9 with half of the test ratings; undefined if no size is 0.5."""
     rows = mean.frame("robustness").filter(scenario="ratings", size=0.5)
-    # Where every sample's tau is undefined, so is their mean.
+    # The mean is null if tau is undefined for every sample.
     taus = dict(rows.select("metric", pl.col("tau").fill_null(float("nan"))).iter_rows())
     evidence = "tau with 50% of the ratings: " + (
         ", ".join(f"{name} {tau:.3f}" for name, tau in taus.items()) or "no such size"

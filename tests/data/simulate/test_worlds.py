@@ -116,7 +116,7 @@ def test_with_all_biases_off_observed_items_are_uniform():
 
     made = simulate.world(2_000, 200, 40_000, popularity_bias=0, relevance_bias=0, activity=0)
     counts = made.ratings.item_counts
-    # Drawn without replacement, so the counts vary less than a multinomial's, by the share that is left out.
+    # Drawn without replacement, so the counts have 1 - 0.1 times the variance of a multinomial.
     statistic = ((counts - 200) ** 2 / 200).sum() / (1 - 0.1)
     assert 1e-4 < chi2.sf(statistic, 199) < 1 - 1e-4
     assert set(made.ratings.user_counts.tolist()) == {20}

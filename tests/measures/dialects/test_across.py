@@ -50,7 +50,7 @@ def test_each_tool_averages_over_its_own_users():
     assert users == {
         "P@5": 4,
         "P(dialect=elliot)@5": 2,  # ann, bob
-        "P(dialect=implicit)@5": 3,  # and cid, who has no list
+        "P(dialect=implicit)@5": 3,  # also cid, who has no list
         "P(dialect=lenskit)@5": 4,  # ann, bob, dan without relevant items, eve without test ratings
         "P(dialect=ranx)@5": 4,
         "P(dialect=recbole)@5": 3,
@@ -120,7 +120,7 @@ def test_ties_are_averaged_in_expectation_where_ours_are():
     run = {"tied": pl.DataFrame({"user": ["ann"] * 3, "item": ["x", "z", "w"], "score": [1.0] * 3})}
     values = _values(across_tools(run, TEST, ["AP@2", "nDCG@2"], threshold=4, ties="average"), "value")
     assert values["AP(dialect=replay)@2"] == pytest.approx((1 + 0.5) / 3 / 2 / 3)
-    # Whichever of three ranks x has, the sum of the first two discounts is what two relevant items could have.
+    # Whichever of three ranks x has, the sum of the first two discounts is the ideal of two relevant items.
     assert values["nDCG(dialect=replay)@2"] == pytest.approx(1 / 3 / 3)
 
 

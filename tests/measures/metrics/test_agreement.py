@@ -36,7 +36,7 @@ def test_each_compares_the_condensed_list_with_its_ratings(data, n, worlds, judg
 
 def test_rbo_orders_equally_rated_items_as_the_system_does(judged_of):
     judged = judged_of({1: {1: 4.0, 2: 3.0, 3: 2.0, 4: 1.0}}, {1: {1: 3, 2: 5, 3: 3, 4: 5}})
-    # By rating and then by the system: 2 4 1 3, against 1 2 3 4: overlaps 0, 1, 2, 4.
+    # By rating, ties by the system: 2 4 1 3, against 1 2 3 4: overlaps 0, 1, 2, 4.
     p = 0.9
     expected = (1 - p) * (0 + 1 / 2 * p + 2 / 3 * p**2 + p**3) + p**4
     assert Metric.of("RBO")(judged)[0] == pytest.approx(expected)

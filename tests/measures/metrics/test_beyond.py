@@ -100,7 +100,7 @@ def test_diversity_by_a_given_similarity(judged_of, same):
 @pytest.mark.parametrize("n", [2, 7, 60])
 def test_diversity_of_lists_of_any_lengths_equals_a_loop_over_their_pairs(judged_of, same, n):
     rng = np.random.default_rng(n)
-    # Items from 40 on are unknown to the test set, and some lists are empty, single or wholly unknown.
+    # Items from 40 on are unknown to the test set; some lists are empty, have one item, or are entirely unknown.
     lists = {user: rng.permutation(60)[:size].tolist() for user, size in enumerate(rng.integers(1, 60, 40))}
     lists |= {40: [50, 51, 52], 41: [3], 42: [3, 55]}
     run = {user: {item: -float(rank) for rank, item in enumerate(own)} for user, own in lists.items()}

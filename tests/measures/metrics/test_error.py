@@ -17,7 +17,7 @@ from cranfield.rankings import read_run
 from cranfield.rankings.calibration import Calibration
 
 # Section V-C: ratings and predictions as printed, DCSE, WDCSE and SDCSE computed from equations (11) to (14). The paper
-# prints 1 − SDCSE as 0.15 (a slip of .015), 0.29, 0.35 and 0.35 (that of the third example again).
+# prints 1 − SDCSE as 0.15 (a typo for .015), 0.29, 0.35 and 0.35 (the value of the third example again).
 EXAMPLES = [
     ([3, 3, 4, 3, 5], [5, 5, 4, 4, 4], 10, 7.3412, 7.4544, 0.9848),
     ([4, 3, 2, 2, 1], [5, 5, 5, 4, 4], 27, 13.2281, 18.7879, 0.7041),

@@ -50,7 +50,7 @@ def test_stratified_recall_equals_its_definition(data, n, gamma, worlds, judged_
 def _chances(counts, gamma, test):
     """Probabilities that sum to the number of test ratings over the unseen pairs of test users with known items."""
     weights = {item: count ** ((gamma + 1) / 2) for item, count in counts.items() if count}
-    # The training users are others than the test users, so that every pair is unseen.
+    # The training users are not the test users, so every pair is unseen.
     total, low, high = sum(map(len, test.values())), 0.0, 1e6
     for _ in range(200):
         middle = (low + high) / 2
@@ -114,7 +114,7 @@ def test_special_cases_are_what_they_should_be(judged_of, same):
     same(Metric.of("SNIPS(gamma=-1, smooth=1)@5")(judged), Metric.of("Recall@5")(judged))
     same(Metric.of("SNIPS(gamma=0)@5")(judged), Metric.of("StratRecall(gamma=1, count=all)@5")(judged))
     same(Metric.of("IPS(clip=1)@5")(judged), Metric.of("Recall@5")(judged) * judged.n_relevant / 13)
-    # The exponent that Yang et al. (2018) use.
+    # The exponent of Yang et al. (2018).
     for name in ("IPS", "SNIPS"):
         same(Metric.of(f"{name}@5")(judged), Metric.of(f"{name}(gamma=1.5)@5")(judged))
 
@@ -164,7 +164,7 @@ def test_a_metric_by_popularity_is_that_of_the_test_items_of_each_group(data, n,
 
 
 def test_popularity_groups_are_shared_out_as_their_shares_read():
-    # The middles of five items, .1, .3, .5, .7 and .9, are where the tenths begin.
+    # The midpoints of five items, .1, .3, .5, .7 and .9, are at the boundaries of tenths.
     train, test = Ratings.of(range(5), range(5)), Ratings.of([0] * 5, range(5))
     frame = by_popularity({"mine": {0: [0]}}, test, "Recall", train=train, groups=10, of="items")
     assert frame["items"].to_list() == [0, 1] * 5

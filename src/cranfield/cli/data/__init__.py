@@ -1,4 +1,4 @@
-"""``cranfield data``: one module a command."""
+"""``cranfield data``: one module per command."""
 
 from __future__ import annotations
 

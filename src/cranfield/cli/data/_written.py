@@ -1,4 +1,4 @@
-"""Ratings written to a file, and beside them the record of how they were made."""
+"""Ratings written to a file, with a record of how they were made next to it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from cranfield.data.writing import check_format, write
 
 
 def check_outputs(out: str, *others: str) -> None:
-    """Refuse, before there is any work to lose, files that cannot be written or would replace what is not ours."""
+    """Refuse files that cannot be written or that are not ours to replace, before any work is lost."""
     for path in (out, *others):
         check_format(path)
     if len({Path(path) for path in (out, *others)}) <= len(others):

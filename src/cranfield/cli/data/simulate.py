@@ -1,4 +1,4 @@
-"""``cranfield data simulate``: simulated ratings, with the truth behind them."""
+"""``cranfield data simulate``: simulated ratings, with the truth about them."""
 
 from __future__ import annotations
 
@@ -123,7 +123,7 @@ def _histogram(text: str | None) -> dict[float, float] | None:
 
 
 def _check_truth(given: dict[str, Any]) -> None:
-    """Refuse a truth that is too large before the world is made, not after."""
+    """Refuse a truth that is too large before the world is made."""
     usual = inspect.signature(simulate.world).parameters
     users, items = (given.get(name, usual[name].default) for name in ("users", "items"))
     check_pairs(users, items)

@@ -1,4 +1,4 @@
-"""The permutation distribution by counting every sum, in two halves that meet in the middle."""
+"""The permutation distribution by counting every sum (meet in the middle)."""
 
 from __future__ import annotations
 
@@ -9,23 +9,23 @@ from numpy.typing import NDArray
 
 from cranfield.comparisons.sample import ROUNDING, Floats
 
-# Sums that lie this many times further apart than rounding moves them, and none nearer, are certainly different.
+# If all sums are either within rounding of each other or this many times further apart, ties are unambiguous.
 _CLEAR = 100
-# A half with more sums than 2^16 has its equal sums merged, while there are no more than 2^17 of them; what cannot be
-# merged may hold 2^20.
+# In a half with more than 2^16 sums, equal sums are merged as long as there are at most 2^17; without merging, up to
+# 2^20 sums are allowed.
 EASY_HALF, LARGEST_HALF = 16.0, 20.0
 _MOST_MERGED = 1 << 17
 
 
 class Count(NamedTuple):
-    """A p-value, and how much of it are sums that rounding does not let us tell from equal ones."""
+    """A p-value, and the share of it due to sums that may or may not be ties because of rounding."""
 
     p: float
     unsure: float
 
 
 def size(d: Floats, noise: Floats | None = None) -> float:
-    """Return log2 of the number of distinct sign patterns of ``d``, equal differences being interchangeable.
+    """Return log2 of the number of distinct sign patterns of ``d``, where equal differences are interchangeable.
 
     Examples
     --------
@@ -37,18 +37,18 @@ def size(d: Floats, noise: Floats | None = None) -> float:
 
 
 def enumerate_sums(d: Floats, noise: Floats | None = None, hidden: float = 0.0) -> Count | None:
-    """Return P(|Σ ±d_u| ≥ |Σ d_u|) by enumeration, or None when there are too many sums.
+    """Return P(|Σ ±d_u| ≥ |Σ d_u|) by enumeration, or None if there are too many sums.
 
-    With Σ d_u > 0 and F the set of users whose sign is turned, Σ ±d_u ≥ Σ d_u where Σ_F d_u ≤ 0, and the other tail
-    has the same probability: p = 2 P(Σ_F d_u ≤ 0) for a random set F. Rounding moves Σ_F d_u by no more than
-    Σ ``noise`` + ``hidden``, the slack, and what lies that close to 0 counts as equal.
+    With Σ d_u > 0 and F the set of users whose sign is flipped, Σ ±d_u ≥ Σ d_u if and only if Σ_F d_u ≤ 0, and the
+    other tail has the same probability: p = 2 P(Σ_F d_u ≤ 0) for a random set F. Rounding moves Σ_F d_u by no more than
+    Σ ``noise`` + ``hidden``, the slack, and sums that close to 0 count as equal to 0.
 
-    A difference larger than all others together decides the sign of Σ_F d_u, and its own rounding then does not
-    matter: such differences are set apart first.
+    A difference larger than all others together decides the sign of Σ_F d_u, so its own rounding does not matter: such
+    differences are handled first.
 
-    ``unsure`` is 0 where ties stand out: nothing lies between the slack and a hundred times the slack, and no
-    difference is itself so small. Otherwise it is the share of sums within the slack, at most as much as lies around
-    it.
+    ``unsure`` is 0 if ties are unambiguous: no sum lies between the slack and a hundred times the slack, and no
+    difference is that small itself. Otherwise it is the share of sums within the slack, or of those just
+    outside it if that is smaller.
 
     Examples
     --------
@@ -79,10 +79,10 @@ def _non_zero(d: Floats, noise: Floats | None) -> tuple[Floats, Floats]:
 
 
 def _set_apart(d: Floats, noise: Floats, hidden: float) -> tuple[float, float, Floats, Floats]:
-    """Return c, m and the rest of the differences such that p = c + m P(Σ_F d_u ≤ 0), F a random set of the rest.
+    """Return c, m and the remaining differences such that p = c + m P(Σ_F d_u ≤ 0) for a random set F of these.
 
-    The largest difference is set apart while it outweighs all others. Where it is positive, Σ_F d_u ≤ 0 only if it is
-    not in F; where it is negative, Σ_F d_u ≤ 0 whenever it is.
+    The largest difference is removed as long as it outweighs all others. If it is positive, Σ_F d_u ≤ 0 only if it is
+    not in F; if it is negative, Σ_F d_u ≤ 0 whenever it is in F.
     """
     if d.sum() < 0:
         d = -d
@@ -102,7 +102,7 @@ class _Sums:
     """All sums of signed values, as two sorted halves with their probabilities (None: all equally likely)."""
 
     def __init__(self, a: _Half, b: _Half) -> None:
-        # Sorted, the sums of one half are looked up in those of the other from end to end, which stays in the cache.
+        # Both halves are sorted, so that look-ups of one in the other move in order and stay in the cache.
         self._a, self._weight_a = _ascending(a.sums, a.weights)
         self._b, weight_b = _ascending(b.sums, b.weights)
         self._chance = None
@@ -124,7 +124,7 @@ class _Sums:
         return cls(*halves)
 
     def at_least(self, enough: float) -> float:
-        """Return the probability of a sum of at least this."""
+        """Return the probability of a sum of at least ``enough``."""
         below = self._below(enough - self._a)
         if self._chance is None:
             return float((len(self._b) - below).sum()) / (len(self._a) * len(self._b))
@@ -132,7 +132,7 @@ class _Sums:
         return float(high.mean() if self._weight_a is None else self._weight_a @ high)
 
     def _below(self, wanted: Floats) -> NDArray[np.intp]:
-        """Return how many sums of the second half lie below each of these; one look-up serves thresholds close by."""
+        """Return how many sums of the second half lie below each threshold; close thresholds share one look-up."""
         if self._places is None:
             self._places = np.searchsorted(self._b, wanted, side="left")
             return self._places
@@ -144,7 +144,7 @@ class _Sums:
 
 
 class _Half(NamedTuple):
-    """Sums, their probabilities (None: all equally likely), and how far merging has moved them at most."""
+    """Sums, their probabilities (None: all equally likely), and the largest distance that merging moved them."""
 
     sums: Floats
     weights: Floats | None
@@ -159,7 +159,7 @@ def _ascending(sums: Floats, weights: Floats | None) -> tuple[Floats, Floats | N
 
 
 def _distinct(d: Floats, noise: Floats) -> tuple[Floats, Floats]:
-    """Return the distinct absolute differences and how often each occurs; what differs by rounding is equal."""
+    """Return the distinct absolute differences and how often each occurs, up to rounding."""
     order = np.argsort(np.abs(d), kind="stable")
     values, noise = np.abs(d)[order], noise[order]
     if len(values) == 0:
@@ -171,7 +171,7 @@ def _distinct(d: Floats, noise: Floats) -> tuple[Floats, Floats]:
 
 
 def _halve(counts: Floats) -> tuple[list[int], list[int]]:
-    """Share out the distinct values so that both halves have about as many sums."""
+    """Split the distinct values so that both halves have about the same number of sums."""
     halves: tuple[list[int], list[int]] = ([], [])
     sizes = [0.0, 0.0]
     for place in np.argsort(-counts, kind="stable"):
@@ -212,7 +212,7 @@ def _merged_sums(values: Floats, counts: Floats) -> _Half | None:
     for value, count in zip(values, counts):
         if len(sums) * (count + 1) > _MOST_MERGED:
             return None
-        # One ascending run after the other, which a stable sort merges in little time.
+        # The sums consist of ascending runs, which a stable sort merges quickly.
         sums = np.add.outer(_splits(value, count), sums).ravel()
         weights = np.multiply.outer(_chances(count), weights).ravel()
         order = np.argsort(sums, kind="stable")
@@ -225,7 +225,7 @@ def _merged_sums(values: Floats, counts: Floats) -> _Half | None:
 
 
 def _splits(value: float, count: float) -> Floats:
-    """Return the sums of so many equal values with every number of plus signs."""
+    """Return the sums of ``count`` equal values for every number of plus signs."""
     return value * (2 * np.arange(count + 1) - count)
 
 
@@ -235,10 +235,10 @@ def _chances(count: float) -> Floats:
 
     k = np.arange(count + 1)
     if count < 1000:
-        # The coefficients are exact while they fit a float; their powers of 2 always are.
+        # The coefficients are exact as long as they fit a float; the powers of 2 are always exact.
         exact: Floats = comb(count, k) * np.exp2(-count)
         return exact
-    # Its import takes half a second.
+    # Importing it takes half a second.
     from scipy.stats import binom
 
     chances: Floats = binom.pmf(k, count, 0.5)

@@ -1,4 +1,4 @@
-"""The exact permutation test: which way each pair's p-value is found, and how sure it is."""
+"""The exact permutation test: how each pair's p-value is computed, and its error."""
 
 from __future__ import annotations
 
@@ -18,21 +18,21 @@ from cranfield.comparisons.verdict import Verdict
 TINY = 1e-11
 """Below this, inversion's absolute error stops being small beside the p-value, and the saddlepoint takes over."""
 
-# Up to 64 differences with at most 2^32 sign patterns are enumerated at once; more only where inversion falls short.
+# Up to 64 differences with at most 2^32 sign patterns are enumerated directly; larger ones only if inversion fails.
 _FEW, _EASY = 64, 32.0
-# Lattice tables (nodes × distinct sizes) beyond this cost more than inversion does.
+# Lattice tables (nodes × distinct sizes) above this size cost more than inversion.
 _TABLE = 20_000_000
-# Where differences are larger or smaller than this, their squares might not fit a float.
+# If differences are larger or smaller than this, their squares might overflow or underflow.
 _SQUARED = 1e120
-# A few differences without a common step tell that all have none.
+# If this many differences have no common step, all of them together have none.
 _A_LOOK = 64
 
 
 def exact(sample: Sample, tolerance: float) -> tuple[Verdict, NDArray[np.intp]]:
-    """Return P(|Σ ±d_u| ≥ |Σ d_u|) of every pair, and the pairs for which sampling might do better.
+    """Return P(|Σ ±d_u| ≥ |Σ d_u|) of every pair, and the pairs for which sampling might be more accurate.
 
-    These are the pairs whose error is not within ``tolerance``, unless all sums were counted: what rounding leaves open
-    then, it leaves open for samples too.
+    These are the pairs whose error exceeds ``tolerance``, unless all sums were counted: then rounding is the only
+    error, and samples have it too.
     """
     step = common_step(sample.tested) or 0.0
     with ThreadPoolExecutor(settings.workers) as pool:
@@ -47,7 +47,7 @@ def exact(sample: Sample, tolerance: float) -> tuple[Verdict, NDArray[np.intp]]:
 
 @dataclass(eq=False)
 class Block:
-    """Some pairs, whose p-values are filled in by one way after another; those still without a method are open."""
+    """Pairs whose p-values are filled in by one method after another; pairs without a method are still open."""
 
     differences: Differences
     step: float
@@ -71,7 +71,7 @@ class Block:
         self.sigma = np.sqrt(np.einsum("pu,pu->p", self.d, self.d))
 
     def _in_range(self) -> Differences:
-        """Return the differences times a power of 2, which changes no p-value, so that their squares fit a float."""
+        """Scale the differences by a power of 2, so that their squares fit a float; this changes no p-value."""
         exponents = np.frexp(self.d.max(axis=1, initial=0.0))[1]
         if self.step:
             exponents[:] = np.frexp(self.step)[1]
@@ -81,7 +81,7 @@ class Block:
         return Differences(np.ldexp(d, shift), np.ldexp(noise, shift), np.ldexp(hidden, -exponents))
 
     def solve(self, tolerance: float) -> Block:
-        """Fill in every p-value, to within ``tolerance`` where some exact way finds it so."""
+        """Fill in every p-value, within ``tolerance`` if an exact method achieves it."""
         self.method[self.s == 0] = "equal means"
         self.method[self.n == 0] = "identical"
         self._enumerate_the_few()
@@ -116,7 +116,7 @@ class Block:
         self._settle(pair, p, max(TINY, self.error[pair]), "saddlepoint")
 
     def _own_step(self, pair: np.intp) -> float:
-        """Return the common step of the differences of one pair, which may be wider than that of all values."""
+        """Return the common step of the differences of one pair, which may be larger than that of all values."""
         differing = self.d[pair] > 0
         d, noise = self.d[pair][differing], self.noise[pair][differing]
         if self.step:

@@ -1,17 +1,17 @@
 """The permutation distribution by inverting its characteristic function.
 
-Under the test's null hypothesis S = Σ ±d_u with independent fair signs, so its characteristic function is
+Under the null hypothesis of the test, S = Σ ±d_u with independent fair signs, so its characteristic function is
 φ(θ) = Π cos(d_u θ), and with σ² = Σ d_u² and s = |Σ d_u|
 
     P(|S| ≥ s) = 1 − (2δ/π) Σ_k φ(θ_k) h sin((s − h) θ_k) / sin(h θ_k),     θ_k = (k + 1/2) δ,
 
-where h is the common step of the differences; without one, h → 0 and the last factor is sin(s θ_k) / θ_k.
+where h is the common step of the differences; without a common step, h → 0 and the last factor is sin(s θ_k) / θ_k.
 
 *Nodes.* The midpoint rule with step δ is off by no more than 2 P(|S| ≥ 2π/δ − s) ≤ 4 exp(−(2π/δ − s)² / 2σ²)
 (Hoeffding), so δ = 2π / (s + 9σ) makes it exact to 2e-17. *Range.* On a lattice θ runs to π/2h, and summing all nodes
-leaves no other error. Otherwise the sum stops where φ has died out: at 9/σ for a well-behaved sample, where
-exp(−σ²θ²/2) is 3e-18. `left_over` looks at φ beyond that point and says what the sum may have missed, `left_to_ties`
-what equal sums may add.
+leaves no other error. Otherwise the sum stops where φ is negligible: at 9/σ for a well-behaved sample, where
+exp(−σ²θ²/2) is 3e-18. `left_over` bounds what the sum may have missed beyond that point, and `left_to_ties` bounds what
+equal sums may add.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ ROUNDING = 1e-13
 _NODES = 26  # δ σ = REACH / 26 < 2π / (FAR + REACH)
 _TERMS = 36
 _TAU = (np.arange(_NODES) + 0.5) / _NODES
-# Beyond the sum's end, φ is watched up to this many times the end and this many times the slowest period.
+# Beyond the end of the sum, φ is checked up to this many times the end and up to this many times the slowest period.
 _WATCHED_REACHES, _WATCHED_PERIODS = 16, 64
 _WATCHED_NODES, _WATCHED_USERS = 4096, 100
 _SAFETY = 10
@@ -56,7 +56,7 @@ def _log_cos_coefficients() -> Floats:
 def invert(d: Floats, s: Floats, step: float = 0.0) -> Floats:
     """Return P(|S| ≥ s) for each row of absolute differences ``d`` (pairs × users), for s ≤ FAR σ.
 
-    The sum of log cos over users is taken from the power sums Σ d_u^2m, which cost one multiplication a user and
+    The sum of log cos over users is taken from the power sums Σ d_u^2m, which cost one multiplication per user and
     term; the few users (at most REACH²) with d_u REACH > σ are added one by one.
     """
     sigma = np.sqrt(np.einsum("pu,pu->p", d, d))
@@ -65,14 +65,14 @@ def invert(d: Floats, s: Floats, step: float = 0.0) -> Floats:
 
 @dataclass(frozen=True, eq=False)
 class CosineSums:
-    """What log φ is made of at the nodes of `invert`, as sums over users: those of parts of the users add up.
+    """The terms of log φ at the nodes of `invert`, as sums over users: sums over parts of the users can be added.
 
     Parameters
     ----------
     powers
         pairs × terms: Σ x^2m over the users with x = d REACH / σ of at most 1.
     log_cosines, negative
-        pairs × nodes: Σ log|cos(x τ)| over the others, and how many of their cosines are negative.
+        pairs × nodes: Σ log|cos(x τ)| over the other users, and how many of their cosines are negative.
     """
 
     powers: Floats
@@ -81,7 +81,7 @@ class CosineSums:
 
     @classmethod
     def of(cls, d: Floats, sigma: Floats) -> CosineSums:
-        """Take the sums of absolute differences (pairs × users), σ being that of all users."""
+        """Compute the sums of absolute differences (pairs × users), with the σ of all users."""
         x = d * (REACH / sigma)[:, None]
         rows, columns = np.nonzero(x > 1.0)
         large = x[rows, columns]
@@ -121,14 +121,14 @@ def _kernel(theta: Any, s: Any, step: float) -> Floats:
 def left_over(
     ordered: Floats, end: float, step: float = 0.0, squares_below: Callable[[Floats], Floats] | None = None
 ) -> float:
-    """Return what the nodes beyond ``end`` may add to the p-value of ascending, non-zero differences.
+    """Return how much the nodes beyond ``end`` may add to the p-value of ascending, non-zero differences.
 
-    (2/π) ∫ |φ(θ)| / θ dθ, by a sum over nodes from ``end`` to 16 times ``end`` or 64 half periods of the largest
-    difference, whichever is further. At each node |φ| is at most the product over any of the users: a hundred of
-    them, spread over the sizes of the differences, are multiplied out, and of the others those with d_u θ < π/2 bring
-    exp(−d_u² θ² / 2). Between the watched nodes φ is not seen, so the sum is taken ten times; tests hold this
-    against enumeration. What φ may be further out is seen by `left_to_ties`. Where ``ordered`` are some of the
-    differences, ``squares_below`` says how large Σ d_u² of all those below a size is at least.
+    This is (2/π) ∫ |φ(θ)| / θ dθ, by a sum over nodes from ``end`` to 16 times ``end`` or 64 half periods of the
+    largest difference, whichever is further. At each node, |φ| is at most the product over any subset of the users: a
+    hundred of them, spread over the sizes of the differences, are multiplied out, and of the others those with d_u θ <
+    π/2 contribute exp(−d_u² θ² / 2). φ is not evaluated between these nodes, so the sum is multiplied by ten; tests
+    check this against enumeration. `left_to_ties` covers φ further out. If ``ordered`` holds only some of the
+    differences, ``squares_below`` returns a lower bound on Σ d_u² of all differences below a size.
     """
     watched = np.linspace(0, len(ordered) - 1, min(len(ordered), _WATCHED_USERS)).astype(np.intp)
     d = ordered[watched]
@@ -147,26 +147,26 @@ def left_over(
     cosines = np.multiply.outer(d.astype(np.float32), theta.astype(np.float32))
     np.cos(cosines, out=cosines)
     phi = np.abs(np.multiply.reduce(cosines, axis=0)) * np.exp(-0.5 * theta**2 * below)
-    # On a lattice 1/θ stands for h / sin(hθ), which is at most π/2 times as large.
+    # On a lattice, 1/θ approximates h / sin(hθ), which is at most π/2 times as large.
     missed = (1.0 if step else 2 / np.pi) * spacing * (phi / theta).sum()
     return _SAFETY * float(missed)
 
 
 def left_to_ties(ordered: Floats, slack: float, step: float = 0.0) -> float:
-    """Return what equal sums may add to the p-value of ascending, non-zero differences.
+    """Return how much equal sums may add to the p-value of ascending, non-zero differences.
 
-    Inversion without a step counts a tie at the observed sum as a half, and where sums meet φ returns again and again
-    far beyond what `left_over` watches. Half the chance that two sums are equal is taken ten times as well, since ties
-    are likelier at some sums than at others. Sums that rounding cannot tell apart, ``slack`` being how far it may move
-    one, are equal.
+    Inversion without a step counts a tie at the observed sum as one half. If many sums are equal, φ also has peaks far
+    beyond the range that `left_over` checks. Half the probability that two sums are equal is multiplied by ten here
+    too, since ties are likelier at some sums than at others. Sums within rounding of each other are equal; ``slack`` is
+    how far rounding may move a sum.
     """
     return _SAFETY * tie_chance(ordered, slack, step) / 2
 
 
 def invert_further(d: Floats, s: float, step: float, tolerance: float) -> tuple[float, float]:
-    """Return P(|S| ≥ s) and its error for one pair whose φ has not died out at 9/σ.
+    """Return P(|S| ≥ s) and its error for one pair whose φ is not negligible at 9/σ.
 
-    The same sum over more nodes, doubled until what is left over is within ``tolerance`` or there are 8,192 nodes.
+    It is the same sum over more nodes, doubled until the error is within ``tolerance`` or there are 8,192 nodes.
     """
     ordered, sigma = np.sort(d), float(np.sqrt((d**2).sum()))
     missed = partial(left_over, ordered, step=step)
@@ -181,7 +181,7 @@ def further(
     tolerance: float,
     missed: Callable[[float], float],
 ) -> tuple[float, float]:
-    """Do so with φ at nodes, and what the nodes beyond a point may add, given as functions."""
+    """Do the same as `invert_further`, given φ and the bound on what nodes beyond a point may add as functions."""
     delta = 2 * np.pi / (s + REACH * sigma)
     total, done, error = 0.0, 0, np.inf
     nodes, last = 64, _MOST_NODES
@@ -200,14 +200,14 @@ def further(
 
 @dataclass(frozen=True, eq=False)
 class PhiSums:
-    """Σ log|cos(d_u θ)| at nodes, and how many cosines are negative: those of parts of the users add up."""
+    """Σ log|cos(d_u θ)| at nodes, and how many cosines are negative: sums over parts of the users can be added."""
 
     logs: Floats
     negative: NDArray[np.int64]
 
     @classmethod
     def of(cls, d: Floats, theta: Floats) -> PhiSums:
-        """Take the sums of differences at nodes."""
+        """Compute the sums of differences at nodes."""
         cosines = np.cos(np.multiply.outer(theta, d))
         return cls(np.log(np.maximum(np.abs(cosines), 1e-300)).sum(axis=1), (cosines < 0).sum(axis=1))
 
@@ -222,7 +222,7 @@ class PhiSums:
 
 
 def invert_lattice(counts: Floats, multiples: Floats, s: Floats, n_nodes: int) -> Floats:
-    """Return P(|S| ≥ s) for integer differences, every node of the lattice summed.
+    """Return P(|S| ≥ s) for integer differences by summing over every node of the lattice.
 
     Parameters
     ----------

@@ -8,17 +8,17 @@ import numpy as np
 
 from cranfield.comparisons.sample import Floats
 
-# A step must explain every value up to rounding (this share of the value), and the largest value by no more steps than
-# this.
+# Every value must be a multiple of the step up to rounding (this share of the value), and the largest value at most
+# this many steps.
 _FIT = 64 * float(np.finfo(np.float64).eps)
 _MOST_STEPS = 1 << 20
 
 
 def common_step(values: Floats, noise: Floats | None = None) -> float | None:
-    """Return the largest h such that every value is a multiple of h, or None when there is none to speak of.
+    """Return the largest h such that every value is a multiple of h, or None if there is no useful one.
 
-    Euclid's algorithm with a tolerance; the step found is then checked against every value, which may be off by its
-    ``noise``, or by 64 ε of itself.
+    Euclid's algorithm with a tolerance finds the step. It is then checked against every value, which may be off by its
+    ``noise`` or by 64 ε of itself.
 
     Examples
     --------
@@ -50,9 +50,9 @@ def common_step(values: Floats, noise: Floats | None = None) -> float | None:
 
 @dataclass(frozen=True)
 class CommonStep:
-    """The common step of values that are kept in parts, as far as it is known: those of parts add up.
+    """The common step of values that are stored in parts, as far as known: the steps of parts can be combined.
 
-    ``step`` is 0 if there is none, and infinite if there are no values; `fits` has the last word.
+    ``step`` is 0 if there is none and infinite if there are no values; `fits` makes the final check.
 
     Examples
     --------
@@ -65,7 +65,7 @@ class CommonStep:
 
     @classmethod
     def of(cls, values: Floats) -> CommonStep:
-        """Look at the values of a part."""
+        """Find the step of the values of a part."""
         sizes = np.abs(values[np.isfinite(values) & (values != 0)])
         if len(sizes) == 0:
             return cls(0.0, np.inf)
@@ -87,7 +87,7 @@ class CommonStep:
 
 
 def fits(values: Floats, step: float) -> bool:
-    """Say whether all values are multiples of a step, up to rounding."""
+    """Return whether all values are multiples of a step, up to rounding."""
     sizes = np.abs(values[np.isfinite(values) & (values != 0)])
     multiples = np.rint(sizes / step)
     return bool(((np.abs(sizes - step * multiples) <= _FIT * sizes) & (multiples > 0)).all())

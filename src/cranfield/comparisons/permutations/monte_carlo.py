@@ -12,19 +12,19 @@ from cranfield._random import stream
 from cranfield.comparisons.sample import ROUNDING, Floats, Sample, vague
 from cranfield.comparisons.verdict import Verdict
 
-# Signs are drawn for about this many users and samples at a time.
+# Maximum number of signs (users × samples) drawn per block.
 _BLOCK = 1 << 23
 
 
 def monte_carlo(samples: Sequence[Sample], n_samples: int, seed: int, plus_one: bool) -> list[Verdict]:
     """Return the share of ``n_samples`` random sign patterns ε with |Σ ε_u d_u| ≥ |Σ d_u|.
 
-    Σ ε_u (a_u − b_u) = Σ ε_u a_u − Σ ε_u b_u, so the signs are multiplied with systems and not with pairs, unless the
-    users differ from pair to pair. The signs of one sample are whole words of random bits, so the result
-    depends neither on the size of the blocks nor on the number of threads.
+    Σ ε_u (a_u − b_u) = Σ ε_u a_u − Σ ε_u b_u, so the signs are multiplied with systems instead of pairs, unless the
+    users differ from pair to pair. The signs of one sample are whole words of random bits, so the result depends
+    neither on the size of the blocks nor on the number of threads.
     """
     counters = [_Counter(sample) for sample in samples]
-    # All metrics in one matrix: the signs are read once, and one wide product is faster than many narrow ones.
+    # All metrics are in one matrix: the signs are read once, and one wide product is faster than many narrow ones.
     columns = np.concatenate([counter.take_rows() for counter in counters]).T.copy()
     totals = columns.sum(axis=0)
     parts = np.cumsum([counter.n_rows for counter in counters])[:-1]
@@ -59,7 +59,7 @@ class _Counter:
             limits.append((s - 2 * slack, np.where(unclear, s + 2 * slack, -np.inf)))
             if not self.by_system:
                 kept.append(differences.d)
-        # From where on a sum counts; and, where ties are not clear, from where on it surely does.
+        # The sum from which a sign pattern counts and, if ties are ambiguous, the sum from which it certainly counts.
         self.enough, self.surely = (np.concatenate(parts) for parts in zip(*limits))
         self._rows: Floats | None = np.nan_to_num(sample.tested) if self.by_system else np.concatenate(kept)
         self.n_rows = len(self._rows)
@@ -67,7 +67,7 @@ class _Counter:
         self.unsure: Floats = np.zeros(sample.n_pairs)
 
     def _rounding_of_systems(self, pairs: slice) -> Floats | float:
-        """Return what rounding adds where sums are taken by system, users included for whom a pair does not differ."""
+        """Return the rounding error of sums by system, which include users for whom a pair does not differ."""
         if not self.by_system:
             return 0.0
         totals = ROUNDING / 2 * np.nansum(np.abs(self.sample.tested), axis=1)
@@ -75,13 +75,13 @@ class _Counter:
         return added
 
     def take_rows(self) -> Floats:
-        """Return the values to be summed under each sign pattern, and keep them no longer."""
+        """Return the values to be summed under each sign pattern, and release them."""
         rows, self._rows = self._rows, None
         assert rows is not None
         return rows
 
     def add(self, sums: Floats) -> None:
-        """Count the sign patterns that suffice, given the sum of each row under each of them."""
+        """Count the sign patterns that reach the observed sum, given the sum of each row under each pattern."""
         for pair in range(self.sample.n_pairs):
             if self.by_system:
                 s = np.abs(sums[self.sample.first[pair]] - sums[self.sample.second[pair]])
@@ -92,6 +92,6 @@ class _Counter:
                 self.unsure[pair] += np.count_nonzero((s >= self.enough[pair]) & (s < self.surely[pair]))
 
     def verdict(self, n_samples: int, plus_one: bool) -> Verdict:
-        """Return the share of sign patterns; those that rounding leaves open are added to its error."""
+        """Return the share of sign patterns; those that are undecided because of rounding are added to its error."""
         verdict = Verdict.by_sampling(self.exceeded, n_samples, plus_one, "monte-carlo", self.sample)
         return replace(verdict, error=verdict.error + self.unsure / n_samples)

@@ -1,9 +1,9 @@
-"""The exact permutation test of users that are kept in parts, by passes over them.
+"""The exact permutation test of users that are stored in parts, by passes over the parts.
 
-The first pass adds up Σ d, Σ d² and what rounding leaves open for every pair. Pairs with few differences have these
-brought together and are tested as in memory. The others are tested by more passes: counts on the lattice, or
-Σ log|cos(d_u θ)| and the parity of negative factors at the nodes of the inversion; and for the smallest p-values sums
-at each step towards the saddlepoint.
+The first pass adds up Σ d, Σ d² and the rounding error for every pair. The differences of pairs with few of them are
+collected and tested as in memory. The other pairs need more passes: counts on the lattice, or Σ log|cos(d_u θ)| and the
+parity of negative factors at the nodes of the inversion. The smallest p-values need one pass for each step towards the
+saddlepoint.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ from cranfield.measures.scores import Scores
 if TYPE_CHECKING:
     from cranfield.comparisons.part_samples import ComparedParts, SampleParts
 
-# So many differences of a pair are brought together: all of them, or those of the users whose keys are the smallest.
+# Maximum number of differences of a pair that are collected: all of them, or those of the users with the smallest keys.
 _HELD, _MORE_HELD = 512, 4096
-# Lattice tables (nodes × distinct sizes) beyond this cost more than inversion does.
+# Lattice tables (nodes × distinct sizes) above this size cost more than inversion.
 _TABLE = 20_000_000
-# Σ d² is kept by sizes, so many to each power of 2 below the largest, down to where they do not matter.
+# Σ d² is kept by size of the differences: the number of sizes per power of 2 below the largest, and of powers of 2.
 _SIZES, _OCTAVES = 8, 48
 
 
@@ -58,9 +58,9 @@ def _differences(sample: Sample, pairs: slice, unit: float) -> Differences:
 
 @dataclass(frozen=True, eq=False)
 class SignSums:
-    """What the first pass adds up for every pair: see `Differences` and `Block`.
+    """The sums of the first pass for every pair: see `Differences` and `Block`.
 
-    ``fits`` is whether all values are multiples of the common step, and ``multiple`` how many times as wide the step of
+    ``fits`` is whether all values are multiples of the common step, and ``multiple`` how many times larger the step of
     the pair's own differences is.
     """
 
@@ -77,7 +77,7 @@ class SignSums:
 
     @classmethod
     def of(cls, sample: Sample, _: Scores, argument: tuple[float, float]) -> SignSums:
-        """Look at the sample of a part; the arguments are the unit and the common step."""
+        """Compute the sums of a part; the arguments are the unit and the common step."""
         unit, step = argument
         on_lattice = bool(step) and fits(sample.tested, step)
         parts = []
@@ -117,7 +117,7 @@ _OF_PAIRS = ("s", "n", "size", "squares", "slack", "hidden", "smallest", "larges
 
 
 class _Metric:
-    """The pairs of one metric, whose p-values are filled in; those still without a method are open."""
+    """The pairs of one metric, whose p-values are filled in; pairs without a method are still open."""
 
     def __init__(self, place: int, unit: float, step: float, sums: SignSums) -> None:
         self.place, self.unit, self.step, self.sums = place, unit, step / unit, sums
@@ -158,7 +158,7 @@ def _settle(parts: SampleParts, metrics: Sequence[_Metric], tolerance: float) ->
 
 
 def _asked(metrics: Sequence[_Metric], of_metric: Sequence[Any], parts: SampleParts) -> list[Any]:
-    """Return one argument for each metric of the samples, None for those that nothing is asked of."""
+    """Return one argument for each metric of the samples, None for metrics that are not needed."""
     arguments: list[Any] = [None] * len(parts.metrics)
     for metric, argument in zip(metrics, of_metric):
         arguments[metric.place] = argument
@@ -167,7 +167,7 @@ def _asked(metrics: Sequence[_Metric], of_metric: Sequence[Any], parts: SamplePa
 
 @dataclass(frozen=True, eq=False)
 class Held:
-    """Differences of some pairs, with their noise, of the users whose keys are the smallest: as many as ``most``."""
+    """Differences of some pairs, with their noise, for the ``most`` users with the smallest keys."""
 
     keys: list[NDArray[np.uint64]]
     d: list[Floats]
@@ -176,7 +176,7 @@ class Held:
 
     @classmethod
     def of(cls, sample: Sample, _: Scores, argument: tuple[float, NDArray[np.intp], int]) -> Held:
-        """Look at the sample of a part; the arguments are the unit, the pairs, and how many to keep of each."""
+        """Collect the differences of a part; the arguments are the unit, the pairs, and how many to keep of each."""
         unit, pairs, most = argument
         keys = np.arange(sample.n_users, dtype=np.uint64) if sample.keys is None else sample.keys
         held: tuple[list[Any], list[Any], list[Any]] = ([], [], [])
@@ -201,7 +201,7 @@ class Held:
 def _as_in_memory(
     parts: SampleParts, metrics: Sequence[_Metric], pairs: Sequence[NDArray[np.intp]], most: int, tolerance: float
 ) -> None:
-    """Test pairs whose differences are so few that they are brought together, as if they had never been apart."""
+    """Collect the differences of pairs that have few, and test them as in memory."""
     if not any(len(of_metric) for of_metric in pairs):
         return
     arguments = [
@@ -219,7 +219,7 @@ def _as_in_memory(
 
 
 def _approximate_the_tail(parts: SampleParts, metrics: Sequence[_Metric], pairs: Sequence[NDArray[np.intp]]) -> None:
-    """Approximate very small p-values by a saddlepoint; each step towards those of all pairs is one pass."""
+    """Approximate very small p-values by a saddlepoint; each step of the search, for all pairs, is one pass."""
     searches: dict[tuple[_Metric, int], TailSearch] = {}
     points: dict[tuple[_Metric, int], tuple[float, bool]] = {}
     for metric, of_metric in zip(metrics, pairs):
@@ -243,7 +243,7 @@ def _approximate_the_tail(parts: SampleParts, metrics: Sequence[_Metric], pairs:
 def _tail_pass(
     parts: SampleParts, points: Mapping[tuple[_Metric, int], tuple[float, bool]]
 ) -> dict[tuple[_Metric, int], TailSums | None]:
-    """Return the sums of all pairs that ask for some."""
+    """Return the sums of all pairs that need some."""
     by_metric: dict[_Metric, list[tuple[int, float, bool]]] = {}
     for (metric, pair), question in points.items():
         by_metric.setdefault(metric, []).append((pair, *question))
@@ -258,7 +258,7 @@ def _tail_pass(
 
 @dataclass(frozen=True)
 class _OfPairs:
-    """Sums of several pairs, which add up one by one."""
+    """Sums of several pairs, which are added pair by pair."""
 
     of_pairs: list[TailSums]
 
@@ -276,7 +276,7 @@ def _tail_sums(sample: Sample, _: Scores, argument: tuple[float, list[tuple[int,
 
 
 def _own_step(parts: SampleParts, metric: _Metric, pair: int) -> float:
-    """Return the common step of the differences of one pair, where all values have none; 0 if these have none, too."""
+    """Return the common step of one pair's differences if the values have none; 0 if there is none either."""
     held = parts.sum(Held.of, _asked([metric], [(metric.unit, np.array([pair]), _HELD)], parts))[metric.place]
     step = common_step(np.abs(held.d[0]), held.noise[0])
     if step is None:
@@ -319,7 +319,7 @@ def _invert_on_the_lattice(parts: SampleParts, metrics: Sequence[_Metric]) -> No
 def _lattice_counts(
     sample: Sample, _: Scores, argument: tuple[float, float, NDArray[np.intp], int]
 ) -> NDArray[np.int64]:
-    """Return pairs × sizes: how many differences are of so many steps."""
+    """Return pairs × sizes: how many differences are of each number of steps."""
     unit, step, pairs, width = argument
     rows = []
     for pair in pairs:
@@ -330,7 +330,7 @@ def _lattice_counts(
 
 @dataclass(frozen=True, eq=False)
 class Spectrum:
-    """What the inversion of some pairs needs, and what says how far off it may be.
+    """The sums that the inversion of some pairs and its error bound need.
 
     ``squares`` is pairs × sizes: Σ d² of the differences of each size, the largest first.
     """
@@ -341,7 +341,7 @@ class Spectrum:
 
     @classmethod
     def of(cls, sample: Sample, scores: Scores, argument: tuple[float, NDArray[np.intp], Floats, Floats]) -> Spectrum:
-        """Look at the sample of a part; the arguments are the unit, the pairs, their σ and their largest difference."""
+        """Compute the sums of a part; the arguments are the unit, the pairs, their σ and their largest difference."""
         unit, pairs, sigma, largest = argument
         cosines, squares = [], []
         for place, pair in enumerate(pairs):
@@ -360,7 +360,7 @@ class Spectrum:
         return Spectrum(self.cosines + other.cosines, self.squares + other.squares, self.held + other.held)
 
     def below(self, place: int, largest: float) -> Any:
-        """Return what says how large Σ d² of the differences below a size is at least."""
+        """Return a function that gives a lower bound on Σ d² of the differences below a size."""
         upto = np.append(0.0, np.cumsum(self.squares[place, ::-1]))
         # The k-th part from the end ends below the largest difference over 2^((_SIZES·_OCTAVES − k) / _SIZES).
         ends = largest * np.exp2(-(_SIZES * _OCTAVES - np.arange(len(upto) - 1)) / _SIZES)
@@ -372,7 +372,7 @@ class Spectrum:
 
 
 def _invert(parts: SampleParts, metrics: Sequence[_Metric], tolerance: float) -> list[NDArray[np.intp]]:
-    """Invert the characteristic function of the open pairs; return those that this does not settle."""
+    """Invert the characteristic function of the open pairs; return the pairs that need more nodes."""
     arguments = [
         (metric.unit, metric.open, metric.sigma[metric.open], metric.sums.largest[metric.open])
         if len(metric.open)
@@ -398,26 +398,26 @@ def _invert(parts: SampleParts, metrics: Sequence[_Metric], tolerance: float) ->
 
 
 def _ordered(spectrum: Spectrum, place: int, largest: float) -> Floats:
-    """Return the sizes of the differences that are held, and the largest."""
+    """Return the sorted sizes of the collected differences and the largest difference."""
     ordered = np.sort(np.abs(spectrum.held.d[place]))
     return ordered if ordered[-1] == largest else np.append(ordered, largest)
 
 
 def _missed(spectrum: Spectrum, place: int, metric: _Metric, pair: int, end: float) -> float:
-    """Return what the nodes beyond ``end`` may add to a p-value."""
+    """Return how much the nodes beyond ``end`` may add to a p-value."""
     largest = float(metric.sums.largest[pair])
     ordered = _ordered(spectrum, place, largest)
     return inversion.left_over(ordered, end, metric.step, spectrum.below(place, largest))
 
 
 def _left_to_ties(spectrum: Spectrum, place: int, metric: _Metric, pair: int) -> float:
-    """Return what equal sums may add to a p-value; those of fewer users are no rarer."""
+    """Return how much equal sums may add to a p-value; with fewer users, equal sums are no rarer."""
     ordered = _ordered(spectrum, place, float(metric.sums.largest[pair]))
     return inversion.left_to_ties(ordered, float(metric.sums.slack[pair]), metric.step)
 
 
 def _invert_further(parts: SampleParts, metric: _Metric, pair: int, tolerance: float) -> None:
-    """Sum over more nodes where φ has not died out, each 64 of them in a pass."""
+    """Sum over more nodes where φ is not negligible, 64 per pass."""
     spectrum, place = metric.spectrum, metric.places[pair]
     assert spectrum is not None  # it was inverted before
     tied = _left_to_ties(spectrum, place, metric, pair)

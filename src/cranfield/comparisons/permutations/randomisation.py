@@ -25,10 +25,10 @@ def permutation(
 ) -> list[Verdict]:
     """Fisher's randomisation test with the mean difference.
 
-    If the two systems were alike, each user's difference d_u could as well have had the other sign. The p-value is the
-    share of the 2^n sign patterns whose sum is at least as far from 0 as the observed one:
-    p = P(|Σ ±d_u| ≥ |Σ d_u|), ties counted in. Zero differences change nothing and are dropped. If the exact p is not
-    known to within ``tolerance``, and ``resamples`` random patterns know it better, they are taken.
+    If the two systems were alike, each user's difference d_u could just as well have had the opposite sign. The
+    p-value is the share of the 2^n sign patterns whose sum is at least as far from 0 as the observed one: p = P(|Σ
+    ±d_u| ≥ |Σ d_u|), including ties. Zero differences change nothing and are dropped. If the exact p is not known to
+    within ``tolerance`` and ``resamples`` random patterns are more accurate, these are used.
     """
     method = _checks.one_of("method", method, ("exact", "monte-carlo"))
     n_samples, plus_one = _checks.whole("resamples", resamples), _checks.flag("plus_one", plus_one)

@@ -1,4 +1,4 @@
-"""p-values too small for inversion, whose error is absolute: the tail by a saddlepoint."""
+"""p-values too small for inversion, whose error is absolute: a saddlepoint approximation of the tail."""
 
 from __future__ import annotations
 
@@ -42,9 +42,9 @@ TailSearch = Generator[tuple[float, bool], "TailSums", float]
 
 
 def tail_search(s: float, step: float, *, n: float, size: float, squares: float) -> TailSearch:
-    """Do so with sums over users: yields t, and whether it solves the equation, and is to be sent the `TailSums` there.
+    """Do the same as `tail` as a generator: yields t and whether it is the solution, and is sent the `TailSums` at t.
 
-    n, Σ |d_u| and Σ d_u² are of the differences that are not 0.
+    n, Σ |d_u| and Σ d_u² are over the non-zero differences.
     """
     from scipy.special import log_ndtr
 
@@ -72,10 +72,10 @@ def tail_search(s: float, step: float, *, n: float, size: float, squares: float)
 
 @dataclass(frozen=True)
 class TailSums:
-    """Sums over users at one t: those of parts of the users add up.
+    """Sums over users at one t: sums over parts of the users can be added.
 
-    Before it is solved ``tanh`` is K' = Σ d tanh(t d) and ``slope`` K'' = Σ d² (1 − tanh²). At the saddlepoint
-    ``log1p`` is Σ log(1 + e^−2td), and ``spread`` K'' without loss where tanh is near 1, Σ d² / cosh²(t d).
+    During the search, ``tanh`` is K' = Σ d tanh(t d) and ``slope`` is K'' = Σ d² (1 − tanh²). At the saddlepoint,
+    ``log1p`` is Σ log(1 + e^−2td), and ``spread`` is K'' = Σ d² / cosh²(t d), which loses no digits if tanh is near 1.
     """
 
     tanh: float = 0.0
@@ -85,13 +85,13 @@ class TailSums:
 
     @classmethod
     def of(cls, d: Floats, t: float, is_solved: bool) -> TailSums:
-        """Take the sums of absolute differences."""
+        """Compute the sums of absolute differences."""
         if is_solved:
             small = np.exp(-2 * t * d)
             spread = d**2 * 4 * small / (1 + small) ** 2  # 1 / cosh² x = 4 e^−2x / (1 + e^−2x)²
             return cls(log1p=float(np.log1p(small).sum()), spread=float(spread.sum()))
         tanh = np.tanh(t * d)
-        # Not d @ tanh: long dot products wake the threads of BLAS, which then compete with ours.
+        # Not d @ tanh: long dot products start the threads of BLAS, which then compete with ours.
         return cls(float((d * tanh).sum()), float((d**2 * (1 - tanh**2)).sum()))
 
     def __add__(self, other: TailSums) -> TailSums:

@@ -1,4 +1,4 @@
-"""How likely two sign patterns are to have the same sum: what an inversion without a common step cannot see."""
+"""How likely two sign patterns are to have the same sum, which an inversion without a common step cannot detect."""
 
 from __future__ import annotations
 
@@ -10,21 +10,21 @@ from numpy.typing import NDArray
 from cranfield._random import stream
 from cranfield.comparisons.sample import Floats
 
-# So many random patterns make 2^23 pairs of them, which show chances above some 2e-7.
+# This many random patterns form 2^23 pairs, which detect probabilities above about 2e-7.
 _PATTERNS = 4096
-# Sums are looked at over the first of these numbers of users that is free of ties, then over all.
+# Subsets of these numbers of users are tried first; if one has no ties, all users are taken to have none.
 _USERS = (64, 512)
 
 
 def tie_chance(ordered: Floats, slack: float, step: float = 0.0) -> float:
-    """Return how likely |Σ ±d_u| is to be the same under two sign patterns, of ascending, non-zero differences.
+    """Return the probability that two sign patterns give the same |Σ ±d_u|, for ascending, non-zero differences.
 
     ``slack`` is how far rounding may move the sum of any of the differences, so |Σ ±d_u| moves by twice that.
 
-    Few distinct values make many equal sums, even where they have no common step: with one relevant item nDCG is 1 or
-    1/log₂ 3 or ..., and of those sums that differ in no count of any value many are equal. Here random patterns are
-    drawn and the pairs of them counted that meet. Fewer users meet no less often, so some of them may suffice to
-    show that ties are rare. With a step h, chance 2h / σ√π is what any sums on that lattice have, and is left out.
+    Few distinct values give many equal sums, even without a common step: with one relevant item nDCG is 1 or 1/log₂ 3
+    or ..., and patterns with the same count of each value have the same sum. Random patterns are drawn, and the pairs
+    with equal sums are counted. With fewer users, ties are no rarer, so a subset may be enough to show that ties are
+    rare. With a step h, any sums on that lattice tie with probability 2h / σ√π; this is not reported.
 
     Examples
     --------
@@ -51,11 +51,11 @@ def _met(d: Floats, slack: float, step: float) -> float:
 
 
 def _random_sums(d: Floats) -> Floats:
-    """Return Σ ±d_u under random patterns: the 256 sums of every eight users are looked up by a random byte."""
+    """Return Σ ±d_u under random patterns: a random byte selects one of the 256 sums of each eight users."""
     eights = np.append(d, np.zeros(-len(d) % 8)).reshape(-1, 8)
     signs = 1.0 - 2.0 * np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1)
     sums = np.zeros(_PATTERNS)
-    # Powers of 2, so that pairs of systems with other numbers of users share what is drawn.
+    # The number is rounded up to a power of 2, so that pairs with different numbers of users share the cached draws.
     for eight, byte in zip(eights, _bytes(1 << (len(eights) - 1).bit_length())):
         sums += (signs * eight).sum(axis=1)[byte]
     return sums
@@ -63,6 +63,6 @@ def _random_sums(d: Floats) -> Floats:
 
 @cache
 def _bytes(rows: int) -> NDArray[np.uint8]:
-    """Return rows of random bytes, one a pattern; the same in every call."""
+    """Return rows of random bytes, one byte per pattern; the same in every call."""
     raw = stream(0, "compare", "ties").bit_generator.random_raw(rows * _PATTERNS // 8)
     return np.asarray(raw, dtype="<u8").view(np.uint8).reshape(rows, _PATTERNS)

@@ -1,4 +1,4 @@
-"""The Amazon review datasets of 2014 and 2018: the ratings-only files, one dataset a category."""
+"""The Amazon review datasets of 2014 and 2018: the ratings-only files, one dataset per category."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ _2014 = {
     "Video_Games": (826_767, 50_210, 1_324_753),
 }
 
-# The publishers count rows; users, items and distinct pairs were counted by others.
+# The publishers count rows; others counted users, items and distinct pairs.
 _TOLERANCE = 0.001
 _LICENCE = "for research; no licence is stated"
 
@@ -82,7 +82,7 @@ def amazon() -> list[Dataset]:
             citation="Ni, Li and McAuley (2019), Justifying recommendations using distantly-labeled reviews and "
             "fine-grained aspects, EMNLP-IJCNLP",
             counts=Counts(*counts),
-            # The two releases have their columns in different orders.
+            # The two releases order their columns differently.
             parse=delimited(",", ("item", "user", "rating", "time"), text_ids=True),
             files={"all": (f"{category}.csv",)},
             address=f"https://mcauleylab.ucsd.edu/public_datasets/data/amazon_v2/categoryFilesSmall/{category}.csv",

@@ -1,4 +1,4 @@
-"""Where fetched datasets lie, and how a damaged or half-written one is told from a whole one."""
+"""Where fetched datasets are stored, and how a damaged or half-written one is recognized."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from cranfield._errors import CranfieldError
 from cranfield._files import cache_root, write_text
 from cranfield.data.datasets.entry import Counts, Dataset
 
-# Raise it when the parsers or the columns of the cached files change, so that old caches are made again.
+# Increase it when the parsers or the columns of the cached files change, so that old caches are rebuilt.
 _FORMAT = 2
 
 
 def cache_folder() -> Path:
-    """Return the folder of all fetched datasets.
+    """Return the folder of fetched datasets.
 
-    It is ``$CRANFIELD_CACHE`` if that is set, else ``cranfield`` in ``$XDG_CACHE_HOME`` or in the place where the
-    system keeps caches.
+    It is ``$CRANFIELD_CACHE`` if that is set, else ``cranfield`` in ``$XDG_CACHE_HOME`` or in the system's folder for
+    caches.
 
     Examples
     --------
@@ -38,7 +38,7 @@ def cache_folder() -> Path:
 
 @dataclass(frozen=True)
 class CachedPart:
-    """A part in the cache, or a table of features: its Parquet file, the hash of that file, and what it holds."""
+    """A part in the cache, or a table of features: its Parquet file, the hash of that file, and its counts."""
 
     file: str
     sha256: str
@@ -47,7 +47,7 @@ class CachedPart:
 
 @dataclass(frozen=True)
 class Cached:
-    """A dataset in the cache, as its ``record.json`` tells."""
+    """A dataset in the cache, as described by its ``record.json``."""
 
     folder: Path
     source: str
@@ -61,7 +61,7 @@ class Cached:
 
     @property
     def whole(self) -> bool:
-        """Whether every file is there, byte for byte as it was written."""
+        """Whether every file exists and is unchanged, byte for byte."""
         return all(
             self.path(name).is_file() and file_hash(self.path(name), "sha256") == part.sha256
             for name, part in {**self.parts, **self.features}.items()
@@ -69,12 +69,12 @@ class Cached:
 
 
 def folder_of(dataset: Dataset) -> Path:
-    """Return the folder of a dataset in the cache, there or not."""
+    """Return the folder of a dataset in the cache, whether it exists or not."""
     return cache_folder() / dataset.name
 
 
 def cached(dataset: Dataset) -> Cached | None:
-    """Return what the cache holds of a dataset, or None if it holds nothing of use; the files are not checked."""
+    """Return what the cache holds of a dataset, or None if it holds nothing usable; the files are not checked."""
     folder = folder_of(dataset)
     try:
         record = json.loads((folder / "record.json").read_text(encoding="utf-8"))
@@ -95,7 +95,7 @@ def cached(dataset: Dataset) -> Cached | None:
 def write_record(
     dataset: Dataset, source: str, parts: Mapping[str, CachedPart], features: Mapping[str, CachedPart]
 ) -> Cached:
-    """Write ``record.json``; with it the dataset is in the cache."""
+    """Write ``record.json``, which completes the dataset in the cache."""
     folder = folder_of(dataset)
     record = {
         "name": dataset.name,
@@ -109,7 +109,7 @@ def write_record(
 
 
 def _made_by(dataset: Dataset) -> dict[str, Any]:
-    """Return what the cached files depend on, beside the download."""
+    """Return what the cached files depend on, besides the download."""
     files = {part: list(patterns) for part, patterns in dataset.files.items()}
     return {"format": _FORMAT, "address": dataset.address, "files": files, "repeated": dataset.repeated}
 
@@ -122,7 +122,7 @@ def file_hash(path: Path, algorithm: str) -> str:
 
 @contextmanager
 def locked(folder: Path) -> Iterator[None]:
-    """Hold a folder of the cache: of several processes that fetch the same dataset, one works and the others wait.
+    """Lock a folder of the cache: if several processes fetch the same dataset, one works and the others wait.
 
     The system releases the lock when the process ends, however it ends.
     """

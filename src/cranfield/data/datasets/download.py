@@ -1,4 +1,4 @@
-"""Downloads that survive a broken connection, and end whole or not at all."""
+"""Downloads that survive a broken connection, and are complete or not there at all."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _MIB = 1 << 20
 
 
 class _WebOnly(urllib.request.HTTPRedirectHandler):
-    """Follows a server to http and https addresses, and nowhere else."""
+    """Follows redirects to http and https addresses only."""
 
     def redirect_request(self, req: Any, fp: Any, code: int, msg: str, headers: Any, newurl: str) -> Any:
         if urllib.parse.urlsplit(newurl).scheme.lower() not in ("http", "https"):
@@ -34,7 +34,7 @@ class _WebOnly(urllib.request.HTTPRedirectHandler):
 
 
 def _opener() -> urllib.request.OpenerDirector:
-    """Return what opens http and https addresses, and no others: urllib's own opens files and FTP too."""
+    """Return an opener of http and https addresses only: urllib's own also opens files and FTP."""
     opener = urllib.request.OpenerDirector()
     for handler in (
         urllib.request.ProxyHandler,
@@ -49,15 +49,15 @@ def _opener() -> urllib.request.OpenerDirector:
 
 
 class _BrokenError(Exception):
-    """The connection ended before the file did; what has come is kept."""
+    """The connection ended before the file did; the bytes received so far are kept."""
 
 
 def download(address: str, target: Path, *, checksum: str | None = None, limit: int, what: str) -> None:
-    """Download ``address`` to ``target``; what an earlier attempt has left is taken up where it stopped.
+    """Download ``address`` to ``target``, continuing where an earlier attempt stopped.
 
-    A download grows in ``target`` + ``.part`` and is renamed when it is whole. It is resumed with an HTTP range
-    request only if the server says that the file has not changed since (``If-Range``); a server that cannot do that
-    sends the whole file again.
+    A download is written to ``target`` + ``.part``, which is renamed when it is complete. It is resumed with an HTTP
+    range request only if the server says that the file has not changed since (``If-Range``); a server that cannot do
+    that sends the whole file again.
 
     Parameters
     ----------
@@ -68,9 +68,9 @@ def download(address: str, target: Path, *, checksum: str | None = None, limit: 
     checksum
         ``"md5:..."`` or ``"sha256:..."``, if known.
     limit
-        The most bytes that are accepted.
+        The most bytes accepted.
     what
-        What to call it in the progress bar.
+        Its name in the progress bar.
     """
     if not address.startswith(("http://", "https://")):
         raise DownloadError(f"{address} is not an http or https address")
@@ -83,7 +83,7 @@ def download(address: str, target: Path, *, checksum: str | None = None, limit: 
         except _BrokenError as error:
             if attempt + 1 == _ATTEMPTS:
                 raise DownloadError(f"the connection to {address} broke {_ATTEMPTS} times ({error})") from error
-            # A server that sends something each time deserves no long pause.
+            # If the server sends something each time, no long pause is needed.
             time.sleep(_PAUSE if _size(part) > before else _PAUSE * 2**attempt)
     if checksum is not None:
         algorithm, _, wanted = checksum.partition(":")
@@ -96,7 +96,7 @@ def download(address: str, target: Path, *, checksum: str | None = None, limit: 
 
 
 def _continue(address: str, part: Path, limit: int, what: str) -> None:
-    """Ask for what is missing of ``part`` and append it, or begin anew where that cannot be done."""
+    """Request the missing rest of ``part`` and append it, or start again if that is not possible."""
     have, validator = _left_by_earlier(address, part)
     headers = {"User-Agent": f"cranfield/{__version__}", "Accept-Encoding": "identity"}
     if validator is not None:
@@ -137,7 +137,7 @@ def _append(answer: Any, part: Path, have: int, total: int | None, limit: int, w
         progress(f"Downloading {what}", total=None if total is None else round(total / _MIB, 1), unit="MiB") as bar,
     ):
         bar.advance(round(have / _MIB, 1))
-        # What has come so far, not a whole block: of a slow or broken connection nothing is lost, and the bar moves.
+        # `read1` returns what has arrived, not a whole block: a broken connection loses nothing, and the bar moves.
         while block := answer.read1(_BLOCK):
             have += len(block)
             if have > limit:
@@ -152,7 +152,7 @@ def _append(answer: Any, part: Path, have: int, total: int | None, limit: int, w
 
 
 def _left_by_earlier(address: str, part: Path) -> tuple[int, str | None]:
-    """Return how many bytes an earlier attempt has left, and the mark by which the server knows their version."""
+    """Return how many bytes an earlier attempt left, and the validator of their version on the server."""
     try:
         left = json.loads(_note(part).read_text(encoding="utf-8"))
         if left["address"] == address and left["validator"] and _size(part):
@@ -180,11 +180,11 @@ def _note(part: Path) -> Path:
 
 
 def _range(text: str | None) -> tuple[int | None, int | None]:
-    """Return where a partial answer begins and how long the whole file is: ``bytes 100-199/200``."""
+    """Return where a partial response starts and how long the whole file is: ``bytes 100-199/200``."""
     form = re.fullmatch(r"bytes (\d+)-(\d+)/(\d+|\*)", text or "")
     if form is None:
         return None, None
-    # The rest of the file was asked for, so that it ends where the answer does.
+    # The request was for the rest of the file, so the file ends where the response does.
     return int(form[1]), _number(form[3]) or int(form[2]) + 1
 
 

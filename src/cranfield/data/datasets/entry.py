@@ -1,4 +1,4 @@
-"""What cranfield knows of a dataset: where it is, whose it is, how large it is and how its files are read."""
+"""What cranfield knows about a dataset: where it is, whose it is, how large it is and how its files are read."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _GIB = 1 << 30
 
 @dataclass(frozen=True)
 class Counts:
-    """How many users, items and ratings there are; None where nobody has said.
+    """The numbers of users, items and ratings; None for a number that nobody has published.
 
     ``rows`` is the number of rows in the files, before repeated (user, item) pairs are merged into one rating.
 
@@ -48,47 +48,47 @@ class Counts:
 
 @dataclass(frozen=True)
 class Dataset:
-    """An entry of the catalogue; make one by hand for data of your own.
+    """An entry of the catalogue; make one by hand for your own data.
 
     Parameters
     ----------
     name
-        What to call it on the command line, and its folder in the cache.
+        Its name on the command line, and its folder in the cache.
     title
-        What it is, in a line.
+        What it is, in one line.
     home, licence, citation
-        The page that presents it, what may be done with it, and the paper to cite.
+        The page that presents it, what its licence allows, and the paper to cite.
     counts
-        What a faithful copy holds (of the training part, where there are parts).
+        The counts of a faithful copy (of the training part, if there are parts).
     parse
-        Reads its files.
+        The function that reads its files.
     files
-        The names of its files, by part; of several patterns the first that is found counts. A dataset without
-        published parts has the one part ``"all"``.
+        Patterns of its file names, by part; the first pattern that matches counts. A dataset without published parts
+        has the one part ``"all"``.
     address
-        Where to download it, or None if a person must register, ask or look for it.
+        Where to download it, or None if one must register, ask or look for it.
     checksum
-        ``"md5:..."`` or ``"sha256:..."`` of the download, if its publisher says so.
+        ``"md5:..."`` or ``"sha256:..."`` of the download, if its publisher gives it.
     repeated
         What to do with repeated (user, item) pairs, as in `cranfield.read`.
     scale
-        The ratings one finds in it, in words.
+        The ratings in it, in words.
     times
-        Whether the ratings carry times.
+        Whether the ratings have times.
     tolerance
         How far the counts of a copy may be from ``counts``, as a share of them; None if the data are still growing,
         so that counts prove nothing.
     test_counts
-        What the published test part holds, where there is one.
+        The counts of the published test part, if there is one.
     rows
-        Which rows of a file that holds several parts belong to each part, by part.
+        The rows that belong to each part, if one file holds several parts.
     nested
         Archives inside the archive, by name, that hold the files.
     limit
         The most bytes that the download, and its files once unpacked, may have.
     features
-        The files that describe users (``"user"``) and items (``"item"``), by patterns of their names, and how each is
-        read. A copy without them has no features.
+        The files that describe users (``"user"``) and items (``"item"``): a pattern of their names, and the function
+        that reads them. A copy without these files has no features.
     note
         What else a user should know.
     """
@@ -127,7 +127,7 @@ class Dataset:
 
     @property
     def is_one_file(self) -> bool:
-        """Whether all parts are in the same file."""
+        """Whether one file holds all parts."""
         return len(set(self.files.values())) == 1
 
     @property

@@ -1,4 +1,4 @@
-"""The files of the known datasets that describe users and items, each turned into a frame: the ids, then features."""
+"""Parsers of the files that describe users and items of the known datasets; each returns the ids, then features."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ _NO_GENRE = "(no genres listed)"
 
 
 def fields(separator: str, columns: dict[str, tuple[int, type[pl.DataType]]], *, skip: int = 0) -> FeaturesParser:
-    """Return a parser of lines of fields.
+    """Return a parser of lines with separated fields.
 
     Parameters
     ----------
     separator
-        Between the fields.
+        The text between the fields.
     columns
-        The place and the type of the ids, which come first, and of each feature.
+        The position and the type of the ids, which come first, and of each feature.
     skip
-        How many lines are before the first row.
+        Number of lines before the first row.
     """
 
     def parse(file: Path) -> pl.DataFrame:
@@ -47,7 +47,7 @@ def fields(separator: str, columns: dict[str, tuple[int, type[pl.DataType]]], *,
 
 
 def films_100k(file: Path) -> pl.DataFrame:
-    """Parse ``u.item``: a film a line, the last 19 fields telling its genres by 0 and 1."""
+    """Parse ``u.item``: one film per line, with its genres as 0 or 1 in the last 19 fields."""
     rows = [line.split("|") for line in _text(file).splitlines() if line.strip()]
     try:
         flags = np.array([row[-len(_GENRES_100K) :] for row in rows], dtype=np.int64)
@@ -57,7 +57,7 @@ def films_100k(file: Path) -> pl.DataFrame:
 
 
 def films(file: Path) -> pl.DataFrame:
-    """Parse ``movies.dat`` or ``movies.csv``: id, title, and genres divided by ``|``, each of which becomes 0 or 1."""
+    """Parse ``movies.dat`` or ``movies.csv``: id, title, and genres separated by ``|``, each of which becomes 0/1."""
     lines = [line for line in _text(file).splitlines() if line.strip()]
     separator, lines = ("::", lines) if file.suffix == ".dat" else (",", lines[1:])
     try:
@@ -96,7 +96,7 @@ def book_crossing_users(file: Path) -> pl.DataFrame:
 
 
 def renttherunway_users(file: Path) -> pl.DataFrame:
-    """Take the measures of each user from her reviews, the first that is stated of each."""
+    """Take the measurements of each user from their reviews: the first stated value of each."""
     keys = ("user_id", "age", "height", "weight", "body type", "bust size")
     inches = pl.col("height").str.extract_all(r"\d+").list.eval(pl.element().cast(pl.Float64))
     try:

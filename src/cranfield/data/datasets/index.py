@@ -28,7 +28,7 @@ def _movielens() -> list[Dataset]:
     colons = parsers.delimited("::", _FOUR)
     commas = parsers.delimited(",", _FOUR, header=True)
     half = "0.5 to 5"
-    # The checksums are those that GroupLens publishes beside its archives.
+    # The checksums are those that GroupLens publishes next to its archives.
     rows = (
         ("100k", (943, 1682, 100_000), tabs, "u.data", "1 to 5", "0e33842e24a9c977be4e0107933c0723"),
         ("1m", (6040, 3706, 1_000_209), colons, "ratings.dat", "1 to 5", "c4d9eecfca2ab87c1945afe126590906"),
@@ -65,7 +65,7 @@ def _movielens() -> list[Dataset]:
             checksum=None if md5 is None else f"md5:{md5}",
             scale=scale,
             times=True,
-            # GroupLens makes "latest" anew from time to time: its counts are those of September 2018.
+            # GroupLens updates "latest" from time to time: these are the counts of September 2018.
             tolerance=None if md5 is None else 0.0,
             features=features.get(size, {"item": ("movies.csv", feature_parsers.films)}),
         )
@@ -128,7 +128,7 @@ def _books() -> list[Dataset]:
             parse=parsers.book_crossing,
             scale="1 to 10",
             features={"user": ("*Users.csv", feature_parsers.book_crossing_users)},
-            # Published counts differ by a handful, by how an ISBN with stray characters is read.
+            # Published counts differ by a handful, depending on how an ISBN with stray characters is read.
             tolerance=0.0001,
             **book_crossing,  # type: ignore[arg-type]
         ),
@@ -204,7 +204,7 @@ def _music() -> list[Dataset]:
             repeated="sum",
             scale="play counts",
             times=True,
-            # Counted by its authors as artists with and without an id; a few names are both.
+            # The authors count artists with and without an id; a few names are both.
             tolerance=0.001,
             features={"user": ("userid-profile.tsv", feature_parsers.fields("\t", listeners, skip=1))},
             note="19,150,868 plays; the time of a count is that of the last play.",
@@ -223,7 +223,7 @@ def _music() -> list[Dataset]:
             address=f"{zenodo}/files/lastfm-dataset-1K.tar.gz",
             repeated="sum",
             scale="play counts",
-            # Not everybody listened before the moment of the split.
+            # Not every user has plays before the moment of the split.
             tolerance=0.2,
             note="The temporal split of Bellogín et al. (2017); an artist can be in both parts.",
         ),
@@ -271,7 +271,7 @@ def _music() -> list[Dataset]:
             parse=parsers.cm100k,
             files=dict.fromkeys(("train", "test"), ("data.txt", "cm100k.parquet", "cm100k.txt")),
             rows={"train": pl.col("known"), "test": pl.lit(True)},
-            # The authors publish it with the code of their paper.
+            # The authors publish it with the code for their paper.
             address="https://raw.githubusercontent.com/ir-uam/SIGIR2018/a45528ec5a4bd2a7c338000e078b282ad6a84424/"
             "datasets/cm100k/data.txt",
             checksum="sha256:d8d5f446a9ec6df158bf172426088e609a5c3f63eb87df7b805dd19b7dfa4402",
@@ -352,7 +352,7 @@ def catalogue() -> Mapping[str, Dataset]:
 
 
 def find(name: str | Dataset) -> Dataset:
-    """Return the entry of a name; an entry made by hand is returned as it is.
+    """Return the entry of a name; an entry made by hand is returned unchanged.
 
     Examples
     --------

@@ -20,9 +20,9 @@ def known() -> tuple[str, ...]:
 
 
 def listing() -> pl.DataFrame:
-    """Return the known datasets as a frame, one row each: what, how large, whose, how to get it, and if it is here.
+    """Return the known datasets as a frame, one per row: what, how large, whose, how to get it, and if it is cached.
 
-    The counts are those of the training part where a dataset is published in parts, and null where nobody has said.
+    Counts are of the training part if a dataset is published in parts, and null if nobody has published them.
 
     Examples
     --------

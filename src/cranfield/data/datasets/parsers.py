@@ -1,4 +1,4 @@
-"""The files of the known datasets, each turned into a frame with the columns user, item, rating and perhaps time."""
+"""Parsers of the known datasets' files; each returns a frame with the columns user, item, rating and perhaps time."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from cranfield.data.datasets.entry import Parser
 
 _BLOCK = 1 << 26
 _DAY = 86_400
-# The share of the plays before the moment of a temporal split.
+# The share of the plays before the split point of a temporal split.
 _BEFORE = 0.8
 
 
@@ -27,13 +27,13 @@ def delimited(separator: str, columns: Sequence[str], *, header: bool = False, t
     Parameters
     ----------
     separator
-        Between the columns; ``"::"`` is that of the MovieLens and MovieTweetings ``.dat`` files.
+        The text between the columns; ``"::"`` in the ``.dat`` files of MovieLens and MovieTweetings.
     columns
-        The names of the columns in their order, of ``user``, ``item``, ``rating`` and ``time``.
+        The names of the columns in order, from ``user``, ``item``, ``rating`` and ``time``.
     header
         Whether the first line holds names.
     text_ids
-        Whether ids are text although they look like numbers (``0133093``).
+        Whether ids are text even if they look like numbers (``0133093``).
     """
     ids: Any = pl.String if text_ids else pl.Int64
     types = {"user": ids, "item": ids, "rating": pl.Float64, "time": pl.Int64}
@@ -59,7 +59,7 @@ def _table(file: Path, separator: str, schema: dict[str, Any], header: bool) -> 
 
 
 def netflix(files: list[Path]) -> pl.DataFrame:
-    """Parse the Netflix files: a line ``1:`` names the film, and ``user,rating,date`` follow, one rating a line."""
+    """Parse the Netflix files: a line ``1:`` names the film, followed by lines ``user,rating,date``, one per rating."""
     frames, film = [], None
     with progress("Reading Netflix", total=len(files), unit="files") as bar:
         for file in files:
@@ -74,7 +74,7 @@ def netflix(files: list[Path]) -> pl.DataFrame:
 def _netflix_block(file: Path, block: bytes, film: int | None) -> pl.DataFrame:
     schema: dict[str, Any] = {"first": pl.String, "rating": pl.Float32, "date": pl.Date}
     try:
-        # The header tells how many columns there are, which the line of a film does not.
+        # The header sets the number of columns, because the line of a film has only one.
         lines = pl.read_csv(b"first,rating,date\n" + block, schema=schema, quote_char=None)
         first = pl.col("first").str.strip_chars()
         is_film = first.str.ends_with(":")
@@ -90,7 +90,7 @@ def _netflix_block(file: Path, block: bytes, film: int | None) -> pl.DataFrame:
 
 
 def _blocks(file: Path) -> Iterator[bytes]:
-    """Give a file in blocks of whole lines, so that 100 million lines need little memory."""
+    """Yield a file in blocks of whole lines, so that 100 million lines need little memory."""
     with file.open("rb") as stream:
         rest = b""
         while block := stream.read(_BLOCK):
@@ -111,12 +111,12 @@ def book_crossing(files: list[Path]) -> pl.DataFrame:
 
 
 def book_crossing_implicit(files: list[Path]) -> pl.DataFrame:
-    """Parse ``BX-Book-Ratings.csv``: every book a user has touched (rated, or 0 for unrated) as 1."""
+    """Parse ``BX-Book-Ratings.csv``: every book a user interacted with (rated, or 0 for unrated) as 1."""
     return _book_crossing(files).with_columns(rating=pl.lit(1.0))
 
 
 def _book_crossing(files: list[Path]) -> pl.DataFrame:
-    # Some ISBNs hold quotes and backslashes, over which a CSV reader stumbles; the fields around them are numbers.
+    # Some ISBNs hold quotes and backslashes, which break a CSV reader; the fields around them are numbers.
     lines = _lines(files[0], encoding="latin-1")[1:]
     fields = lines.str.extract_groups(_BOOK_CROSSING).struct.unnest()
     bad = fields["user"].is_null()
@@ -132,7 +132,7 @@ def _lines(file: Path, encoding: str = "utf-8") -> pl.Series:
 
 
 def renttherunway(files: list[Path]) -> pl.DataFrame:
-    """Parse the JSON lines of RentTheRunway; a review without a rating is left out."""
+    """Parse the JSON lines of RentTheRunway, without reviews that have no rating."""
     schema = {"user_id": pl.String, "item_id": pl.String, "rating": pl.String, "review_date": pl.String}
     try:
         return (
@@ -151,23 +151,23 @@ def renttherunway(files: list[Path]) -> pl.DataFrame:
 
 
 def beeradvocate(files: list[Path]) -> pl.DataFrame:
-    """Parse the BeerAdvocate reviews: a Python dictionary a line; the overall rating counts.
+    """Parse the BeerAdvocate reviews, one Python dictionary per line, with their overall ratings.
 
-    Some reviews have an empty user name. They are kept as those of one user, ``(no name)``, as published counts do.
+    Some reviews have an empty user name. They are kept as one user, ``(no name)``, as in the published counts.
     """
     keys = {"user": "review/profileName", "item": "beer/beerId", "rating": "review/overall", "time": "review/time"}
     return _dictionaries(files[0], keys, prose="review/text").with_columns(user=pl.col("user").replace("", "(no name)"))
 
 
 def librarything_reviews(files: list[Path]) -> pl.DataFrame:
-    """Parse the LibraryThing reviews: ``reviews[(work, user)] = {...}``, a Python dictionary a line."""
+    """Parse the LibraryThing reviews: ``reviews[(work, user)] = {...}``, one Python dictionary per line."""
     keys = {"user": "user", "item": "work", "rating": "stars", "time": "unixtime"}
     frame = _dictionaries(files[0], keys, prose="comment")
     return frame.filter(pl.col("user") != "")
 
 
 def _dictionaries(file: Path, keys: dict[str, str], prose: str) -> pl.DataFrame:
-    """Read a Python dictionary from each line that holds one; a line without one of the keys is left out."""
+    """Read a Python dictionary from each line that holds one; lines that lack one of the keys are left out."""
     frames, row = [], 1
     with progress(f"Reading {file.name}", total=file.stat().st_size / 1e6, unit="MB") as bar:
         for block in _blocks(file):
@@ -180,10 +180,10 @@ def _dictionaries(file: Path, keys: dict[str, str], prose: str) -> pl.DataFrame:
 
 
 def _dictionary_values(lines: pl.Series, keys: dict[str, str], prose: str, file: Path, first_row: int) -> pl.DataFrame:
-    """Take the values out of the lines: by a pattern where that cannot go wrong, else by Python's own rules.
+    """Extract the values from the lines: with a pattern if that is safe, else by parsing Python.
 
-    The pattern is several times faster. It is trusted where, the prose taken away, no double quote and no backslash
-    is left: then no text holds a quote, and what looks like a key is one.
+    The pattern is several times faster. It is safe if no double quote and no backslash remain once the prose is
+    removed: then no text holds a quote, and whatever looks like a key is one.
     """
     rest = pl.col("line").str.replace(_PROSE.format(key=prose), "")
     fields = lines.to_frame().with_row_index().with_columns(rest=rest)
@@ -203,7 +203,7 @@ def _dictionary_values(lines: pl.Series, keys: dict[str, str], prose: str, file:
     return pl.concat(both).sort("index").drop("index").drop_nulls()
 
 
-# A key and its text as Python writes it: in single quotes, or in double ones if it holds a single one.
+# A key and its text as Python writes it: in single quotes, or in double quotes if it holds a single quote.
 _PROSE = r"""'{key}': u?(?:'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*")"""
 
 
@@ -223,7 +223,7 @@ def _dictionary(line: str, file: Path, row: int) -> dict[str, Any]:
 
 
 def librarything(files: list[Path]) -> pl.DataFrame:
-    """Parse ``UI2.txt``: user, work, twice the rating, and a tag; a rating is there once for each of its tags."""
+    """Parse ``UI2.txt``: user, work, twice the rating, and a tag; a rating is repeated for each of its tags."""
     lines = _lines(files[0])
     fields = lines.str.extract_groups(r"^\s*(?P<user>\S+)\s+(?P<item>\S+)\s+(?P<rating>\d+)(?:\s|$)").struct.unnest()
     bad = fields["user"].is_null()
@@ -234,7 +234,7 @@ def librarything(files: list[Path]) -> pl.DataFrame:
 
 
 def lastfm_360k(files: list[Path]) -> pl.DataFrame:
-    """Parse the play counts of users and artists; an artist without a MusicBrainz id goes by name."""
+    """Parse the play counts of users and artists; an artist without a MusicBrainz id is identified by name."""
     schema = dict.fromkeys(("user", "mbid", "name", "plays"), pl.String)
     return (
         _tabs(files[0], schema)
@@ -253,7 +253,7 @@ def _plays(file: Path) -> pl.LazyFrame:
 
 
 def lastfm_1k(files: list[Path]) -> pl.DataFrame:
-    """Parse the plays, one a line, and count them by artist; the time is that of the last play."""
+    """Parse the plays, one per line, and count them by artist; the time is that of the last play."""
     return (
         _plays(files[0])
         .group_by("user", "item")
@@ -264,9 +264,9 @@ def lastfm_1k(files: list[Path]) -> pl.DataFrame:
 
 
 def lastfm_1k_temporal(files: list[Path]) -> pl.DataFrame:
-    """Parse the plays and count them by artist before and after a moment, at which 80 % of all plays are over.
+    """Parse the plays and count them by artist, separately for the first 80 % of all plays in time and the rest.
 
-    The column ``late`` says which counts are of the plays from that moment on, the test part.
+    The column ``late`` marks the counts of the later plays, the test part.
     """
     plays = _plays(files[0]).collect(engine="streaming")
     if plays.is_empty():
@@ -300,7 +300,7 @@ def _artist() -> pl.Expr:
 
 
 def ascii_matrix(files: list[Path]) -> pl.DataFrame:
-    """Parse a matrix of users by items in which 0 says that there is no rating; ids count from 0."""
+    """Parse a matrix of users by items in which 0 means that there is no rating; ids count from 0."""
     try:
         matrix = np.loadtxt(files[0], ndmin=2)
     except ValueError as error:
@@ -310,9 +310,9 @@ def ascii_matrix(files: list[Path]) -> pl.DataFrame:
 
 
 def cm100k(files: list[Path]) -> pl.DataFrame:
-    """Parse ``data.txt`` (user, item, rating and 1 for a track that was known before), or a Parquet file of the same.
+    """Parse ``data.txt`` (user, item, rating, and 1 for a track known before), or a Parquet file of the same.
 
-    The column ``known`` says which ratings belong to the training part.
+    The column ``known`` marks the ratings that belong to the training part.
     """
     types: dict[str, Any] = {"user": pl.Int64, "item": pl.Int64, "rating": pl.Float64, "known": pl.Int8}
     if files[0].suffix == ".parquet":
@@ -327,7 +327,7 @@ def cm100k(files: list[Path]) -> pl.DataFrame:
 
 def unreadable(file: Path, error: BaseException) -> InputError:
     """Return the error for a file that is not what its parser expects."""
-    # The first sentence says what is wrong; those behind it advise programmers.
+    # The first sentence says what is wrong; the rest is advice for programmers.
     problem = " ".join(str(error).split()).partition(". ")[0][:200]
     return InputError(
         f"the file is not what this dataset holds ({problem})",

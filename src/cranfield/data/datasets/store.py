@@ -1,4 +1,4 @@
-"""Datasets fetched into the cache, and loaded from it."""
+"""Fetching datasets into the cache, and loading them from it."""
 
 from __future__ import annotations
 
@@ -41,23 +41,23 @@ def fetch(
 ) -> Cached:
     """Bring a dataset into the cache: download it, or take it from disk; check it; parse it.
 
-    What is in the cache already is not fetched again.
+    A dataset that is already in the cache is not fetched again.
 
     Parameters
     ----------
     name
-        A name of `known`, or an entry made by hand.
+        A name from `known`, or an entry made by hand.
     from_path
         An archive, a file or a folder on disk that holds the dataset, instead of the download.
     force
         Fetch it again even if it is in the cache.
     verify
-        Compare the counts with those expected. The checksum of a download is compared in any case.
+        Compare the counts with those expected. The checksum of a download is always compared.
 
     Returns
     -------
     Cached
-        The folder in which it lies, and its counts by part.
+        Its folder, and its counts by part.
     """
     dataset = find(name)
     with locked(folder_of(dataset)):
@@ -84,7 +84,7 @@ def load(
     Parameters
     ----------
     name
-        A name of `known`, or an entry made by hand.
+        A name from `known`, or an entry made by hand.
     part
         ``"train"`` or ``"test"`` of a dataset that is published in parts; the training part by default. The parts
         share their vocabularies.
@@ -102,14 +102,14 @@ def load(
 def load_pair(
     name: str | Dataset, *, from_path: str | Path | None = None, force: bool = False, verify: bool = True
 ) -> tuple[Ratings, Ratings]:
-    """Return the published training and test part of a dataset, over one vocabulary of users and one of items.
+    """Return the published training and test parts of a dataset, over one vocabulary of users and one of items.
 
-    Coat and Yahoo! R3 are published so: people chose what to rate in the training part, and rated items drawn at
-    random in the test part, which is therefore free of popularity and selection bias.
+    Coat and Yahoo! R3 are published this way: people chose what to rate in the training part, and rated randomly drawn
+    items in the test part, which is therefore free of popularity and selection bias.
 
-    CM100k is one file in which people rated tracks drawn at random and said which of them they had known before. Its
-    training part is what they had known, the ratings that a service would have observed; its test part is everything
-    that they rated, the training part included. `cranfield.splits.truths` divides the two into training and a truth.
+    CM100k is one file in which people rated randomly drawn tracks and said which of them they had known before. Its
+    training part holds the tracks they had known, the ratings that a service would have observed; its test part holds
+    all ratings, including the training part. `cranfield.splits.truths` divides the two into training and a truth.
     """
     dataset = find(name)
     if dataset.parts != ("train", "test"):
@@ -130,13 +130,13 @@ def _load(dataset: Dataset, from_path: str | Path | None, force: bool, verify: b
 
 
 def _take_download(dataset: Dataset, force: bool, verify: bool) -> Cached:
-    """Download a dataset, unless an earlier download of it is there, and put it into the cache."""
+    """Download a dataset, unless it was downloaded before, and put it into the cache."""
     target = _downloaded(dataset)
     if target.is_file() and not force:
         try:
             return _take(dataset, target, verify)
         except CranfieldError:
-            # It was damaged after it had come; a new one decides.
+            # It was damaged after the download, so download it again.
             target.unlink(missing_ok=True)
     if dataset.address is None:
         raise dataset.failed(f"it cannot be downloaded without a person's consent ({dataset.note or dataset.licence})")
@@ -154,7 +154,7 @@ def _take_download(dataset: Dataset, force: bool, verify: bool) -> Cached:
 
 
 def _remake(dataset: Dataset, there: Cached, verify: bool) -> Cached:
-    """Make damaged files of the cache anew from the place on disk that they came from."""
+    """Rebuild damaged files of the cache from the source on disk that they came from."""
     if Path(there.source).exists():
         return _take(dataset, Path(there.source), verify)
     if dataset.address is not None:
@@ -163,7 +163,7 @@ def _remake(dataset: Dataset, there: Cached, verify: bool) -> Cached:
 
 
 def _take(dataset: Dataset, source: Path, verify: bool) -> Cached:
-    """Parse an archive, a file or a folder, check what it holds, and write it into the cache."""
+    """Parse an archive, a file or a folder, check its counts, and write it to the cache."""
     folder = folder_of(dataset)
     try:
         with tempfile.TemporaryDirectory(dir=folder, prefix=".unpacked-") as scratch:
@@ -186,10 +186,10 @@ def _take(dataset: Dataset, source: Path, verify: bool) -> Cached:
 
 
 def _features(dataset: Dataset, files: dict[str, list[Path]], folders: list[Path]) -> dict[str, pl.DataFrame]:
-    """Return the tables that describe users and items, as far as the copy holds their files."""
+    """Return the tables that describe users and items, if the copy holds their files."""
     tables = {}
     for about, (pattern, parse) in dataset.features.items():
-        # Some are in the file of the ratings, which may have another name.
+        # Some features are in the file of the ratings, which may have another name.
         beside = [file for part, file in files.items() if pattern in dataset.files[part]]
         beside += [paths for folder in folders if (paths := _find(folder, (pattern,)))]
         if beside:
@@ -199,7 +199,7 @@ def _features(dataset: Dataset, files: dict[str, list[Path]], folders: list[Path
 
 
 def _files(dataset: Dataset, source: Path, scratch: Path) -> dict[str, list[Path]]:
-    """Return the files of each part, unpacked where they are packed."""
+    """Return the files of each part, unpacked if they are compressed."""
     if source.is_file() and not is_archive(source):
         if not dataset.is_one_file:
             raise InputError(
@@ -220,7 +220,7 @@ def _files(dataset: Dataset, source: Path, scratch: Path) -> dict[str, list[Path
     patterns += tuple(pattern for pattern, _ in dataset.features.values())
     alone = _unpacked(source, scratch / "archive", (*patterns, *dataset.nested), _unpack_limit(dataset))
     if alone is not None and dataset.is_one_file:
-        # A single compressed file is what it is, whatever it is called.
+        # A single compressed file needs no matching name.
         return {part: [alone] for part in dataset.parts}
     parts = {part: _find(scratch / "archive", group) for part, group in dataset.files.items()}
     if not all(parts.values()):
@@ -229,7 +229,7 @@ def _files(dataset: Dataset, source: Path, scratch: Path) -> dict[str, list[Path
 
 
 def _unpack_limit(dataset: Dataset) -> int:
-    """Return the most bytes that an archive may unpack to: what the user allows, or else what the dataset may have."""
+    """Return the most bytes that an archive may unpack to: the user's limit, or else that of the dataset."""
     if settings.unpack_limit is None:
         return dataset.limit
     return whole("unpack_limit", settings.unpack_limit, at_least=1)
@@ -244,7 +244,7 @@ def _unpacked(source: Path, folder: Path, wanted: tuple[str, ...], limit: int) -
 
 
 def _expanded(files: list[Path], dataset: Dataset, scratch: Path) -> list[Path]:
-    """Return files with the compressed ones replaced by what they hold."""
+    """Return the files, with compressed ones replaced by their content."""
     expanded = []
     for number, file in enumerate(files):
         if is_archive(file):
@@ -257,7 +257,7 @@ def _expanded(files: list[Path], dataset: Dataset, scratch: Path) -> list[Path]:
 
 
 def _find(folder: Path, patterns: Sequence[str]) -> list[Path]:
-    """Return the files that match the first pattern that any matches; of equal names, the one nearest to the top."""
+    """Return the files that match the first pattern with a match; of equal names, the one nearest to the top."""
     files = sorted(
         (path for path in folder.rglob("*") if path.is_file()), key=lambda path: (len(path.parts), str(path))
     )
@@ -304,7 +304,7 @@ def _counts(ratings: Ratings, rows: int | None = None) -> Counts:
 
 
 def _check(dataset: Dataset, part: str, counts: Counts, source: Path) -> None:
-    """Compare the counts of a copy with those it should have."""
+    """Compare the counts of a copy with the expected ones."""
     if dataset.tolerance is None:
         return
     expected = dataset.expected(part)

@@ -1,4 +1,4 @@
-"""Archives unpacked with care: nothing outside the folder, no links, and no more bytes than agreed."""
+"""Safe unpacking of archives: nothing outside the folder, no links, and no more bytes than allowed."""
 
 from __future__ import annotations
 
@@ -24,18 +24,18 @@ _MOST_MEMBERS = 200_000
 _DEEPEST = 3
 _COMPRESSED = {b"\x1f\x8b": gzip.open, b"BZh": bz2.open, b"\xfd7zXZ\x00": lzma.open}
 _ZIP = b"PK\x03\x04"
-# Zstandard and zlib, which Polars would unpack by itself, without a limit.
+# Zstandard and zlib, which Polars would decompress by itself, without a limit.
 _UNLIMITED = (b"\x28\xb5\x2f\xfd", b"x\x01", b"x\x9c", b"x\xda")
 SUFFIXES = (".gz", ".bz2", ".xz")
 """The endings of single compressed files."""
 _BROKEN = (
     *(zipfile.BadZipFile, tarfile.TarError, EOFError, gzip.BadGzipFile, lzma.LZMAError, zlib.error),
-    *(ValueError, struct.error),  # zipfile lets slip what it stumbles over
+    *(ValueError, struct.error),  # zipfile does not catch these
 )
 
 
 class _Allowance:
-    """The bytes that may still be unpacked; what an archive claims about its size counts for nothing."""
+    """The bytes that may still be unpacked; the size that an archive claims to have is not trusted."""
 
     def __init__(self, limit: int, source: Path) -> None:
         self._limit, self._left, self._source = limit, limit, source
@@ -67,12 +67,12 @@ class _Counted(io.RawIOBase):
 
 
 def is_archive(path: Path) -> bool:
-    """Whether a file is a zip, a tar or compressed, by its content."""
+    """Whether a file is a zip, a tar or compressed, judged by its content."""
     return _opener(path) is not None or _is_zip(path) or tarfile.is_tarfile(path)
 
 
 def check_plain(path: Path) -> None:
-    """Refuse a file that is empty, or compressed in a way that is unpacked elsewhere only, without a limit."""
+    """Refuse a file that is empty, or compressed in a way that other libraries would unpack without a limit."""
     head = _head(path)
     if not head:
         raise InputError("the file is empty", source=path, remedy="download it again")
@@ -84,9 +84,8 @@ def check_plain(path: Path) -> None:
 def unpack(source: Path, folder: Path, *, wanted: Iterable[str], limit: int) -> None:
     """Unpack the members of an archive whose names match ``wanted`` into ``folder``.
 
-    The archive may be a zip, a tar (compressed or not) or a single compressed file. A member that is itself an
-    archive and wanted is unpacked in turn. An archive that holds a path outside of itself, a link or a device is
-    refused as a whole.
+    The archive may be a zip, a tar (compressed or not) or a single compressed file. A wanted member that is itself an
+    archive is unpacked in turn. An archive with a path outside of itself, a link or a device is refused as a whole.
 
     Parameters
     ----------
@@ -97,7 +96,7 @@ def unpack(source: Path, folder: Path, *, wanted: Iterable[str], limit: int) -> 
     wanted
         Patterns of file names, without folders: ``"ratings.dat"``, ``"mv_*.txt"``.
     limit
-        The most bytes to unpack in all.
+        The most bytes to unpack in total.
     """
     _unpack(source, folder, tuple(wanted), _Allowance(limit, source), depth=1)
 
@@ -113,7 +112,7 @@ def _unpack(source: Path, folder: Path, wanted: tuple[str, ...], allowance: _All
     except (FileExistsError, NotADirectoryError, IsADirectoryError) as error:
         raise InputError("the archive holds the same path twice", source=source, remedy="do not trust it") from error
     except OSError as error:
-        # So bz2 calls bad data, and zipfile a bad offset; a disk that is full is another matter.
+        # bz2 raises this for bad data, and zipfile for a bad offset; a full disk is a different error.
         if error.errno not in (None, errno.EINVAL):
             raise
         raise _damaged(source, error) from error
@@ -174,7 +173,7 @@ def _untar(stream: IO[bytes], source: Path, folder: Path, wanted: tuple[str, ...
             if path is not None and member.isfile() and _matches(path, wanted):
                 content = archive.extractfile(member)
                 if content is not None:
-                    # The stream beneath has paid for the bytes that were read; a sparse member has more than that.
+                    # The stream below has counted the bytes that were read; a sparse member unpacks to more than that.
                     _write(content, folder / path, allowance if member.issparse() else None)
             archive.members.clear()  # type: ignore[attr-defined]
 
@@ -226,7 +225,7 @@ def _opener(path: Path) -> Any:
 
 
 def _is_zip(path: Path) -> bool:
-    # One that is cut short has lost the list of its members, which makes it a zip to the library.
+    # A truncated zip has lost the list of its members, so zipfile does not recognize it.
     return _head(path).startswith(_ZIP) or zipfile.is_zipfile(path)
 
 

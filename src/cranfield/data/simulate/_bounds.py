@@ -1,4 +1,4 @@
-"""The bounds of the simulators' knobs."""
+"""The bounds of the simulators' parameters."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from cranfield._errors import SettingError
 
 
 def check_bounds(name: str, value: object, low: float, high: float) -> None:
-    """Refuse what is not a finite number within the bounds.
+    """Refuse a value that is not a finite number within the bounds.
 
     Examples
     --------

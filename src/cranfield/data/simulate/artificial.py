@@ -1,4 +1,4 @@
-"""Artificial ratings with a chosen popularity curve and no taste in them (Bellogín et al. 2017, section 5.2)."""
+"""Artificial ratings with a chosen popularity curve and no preferences (Bellogín et al. 2017, section 5.2)."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from cranfield.data.vocabulary import Vocabulary
 MOVIELENS: Mapping[float, float] = {1.0: 0.056, 2.0: 0.108, 3.0: 0.261, 4.0: 0.349, 5.0: 0.226}
 """The shares of the rating values in MovieLens 1M."""
 
-# What a fit to MovieLens 1M gives: a shift of the ranks by 7.8 % of the items.
+# From a fit to MovieLens 1M: ranks are shifted by 7.8 % of the items.
 _SHIFT = 0.078
 
 
@@ -40,29 +40,29 @@ def popularity(
     like: Ratings | None = None,
     seed: int = 0,
 ) -> Ratings:
-    r"""Simulate ratings whose popularity follows a shifted power law, and nothing else.
+    r"""Simulate ratings whose popularity follows a shifted power law, and that follow nothing else.
 
-    The *k*-th most popular item has :math:`|R(i_k)| = c_1 + \beta (c_2 + k)^{-\alpha}` ratings, where β is adjusted
-    so that the numbers of users, items and ratings are those asked for. Who rates what is random within the given
-    profile sizes, and so are the values: there is no preference pattern to be learnt, so whatever a recommender
-    gains over random on such data it gains from popularity alone.
+    The *k*-th most popular item has :math:`|R(i_k)| = c_1 + \beta (c_2 + k)^{-\alpha}` ratings, where β is adjusted to
+    give the requested numbers of users, items and ratings. Who rates what is random within the given profile sizes, and
+    so are the values. There is no preference pattern to learn, so whatever a recommender gains over random on such data
+    comes from popularity alone.
 
     Parameters
     ----------
     users, items, ratings
-        How many of each; 1,000, 500 and 50,000, or those of ``like``.
+        Number of each; 1,000, 500 and 50,000, or those of ``like``.
     alpha, c1, c2
         The power law. Defaults: α = 1.4, c1 = 0 and c2 = 7.8 % of the items, close to MovieLens 1M; or a fit to
         ``like``. An α of 0 makes all items equally popular.
     histogram
         The share of each rating value; that of MovieLens 1M, or of ``like``.
     activity
-        The spread σ of the log-normal profile sizes; 1, or the profile sizes of ``like``. With 0 all users have as
-        many ratings.
+        The spread σ of the log-normal profile sizes; 1, or the profile sizes of ``like``. With 0 all users have the
+        same number of ratings.
     like
         Ratings to resemble.
     seed
-        Fixes every random choice.
+        Seed of every random choice.
 
     Returns
     -------
@@ -133,9 +133,9 @@ def _sizes(users: int | None, items: int | None, ratings: int | None, like: Rati
 
 
 def check_sizes(users: int, items: int, ratings: int, *, one_each: bool = True) -> tuple[int, int, int]:
-    """Return the numbers of users, items and ratings, or say why there can be no such data.
+    """Return the numbers of users, items and ratings, or say why such data cannot exist.
 
-    With ``one_each``, every user and every item has a rating at least.
+    With ``one_each``, every user and every item has at least one rating.
     """
     users, items, ratings = whole("users", users), whole("items", items), whole("ratings", ratings)
     for name, size in (("users", users), ("items", items)):
@@ -155,7 +155,7 @@ def check_sizes(users: int, items: int, ratings: int, *, one_each: bool = True) 
 
 
 def whole(name: str, value: int) -> int:
-    """Return a whole number of any library as Python's own."""
+    """Return a whole number of any library as a Python integer."""
     try:
         return operator.index(value)
     except TypeError:

@@ -1,4 +1,4 @@
-"""Whole numbers of ratings, one an item or one a user, that add up to a given total."""
+"""Whole numbers of ratings, one per item or per user, that add up to a given total."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def counts_of_shape(
 ) -> tuple[CountArray, float]:
     r"""Return the counts :math:`n_k = \min(\max(c_1 + \beta x_k, \text{low}), \text{high})`, and β.
 
-    β is the number that makes the counts add up to ``total``. They are made whole by the largest remainder: all are
+    β is the number that makes the counts add up to ``total``. They are rounded by the largest remainder method: all are
     rounded down, and those that lost most get one back until the total is met.
 
     Parameters
@@ -30,7 +30,7 @@ def counts_of_shape(
     shape
         The positive weights :math:`x_k`.
     total
-        What the counts add up to.
+        The sum of the counts.
     low, high
         The smallest and the largest count allowed.
     offset
@@ -73,7 +73,7 @@ def log_normal_sizes(users: int, total: int, *, spread: float, low: int, high: i
     r"""Return profile sizes at the quantiles of a log-normal distribution, smallest first.
 
     User *k* of *n* has a size in proportion to :math:`e^{\sigma \Phi^{-1}((k - 1/2) / n)}`; the Gini coefficient of
-    such sizes is about :math:`\mathrm{erf}(\sigma / 2)`. With a spread σ of 0 all profiles have one size (give or
+    such sizes is about :math:`\mathrm{erf}(\sigma / 2)`. With a spread σ of 0 all profiles have the same size (give or
     take one rating).
 
     Examples
@@ -88,9 +88,9 @@ def log_normal_sizes(users: int, total: int, *, spread: float, low: int, high: i
 
 
 def sizes_like(sizes: NDArray[Any], users: int, total: int, *, low: int, high: int) -> CountArray:
-    """Return profile sizes distributed as the given ones, smallest first, for other numbers of users and ratings.
+    """Return profile sizes distributed like the given ones, smallest first, for other numbers of users and ratings.
 
-    Where the numbers are the same, so are the sizes.
+    If the numbers are the same, so are the sizes.
 
     Examples
     --------

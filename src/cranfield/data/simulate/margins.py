@@ -1,4 +1,4 @@
-"""Pairs of users and items drawn at random, with the ratings of each item and of each user given."""
+"""Random pairs of users and items with given numbers of ratings per item and per user."""
 
 from __future__ import annotations
 
@@ -8,21 +8,21 @@ from numpy.typing import NDArray
 from cranfield._progress import progress
 from cranfield.data.simulate.counts import CountArray
 
-# The weights of a user who must take every item still to come, and of one whose profile is full already.
+# The weights of a user who must take every remaining item, and of one whose profile is already full.
 _MUST, _FULL = 1e150, 1e-150
 
 
 def pairs_with_margins(
     item_counts: CountArray, profile_sizes: CountArray, rng: np.random.Generator
 ) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-    r"""Draw distinct (user, item) pairs with the asked counts; return their users and items.
+    r"""Draw distinct (user, item) pairs with the given counts; return their users and items.
 
-    Items are served one after the other, the most popular first. Each draws its users without replacement, with
-    weights :math:`r / (m - r)`, where :math:`r` is what a user's profile still lacks and :math:`m` the number of
-    items still to come (Chen, Diaconis, Holmes and Liu 2005): a user who lacks as many as are left is always taken.
+    Items are processed in order, the most popular first. Each draws its users without replacement, with weights
+    :math:`r / (m - r)`, where :math:`r` is the number of ratings a user's profile still lacks and :math:`m` the number
+    of remaining items (Chen, Diaconis, Holmes and Liu 2005): a user who lacks as many as remain is always drawn.
 
-    Item counts are met exactly, whatever happens. Profile sizes are met exactly too unless the two do not go
-    together, or only just, and the draw ends in a corner: a user's profile may then be larger than asked, because no
+    Item counts are always met exactly. Profile sizes are met exactly too, unless the two are incompatible, or only
+    just compatible, and the draw reaches a dead end. Then a user's profile may be larger than requested, because no
     other user was left for an item, and another's smaller.
 
     Examples
@@ -52,9 +52,9 @@ def pairs_with_margins(
 
 
 def _weighted_sample(weights: NDArray[np.float64], size: int, rng: np.random.Generator) -> NDArray[np.int64]:
-    """Draw ``size`` places without replacement, ascending: the smallest of exponential keys with rates ``weights``."""
+    """Draw ``size`` positions without replacement, ascending: the smallest exponential keys with rates ``weights``."""
     keys = -np.log1p(-rng.random(len(weights))) / weights
     if size >= len(keys):
         return np.arange(len(keys))
-    # Sorted, because a partition leaves its places in an order that differs from one processor to another.
+    # Sorted, because a partition returns positions in an order that differs between processors.
     return np.sort(np.argpartition(keys, size)[:size])

@@ -1,4 +1,4 @@
-"""How a world is observed: which pairs get a rating, with which probability, and when."""
+"""How a world is observed: which pairs get a rating, with what probability, and when."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from cranfield._random import stream
 
 # Probabilities are multiples of this, so that sums of millions of them are exact.
 _GRAIN = 2.0**-30
-# Newton's steps for the time of a row, and how near its expected size must come to the asked one.
+# Maximum number of Newton steps for the time of a row, and the tolerance of its expected size.
 _STEPS, _NEAR = 200, 1e-10
 _DAY = 86_400
 _BEGIN = 946_684_800  # the year 2000, in seconds since 1970
@@ -24,7 +24,7 @@ def rates(grades: NDArray[np.floating], exposure: NDArray[np.float64], relevance
     if relevance_bias == 0:
         return np.tile(exposure, (len(grades), 1))
     liking = relevance_bias * grades.astype(np.float64)
-    liking -= liking.max(axis=1, keepdims=True)  # no power is above 1
+    liking -= liking.max(axis=1, keepdims=True)  # so that no power is above 1
     return np.asarray(exposure * np.exp(liking))
 
 
@@ -32,7 +32,7 @@ def inclusion(weights: NDArray[np.float64], sizes: NDArray[np.integer]) -> NDArr
     r"""Return the probability that each item is in a row's sample of the given size.
 
     An item is met at the rate of its weight, so within a time :math:`\tau_u` it is met with probability
-    :math:`\pi_{ui} = 1 - e^{-\tau_u w_{ui}}`; each row's time is the one for which :math:`\sum_i \pi_{ui}` is its
+    :math:`\pi_{ui} = 1 - e^{-\tau_u w_{ui}}`. The time of each row is chosen so that :math:`\sum_i \pi_{ui}` is its
     size.
 
     Examples
@@ -44,8 +44,8 @@ def inclusion(weights: NDArray[np.float64], sizes: NDArray[np.integer]) -> NDArr
     items = met.shape[1]
     wanted = np.asarray(sizes, dtype=np.float64)
     time = wanted / items
-    # The sum is concave in the time, so Newton's steps from the left never jump over the solution. A row is left
-    # alone once it is there: its result does not depend on the rows beside it.
+    # The sum is concave in the time, so Newton steps from the left never overshoot the solution. A row that has
+    # converged is not changed again, so its result does not depend on the other rows.
     rows = np.flatnonzero((wanted > 0) & (wanted < items))
     for _ in range(_STEPS):
         missed = np.exp(-time[rows, None] * met[rows])
@@ -63,10 +63,10 @@ def inclusion(weights: NDArray[np.float64], sizes: NDArray[np.integer]) -> NDArr
 def systematic_sample(
     probabilities: NDArray[np.float64], sizes: NDArray[np.integer], draws: NDArray[np.float64]
 ) -> NDArray[np.bool_]:
-    """Sample items in each row, each with its probability (to a millionth), and as many as the row's size.
+    """Sample items in each row, each with its probability (to a millionth), and exactly as many as the row's size.
 
-    Systematic sampling in random order (Hartley and Rao 1962): the items of a row are put in random order, each as
-    an interval as long as its probability; points one apart, from a random start, choose the intervals they hit.
+    Systematic sampling in random order (Hartley and Rao 1962): the items of a row are put in random order, each as an
+    interval as long as its probability. Points one apart, from a random start, choose the intervals they hit.
 
     Parameters
     ----------
@@ -91,7 +91,7 @@ def systematic_sample(
 def _grained(probabilities: NDArray[np.float64], sizes: NDArray[np.float64]) -> NDArray[np.float64]:
     """Round probabilities up to the grain, so that they add up to the size of their row or a little more."""
     grained = np.minimum(np.ceil(probabilities / _GRAIN) * _GRAIN, 1.0)
-    # What rounding up has not made good, the least certain item of the row takes.
+    # If the sum is still too small, the least certain item of the row takes the rest.
     missing = np.maximum(sizes - grained.sum(axis=1), 0.0)
     for row in np.flatnonzero(missing):
         grained[row, np.argmin(np.abs(grained[row] - 0.5))] += missing[row]
@@ -99,7 +99,7 @@ def _grained(probabilities: NDArray[np.float64], sizes: NDArray[np.float64]) -> 
 
 
 def _random_order(draws: NDArray[np.float64]) -> NDArray[np.int64]:
-    """Return a random order of each row's places: draws with the place in their last bits, sorted."""
+    """Return a random order of each row's positions: draws with the position in their last bits, sorted."""
     places = draws.shape[1]
     bits = max(1, (places - 1).bit_length())
     keys = (draws * 2.0 ** (62 - bits)).astype(np.int64) << bits
@@ -113,8 +113,9 @@ def times_of(
 ) -> NDArray[np.int64]:
     """Return when each rating was given, in seconds since 1970, within three years from 2000.
 
-    A user is there from an arrival to a leaving, both random. Within that time ratings fall at random if ``drift``
-    is 0, and in the order of the items' random release if it is 1, so that what is popular changes with time.
+    A user is present from a random arrival to a random departure. Within that time ratings are at random moments if
+    ``drift`` is 0, and in the order of the items' random release dates if it is 1, so that popularity changes with
+    time.
     """
     arrival, stay = stream(seed, "simulate.world", "presence").random((2, n_users))
     release = stream(seed, "simulate.world", "release").random(n_items)

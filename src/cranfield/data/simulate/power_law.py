@@ -12,8 +12,8 @@ from cranfield._errors import SettingError
 from cranfield.data.simulate._bounds import check_bounds
 from cranfield.data.simulate.counts import CountArray, counts_of_shape
 
-# The steepest curve: one that asks for more is exponential rather than a power law. With the farthest shift it is still
-# a number that a computer holds.
+# The steepest curve: anything steeper is exponential rather than a power law. Even with the largest shift its values
+# are representable.
 _STEEPEST, _FARTHEST = 20.0, 1e12
 
 
@@ -26,7 +26,7 @@ class PowerLaw:
     alpha
         The skewness α: 0 makes all items equally popular, 2 is a very steep long tail; MovieLens 1M has about 1.4.
     c1
-        The ratings that even the least popular item has.
+        The number of ratings that even the least popular item has.
     c2
         The shift of the ranks, which flattens the head of the curve.
 
@@ -46,12 +46,12 @@ class PowerLaw:
         check_bounds("c2", self.c2, 0, _FARTHEST)
 
     def counts(self, *, items: int, ratings: int, users: int) -> tuple[CountArray, float]:
-        """Return the ratings of each item, most popular first, and β.
+        """Return the number of ratings of each item, most popular first, and β.
 
         The counts are whole numbers from 1 to the number of users, and β is adjusted so that they add up to the
         number of ratings.
         """
-        # Divided by the head's value, so that no power underflows; β is given back for the law as written.
+        # Divided by the value of the first item, so that no power underflows; the returned β is that of the law above.
         head = self.c2 + 1.0
         shape = np.asarray(((self.c2 + np.arange(1, items + 1)) / head) ** -self.alpha, dtype=np.float64)
         counts, beta = counts_of_shape(shape, ratings, low=1, high=users, offset=self.c1)
@@ -59,9 +59,9 @@ class PowerLaw:
 
     @classmethod
     def fit(cls, popularity: NDArray[Any]) -> PowerLaw:
-        r"""Fit α, :math:`c_1 \ge 0` and :math:`c_2 \ge 0` to the ratings of each item by least squares.
+        r"""Fit α, :math:`c_1 \ge 0` and :math:`c_2 \ge 0` to the number of ratings of each item by least squares.
 
-        β is not free: it is what makes the curve add up to the number of ratings.
+        β is not free: it makes the curve add up to the number of ratings.
 
         Examples
         --------

@@ -1,4 +1,4 @@
-"""Latent tastes: what a user would think of every item, without anybody having rated anything."""
+"""Latent tastes: what each user would think of every item, rated or not."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from numpy.typing import NDArray
 
 from cranfield._random import stream
 
-# Powers of exponential draws: an item's tastes are uneven, so that it belongs mostly to one or two of them.
+# Power of the exponential draws: it makes an item's tastes uneven, so that it mostly has one or two of them.
 _CONCENTRATION = 2.0
-# What holds over all pairs is measured on as many as this, those of the first users.
+# Statistics over all pairs are measured on this many, those of the first users.
 _SAMPLE = 1 << 21
-# The pairs that are worked on at a time.
+# Number of pairs per block.
 _CELLS = 1 << 19
 
 
@@ -26,9 +26,9 @@ class Tastes:
 
     .. math:: s_{ui} = \sqrt{\tau}\; p_u \cdot q_i + \sqrt{1 - \tau}\; z_i
 
-    where :math:`p_u` says how much the user likes each taste (standard normal), :math:`q_i \ge 0` of length 1 how much
-    of each taste is in the item, and :math:`z_i` is its general quality (standard normal), the same for all.
-    The grade of a pair is the number of ``cuts`` at or below its score, as a place in ``grades``.
+    where :math:`p_u` is how much the user likes each taste (standard normal), :math:`q_i \ge 0`, of length 1, how much
+    of each taste is in the item, and :math:`z_i` its general quality (standard normal), the same for all users.
+    The grade of a pair is the number of ``cuts`` at or below its score, as an index of ``grades``.
 
     Parameters
     ----------
@@ -43,7 +43,7 @@ class Tastes:
     grades
         The grades, ascending.
     cuts
-        The scores at which the next grade begins.
+        The lowest score of each grade but the first.
     """
 
     users: NDArray[np.float64]
@@ -65,7 +65,7 @@ class Tastes:
         shares: NDArray[np.float64],
         seed: int,
     ) -> Tastes:
-        """Draw tastes, and cut the scores so that the grades have the given shares over all pairs."""
+        """Draw tastes, and choose the cuts so that the grades have the given shares over all pairs."""
         user_tastes = normal(stream(seed, "simulate.world", "user tastes").random((users, tastes)))
         mixed = -np.log1p(-stream(seed, "simulate.world", "item tastes").random((items, tastes)))
         mixed = mixed**_CONCENTRATION + 1e-12
@@ -77,8 +77,8 @@ class Tastes:
         return cls(user_tastes, item_tastes, quality, share, uncut.grades, cuts)
 
     def score(self, users: NDArray[np.integer]) -> NDArray[np.float64]:
-        """Return the scores of the asked users over all items."""
-        # Taste by taste rather than by a matrix product, whose last bits depend on the shape of the block.
+        """Return the scores of the given users for all items."""
+        # One taste at a time rather than a matrix product, whose last bits depend on the shape of the block.
         weighted = np.sqrt(self.share) * self.users[users]
         scores = np.tile(np.sqrt(1.0 - self.share) * self.quality, (len(weighted), 1))
         for taste in range(weighted.shape[1]):
@@ -93,8 +93,8 @@ class Tastes:
         return scores
 
     def grade(self, scores: NDArray[np.float64]) -> NDArray[np.float32]:
-        """Return the grades that belong to scores."""
-        # A comparison for each of the few cuts is faster than a search of each score among them.
+        """Return the grades of scores."""
+        # Comparing with each of the few cuts is faster than searching for each score among them.
         places = np.zeros(scores.shape, dtype=np.int8)
         for cut in self.cuts:
             places += scores >= cut
@@ -102,19 +102,19 @@ class Tastes:
 
 
 def normal(uniform: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Turn uniform draws into standard normal ones, by the inverse of the distribution function."""
+    """Turn uniform draws into standard normal ones, by the inverse distribution function."""
     from scipy.special import ndtri
 
     return np.asarray(ndtri(np.maximum(uniform, 2.0**-54)))
 
 
 def sample_users(users: int, items: int) -> NDArray[np.int64]:
-    """Return the codes of the users to look at for what holds over all pairs: everybody in a small world."""
+    """Return the codes of the users that statistics over all pairs are measured on: everybody in a small world."""
     return np.arange(min(users, max(1, _SAMPLE // items)))
 
 
 def blocks(rows: int, columns: int) -> Iterator[slice]:
-    """Cut rows into slices that hold a bounded number of cells each."""
+    """Yield slices of rows that hold a bounded number of cells each."""
     step = max(1, _CELLS // max(1, columns))
     for start in range(0, rows, step):
         yield slice(start, min(start + step, rows))

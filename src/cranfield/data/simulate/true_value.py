@@ -1,4 +1,4 @@
-"""The true quality of ranked lists: measured on every item, with nothing left unjudged."""
+"""The true quality of ranked lists: measured on every item, with no unjudged items."""
 
 from __future__ import annotations
 
@@ -67,13 +67,14 @@ def list_values(
 ) -> NDArray[np.float64]:
     r"""Return the value of each list, given its user's true grades of all items as a row.
 
-    - ``P@n``: the share of relevant items among the first *n* places; a list that is shorter has gaps.
-    - ``Recall@n``: the share of the user's relevant items that are among the first *n* places.
-    - ``nDCG@n``: :math:`\sum_{k \le n} g_k / \log_2(k + 1)` over the same for the best possible list; the gain is the
-      grade itself, 0 for a grade below 0.
+    - ``P@n``: the share of relevant items among the first *n* positions; missing items of shorter lists count as not
+      relevant.
+    - ``Recall@n``: the share of the user's relevant items that are among the first *n* positions.
+    - ``nDCG@n``: :math:`\sum_{k \le n} g_k / \log_2(k + 1)` divided by that of the best possible list; the gain is the
+      grade itself, or 0 for a grade below 0.
 
-    Excluded items are not candidates: they have neither relevance nor gain. NaN where a user has no relevant
-    candidate (Recall) or no gain to be had (nDCG).
+    Excluded items are not candidates: they have neither relevance nor gain. NaN if a user has no relevant candidate
+    (Recall) or no gain is possible (nDCG).
     """
     cutoff = metric.cutoff or 0
     worth = np.maximum(grades, 0.0) if metric.name == "nDCG" else grades >= threshold
@@ -99,7 +100,7 @@ def _ratio(part: NDArray[np.float64], whole: NDArray[np.float64]) -> NDArray[np.
 def repeated_entry(
     users: NDArray[np.int32], indptr: NDArray[np.int64], items: NDArray[np.int32], n_items: int
 ) -> int | None:
-    """Return a place in a list whose item is in the same list already, or None."""
+    """Return a position in a list whose item occurs earlier in the same list, or None."""
     lists = np.repeat(np.arange(len(users), dtype=np.int64), np.diff(indptr))
     again = pl.Series(lists * n_items + items).is_first_distinct().not_().arg_true()
     return int(again[0]) if len(again) else None

@@ -1,4 +1,4 @@
-"""`World`: users and items whose preferences are known, and the ratings that were observed of them."""
+"""`World`: users and items whose preferences are known, and the ratings that were observed."""
 
 from __future__ import annotations
 
@@ -25,27 +25,27 @@ _MOST_PAIRS = 50_000_000
 
 @dataclass(frozen=True, eq=False)
 class World:
-    """A simulated world: the truth about every pair of a user and an item, and the ratings observed of it.
+    """A simulated world: the truth about every pair of a user and an item, and the observed ratings.
 
-    Made by `world`. Users and items are spoken of by their codes, the places of their ids in the vocabularies of
-    ``ratings``. The matrix of all pairs is never kept: it is computed again for the users that are asked for.
+    Made by `world`. Users and items are given by their codes, their positions in the vocabularies of ``ratings``. The
+    matrix of all pairs is never stored: it is computed again for the requested users.
 
     Parameters
     ----------
     ratings
-        What was observed.
+        The observed ratings.
     tastes
-        The latent tastes from which every preference follows.
+        The latent tastes that determine every preference.
     exposure
-        How often each item is met for reasons other than its being liked.
+        How often each item is met for reasons other than being liked.
     relevance_bias
-        How strongly users rate what they like: a grade more makes a rating e to this power as likely.
+        How strongly users prefer to rate what they like: one grade more makes a rating e to this power times as likely.
     noise
         The standard deviation of the error of a single rating, in standard deviations of the preference score.
     threshold
-        The lowest grade that counts as relevant.
+        The lowest relevant grade.
     seed
-        The seed that it was made with.
+        The seed it was made with.
 
     Examples
     --------
@@ -79,7 +79,7 @@ class World:
         return f"<p>{html.escape(repr(self))}</p>{self.ratings._repr_html_()}"
 
     def preference(self, users: Any = None) -> NDArray[np.float32]:
-        """Return the true grade of every item, a row for each asked user code (everybody by default)."""
+        """Return the true grade of every item, one row per requested user code (everybody by default)."""
         codes = self._codes(users)
         grades = np.empty((len(codes), self.ratings.n_items), dtype=np.float32)
         for rows, block in self._rows(codes):
@@ -87,15 +87,15 @@ class World:
         return grades
 
     def relevant(self, users: Any = None) -> NDArray[np.bool_]:
-        """Return whether each item is truly relevant, a row for each asked user code (everybody by default)."""
+        """Return whether each item is truly relevant, one row per requested user code (everybody by default)."""
         return self.preference(users) >= np.float32(self.threshold)
 
     def propensity(self, users: Any = None) -> NDArray[np.float64]:
-        r"""Return the probability that each pair was to be observed, a row for each asked user code.
+        r"""Return the probability with which each pair was observed, one row per requested user code.
 
         An item is met at the rate :math:`w_{ui} = x_i\, e^{b\, r_{ui}}`, its exposure times a function of its true
-        grade; the probability is :math:`\pi_{ui} = 1 - e^{-\tau_u w_{ui}}` with the :math:`\tau_u` for which
-        :math:`\sum_i \pi_{ui}` is the user's profile size. Pairs are drawn with these very probabilities (to a
+        grade. The probability is :math:`\pi_{ui} = 1 - e^{-\tau_u w_{ui}}`, with :math:`\tau_u` chosen so that
+        :math:`\sum_i \pi_{ui}` is the user's profile size. Pairs are drawn with exactly these probabilities (to a
         millionth), given the profile sizes.
         """
         codes = self._codes(users)
@@ -106,7 +106,7 @@ class World:
         return probabilities
 
     def truth(self, users: Any = None) -> Ratings:
-        """Return the true grade of every item for the asked user codes as ratings: complete judgments."""
+        """Return the true grade of every item for the requested user codes as ratings: complete judgments."""
         codes = np.unique(self._codes(users))
         n_items = self.ratings.n_items
         check_pairs(len(codes), n_items)
@@ -123,11 +123,11 @@ class World:
         )
 
     def random_test(self, per_user: int = 10, users: Any = None) -> Ratings:
-        """Return ratings of items drawn uniformly at random: an unbiased test set, as those of Yahoo R3 and Coat.
+        """Return ratings of items drawn uniformly at random: an unbiased test set, like those of Yahoo R3 and Coat.
 
-        No pair that was observed is drawn again; a user with fewer unobserved items than ``per_user`` rates all of
-        them. The ratings have the same noise as the observed ones. The draw of a user does not depend on which
-        other users are asked for.
+        Observed pairs are not drawn again; a user with fewer unobserved items than ``per_user`` rates all of them. The
+        ratings have the same noise as the observed ones. Each user has their own random stream, so a draw does not
+        depend on which other users are requested.
         """
         per_user = check.whole("per_user", per_user)
         codes = np.unique(self._codes(users))
@@ -161,13 +161,13 @@ class World:
             ``P@n``, ``Recall@n`` or ``nDCG@n`` (the gain is the grade, the discount :math:`\log_2(k + 1)`).
         exclude
             Ratings whose pairs no list should hold, usually the training set that the lists were made from. They are
-            no candidates: such an item adds nothing to a list that holds it, nor to the best possible list.
+            not candidates: such an item adds nothing to a list that holds it, nor to the best possible list.
 
         Returns
         -------
         array
-            A value for each list, in the order of the lists; NaN where it is undefined, because a user has no
-            relevant candidate (Recall) or no candidate at all (nDCG).
+            A value for each list, in the order of the lists; NaN if it is undefined, because a user has no
+            relevant candidate (Recall) or no candidate with a gain (nDCG).
         """
         spelling = parse_metric(metric)
         users, indptr, items = lists_as_codes(lists, self.ratings.user_ids, self.ratings.item_ids)
@@ -197,7 +197,7 @@ class World:
         return np.sort(np.argsort(keys, kind="stable")[:size]).astype(np.int32)
 
     def _rows(self, codes: NDArray[np.integer]) -> Iterator[tuple[slice, NDArray[np.integer]]]:
-        """Cut rows into blocks of a bounded number of pairs; yield each block's place and its user codes."""
+        """Yield blocks of a bounded number of pairs: the position of each block and its user codes."""
         for rows in blocks(len(codes), self.ratings.n_items):
             yield rows, codes[rows]
 
@@ -215,7 +215,7 @@ class World:
 
 
 def check_pairs(users: int, items: int) -> None:
-    """Refuse to hold the truth about more pairs than fit into memory."""
+    """Refuse to hold the truth about more pairs than fit in memory."""
     if users * items > _MOST_PAIRS:
         raise SettingError(
             f"the truth about {users:,} users x {items:,} items is {users * items:,} pairs, more than {_MOST_PAIRS:,}; "
@@ -234,7 +234,7 @@ def _over(ratings: Ratings, world: Ratings) -> Ratings:
 
 
 def _held(ratings: Ratings | None, users: NDArray[np.integer], n_items: int) -> NDArray[np.bool_]:
-    """Return which items each user has among ``ratings``."""
+    """Return which items each user has in ``ratings``."""
     held = np.zeros((len(users), n_items), dtype=np.bool_)
     if ratings is not None:
         for row, user in enumerate(users.tolist()):

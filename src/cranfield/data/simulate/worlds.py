@@ -1,4 +1,4 @@
-"""Worlds with known truth: drawn, then observed with chosen biases."""
+"""Worlds with a known truth: drawn, then observed with chosen biases."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ from cranfield.data.vocabulary import Vocabulary
 TRUE_GRADES: Mapping[float, float] = {1.0: 0.15, 2.0: 0.21, 3.0: 0.32, 4.0: 0.23, 5.0: 0.09}
 """The shares of the true grades over all pairs, unless others are asked for."""
 
-# The shift of the exposure ranks, as a share of the items: the head of the curve is not one item.
+# The shift of the exposure ranks, as a share of the items, so that the head of the curve is more than one item.
 _SHIFT = 0.04
-# The largest profile, as a share of the items, unless more than the other share of all pairs is observed.
+# The largest profile, as a share of the items, unless more than the second share of all pairs is observed.
 _LARGEST, _DENSE = 0.6, 0.3
 
-# The strongest bias, and the widest scale of grades: together they make a rate of e^-200 at the least.
+# The strongest bias, and the widest scale of grades: together they keep every rate at or above e^-200.
 _STRONGEST, _WIDEST = 20, 10
 _BOUNDS: Mapping[str, tuple[float, float]] = {
     "tastes": (1, np.inf),
@@ -66,46 +66,46 @@ def world(
 ) -> World:
     r"""Simulate a world with a known truth, and the biased ratings that are observed in it.
 
-    Every user has a true grade for every item, from latent tastes and the item's general quality. A part of the
-    pairs is observed: a user meets an item at the rate :math:`w_{ui} = x_i\, e^{b\, r_{ui}}`, where :math:`r_{ui}` is
-    the true grade, :math:`b` the relevance bias, and :math:`x_i = (c_2 + k_i)^{-a}` the exposure of the item with
-    random rank :math:`k_i`, :math:`a` the popularity bias. The rank is drawn apart from the item's quality: what is
-    met often is not better for it.
+    Every user has a true grade for every item, from latent tastes and the item's general quality. Some of the pairs are
+    observed: a user meets an item at the rate :math:`w_{ui} = x_i\, e^{b\, r_{ui}}`, where :math:`r_{ui}` is the true
+    grade, :math:`b` the relevance bias, and :math:`x_i = (c_2 + k_i)^{-a}` the exposure of the item with random rank
+    :math:`k_i`, with :math:`a` the popularity bias. The rank is independent of the item's quality: popular items are
+    not better.
 
     Parameters
     ----------
     users, items, ratings
-        How many of each. There are exactly this many ratings; fewer make a sparser world; an item may have none.
+        Number of each. There are exactly this many ratings; fewer make a sparser world. An item may have none.
     tastes
         The number of latent tastes.
     taste
         The share of the variance of preferences that is personal taste; the rest is quality that all agree on. With
-        0 all users want the same.
+        0 all users have the same preferences.
     noise
         The standard deviation of the error of a rating, in standard deviations of the preference score; with 0 every
         rating is the true grade.
     popularity_bias
-        The exponent of the exposure; 0: all items are met equally often.
+        The exponent of the exposure. With 0 all items are met equally often.
     relevance_bias
-        A grade more makes a rating e to this power as likely (while it is rare); 0: whether an item is rated has
-        nothing to do with its being liked.
+        One grade more makes a rating e to this power times as likely (if ratings are rare). With 0, whether an item is
+        rated does not depend on whether it is liked.
     activity
-        The spread of the log-normal profile sizes; 0: all users have the same number of ratings.
+        The spread of the log-normal profile sizes. With 0 all users have the same number of ratings.
     min_profile
         The smallest profile.
     max_profile
-        The largest profile; six tenths of the items by default (MovieLens 1M has 62 %), all of them in a world that
+        The largest profile; by default six tenths of the items (MovieLens 1M has 62 %), or all of them in a world that
         is denser than 30 %.
     histogram
         The share of each true grade over all pairs.
     threshold
-        The lowest grade that is relevant.
+        The lowest relevant grade.
     times
         Whether ratings have times.
     drift
-        How strongly what is rated changes with time, from 0 (not at all) to 1.
+        How strongly popularity changes with time, from 0 (not at all) to 1.
     seed
-        Fixes every random choice.
+        Seed of every random choice.
 
     Examples
     --------
@@ -182,8 +182,8 @@ def _largest_profile(smallest: int, limit: int | None, users: int, items: int, r
 def _observe(
     latent: Tastes, exposure: NDArray[np.float64], relevance_bias: float, sizes: CountArray, seed: int
 ) -> NDArray[np.int32]:
-    """Return the items that each user rates, user after user, ascending."""
-    # One stream read row after row, so that the draws of a user do not depend on the size of the blocks.
+    """Return the items that each user rates, one user after the other, ascending."""
+    # One stream read row by row, so that the draws of a user do not depend on the block size.
     rng = stream(seed, "simulate.world", "observation")
     parts = []
     with progress("Observing", total=len(sizes), unit="users") as bar:
@@ -210,7 +210,7 @@ def _exposure(items: int, bias: float, seed: int) -> NDArray[np.float64]:
 def _rated(
     latent: Tastes, users: NDArray[np.int32], items: NDArray[np.int32], noise: float, seed: int
 ) -> NDArray[np.float32]:
-    """Return the grades that users give to the items they rate: the true ones, give or take an error."""
+    """Return the grades that users give to the items they rate: the true grades with an error."""
     errors = noise * normal(stream(seed, "simulate.world", "noise").random(len(items)))
     return latent.grade(latent.pair_score(users, items) + errors)
 

@@ -1,7 +1,7 @@
 """The stages of an experiment, each an object that calls the functions a user would call.
 
-`STAGES` lists them in the order of the line; `run`, `plan`, `show`, `diff`, the card and the display of progress walk
-that list. To add a stage, write a file with a child of `Stage` and name it here.
+`STAGES` lists them in order; `run`, `plan`, `show`, `diff`, the card and the progress display walk that list. To add a
+stage, write a file with a subclass of `Stage` and name it here.
 """
 
 from typing import Any

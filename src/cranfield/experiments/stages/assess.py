@@ -27,7 +27,7 @@ STUDIES = ("robustness", "power", "correlation", "groups", "advice", "samples", 
 """The frames of an assessment that are kept."""
 
 _NAMES = ("systems", "metrics", "averages", "lower_is_better")
-# To load what is needed; and in all scenarios on one thread, for a sample, system, metric and rating.
+# Seconds to load libraries; and per sample, system, metric and rating, for all scenarios on one thread.
 _LOADING, _ASSESSED = 3.0, 5e-8
 
 
@@ -91,7 +91,7 @@ class _Assess(Stage[Assessment]):
 
 
 def options_of(experiment: Experiment) -> dict[str, Any]:
-    """Return the settings of `cranfield.assess`: those of the experiment, and where it has none the decisions."""
+    """Return the settings of `cranfield.assess`: those of the experiment, otherwise taken from the decisions."""
     decisions, stated = experiment.decisions, dict(experiment.assess or {})
     if isinstance(stated.get("metrics"), str):
         stated["metrics"] = [stated["metrics"]]

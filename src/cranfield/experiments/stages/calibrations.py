@@ -1,4 +1,4 @@
-"""The stage `calibrations`: what makes predicted ratings of a system's scores, where an experiment asks for it."""
+"""The stage `calibrations`: turns a system's scores into predicted ratings, if an experiment asks for it."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class _Calibrations(Stage[Calibration]):
     name, title, level, inputs = "calibrations", "Calibrating", "cell", ("splits", "models")
 
     def wants(self, line: Pipeline, unit: Unit) -> bool:
-        """Whether the scores of a system that is trained here are to become predicted ratings."""
+        """Whether the scores of a system that is trained here should become predicted ratings."""
         return unit.system.run is None and line.decisions.calibration != "none"
 
     def made_of(self, line: Pipeline, unit: Unit) -> dict[str, Any]:
@@ -39,7 +39,7 @@ class _Calibrations(Stage[Calibration]):
     def make(self, line: Pipeline, unit: Unit, place: Path) -> Made:
         """Fit the calibration of one system."""
         calibration = ranker_of(line, unit).calibrated(unit.system.name, line.read(MODELS, unit))
-        assert calibration is not None  # asked for by `wants`
+        assert calibration is not None  # guaranteed by `wants`
         write_text(place / _FILE, json.dumps(calibration.as_dict(), indent=1) + "\n")
         facts = {"pairs": calibration.pairs, "spread": calibration.spread, "held_out": calibration.held_out}
         return [place / _FILE], facts
@@ -53,7 +53,7 @@ class _Calibrations(Stage[Calibration]):
 
 
 def ranker_of(line: Pipeline, unit: Unit) -> Ranker:
-    """Return who is served with what on a part: decided, and drawn, once for all systems."""
+    """Return the users to serve and their candidates on a part; decided, and drawn, once for all systems."""
     decisions = decided(line, unit)
     return line.remember(
         "ranker",

@@ -1,4 +1,4 @@
-"""The stage `card`: all that a reader needs to repeat the experiment."""
+"""The stage `card`: everything a reader needs to repeat the experiment."""
 
 from __future__ import annotations
 

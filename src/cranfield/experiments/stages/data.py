@@ -69,7 +69,7 @@ class _Data(Stage[dict[str, Ratings]]):
         return paths, facts
 
     def read(self, line: Pipeline, unit: Unit) -> dict[str, Ratings]:
-        """Return the ratings, whole or in parts, over one vocabulary."""
+        """Return the ratings, whole or in parts, with one vocabulary."""
         artifact, ids = line.artifact(self, unit), vocabularies(line, unit)
         parts = artifact.facts["parts"]
         history = [step_of(record) for record in next(iter(parts.values()))["history"]]
@@ -85,7 +85,7 @@ class _Data(Stage[dict[str, Ratings]]):
 
 
 def decided(line: Pipeline, unit: Unit) -> Decisions:
-    """Return the decisions as they are for a set of ratings; what depends on ratings that are yet to be read stays."""
+    """Return the decisions resolved for a set of ratings, as far as the ratings have been read."""
     artifact, decisions = line.artifact(DATA, unit), line.decisions
     histogram = artifact.facts.get("description", {}).get("histogram")
     if not histogram:
@@ -104,7 +104,7 @@ def vocabularies(line: Pipeline, unit: Unit) -> Vocabularies:
 
 
 def features_of(line: Pipeline, unit: Unit, spelling: str) -> dict[str, Any]:
-    """Return the checksums of what is known of users and items, for a system that may use it; else nothing."""
+    """Return the checksums of user and item features, if a system may use them; otherwise nothing."""
     files = line.artifact(DATA, unit).files
     features = [files[file] for file in FEATURE_FILES if file in files]
     uses = features and (names_code(spelling) or recommender(spelling).uses_features)
@@ -112,7 +112,7 @@ def features_of(line: Pipeline, unit: Unit, spelling: str) -> dict[str, Any]:
 
 
 def draws(registry: Any, spelling: str) -> bool:
-    """Whether a spelled function draws at random: whether it has a seed."""
+    """Whether a spelled function draws at random, that is, whether it has a seed."""
     name = parse(spelling).name
     own = next(signature for signature in map(parse, registry.signatures()) if signature.name == name)
     return "seed" in dict(own.parameters)

@@ -27,7 +27,7 @@ class _Experiment(Stage[None]):
 
 
 def stated(line: Pipeline) -> str:
-    """Return the file of an experiment, with the names of files as they are from its folder."""
+    """Return the text of the experiment file, with file names relative to its folder."""
     return toml_of(moved(line.experiment, line.store.path))
 
 

@@ -1,4 +1,4 @@
-"""The stage `judged`: ranked lists met with the test part, once; thresholds and cut-offs are views of it."""
+"""The stage `judged`: ranked lists joined with the test part once; thresholds and cut-offs are views of it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from cranfield.measures import Judged, judge, read_judged, save_judged
 from cranfield.measures.draws import Draw
 from cranfield.rankings import Ranking, Targets
 
-# To meet an item of a list with the test part, in seconds, and about how long a list is.
+# Seconds to look up one item of a list in the test part, and the approximate length of a list.
 _MET, _LONG = 2e-8, 100
 
 
@@ -29,7 +29,7 @@ class _Judged(Stage[Judged]):
     def made_of(self, line: Pipeline, unit: Unit) -> dict[str, Any]:
         return {
             "run": run_digest(line, unit),
-            # It says whose lists it holds.
+            # The artifact contains the name of the system.
             "name": unit.system.name,
             "split": line.artifact(SPLITS, unit).digest,
             "fold": unit.fold,
@@ -38,14 +38,14 @@ class _Judged(Stage[Judged]):
         }
 
     def make(self, line: Pipeline, unit: Unit, place: Path) -> Made:
-        """Meet the lists of a system with the test ratings of the users who are served."""
+        """Join the lists of a system with the test ratings of the users who are served."""
         judged = judge(line.read(RUNS, unit), measured_judgments(line, unit))
         if line.decisions.averages_draws:
             judged = judged.fresh(draw=_draw(line, unit, judged))
         return [save_judged(judged, place / "judged.npz")], {}
 
     def read(self, line: Pipeline, unit: Unit) -> Judged:
-        """Return the judged lists of a system; the lists themselves are read only where a metric needs them."""
+        """Return the judged lists of a system; the lists themselves are only read if a metric needs them."""
         return read_judged(
             line.artifact(self, unit).path(),
             measured_judgments(line, unit),
@@ -59,13 +59,13 @@ class _Judged(Stage[Judged]):
 
 
 def _drawn(line: Pipeline, unit: Unit) -> dict[str, Any]:
-    """Return what the expectation over draws depends on, where there is one."""
+    """Return what the expectation over draws depends on, if metrics are such an expectation."""
     decisions = decided(line, unit)
     return {"draws": decisions.group(Ranking).as_dict()} if decisions.averages_draws else {}
 
 
 def _draw(line: Pipeline, unit: Unit, judged: Judged) -> Draw:
-    """Return how many of how many candidates a sampled list would hold: the same for every system."""
+    """Return how many items a sampled list would draw from how many candidates; the same for every system."""
     decisions = decided(line, unit)
     stated, split = decisions.group(Ranking), split_of(line, unit)
     assert stated.drawn is not None

@@ -1,4 +1,4 @@
-"""The stage `models`: fitted systems. What a list may hold, and who is served, changes none of them."""
+"""The stage `models`: fitted systems. They do not depend on the candidates of lists or on the users served."""
 
 from __future__ import annotations
 
@@ -33,21 +33,21 @@ class _Models(Stage[Recommender]):
     timed = True
 
     def wants(self, line: Pipeline, unit: Unit) -> bool:  # noqa: ARG002
-        """Whether the system is trained here; a file of ranked lists is taken as it is."""
+        """Whether the system is trained here; a file of ranked lists is used as it is."""
         return unit.system.run is None
 
     def made_of(self, line: Pipeline, unit: Unit) -> dict[str, Any]:
         spelling, data = spelling_of(line, unit), line.artifact(DATA, unit)
         splits = line.artifact(SPLITS, unit).facts.get("splits")
         parts = {} if splits is None else splits[unit.fold]["fingerprints"]
-        # Where the split has no validation part, one is held out of the training part for calibrations.
+        # If the split has no validation part, calibrations hold one out of the training part.
         held_out = line.decisions.calibration != "none" and "validation" not in parts
         return {
             "train": parts.get("train"),
             **({"validation": parts["validation"]} if "validation" in parts and _looks_at_validation(spelling) else {}),
             **features_of(line, unit, spelling),
             "vocabularies": [data.files.get(file) for file in VOCABULARIES],
-            # A model of cranfield's own knows these alone; one that was kept before may have seen the test part's too.
+            # Changes the key: models from before this entry may also know the users and items of the test part.
             "known": "users and items with training ratings",
             "system": spelling,
             "parameters": parameters_of(line, unit),
@@ -59,7 +59,7 @@ class _Models(Stage[Recommender]):
     def make_each(
         self, line: Pipeline, missing: Mapping[str, Unit], made_of: Mapping[str, Mapping[str, Any]]
     ) -> Iterator[tuple[str, Callable[[Path], Made], float]]:
-        """Train the systems of a part, several at a time."""
+        """Train the systems of a part, several in parallel."""
         for part in line.units("part"):
             wanted = [name for name, unit in missing.items() if unit.at("part") is part]
             if not wanted:
@@ -82,7 +82,7 @@ class _Models(Stage[Recommender]):
         return _save(line, unit, self._fitted(line, unit), place)
 
     def read(self, line: Pipeline, unit: Unit) -> Recommender:
-        """Return a fitted system; one that cannot be kept is trained again in a later run."""
+        """Return a fitted system; one that cannot be saved is trained again in a later run."""
         artifact = line.artifact(self, unit)
         if not artifact.files:
             return line.remember(_unkept(unit), artifact.key, lambda: self._fitted(line, unit))
@@ -95,7 +95,7 @@ class _Models(Stage[Recommender]):
 
     def seconds(self, line: Pipeline, unit: Unit, size: Size) -> float | None:
         if names_code(unit.system.spelling):
-            return None  # a plan calls no code of the user's own
+            return None  # a plan does not run user code
         return training_time(line.decisions, str(unit.system.spelling), size)
 
 
@@ -103,20 +103,20 @@ def _save(line: Pipeline, unit: Unit, system: Recommender, place: Path) -> Made:
     with suppress(CannotKeepError):
         if can_be_kept(system):
             return [save_model(system, place / _FILE)], _training_of(system)
-    # Its lists are made in this run, if there are none.
+    # The model cannot be saved: keep it in memory for its lists, which are made in this run.
     line.remember(_unkept(unit), place.name, lambda: system)
-    # What is made of it depends on what it is made of.
+    # Without files, the digest of this artifact must come from its inputs: the folder is named after their hash.
     return [], {"instead": place.name}
 
 
 def _training_of(system: Recommender) -> dict[str, Any]:
-    """Return how a system was trained: by epochs, for how long; and what it chose by the data."""
+    """Return how a system was trained, if by epochs, and the parameters that it chose from the data."""
     training = {"training": system.training} if isinstance(system, EpochModel) else {}
     return {**training, "adapted": system.adapted} if isinstance(system, Model) and system.adapted else training
 
 
 def _looks_at_validation(spelling: str) -> bool:
-    """Whether a system looks at the validation part; one of the user's own may."""
+    """Whether a system may look at the validation part; user code might."""
     return names_code(spelling) or fit_takes(recommender(spelling), "validation")
 
 

@@ -1,4 +1,4 @@
-"""The stage `report`: what a stage to the right of experiments writes of the results."""
+"""The stage `report`: the report on the results, written by a package that builds on experiments."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from cranfield.experiments.versions import versions
 if TYPE_CHECKING:
     from cranfield.experiments.results import Results
 
-# What draws the figures of a report.
+# Libraries that draw the figures of a report.
 _DRAWING = ("altair", "vl-convert-python")
-# To load what draws; and for a user and system.
+# Seconds to load these libraries; and to draw, per user and system.
 _LOADING, _DRAWN = 3.0, 1e-4
 
 
@@ -27,7 +27,7 @@ class Report(Stage[None]):
     Parameters
     ----------
     write
-        Writes it into a folder, and returns the files; None where it is only planned.
+        Function that writes it into a folder and returns the files; None if it is only planned.
     """
 
     name, title, level, inputs = "report", "Writing the report", "experiment", ("card",)
@@ -37,7 +37,7 @@ class Report(Stage[None]):
         self._write = write
 
     def made_of(self, line: Pipeline, unit: Unit) -> dict[str, Any]:  # noqa: ARG002
-        """Return the digests of all that was made, the code of the report and the versions of what draws."""
+        """Return the digests of all artifacts, the code of the report and the versions of the drawing libraries."""
         code = [] if self._write is None else own(self._write)
         return {"made": line.digests(), "own": code, "versions": versions(_DRAWING)}
 
@@ -49,5 +49,5 @@ class Report(Stage[None]):
         return self._write(Results.of(line), place / OUT), {}
 
     def seconds(self, line: Pipeline, unit: Unit, size: Size) -> float:  # noqa: ARG002
-        """Return about how long drawing takes."""
+        """Estimate how long drawing takes."""
         return len(line.experiment.data) * _LOADING + _DRAWN * size.users * len(line.experiment.systems)

@@ -58,7 +58,7 @@ class _Results(Stage[Findings]):
         return paths, facts
 
     def read(self, line: Pipeline, unit: Unit) -> Findings:
-        """Return averages and comparisons as objects, with the scores behind them."""
+        """Return averages and comparisons as objects, with the underlying scores."""
         artifact = line.artifact(self, unit)
         home = artifact.path(f"{OUT}/results/{unit.source.name}/averages.parquet").parent
         compared = artifact.facts["comparison"]
@@ -78,7 +78,7 @@ class _Results(Stage[Findings]):
 
 
 def _trained_once(line: Pipeline, unit: Unit) -> tuple[str, ...]:
-    """Return the systems that draw at random, unless they are trained with several seeds."""
+    """Return the randomised systems, unless they are trained with several seeds."""
     if line.experiment.repetitions > 1:
         return ()
     cells = line.units("cell", line.units("part", unit)[0])

@@ -18,7 +18,7 @@ from cranfield.experiments.user_code import own
 from cranfield.rankings import Run, write_run
 from cranfield.rankings.fill import fill_system
 
-# To rank an item for a user.
+# Seconds to rank one item for one user.
 _RANKED = 2e-8
 
 
@@ -27,12 +27,12 @@ class _Runs(Stage[Run]):
     exported = True
 
     def wants(self, line: Pipeline, unit: Unit) -> bool:  # noqa: ARG002
-        """Whether the system is trained here; a file of ranked lists is taken as it is."""
+        """Whether the system is trained here; a file of ranked lists is used as it is."""
         return unit.system.run is None
 
     def made_of(self, line: Pipeline, unit: Unit) -> dict[str, Any]:
         ranking, fill = decided(line, unit).ranking, fill_system(line.decisions.fill, line.seed(unit))
-        # Only where a list depends on the test part is it made of it.
+        # The test part is only an input if the lists depend on it.
         test = None if ranking.needs_test is None else [line.artifact(SPLITS, unit).digest, unit.fold]
         calibrated = CALIBRATED.wants(line, unit)
         return {
@@ -47,11 +47,11 @@ class _Runs(Stage[Run]):
         }
 
     def make(self, line: Pipeline, unit: Unit, place: Path) -> Made:
-        """Rank what a fitted system scores."""
+        """Rank items by the scores of a fitted system."""
         ranker, name = ranker_of(line, unit), unit.system.name
         calibration = line.read(CALIBRATED, unit) if CALIBRATED.wants(line, unit) else None
         run = ranker.run(name, ranker.ranked(name, line.read(MODELS, unit), calibration))
-        # Who was served and what was ranked; the name of the system is not a fact of its lists.
+        # Keep the steps that say who was served and what was ranked, but not the name of the system.
         done = [step.as_dict() for step in run.history if step.action in ("serve", "targets")]
         facts = {"lists": len(run), **run_facts(run), "groups": list(run.group_names), "history": done}
         return [save_run(run, place / "run.parquet")], facts
@@ -75,14 +75,14 @@ class _Runs(Stage[Run]):
 
 
 def _profiles(line: Pipeline, unit: Unit) -> dict[str, Any]:
-    """Return a hash of the input that lists are made from, where users are held out whole."""
+    """Return a hash of the profiles that lists are made from, if whole users are held out."""
     splits = line.artifact(SPLITS, unit).facts.get("splits")
     fingerprint = None if splits is None else splits[unit.fold]["fingerprints"].get("profiles")
     return {} if fingerprint is None else {"profiles": fingerprint}
 
 
 def run_digest(line: Pipeline, unit: Unit) -> str:
-    """Return a hash of the ranked lists of a system, those that come from a file too."""
+    """Return a hash of the ranked lists of a system, whether they are made here or come from a file."""
     if unit.system.run is None:
         return line.artifact(RUNS, unit).digest
     return given_checksum(line, unit)

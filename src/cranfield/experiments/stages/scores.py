@@ -1,4 +1,4 @@
-"""The stage `scores`: the lists of all systems, measured (decision C2)."""
+"""The stage `scores`: measures the lists of all systems (decision C2)."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class _Scores(Stage[Scores]):
     def make(self, line: Pipeline, unit: Unit, place: Path) -> Made:
         split, test = split_of(line, unit), measured_test(line, unit)
         judged = [
-            # Lists that come from a file are looked at before they are measured.
+            # Lists from a file are checked before they are measured, which needs the lists themselves.
             lists if cell.system.run is None else lists.fresh(source=lists.run)
             for cell, lists in zip(line.units("cell", unit), judged_of(line, unit))
         ]
@@ -70,7 +70,7 @@ class _Scores(Stage[Scores]):
 
 
 def _catalogue_digest(line: Pipeline) -> str:
-    """Return a hash of the file of the items that exist; without a file, the word that is there."""
+    """Return a hash of the catalogue file, or the keyword given instead of a file."""
     catalogue = catalogue_of(line.experiment)
     return input_checksum(catalogue) if isinstance(catalogue, Path) else catalogue
 

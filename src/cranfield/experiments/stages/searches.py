@@ -1,4 +1,4 @@
-"""The stage `searches`: hyper-parameters, chosen on a validation part."""
+"""The stage `searches`: chooses hyper-parameters on a validation part."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class _Searches(Stage[None]):
 
     def made_of(self, line: Pipeline, unit: Unit) -> dict[str, Any]:
         tuning, decisions = _tuning(unit), decided(line, unit)
-        # A search measures lists that are drawn, also where the experiment takes the expectation over draws.
+        # A search measures sampled lists, even if the experiment takes the expectation over draws.
         ranking = decisions.with_(draws="sampled").ranking
         metric = tuning.metric or decisions.metrics[0]
         return {
@@ -51,7 +51,7 @@ class _Searches(Stage[None]):
         }
 
     def make(self, line: Pipeline, unit: Unit, place: Path) -> Made:
-        """Search on the validation part; the test part is not looked at."""
+        """Search on the validation part; the test part is not used."""
         split, made_of = split_of(line, unit), self.made_of(line, unit)
         validation = "the validation part" if split.validation is not None else "a fifth of the training part"
         try:
@@ -79,7 +79,7 @@ class _Searches(Stage[None]):
 
     def seconds(self, line: Pipeline, unit: Unit, size: Size) -> float | None:
         if names_code(unit.system.spelling):
-            return None  # a plan calls no code of the user's own
+            return None  # a plan does not run user code
         return training_time(line.decisions, str(unit.system.spelling), size) * _tuning(unit).size
 
 
@@ -89,15 +89,15 @@ def _tuning(unit: Unit) -> Tuning:
 
 
 def spelling_of(line: Pipeline, unit: Unit) -> str:
-    """Return a recommender as it is trained on a part: with what its search found best, if it has one."""
+    """Return the spelling of a recommender on a part, with the best parameters of its search, if it has one."""
     artifact = line.made(SEARCHES, unit)
     return str(unit.system.spelling if artifact is None else artifact.facts.get("best", unit.system.spelling))
 
 
 def parameters_of(line: Pipeline, unit: Unit) -> dict[str, Any]:
-    """Return all parameters of a recommender on a part, those left at their defaults too.
+    """Return all parameters of a recommender on a part, including defaults.
 
-    Of code that is named by its module they are those that are spelled, and the seed if it takes one.
+    For user code named by its module, these are the spelled parameters, and the seed if it takes one.
     """
     spelling, seed = spelling_of(line, unit), line.seed(unit)
     if names_code(spelling):

@@ -42,7 +42,7 @@ class _Segments(Stage[SegmentResults]):
     exported = True
 
     def wants(self, line: Pipeline, unit: Unit) -> bool:  # noqa: ARG002
-        """Whether the experiment names any segment, or its split is to show some apart."""
+        """Whether the experiment names any segment, or its split calls for separate results for some."""
         return bool(line.decisions.segment or line.decisions.apart)
 
     def made_of(self, line: Pipeline, unit: Unit) -> dict[str, Any]:
@@ -135,7 +135,7 @@ class _Segments(Stage[SegmentResults]):
 def _with_weights(
     experiment: Experiment, segment: Segments | SegmentComparison, kept: Path
 ) -> Segments | SegmentComparison:
-    """Return the results by a grouping, with scores that know what users are weighted by."""
+    """Return the results by a grouping, with the weights of users added to their scores."""
     if isinstance(segment, SegmentComparison):
         segments = replace(segment.segments, scores=with_weights(experiment, segment.segments.scores, kept))
         return replace(segment, segments=segments)
@@ -143,7 +143,7 @@ def _with_weights(
 
 
 def named_segments(line: Pipeline, unit: Unit) -> tuple[str, ...]:
-    """Return the segments that an experiment names, and those that its split is to show apart and that divide it."""
+    """Return the segments that an experiment names, and those that its split calls for if they have several groups."""
     decisions = line.decisions
     apart = [text for text in decisions.apart if text not in decisions.segment]
     parts = line.units("part", unit) if apart else []
@@ -152,7 +152,7 @@ def named_segments(line: Pipeline, unit: Unit) -> tuple[str, ...]:
 
 def _divides(line: Pipeline, part: Unit, text: str) -> bool:
     """Whether both warm and cold users, or items, are in the test part."""
-    if line.artifact(SPLITS, part).home is None:  # a plan does not read what is yet to be made
+    if line.artifact(SPLITS, part).home is None:  # a plan cannot read what has not been made yet
         return True
     split, test = split_of(line, part), measured_test(line, part)
     segment = BUILT_IN.call(text, Basis(test.user_ids, test.item_ids, test, split.train))
@@ -161,7 +161,7 @@ def _divides(line: Pipeline, part: Unit, text: str) -> bool:
 
 
 def _file(line: Pipeline, unit: Unit, text: str) -> str | None:
-    """Return a hash of the file that a segment comes from, if it comes from a file."""
+    """Return a hash of the file of a segment, if it comes from a file."""
     if is_built_in(text):
         return None
     file = file_and_column(text, line.experiment.path)

@@ -1,4 +1,4 @@
-"""The stage `splits`: ratings, divided into training and test (decision A2)."""
+"""The stage `splits`: divides ratings into training and test parts (decision A2)."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class _Splits(Stage[Sequence[Split]]):
         }
 
     def read(self, line: Pipeline, unit: Unit) -> Sequence[Split]:
-        """Return the folds of a division; each is made when it is asked for."""
+        """Return the folds of a division; each is read on demand."""
         return _Folds(line.artifact(self, unit), line.read(DATA, unit))
 
     def export(self, line: Pipeline, unit: Unit, folder: Path) -> list[Path]:
@@ -65,7 +65,7 @@ class _Splits(Stage[Sequence[Split]]):
         return [path for path in sorted(home.rglob("*")) if path.is_file()]
 
     def check(self, line: Pipeline) -> None:
-        """Refuse, before training, what leaves nobody to measure in some part, nothing relevant, or lists of others."""
+        """Reject, before training, parts without users or relevant items, and lists from files that do not fit."""
         for source in line.units("source"):
             unmeasured = [part for part in line.units("part", source) if self._is_unmeasured(line, part)]
             check_relevance((measured_test(line, part) for part in unmeasured), decided(line, source).measuring)
@@ -74,13 +74,13 @@ class _Splits(Stage[Sequence[Split]]):
                     check_given_runs(line, part, measured_test(line, part), split_of(line, part).train)
 
     def _is_unmeasured(self, line: Pipeline, part: Unit) -> bool:
-        """Whether a split was made and not measured: one that is yet to be made cannot be read."""
+        """Whether a split exists but was not measured yet; one that does not exist cannot be read."""
         split = line.artifact(self, part)
         inputs = {"split": split.digest, "fold": part.fold, "served": serving_of(line, part)}
         return split.home is not None and not line.store.was_made(f"scores/{part.place}", inputs)
 
     def _has_new_runs(self, line: Pipeline, part: Unit) -> bool:
-        """Whether a split was made and lists that come from a file did not meet it yet, or are looked at anyway."""
+        """Whether a split exists and lists from files must be checked: they are new, or the run is strict."""
         split = line.artifact(self, part)
         inputs = {"split": split.digest, "fold": part.fold, "served": serving_of(line, part)}
         given = [cell for cell in line.units("cell", part) if cell.system.run is not None]
@@ -95,7 +95,7 @@ class _Splits(Stage[Sequence[Split]]):
 
 
 class _Folds(Splits):
-    """The folds of a division, of which the one that was asked for last is in memory."""
+    """The folds of a division; only the one that was last asked for is in memory."""
 
     def __init__(self, artifact: Artifact, ratings: dict[str, Ratings]) -> None:
         self._artifact, self._ratings = artifact, ratings
@@ -131,7 +131,7 @@ def split_of(line: Pipeline, unit: Unit) -> Split:
 
 
 def held_out(line: Pipeline, unit: Unit) -> HeldOut | None:
-    """Return the split of a part as systems learn it where scores are calibrated; None where they are not."""
+    """Return the split of a part with ratings held out for calibration; None if scores are not calibrated."""
     if line.decisions.calibration == "none":
         return None
     place = unit.at("part").place
@@ -139,13 +139,13 @@ def held_out(line: Pipeline, unit: Unit) -> HeldOut | None:
 
 
 def training_of(line: Pipeline, unit: Unit) -> Ratings:
-    """Return what the systems of a part learn from."""
+    """Return the ratings that the systems of a part are trained on."""
     held = held_out(line, unit)
     return split_of(line, unit).train if held is None else held.train
 
 
 def serving_of(line: Pipeline, unit: Unit) -> dict[str, Any]:
-    """Return all that decides who is served in a part."""
+    """Return everything that determines who is served in a part."""
     serving = line.decisions.serving
     return {**serving.as_dict(), "seed": None if serving.sample == "all" else line.seed(unit)}
 
@@ -161,7 +161,7 @@ def _judgments(line: Pipeline, unit: Unit) -> Judgments:
 
 
 def measured_judgments(line: Pipeline, unit: Unit) -> Judgments:
-    """Return the test side of a part's measurement, the same object for every system."""
+    """Return the judgments of a part, as one object shared by all systems."""
     key = f"{unit.at('part').place} {serving_of(line, unit)}"
     return line.remember("judgments", key, lambda: _judgments(line, unit))
 

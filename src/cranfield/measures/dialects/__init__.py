@@ -1,4 +1,4 @@
-"""Dialects: what other tools mean by the names of metrics, as ``nDCG(dialect=lenskit)@100``.
+"""Dialects: other tools' definitions of metrics, such as ``nDCG(dialect=lenskit)@100``.
 
 A paper that prints nDCG@100 = 0.21 means what its tool computes. The tools differ in the value of a list (the ideal
 that it is divided by, gain, discount, how a short list counts) and in the users that they average over.

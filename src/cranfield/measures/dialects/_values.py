@@ -1,4 +1,4 @@
-"""Values that several dialects are made of; R is the number of relevant test items, n the cut-off."""
+"""Building blocks of several dialects; R is the number of relevant test items, n the cut-off."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ def over(numerator: Values, denominator: NDArray[Any]) -> Values:
 
 
 def achievable(judged: Judged, cutoff: int) -> NDArray[np.int64]:
-    """Return min(R, n): how many relevant items a list of length n can hold."""
+    """Return min(R, n), the maximum number of relevant items in a list of length n."""
     return np.minimum(judged.n_relevant, cutoff)
 
 
 def sum_of_precisions(judged: Judged) -> Values:
-    """Return Σ rel(k) P@k: what average precision divides."""
+    """Return Σ rel(k) P@k, the numerator of average precision."""
     return np.nan_to_num(average_precision(judged)) * judged.n_relevant
 
 
@@ -47,14 +47,14 @@ RELEVANT_GAINS: Mapping[str, Gain] = {
 
 
 def irrelevant_above(judged: Judged) -> NDArray[np.int64]:
-    """Return for each hit how many items that are not relevant are above it."""
+    """Return the number of items above each hit that are not relevant."""
     return judged.ranks - 1 - judged.relevant_above
 
 
 def pooled(numerator: Values, denominator: NDArray[Any], counted: NDArray[np.bool_]) -> Values:
     """Return one value per list, whose mean over the counted lists is Σ numerator / Σ denominator.
 
-    A pooled ratio has no value of its own for a list; what a list adds to it is its numerator over the mean
+    A pooled ratio is not defined for a single list; the contribution of a list is its numerator over the mean
     denominator.
     """
     mean = float(denominator[counted].mean()) if counted.any() else 0.0

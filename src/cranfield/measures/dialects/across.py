@@ -49,8 +49,8 @@ def across_tools(
     Parameters
     ----------
     runs, test, threshold, lists, ties, negative_grades, strict
-        As in `measure`; what it warns of is a Python warning here. Tools that know no threshold are given only the
-        relevant test ratings, as their users do.
+        As in `measure`; its warnings are Python warnings here. Tools without a threshold get only the relevant test
+        ratings, as their users would do.
     train
         The training ratings: their items belong to the catalogue, whose size implicit's AUC depends on.
     metrics
@@ -112,7 +112,7 @@ _SCHEMA = {
 
 
 def _readings(metric: Metric) -> Iterator[tuple[Metric, Dialect, str]]:
-    """Yield each tool's reading of a metric, with the option that makes it."""
+    """Yield each tool's definition of a metric, with the option that selects it."""
     if metric.dialect is not None:
         raise SettingError(
             f"{metric} is a dialect already; write {Spelling(metric.definition.name, (), metric.cutoff)}"
@@ -135,7 +135,7 @@ def _readings(metric: Metric) -> Iterator[tuple[Metric, Dialect, str]]:
 def _rows(
     scores: Scores, s: int, metric: Metric, readings: Sequence[tuple[Metric, Dialect, str]]
 ) -> Iterator[dict[str, Any]]:
-    """Yield the row of our own reading, then that of each tool."""
+    """Yield the row of our own definition, then that of each tool."""
     ours = float(scores.average()[s, scores.metric(str(metric))])
     here = {"system": scores.systems[s], "metric": str(metric)}
     yield {

@@ -50,8 +50,8 @@ def area_under_curve(judged: Judged, *, cutoff: int, items: int | None = None) -
     """AUC of the top n followed by all other items in random order.
 
     With h hits in the top n, N = items − R and m = n − h misses: (Σ_misses |{hits above}| + (N − m)(h + R)/2) / (R N).
-    ``items`` is the size of the catalogue, by default the items that the test set, the run or the training ratings
-    know.
+    ``items`` is the size of the catalogue, by default the number of items in the test set, the run and the training
+    ratings.
     """
     if items is not None and items < len(judged.judgments.item_ids):
         known = len(judged.judgments.item_ids)
@@ -61,13 +61,13 @@ def area_under_curve(judged: Judged, *, cutoff: int, items: int | None = None) -
     hits, relevant = judged.total(where=judged.relevant), judged.n_relevant
     irrelevant = (_catalogue(judged) if items is None else items) - relevant
     misses = cutoff - hits
-    # A miss below a hit is a pair in order: of all h · m pairs, those with the miss above are not.
+    # Of all h · m pairs, those with the miss above the hit are in the wrong order.
     in_order = hits * misses - judged.total(irrelevant_above(judged), where=judged.relevant)
     return over(in_order + (hits + relevant) / 2.0 * (irrelevant - misses), relevant * np.maximum(irrelevant, 0))
 
 
 def _catalogue(judged: Judged) -> int:
-    """Return the number of items that the test set, the run or the training ratings know."""
+    """Return the number of items in the test set, the run and the training ratings."""
     known, train = judged.judgments.item_ids, judged.context.train
     strangers = set(() if judged.ranked is None else judged.ranked.unknown_items)
     codes = None if train is None else known.translation(train.item_ids)

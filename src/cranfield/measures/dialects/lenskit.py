@@ -52,5 +52,5 @@ def recall(judged: Judged, *, cutoff: int | None = None) -> Values:
     "AP", "AveragePrecision", "divided by min(R, n, length), not by R; it stops if R is 0, which counts as 0 here"
 )
 def average_precision(judged: Judged) -> Values:
-    """AP = Σ rel(k) P@k / min(R, n, length); 0 where R is 0, for which LensKit divides by zero and stops."""
+    """AP = Σ rel(k) P@k / min(R, n, length); 0 if R is 0, where LensKit fails with a division by zero."""
     return over(sum_of_precisions(judged), np.minimum(judged.n_relevant, judged.lengths))

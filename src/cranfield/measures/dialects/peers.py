@@ -18,7 +18,7 @@ from cranfield.measures.judged import Judged
 
 
 class Users(Enum):
-    """Whom a tool averages over, in words. A counted user for whom a metric is undefined counts as 0."""
+    """The users that a tool averages over, in words. A counted user for whom a metric is undefined counts as 0."""
 
     JUDGED = "averages over every test user, 0 without a list, as here"
     JUDGED_WITH_LIST = "test users without a list are left out"
@@ -41,21 +41,21 @@ class Users(Enum):
 
 @dataclass(frozen=True)
 class Dialect:
-    """What a tool means by the name of a metric.
+    """A tool's definition of a metric.
 
     Parameters
     ----------
     tool
-        Whose it is.
+        The tool.
     definition
         Its function as a `Metric` uses it: one value per list, NaN for lists that the tool leaves out, so that the mean
         of what is left is the number that the tool prints.
     own_name
-        What the tool calls it.
+        The tool's name for it.
     words
-        How its value differs from ours, for its defaults (the empty key) and for each option worth showing.
+        How its value differs from ours, with its defaults (the empty key) and with each option worth showing.
     users
-        Whom it averages over.
+        The users it averages over.
     """
 
     tool: Tool
@@ -65,7 +65,7 @@ class Dialect:
     users: Users
 
     def sentence(self, option: str = "") -> str:
-        """Return in words how it differs from ours."""
+        """Return a sentence on how it differs from ours."""
         return f"{self.tool.title} {self.tool.version}, {self.own_name}: {self.words[option]}; {self.users.value}."
 
 
@@ -75,11 +75,11 @@ class Tool:
     Parameters
     ----------
     name, title
-        How it is spelled in ``dialect=``, and how its makers write it.
+        Its name in ``dialect=``, and its name as its authors write it.
     version
         The version that the dialects were checked against.
     users
-        Whom it averages over, unless a metric says otherwise.
+        The users it averages over, unless a metric says otherwise.
     """
 
     def __init__(self, name: str, title: str, version: str, users: Users) -> None:
@@ -98,7 +98,7 @@ class Tool:
         cutoff: Cutoff = "optional",
         averages_ties: bool = True,
     ) -> Callable[[Callable[..., Values]], Callable[..., Values]]:
-        """Register what the tool means by a metric: a function of `Judged` lists, as a metric's own.
+        """Register the tool's definition of a metric: a function of `Judged` lists, like that of a metric.
 
         ``options`` holds other settings of the tool that are worth showing, as ``parameter=value``, with their words.
         """
@@ -128,7 +128,7 @@ def tool(name: str) -> Tool:
 
 
 def dialect(metric: str, name: str) -> Dialect:
-    """Return what a tool means by a metric, or raise an error that says which metrics it has."""
+    """Return a tool's definition of a metric, or raise an error that lists its metrics."""
     spoken = tool(name)
     if metric not in spoken.dialects:
         raise SettingError(

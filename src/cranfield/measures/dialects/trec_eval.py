@@ -21,7 +21,7 @@ TREC_EVAL.dialect("HitRate", "success", _SAME)(ranking.hit_rate)
 
 @TREC_EVAL.dialect("nDCG", "ndcg_cut", "gain is the rating, of items below the threshold too")
 def ndcg(judged: Judged, *, cutoff: int | None = None) -> Values:
-    """Return nDCG with the rating as gain; the level of relevance (-l) does not concern it."""
+    """Return nDCG with the rating as gain; the level of relevance (-l) has no effect on it."""
     return graded_ndcg(judged, cutoff=cutoff)
 
 

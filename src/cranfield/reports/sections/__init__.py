@@ -1,6 +1,6 @@
 """The sections of the page, one per file: each a function from results to a `Section`.
 
-One that every page has is registered with `on_page`. Importing this registers them.
+Sections for every page are registered with `on_page`. Importing this package registers them.
 """
 
 from cranfield._registry import import_modules

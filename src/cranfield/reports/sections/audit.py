@@ -18,7 +18,7 @@ from cranfield.reports.section import Reported, Section, on_page
 
 _TITLE = "Does the winner survive other decisions?"
 
-# So many sentences of the verdict are set large; more of a frame than these rows is left to the files.
+# Number of sentences of the verdict in large type; and the maximum rows of a frame to download from the page.
 _LARGE, _MOST_ROWS = 2, 20_000
 
 _SAYS = {
@@ -97,7 +97,7 @@ def audit_section(audit: Audit) -> Section:
 
 
 def audit_sections(audit: Audit) -> list[Section]:
-    """Return the audit as one section for each part, for a page of its own."""
+    """Return the audit as one section per part, for its own page."""
     parts, data = _parts(audit, level=3)
     opening, *rest = parts
     last = rest.pop()
@@ -135,7 +135,7 @@ def _section(name: str, title: str, html: str, audit: Audit, data: Any) -> Secti
 
 
 def _parts(audit: Audit, level: int) -> tuple[list[_Part], dict[str, Any]]:
-    """Return the parts and what the script needs; headings inside a part are of this level."""
+    """Return the parts and the data of the script; ``level`` is that of headings inside a part."""
     pairs, data = audited(audit)
     tables = {name: shortened(own) for name, own in audit_tables(audit).items()}
     chosen = pairs[0]
@@ -153,8 +153,8 @@ def _parts(audit: Audit, level: int) -> tuple[list[_Part], dict[str, Any]]:
 
 
 def _verdict(audit: Audit, chosen: ShownPair, systems: list[str]) -> str:
-    """Return the choice of a pair, its verdict, and numbers to see at a glance."""
-    # Sentences about all systems are before those about the pair, and about metrics after them.
+    """Return the choice of a pair, its verdict and its key numbers."""
+    # The verdict has sentences about all systems, then about the pair, then about metrics.
     sentences = audit.verdict
     start = sentences.index(chosen.sentences[0])
     large, rest = chosen.sentences[:_LARGE], chosen.sentences[_LARGE:]
@@ -171,7 +171,7 @@ def _verdict(audit: Audit, chosen: ShownPair, systems: list[str]) -> str:
 
 
 def _pair_choice(systems: list[str], of_systems: int) -> str:
-    """Return the two lists of systems to choose a pair from, where there is more than one pair."""
+    """Return the two lists of systems to choose a pair from, if there is more than one pair."""
     fewer = f"The page has the best {len(systems)} of {of_systems} systems." if len(systems) < of_systems else ""
     if len(systems) < 3:
         return paragraphs([fewer] if fewer else [])
@@ -191,7 +191,7 @@ def _pair_choice(systems: list[str], of_systems: int) -> str:
 
 def _universes(audit: Audit, chosen: ShownPair, level: int) -> str:
     first, second = chosen.view.systems
-    # Drawn once: without its script the page shows these, and with it they can be saved.
+    # Static drawings: shown if scripts are disabled; otherwise they can be saved.
     curve = _still("audit-curve", audit.plot("curve"), f"The specification curve of {first} against {second}.")
     flips = _still("audit-map", audit.plot("map"), f"Share of the cells that {first} leads, by option.")
     return (
@@ -256,7 +256,7 @@ def _opened(audit: Audit, tables: dict[str, Table]) -> str:
 
 
 def _still(name: str, chart: Any, caption: str) -> str:
-    """Return a figure that nothing moves: for readers without a script."""
+    """Return a static figure, for readers without scripts."""
     drawn = svg_on_page(definition(chart), name)
     return (
         f'<figure><div class="drawing" role="img" aria-label="{text(caption)}">{drawn}</div>'
@@ -265,7 +265,7 @@ def _still(name: str, chart: Any, caption: str) -> str:
 
 
 def _of_pair(chosen: ShownPair, name: str, empty: str = "") -> str:
-    """Return a table that the script fills for another pair; where it has no row, what that means."""
+    """Return a table that the script fills for another pair; if it has no rows, the text ``empty``."""
     own = chosen.tables[name]
     hidden, shown = (" hidden", "") if not own.rows else ("", " hidden")
     nothing = f'<p class="empty"{shown}>{text(empty)}</p>' if empty else ""
@@ -273,7 +273,7 @@ def _of_pair(chosen: ShownPair, name: str, empty: str = "") -> str:
 
 
 def _with_words(name: str, *tables: Table) -> str:
-    """Return tables after what they mean; nothing where they have no row."""
+    """Return tables with an explanation before them; nothing if they have no rows."""
     html = "".join(map(_whole, tables))
     return paragraphs([_SAYS[name]]) + html if html else ""
 

@@ -26,7 +26,7 @@ _TITLES = {
 
 
 def bias_sections(answer: Bias) -> list[Section]:
-    """Return the verdict, each table with its frame to download, what random gives, and what cannot be known."""
+    """Return the verdict, each table with its frame to download, the values of random, and what cannot be known."""
     frames = {
         "popularity": answer.shares,
         "orders": answer.orders,
@@ -52,7 +52,7 @@ def bias_sections(answer: Bias) -> list[Section]:
 def bias_section(answer: Bias, where: str = "") -> Section:
     """Return the answer as one section: the verdict, the orders, what changes, what popularity explains, and caveats.
 
-    ``where`` says which part of the results it is of, where there are several.
+    ``where`` says which part of the results it covers, if there are several.
     """
     frames = {
         "popularity": answer.shares,

@@ -21,7 +21,7 @@ def card(steps: Sequence[tuple[str, Step]], facts: Mapping[str, Any] | None = No
     Parameters
     ----------
     steps
-        What was done, in order, each with the name of the stage or decision.
+        The steps in order, each with the name of its stage or decision.
     facts
         Further lines, such as the seed and the fingerprints of the data.
     """

@@ -1,4 +1,4 @@
-"""The decision explorer: the reader takes the decisions, and sees the order change."""
+"""The decision explorer: the reader changes decisions and sees how the order changes."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ _TESTED = (
 
 
 def explorer(explored: Explored, start: int, truth: Mapping[str, float] | None = None) -> Section:
-    """Return the explorer, which begins at one of the combinations.
+    """Return the explorer, which starts at one of the combinations.
 
     Parameters
     ----------
     explored
         The numbers.
     start
-        The row of the combination that this page reports.
+        The row of the combination that the page reports.
     truth
-        The true values of the systems, higher is better, where they are known.
+        The true values of the systems, if known; higher is better.
     """
     facts = [
         "Every number here was computed beforehand from the same recommendations: take another decision and see what "
@@ -59,8 +59,8 @@ def _on_page(reported: Reported) -> Section | None:
 
 
 def _start(explored: Explored, scores: Scores, averaging: Averaging) -> int:
-    """Return where the explorer begins: at the first metric as the leaderboard averages it."""
-    # Where every user has a list, one policy stands for both.
+    """Return the row where the explorer starts: the first metric, averaged as in the leaderboard."""
+    # If every user has a list, both policies are the same and only one is offered.
     known = averaging.coverage in explored.options[DIMENSIONS.index("coverage")]
     policy = averaging.coverage if known else "full"
     label = label_of("test", scores, scores.metrics[0], average=str(averaging.average), coverage=policy)

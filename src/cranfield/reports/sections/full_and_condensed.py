@@ -1,4 +1,4 @@
-"""Full and condensed lists side by side: the same recommendations, and two questions."""
+"""Full and condensed lists side by side: they answer two questions about the same recommendations."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ _WHAT_EACH_ANSWERS = (
     "that nobody rated."
 )
 _KINDS = ("full", "condensed")
-# So many metrics fit on a printed page, twice.
+# Number of metrics that fit on a printed page, twice.
 _SHOWN = 3
 
 
 def full_and_condensed(full: Scores, condensed: Scores, averaging: Averaging = PLAIN) -> Section:
-    """Return the averages and places of all systems with full and with condensed lists, metric by metric."""
+    """Return the averages and ranks of all systems with full and with condensed lists, for each metric."""
     means = [scores.average(averaging) for scores in (full, condensed)]
     places = [_places(values, full.lower_is_better) for values in means]
     columns = [Column("system", numeric=False)]
@@ -61,7 +61,7 @@ def _on_page(reported: Reported) -> Section | None:
 
 
 def other_lists(reported: Reported) -> Scores | None:
-    """Return the same metrics measured with the other kind of lists, if they were: as given, or among the variants."""
+    """Return the scores with the other kind of lists, if there are any: as given, or from the variants."""
     scores = reported.scores
     offered = reported.variants if reported.other_lists is None else [reported.other_lists]
     for variant in offered:
@@ -80,7 +80,7 @@ def _threshold(scores: Scores) -> float | None:
 
 
 def _places(means: NDArray[np.float64], lower_is_better: Sequence[bool]) -> NDArray[np.float64]:
-    """Return systems × metrics: the place of each system, NaN where it has no average."""
+    """Return systems × metrics: the rank of each system, NaN if it has no average."""
     signed = np.where(np.array(lower_is_better), means, -means)
     better = (signed[None, :, :] < signed[:, None, :]).sum(axis=1)
     return np.where(np.isnan(means), np.nan, 1.0 + better)
@@ -101,7 +101,7 @@ def _row(s: int, means: Sequence[NDArray[np.float64]], places: Sequence[NDArray[
 def _sentence(
     scores: Scores, m: int, means: Sequence[NDArray[np.float64]], places: Sequence[NDArray[np.float64]]
 ) -> str:
-    """Return whether both kinds of lists agree on who is first, and how much on the order."""
+    """Return whether both kinds of lists agree on the best system, and how well they agree on the order."""
     metric = scores.metrics[m]
     known = ~np.isnan(means[0][:, m]) & ~np.isnan(means[1][:, m])
     if np.count_nonzero(known) < 2:

@@ -1,4 +1,4 @@
-"""The leaderboard: averages with intervals, coverage and the share that nobody judged."""
+"""The leaderboard: averages with intervals, coverage and the share of unjudged items."""
 
 from __future__ import annotations
 
@@ -38,8 +38,8 @@ def leaderboard(
 ) -> Section:
     """Return the table of all systems and metrics, and a figure of the first metric.
 
-    ``averaging`` is the kind of average and who counts, ``level`` the confidence of the intervals, ``data`` the name
-    of the data.
+    ``averaging`` is the kind of average and which users count, ``level`` the confidence level of the intervals,
+    ``data`` the name of the data.
     """
     frame = leaderboard_frame(scores, comparison, averaging=averaging, level=level)
     rows = {(row["system"], row["metric"]): row for row in frame.iter_rows(named=True)}
@@ -80,7 +80,7 @@ def _on_page(reported: Reported) -> Section:
 
 
 def _overlaps(rows: Mapping[tuple[str, str], dict[str, Any]], comparison: Comparison) -> bool:
-    """Say whether the intervals of two systems overlap that differ significantly."""
+    """Return a note if the intervals of two systems overlap although they differ significantly."""
     for metric, *pair in comparison.rows.filter("significant").select("metric", "system_a", "system_b").iter_rows():
         ends = [(rows[system, metric]["lower"], rows[system, metric]["upper"]) for system in pair]
         if all(None not in interval for interval in ends) and ends[0][0] <= ends[1][1] and ends[1][0] <= ends[0][1]:
@@ -89,7 +89,7 @@ def _overlaps(rows: Mapping[tuple[str, str], dict[str, Any]], comparison: Compar
 
 
 def _legend(scores: Scores) -> str:
-    """Return what the columns beside the averages hold."""
+    """Return an explanation of the columns next to the averages."""
     meanings = [f"{column.title}: {column.hint}" for column in _columns(scores) if column.hint and column.group is None]
     return f'<p class="key">{text("; ".join(meanings))}.</p>'
 
@@ -113,14 +113,14 @@ def _columns(scores: Scores) -> list[Column]:
 
 
 def _shares(row: dict[str, Any]) -> list[Value]:
-    """Return the shares beside a system's averages, from the row of the deepest metric."""
+    """Return the shares shown next to a system's averages, from the row of the deepest metric."""
     names = ("coverage", "item_coverage", "unjudged", *(["nonexistent"] if "nonexistent" in row else []))
     shares = [None if row[name] is None or np.isnan(row[name]) else row[name] for name in names]
     return [Value(percent(share), share) for share in shares]
 
 
 def _place(row: dict[str, Any]) -> float:
-    """Return the place of a row; a system without an average is last."""
+    """Return the rank of a row; a system without an average is last."""
     return np.inf if row["place"] is None else float(row["place"])
 
 
@@ -137,7 +137,7 @@ def _average(row: dict[str, Any], letters: str) -> Value:
 
 
 def chooser(metrics: tuple[str, ...], hidden: tuple[str, ...]) -> str:
-    """Return boxes by which the reader chooses the metrics of the section's tables."""
+    """Return checkboxes with which the reader chooses the metrics in the section's tables."""
     if len(metrics) < 2:
         return ""
     boxes = "".join(

@@ -1,4 +1,4 @@
-"""The advice on metrics against the truth, where the truth is known."""
+"""The advice on metrics compared with the truth, if the truth is known."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ _WHY = (
 
 
 def metrics_and_truth(metric: str, advice: Advice, taus: Mapping[str, Mapping[str, float]], sentence: str) -> Section:
-    """Return the section: each metric's place by the advice, beside its agreement with the truth.
+    """Return the section: each metric's rank by the advice, and its agreement with the truth.
 
     Parameters
     ----------
     metric
-        The metric that the true order is by.
+        The metric of the true order.
     advice
-        What the assessment says of the metrics.
+        The advice of the assessment on metrics.
     taus
         For each test set and metric, Kendall's tau with the true order.
     sentence
-        What follows from it.
+        The conclusion.
     """
     rows = advice.frame().select("metric", "score").rows()
     columns = [Column("metric", numeric=False), Column("place by the advice"), Column("score of the advice")]

@@ -14,9 +14,9 @@ from cranfield.reports.markup import downloads, figure, notes, paragraphs, text
 from cranfield.reports.orders import best_first
 from cranfield.reports.section import Reported, Section, on_page
 
-# A browser shows a table of so many systems at once; a file of so many pairs stays small.
+# Maximum systems in a table that a browser shows quickly; and maximum pairs in a file that stays small.
 _MOST_SYSTEMS, _MOST_PAIRS = 40, 20_000
-# What the matrix can show of a pair, in the order in which the page's script reads it.
+# What the matrix can show of a pair, in the order in which the page's script reads the numbers.
 _NUMBERS = (
     "p_corrected",
     "effect",
@@ -26,7 +26,7 @@ _NUMBERS = (
 
 
 def pairs(comparison: Comparison, *, name: str = "pairs", title: str = "Pair by pair") -> Section:
-    """Return the matrix of all pairs, with the metric to choose; a figure of wins and losses of the best system."""
+    """Return the matrix of all pairs with a choice of metric, and a figure of wins and losses of the best system."""
     rows = comparison.rows
     said = []
     if not rows["significant"].any():

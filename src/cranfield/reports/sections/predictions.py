@@ -1,4 +1,4 @@
-"""Predicted ratings beside true ones: shares sold too high or too low, migration matrices, calibration curves."""
+"""Predicted against true ratings: shares predicted too high or too low, migration matrices, calibration curves."""
 
 from __future__ import annotations
 

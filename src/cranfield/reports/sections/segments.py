@@ -21,7 +21,7 @@ _SAID = (
 
 
 def by_group(segments: Sequence[Segments | SegmentComparison], averaging: Averaging, level: float) -> Section | None:
-    """Return the averages of each group, with the verdicts where systems are compared; None without groups."""
+    """Return the averages of each group, with verdicts if systems are compared; None without groups."""
     if not segments:
         return None
     html = paragraphs([_SAID])
@@ -42,7 +42,7 @@ def _on_page(reported: Reported) -> Section | None:
 
 
 def _figure(averaged: Segments, averaging: Averaging, level: float) -> str:
-    """Return the figure of the first metric; nothing where one system leaves nothing to see."""
+    """Return the figure of the first metric; nothing for a single system."""
     if len(averaged.scores.systems) < 2:
         return ""
     metric = averaged.scores.metrics[0]
@@ -54,12 +54,12 @@ def _figure(averaged: Segments, averaging: Averaging, level: float) -> str:
 
 
 def file_name(name: str) -> str:
-    """Return the name of a grouping as a part of the names of files."""
+    """Return the name of a grouping in a form for file names."""
     return "".join(letter if letter.isalnum() else "-" for letter in name)
 
 
 def _html(averages: Table) -> str:
-    """Return a table of averages that can be sorted; its first two columns are names."""
+    """Return a sortable table of averages; its first two columns are names."""
     columns = [Column(title, numeric=place > 1) for place, title in enumerate(averages.header)]
     rows = [[_value(cell, column) for cell, column in zip(row, columns)] for row in averages.rows]
     return table(averages.caption, columns, rows)

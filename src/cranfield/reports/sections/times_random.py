@@ -14,7 +14,7 @@ _SAID = (
 
 
 def beside_random(times: TimesRandom) -> Section:
-    """Return the section of systems beside a random ranking of the same targets."""
+    """Return the section that compares systems with a random ranking of the same targets."""
     shown = times.table()
     columns = [Column(title, numeric=place > 0) for place, title in enumerate(shown.header)]
     frame = times.frame()

@@ -15,7 +15,7 @@ _CAPTIONS = {
 
 
 def trust(assessment: Assessment) -> Section:
-    """Return what was found out about the metrics themselves."""
+    """Return the findings about the metrics themselves."""
     shown = ["robustness"] if assessment.scenarios else []
     shown += [*(["power"] if assessment.curves.height else []), "correlation"]
     drawn = "".join(figure(f"trust-{study}", assessment.plot(study), _CAPTIONS[study]) for study in shown)
@@ -29,7 +29,7 @@ def trust(assessment: Assessment) -> Section:
 
 @on_page(5)
 def _opening(reported: Reported) -> Section | None:
-    """Open a page that asks for nothing else: its own answer comes first."""
+    """Put the assessment first on a page without a comparison."""
     return trust(reported.assessment) if reported.assessment is not None and reported.comparison is None else None
 
 
@@ -52,7 +52,7 @@ def _cell(cell: str | Cell) -> Value:
 
 
 def _key(shown: str) -> float | str | None:
-    """Return what a cell is sorted by: its number, the lower end of an interval, or its text."""
+    """Return the sort key of a cell: its number, the lower end of an interval, or its text."""
     number = shown.split("–")[0].rstrip("%")
     try:
         return float(number)

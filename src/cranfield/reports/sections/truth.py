@@ -1,4 +1,4 @@
-"""What was measured against what is true, where the truth is known."""
+"""Measured values compared with true ones, if the truth is known."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from cranfield.reports.section import Section
 
 @dataclass(frozen=True)
 class MeasuredProtocol:
-    """A protocol's values by system, and what its tests claim: of how many pairs, significant, and wrongly so."""
+    """A protocol's values by system, and its claims: the number of pairs, of significant ones, and of wrong ones."""
 
     name: str
     values: Mapping[str, float]
@@ -30,7 +30,7 @@ class MeasuredProtocol:
 
 
 def orders(metric: str, true: Mapping[str, float], protocols: Sequence[MeasuredProtocol]) -> str:
-    """Return the figure of the orders side by side: as published, in truth, and by the other protocols."""
+    """Return the figure of the orders side by side: as published, the truth, and under the other protocols."""
     best = max(true, key=lambda system: true[system])
     first = max(protocols[0].values, key=lambda system: protocols[0].values[system])
     columns = {protocols[0].name: protocols[0].values, "the truth": true}
@@ -43,7 +43,7 @@ def orders(metric: str, true: Mapping[str, float], protocols: Sequence[MeasuredP
 
 
 def truth(metric: str, true: Mapping[str, float], protocols: Sequence[MeasuredProtocol], why: str) -> Section:
-    """Return the section: the agreement of each protocol with the truth, what it claims, and the numbers."""
+    """Return the section: the agreement of each protocol with the truth, its claims, and the numbers."""
     scatters = "".join(
         figure(
             f"truth-{k}",

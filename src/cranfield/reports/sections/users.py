@@ -1,4 +1,4 @@
-"""How the values spread over users."""
+"""How values are distributed over users."""
 
 from __future__ import annotations
 
@@ -12,23 +12,23 @@ from cranfield.reports import figures
 from cranfield.reports.markup import downloads, figure, paragraphs
 from cranfield.reports.section import Reported, Section, on_page
 
-# Every value of every list is a table to download if it has no more rows; else only quantiles are.
+# Up to this many values, the page offers all of them as a table to download; above, only quantiles.
 _MOST_VALUES = 40_000
 _FIGURES = 3
 _LEVELS = (0.1, 0.25, 0.5, 0.75, 0.9)
 
 
 def users(scores: Scores, averaging: Averaging = PLAIN) -> Section | None:
-    """Return the distributions of the first metrics; None where no metric has a value by list.
+    """Return the distributions of the first metrics; None if no metric has a value per list.
 
-    The values are those that averages are made of: of users where each user's lists are averaged first, and 0 where an
+    The values are those that are averaged: one per user if each user's lists are averaged first, and 0 where an
     undefined value counts as 0.
     """
     metrics = [name for m, name in enumerate(scores.metrics) if np.isfinite(scores.values[:, m]).any()]
     if not metrics:
         return None
     if averaging.with_kind().taken_of(scores).overall is not scores.overall:
-        averaging = averaging.with_(average="mean")  # one value of a whole system, as TRisk is, has none of users
+        averaging = averaging.with_(average="mean")  # an average like TRisk has no values per user
     unit = "user" if averaging.by == "user" else scores.unit
     average = average_phrase(str(averaging.average))
     dots = "tick and dot are the median" if average == "median" else f"the tick is the median and the dot the {average}"
@@ -56,7 +56,7 @@ def _on_page(reported: Reported) -> Section | None:
 
 
 def quantiles(scores: Scores, averaging: Averaging = PLAIN) -> pl.DataFrame:
-    """Return one row per system and metric: the average, how many users (or lists) count, how many are 0, quantiles."""
+    """Return one row per system and metric: the average, the number of users (or lists), the number of 0, quantiles."""
     rows = []
     averages = scores.average(averaging)
     for s, system in enumerate(scores.systems):

@@ -16,7 +16,7 @@ _MOST_METRICS = 6
 
 
 def verdict(scores: Scores, comparison: Comparison | None, averaging: Averaging) -> Section:
-    """Return the verdict: of the comparison where there is one, else who has the highest averages."""
+    """Return the verdict: that of the comparison if there is one, otherwise who has the best averages."""
     if comparison is None:
         means = scores.average(averaging)
         every = _degenerate(scores, means) or _averages_only(scores, means)
@@ -39,7 +39,7 @@ def _on_page(reported: Reported) -> Section:
 
 
 def _degenerate(scores: Scores, means: NDArray[np.float64]) -> list[str]:
-    """Return what keeps these scores from saying anything, if something does."""
+    """Return why nothing can be concluded from these scores, if that is so."""
     if scores.n_lists == 0:
         return ["There are no users to measure, so nothing can be said."]
     if np.isnan(means).all():

@@ -1,4 +1,4 @@
-"""Window by window: how averages moved over time, and whether the winner stayed the same."""
+"""Window by window: how averages changed over time, and whether the winner stayed the same."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _SAID = (
 
 @on_page(35)
 def windows(reported: Reported) -> Section | None:
-    """Return the averages of each window with their intervals; None where there are no windows."""
+    """Return the averages of each window with their intervals; None if there are no windows."""
     starts = windows_of(reported.scores)
     if not starts:
         return None
