@@ -34,7 +34,7 @@ class Children:
     Parameters
     ----------
     line
-        The audited experiment; its data have been read.
+        The audited experiment.
     """
 
     def __init__(self, line: Pipeline) -> None:

@@ -39,7 +39,7 @@ class AuditPlan:
 
     @property
     def to_make(self) -> dict[str, int]:
-        """The numbers of trainings, and of rankings and judgings."""
+        """The numbers of trainings, rankings and sets of judged lists that are still to be made."""
         counts = Counter(task.stage for task in self.plan.tasks if task.state != "kept")
         return {name: counts[stage] for stage, name in _STEPS.items()}
 

@@ -165,7 +165,7 @@ class Comparing(Decided):
 
 
 class ComparingOptions(TypedDict, total=False):
-    """The fields of `Comparing` as keyword arguments of `compare`, which names explicitly those with another type."""
+    """The fields of `Comparing` that `compare` accepts unchanged as keyword arguments."""
 
     alpha: float
     subsets: int

@@ -259,7 +259,7 @@ class NcfWork:
                 continue
             if trained.spelling not in guesses:
                 try:
-                    guesses[trained.spelling] = system.seconds_per_epoch(train) * system.epochs
+                    guesses[trained.spelling] = system.seconds_per_epoch(train) * system.most_epochs(train)
                 except CranfieldError:  # the error is reported when the system is trained
                     guesses[trained.spelling] = 0.0
             total += guesses[trained.spelling]
