@@ -32,7 +32,7 @@ def urisk(differences: Values, alpha: float) -> float:
 def trisk(differences: Values, alpha: float) -> float:
     """TRisk_α = √n · mean(δ') / sd(δ'), δ' = δ if δ ≥ 0 else (1 + α) δ (Dinçer et al. 2014); beyond ±2 is significant.
 
-    The standard deviation has n − 1 in the denominator. NaN where all δ' are equal.
+    The standard deviation has n − 1 in the denominator. NaN if all δ' are equal.
     """
     weighed = _weighed(differences, alpha)
     spread = weighed.std(ddof=1) if len(weighed) > 1 else 0.0

@@ -49,7 +49,7 @@ class Scores(Tabled):
     user_ids
         The vocabulary of these codes.
     judged, relevant
-        The number of test ratings, and of relevant ones, behind each list: the weights of weighted averages.
+        The number of test ratings, and of relevant ones, of each list: the weights of weighted averages.
     lower_is_better
         For each metric, whether a smaller value is the better one.
     step
@@ -58,18 +58,18 @@ class Scores(Tabled):
         systems × metrics: the value of metrics that belong to all lists together, such as catalogue coverage; NaN for
         the others.
     filled
-        systems × metrics: Coverage@d = (1/(d·lists)) Σ min(d, length), d being the metric's cut-off (or the length of
-        the longest list of any system).
+        systems × metrics: Coverage@d = (1/(d·lists)) Σ min(d, length), where d is the metric's cut-off (or the length
+        of the longest list of any system).
     unjudged
         systems × metrics: the share of the recommended items down to the cut-off that have no test rating.
     nonexistent
-        systems × metrics, where a catalogue was given: the share of the recommended items down to the cut-off that are
-        not in it. They are not among the unjudged ones.
+        systems × metrics, if a catalogue was given: the share of the recommended items down to the cut-off that are not
+        in it. They are not among the unjudged ones.
     outside_catalogue
         For each system, the items of its whole lists that are not in the catalogue; empty without a catalogue.
     item_coverage, catalogue
-        For each system the share of the catalogue that it recommends to anyone; and what the catalogue is: all items of
-        ``the data``, where lists and test set are of one split, or else those of ``test and lists``. (The catalogue
+        For each system, the share of the catalogue that it recommends to anyone; and what the catalogue is: all items
+        of ``the data`` if lists and test set come from one split, otherwise those of ``test and lists``. (The catalogue
         of the metric ``ItemCoverage`` is the items of the training and the test set.)
     counts
         For each system, what happened to its lists while they were read and joined, by name.
@@ -300,7 +300,7 @@ class Scores(Tabled):
         seed: int = 0,
         **decisions: Unpack[AveragingOptions],
     ) -> pl.DataFrame:
-        """Return one row for each system and metric, with the average, its interval and the coverage behind it.
+        """Return one row for each system and metric, with the average, its interval and its coverage.
 
         Parameters
         ----------

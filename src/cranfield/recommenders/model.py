@@ -139,7 +139,7 @@ class Model:
         return train
 
     def score(self, users: ArrayLike) -> NDArray[Any]:
-        """Return a row of scores over all items for each user code; NaN where the method cannot say."""
+        """Return a row of scores over all items for each user code; NaN where the method has no score."""
         n_users = self.train.n_users
         codes = np.asarray(users, dtype=np.int64).reshape(-1)
         if len(codes) and not (codes.min() >= 0 and codes.max() < n_users):
@@ -184,7 +184,7 @@ class PairModel(Model):
     """A model that scores single user-item pairs cheaply; a subclass implements ``_score_pairs``."""
 
     def score_pairs(self, users: ArrayLike, items: ArrayLike) -> NDArray[Any]:
-        """Return the score of each pair of a user code and an item code; NaN where the method cannot say."""
+        """Return the score of each pair of a user code and an item code; NaN where the method has no score."""
         user_codes, item_codes = (np.asarray(codes, dtype=np.int64).reshape(-1) for codes in (users, items))
         known = self._known_codes
         if known is None:

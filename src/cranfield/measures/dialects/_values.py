@@ -16,7 +16,7 @@ from cranfield.measures.metrics.ranking import average_precision
 
 
 def over(numerator: Values, denominator: NDArray[Any]) -> Values:
-    """Divide; 0 where the denominator is 0."""
+    """Divide; 0 if the denominator is 0."""
     return np.divide(numerator, denominator, out=np.zeros(len(numerator)), where=denominator > 0)
 
 

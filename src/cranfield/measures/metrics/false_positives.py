@@ -58,14 +58,14 @@ def anti_precision(judged: Judged, *, cutoff: int | None = None) -> Values:
 def fallout(judged: Judged) -> Values:
     """Fallout: the share of the user's judged non-relevant items that are in the list.
 
-    Fallout@n = (1/N) |{k ≤ n : the item at rank k has a test rating below the threshold}|. Undefined where N is 0.
+    Fallout@n = (1/N) |{k ≤ n : the item at rank k has a test rating below the threshold}|. Undefined if N is 0.
     """
     return recall(_turned_round(judged))
 
 
 @_false_positive("AntiRR", requires="non-relevant items", aliases=("AntiMRR",))
 def anti_reciprocal_rank(judged: Judged) -> Values:
-    """Reciprocal rank of the first item that is judged and not relevant, 0 if there is none. Undefined where N is 0."""
+    """Reciprocal rank of the first item that is judged and not relevant, 0 if there is none. Undefined if N is 0."""
     return reciprocal_rank(_turned_round(judged))
 
 
@@ -83,7 +83,7 @@ def normalised_loss(judged: Judged, *, cutoff: int | None = None, loss: LossKind
 
     DCL@n = Σ_{k≤n} loss(k) / log2(k + 1), divided by that of the worst list, the user's test items by descending loss.
     The loss of a judged non-relevant item is threshold − r (``linear``), 1 (``binary``) or 2^(threshold − r) − 1
-    (``exp``); it is 0 for relevant and unjudged items. With a cut-off, the worst list is also cut. Undefined where N is
-    0. Mena-Maldonado et al. (2021).
+    (``exp``); it is 0 for relevant and unjudged items. With a cut-off, the worst list is cut too. Undefined if N is 0.
+    Mena-Maldonado et al. (2021).
     """
     return ndcg_with(judged, cutoff, f"loss {loss}", lambda judgments: _losses(judgments, loss))

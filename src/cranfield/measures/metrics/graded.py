@@ -79,7 +79,7 @@ def err(judged: Judged, *, rmax: Literal["dataset", "user"] | float = "dataset")
 
     ``rmax`` is the highest rating of the test set (``dataset``; Valcarce et al. 2020, equations 7 and 8), that of the
     user (``user``, which reproduces the published numbers of Valcarce et al. 2018), or a number. Every rating counts,
-    not only relevant ones; an item without one has G = 0. Undefined where the user has no test rating above 0.
+    not only relevant ones; an item without one has G = 0. Undefined if the user has no test rating above 0.
     """
     judgments = judged.judgments
     top: Values | float
