@@ -42,7 +42,7 @@ _REQUIREMENTS: Mapping[str, Callable[[Judged], NDArray[np.bool_]]] = {
     "items in the list": lambda judged: judged.lengths > 0,
     "nothing": lambda judged: np.ones(judged.n_lists, dtype=np.bool_),
 }
-"""What a metric can require of a list and its user, and for which lists that is there."""
+"""What a metric can require of a list and its user, and functions that return which lists meet the requirement."""
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ class Definition(Entry[Callable[..., Any]]):
         Its spelling; see `Entry`.
     thing
         The function. It takes the `Judged` lists (already cut, condensed and under the right threshold) and the
-        parameters; it returns one value per list, NaN where it is undefined. With ``whole_system`` it returns a single
+        parameters; it returns one value per list, NaN if it is undefined. With ``whole_system`` it returns a single
         number, or `Pooled` that become one: those can be measured on parts of the users.
     family
         The page of the documentation with its formula.

@@ -233,7 +233,7 @@ class SparkTest(HeldOutTable):
             raise named_by_ids(error, frame, self.roles, self.table.label) from error
 
     def repeated_error(self, _: Sequence[RepeatedPairError] = ()) -> InputError:
-        """Return the error for the first pair that occurs again: by its row in a file here, else by its ids."""
+        """Return the error for the first repeated pair: by its row in a file on this machine, otherwise by its ids."""
         error, in_file = repeated_pair(self._rows("user", "item")), self._in_file
         assert error is not None
         if in_file is not None:
@@ -287,7 +287,7 @@ def _forget(frame: Any) -> None:
 def _all_rows(tables: Sequence[SparkRuns | SparkTest]) -> tuple[Any, list[dict[str, str]], str, list[str]]:
     """Return the rows of all tables as one dataframe, the slot of each column, and the types of users: common, own.
 
-    Columns of the same type share a slot, so that rows are as narrow as they can be. ``source`` is the table's place.
+    Columns of the same type share a slot, so that rows are as narrow as possible. ``source`` is the table's index.
     """
     from pyspark.sql import functions as F
 
@@ -334,7 +334,7 @@ def _frame(table: RunTables | HeldOutTable) -> Any:
 
 @dataclass(frozen=True)
 class _MeasureBlocks:
-    """What a worker does with the rows of a partition, which are sorted by user."""
+    """A worker's task for the rows of a partition, which are sorted by user."""
 
     runs: tuple[SparkRuns, ...]
     test: SparkTest
@@ -345,7 +345,7 @@ class _MeasureBlocks:
 
     @property
     def schema(self) -> Schema:
-        """The columns that come out: those of `rows_of`, and a row with a tally for each partition."""
+        """The columns of the result: those of `rows_of`, and a row with a tally for each partition."""
         systems = range(sum(len(tables.systems) for tables in self.runs))
         metrics = range(len(self.plan.measuring.wanted))
         values = ["value", *(["bound 0", "bound 1"] if self.plan.bounds else [])]
@@ -474,7 +474,7 @@ class SparkStore:
 
 @dataclass(frozen=True)
 class _EachPart:
-    """What a worker does with the scores of a partition."""
+    """A worker's task for the scores of a partition."""
 
     function: Callable[[Scores], Any]
     facts: Scores

@@ -30,7 +30,7 @@ TEST, LARGEST = SIZES[0], SIZES[-1]
 """Condensed lists, and full ones on MovieLens 1M."""
 
 PRINTED_FULL = 2000
-"""The size whose numbers Figure 1 of the paper prints as those of full lists (compare its Figure 3)."""
+"""The size whose numbers Figure 1 of the paper prints as those of full lists (cf. its Figure 3)."""
 
 PRINTED = {
     "Random": (0.551, 0.010),
@@ -42,7 +42,7 @@ PRINTED = {
     "iMF (full)": (0.659, 0.354),
     "iMF (test)": (0.685, 0.178),
 }
-"""P@10 in Figure 1 of the paper, on MovieLens 1M: condensed, and what is called full there."""
+"""P@10 in Figure 1 of the paper, on MovieLens 1M: condensed, and what the paper calls full."""
 
 _STEMS = dict(zip(METRICS, ("precision", "recall", "ndcg")))
 
