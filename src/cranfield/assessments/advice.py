@@ -317,7 +317,7 @@ def weights_of(weights: Mapping[str, float] | None, criteria: Sequence[str]) -> 
     {'power': 2.0, 'ratings': 1.0, 'agreement': 1.0}
     """
     if not isinstance(weights, Mapping | None):
-        raise SettingError(f"weights={weights!r} has no criteria; give a mapping, such as {{'power': 2}}")
+        raise SettingError(f"weights={weights!r} is not a mapping; give a mapping, such as {{'power': 2}}")
     given = dict(weights or {})
     for name, weight in given.items():
         if name not in criteria:

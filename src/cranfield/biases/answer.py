@@ -256,7 +256,7 @@ class Bias:
                 break
             other = b if chosen == a else a
             where = listed(rows["protocol"].to_list())
-            ending = "it is reversed" if change == "turns round" else "that is not significant"
+            ending = "the order is reversed" if change == "turns round" else "that is not significant"
             sentences.append(f"{chosen} is better than {other} under {CHOSEN}; under {where} {ending}.")
         return sentences
 
