@@ -27,16 +27,16 @@ LIMITS = (
     "the first hit matters or all of them is for you to decide.",
     "Agreement with other metrics is not correctness: many metrics that look at the same thing agree with each other.",
 )
-"""What no assessment of metrics by data like these can know."""
+"""What an assessment of metrics on such data cannot show."""
 
 _SURE = {0.9: "sure", 0.5: "likely", 0.0: "not sure"}
-"""How sure a metric is that comes first in at least so many draws of the systems."""
+"""How sure it is that a metric is best, by the minimum share of the draws of the systems in which it comes first."""
 
 FEWEST_SYSTEMS = 8
-"""Fewer systems than these say too little about metrics for a choice among them."""
+"""Minimum number of systems; fewer say too little about metrics to choose among them."""
 
 NAMES = {"power": "discriminative power"}
-"""What criteria are called for people, where that is not their name: a test has a power, too."""
+"""Displayed names of criteria, if they differ from the criterion; tests have a power, too."""
 
 # Maximum number of signs of differences per block.
 _CELLS = 1 << 22

@@ -30,7 +30,7 @@ from cranfield.assessments.scenarios import SCENARIOS
 from cranfield.rankings import file_name
 
 STUDIES = ("robustness", "values", "power", "curves", "correlation", "groups", "cutoffs", "aggregation", "advice")
-"""What `Assessment.frame` can return; ``samples``, every single sample, is beside them."""
+"""What `Assessment.frame` can return, in addition to ``samples``, which has every single sample."""
 
 
 @dataclass(frozen=True, eq=False)

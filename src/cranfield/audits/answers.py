@@ -40,7 +40,7 @@ OWN_COLUMNS = (
     "cell", "universe", "start", "weight", "users", "system_a", "system_b", "average_a", "average_b", "difference",
     "relative", "d_z", "z", "p", "leader", "significant",
 )  # fmt: skip
-"""The columns of `Audit.frame` beside the decisions."""
+"""The columns of `Audit.frame` other than the decisions."""
 
 
 @dataclass(frozen=True, eq=False)

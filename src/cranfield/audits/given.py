@@ -32,7 +32,7 @@ OPENED_ON_LISTS = ("lists", *MEASURED, *AVERAGED)
 """The decisions that can be opened on given lists."""
 
 PRESET = "measuring"
-"""What is opened unless something else is stated, and condensed lists beside it."""
+"""The default preset; ``lists`` is opened as well, so that condensed lists are included."""
 
 
 def audit_runs(

@@ -16,7 +16,7 @@ from cranfield import _checks
 from cranfield._errors import SettingError
 
 OptionKind = Literal["equivalent", "question", "chance"]
-"""What changing a decision means: another way to ask the same question, another question, or only another draw."""
+"""What a change of a decision means: another way to ask the same question, another question, or only another draw."""
 
 KINDS: tuple[OptionKind, ...] = get_args(OptionKind)
 

@@ -34,7 +34,7 @@ from cranfield.recommenders.adapters import named_systems
 from cranfield.splits.split import Split
 
 SYSTEMS = ("popularity", "random", "average", "knn", "puresvd")
-"""The systems that are trained where none are named."""
+"""The systems to train if none are named."""
 
 POPULARITY = "popularity"
 

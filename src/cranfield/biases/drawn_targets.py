@@ -28,7 +28,7 @@ from cranfield.rankings.lists import Ties
 from cranfield.rankings.run import Run
 
 _MANY = 0.01
-"""A larger share of candidates that no list holds is worth a note."""
+"""A note is added if more than this share of the candidates is in no list."""
 
 
 def expected_over_draws(

@@ -35,7 +35,7 @@ from cranfield.splits.split import Split
 Floats = NDArray[np.float64]
 
 IMPUTATIONS = ("item mean", "svd")
-"""What the doubly robust estimate can take for the relevance of what was not observed, fitted on training ratings."""
+"""How the doubly robust estimate can predict the relevance of unobserved pairs; fitted on training ratings."""
 
 _PRIOR = 5.0
 _FEW = 0.1

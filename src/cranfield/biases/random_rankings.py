@@ -40,7 +40,7 @@ from cranfield.rankings.run import Run
 from cranfield.rankings.targets import Targets
 
 DRAWS = 100
-"""How many random rankings are drawn for a metric without a closed form."""
+"""Number of random rankings to draw for a metric without a closed form."""
 
 _MEANS = ("mean", "weighted")
 

@@ -16,7 +16,7 @@ from cranfield.rankings import Run
 Floats = NDArray[np.float64]
 
 _DAMPING = 5.0
-"""So many ratings of average liking are added to each item's own, to guess whether it is liked."""
+"""Number of ratings by which an item's share of likes is shrunk towards the overall share."""
 _ROUNDING = 1e-12
 
 

@@ -23,11 +23,11 @@ from cranfield.measures.inputs import as_metrics, as_runs, as_test
 from cranfield.rankings import Run
 
 DifferenceFunction = Callable[[Sequence[Pairs]], float]
-"""By how much the winner leads if more pairs are liked."""
+"""Returns how much the winner leads if more pairs are liked."""
 
 _RATES = (0.0, 0.25, 0.5, 0.75, 1.0)
 _STEPS, _NEAR = 12, 0.005
-"""The most steps towards the tipping point, and how near to level is near enough, as a share of the lead."""
+"""Maximum number of steps towards the tipping point, and the tolerance for a tie as a share of the lead."""
 
 
 @dataclass(frozen=True, eq=False)

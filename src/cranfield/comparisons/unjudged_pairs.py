@@ -16,7 +16,7 @@ from cranfield.rankings import Run
 from cranfield.splits import popularity_groups
 
 LINEAR = ("P", "DCG", "RBP")
-"""Metrics that are sums over the items of a list: what an unjudged item adds depends on nothing else."""
+"""Metrics that are sums over the items of a list: the contribution of an unjudged item depends on no other item."""
 GROUPS = ("popular", "middle", "rare")
 
 

@@ -14,7 +14,7 @@ from cranfield.measures.scores import Scores
 from cranfield.measures.windows import windows_of
 
 FEWEST_WINDOWS = 6
-"""Below so many windows even a lead in all of them has a p-value above .05, so none is given."""
+"""With fewer windows, even a lead in all of them has a p-value above .05, so none is reported."""
 
 
 class WindowLeads(NamedTuple):

@@ -184,7 +184,7 @@ def _mean(spelling: Spelling) -> Average:
 
 
 WEIGHTS = ("judged", "relevant", "train")
-"""What lists can be weighted by, beside the columns of files."""
+"""What lists can be weighted by, in addition to the columns of files."""
 
 
 def check_weights(by: str) -> None:

@@ -26,7 +26,7 @@ from cranfield.measures.outside import EXAMPLES, Outside, catalogue_notes
 from cranfield.measures.scores import Scores
 
 NONE, TRAIN = "none", "train"
-"""Stand for no catalogue, and for the items with training ratings."""
+"""No catalogue, and the items with training ratings."""
 
 # Separators of columns in a text file; a line without any of them is one id.
 _SEPARATORS = ("\t", "::", ";", ",", "|")

@@ -42,7 +42,7 @@ _REQUIREMENTS: Mapping[str, Callable[[Judged], NDArray[np.bool_]]] = {
     "items in the list": lambda judged: judged.lengths > 0,
     "nothing": lambda judged: np.ones(judged.n_lists, dtype=np.bool_),
 }
-"""What a metric can require of a list and its user, and for which lists that is there."""
+"""What a metric can require of a list and its user, and functions that return which lists meet the requirement."""
 
 
 @dataclass(frozen=True)

@@ -32,7 +32,7 @@ from cranfield.rankings.ranged import HeldOutTable, RunTables
 from cranfield.rankings.read import check_system_names
 
 Engine = Literal["auto", "memory", "ranges", "spark"]
-"""``memory``: all at once. ``ranges``: by ranges of users. ``spark``: on Spark. ``auto``: as the data ask for."""
+"""``memory``: all at once. ``ranges``: by ranges of users. ``spark``: on Spark. ``auto``: depends on the data."""
 
 # Share of the free memory to use by default.
 _SHARE = 0.6

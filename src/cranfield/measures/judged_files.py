@@ -28,7 +28,7 @@ from cranfield.measures.ranked import Ranked
 from cranfield.rankings.run import Run
 
 FORMAT = 1
-"""The layout of the file; one of another layout is refused."""
+"""Version of the layout of the file; files of any other version are refused."""
 
 _NEEDED = ("lists", "ranks", "pointers", "lengths")
 _OPTIONAL = ("tied_from", "tied_to", "places", "offsets", "pooled_above", "groups")

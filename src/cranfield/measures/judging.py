@@ -22,7 +22,7 @@ from cranfield.rankings.lists import Ties
 from cranfield.rankings.run import Run
 
 Groups = Mapping[Any, Any] | Sequence[Any] | NDArray[Any]
-"""The group of each list: by the id of its user, or one for each list."""
+"""The group of each list: by the id of its user, or one group per list."""
 
 
 def judge(

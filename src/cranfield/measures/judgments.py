@@ -16,7 +16,7 @@ from cranfield.data import Ratings, Vocabulary
 from cranfield.measures._once import once
 
 NegativeGrades = Literal["judged", "unjudged", "pooled"]
-"""What a grade below 0 means: judged and not relevant; not judged at all; or in the pool, and not judged."""
+"""What a grade below 0 means: judged and not relevant; not judged at all; or in the pool but not judged."""
 
 V = TypeVar("V")
 

@@ -38,7 +38,7 @@ from cranfield.measures.unjudged_bounds import has_bounds
 from cranfield.rankings.lists import Ties
 
 DEFAULT_METRICS = ("P@10", "Recall@10", "nDCG@10", "nDCG@100", "AP@100", "RR@100")
-"""What is measured unless other metrics are given: the usual metrics of what users see, and deep ones.
+"""The default metrics: the usual ones of what users see, and deep ones.
 
 Metrics cut at 100 depend less on which ratings happen to be in the test set, and tell systems apart more often, than
 those cut at 10 (Valcarce, Bellogín, Parapar and Castells 2018).
@@ -48,7 +48,7 @@ Kind = Literal["full", "condensed"]
 Levels = Literal["none", "all"]
 
 RENAMED: Mapping[str, str] = {"condensed": "lists='condensed'"}
-"""What options of `measure` were called, and what is written now."""
+"""Former names of options of `measure`, and what to write instead."""
 
 
 def _metrics(_: str, value: Any) -> tuple[str | Metric, ...]:

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from cranfield._numbers import percent_text
 
 EXAMPLES = 3
-"""How many items outside the catalogue a sentence names."""
+"""Number of items outside the catalogue that a sentence names as examples."""
 
 
 class Outside(NamedTuple):

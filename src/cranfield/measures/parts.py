@@ -212,7 +212,7 @@ def _of_users(train: Ratings, others: Sequence[Ratings | Run]) -> Ratings:
 
 
 History = tuple[Step, ...]
-"""How something was read."""
+"""The steps by which something was read."""
 
 
 def put_together(tally: Tally, plan: PartPlan, histories: Sequence[History]) -> Scores:

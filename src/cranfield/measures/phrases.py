@@ -85,7 +85,7 @@ _COLUMNS = {
     "unjudged": "share of the recommended items that have no test rating",
     "nonexistent": "share of the recommended items that are not in the catalogue",
 }
-"""What is below the columns beside the averages, by the word that their heads begin with."""
+"""Meaning of the columns other than averages, by the first word of their headers."""
 
 
 def legend(header: Sequence[str]) -> str:

@@ -21,8 +21,8 @@ from cranfield.measures.judged import Judged
 from cranfield.rankings.run import Run
 
 FEW = 0.1
-"""Fewer of the users or of the items meet than this share: a warning. It is a share of the side, run or test set, that
-has fewer of them: a run for more users than the test set has is not suspicious, and neither is one for fewer."""
+"""A warning is given if a smaller share of the users or items is in both the run and the test set. It is a share of the
+smaller of the two: a run with more users than the test set is not suspicious, and neither is one with fewer."""
 # Columns are swapped if this share of the ids of each is in the other column of the test set.
 _MANY = 0.5
 # Lists count as equally long, like those of a system, if this share of them is as long as the longest.
@@ -32,7 +32,7 @@ _HANDFUL = 10
 # Lists without a hit, where this many are expected by chance, were not made for this test set.
 _EXPECTED_HITS = 20.0
 ENOUGH_FOR_A_COPY = 100
-"""A run that holds so many items, all those of the test set with their ratings, is not a coincidence."""
+"""If a run of at least this many items equals the test set, ratings included, this is not a coincidence."""
 COPY = "the lists hold the items of the test set with their ratings, as a copy of it would"
 NO_ITEMS = "every list is empty, and scores 0"
 # Maximum number of runs named in a warning.

@@ -23,7 +23,7 @@ from cranfield.measures.metrics._train import translated
 from cranfield.rankings.lists import Ties
 
 HEAD_MID_TAIL: Mapping[str, float] = {"head": 0.2, "mid": 0.6, "tail": 0.2}
-"""The most popular items that make up a fifth of the ratings, the least popular ones that do, and those between."""
+"""The most popular items with a fifth of the ratings, the least popular items with a fifth, and those between."""
 
 _DIGITS = 9
 

@@ -26,7 +26,7 @@ OFFER = (
     "calibration='isotonic' (--calibration) where systems are trained, cranfield calibrate (cf.calibrate) for lists of "
     "your own"
 )
-"""What to do where scores are not ratings."""
+"""What to do if scores are not ratings."""
 
 # Share of the scores that must be within one range of the scale's ends; the median must be on the scale.
 _MOST = 0.95

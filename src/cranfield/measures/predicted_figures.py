@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from cranfield.measures.predicted_ratings import PredictedRatings
 
 MOST_SYSTEMS = 9
-"""Figures of more systems show the first ones."""
+"""Maximum number of systems in a figure; the first ones are shown."""
 
 
 def migration(predicted: PredictedRatings, *, style: Style = "screen") -> Any:

@@ -24,7 +24,7 @@ from cranfield.measures.predicted import Predicted, calibration_curve, check_pre
 from cranfield.rankings.lists import Ties
 
 MOST_GRADES = 20
-"""Ratings of more grades than this are shown in ten equal parts of the scale."""
+"""If ratings have more distinct grades than this, they are shown in ten equal parts of the scale."""
 
 CurveBy = Literal["rating", "rank"]
 

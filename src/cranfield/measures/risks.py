@@ -21,7 +21,7 @@ Values = NDArray[np.float64]
 Alpha = Annotated[float, Limits(low=0)]
 
 ROUNDING = 1e-12
-"""Values whose spread is within this share of them are equal: their mean, and so their spread, is rounded."""
+"""Values whose relative spread is at most this count as equal: rounding of their mean alone gives them some spread."""
 
 
 def urisk(differences: Values, alpha: float) -> float:

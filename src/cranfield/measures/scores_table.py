@@ -22,10 +22,10 @@ if TYPE_CHECKING:
     from cranfield.measures.scores import Scores
 
 LEVEL = 0.95
-"""The confidence of the intervals that are shown unless the caller names another."""
+"""Default confidence level of the intervals that are shown."""
 
 _Form = Callable[[float, float, float, int], str]
-"""How two ends of a number read, beside the number."""
+"""Returns the text of a number and its two ends."""
 
 
 class Tabled:

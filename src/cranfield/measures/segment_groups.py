@@ -22,7 +22,7 @@ UNKNOWN_GROUP = "unknown"
 """The group of the users or items that a grouping does not mention."""
 
 NOTHING: Mapping[str, Any] = MappingProxyType({})
-"""No option of `cranfield.read`: all is found out."""
+"""No options of `cranfield.read`: everything is detected."""
 
 _MOST_GROUPS = 50
 _GROUP_NAMES = ("group", "segment", "cohort")

@@ -20,10 +20,10 @@ from cranfield.recommenders.model import Model
 from cranfield.recommenders.validation import ValidationPart
 
 Numbers = Mapping[str, NDArray[Any]]
-"""All that the next epoch depends on, as arrays by name."""
+"""Everything that the next epoch depends on, as arrays by name."""
 
 Epoch = Callable[[Numbers, int], tuple[Numbers, float]]
-"""Passes once over the ratings: from the numbers and the number of the epoch to new numbers and the mean loss."""
+"""Passes once over the ratings: takes the numbers and the index of the epoch, returns new numbers and the mean loss."""
 
 
 class CheckpointError(InputError):
@@ -47,7 +47,7 @@ class EpochModel(Model):
     """
 
     steps_by: ClassVar[tuple[str, ...]] = ("rate",)
-    """The settings to lower where the training does not settle."""
+    """The settings to lower if the training does not converge."""
     epochs: int | None
     patience: int
     seed: int

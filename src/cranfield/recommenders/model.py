@@ -54,11 +54,11 @@ class Model:
 
     name: ClassVar[str]
     displayed: ClassVar[str]
-    """What its results are called; see `register`."""
+    """The name shown with its results; see `register`."""
     one_thread: ClassVar[bool] = False
-    """Whether it learns on one thread, so that the same seed gives the same lists; such systems take longest."""
+    """Whether it trains on one thread, so that the same seed gives the same lists; such systems take longest."""
     needs_positive: ClassVar[bool] = False
-    """Whether the method takes ratings for counts or weights, so that none may be negative."""
+    """Whether the method treats ratings as counts or weights, so that none may be negative."""
 
     def __post_init__(self) -> None:
         for declared in fields(self):
@@ -219,9 +219,9 @@ class _KnownCodes(NamedTuple):
     """The users and items with training ratings, if some have none."""
 
     users: NDArray[np.int64]
-    """For each user code the one among the known users; -1 for a newcomer."""
+    """For each user, the code among the known users; -1 for a newcomer."""
     items: NDArray[np.bool_]
-    """For each item whether it is known."""
+    """For each item, whether it is known."""
 
     @classmethod
     def of(cls, train: Ratings) -> _KnownCodes | None:

@@ -27,7 +27,7 @@ class CollaborativeFiltering(PointwiseNetwork):
     """
 
     parts: ClassVar[tuple[str, ...]]
-    """Of ``product`` and ``tower``."""
+    """The parts that it has: ``product``, ``tower`` or both."""
 
     def _layers(self) -> list[int]:
         """Return the width of each layer; the first is the concatenation of the vectors of user and item."""

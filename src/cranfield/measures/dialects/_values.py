@@ -43,7 +43,7 @@ RELEVANT_GAINS: Mapping[str, Gain] = {
     "rating": lambda judgments: np.where(judgments.relevant, judgments.grades, 0.0),
     "exp": lambda judgments: powers_if_relevant(judgments, judgments.grades),
 }
-"""Gains for tools that see no test rating below the threshold; constant factors of a list's gains drop out of nDCG."""
+"""Gains for tools that see no test rating below the threshold; constant factors of a list's gains cancel in nDCG."""
 
 
 def irrelevant_above(judged: Judged) -> NDArray[np.int64]:

@@ -24,7 +24,7 @@ class _TiedGroups:
     relevant: NDArray[np.float64]
     relevant_above: NDArray[np.float64]
     counted: NDArray[np.float64]
-    """How many of the group's ranks lie within the list's end."""
+    """Number of the group's ranks that are within the list."""
 
 
 def _groups(judged: Judged) -> _TiedGroups:

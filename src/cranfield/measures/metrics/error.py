@@ -38,7 +38,7 @@ _of_predictions = partial(
 )
 
 ROUNDING = 1e-6
-"""An error beyond the margin by less than this is within it."""
+"""An error that exceeds the margin by less than this counts as within it."""
 
 
 def _error(name: str, *aliases: str) -> Callable[[Callable[..., Values]], Callable[..., Values]]:

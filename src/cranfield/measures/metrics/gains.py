@@ -46,7 +46,7 @@ class GainEntry(Entry[Callable[..., Values]]):
 
 
 GAINS: Registry[Gain] = Registry("gain", GainEntry)
-"""The gains by name; `gain` registers one of the user's own."""
+"""The gains by name; `gain` registers another one."""
 
 GainName = Annotated[str, Limits(choices=GAINS)]
 """A parameter that names a gain."""
