@@ -32,7 +32,7 @@ from cranfield.studies._options_work import SplitMeasurement, ValueRows
 PLSA, SVD, WRMF, KNN, POPULARITY, RANDOM = "pLSA", "MF (svd)", "MF (wrmf)", "kNN", "Popularity", "Random"
 SYSTEMS = (PLSA, SVD, WRMF, KNN, POPULARITY, RANDOM)
 WHOLE = (POPULARITY, RANDOM)
-"""The systems that rank every item, even without training ratings (section 7: they reach full coverage)."""
+"""The systems that rank every item, even one without training ratings (section 7: they reach full coverage)."""
 BOUNDED = (PLSA, KNN)
 """The systems of Figure 3."""
 

@@ -30,7 +30,7 @@ TEST, LARGEST = SIZES[0], SIZES[-1]
 """Condensed lists, and full ones on MovieLens 1M."""
 
 PRINTED_FULL = 2000
-"""The size whose numbers Figure 1 of the paper prints as those of full lists (cf. its Figure 3)."""
+"""The size whose numbers Figure 1 of the paper prints as those of full lists (compare its Figure 3)."""
 
 PRINTED = {
     "Random": (0.551, 0.010),

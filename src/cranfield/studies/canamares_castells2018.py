@@ -55,7 +55,7 @@ TOIS = {
     "userknn": "knn", "itemknn": "itemknn", "wrmf": "wrmf(factors=20)", "slim": "slim(neighbours=50, sweeps=20)",
     "plsa": "plsa(topics=10, iterations=50)",
 }  # fmt: skip
-"""The systems of the 2021 paper that have a counterpart here; theirs have the settings of LibRec, ours do not."""
+"""The systems of the 2021 paper that have a counterpart here; theirs have the settings of LibRec, ours have our own."""
 _READINGS = [*PROTOCOLS, *map(list, PROTOCOLS.values()), *ESTIMATORS]
 """The readings, for the keys of artifacts: other readings make another artifact."""
 
