@@ -216,4 +216,4 @@ def test_groups_that_users_change_between_repetitions_are_tested_too():
 def test_too_few_users_for_a_test_of_the_order_are_said_to_be_so():
     scores = as_scores({"a": [0.1, 0.9, 0.3], "b": [0.2, 0.8, 0.1]})
     said = cf.compare_segments(scores.segments({0: "x", 1: "y", 2: "y"})).verdict[-1]
-    assert said.endswith("two systems change places between a group and the rest with too few users to test it.")
+    assert said.endswith("two systems change places between a group and the rest, with too few users to test it.")
