@@ -32,7 +32,7 @@ from cranfield._errors import SettingError
 from cranfield._spelling import nearest
 
 Check = Callable[[str, Any], Any]
-"""Takes the name and the value of a decision; returns the value in its one form, or raises a `SettingError`."""
+"""Takes the name and the value of a decision; returns the value in standard form, or raises a `SettingError`."""
 
 
 def decision(

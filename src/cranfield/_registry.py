@@ -42,7 +42,7 @@ _Registered = TypeVar("_Registered")
 Cutoff = Literal["optional", "required", "none"]
 
 REQUIRED = inspect.Parameter.empty
-"""What stands for the default of a parameter that has none."""
+"""The default of a parameter that has none."""
 
 # Ranks are stored in 32 bits.
 _DEEPEST = 2**31 - 1
@@ -70,9 +70,9 @@ class Entry(Generic[Thing]):
     cutoff: Cutoff = "none"
 
     works_on: ClassVar[int] = 1
-    """How many parameters of a function are not settings but what it works on."""
+    """Number of leading parameters of a function that are its input, not settings."""
     common: ClassVar[Mapping[str, Limits]] = MappingProxyType({})
-    """What every entry of the kind understands, whatever its own parameters."""
+    """Parameters that every entry of the kind takes in addition to its own."""
 
     @cached_property
     def parameters(self) -> Mapping[str, Any]:

@@ -258,7 +258,7 @@ def test_a_metric_of_ones_own_is_named_by_its_module(evaluate, files, cranfield)
 def test_times_random_stands_beside_the_averages_in_every_form(evaluate):
     options = ("-m", "RR", "-m", "P@1", "--threshold", "4", "--times-random")
     out = evaluate(*options)
-    assert "Times the score of a random ranking" in out
+    assert "Scores divided by the score of a random ranking" in out
     rows = json.loads(evaluate(*options, "--format", "json"))
     expected = cf.times_random(["mine.csv", "other.trec"], "test.csv", ["RR", "P@1"], threshold=4).frame()
     assert [row["times_random"] for row in rows] == expected["times_random"].to_list()

@@ -36,4 +36,4 @@ def goes_on(how: str | Callable[..., str]) -> Callable[[Command], Command]:
 
 
 AGAIN = "finished parts are kept; run the same command again to continue"
-"""What holds for commands that look in their folder first."""
+"""Advice for commands that reuse the results in their folder."""

@@ -340,7 +340,7 @@ _OF_FILES = (
 )
 
 LIST_OPTIONS = ("run_format", "test_format", "tag", "strict", *RUN_READING_OPTIONS)
-"""The names of the options of ranked lists that `list_options` gives, beside those of ratings."""
+"""The names of the options of ranked lists that `list_options` adds, in addition to those of ratings."""
 
 
 def list_options(without: Collection[str] = ()) -> Callable[[Callable[..., Any]], Callable[..., Any]]:

@@ -30,7 +30,7 @@ DEFAULTS = {
     "repeated": "error",
     "counts": "keep",
 }
-"""What ``reading`` holds where no option is given."""
+"""The content of ``reading`` if no option is given."""
 
 _OPTIONS = (
     click.option("--user", metavar="COLUMN", help="The column of users: its name, or its position counted from 1."),
@@ -63,7 +63,7 @@ _OPTIONS = (
 
 
 READING_OPTIONS = (*DEFAULTS, "no_rating", "no_time", "no_quote")
-"""The names of the options that `reading_options` gives."""
+"""The names of the options that `reading_options` adds."""
 
 
 def reading_options(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -136,7 +136,7 @@ _RUN_OPTIONS = {
 }
 
 RUN_READING_OPTIONS = tuple(_RUN_OPTIONS)
-"""The names of the options that `run_reading_options` gives."""
+"""The names of the options that `run_reading_options` adds."""
 
 
 def run_reading_options(command: Callable[..., Any], *, without: Collection[str] = ()) -> Callable[..., Any]:

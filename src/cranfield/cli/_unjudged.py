@@ -22,7 +22,7 @@ _IDLE = (
     "lists", "train", "strict", "negative_grades", "significance", "correction", "method", "average", "coverage",
     "undefined", "by", "resamples", "subsets", "subset_size", "no_worse", "better", "power", "by_segment", "report",
 )  # fmt: skip
-"""Options that say nothing of a tipping point."""
+"""Options that do not apply to tipping points."""
 
 judgments_option = click.option(
     "--judgments",

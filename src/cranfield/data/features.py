@@ -18,7 +18,7 @@ from cranfield.data.values import Fault, encoded
 from cranfield.data.vocabulary import UNKNOWN, Vocabulary
 
 About = Literal["user", "item"]
-"""Whom a table of features describes."""
+"""What a table of features describes."""
 
 
 @dataclass(frozen=True, eq=False)

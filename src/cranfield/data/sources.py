@@ -12,7 +12,7 @@ from cranfield.data.layout import as_utf8, find_layout
 from cranfield.data.text import TextTable
 
 PARQUET = b"PAR1"
-"""What a Parquet file begins with."""
+"""The first bytes of a Parquet file."""
 
 
 def file_and_member(path: Path) -> tuple[Path, str | None]:

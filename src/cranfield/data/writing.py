@@ -13,7 +13,7 @@ from cranfield._spelling import suggestion
 from cranfield.data.ratings import Ratings
 
 FORMATS = ("parquet", "csv", "tsv")
-"""The formats in which tables are written; each is also a file's ending."""
+"""The formats in which tables are written; each is also a file name extension."""
 
 
 def write(ratings: Ratings, path: str | Path) -> Path:

@@ -24,7 +24,7 @@ ONE_RELEVANT = ("user", "item", "rank", "length")
 """The columns of a table of one-relevant lists; a column ``group`` may follow."""
 
 GivenColumns = Mapping[str, str | int | None]
-"""What the user says of the columns: role to name or place, None where nothing is said."""
+"""The columns that the user states: role to name or position, None for roles that are not stated."""
 
 
 @dataclass(frozen=True)

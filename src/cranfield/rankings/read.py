@@ -199,7 +199,7 @@ class _Content:
     name: str | None
     word: str
     about: Mapping[str, Any] = field(default_factory=dict)
-    """What a record says of the run, by the names of its fields."""
+    """The fields of the record of the run, by name."""
 
 
 def name_of_run(path: Path) -> str:

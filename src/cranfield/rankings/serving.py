@@ -119,7 +119,7 @@ class ServingOptions(TypedDict, total=False):
 
 
 EVERYONE = Serving()
-"""Every user, of whom those without training ratings have no list."""
+"""All users are served; those without training ratings get no list."""
 
 
 def served_users(train: Ratings, serving: Serving = EVERYONE, seed: int = 0) -> tuple[NDArray[np.int32], Step]:

@@ -82,7 +82,7 @@ def _mean_and_spread(column: NDArray[Any]) -> tuple[float, float]:
 
 
 SIDES: dict[str, tuple[About, ...]] = {"users": ("user",), "items": ("item",), "both": ("user", "item")}
-"""Whose columns a setting ``context`` means."""
+"""What each value of a setting ``context`` takes columns from."""
 
 
 def rows_of(train: Ratings, about: About, system: str) -> pl.DataFrame:

@@ -22,7 +22,7 @@ class ProfileModel(Model):
     """
 
     def score_profiles(self, profiles: Any) -> NDArray[Any]:
-        """Return a row of scores over all items for each profile; NaN where the method cannot say.
+        """Return a row of scores over all items for each profile; NaN where the method has no score.
 
         Parameters
         ----------

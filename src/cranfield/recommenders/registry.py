@@ -40,8 +40,8 @@ def _of_code(name: str) -> Entry[type[Any]]:
 
 
 SYSTEMS: Registry[type[Model]] = _Systems("system", plugins="cranfield.recommenders", of_code=_of_code)
-"""The recommenders by name; the fields of each are its parameters. The package imports all of its modules, so that a
-system is there once its file is."""
+"""The recommenders by name; the fields of each are its parameters. The package imports all of its modules, so that
+a new file is enough to add a system."""
 
 
 def register(name: str, *, displayed: str = "", replace: bool = False) -> Callable[[_Class], _Class]:

@@ -25,9 +25,9 @@ from cranfield.data.ratings import check_ratings
 from cranfield.data.together import over_one_vocabulary
 
 _LARGEST_SPREAD = 1.25
-"""Probabilities of judgments may differ by this factor before an unweighted truth is called flawed."""
+"""If probabilities of judgments differ by more than this factor, an unweighted truth is called flawed."""
 _SURE = 4.0
-"""So many standard errors from an even sample make a sample uneven."""
+"""A sample is uneven if it is at least this many standard errors away from an even one."""
 
 
 @dataclass(frozen=True, eq=False)

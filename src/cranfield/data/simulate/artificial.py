@@ -21,7 +21,7 @@ from cranfield.data.simulate.power_law import PowerLaw
 from cranfield.data.vocabulary import Vocabulary
 
 MOVIELENS: Mapping[float, float] = {1.0: 0.056, 2.0: 0.108, 3.0: 0.261, 4.0: 0.349, 5.0: 0.226}
-"""The shares of the rating values in MovieLens 1M."""
+"""The share of each rating value in MovieLens 1M."""
 
 # From a fit to MovieLens 1M: ranks are shifted by 7.8 % of the items.
 _SHIFT = 0.078
