@@ -1,4 +1,4 @@
-"""Print the coverage of lines and branches, and the modules below the bar: run after ``coverage combine``."""
+"""Print the coverage of lines and branches, and the modules below the target. Run it after ``coverage combine``."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ LINES, MODULE = 95.0, 85.0
 
 
 def main() -> None:
-    """Print the shares, and say which bar is missed."""
+    """Print the shares, and the modules that miss the target."""
     with TemporaryDirectory() as folder:
         file = Path(folder) / "coverage.json"
         subprocess.run([sys.executable, "-m", "coverage", "json", "-q", "-o", str(file)], check=True)

@@ -1,4 +1,4 @@
-"""The site of the documentation: ``sphinx-build -W docs site`` builds it, and fails at the first warning."""
+"""Configuration of the documentation site: ``sphinx-build -W docs site`` builds it, and fails on any warning."""
 
 import sys
 from pathlib import Path
@@ -25,7 +25,7 @@ root_doc = "index"
 
 myst_enable_extensions = ["deflist"]
 myst_heading_anchors = 3
-# A single backtick in a docstring names an object: a link where the object has a page, code where it has none.
+# Single backticks in a docstring name an object: a link if the object has a page, code if not.
 default_role = "py:obj"
 autodoc_typehints = "none"
 autodoc_member_order = "bysource"

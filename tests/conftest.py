@@ -1,4 +1,4 @@
-"""What all tests share."""
+"""Hooks and fixtures shared by all tests."""
 
 from __future__ import annotations
 
@@ -50,9 +50,9 @@ settings.load_profile("cranfield")
 
 
 def pytest_configure(config):
-    """Let workers and processes keep what they compile in pytest's cache, where nothing may be kept beside the code.
+    """Let workers and processes store bytecode in pytest's cache if it may not be stored next to the code.
 
-    Images of Python often forbid that (PYTHONDONTWRITEBYTECODE), and each process would compile the package again.
+    Python images often forbid that (PYTHONDONTWRITEBYTECODE), so every process would compile the package again.
     """
     cache = getattr(config, "cache", None)
     if os.environ.get("PYTHONDONTWRITEBYTECODE") and cache is not None and not hasattr(config, "workerinput"):
@@ -71,15 +71,15 @@ def pytest_configure(config):
 
 
 LONGEST_FIRST = ("experiments", "reports", "cli", "studies", "assessments", "oracles")
-"""The folders whose files take longest; a worker that began one of them last would work alone in the end."""
+"""The folders whose files take longest; if one of them started last, the other workers would wait for it at the end."""
 
 
 TOGETHER = ("tests/assessments", "tests/studies")
-"""The folders whose files share fixtures that take long."""
+"""The folders whose files share slow fixtures."""
 
 
 def pytest_xdist_make_scheduler(config, log):
-    """Give the tests of a file, or of a folder that shares more, to one worker: what they share is made once."""
+    """Give the tests of a file, or of a folder in `TOGETHER`, to one worker, so that shared fixtures are made once."""
     from xdist.scheduler import LoadFileScheduling
 
     class Scheduling(LoadFileScheduling):
@@ -94,16 +94,16 @@ def pytest_xdist_make_scheduler(config, log):
 
 @pytest.hookimpl(wrapper=True)
 def pytest_collect_file(file_path, parent):
-    """Look for examples in docstrings in the package alone: looking for some in the tests takes a second a worker."""
+    """Do not look for doctests in the tests: that takes a second per worker."""
     collectors = yield
     return [collector for collector in collectors if not isinstance(collector, DoctestModule)]
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_make_collect_report(collector):
-    """Let every other worker read the files from the last to the first.
+    """Let every other worker read the files from last to first.
 
-    In a fresh clone each of two workers then compiles half of the files, and finds the other half compiled.
+    In a fresh clone, each of two workers then compiles half of the files and finds the other half compiled.
     """
     report = yield
     worker = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw"))
@@ -113,9 +113,9 @@ def pytest_make_collect_report(collector):
 
 
 def pytest_collection_modifyitems(items):
-    """Let the files that take longest come first and docstrings last; mark what tries a neural system or Spark.
+    """Run the slowest files first and doctests last; mark the tests that try a neural system or Spark.
 
-    What the example of a docstring registers stays, since fixtures of tests do not reach it.
+    Doctests come last because fixtures do not undo what they register.
     """
     folders = {folder: place for place, folder in enumerate(LONGEST_FIRST)}
     items.sort(
@@ -139,7 +139,7 @@ NEURAL = {name for name, system in SYSTEMS.items() if issubclass(system, Network
 
 
 def pytest_runtest_setup(item):
-    """Skip what needs JAX, or PySpark and Java, where these are not installed."""
+    """Skip tests that need JAX, or PySpark and Java, if these are not installed."""
     if item.get_closest_marker("spark") and not (find_spec("pyspark") and has_java()):
         pytest.skip("it needs PySpark and Java: pip install 'cranfield[spark]'")
     if item.get_closest_marker("neural") and not find_spec("jax"):
@@ -148,7 +148,7 @@ def pytest_runtest_setup(item):
 
 @pytest.fixture(scope="session")
 def spark():
-    """Start the one session of all tests, on two cores; what is sorted is spilled after every 100,000 rows."""
+    """Start one session for all tests, on two cores; sorting spills to disk after every 100,000 rows."""
     spilling = "spark.shuffle.spill.numElementsForceSpillThreshold"
     with pytest.MonkeyPatch.context() as patch:
         patch.delenv("PYSPARK_PYTHON", raising=False)
@@ -168,7 +168,7 @@ def _data_folder() -> Path:
 
 @pytest.fixture(scope="session", autouse=True)
 def _compiled_once(tmp_path_factory):
-    """Keep what JAX has compiled: that takes longer than all else about a small network."""
+    """Cache what JAX compiles: for a small network, compiling takes longer than everything else."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("JAX_COMPILATION_CACHE_DIR", str(tmp_path_factory.getbasetemp() / "jax"))
         patch.setenv("JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES", "-1")
@@ -178,7 +178,7 @@ def _compiled_once(tmp_path_factory):
 
 @pytest.fixture(scope="session", autouse=True)
 def _files_in_memory():
-    """Do not wait for the disk: only a power cut would tell, and experiments would wait as long as they compute."""
+    """Do not wait for the disk: it matters only in a power cut, and would double the time of experiments."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("cranfield._files.os.fsync", lambda _: None)
         yield
@@ -186,7 +186,7 @@ def _files_in_memory():
 
 @pytest.fixture(scope="session", autouse=True)
 def _unchecked_charts():
-    """Draw charts without checking each part against the schema: ``checked_charts`` does, where figures are tested."""
+    """Draw charts without checking each part against the schema; tests of figures use ``checked_charts`` instead."""
     with pytest.MonkeyPatch.context() as patch:
         if find_spec("altair"):
             patch.setattr("altair.utils.schemapi.DEBUG_MODE", False)
@@ -201,7 +201,7 @@ def checked_charts(monkeypatch):
 
 @pytest.fixture(scope="session")
 def without_drawing():
-    """Return a context in which every figure is empty: drawing them takes most of the time of a page."""
+    """Return a context in which every figure is empty: drawing figures takes most of the time of a page."""
 
     @contextmanager
     def context():
@@ -218,14 +218,14 @@ def without_drawing():
 
 @pytest.fixture
 def undrawn(without_drawing):
-    """Leave every figure empty, where a test is about something else."""
+    """Leave every figure empty, for tests that are about something else."""
     with without_drawing():
         yield
 
 
 @pytest.fixture(scope="session", autouse=True)
 def _small_images():
-    """Draw images with few dots: the dots of a large one take longer than all else about a figure."""
+    """Draw images with few pixels: rendering a large image takes longer than everything else about a figure."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("cranfield._figures.PNG_SCALE", 0.25)
         yield
@@ -233,7 +233,7 @@ def _small_images():
 
 @pytest.fixture(autouse=True)
 def _own_settings():
-    """Give back the settings of the process as they were: commands that run in it change them."""
+    """Restore the settings of the process: commands that run in it change them."""
     # A fixture with module scope may have changed them too.
     vars(cranfield.settings).update(SETTINGS)
     yield
@@ -242,7 +242,7 @@ def _own_settings():
 
 @pytest.fixture(autouse=True)
 def _any_machine(monkeypatch):
-    """Print the same on a slow machine and in a narrow terminal: no lines of progress, tables of the default width."""
+    """Print the same on any machine and in any terminal: no progress lines, and tables of the default width."""
     monkeypatch.setattr("cranfield._progress._PATIENCE", float("inf"))
     monkeypatch.delenv("COLUMNS", raising=False)
 
@@ -255,13 +255,13 @@ def _copy_registries(patch):
 
 @pytest.fixture(autouse=True)
 def _own_registries(monkeypatch):
-    """Forget after a test what it registered."""
+    """Undo what a test registers."""
     _copy_registries(monkeypatch)
 
 
 @pytest.fixture(scope="module", autouse=True)
 def _registries_of_a_file():
-    """Forget after a file what its fixtures registered."""
+    """Undo what the fixtures of a file register."""
     with pytest.MonkeyPatch.context() as patch:
         _copy_registries(patch)
         yield
@@ -269,7 +269,7 @@ def _registries_of_a_file():
 
 @pytest.fixture(scope="session")
 def real_data():
-    """Return the path of a real data file by name, or skip the test where it is absent."""
+    """Return a function that finds a real data file by name, and skips the test if there is none."""
 
     def find(name: str) -> Path:
         path = _data_folder() / name
@@ -282,7 +282,7 @@ def real_data():
 
 @pytest.fixture
 def killed_command(tmp_path):
-    """Return a function that gives a command in children that are killed, and says what came of them."""
+    """Return a function that runs a command in child processes that are killed, and reports what became of them."""
 
     def kill(command: list[str], kind: str, argument: object, seed: int = 1) -> dict[str, object]:
         script = Path(__file__).parent / "killed.py"
@@ -300,7 +300,7 @@ def killed_command(tmp_path):
 
 @pytest.fixture
 def piped(tmp_path):
-    """Return the path of a pipe that gives some bytes once, as the shell makes for ``<(...)``."""
+    """Return a function that makes a pipe with some bytes that can be read once, like ``<(...)`` in a shell."""
     if not hasattr(os, "mkfifo"):
         pytest.skip("this system has no named pipes")
 

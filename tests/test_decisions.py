@@ -58,7 +58,7 @@ def test_a_group_knows_what_it_declares_and_not_what_it_borrows():
         ({"corners": 0}, "corners=0 is not a whole number of at least 1"),
         ({"size": "large"}, "size='large' is not a number"),
         ({"corners": 5}, "kind='round' has few corners"),
-        ({"corner": 5}, "there is no decision 'corner' here; did you mean 'corners'?"),
+        ({"corner": 5}, "there is no decision 'corner'; did you mean 'corners'?"),
     ],
 )
 def test_what_is_wrong_is_one_line(changes, said):

@@ -22,15 +22,13 @@ import pytest
 from click.testing import CliRunner
 
 import cranfield as cf
-from cranfield._record import Step
 from cranfield.cli import cranfield
 from cranfield.data.datasets import index, store
 from cranfield.experiments.file import experiment_of
 from cranfield.measures.definition import METRICS, Metric
 from cranfield.measures.dialects.peers import TOOLS
 from cranfield.recommenders import SYSTEMS, recommender
-from cranfield.studies import replicate, replicating
-from cranfield.studies.replication import Replication
+from cranfield.studies import replicate
 
 pytestmark = pytest.mark.usefixtures("undrawn")
 
@@ -41,17 +39,17 @@ PAGES = {
     if page.parent.name != "reference"  # built with the site from docstrings, which run as doctests
 }
 _BLOCK = re.compile(
-    r"(?:^<!-- not run: (?P<why>[^\n]+) -->\n)?^(?P<fence>`{3,})(?P<language>[^\n]*)\n(?P<code>.*?)^(?P=fence)$",
+    r"(?:^<!-- run by (?P<where>[^\n]+) -->\n)?^(?P<fence>`{3,})(?P<language>[^\n]*)\n(?P<code>.*?)^(?P=fence)$",
     re.S | re.M,
 )
 
 
 class Block(NamedTuple):
-    """A block of code on a page; ``why`` says why it does not run, where it does not."""
+    """A block of code on a page; ``where`` names what runs it, if the general tests of this file do not."""
 
     language: str
     code: str
-    why: str | None
+    where: str | None
 
     @property
     def is_session(self) -> bool:
@@ -59,14 +57,12 @@ class Block(NamedTuple):
 
 
 BLOCKS = {
-    name: [Block(block["language"], block["code"], block["why"]) for block in _BLOCK.finditer(text)]
+    name: [Block(block["language"], block["code"], block["where"]) for block in _BLOCK.finditer(text)]
     for name, text in PAGES.items()
 }
 SESSIONS = [name for name, blocks in BLOCKS.items() if any(block.is_session for block in blocks)]
-# The examples of report.md have their own test, which checks what they write.
-RUN_ELSEWHERE = ("docs/report.md",)
 # Pages whose commands take more than a few seconds together.
-SLOW = ("README.md", "docs/assess.md", "docs/audit.md", "docs/bias.md", "docs/experiment.md", "docs/replications.md")
+SLOW = ("README.md", "docs/assess.md", "docs/audit.md", "docs/bias.md", "docs/experiment.md", "docs/report.md")
 
 
 # Pages whose commands need an extra.
@@ -78,14 +74,14 @@ def _runs(name: str) -> list[Block]:
     return [
         block
         for block in BLOCKS[name]
-        if block.language in ("python", "console") and not block.is_session and block.why is None
+        if block.language in ("python", "console") and not block.is_session and block.where is None
     ]
 
 
 SCRIPTS = [
     pytest.param(name, marks=pytest.mark.slow if name in SLOW else EXTRA.get(name, ()))
     for name in BLOCKS
-    if _runs(name) and name not in RUN_ELSEWHERE
+    if _runs(name)
 ]
 
 
@@ -168,7 +164,7 @@ def made_files(tmp_path_factory):
     (own,) = [
         block.code
         for block in BLOCKS["docs/experiment.md"]
-        if "my_package.module:MyRec" in block.code and block.why is None
+        if "my_package.module:MyRec" in block.code and block.where is None
     ]
     (folder / "mine.toml").write_text(f'{own}\n[data.world]\nfile = "ratings.csv"\n')
     (folder / "examples").mkdir()
@@ -205,9 +201,10 @@ def _published(ratings: pl.DataFrame) -> dict[str, bytes]:
             rows = (" ".join(str((1 + u * i % 5) * ((u + i) % 2 == odd)) for i in range(30)) for u in range(20))
             archive.writestr(f"coat/{name}.ascii", "\n".join(rows))
     plays = "".join(
-        f"user_{u}\t2009-05-{1 + (u + k) % 28:02}T12:00:00Z\tartist_{(u * k) % 9}\tname\ttrack\ttitle\n"
-        for u in range(12)
-        for k in range(12)
+        f"user_{u}\t2009-05-{1 + (u + k) % 28:02}T12:00:00Z\tartist_{(7 * u + k * k) % 150}\tname\ttrack\ttitle\n"
+        for u in range(40)
+        for k in range(60)
+        for _ in range(1 + (u + k) % 6)
     )
     film = "1:\n" + "".join(f"{user},{1 + user % 5},2005-09-06\n" for user in range(1, 9))
     return {
@@ -249,13 +246,15 @@ def files(made_files, tmp_path, monkeypatch):
     return folder
 
 
-def test_every_block_has_a_language_and_code_that_does_not_run_says_why():
+def test_every_block_has_a_language_that_is_run_and_what_runs_it_exists():
     for name, blocks in BLOCKS.items():
         for block in blocks:
-            assert block.language, f"{name}: this block has no language:\n{block.code}"
-            if not block.language.startswith("{"):
-                known = block.language in ("python", "console", "toml", "text", "yaml") or block.why is not None
-                assert known, f"{name}: {block.language} is not run, and the page does not say why"
+            known = block.language.startswith("{") or block.language in ("python", "console", "toml", "text", "yaml")
+            assert known, f"{name}: a block of {block.language!r} is not run:\n{block.code}"
+            if block.where is not None:
+                file, _, test = block.where.partition("::")
+                assert (ROOT / file).is_file(), f"{name}: there is no {file}"
+                assert f"def {test}(" in (ROOT / file).read_text() or not test, f"{name}: {file} has no test {test}"
 
 
 @pytest.mark.parametrize("page", SESSIONS)
@@ -327,43 +326,75 @@ def test_the_pages_install_extras_and_name_scripts_that_exist():
             assert (ROOT / script).is_file(), script
 
 
-def test_an_entry_point_on_a_page_is_one_that_is_read():
+def test_what_a_page_offers_by_entry_points_is_used_by_name(files, monkeypatch):
     (block,) = [block for block in BLOCKS["docs/experiment.md"] if "[project.entry-points" in block.code]
-    offered = tomllib.loads(block.code)["project"]["entry-points"]
-    assert set(offered) == {SYSTEMS._plugins, METRICS._plugins}
-    assert all(re.fullmatch(r"[\w.]+:\w+", code) for group in offered.values() for code in group.values())
+    groups = tomllib.loads(block.code)["project"]["entry-points"]
+    assert set(groups) == {SYSTEMS._plugins, METRICS._plugins}
+    offers = "".join(
+        f"[{group}]\n" + "".join(f"{name} = {code}\n" for name, code in offered.items())
+        for group, offered in groups.items()
+    )
+    shutil.copy(files / "my_metrics.py", files / "my_package" / "metrics.py")
+    about = files / "my_package-1.0.dist-info"
+    about.mkdir()
+    (about / "METADATA").write_text("Metadata-Version: 2.1\nName: my-package\nVersion: 1.0\n")
+    (about / "entry_points.txt").write_text(offers)
+    monkeypatch.syspath_prepend(files)
+    options = ["--train", "train.csv", "--test", "test.csv"]
+    _run_command(shlex.join(["cranfield", "recommend", "-s", "offered(k=5)", *options, "--out", "offered"]))
+    lists = [str(path) for path in Path("offered").glob("*.parquet")]
+    assert lists
+    _run_command(shlex.join(["cranfield", "evaluate", "--test", "test.csv", *lists, "-m", "first_half@10"]))
 
 
 STUDIES = [
-    (page, block) for page, blocks in BLOCKS.items() for block in blocks if "replicate " in block.code and block.why
+    pytest.param(
+        block,
+        id=f"{page}-{place}",
+        marks=pytest.mark.neural if re.search("aftab2022|rendle2020", block.code) else pytest.mark.slow,
+    )
+    for page, blocks in BLOCKS.items()
+    for place, block in enumerate(blocks)
+    if "replicate " in block.code and block.where
 ]
 
 
 @pytest.fixture
-def no_work(publishers, files, monkeypatch):
-    """Let a study end before its work: what it is asked for is read and checked, and nothing is trained."""
-
-    def study(paper, _data, out, *_):
-        return Replication(paper.name, paper.reference, (), (), None, Path(out), Step("replicate", {"data": "small"}))
-
-    monkeypatch.setattr(replicating, "_replicate_metrics", study)
-    monkeypatch.setattr(replicating, "_replicate_panels", study)
-    monkeypatch.setattr(replicating, "joined", lambda parts, *_: parts[0].replication)
-    monkeypatch.setattr(replicating, "write", lambda *_: None)
+def small_studies(publishers, files):
+    """Let the data of studies be small."""
     for name in ("hetrec2011-lastfm", "renttherunway", "cm100k"):
         publishers.write_parquet(files / f"{name}.parquet")
+    items = publishers["item"].unique()
+    profiles = publishers.group_by("user", maintain_order=True).agg("item")
+    rows = [(user, own[0], items.filter(~items.is_in(own)).to_list()[:30]) for user, own in profiles.rows()]
+    negatives = pl.DataFrame(rows, schema=["user", "item", "negatives"], orient="row")
+    negatives.write_parquet(files / "negatives.parquet")
 
 
-@pytest.mark.usefixtures("no_work")
-@pytest.mark.parametrize(("page", "block"), STUDIES, ids=[f"{page}-{place}" for place, (page, _) in enumerate(STUDIES)])
-def test_the_commands_of_studies_are_right_up_to_their_work(page, block):
+# The tests add these options to the commands of studies, so that they end soon.
+SMALL_STUDIES = {
+    "valcarce2018": "--samples 2 -s random -s 'knn(k=10)'",
+    "valcarce2020": "--samples 2 -s random -s 'knn(k=10)'",
+    "canamares2020": "--seeds 2 --curve-seeds 1",
+    "bellogin2017": "--folds 2 --targets 12",
+    "canamares-castells2018": "--seeds 1",
+    "canamares-castells2020": "",
+    "aftab2022": "--seeds 1 --samples 2 --epochs 1",
+    "rendle2020": "--epochs 1",
+}
+
+
+@pytest.mark.usefixtures("small_studies")
+@pytest.mark.parametrize("block", STUDIES)
+def test_the_commands_of_studies_run_on_small_data(block):
     if block.language == "python":
         exec(block.code, {"cf": cf, "replicate": replicate})
-    else:
-        _run_block(block)
+        return
+    for command in block.code.replace("$ ", "").splitlines():
+        _, _, study, *_ = command.split()
+        _run_command(f"{command} {SMALL_STUDIES[study]}")
 
 
-@pytest.mark.slow
 @pytest.mark.spark
 def test_what_a_page_shows_for_spark_runs_on_this_machine(files, spark):
     runs = pl.concat(
@@ -374,7 +405,7 @@ def test_what_a_page_shows_for_spark_runs_on_this_machine(files, spark):
         spark.createDataFrame(frame.to_pandas()).createOrReplaceTempView(name)
         (files / "lake" / name).mkdir(parents=True)
         frame.write_parquet(files / "lake" / name / "part-0.parquet")
-    blocks = [block for block in BLOCKS["docs/scale.md"] if block.why and "lake" in block.why]
+    blocks = [block for block in BLOCKS["docs/scale.md"] if block.where and "for_spark" in block.where]
     assert [block.language for block in blocks] == ["console", "python"]
     for block in blocks:
         code = re.sub(r"s3a://lake|hdfs://", str(files / "lake"), block.code).replace("spark://head:7077", "local[2]")
@@ -387,7 +418,7 @@ def test_what_a_page_shows_for_spark_runs_on_this_machine(files, spark):
 @pytest.mark.parametrize("page", [name for name, blocks in BLOCKS.items() if any(b.language == "toml" for b in blocks)])
 def test_the_experiment_files_on_a_page_are_accepted(page):
     for block in BLOCKS[page]:
-        if block.language == "toml" and block.why is None:
+        if block.language == "toml" and block.where is None:
             experiment_of(tomllib.loads(block.code))
 
 

@@ -56,9 +56,9 @@ def test_names_of_code_have_a_colon():
 def test_code_is_not_imported_unless_it_is_allowed(folder, monkeypatch):
     monkeypatch.syspath_prepend(folder)
     assert not may_be_called("own_module:Mine")
-    with pytest.raises(cf.SettingError, match="'own_module:Mine' names code, which is only run where it is allowed"):
+    with pytest.raises(cf.SettingError, match="'own_module:Mine' names code, which runs only if you allow it"):
         recommender("own_module:Mine")
-    with allowing(["own_module:word"], folder), pytest.raises(cf.SettingError, match="only run where it is allowed"):
+    with allowing(["own_module:word"], folder), pytest.raises(cf.SettingError, match="runs only if you allow it"):
         recommender("own_module:Mine")
     assert not _is_imported(folder)
 
@@ -109,7 +109,7 @@ def test_a_module_that_was_imported_before_stays_as_it_was(folder, monkeypatch):
         ("own_module:word", "own_module:word is not a class with fit"),
         ("own_module:Mine.Inner", "own_module:Mine.Inner is not a class with fit"),
         ("own_module:Mien", "the module 'own_module' has no 'Mien'; did you mean 'Mine'"),
-        ("no_module:Mine", "there is no module 'no_module', neither where Python looks for modules nor in "),
+        ("no_module:Mine", "there is no module 'no_module' on Python's path or in "),
         ("own_package.nothing:A", "there is no module 'own_package.nothing'"),
         ("own_module:Mine(q=5)", "own_module:Mine has no parameter 'q'; known: k, seed"),
         ("own_module.py:Mine", "'own_module.py:Mine' does not name code; write package.module:Name"),

@@ -50,10 +50,10 @@ def mine(subject):
 def test_a_name_that_is_taken_is_refused_whatever_its_capitals(kind):
     registry, name, _ = KINDS[kind]
     for taken, words in {
-        name: f"there is a {kind} '{name}'",
-        name.swapcase(): f"'{name.swapcase()}' is '{name}'",
+        name: f"there is already a {kind} '{name}'",
+        name.swapcase(): f"'{name.swapcase()}' already means '{name}'",
     }.items():
-        with pytest.raises(SettingError, match=f"{words} already; choose another name, or give replace=True"):
+        with pytest.raises(SettingError, match=f"{words}; choose another name, or give replace=True"):
             registry.add(taken, mine)
     assert registry[name] is not mine
 
@@ -81,14 +81,14 @@ def test_a_name_is_one_word(name):
 
 
 def test_a_metric_of_ones_own_never_takes_a_name_of_ours_by_accident():
-    with pytest.raises(SettingError, match="'r' is 'Recall' already"):
+    with pytest.raises(SettingError, match="'r' already means 'Recall'"):
 
         @cf.metric("r")
         def ratings(judged):
             return judged.n_hits
 
     assert str(Metric.of("R@1")) == "Recall@1"
-    with pytest.raises(SettingError, match="'prec' is 'P' already"):
+    with pytest.raises(SettingError, match="'prec' already means 'P'"):
         cf.metric("Sharpness", aliases=("prec",))(mine)
     assert "Sharpness" not in METRICS
 
@@ -118,21 +118,21 @@ def test_the_same_definition_may_be_run_again_as_in_a_notebook():
     assert Metric.of("top").definition.function is second
     with pytest.raises(SettingError, match="no metric 'First'"):
         Metric.of("First")
-    with pytest.raises(SettingError, match="'top' is 'TopShare' already"):
+    with pytest.raises(SettingError, match="'top' already means 'TopShare'"):
         cf.metric("top")(second)
 
 
 def test_a_gain_of_ones_own_takes_no_name_of_ours():
-    with pytest.raises(SettingError, match="'Binary' is 'binary' already"):
+    with pytest.raises(SettingError, match="'Binary' already means 'binary'"):
         cf.gain("Binary")(mine)
     cf.gain("cube")(lambda ratings: ratings**3)
     assert str(Metric.of("nDCG(gain=cube)@5")) == "nDCG(gain=cube)@5"
 
 
 def test_tools_and_what_they_mean_by_a_metric_are_registered_once():
-    with pytest.raises(SettingError, match="there is a dialect 'lenskit' already"):
+    with pytest.raises(SettingError, match="there is already a dialect 'lenskit'"):
         Tool("lenskit", "LensKit", "0", Users.JUDGED)
-    with pytest.raises(SettingError, match="'p' is 'P' already"):
+    with pytest.raises(SettingError, match="'p' already means 'P'"):
         tool("lenskit").dialect("p", "precision", "the same")(mine)
 
 
@@ -209,7 +209,7 @@ def test_a_spelling_has_its_parameters_in_one_order_and_needs_those_without_a_de
         ("P(k=10)", "P has no parameter 'k'; known: condensed, dialect, rel"),
         ("Rprec@10", "Rprec@10 has a cut-off, which Rprec does not take; leave out '@'"),
         ("Coverage", "Coverage needs a cut-off; write Coverage@10"),
-        ("P@2147483648", "no list is as long as the cut-off of P@2147483648; give at most @2147483647"),
+        ("P@2147483648", "the cut-off of P@2147483648 is too large; give at most @2147483647"),
     ],
 )
 def test_a_metric_is_refused_when_it_is_spelled_not_when_it_is_computed(spelling, problem):
@@ -225,7 +225,7 @@ def test_a_metric_is_refused_when_it_is_spelled_not_when_it_is_computed(spelling
         ("geometric(epsilon=0)", "epsilon=0 of geometric is out of range; give a number above 0"),
         ("geometric(form=adjustd)", "is not one of trec_eval, adjusted; did you mean 'adjusted'?"),
         ("weighted(by=judge)", "weighted(by=judge) cannot be read; write by=judged, relevant or train, or a column"),
-        ("mean(k=3)", "mean has no parameter 'k'; it has none"),
+        ("mean(k=3)", "mean has no parameter 'k'; it takes none"),
         ("mean@3", "mean@3 has a cut-off, which mean does not take; leave out '@'"),
     ],
 )

@@ -15,7 +15,7 @@ from cranfield import _watching
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="only Linux limits the memory of a process so")
 
-SHORT = b"cranfield: memory is short; ask for less, or run one system at a time\n"
+SHORT = b"cranfield: not enough memory; ask for less, or run one system at a time\n"
 RUST = "memory allocation of 8388608 bytes failed\\nstack backtrace:\\n   0: 0x7f\\n"
 
 
@@ -31,7 +31,7 @@ def _command(tmp_path, after_guard, **options):
         "import importlib.util, os, signal, sys, time\n"
         f"spec = importlib.util.spec_from_file_location('cranfield._watching', {_watching.__file__!r})\n"
         "spec.loader.exec_module(_watching := importlib.util.module_from_spec(spec))\n"
-        "_watching.watch('memory is short; ask for less, or run one system at a time')\n"
+        "_watching.watch('not enough memory; ask for less, or run one system at a time')\n"
         f"{after_guard}\n"
     )
     return subprocess.Popen([sys.executable, str(script)], stderr=subprocess.PIPE, stdout=subprocess.PIPE, **options)

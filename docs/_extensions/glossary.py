@@ -1,7 +1,7 @@
-"""Links to the glossary: the first use of each of its terms on a page leads there, with the definition as a hint.
+"""Link the first use of each glossary term on a page to its definition, which is also the link's tooltip.
 
-The terms are those of ``docs/glossary.md``; nothing is marked on the pages. Words that also have an everyday meaning
-are linked only where their form shows which one is meant (`_FORMS`).
+The terms come from ``docs/glossary.md``; pages need no markup. Words that also have an everyday meaning are linked only
+if the words around them show that the term is meant (`_FORMS`).
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _FORMS: Mapping[str, str] = {
     "gain": r"(?<=exponential )gains?|gains? (?=of (?:an item|a graded))|(?<=the )gain(?! of information)",
     "card": r"(?<=the )card",
 }
-"""What is linked of words that are not always a term; the pattern of others is the word with the ending of a plural."""
+"""Patterns of words that are not always a term; the pattern of any other word is the word, singular or plural."""
 
 _NOT_IN = (
     nodes.reference, nodes.literal, nodes.literal_block, nodes.title, nodes.term, nodes.raw, nodes.math, nodes.caption,
@@ -36,7 +36,7 @@ _NO_LINKS = ("glossary", "changelog", "replications", "project", "index")
 
 @dataclass(frozen=True)
 class Term:
-    """A term of the glossary: its anchor, how its uses look, and what it means in a sentence."""
+    """A term of the glossary: its anchor, the pattern of its uses, and its meaning in one sentence."""
 
     anchor: str
     pattern: re.Pattern[str]
@@ -55,7 +55,7 @@ def anchor(term: str) -> str:
 
 
 def spellings(terms: str) -> list[str]:
-    """Return the words of the line that stands above a definition.
+    """Return the terms in the line above a definition.
 
     Examples
     --------
@@ -66,7 +66,7 @@ def spellings(terms: str) -> list[str]:
 
 
 def terms_of(text: str) -> list[Term]:
-    """Return the terms of the page of the glossary, the longest first, so that they win over those they contain."""
+    """Return the terms of the glossary, the longest first, so that they take precedence over those they contain."""
     terms = [
         Term(anchor(spellings(entry["terms"])[0]), _pattern(word), _hint(entry["definition"]))
         for entry in _ENTRY.finditer(text)
@@ -88,7 +88,7 @@ def _hint(definition: str) -> str:
 
 
 def link(doctree: nodes.document, terms: list[Term], home: str) -> None:
-    """Make the first use of each term in the text of a page a link to its definition on the page ``home``."""
+    """Link the first use of each term in the text of a page to its definition on the page ``home``."""
     unseen = {term.anchor for term in terms}
     for text in [node for node in doctree.findall(nodes.Text) if not _is_inside(node)]:
         parts = list(_linked(str(text), terms, unseen, home))
@@ -106,7 +106,7 @@ def _is_inside(node: nodes.Node) -> bool:
 
 
 def _linked(text: str, terms: list[Term], unseen: set[str], home: str) -> Iterator[nodes.Node]:
-    """Give the text, divided by links to the terms that are used in it for the first time."""
+    """Yield the text, with links for the terms that are used for the first time."""
     while True:
         uses = [(use.start(), -len(use[0]), term, use) for term in terms if term.anchor in unseen
                 for use in [term.pattern.search(text)] if use is not None]  # fmt: skip
@@ -135,7 +135,7 @@ def _collect(app: Sphinx) -> None:
 
 
 def _name_terms(app: Sphinx, doctree: nodes.document) -> None:
-    """Give every definition of the glossary its anchor."""
+    """Add an anchor to every definition of the glossary."""
     if app.env.docname == "glossary":
         for term in doctree.findall(nodes.term):
             term["ids"].append(anchor(spellings(term.astext())[0]))
@@ -147,7 +147,7 @@ def _link_page(app: Sphinx, doctree: nodes.document, page: str) -> None:
 
 
 def setup(app: Sphinx) -> dict[str, Any]:
-    """Link every page when it is whole."""
+    """Collect the terms, and link them on every page once its references are resolved."""
     app.connect("builder-inited", _collect)
     app.connect("doctree-read", _name_terms)
     app.connect("doctree-resolved", _link_page)

@@ -1,7 +1,7 @@
-"""The reference pages of the site, made from the registries, the decisions, the commands and the public objects.
+"""Generate the reference pages of the site from the registries, the decisions, the commands and the public objects.
 
-Nothing in the reference is listed by hand: what is registered has an entry, with its docstring. The pages are written
-to ``docs/reference`` before Sphinx reads its sources, and are not kept in the repository.
+Nothing in the reference is listed by hand: everything that is registered has an entry, with its docstring. The pages
+are written to ``docs/reference`` before Sphinx reads its sources, and are not in the repository.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ import cranfield as cf
 from cranfield._registry import Entry, Registry
 from cranfield.cli import cranfield as command_line
 
-# A span in backticks, which stays, or a bar; and a name in backticks with the ending of a plural.
+# A span in backticks, which stays unchanged, or a bar; and a name in backticks followed by a plural s.
 _BARS = re.compile(r"((?::math:)?(`+).*?\2)|\|", re.S)
 _PLURAL = re.compile(r"((?<!`)`\w+`)s\b")
 
@@ -51,7 +51,7 @@ class Kind:
 
 
 def _kinds() -> list[Kind]:
-    """Return the kinds of registered things, in the order of an evaluation."""
+    """Return the kinds of registered things, in the order of the stages of an evaluation."""
     from cranfield.assessments.scenarios import SCENARIOS
     from cranfield.comparisons.corrections import corrections
     from cranfield.comparisons.verdict import significance_tests
@@ -103,7 +103,7 @@ def _kinds() -> list[Kind]:
 
 
 def write_pages(folder: Path) -> None:
-    """Write every page of the reference into a folder, and remove those that are no longer made."""
+    """Write all reference pages into a folder, and remove pages that no longer exist."""
     kinds = _kinds()
     pages = {kind.page: _registry_page(kind) for kind in kinds}
     pages["dialects"] = _dialects_page()
@@ -116,13 +116,13 @@ def write_pages(folder: Path) -> None:
         stale.unlink()
     for name, text in pages.items():
         path = folder / f"{name}.md"
-        # A page that has not changed keeps its time, so that Sphinx does not read it again.
+        # An unchanged page is not rewritten, so that Sphinx does not read it again.
         if not path.exists() or path.read_text(encoding="utf-8") != text:
             path.write_text(text, encoding="utf-8")
 
 
 def _index(kinds: list[Kind]) -> str:
-    """Return the first page: what there is, and how many of each."""
+    """Return the first page: the kinds of things, and the number of each."""
     rows = [f"| [{kind.title}]({kind.page}.md) | {len(kind.entries())} |" for kind in kinds]
     return "\n".join(
         [
@@ -169,7 +169,7 @@ def _section(kind: Kind, entry: Entry[Any]) -> str:
 
 
 def _summary(entry: Entry[Any]) -> str:
-    """Return a sentence about an entry: an object without a docstring of its own has a title."""
+    """Return a sentence about an entry: its title, if it is an object without its own docstring."""
     title = getattr(entry.thing, "title", None)
     return entry.summary if callable(entry.thing) or not isinstance(title, str) else f"{title.capitalize()}."
 
@@ -185,9 +185,9 @@ def _rst(docstring: str) -> str:
 
 
 def _as_rst(docstring: str) -> str:
-    """Return a docstring without what reStructuredText would misread; examples stay as they are.
+    """Escape what reStructuredText would misread in a docstring, except in examples.
 
-    The bars of a formula such as |U_i| are no substitutions, and a name in backticks may have an ending: `Run`s.
+    The bars of a formula such as |U_i| are not substitutions, and a name in backticks may have a plural s: `Run`s.
     """
     return "\n\n".join(
         paragraph if paragraph.lstrip().startswith(">>>") else _without_marks(paragraph)
@@ -307,7 +307,7 @@ def _command_parts(command: click.Command, context: click.Context) -> list[str]:
 
 
 def _help_parts(text: str) -> list[str]:
-    """Return help as Markdown: what Click must not wrap, marked by a backspace, is shown as it is."""
+    """Return help as Markdown; paragraphs that Click must not wrap, marked by a backspace, are shown verbatim."""
     parts = []
     for paragraph in inspect.cleandoc(text).split("\n\n"):
         if paragraph.startswith("\b"):
@@ -366,7 +366,7 @@ def _python_page(name: str, thing: Any) -> str:
 
 def _directive(path: str, thing: Any) -> list[str]:
     if inspect.ismodule(thing):
-        # What is public at the top as well has a page of its own.
+        # Members that are also public at the top level have their own page.
         return [
             f".. automodule:: {thing.__name__}",
             "   :members:",
@@ -391,7 +391,7 @@ def _escape(*event: Any) -> None:
 
 
 def _write_versions(app: Sphinx, failure: Exception | None) -> None:
-    """Write the versions for the switcher: this one, and the released ones in folders beside it."""
+    """Write the versions for the switcher: this one, and the released ones in sibling folders."""
     released = re.findall(r"^## (\d+\.\d+\.\d+)", (Path(app.srcdir).parent / "CHANGELOG.md").read_text("utf-8"), re.M)
     versions = [{"version": version, "url": f"../{version}/"} for version in dict.fromkeys([cf.__version__, *released])]
     if failure is None and app.builder.format == "html":
@@ -399,7 +399,7 @@ def _write_versions(app: Sphinx, failure: Exception | None) -> None:
 
 
 def setup(app: Sphinx) -> dict[str, Any]:
-    """Write the pages as soon as Sphinx starts."""
+    """Write the pages when Sphinx starts."""
     app.connect("builder-inited", _write)
     app.connect("build-finished", _write_versions)
     app.connect("autodoc-process-docstring", _escape, priority=100)

@@ -1,7 +1,7 @@
-"""Make the figures of the explanations anew, with cranfield itself: ``python docs/images/explain.py [NAME...]``.
+"""Draw the figures of the explanations with cranfield itself: ``python docs/images/explain.py [NAME...]``.
 
-Each shows the example of its page, in a simulated world whose truth is known. The files have the same bytes wherever
-they are made.
+Each shows the example of its page, in a simulated world whose truth is known. The files are the same, byte for byte, on
+every machine.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _SYSTEMS = ["popularity", "ease", "knn(k=50)", "random", "average"]
 
 
 def main() -> None:
-    """Write every figure, or those that are named."""
+    """Write all figures, or those that are named."""
     for name in sys.argv[1:] or _FIGURES:
         draw = _FIGURES[name]
         path = _HERE / f"{name}.svg"
@@ -52,7 +52,7 @@ def _condensed() -> Any:
 
 
 def _popularity() -> Any:
-    """What a test set says of five systems, against what their users truly like."""
+    """Measured precision of five systems against their true precision."""
     world, split = _world()
     runs = cf.recommend(split, _SYSTEMS, length=10)
     truth = {run.name: float(world.true_value(run, "P@10").mean()) for run in runs}
@@ -100,7 +100,7 @@ coverage = ["full", "reduced"]
 
 
 def _metrics() -> Any:
-    """How well the order of the systems survives when test ratings are taken away, by metric."""
+    """How well each metric keeps the order of the systems when test ratings are removed."""
     _, split = _world()
     runs = cf.recommend(split, [*_SYSTEMS, "itemknn(k=20)", "puresvd(factors=10)", "knn(k=10)"], length=100)
     wanted = ["P@100", "nDCG@100", "P@10", "nDCG@10", "RR@100"]
@@ -109,7 +109,7 @@ def _metrics() -> Any:
 
 
 def _worlds() -> Any:
-    """How well protocols find the truth as the biases of what is observed turn: 300 worlds, some minutes."""
+    """How well protocols find the truth as the biases of the observed ratings vary: 300 worlds, a few minutes."""
     frames = [
         world_scores(world_readings(knob, value, seed)).with_columns(knob=pl.lit(knob), value=pl.lit(float(value)))
         for knob, values in KNOBS.items()

@@ -1,6 +1,6 @@
-"""Make the pictures of the docs anew: the demo's report in Chromium, as the browser tests open it.
+"""Take the screenshots of the docs: the demo's report in Chromium, opened as in the browser tests.
 
-``python docs/images/make.py`` writes ``report.png`` and ``explorer.png`` beside itself, with Playwright and Chromium.
+``python docs/images/make.py`` writes ``report.png`` and ``explorer.png`` next to this file, using Playwright.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _MOST_BYTES = 300_000
 
 
 def main() -> None:
-    """Run the demo and write the pictures."""
+    """Run the demo and write the screenshots."""
     chromium = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
     if chromium is None:
         sys.exit("there is no Chromium on this machine; install it, and run this again")
@@ -45,13 +45,13 @@ def _top(page: Page, path: Path) -> None:
 
 
 def _explorer(page: Page, path: Path) -> None:
-    """Take another decision first, so that systems move."""
+    """Take a screenshot of the explorer after changing a decision, so that systems move."""
     page.locator("#explorer [data-dimension='lists'] label", has_text="condensed").locator("input").check()
-    page.wait_for_timeout(600)  # bars move to their new length
+    page.wait_for_timeout(600)  # until the bars have their new lengths
     page.evaluate("scrollTo(0, 0)")
     box = page.locator("#explorer").bounding_box()
     assert box is not None
-    # With the margins of the page.
+    # Include the margins of the page.
     clip = {"x": 0, "y": box["y"], "width": _SIZE["width"], "height": box["height"]}
     page.screenshot(path=path, full_page=True, clip=clip)
 

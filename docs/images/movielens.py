@@ -1,7 +1,7 @@
-"""Make the figure of the README anew: ``python docs/images/movielens.py [RATINGS]``.
+"""Draw the figure of the README: ``python docs/images/movielens.py [RATINGS]``.
 
-It audits two systems on MovieLens 1M (`examples/movielens.toml`, some minutes). RATINGS is a file with the data; if
-it is left out, the data are fetched.
+It audits two systems on MovieLens 1M (`examples/movielens.toml`), which takes a few minutes. RATINGS is a file with the
+data; without it, the data are downloaded.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _EXPERIMENT = _HERE.parents[1] / "examples" / "movielens.toml"
 
 
 def main(ratings: str | None = None, out: str | None = None) -> None:
-    """Write the figure, and print what the audit says."""
+    """Write the figure, and print the verdict of the audit."""
     text = _EXPERIMENT.read_text(encoding="utf-8")
     if ratings is not None:
         text = text.replace('dataset = "ml-1m"', f'file = "{Path(ratings).resolve()}"')

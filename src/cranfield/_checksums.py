@@ -76,7 +76,7 @@ def check_unchanged(path: Path) -> None:
             source=path,
             remedy=f"write it again, or remove {record_path(path)} to read it as it is",
         )
-    warnings.warn(f"{path} has changed since it was written; it is read as it is", CranfieldWarning, stacklevel=2)
+    warnings.warn(f"{path} has changed since it was written; reading it as it is", CranfieldWarning, stacklevel=2)
 
 
 def _record_of(path: Path) -> dict[str, Any] | None:

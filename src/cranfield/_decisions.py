@@ -32,7 +32,7 @@ from cranfield._errors import SettingError
 from cranfield._spelling import nearest
 
 Check = Callable[[str, Any], Any]
-"""Takes the name and the value of a decision; returns the value in its one form, or raises a `SettingError`."""
+"""Takes the name and the value of a decision; returns the value in standard form, or raises a `SettingError`."""
 
 
 def decision(
@@ -123,7 +123,7 @@ class Decided:
         known = [declared.name for declared in fields(self)]
         for name in changes:
             if name not in known:
-                raise SettingError(f"there is no decision {name!r} here{nearest(name, known)}")
+                raise SettingError(f"there is no decision {name!r}{nearest(name, known)}")
         return replace(self, **changes)
 
 

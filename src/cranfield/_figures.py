@@ -30,12 +30,12 @@ Style = Literal["screen", "paper"]
 STYLES: tuple[Style, ...] = ("screen", "paper")
 
 INK, MUTED, RULE = "#1c2430", "#5c6675", "#dfe3e8"
-"""Text, what is less important, and thin lines."""
+"""Colours of text, of less important text, and of thin lines."""
 
 PALETTE = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", INK)
-"""Colours that people with any colour vision tell apart (Okabe and Ito 2008; yellow is too pale for lines).
+"""Colours that people with any colour vision can tell apart (Okabe and Ito 2008; yellow is too pale for lines).
 
-The page's style sheet has lighter ones for each of these in the dark.
+In dark mode, the page's style sheet replaces each of them with a lighter one.
 """
 
 ACCENT, WARN = PALETTE[:2]
@@ -288,7 +288,7 @@ def _forms(paths: Sequence[str | Path], chart: Any, drawing: Callable[[], str] |
 
 
 PNG_SCALE = 3.0
-"""How many dots of an image stand for one of the figure's."""
+"""Number of image pixels per unit of the figure."""
 
 _ENDINGS: dict[str, Callable[[Any, str], bytes]] = {
     ".svg": lambda _, drawn: drawn.encode(),

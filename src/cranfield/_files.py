@@ -20,7 +20,7 @@ class UnwrittenError(CranfieldError):
 
     def __init__(self, path: Path, error: BaseException) -> None:
         self.why = getattr(error, "strerror", None) or str(error)
-        super().__init__(f"{path} cannot be written ({self.why}); choose another folder with --out or free some room")
+        super().__init__(f"{path} cannot be written ({self.why}); choose another folder with --out, or free some space")
 
 
 def cache_root() -> Path:
@@ -111,7 +111,7 @@ def sweep(folder: Path) -> None:
 
 
 TEMPORARY = ".cranfield-half-"
-"""How the name of a temporary file begins."""
+"""Prefix of the names of temporary files."""
 
 _TEMPORARIES: dict[Path, Path] = {}
 _SWEPT: set[Path] = set()
@@ -154,7 +154,7 @@ def _place(path: Path) -> Path:
 
 
 RECORDS = ".cranfield-records"
-"""The folder, beside files that cranfield wrote, with the records of `cranfield._checksums`."""
+"""Folder with the records of `cranfield._checksums`, next to the files that cranfield wrote."""
 
 
 def record_path(path: Path) -> Path:

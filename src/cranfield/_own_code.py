@@ -139,8 +139,8 @@ def imported(name: str) -> Any:
     permission = _permission(name)
     if permission is None:
         raise SettingError(
-            f"{name!r} names code, which is only run where it is allowed; in an experiment give --allow-code "
-            "(allow_code=True), in Python import it and give it itself"
+            f"{name!r} names code, which runs only if you allow it; in an experiment, give --allow-code "
+            "(allow_code=True); in Python, import the object and pass it"
         )
     if name not in permission.things:
         _check_fresh(name, permission.folder)
@@ -191,8 +191,7 @@ def _module(name: str) -> ModuleType:
 
 def _missing(module: str, folder: Path) -> SettingError:
     return SettingError(
-        f"there is no module {module!r}, neither where Python looks for modules nor in {folder}; fix its name, or "
-        "install its package"
+        f"there is no module {module!r} on Python's path or in {folder}; fix its name, or install its package"
     )
 
 

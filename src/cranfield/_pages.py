@@ -45,10 +45,10 @@ _PAGES: Mapping[str, str] = {
     "cli.replicate": "replications",
     "cli.split": "splits",
 }  # fmt: skip
-"""The page of each stage, of modules that have another page than their stage, and of each command."""
+"""The page of each stage, of each module whose page differs from that of its stage, and of each command."""
 
 _SHARED = tuple(f"data.{module}" for module in ("sources", "compressed", "text", "columns", "frames", "layout"))
-"""Modules that read ratings and runs alike: who called them has the page."""
+"""Modules that read both ratings and runs; their errors have the page of the module that called them."""
 
 
 def page_for(error: BaseException) -> str | None:

@@ -18,7 +18,7 @@ from cranfield._errors import InputError
 from cranfield._panics import panics_unheard
 
 UNREADABLE = (pl.exceptions.PolarsError, pl.exceptions.PanicException)
-"""What Polars raises on bytes that are not what they should be."""
+"""The errors that Polars raises for malformed bytes."""
 
 
 @contextmanager

@@ -42,7 +42,7 @@ _Registered = TypeVar("_Registered")
 Cutoff = Literal["optional", "required", "none"]
 
 REQUIRED = inspect.Parameter.empty
-"""What stands for the default of a parameter that has none."""
+"""The default of a parameter that has none."""
 
 # Ranks are stored in 32 bits.
 _DEEPEST = 2**31 - 1
@@ -70,9 +70,9 @@ class Entry(Generic[Thing]):
     cutoff: Cutoff = "none"
 
     works_on: ClassVar[int] = 1
-    """How many parameters of a function are not settings but what it works on."""
+    """Number of leading parameters of a function that are its input, not settings."""
     common: ClassVar[Mapping[str, Limits]] = MappingProxyType({})
-    """What every entry of the kind understands, whatever its own parameters."""
+    """Parameters that every entry of the kind takes in addition to its own."""
 
     @cached_property
     def parameters(self) -> Mapping[str, Any]:
@@ -111,7 +111,7 @@ class Entry(Generic[Thing]):
         given, called = dict(spelling.parameters), called or self.name
         for name, value in given.items():
             if name not in self.limits:
-                hint = nearest(name, self.limits) if self.limits else "; it has none"
+                hint = nearest(name, self.limits) if self.limits else "; it takes none"
                 raise SettingError(f"{called} has no parameter {name!r}{hint}")
             self.limits[name].check(name, value, called)
         for name, default in self.parameters.items():
@@ -126,7 +126,7 @@ class Entry(Generic[Thing]):
         if spelling.cutoff is None and self.cutoff == "required":
             raise SettingError(f"{spelling} needs a cut-off; write {replace(spelling, name=self.name, cutoff=10)}")
         if spelling.cutoff is not None and spelling.cutoff > _DEEPEST:
-            raise SettingError(f"no list is as long as the cut-off of {spelling}; give at most @{_DEEPEST}")
+            raise SettingError(f"the cut-off of {spelling} is too large; give at most @{_DEEPEST}")
 
 
 class Registry(Mapping[str, Thing]):
@@ -171,7 +171,7 @@ class Registry(Mapping[str, Thing]):
     >>> shapes.register("Repeat")(str.upper)
     Traceback (most recent call last):
     ...
-    cranfield._errors.SettingError: 'Repeat' is 'repeat' already; choose another name, or give replace=True
+    cranfield._errors.SettingError: 'Repeat' already means 'repeat'; choose another name, or give replace=True
     """
 
     def __init__(
@@ -239,9 +239,11 @@ class Registry(Mapping[str, Thing]):
             owner = self._owner(taken)
             if owner is not None and not replace and not (owner.name == name and _same(owner.thing, thing)):
                 conflict = (
-                    f"there is a {self.kind} {taken!r}" if taken == owner.name else f"{taken!r} is {owner.name!r}"
+                    f"there is already a {self.kind} {taken!r}"
+                    if taken == owner.name
+                    else f"{taken!r} already means {owner.name!r}"
                 )
-                raise SettingError(f"{conflict} already; choose another name, or give replace=True")
+                raise SettingError(f"{conflict}; choose another name, or give replace=True")
         for taken in (name, *entry.aliases):
             self._free(taken)
         self._entries[name] = entry

@@ -10,8 +10,8 @@ from types import FrameType, TracebackType
 
 from cranfield import _watching
 
-SHORT_OF_MEMORY = "memory is short{}; ask for less, or run one system at a time"
-"""What is said where memory runs out, with a place for what is known of it."""
+SHORT_OF_MEMORY = "not enough memory{}; ask for less, or run one system at a time"
+"""Message for running out of memory, with a placeholder for details."""
 
 TOO_LITTLE_MEMORY = (
     "this shell limits a command to {:.1f} GiB of address space, and cranfield's libraries alone reserve up to "

@@ -20,7 +20,7 @@ from cranfield._settings import settings
 from cranfield._shown import one_line, shown
 
 WIDTH = 100
-"""How many letters wide a table may be where the output is not a terminal, unless the variable COLUMNS says it."""
+"""Maximum width of a table in characters if the output is not a terminal and the variable COLUMNS is not set."""
 
 # A cell holds a number if its first word is a number, with signs and brackets, or several of them, as in 7/3/0.
 _DIGITS = r"(?:\d[\d,]*(?:\.\d+)?(?:e[+-]?\d+)?|\.\d+|∞)"

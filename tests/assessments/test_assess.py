@@ -152,7 +152,7 @@ def test_a_part_is_what_assessing_only_that_part_gives(world, assessed):
     with pytest.raises(SettingError, match="AP@10"):
         assessed.part(["AP@11"])
     for wrong in ([], {"AP@10": "same", "P@10": "same"}):
-        with pytest.raises(SettingError, match="each under a name of its own"):
+        with pytest.raises(SettingError, match="give each metric a different name"):
             assessed.part(wrong)
 
 

@@ -42,7 +42,7 @@ def test_lists_are_as_long_as_the_deepest_cut_off(tiny):
 
 def test_repetitions_are_said_to_be_in_no_p_value(tiny):
     (note,) = notes_on(crossed(tiny(audit={"vary": {"cutoff": [5, 10]}}, repetitions=3)))
-    assert "averaged over 3 repetitions, and the spread between these is in no p-value of the audit" in note
+    assert "averaged over 3 repetitions, and no p-value of the audit includes the spread between these" in note
 
 
 def test_a_contradiction_is_an_invalid_cell_with_its_reason(tiny):
@@ -54,7 +54,7 @@ def test_a_contradiction_is_an_invalid_cell_with_its_reason(tiny):
 
 
 def test_an_option_that_is_never_possible_is_refused(tiny):
-    with pytest.raises(SettingError, match=r"candidates=group is possible in no combination: .*relevant='one'"):
+    with pytest.raises(SettingError, match=r"candidates=group is not possible in any combination: .*relevant='one'"):
         crossed(tiny(audit={"vary": {"candidates": ["all", "group"]}}))
 
 

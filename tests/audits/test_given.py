@@ -94,6 +94,6 @@ def test_one_run_cannot_be_audited(short, split):
 
 
 def test_a_start_without_a_cutoff_is_refused_where_cutoffs_are_opened(short, split):
-    with pytest.raises(SettingError, match="RR has no cut-off, which is opened on given lists"):
+    with pytest.raises(SettingError, match="RR has no cut-off, and an audit of given lists opens it"):
         audit_runs(short, split.test, metric="RR")
     assert audit_runs(short, split.test, metric="RR", vary={"threshold": [4, 5]}).grid.n_universes == 2

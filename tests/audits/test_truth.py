@@ -125,7 +125,7 @@ def test_true_values_of_given_lists_come_from_a_file(tmp_path):
         ({"popular": 0.1, "near": float("nan")}, "the value of near is nan; give a number"),
         (3, "is not a table of true values"),
         ("nowhere.csv", "the true values cannot be read (No such file or directory)"),
-        ("P", "'P' is not a metric with a cut-off alone; write P@10"),
+        ("P", "'P' is not a metric with a cut-off and no parameters; write P@10"),
     ],
 )
 def test_a_truth_that_is_none_is_refused_before_anything_starts(tiny, truth, words):

@@ -84,21 +84,21 @@ def test_where_nothing_turns_the_winner_this_is_said(noise):
 
 
 def test_influence_names_the_decisions_and_the_noise_floor(audit):
-    sentence = _sentence(audit.sentences(), "moves the effect size")
-    assert sentence.startswith("What moves the effect size most: split (")
+    sentence = _sentence(audit.sentences(), "variance of the effect size")
+    assert sentence.startswith("Largest shares of the variance of the effect size over the cells: split (")
     assert "chance has" in sentence
 
 
 def test_the_rule_stands_beside_always_naming_the_same(audit):
-    sentence = _sentence(audit.sentences(), "leads where")
-    assert sentence.startswith("knn leads where: train share below 0.")
+    sentence = _sentence(audit.sentences(), "leads if")
+    assert sentence.startswith("knn leads if: train share below 0.")
     assert "always naming the same one is right for" in sentence
 
 
 def test_where_seeds_are_opened_the_joint_test_has_their_spread(audit):
     p = audit.pair().answer().corrected_retrained["either"]
     assert f"joint test with the spread of seeds, p {_p(p)}" in _sentence(audit.sentences(), "one way or the other")
-    sentence = _sentence(audit.sentences(), "What retraining does")
+    sentence = _sentence(audit.sentences(), "Effect of retraining")
     assert "mf differs significantly from itself in" in sentence
     assert "chance alone changes the winner in" in sentence
     assert f"the joint test has p {_p(audit.pair().answer().corrected['either'])}" in sentence

@@ -109,7 +109,7 @@ def test_precision_is_predicted_beside_what_is_measured(found, given):
         assert bias.predicted["system"].to_list() == ["a random ranking", "popularity"]
         assert bias.predicted["measured"][0] == bias.density.rho
         assert bias.predicted["predicted"][0] == pytest.approx(bias.density.sigma * bias.density.delta)
-        assert any("training items leave them" in reason for reason in bias.departures)
+        assert any("training items are removed" in reason for reason in bias.departures)
         assert "Precision as Bellogín" in str(bias)
     assert found.predicted["measured"][1] == found.shares["mean"][0]
 
@@ -165,7 +165,7 @@ def test_protocols_that_are_not_possible_are_left_out_and_the_reason_is_given(wo
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({}, "give ratings to train systems on, or runs"),
+        ({}, "give either ratings to train systems on, or runs"),
         ({"runs": {"a": {1: ["x"]}}, "test": {1: {"x": 1}}}, "popularity is counted in the training ratings"),
         ({"runs": {"a": {1: ["x"]}}}, "against test ratings"),
         ({"data": 3}, "int is not ratings"),
@@ -187,13 +187,16 @@ def test_what_cannot_be_answered_is_refused(options, message):
         cf.bias(**options)
 
 
+_OPEN = "It is open whether the winner is the same without popularity's advantage"
+
+
 @pytest.mark.parametrize(
     ("better", "places", "sentence"),
     [
         ("b", (2, 1), "The winner depends on the protocol: a is first under AR, and b (under P1R) is significantly"),
-        (None, (2, 1), "is open: a is first under AR, and b (under P1R) leads without it, by no significant"),
-        (None, (1, 1), "is open: a is first under AR, and b (under P1R) is level with a."),
-        (None, (1, 2), "The winner stands without popularity's advantage: a is first under AR and under P1R."),
+        (None, (2, 1), f"{_OPEN}: a is first under AR, and b (under P1R) leads without it, though not significantly."),
+        (None, (1, 1), f"{_OPEN}: a is first under AR, and b (under P1R) is level with a."),
+        (None, (1, 2), "The winner is the same without popularity's advantage: a is first under AR and under P1R."),
     ],
 )
 def test_the_verdict_opens_with_what_becomes_of_the_winner(better, places, sentence):

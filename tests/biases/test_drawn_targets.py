@@ -125,8 +125,8 @@ def test_drawing_all_candidates_is_the_whole_ranking(split):
     [
         ({"metrics": "bpref", "nonrelevant": 3}, "bpref has no exact expectation over draws"),
         ({"metrics": "P", "nonrelevant": 3}, "give it a cut-off"),
-        ({"metrics": "P@3"}, "give one of nonrelevant"),
-        ({"metrics": "P@3", "nonrelevant": 3, "unrated": 2}, "give one of nonrelevant"),
+        ({"metrics": "P@3"}, "give either nonrelevant"),
+        ({"metrics": "P@3", "nonrelevant": 3, "unrated": 2}, "give either nonrelevant"),
         ({"metrics": "P@3", "unrated": 3, "relevant": "one"}, "use nonrelevant"),
         ({"metrics": "P@3", "nonrelevant": 0}, "whole number of at least 1"),
     ],

@@ -175,7 +175,7 @@ def test_an_estimate_above_1_gives_a_warning(world, train):
     result = estimate(
         {"mine": world[2]}, test, train=train, n=N, propensities=low, threshold=4, resamples=5, imputations=()
     )
-    assert any("is above 1: what it recommends" in warning for warning in result.warnings)
+    assert any("is above 1: the items it recommends" in warning for warning in result.warnings)
 
 
 def test_intervals_hold_the_truth_about_as_often_as_they_say(world, train):

@@ -47,7 +47,7 @@ def test_where_training_items_leave_the_targets_the_reason_for_a_difference_is_g
     expected = expected_precision(run, split, density(split, threshold=4), n=5)
     measured = cf.measure(run, split.test, "P@5", threshold=4).average().item()
     assert measured > expected.low == expected.high
-    assert any("training items leave them" in reason for reason in expected.departures)
+    assert any("training items are removed" in reason for reason in expected.departures)
 
 
 def test_equation_3_equals_its_definition(split):

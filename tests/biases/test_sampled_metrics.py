@@ -99,7 +99,7 @@ def test_numbers_may_differ_between_rows():
         ([], {"sampled": 9, "candidates": 100}, "no sampled ranks"),
         ([1], {"sampled": 9, "candidates": 5}, "cannot be sampled without replacement"),
         ([1], {"sampled": 9, "candidates": 50, "metrics": "bpref"}, "bpref is not a metric of a single rank"),
-        ([1], {"sampled": 9, "candidates": 50, "gamma": 0, "estimator": "bv"}, "gamma=0 is not above 0"),
+        ([1], {"sampled": 9, "candidates": 50, "gamma": 0, "estimator": "bv"}, "gamma=0 must be above 0"),
     ],
 )
 def test_bad_input_is_refused(ranks, options, message):

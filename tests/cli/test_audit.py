@@ -86,7 +86,7 @@ def test_run_adds_the_audit_of_its_file(cranfield, file):
         (["--no-report", "--open"], "--open does nothing with --no-report"),
         (["--dry-run", "--no-report"], "--report/--no-report does nothing with --dry-run"),
         (["--truth", "nowhere.csv"], "the true values cannot be read"),
-        (["--truth", "P", "--dry-run"], "is not a metric with a cut-off alone"),
+        (["--truth", "P", "--dry-run"], "is not a metric with a cut-off and no parameters"),
         (["another.toml"], "one experiment file"),
     ],
 )
@@ -100,7 +100,7 @@ def test_a_mistake_is_one_line_and_exit_code_2(cranfield, file, arguments, words
 @pytest.mark.parametrize(
     ("table", "words"),
     [
-        ("candidates = ['group']", "candidates=group is possible in no combination"),
+        ("candidates = ['group']", "candidates=group is not possible in any combination"),
         ("cutoff = [5, 10, 20]\n[audit]\nbudget = 2", "less than one universe for each of the 3 options"),
         ("cutoff = [5, 10]\n[audit.weights]\ncutoff = [1]", "cutoff has 2 options and 1 weights"),
         ("cutof = [5, 10]", "did you mean 'cutoff'?"),

@@ -84,7 +84,7 @@ def test_a_changed_text_file_gets_one_note(made, cranfield, name):
     train = ("--train", path) if name == "parts/train" else ()
     found = cranfield(*command, home / "random.tsv", "-m", "P@5", "--threshold", 4, *train)
     assert found.code == 0, found.err
-    assert found.err == f"note: {path} has changed since it was written; it is read as it is\n"
+    assert found.err == f"note: {path} has changed since it was written; reading it as it is\n"
 
 
 def test_a_changed_file_of_an_experiment_is_an_error_for_it_too(made, cranfield):

@@ -149,7 +149,7 @@ def test_a_file_can_be_written(run, files):
         (("good.csv", "guess.csv", "--margin", "1"), "--margin is now --no-worse"),
         (("good.csv", "guess.csv", "--power", "1", "--format", "latex"), "--power has no latex"),
         (("good.csv", "guess.csv", "--better", "--power", "1"), "--better and --power exclude each other"),
-        (("good.csv", "guess.csv", "--no-worse", "1%"), "--no-worse does not say against which run"),
+        (("good.csv", "guess.csv", "--no-worse", "1%"), "--no-worse needs a run to compare with"),
         (("good.csv", "guess.csv", "--baseline", "good", "--no-worse", "a bit"), "'a bit' is not a margin; write"),
         (("good.csv", "guess.csv", "--baseline", "good", "--better", "--format", "latex"), "--better has no latex"),
         (("good.csv", "guess.csv", "--correction", "hom"), "hom"),

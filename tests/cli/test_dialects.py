@@ -43,7 +43,7 @@ def test_csv_and_json_hold_the_frame_of_the_function(speak):
 
 def test_the_table_has_a_row_a_dialect_and_says_how_each_differs(speak):
     out = speak("-m", "Recall@1")
-    assert out.startswith("Recall@1 as other tools understand it; system mine")
+    assert out.startswith("Recall@1 as other tools compute it; system mine")
     for row in _expected("Recall@1").iter_rows(named=True):
         line = next(one for one in out.splitlines()[3:] if one.startswith(row["spelling"] + " "))
         assert f"{row['value']:.4f}" in line
@@ -62,7 +62,7 @@ def test_latex_and_markdown(speak, format, sign):
 
 def test_a_published_number_is_looked_for(speak):
     out = speak("-m", "AP@2", "--published", "0.75")
-    assert "The published number is that of AP(dialect=lenskit)@2, AP(dialect=recommenders)@2" in out
+    assert "The published number matches AP(dialect=lenskit)@2, AP(dialect=recommenders)@2" in out
 
 
 def test_a_metric_without_dialects_is_one_line_and_exit_code_2(cranfield, speak):

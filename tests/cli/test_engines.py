@@ -45,10 +45,10 @@ def test_values_of_users_are_kept_as_parquet(files, cranfield):
         (("--engine", "ranges", "--memory", "1kB"), "of memory is too little"),
         (("--engine", "ranges", "--report", "page.html"), "--report needs all lists at once"),
         (("--engine", "ranges", "--segment", "activity"), "--segment needs all lists at once"),
-        (("--engine", "memory", "--memory", "1GiB"), "leave one out"),
+        (("--engine", "memory", "--memory", "1GiB"), "leave one of them out"),
         (("--memory", "much"), "'much' is not a size"),
         (("--engine", "ranges", "--tag"), "has no tag to name the system by"),
-        (("--engine", "ranges", "--run-separator", ","), "is for text; leave it out"),
+        (("--engine", "ranges", "--run-separator", ","), "is only for text; leave it out"),
     ],
 )
 def test_what_ranges_cannot_do_is_refused_in_a_line(files, cranfield, options, problem, monkeypatch):

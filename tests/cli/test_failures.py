@@ -86,7 +86,7 @@ def test_ctrl_c_while_the_package_is_imported_is_one_line(tmp_path, way):
 def test_memory_that_runs_out_while_the_package_is_imported_is_one_line(tmp_path, way, error):
     done = _started(tmp_path, way, f"raise {error}\n")
     assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1)
-    assert done.stderr.startswith("cranfield: memory is short")
+    assert done.stderr.startswith("cranfield: not enough memory")
 
 
 def test_an_error_in_an_import_that_is_not_of_memory_keeps_its_traceback(tmp_path):
@@ -123,7 +123,7 @@ def test_memory_that_runs_out_in_a_command_is_one_line(cranfield, monkeypatch, e
     monkeypatch.setattr("cranfield.cli._measuring.Loaded.measure", fail)
     code, out, err = cranfield("evaluate", "--test", "test.csv", "run.csv")
     assert (code, out, err.count("\n")) == (2, "", 1)
-    assert err.startswith("cranfield: memory is short")
+    assert err.startswith("cranfield: not enough memory")
 
 
 @pytest.mark.parametrize("error", [RuntimeError("a fault of ours"), _Panic("a fault of theirs")], ids=repr)

@@ -14,7 +14,7 @@ def _stop(*_, **__):
 @pytest.mark.parametrize(
     ("arguments", "how"),
     [
-        (("run", "e.toml"), "what is finished is kept; run the same command again to continue"),
+        (("run", "e.toml"), "finished parts are kept; run the same command again to continue"),
         (("replicate", "valcarce2018", "--data", "r.csv"), "run the same command again to continue"),
         (
             ("recommend", "--train", "t.csv", "-s", "knn", "--out", "r"),

@@ -50,7 +50,7 @@ def test_pairs_are_written_with_an_empty_rating_and_come_back_as_judgments(files
     kept = (files / "back.csv").read_bytes()
     refused = cranfield("label", *BASE, "--out", "back.csv")
     assert (refused.code, (files / "back.csv").read_bytes()) == (2, kept)
-    assert "--out back.csv has answers; give them with --judgments" in refused.err
+    assert "--out back.csv already holds answers; give them with --judgments" in refused.err
     asked_before = set(rows.head(8).select("user", "item").rows())
     assert not asked_before & set(pl.read_csv(files / "more.csv").select("user", "item").rows())
 
@@ -103,5 +103,5 @@ def test_what_says_nothing_of_a_tipping_point_is_refused(files, cranfield, optio
 def test_a_file_with_an_answer_that_is_not_a_number_is_not_written_over(files, cranfield):
     (files / "answers.csv").write_text("user,item,rating\n1,2,yes\n")
     found = cranfield("label", *BASE, "--budget", "3", "--out", "answers.csv")
-    assert (found.code, "--out answers.csv has answers" in found.err) == (2, True)
+    assert (found.code, "--out answers.csv already holds answers" in found.err) == (2, True)
     assert (files / "answers.csv").read_text().endswith("1,2,yes\n")

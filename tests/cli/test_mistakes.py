@@ -101,8 +101,9 @@ MISTAKES = {
     "test set as run": Mistake(f"{E} test.csv", "test.csv: this file is given both as the test set and as a run; give"),
     "training set as test set": Mistake(
         "evaluate --test train.csv knn.csv",
-        "knn.csv: no list holds any item that its user has rated in the test set, where chance alone would find about "
-        "44; this happens if the training ratings are given as the test set, or as the run; give the held-out ratings",
+        "knn.csv: no list holds any item that its user has rated in the test set, although chance alone would find "
+        "about 44; this happens if the training ratings are given as the test set, or as the run; give the held-out "
+        "ratings",
     ),
     "test set as training set": Mistake(
         f"{E} --train test.csv knn.csv",
@@ -123,13 +124,13 @@ MISTAKES = {
     "a copy, strictly": Mistake(f"{C} knn.csv copy.csv --strict", "knn and copy hold the same lists"),
     "training items in the lists": Mistake(
         f"{E} --train train.csv seen.csv",
-        "lists hold training ratings of their own user, which take up places and are hardly ever in the test set: 68 "
-        "of 100 items of seen (68%)",
+        "lists hold items from their user's training ratings, which take up places and are hardly ever in the test "
+        "set: 68 of 100 items of seen (68%)",
         0,
     ),
     "training items in the lists, strictly": Mistake(
         "assess --test test.csv --train train.csv knn.csv seen.csv --strict",
-        "lists hold training ratings of their own",
+        "lists hold items from their user's training ratings",
     ),
     # The wrong ids
     "ids with leading zeros": Mistake(
@@ -155,12 +156,12 @@ MISTAKES = {
     ),
     "lists that hardly meet the ratings that they are calibrated by": Mistake(
         "calibrate knn.csv --by partly.csv --validation test.csv --out new.csv",
-        "partly: the test set knows only 1 of the 10 users of the run",
+        "partly: the test set has only 1 of the 10 users of the run",
         0,
     ),
     "lists that hardly meet the ratings that they are calibrated by, strictly": Mistake(
         "calibrate knn.csv --by partly.csv --validation test.csv --out new.csv --strict",
-        "partly: the test set knows only 1 of the 10 users of the run",
+        "partly: the test set has only 1 of the 10 users of the run",
     ),
     "a threshold that no rating reaches, in other tools": Mistake(
         "dialects --test test.csv knn.csv -m P@5 --threshold 6",
@@ -174,32 +175,32 @@ MISTAKES = {
         "columns.csv: the users of this run are items of the test set, and its items are users;",
     ),
     "a few ids of the test set": Mistake(
-        f"{E} partly.csv", "partly: the test set knows only 1 of the 10 users of the run, and 10 in all;", 0
+        f"{E} partly.csv", "partly: the test set has only 1 of the 10 users of the run, and 10 in all;", 0
     ),
-    "a few ids of the test set, strictly": Mistake(f"{E} partly.csv --strict", "partly: the test set knows only 1 of"),
+    "a few ids of the test set, strictly": Mistake(f"{E} partly.csv --strict", "partly: the test set has only 1 of"),
     "a few ids of the test set, in an audit": Mistake(
-        "audit --test test.csv partly.csv als.csv -m P@5", "· Warning: partly: the test set knows only 1 of the 10", 0
+        "audit --test test.csv partly.csv als.csv -m P@5", "· Warning: partly: the test set has only 1 of the 10", 0
     ),
     "a few ids of the test set, strictly, in an audit": Mistake(
-        "audit --test test.csv partly.csv als.csv -m P@5 --strict", "partly: the test set knows only 1 of the 10"
+        "audit --test test.csv partly.csv als.csv -m P@5 --strict", "partly: the test set has only 1 of the 10"
     ),
     "other ids, in an audit": Mistake(
         "audit --test test.csv padded.csv als.csv -m P@5", "padded.csv: no user of this run has test ratings"
     ),
     "a few ids of the test set, for the bias": Mistake(
         "-q bias --test test.csv --train train.csv partly.csv als.csv -m P@5 --groups 2",
-        "· Warning: partly: the test set knows only 1 of the 10",
+        "· Warning: partly: the test set has only 1 of the 10",
         0,
     ),
     "a few ids of the test set, strictly, for the bias": Mistake(
         "bias --test test.csv --train train.csv partly.csv als.csv -m P@5 --strict",
-        "partly: the test set knows only 1 of the 10",
+        "partly: the test set has only 1 of the 10",
     ),
     "a few ids of the test set, strictly, for labels": Mistake(
-        "label --test test.csv partly.csv als.csv -m P@5 --strict", "partly: the test set knows only 1 of the 10"
+        "label --test test.csv partly.csv als.csv -m P@5 --strict", "partly: the test set has only 1 of the 10"
     ),
     "a few ids of the test set, for labels": Mistake(
-        "-q label --test test.csv partly.csv als.csv -m P@5", "· Warning: partly: the test set knows only 1 of", 0
+        "-q label --test test.csv partly.csv als.csv -m P@5", "· Warning: partly: the test set has only 1 of", 0
     ),
     # The wrong shape
     "columns without known names": Mistake(
@@ -215,7 +216,7 @@ MISTAKES = {
     ),
     "a separator for Parquet": Mistake(
         "evaluate --test test.parquet knn.parquet --separator ,",
-        "test.parquet is not a text file, and separator (--separator) is for text; leave it out",
+        "test.parquet is not a text file, and separator (--separator) is only for text; leave it out",
     ),
     "a column that is not there": Mistake(
         f"{E} knn.csv --score scroe",
@@ -234,9 +235,9 @@ MISTAKES = {
     ),
     "a row that is too short": Mistake(
         f"{E} short-row.csv",
-        "short-row.csv, row 2: the row has 2 fields where 3 are expected; fix the row",
+        "short-row.csv, row 2: the row has 2 fields instead of 3; fix the row",
     ),
-    "an empty run": Mistake(f"{E} empty.csv", "empty.csv: the file is empty; check that it was written whole"),
+    "an empty run": Mistake(f"{E} empty.csv", "empty.csv: the file is empty; check that it was written completely"),
     "an empty test set": Mistake("evaluate --test empty.csv knn.csv", "empty.csv: the file is empty"),
     "a header and no rows": Mistake(f"{E} header.csv", "header.csv: there are no rows; give a run with at least one"),
     "a workbook": Mistake(f"{E} knn.xlsx", "knn.xlsx: the file is an Excel workbook; save the sheet as CSV"),
@@ -247,11 +248,11 @@ MISTAKES = {
         f"{E} no-scores.csv", "no-scores: 10 lists without scores and ranks, taken in the order of the rows", 0
     ),
     "items twice in a list": Mistake(
-        f"{E} repeated.csv", "repeated: 132 items repeated in the same list, of which the best ranked stays", 0
+        f"{E} repeated.csv", "repeated: 132 items repeated in the same list: only the best ranked is kept", 0
     ),
     "a rating twice": Mistake(
         "evaluate --test rated-twice.csv knn.csv",
-        "rated-twice.csv, row 34: user 101 rates item 203 more than once (1 repeated rating in all), before this in "
+        "rated-twice.csv, row 34: user 101 rates item 203 more than once (1 repeated rating in all), already in "
         "row 2; keep one rating of each pair with repeated='last'",
     ),
     "ratings that are stars": Mistake(
@@ -308,7 +309,7 @@ MISTAKES = {
     "ratings that are not there": Mistake("run source.toml", "data.mine: nowhere.csv: there is no such file; fix its"),
     "ratings for an experiment": Mistake("run ratings.csv", "ratings.csv: it is not TOML"),
     "a misspelt dataset": Mistake(
-        "data describe ml1m", "'ml1m' is neither a file nor a known dataset; for these see: cranfield data list"
+        "data describe ml1m", "'ml1m' is neither a file nor a known dataset; see: cranfield data list"
     ),
     # The wrong place
     "a missing folder": Mistake(f"{E} runs/knn.csv", "runs/knn.csv: there is no such file; check the name"),
@@ -317,8 +318,12 @@ MISTAKES = {
     "runs into a file": Mistake(
         "recommend --train train.csv -s popularity --out test.csv", "--out test.csv is a file; name a folder"
     ),
-    "output over an input": Mistake(f"{E} knn.csv --out knn.csv", "--out knn.csv would replace a file that is read"),
-    "output as a workbook": Mistake(f"{E} knn.csv --out res.xlsx", "--out res.xlsx cannot be xlsx; give another"),
+    "output over an input": Mistake(
+        f"{E} knn.csv --out knn.csv", "--out knn.csv would replace a file that is also read or written"
+    ),
+    "output as a workbook": Mistake(
+        f"{E} knn.csv --out res.xlsx", "--out res.xlsx cannot be written as xlsx; give another"
+    ),
     "no run": Mistake(E, "Missing argument 'RUN...'"),
     "reading options without a file": Mistake(
         "data simulate --out world.csv --user who", "--user does nothing without --like"

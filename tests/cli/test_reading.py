@@ -155,6 +155,6 @@ def test_options_of_text_are_refused_where_every_file_is_parquet_and_else_concer
     for option in ("--separator=,", "--run-separator=,", "--header", "--encoding=latin-1"):
         code, _, err = cranfield(*parquet, option)
         assert code == 2
-        assert f"({option.partition('=')[0]}) is for text; leave it out" in err
+        assert f"({option.partition('=')[0]}) is only for text; leave it out" in err
     mixed = ("evaluate", "--test", "pipes.txt", "run.parquet", "-m", "P@1", "--encoding", "latin-1")
     assert cranfield(*mixed, "--separator", "#")[0] == 0

@@ -88,7 +88,7 @@ def test_lists_of_ones_own_are_calibrated_by_held_out_ones(files, cranfield):
     assert "linear calibration on 3 ratings, spread of the residuals 0" in done.out
     assert pl.read_csv(files / "calibrated.csv")["prediction"].to_list() == pytest.approx([4.6, 1.4, 3.0])
     assert cf.read_run(files / "calibrated.csv").calibration.spread == pytest.approx(0, abs=1e-9)
-    for name, words in (("mine.csv", "would replace a file that is read"), ("a.trec", "has no place for a column")):
+    for name, words in (("mine.csv", "would replace a file that is read"), ("a.trec", "cannot hold a column")):
         refused = cranfield("calibrate", *asked, "--out", files / name)
         assert refused.code == 2
         assert words in refused.err
@@ -176,7 +176,7 @@ def test_the_ratings_are_not_replaced_by_lists(files, cranfield):
     before = mine.read_text()
     found = cranfield("recommend", "--train", mine, "-s", "popularity", "--out", files, "--format", "csv")
     assert found.code == 2
-    assert "popularity.csv holds ratings that are read; choose another folder with --out" in found.err
+    assert "popularity.csv is one of the input files; choose another folder with --out" in found.err
     assert mine.read_text() == before
 
 

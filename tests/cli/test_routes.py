@@ -82,7 +82,7 @@ def test_newcomers_cannot_be_served_where_no_test_part_names_them(clicks, cranfi
         "recommend", "--train", clicks / "clicks.csv", "-s", "popularity", "--newcomers", "served", "--out", tmp_path
     )
     assert found.code == 2
-    assert "--newcomers does nothing without --test, which names the newcomers; leave --newcomers out" in found.err
+    assert "--newcomers does nothing without --test, which contains the newcomers; leave --newcomers out" in found.err
 
 
 def test_the_verdict_says_for_whom_lists_were_made_where_the_record_of_a_run_does(clicks, cranfield, tmp_path):

@@ -96,7 +96,7 @@ def test_what_is_in_the_folder_stays_unless_forced(file, tmp_path, cranfield):
     assert found.code == 0
     found = cranfield("split", file, "--seed", 7, "--out", out)
     assert found.code == 2
-    assert "p holds another split already; choose another folder with --out, or replace it with --force" in (found.err)
+    assert "p already holds another split; choose another folder with --out, or replace it with --force" in (found.err)
     assert cranfield("split", file, "--seed", 7, "--out", out, "--force", "-q").code == 0
     assert json.loads((out / "split.json").read_text())["splits"][0]["split"]["settings"]["seed"] == 7
 

@@ -449,7 +449,7 @@ def test_a_metric_of_whole_systems_is_left_out_and_named():
     scores = replace(scores_of(_world(2, 2), ["P@10", "coverage"]), overall=overall)
     result = compare(scores)
     assert result.metrics == ("P@10",)
-    assert "having one value per system and none by user: coverage" in str(result)
+    assert "not compared (one value per system and none per user): coverage" in str(result)
     with pytest.raises(SettingError, match="coverage has one value per system"):
         compare(scores, metrics=["coverage"])
 

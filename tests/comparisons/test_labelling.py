@@ -169,7 +169,7 @@ def test_a_pair_that_is_judged_in_two_ways_is_an_error_and_twice_the_same_is_not
     (tmp_path / "twice.csv").write_text("user,item,rating\n1,20,4\n1,20,4\n")
     assert len(cf.add_judgments(TEST, tmp_path / "twice.csv")) == 3
     (tmp_path / "both.csv").write_text("user,item,rating\n1,20,4\n1,20,2\n")
-    with pytest.raises(InputError, match="judged in two ways"):
+    with pytest.raises(InputError, match="has two different judgments"):
         cf.add_judgments(TEST, tmp_path / "both.csv")
 
 

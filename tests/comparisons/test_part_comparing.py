@@ -155,7 +155,7 @@ def test_values_of_parts_are_those_of_all_users():
         ({"significance": "tukey"}, "it shuffles the values of all users at once"),
         ({"average": "median"}, "average='median' needs the values of all users at once"),
         ({"subsets": 3}, "subsets of users are drawn from all of them at once"),
-        ({"significance": "permutation(method=sampled)"}, "is not for users that are kept in parts"),
+        ({"significance": "permutation(method=sampled)"}, "cannot be used for users that are kept in parts"),
         ({"significance": "bootstrap(weights=multinomial)"}, "are drawn with Poisson weights"),
     ],
 )  # fmt: skip

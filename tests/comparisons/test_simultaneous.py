@@ -58,7 +58,7 @@ def test_corrected_p_values_have_simultaneous_intervals_and_uncorrected_ones_sin
         width = [one.frame()["upper"] - one.frame()["lower"] for one in (together, alone)]
         assert (width[0] > 1.15 * width[1]).all()
         assert "hold for all pairs of a metric at once" in together.intervals
-        assert "each for its pair alone" in alone.intervals
+        assert "for each pair separately" in alone.intervals
     # Percentages and effect sizes belong to the same family.
     for name in ("relative", "effect"):
         wide, narrow = (one.frame()[f"{name}_upper"] - one.frame()[f"{name}_lower"] for one in (together, alone))

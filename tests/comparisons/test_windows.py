@@ -82,7 +82,7 @@ def test_a_stable_lead_is_said_to_be_stable_without_a_p_value_below_six_windows(
     lead = _leads((0.4, 0.3), (0.5, 0.3), (0.6, 0.5))
     assert (lead.best, lead.won, lead.lost, lead.p) == ("a", 3, 0, None)
     assert "the winner is stable: a leads in all 3 windows" in lead.sentence()
-    assert "no p-value below 6 windows" in lead.sentence()
+    assert "no p-value with fewer than 6 windows" in lead.sentence()
 
 
 def test_a_latest_window_that_disagrees_is_named():

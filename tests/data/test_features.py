@@ -34,7 +34,7 @@ def test_a_file_of_features_is_found_by_its_ids(tmp_path):
     (tmp_path / "users.csv").write_text("user_id,age,zip\n2,30,0123\n1,,99\n3,5.5,7\n")
     ratings = cf.read({"user": [1, 2, 4], "item": [1, 1, 1]}, user_features=tmp_path / "users.csv")
     assert ratings.user_features.rows(ratings.user_ids).rows() == [(None, "99"), (30.0, "0123"), (None, None)]
-    assert ratings.history[-1].notes == ("Nothing is known of 1 of the 3 users.",)
+    assert ratings.history[-1].notes == ("There are no features for 1 of the 3 users.",)
 
 
 def test_ids_written_as_text_meet_ids_that_are_numbers():
@@ -84,8 +84,8 @@ def test_features_have_a_fingerprint_of_all_values():
     [
         ({"user": [1, 2, 1], "age": [3, 4, 5]}, r"row 3.*user 1 is described twice"),
         ({"user": [1, None], "age": [3, 4]}, r"row 2.*the user is missing"),
-        ({"user": [8, 9], "age": [3, 4]}, r"not one of its 2 users has ratings \(such as 8\)"),
-        ({"user": [1, 2]}, r"no column beside that of the users"),
+        ({"user": [8, 9], "age": [3, 4]}, r"none of its 2 users has ratings \(such as 8\)"),
+        ({"user": [1, 2]}, r"no column other than that of the users"),
         ({"user": [1, 2], "age": [3.5, float("inf")]}, r"row 2, column 'age'.*infinite"),
         ({"user": [1, 2], "when": pl.Series([1, 2]).cast(pl.Date)}, r"type Date is neither numbers nor text"),
     ],

@@ -162,5 +162,5 @@ def test_ratings_by_hand_are_checked(columns, message):
     [describe, splits.random, lambda data: splits.predefined(data, data), lambda data: filters.apply(data, "k_core")],
 )
 def test_a_path_is_not_ratings(work):
-    with pytest.raises(SettingError, match=r"str is not Ratings; make them of a file or a dataframe with cf\.read"):
+    with pytest.raises(SettingError, match=r"str is not Ratings; make them from a file or a dataframe with cf\.read"):
         work("ratings.csv")

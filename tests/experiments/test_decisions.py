@@ -81,7 +81,7 @@ def test_decisions_survive_their_dictionary_and_pickle(changes):
         ({"split": "k_fold(k=5)", "lists": "condensed", "metrics": "P@5", "coverage": "reduced"},
          "5-fold cross-validation, condensed lists, P@5, plain mean, only users that every system serves"),
         ({"relevant": "one", "nonrelevant": 100, "metrics": "Recall@10", "significance": "student"},
-         "random 80/20, full lists, one relevant item a list, 100 non-relevant items drawn, Recall@10, plain mean, "
+         "random 80/20, full lists, one relevant item per list, 100 non-relevant items drawn, Recall@10, plain mean, "
          "tested by student"),
         ({"metrics": ("P@10", "nDCG@10"), "threshold": 4},
          "random 80/20, full lists, P@10 and nDCG@10, plain mean, relevant from 4 (P); nDCG: gain = rating"),

@@ -41,8 +41,8 @@ def test_the_average_over_windows_is_the_mean_of_theirs(made):
 def test_the_verdict_says_whether_the_winner_is_stable(made):
     results = made(ROLLING)
     said = "\n".join(results.sentences("tiny"))
-    assert "The test over users speaks for these windows" in said
-    assert "no p-value below 6 windows" in said
+    assert "The test over users applies to these windows" in said
+    assert "no p-value with fewer than 6 windows" in said
     assert Results(results.path).sentences("tiny") == results.sentences("tiny")
 
 

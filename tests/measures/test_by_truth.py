@@ -40,6 +40,12 @@ def test_liked_is_the_weighted_share_of_judged_items_and_counted_the_unweighted_
     assert row["lower"] <= row["precision"] <= row["upper"]
 
 
+def test_a_system_without_a_judged_item_has_no_share_that_is_liked_and_no_interval_of_it(truth):
+    row = true_values({"none": {"ann": ["z"], "bob": ["z"]}}, truth, cutoff=2).frame(resamples=50).row(0, named=True)
+    assert row["precision"] == row["lower"] == row["upper"] == 0.0
+    assert np.isnan([row["liked"], row["liked_lower"], row["liked_upper"]]).all()
+
+
 def test_without_weights_every_judgment_counts_one_over_the_mean_probability(truth):
     plain = cf.splits.Truth(truth.train, truth.judged, truth.probability, False, truth.step)
     values = true_values(LISTS, plain, cutoff=2, threshold=4)

@@ -206,7 +206,7 @@ def test_a_damaged_file_of_judged_lists_is_one_line(tmp_path):
     whole = path.read_bytes()
     for content in (b"", b"text", whole[: len(whole) // 2], whole[:200] + b"\0" * 40 + whole[240:]):
         path.write_bytes(content)
-        with pytest.raises(cf.InputError, match=r"not a file of judged lists, or damaged|another version"):
+        with pytest.raises(cf.InputError, match=r"not a file of judged lists, or it is damaged|another version"):
             cf.read_judged(path, TEST)
     with pytest.raises(cf.InputError, match="there is no such file"):
         cf.read_judged(tmp_path / "none.npz", TEST)

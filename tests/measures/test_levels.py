@@ -80,7 +80,7 @@ def test_a_gain_of_ones_own_is_0_below_the_level():
 
 
 def test_a_level_of_rating_errors_and_unrated_items_exclude_each_other():
-    with pytest.raises(SettingError, match="rel looks at items rated 4 or more alone; leave it, or unrated, out"):
+    with pytest.raises(SettingError, match="rel looks only at items rated 4 or more; leave out rel or unrated"):
         measure({"mine": RUN}, TEST, ["SDCSE(rel=4, unrated=0)"])
 
 

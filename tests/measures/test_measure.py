@@ -157,7 +157,7 @@ def test_one_user_and_one_system_is_enough():
         (RUNS, TEST, ["P@0"], "not a positive whole number"),
         (RUNS, TEST, ["nDCG(gain=expo)@1"], "did you mean 'exp'"),
         (RUNS, TEST, ["Rprec@5"], "which Rprec does not take"),
-        (RUNS, TEST, ["P@3000000000"], "no list is as long"),
+        (RUNS, TEST, ["P@3000000000"], "the cut-off of P@3000000000 is too large"),
         (RUNS, TEST, None, "no metric"),
         (RUNS, TEST, ["RBP(p=2)"], "give a number below 1"),
     ],

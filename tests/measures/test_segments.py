@@ -114,7 +114,7 @@ def test_a_file_names_a_group_for_each_user_and_the_others_are_unknown(scores, t
     found = scores.segments(f"{path}:age")
     assert found.names == ("old", "young", "unknown")
     assert found.n_users("unknown") == 2
-    assert f"2 of 4 lists have users without a group in {path}:age: they are the group unknown" in found.notes
+    assert f"2 of 4 lists have users without a group in {path}:age: they are in the group unknown" in found.notes
 
 
 def test_numbered_groups_stand_in_the_order_of_numbers(scores):

@@ -194,7 +194,7 @@ def test_bad_rows_give_the_same_error_in_memory_by_ranges_and_on_spark(spark, tm
     assert by_ids.source == label + ids
     assert by_ids.row is None
     assert (by_ids.column, by_ids.remedy) == (in_file.column, in_file.remedy)
-    assert by_ids.problem == re.sub(", before this in row .*", "", in_file.problem)
+    assert by_ids.problem == re.sub(", already in row .*", "", in_file.problem)
 
 
 def test_users_of_different_types_meet_as_in_memory(spark):
@@ -286,9 +286,9 @@ def test_what_does_not_go_with_spark_is_refused(spark):
     frames = to_spark(runs, spark), to_spark(test, spark)
     with pytest.raises(cf.SettingError, match="ties='input' needs the order of the rows"):
         cf.measure(*frames, "P@3", ties="input")
-    with pytest.raises(cf.SettingError, match=r"memory=... \(--memory\) is not for engine='spark'"):
+    with pytest.raises(cf.SettingError, match=r"memory=... \(--memory\) cannot be used with engine='spark'"):
         cf.measure(*frames, "P@3", memory="2GiB")
-    with pytest.raises(cf.SettingError, match="a dict is not for engine='spark'"):
+    with pytest.raises(cf.SettingError, match="a dict cannot be used with engine='spark'"):
         cf.measure({"a": {1: [2]}}, frames[1], "P@3", engine="spark")
     with pytest.raises(cf.InputError, match="Spark cannot read it as Parquet"):
         cf.measure("nowhere/runs", frames[1], "P@3", engine="spark")

@@ -193,7 +193,7 @@ def test_a_calibration_comes_back_from_its_record_and_a_single_rating_cannot_be_
     ("options", "words"),
     [
         ({"fill": "popularity"}, "fill='popularity' lists others too"),
-        ({"relevant": "one"}, "relevant='one' keeps ranks alone"),
+        ({"relevant": "one"}, "relevant='one' keeps only ranks"),
         ({"calibration": "platt"}, "calibration='platt' is not one of none, linear, isotonic"),
     ],
 )

@@ -76,7 +76,7 @@ def test_an_item_whose_name_has_several_words_is_one_item(text):
 
 
 def test_scores_that_do_not_go_with_the_items_are_an_error_with_their_row():
-    with pytest.raises(InputError, match="row 3, column 'scores': the list has 1 entries where that of the items"):
+    with pytest.raises(InputError, match="row 3, column 'scores': the list has 1 entries, but the list of items"):
         _read('user,items,scores\n1,"181,173","0.9,0.8"\n2,"12,11","0.3"\n')
 
 

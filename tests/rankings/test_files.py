@@ -175,7 +175,7 @@ def test_scores_that_are_not_finite_are_read_from_text(written):
 def test_an_empty_field_is_a_missing_score_but_a_short_row_is_an_error(written):
     run = read_run(written("user,item,score\nu,a,1\nu,b,\n"))
     assert run.counts["nan_scores"] == 1
-    with pytest.raises(InputError, match="row 3: the row has 2 fields where 3 are expected"):
+    with pytest.raises(InputError, match="row 3: the row has 2 fields instead of 3"):
         read_run(written("user,item,score\nu,a,1\nu,b\nu,c,\n"))
 
 
@@ -186,7 +186,7 @@ def test_an_empty_field_is_a_missing_score_but_a_short_row_is_an_error(written):
         ("user,item,score\n", "there are no"),
         (TREC + "u1 Q0 x 3 bad bm25\n", "row 5, column '5': 'bad' is not a number"),
         ("# mine\n\n" + TREC + "#\nu1 Q0 x 3 bad bm25\n", "row 8, column '5': 'bad' is not a number"),
-        (TREC + "u1 Q0 x\n", "row 5: the row has 3 fields where 6 are expected"),
+        (TREC + "u1 Q0 x\n", "row 5: the row has 3 fields instead of 6"),
         ("user,item,score\nu,a,1\n,b,2\n", "row 3, column 'user': the user is missing"),
         ("user,item,rank\nu,a,1\nu,b,\n", "row 3, column 'rank': the rank is missing"),
         ("a,b,c,d\nx,y,z,w\nx,y,z,1\n", "do not say which one is the user"),
@@ -257,7 +257,7 @@ def test_what_a_format_cannot_hold_is_not_written(tmp_path):
     spaced = read_run({"ann": ["b"], "ann lee": ["b"]})
     with pytest.raises(InputError, match="'ann lee' holds white space"):
         write_run(spaced, tmp_path / "x.run")
-    with pytest.raises(SettingError, match="does not end in a format"):
+    with pytest.raises(SettingError, match="does not end in a known format"):
         write_run(spaced, tmp_path / "x.xlsx")
     assert list(tmp_path.iterdir()) == []
 

@@ -50,7 +50,7 @@ def test_one_model_is_ranked_in_many_ways_and_keeps_its_name(split):
     assert len(rank(model, split.train, ranking=Ranking(length=3)).items) <= 3 * 80
     one = rank(model, split, ranking=Ranking(relevant="one", threshold=4), name="mine")
     assert (one.name, one.one_relevant) == ("mine", True)
-    with pytest.raises(SettingError, match="has not learned anything yet"):
+    with pytest.raises(SettingError, match="is not fitted yet"):
         rank(recommender("knn"), split)
 
 

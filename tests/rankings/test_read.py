@@ -131,9 +131,7 @@ def test_one_row_a_list_with_items_and_scores_side_by_side(convert):
     frame = pl.DataFrame({"user": ["a", "b"], "items": [[1, 2], [3]], "scores": [[0.1, 0.2], [0.3]]})
     assert _rows(read_run(convert(frame))) == [("a", 2, 1, 0.2), ("a", 1, 2, 0.1), ("b", 3, 1, 0.3)]
     ragged = frame.with_columns(scores=pl.Series([[0.1], [0.3]]))
-    with pytest.raises(
-        InputError, match="row 1, column 'scores': the list has 1 entries where that of the items has 2"
-    ):
+    with pytest.raises(InputError, match="row 1, column 'scores': the list has 1 entries, but the list of items has 2"):
         read_run(convert(ragged))
 
 
@@ -149,7 +147,7 @@ def test_scores_win_over_ranks_and_their_disagreement_is_counted_and_said():
     run = read_run(frame)
     assert _ranking(run) == [(1, 6), (1, 5), (2, 7)]
     assert run.counts["rank_disagreements"] == 1
-    assert any("ordered otherwise by their ranks" in note for note in run.history[-1].notes)
+    assert any("have a different order by rank than by score" in note for note in run.history[-1].notes)
 
 
 def test_predicted_ratings_are_kept_apart_from_scores():
@@ -213,7 +211,7 @@ def test_the_frame_may_change_afterwards():
         (pl.DataFrame({"user": [1], "item": [1], "rank": [None]}), "row 1, column 'rank': the rank is missing"),
         ({"u": {"a": "good"}}, "the score 'good' of item 'a' is not a number"),
         ({"u": "abc"}, "the list of user 'u' is 'abc'"),
-        ({"u": {"a": 1.0}, "v": ["b"]}, "user 'v' has a plain list where others have scores"),
+        ({"u": {"a": 1.0}, "v": ["b"]}, "user 'v' has a plain list, but others have scores"),
         (
             {"u": {"a": 1.0}, 3: {"b": 1.0}},
             "the dictionary, column 'user': the ids are of several types; use ids of one type",
@@ -313,7 +311,7 @@ def test_a_list_of_tuples_is_read_by_its_shape():
     run = read_run([("u2", "a", 0.5), ("u1", "b", 1), ("u1", "c", 2), ("u2", "d", 0.75)])
     assert _rows(run) == LISTS
     assert run.history[-1].settings["format"] == "triples"
-    with pytest.raises(InputError, match="the list, row 2: the tuple has 2 entries where the first has 3"):
+    with pytest.raises(InputError, match="the list, row 2: the tuple has 2 entries, but the first has 3"):
         read_run([("u", "a", 1.0), ("u", "b")])
 
 

@@ -298,7 +298,7 @@ def test_an_empty_training_set_and_scores_of_another_shape_are_refused():
     nothing = split.train.keep(np.zeros(len(split.train), dtype=bool))
     with pytest.raises(InputError, match="holds no ratings"):
         recommend(Split(nothing, split.test, split.step), "popularity")
-    with pytest.raises(InputError, match=r"narrow scored a block of shape \(12, 24\)"):
+    with pytest.raises(InputError, match=r"narrow returned scores of shape \(12, 24\)"):
         recommend(split, {"narrow": Given(np.zeros((12, 24)))})
 
 
@@ -308,7 +308,7 @@ def test_an_empty_training_set_and_scores_of_another_shape_are_refused():
     ids=["text", "ragged", "complex", "sparse"],
 )
 def test_scores_that_are_no_numbers_are_refused(wrong):
-    with pytest.raises(InputError, match=r"mine scored by .*, not by an array of real numbers; return one row"):
+    with pytest.raises(InputError, match=r"mine returned a .* as scores, not an array of real numbers; return one row"):
         recommend(_world(), {"mine": lambda train, users: wrong})
 
 

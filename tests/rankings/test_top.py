@@ -107,7 +107,10 @@ def _ones(users, items):
             lambda users, n, targets: _ones(users, [10**6]),
             "the item code 1000000 into the list of the user",
         ),
-        (lambda users, n, targets: _ones(users, np.arange(5)), "into the list of the user .*, which it may not hold"),
+        (
+            lambda users, n, targets: _ones(users, np.arange(5)),
+            "into the list of the user .*, which must not contain it",
+        ),
         (lambda users, n, targets: _ones(users, np.arange(n + 1)), "two arrays of 40 rows and at most 5 columns"),
         (lambda users, n, targets: _ones(users[1:], [1]), "one row per user, with the code -1"),
         (lambda users, n, targets: np.ones((len(users), n)), "did not return item codes and scores"),

@@ -28,13 +28,13 @@ def test_one_relevant_lists_measure_the_same_when_they_come_back(split, tmp_path
 
 def test_one_relevant_lists_do_not_fit_into_a_trec_run(split, tmp_path):
     (run,) = cf.recommend(split, "popularity", relevant="one", threshold=4)
-    with pytest.raises(cf.SettingError, match=r"not whole .* write \.parquet"):
+    with pytest.raises(cf.SettingError, match=r"are incomplete .* write \.parquet"):
         cf.write_run(run, tmp_path / "run.trec")
 
 
 @pytest.mark.parametrize(
     ("rank", "length", "problem"),
-    [(3, 2, "rank 3 lies beyond the list of 2"), (1.5, 2, "1.5 is not a rank"), (1, -1, "-1 is not a length")],
+    [(3, 2, "rank 3 is beyond the end of a list of 2"), (1.5, 2, "1.5 is not a rank"), (1, -1, "-1 is not a length")],
 )
 def test_impossible_ranks_are_named_by_row(tmp_path, rank, length, problem):
     rows = pl.DataFrame({"user": ["a", "b"], "item": ["x", "y"], "rank": [1.0, rank], "length": [1.0, length]})

@@ -107,7 +107,7 @@ def test_scikit_regressors_predict_rows_from_rows(world):
 def test_a_scikit_estimator_that_gives_no_rows_back_is_refused(world):
     cluster = pytest.importorskip("sklearn.cluster")
     fitted = as_recommender(cluster.KMeans(2, n_init=1)).fit(world)
-    with pytest.raises(InputError, match="KMeans gives no row of scores back"):
+    with pytest.raises(InputError, match="KMeans does not return a row of scores"):
         fitted.score(np.array([0]))
 
 

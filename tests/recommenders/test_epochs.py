@@ -82,7 +82,7 @@ def test_the_checkpoint_of_another_training_is_refused_and_stays(split, tmp_path
 def test_a_checkpoint_of_other_ratings_another_version_or_damaged_is_refused(split, tmp_path, monkeypatch):
     path, spelling = tmp_path / "c.npz", FAST.format(epochs=1)
     recommender(spelling).fit(split.train, checkpoint=path)
-    with pytest.raises(InputError, match="another training \\(train"):
+    with pytest.raises(InputError, match="a different training run \\(train"):
         recommender(spelling).fit(split.test, checkpoint=path)
     with monkeypatch.context() as patch:
         patch.setattr("cranfield.recommenders.kept.__version__", "9.9")

@@ -55,7 +55,7 @@ def test_the_same_model_is_the_same_file(world, tmp_path):
 
 
 def test_a_model_that_is_not_fitted_has_nothing_to_keep(tmp_path):
-    with pytest.raises(SettingError, match=r"knn has not learned anything yet; call fit\(train\) first"):
+    with pytest.raises(SettingError, match=r"knn is not fitted yet; call fit\(train\) first"):
         save_model(recommender("knn"), tmp_path / "knn.npz")
     assert not list(tmp_path.iterdir())
 
@@ -68,7 +68,7 @@ def kept(world, tmp_path):
 @pytest.mark.parametrize(
     ("spelling", "said"),
     [
-        ("ease", "knn.npz: this model is of the system knn, not ease; train the system again"),
+        ("ease", "knn.npz: this model is for system knn, not ease; train the system again"),
         ("knn(k=4, q=2)", "this model was trained with k=3, not 4, q=1.0, not 2; train"),
     ],
 )
@@ -82,7 +82,7 @@ def test_a_model_of_other_ratings_or_another_version_is_refused(kept, world, mon
     with pytest.raises(InputError, match=r"knn\.npz: this model was trained on other ratings; train the system again"):
         read_model(kept, "knn(k=3)", fewer)
     monkeypatch.setattr("cranfield.recommenders.kept.__version__", "99")
-    with pytest.raises(InputError, match=r"is of the version .*, not 99"):
+    with pytest.raises(InputError, match=r"is for version .*, not 99"):
         read_model(kept, "knn(k=3)", world)
 
 

@@ -193,6 +193,24 @@ def test_pretraining_trains_each_half_as_if_it_were_alone(described, target, mon
 
 
 @pytest.mark.neural
+@pytest.mark.parametrize(("profile", "epochs"), [(1, 2), (4, 2), (8, 4), (40, 20), (60, 20)])
+def test_a_network_passes_less_often_over_short_profiles_and_says_how_often(profile, epochs):
+    users, items = (np.repeat(np.arange(12), profile), np.arange(12 * profile) % (profile + 7))
+    train = cf.Ratings.of(users, items)
+    model = recommender("gmf(factors=2, batch=32)").fit(train)
+    assert len(model.history) == epochs
+    assert model.adapted == {"epochs": epochs}
+    assert recommender("gmf(factors=2, epochs=3)").fit(train).adapted == {}
+
+
+@pytest.mark.neural
+def test_a_network_that_can_stop_early_may_take_20_epochs_over_any_profiles():
+    train, validation = (cf.Ratings.of(np.arange(30), (np.arange(30) * step) % 10) for step in (1, 3))
+    model = recommender("gmf(factors=2, patience=0)").fit(train, validation)
+    assert len(model.history) == model.adapted["epochs"] == 20
+
+
+@pytest.mark.neural
 def test_a_pretrained_network_goes_on_with_both_halves_together(ratings, tmp_path):
     spelling = "neumf(factors=8, epochs={}, batch=32, rate=0.01, pretraining=2)"
     apart, both = (recommender(spelling.format(epochs)).fit(ratings) for epochs in (2, 6))

@@ -66,7 +66,7 @@ def test_profiles_over_other_items_are_refused(ratings):
     model = recommender("ease").fit(ratings)
     with pytest.raises(SettingError, match="profiles of 3 items do not fit the 20 items"):
         model.score_profiles(np.zeros((1, 3)))
-    with pytest.raises(SettingError, match="another vocabulary of items"):
+    with pytest.raises(SettingError, match="different vocabularies of items"):
         model.score_profiles(Ratings.of([1], ["x"]))
 
 

@@ -50,7 +50,7 @@ def test_a_signature_spells_the_defaults(name):
     [
         ("knnn", "there is no system 'knnn'; did you mean 'knn'?"),
         ("knn(neighbors=3)", "knn has no parameter 'neighbors'"),
-        ("useraverage(k=3)", "useraverage has no parameter 'k'; it has none"),
+        ("useraverage(k=3)", "useraverage has no parameter 'k'; it takes none"),
         ("knn(k=0)", "k=0 of knn is out of range; give a number at least 1"),
         ("knn(k=2.5)", "k=2.5 of knn is not a whole number"),
         ("knn(k=true)", "k=True of knn is not a whole number"),
@@ -217,7 +217,7 @@ def test_a_system_of_ones_own_can_be_spelled_once_it_is_registered(world):
 
 
 def test_a_name_is_not_taken_twice_unless_that_is_said():
-    with pytest.raises(SettingError, match="there is a system 'knn' already; choose another name, or give replace"):
+    with pytest.raises(SettingError, match="there is already a system 'knn'; choose another name, or give replace"):
         _mine("knn")
     assert recommender("knn") == SYSTEMS["knn"]()
     assert _mine("knn", replace=True)(size=4) == recommender("knn(size=4)")

@@ -102,7 +102,7 @@ def test_the_record_counts_what_is_new_dropped_and_unused():
     assert (effect["ratings_of_new_users"], effect["ratings_of_new_items"]) == (2, 2)
     assert (effect["dropped"], effect["unused"]) == (2, 1)
     assert any(note.startswith("1 user has no rating before") and "dropped" in note for note in split.notes)
-    assert any("show them apart with the segment cold_items" in note for note in split.notes)
+    assert any("show them separately with the segment cold_items" in note for note in split.notes)
     assert split.step.settings["new_users"] == "drop"
 
 

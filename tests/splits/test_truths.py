@@ -113,7 +113,7 @@ def test_judgments_from_which_known_pairs_left_are_recognised_without_being_told
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", CranfieldWarning)
         flawed = truths.published(*pair, seed=3)
-    with pytest.warns(CranfieldWarning, match="what people know is missing"):
+    with pytest.warns(CranfieldWarning, match="items that people know are missing"):
         truths.given(flawed.train, flawed.judged)
 
 

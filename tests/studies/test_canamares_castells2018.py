@@ -185,7 +185,7 @@ def test_the_column_split_of_a_parquet_file_names_the_parts(tmp_path):
     assert observed.frame().rows() == [(1, 5, 4.0)]
     assert judged.frame().rows() == [(1, 6, 1.0), (2, 5, 3.0)]
     pl.DataFrame({**rows, "split": ["a", "b", "b"]}).write_parquet(tmp_path / "odd.parquet")
-    with pytest.raises(SettingError, match="does not hold train and test"):
+    with pytest.raises(SettingError, match="must hold only train and test"):
         observed_and_judged(str(tmp_path / "odd.parquet"), dict(DEFAULTS))
 
 

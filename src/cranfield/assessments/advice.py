@@ -27,16 +27,16 @@ LIMITS = (
     "the first hit matters or all of them is for you to decide.",
     "Agreement with other metrics is not correctness: many metrics that look at the same thing agree with each other.",
 )
-"""What no assessment of metrics by data like these can know."""
+"""What an assessment of metrics on such data cannot show."""
 
 _SURE = {0.9: "sure", 0.5: "likely", 0.0: "not sure"}
-"""How sure a metric is that comes first in at least so many draws of the systems."""
+"""How sure it is that a metric is best, by the minimum share of the draws of the systems in which it comes first."""
 
 FEWEST_SYSTEMS = 8
-"""Fewer systems than these say too little about metrics for a choice among them."""
+"""Minimum number of systems; fewer say too little about metrics to choose among them."""
 
 NAMES = {"power": "discriminative power"}
-"""What criteria are called for people, where that is not their name: a test has a power, too."""
+"""Displayed names of criteria, if they differ from the criterion; tests have a power, too."""
 
 # Maximum number of signs of differences per block.
 _CELLS = 1 << 22
@@ -204,7 +204,7 @@ class Advice:
         row = self.rows.row(0, named=True)
         evidence, best = self._evidence(row), _candidate(row)
         if len(self.rows) == 1:
-            return f"{best} was assessed alone ({evidence}), so there is nothing to prefer it to."
+            return f"{best} was assessed alone ({evidence}), so there is nothing to compare it with."
         rivals = self.rows[1:].filter(pl.col("first") > 0).sort("first", descending=True, maintain_order=True).head(2)
         others = "".join(
             f", {_candidate(rival)} in {_percent(rival['first'])}" for rival in rivals.iter_rows(named=True)
@@ -263,8 +263,8 @@ class Advice:
 
 
 _CRITERIA = (
-    "discriminative power is the share of pairs of systems that are told apart, agreement the mean tau with other "
-    "metrics, and the others that with the whole test set when these are missing"
+    "discriminative power is the share of pairs of systems that are told apart, agreement is the mean tau with "
+    "other metrics, and each of the others is the mean tau with the whole test set when that part is missing"
 )
 
 
@@ -282,7 +282,9 @@ def advise(
     counted = weights_of(weights, evidence.criteria)
     known = [c for c, name in enumerate(evidence.criteria) if not np.isnan(whole[c]).all() and counted[name] > 0]
     if not known:
-        raise SettingError("no criterion with a weight could be judged; weigh one of " + ", ".join(evidence.criteria))
+        raise SettingError(
+            "no criterion with a weight could be computed; weight one of " + ", ".join(evidence.criteria)
+        )
     share = np.array([counted[evidence.criteria[c]] for c in known])
     score = _weighted(whole[None], known, share)[0]
     drawn_systems = draws_of_systems(evidence.systems, draws, stream(seed, "assess", "advice", evidence.systems))
@@ -315,11 +317,11 @@ def weights_of(weights: Mapping[str, float] | None, criteria: Sequence[str]) -> 
     {'power': 2.0, 'ratings': 1.0, 'agreement': 1.0}
     """
     if not isinstance(weights, Mapping | None):
-        raise SettingError(f"weights={weights!r} are not by criterion; give a mapping, such as {{'power': 2}}")
+        raise SettingError(f"weights={weights!r} is not a mapping; give a mapping, such as {{'power': 2}}")
     given = dict(weights or {})
     for name, weight in given.items():
         if name not in criteria:
-            raise SettingError(f"there is no criterion {name!r} to weigh{nearest(name, criteria)}")
+            raise SettingError(f"there is no criterion {name!r} to weight{nearest(name, criteria)}")
         if not 0 <= _checks.number(f"the weight of {name}", weight) < float("inf"):
             raise SettingError(f"the weight {weight!r} of {name} is not a number of at least 0; give one")
     return {name: float(given.get(name, 1.0)) for name in criteria}

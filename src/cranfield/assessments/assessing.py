@@ -302,7 +302,7 @@ def _several(given: Any) -> list[Any]:
 def _distinct(kind: str, given: list[_Named]) -> list[_Named]:
     """Return the distinct names in the order given; at least one is required."""
     if not given:
-        raise SettingError(f"no {kind} was asked for; name at least one")
+        raise SettingError(f"no {kind} was given; name at least one")
     return list({str(entry): entry for entry in given}.values())
 
 
@@ -317,9 +317,9 @@ def _trains(trains: Sequence[Ratings | None] | None, folds: int) -> Sequence[Rat
 def _one_fold(folds: Sequence[tuple[Any, Any]], out: str | Path | None) -> Sequence[tuple[Any, Any]]:
     """Raise an error for several folds or ``out``: Spark does not join users of folds, and there is one pass."""
     if len(folds) > 1:
-        raise SettingError("folds are assessed together in memory; on Spark, assess each of them by itself")
+        raise SettingError("folds are assessed together in memory; on Spark, assess each of them separately")
     if out is not None:
-        raise SettingError("an assessment on Spark is one pass, of which no finished parts are kept; leave out=... out")
+        raise SettingError("an assessment on Spark is one pass and keeps no finished parts; leave out=... out")
     return folds
 
 
@@ -431,5 +431,5 @@ def _notes(folds: Sequence[Fold | PartFold]) -> tuple[str, ...]:
             "get it with: pip install 'cranfield[recommend]'"
         )
     elif slow:
-        notes.append(f"measured one by one, not by the compiled walk: {', '.join(slow)}")
+        notes.append(f"measured one by one, not by compiled code: {', '.join(slow)}")
     return tuple(dict.fromkeys(notes))

@@ -30,7 +30,7 @@ from cranfield.assessments.scenarios import SCENARIOS
 from cranfield.rankings import file_name
 
 STUDIES = ("robustness", "values", "power", "curves", "correlation", "groups", "cutoffs", "aggregation", "advice")
-"""What `Assessment.frame` can return; ``samples``, every single sample, is beside them."""
+"""What `Assessment.frame` can return, in addition to ``samples``, which has every single sample."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -144,7 +144,7 @@ class Assessment:
         for name in labels:
             _checks.one_of("metrics", name, self.metrics)
         if not labels or len(set(labels.values())) < len(labels):
-            raise SettingError("a part has one metric or more, each under a name of its own; name them so")
+            raise SettingError("a part needs one metric or more; give each metric a different name")
         places = [m for m, metric in enumerate(self.metrics) if metric in labels]
         tested = self.power["average"].unique(maintain_order=True).to_list()
         shown = average if average in tested or not tested else tested[0]
@@ -321,7 +321,7 @@ class Assessment:
         how = "no better than the others " if alike else "best " if power.height > 1 else ""
         return [
             f"{best['metric']} tells the systems apart {how}(the p-values of {best['pairs']} pairs sum to "
-            f"{best['dp']:.3f}; {best['significant']:.0%} are below {self.step.settings['alpha']:g}, each by itself)."
+            f"{best['dp']:.3f}; {best['significant']:.0%} are below {self.step.settings['alpha']:g}, uncorrected)."
         ]
 
     def _said_of_groups(self) -> list[str]:
@@ -329,7 +329,7 @@ class Assessment:
         alike = [part["metric"].to_list() for _, part in rows.group_by("group", maintain_order=True) if part.height > 1]
         if not alike:
             return []
-        return ["These say the same (mean tau at least 0.9): " + "; ".join(", ".join(group) for group in alike) + "."]
+        return ["These metrics agree (mean tau at least 0.9): " + "; ".join(", ".join(group) for group in alike) + "."]
 
     def of_family(self, family: str) -> list[str]:
         """Return the metrics that differ from ``family`` only in their cut-off, in ascending order."""

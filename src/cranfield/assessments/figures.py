@@ -207,7 +207,7 @@ FIGURES: Mapping[str, Callable[..., Any]] = {
     "cutoffs": cutoffs,
     "aggregation": aggregation,
 }
-"""The figures by the study that they show."""
+"""The figures, by the study that they show."""
 
 
 def save_all(assessment: Assessment, folder: Path, *, style: Style = "paper") -> list[Path]:

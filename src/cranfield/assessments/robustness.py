@@ -79,9 +79,9 @@ class SmallerTest:
     """The result of one smaller test set."""
 
     averages: NDArray[np.float64]
-    """averages × metrics × systems."""
+    """Averages × metrics × systems."""
     verdicts: NDArray[np.int8]
-    """metrics × pairs: which system is significantly better."""
+    """Metrics × pairs: which system is significantly better."""
     ratings: int
     users: int
 

@@ -24,7 +24,7 @@ from cranfield.measures.judgments import Judgments
 DrawnUnit = Literal["ratings", "items", "users"]
 Sizes = str | Sequence[float]
 Masks = Literal["count", "hash"]
-"""How random scenarios draw: as many units as asked for, or each unit by a hash of its own."""
+"""How random scenarios draw units: exactly as many as requested, or each one independently by its hash."""
 
 
 @dataclass(frozen=True)
@@ -122,7 +122,7 @@ def _smallest(keys: NDArray[np.float64], count: int) -> NDArray[np.bool_]:
 
 
 SCENARIOS: Registry[Scenario] = Registry("scenario")
-"""The scenarios by name: the five of Valcarce et al. (2020), and those that are added."""
+"""The scenarios by name: the five of Valcarce et al. (2020), and any that are registered."""
 
 for _scenario in (
     Scenario("ratings", "ratings", False, "ratings missing at random"),
@@ -135,7 +135,7 @@ for _scenario in (
 
 
 RANDOM = tuple(name for name, way in SCENARIOS.items() if not way.largest_first)
-"""The scenarios that leave the choice to chance, which can be studied on Spark."""
+"""The scenarios that remove units at random; only these can be studied on Spark."""
 
 
 def scenario(name: str | Scenario) -> Scenario:

@@ -40,7 +40,7 @@ OWN_COLUMNS = (
     "cell", "universe", "start", "weight", "users", "system_a", "system_b", "average_a", "average_b", "difference",
     "relative", "d_z", "z", "p", "leader", "significant",
 )  # fmt: skip
-"""The columns of `Audit.frame` beside the decisions."""
+"""The columns of `Audit.frame` other than the decisions."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -357,7 +357,7 @@ class Audit:
         rows = sorted(rows, key=lambda row: -row["share"])
         texts = [f"{row['system']} is first in {share_text(row['share'])} of the cells" for row in rows[:4]]
         fewer = f", and {len(rows) - 4} more in fewer cells" if len(rows) > 4 else ""
-        tied = "; where several tie for it, each of them is first" if sum(row["share"] for row in rows) > 1.005 else ""
+        tied = "; if several tie, each of them is first" if sum(row["share"] for row in rows) > 1.005 else ""
         return f"Of {len(self.systems)} systems, {', '.join(texts)}{fewer}{tied}."
 
     def plot(self, kind: str = "curve", **options: Any) -> Any:
@@ -416,7 +416,7 @@ def _check(grid: Grid, systems: tuple[str, ...], averages: Floats, terms: Terms)
     if len(systems) < 2:
         raise SettingError("an audit needs at least two systems; give two or more")
     if len(set(systems)) < len(systems):
-        raise SettingError(f"two systems have the same name in {', '.join(systems)}; give each a name of its own")
+        raise SettingError(f"two systems have the same name in {', '.join(systems)}; give each its own name")
     wanted = (len(systems), grid.n_universes)
     if averages.shape != wanted or terms.values.shape[:2] != wanted:
         raise SettingError(

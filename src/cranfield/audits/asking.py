@@ -28,7 +28,7 @@ from cranfield.experiments.decisions import DECISIONS
 from cranfield.recommenders import recommender
 
 BUDGET = 5_000
-"""The most universes that are computed unless another number is given."""
+"""Default for the maximum number of universes to compute."""
 
 _SEEDS = ("split_seed", "training_seed")
 

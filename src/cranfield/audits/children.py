@@ -25,7 +25,7 @@ from cranfield.measures.judgments import Judgments
 from cranfield.rankings import Ranking
 
 STAGES: tuple[Stage[Any], ...] = (DATA, SPLITS, SEARCHES, MODELS, RUNS, JUDGED)
-"""What every set-up goes through; the rest is a view."""
+"""The stages that every set-up runs; everything after them is a view of the judged lists."""
 
 
 class Children:

@@ -176,8 +176,8 @@ class _Layer(Generic[T]):
                 reasons = [thing for thing in self._with_option(axis, option) if isinstance(thing, str)]
                 if len(reasons) == min(_TRIED, self.size // self.sizes[axis]):
                     raise SettingError(
-                        f"audit.vary: {opening.name}={text_of(opening.values[option])} is possible in no combination: "
-                        f"{reasons[0]}"
+                        f"audit.vary: {opening.name}={text_of(opening.values[option])} is not possible in any "
+                        f"combination: {reasons[0]}"
                     )
             if not self._matters(axis):
                 raise SettingError(

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from cranfield.audits.answers import Audit
 
 FORMAT = 1
-"""The layout of ``audit.json``; another number is refused."""
+"""Version of the layout of ``audit.json``; files with any other number are refused."""
 
 
 def save_audit(audit: Audit, folder: Path) -> list[Path]:

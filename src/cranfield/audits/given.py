@@ -32,7 +32,7 @@ OPENED_ON_LISTS = ("lists", *MEASURED, *AVERAGED)
 """The decisions that can be opened on given lists."""
 
 PRESET = "measuring"
-"""What is opened unless something else is stated, and condensed lists beside it."""
+"""The default preset; ``lists`` is opened as well, so that condensed lists are included."""
 
 
 def audit_runs(
@@ -133,7 +133,9 @@ def _table(
     options: dict[str, Any] = {}
     if preset is not None or not vary:
         if parse(metric).cutoff is None:
-            raise SettingError(f"{metric} has no cut-off, which is opened on given lists; start from one such as P@10")
+            raise SettingError(
+                f"{metric} has no cut-off, and an audit of given lists opens it; start from one such as P@10"
+            )
         options = {"lists": ("full", "condensed"), **preset_options(preset or PRESET)}
         options = {name: list(values) for name, values in options.items() if name in OPENED_ON_LISTS}
         options |= _reached(options["metrics"], options["cutoff"], longest, parse(metric).cutoff)

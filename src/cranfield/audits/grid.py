@@ -16,7 +16,7 @@ from cranfield import _checks
 from cranfield._errors import SettingError
 
 OptionKind = Literal["equivalent", "question", "chance"]
-"""What changing a decision means: another way to ask the same question, another question, or only another draw."""
+"""What a change of a decision means: another way to ask the same question, another question, or only another draw."""
 
 KINDS: tuple[OptionKind, ...] = get_args(OptionKind)
 
@@ -52,7 +52,9 @@ class Opened:
     def __post_init__(self) -> None:
         _checks.one_of("kind", self.kind, KINDS)
         if not self.options or len(set(self.options)) < len(self.options):
-            raise SettingError(f"the options of {self.name} must differ, and there must be one; give each option once")
+            raise SettingError(
+                f"the options of {self.name} must differ, and there must be at least one; give each once"
+            )
         if self.weights is None:
             return
         if len(self.weights) != len(self.options):

@@ -38,7 +38,7 @@ from cranfield.audits.terms import Singles
 from cranfield.recommenders.work import blas_threads, in_threads
 
 DRAWS = 10_000
-"""How many times signs, and users, are drawn, by default."""
+"""Default number of draws of signs, and of users."""
 
 STATISTICS = ("median", "net", "either", "largest")
 CHANCES = tuple(f"{what} of {over}" for over in ("cells", "universes") for what in ("leads", "significantly", "either"))

@@ -14,11 +14,11 @@ Transform = Callable[[Floats], Floats]
 
 
 LINEAR = ("mean", "weighted", "geometric", "standardised")
-"""The averages that are sums of what each user adds, on some scale; all others are left out of joint tests.
+"""The averages that are, on some scale, a sum of one term per user; joint tests leave out all others.
 
-A standardised value says how a system stands among all systems on a user's list. Swapping two systems swaps their
-standings and changes no other, so its mean is one of them. Where losses against a baseline count more (URisk), swapping
-the system and the baseline does not turn a loss into the same win.
+A standardised value compares a system with all systems on a user's list. Swapping two systems swaps their values and
+changes no others, so the mean of standardised values is one of these averages. If losses against a baseline count more
+(URisk), swapping the system and the baseline does not turn a loss into an equal win.
 """
 
 

@@ -22,13 +22,13 @@ def notes_on(crossing: Crossing) -> list[str]:
     times = crossing.menu.experiment.repetitions
     if times > 1:
         notes.append(
-            f"A user's values are averaged over {times} repetitions, and the spread between these is in no p-value of "
-            "the audit: open split_seed and training_seed, which the joint test includes."
+            f"A user's values are averaged over {times} repetitions, and no p-value of the audit includes the "
+            "spread between these: open split_seed and training_seed, which the joint test includes."
         )
     if crossing.complete:
         return notes
     return [
         *notes,
         f"The {len(crossing.cells):,} cells are a balanced sample of all combinations; the counts of pairs of options "
-        f"differ from equal ones by {percent_text(crossing.imbalance, ' %')} on average.",
+        f"differ from equal counts by {percent_text(crossing.imbalance, ' %')} on average.",
     ]

@@ -30,13 +30,13 @@ UNJUDGED = ("not relevant", "relevant")
 """What items without a test rating may count as."""
 
 FEWEST_SEEDS = 5
-"""How many options a decision of chance has at least: fewer say little about the noise."""
+"""Minimum number of options of a decision of chance; fewer say little about the noise."""
 
 SYSTEMS = "systems."
-"""What the name of a system's parameter begins with, as in ``systems.kNN.k``."""
+"""Prefix of the name of a system's parameter, as in ``systems.kNN.k``."""
 
 GIVEN = "given"
-"""What stands for the file of lists that are given as they are, without the names of their systems."""
+"""Placeholder for the file of lists that are given directly, without the names of their systems."""
 
 _LENGTH = "length follows from the deepest cut-off; open cutoff instead"
 _SIGNIFICANCE = "it changes only what is significant, which an audit tests in its own way; set it in [decisions]"
@@ -189,7 +189,7 @@ OPENABLE: Mapping[str, Openable] = {
         Openable("training_seed", "chance", "the seed of systems that draw at random", partial(_seed, "training_seed")),
     )
 }
-"""The decisions that an audit may open, by name; parameters of systems come beside them (`openable`)."""
+"""The decisions that an audit may open, by name; `openable` adds the parameters of systems."""
 
 
 def openable(name: str, experiment: Experiment) -> Openable:

@@ -21,7 +21,7 @@ from cranfield.audits.shares import LeadShare, effect_quantiles, lead_shares
 from cranfield.audits.terms import Singles, Terms
 
 ANSWERS = ("d_z", "sign")
-"""The answers whose variance is shared out among decisions."""
+"""The answers whose variance is decomposed by decision."""
 
 
 @dataclass(frozen=True, eq=False)

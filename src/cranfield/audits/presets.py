@@ -45,7 +45,7 @@ PRESETS: Mapping[str, Vary] = {
 """The presets by name: the options of every decision that each opens."""
 
 USUAL = "usual"
-"""The preset of an audit that names none and opens nothing itself."""
+"""The preset of an audit that names none and opens no decisions."""
 
 
 def preset_options(name: Any) -> Vary:

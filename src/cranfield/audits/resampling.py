@@ -18,7 +18,7 @@ from cranfield.recommenders.work import blas_threads, in_threads
 Result = TypeVar("Result")
 
 RESAMPLES = 200
-"""How many times the users are drawn again, by default."""
+"""Default number of times the users are resampled."""
 
 # Number of universes per matrix product: fixed, so that sums do not depend on the number of threads.
 _BLOCK = 128

@@ -14,7 +14,7 @@ from cranfield._random import stream
 
 Cells = NDArray[np.int32]
 IsValid = Callable[[Cells], NDArray[np.bool_]]
-"""Says which cells are possible."""
+"""Returns which cells are possible."""
 
 _PASSES = 60
 _TRIES, _ROUNDS = 40, 5

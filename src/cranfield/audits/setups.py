@@ -23,7 +23,7 @@ MEASURED = ("metrics", "cutoff", "gain", "threshold", "unjudged")
 """Decisions about what is measured on given lists."""
 
 AVERAGED = tuple(Averaging.decisions())
-"""Decisions about how one number is made of the values of many users."""
+"""Decisions about how the values of many users are combined into one number."""
 
 
 @dataclass(frozen=True, eq=False)

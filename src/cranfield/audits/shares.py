@@ -18,7 +18,7 @@ from cranfield.audits.resampling import Resampled, interval
 from cranfield.audits.terms import Terms
 
 QUANTILES = (0.0, 0.05, 0.25, 0.5, 0.75, 0.95, 1.0)
-"""The quantiles of d_z that are shown; the first and the last are its range."""
+"""The quantiles of d_z to show; the first and the last are its range."""
 
 
 @dataclass(frozen=True)

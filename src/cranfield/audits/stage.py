@@ -24,7 +24,7 @@ from cranfield.experiments.store import Made
 from cranfield.experiments.user_code import own_metrics
 
 HOME = "audit"
-"""The folder of an audit in that of its experiment."""
+"""The folder of an audit within that of its experiment."""
 
 # Seconds to measure a list and average the values of a user in a universe.
 _COMPUTED = 1e-6

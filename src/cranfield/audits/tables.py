@@ -26,7 +26,7 @@ STATISTICS_IN_WORDS = {
     "either": "share significant, one way or the other",
     "largest": "largest z, absolute, where at least 30 users differ",
 }
-"""What each statistic of the joint test is."""
+"""Description of each statistic of the joint test."""
 
 # Maximum number of interactions shown, and the smallest share of the variance that is shown.
 _MOST_INTERACTIONS, _LEAST_INTERACTION = 10, 0.005

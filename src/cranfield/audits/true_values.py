@@ -174,7 +174,7 @@ def _from_file(path: Path) -> dict[str, Any]:
         ) from error
     lines = csv.DictReader(text.splitlines(), delimiter="\t" if "\t" in text.split("\n")[0] else ",")
     if not {"system", "value"} <= set(lines.fieldnames or ()):
-        raise InputError("the file lacks the columns system and value", source=path, remedy="name the columns so")
+        raise InputError("the file lacks the columns system and value", source=path, remedy="give a file with them")
     values: dict[str, Any] = {}
     for line in lines:
         if line["system"] in values:

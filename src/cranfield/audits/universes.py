@@ -179,7 +179,7 @@ class MeasuredLists:
         own = self._weights(kind)
         if self.lists.windows is not None and kind.spelling.name not in OF_GROUPS:
             raise SettingError(
-                f"windows of time are averaged each and then together, and average='{kind}' is not a mean; use "
+                f"each window of time is averaged, then all together, and average='{kind}' is not a mean; use "
                 "average='mean' or 'weighted'"
             )
         if averaging.groups == "equal" or self.lists.windows is not None:

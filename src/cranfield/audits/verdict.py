@@ -188,7 +188,7 @@ def _stays(pair: PairAudit) -> str:
         return ""
     n, kept = len(flips.singles), [flip for flip in flips.singles if flip.lead == flips.lead]
     if not kept:
-        return f"Under no single change does {first} still lead."
+        return f"{first} does not keep the lead under any single change."
     significant = sum(flip.significant for flip in kept)
     changes = "the single change" if n == 1 else f"{'all' if len(kept) == n else len(kept)} of the {n} single changes"
     text = f"Under {changes} {first} still leads"
@@ -212,8 +212,8 @@ def _influence(grid: Grid, pair: PairAudit) -> str:
     ]
     chance = sum(row["shapley"] for row in rows if row["kind"] == "chance")
     floor = f"; chance has {share_text(chance)}" if grid.of_kind("chance") else ""
-    rest = f"; {share_text(rows[0]['rest'])} is left over" if rows[0]["method"] == "least squares" else ""
-    return f"What moves the effect size most: {listed(texts)} of its variance over the cells{floor}{rest}."
+    rest = f"; {share_text(rows[0]['rest'])} is not explained" if rows[0]["method"] == "least squares" else ""
+    return f"Largest shares of the variance of the effect size over the cells: {listed(texts)}{floor}{rest}."
 
 
 def _rule(pair: PairAudit) -> str:
@@ -230,7 +230,7 @@ def _rule(pair: PairAudit) -> str:
         return f"The rule of three conditions never names {other}: {majority}."
     where = "; or ".join(" and ".join(path) for path in paths)
     return (
-        f"{other} leads where: {where}; elsewhere {leader}. This is right for {share_text(rule.accuracy)} of the "
+        f"{other} leads if: {where}; otherwise {leader}. This is right for {share_text(rule.accuracy)} of the "
         f"cells, and {majority}."
     )
 
@@ -256,7 +256,7 @@ def _retraining(grid: Grid, pair: PairAudit, noise: Sequence[SeedNoise]) -> str:
             f"without the spread of seeds, that is for these trained models alone, the joint test has p "
             f"{_p(p['either'])} (median z, p {_p(p['median'])})"
         )
-    return f"What retraining does: {'; '.join(own)}."
+    return f"Effect of retraining: {'; '.join(own)}."
 
 
 def _named(texts: Sequence[str]) -> str:

@@ -136,7 +136,7 @@ class Bias:
             return []
         (first, *level) = self.orders.filter(protocol=CHOSEN, place=1)["system"].to_list()
         if level:
-            return [f"{listed([first, *level])} are level under {CHOSEN}, so that there is no winner to look at."]
+            return [f"{listed([first, *level])} are level under {CHOSEN}, so there is no winner to look at."]
         beaten_by: dict[str, list[str]] = {}
         for name in names:
             for a, b, better in self._better(name):
@@ -162,20 +162,20 @@ class Bias:
                     (level if first in at_the_top else leaders).setdefault(system, []).append(name)
         if not leaders and not level:
             return (
-                f"The winner stands without popularity's advantage: {first} is first under {CHOSEN} and under "
+                f"The winner is the same without popularity's advantage: {first} is first under {CHOSEN} and under "
                 f"{listed(names)}."
             )
         others = [
             f"{listed([f'{system} (under {listed(under)})' for system, under in systems.items()])} {says}"
             for systems, says in (
-                (leaders, f"{'leads' if len(leaders) == 1 else 'lead'} without it, by no significant difference"),
+                (leaders, f"{'leads' if len(leaders) == 1 else 'lead'} without it, though not significantly"),
                 (level, f"{'is' if len(level) == 1 else 'are'} level with {first}"),
             )
             if systems
         ]
         return (
-            f"Whether the winner stands without popularity's advantage is open: {first} is first under {CHOSEN}, and "
-            f"{'; '.join(others)}."
+            f"It is open whether the winner is the same without popularity's advantage: {first} is first under "
+            f"{CHOSEN}, and {'; '.join(others)}."
         )
 
     def _on_shares(self) -> list[str]:
@@ -187,9 +187,9 @@ class Bias:
         order = sorted(others, key=lambda name: rows[name]["mean"], reverse=not lower)
         best = rows[order[0]]
         times = self.times.frame().filter(system=order[0])["times_random"][0]
-        beside = f", {times:,.1f} times what a random ranking scores" if times is not None else ""
+        beside = f", {times:,.1f} times the score of a random ranking" if times is not None else ""
         sentences = [
-            f"{best['system']} has the best {self.metric} of the systems beside popularity, "
+            f"{best['system']} has the best {self.metric} of the systems other than popularity, "
             f"{number_text(best['mean'])}{beside}. Ranking by popularity alone reaches "
             f"{percent_text(best['reached'], ' %')} of it."
         ]
@@ -206,15 +206,15 @@ class Bias:
         known = [row for row in (rows[name] for name in order) if not np.isnan(row["recommended"])]
         if known:
             sentences.append(
-                f"What {known[0]['system']} recommends is {known[0]['recommended']:.1f} times as popular as an item of "
-                f"the catalogue; {percent_text(known[0]['head'], ' %')} of it is in the head, the most popular items "
-                "with a fifth of all ratings."
+                f"The items that {known[0]['system']} recommends are {known[0]['recommended']:.1f} times as popular as "
+                f"the average item of the catalogue; {percent_text(known[0]['head'], ' %')} of them are in the head, "
+                "the most popular items with a fifth of all ratings."
             )
         return sentences
 
     def _on_orders(self) -> list[str]:
         if len(self.protocols) == 1:
-            return ["No neutral protocol is possible with these ratings, so that nothing can be said about the order."]
+            return ["No neutral protocol is possible with these ratings, so nothing can be said about the order."]
         sentences = []
         places = {(row["protocol"], row["system"]): row["place"] for row in self.orders.iter_rows(named=True)}
         for name, tau in self.agreement.items():
@@ -241,7 +241,7 @@ class Bias:
             return [f"No pair of systems differs significantly under {CHOSEN}."]
         if changed.height == 0:
             differences = "The only significant difference" if firm == 1 else f"All {firm} significant differences"
-            return [f"{differences} under {CHOSEN} {'stands' if firm == 1 else 'stand'} under every neutral protocol."]
+            return [f"{differences} under {CHOSEN} {'holds' if firm == 1 else 'hold'} under every neutral protocol."]
         have = "has" if pairs == 1 else "have"
         sentences = [
             f"{pairs} of {every} pairs of systems {have} another conclusion under a neutral protocol; {firm} differ "
@@ -256,7 +256,7 @@ class Bias:
                 break
             other = b if chosen == a else a
             where = listed(rows["protocol"].to_list())
-            ending = "it is the other way round" if change == "turns round" else "that is not significant"
+            ending = "the order is reversed" if change == "turns round" else "that is not significant"
             sentences.append(f"{chosen} is better than {other} under {CHOSEN}; under {where} {ending}.")
         return sentences
 
@@ -277,8 +277,8 @@ class Bias:
             [row["system"], row["equation"], number_text(row["predicted"]), number_text(row["measured"])]
             for row in self.predicted.iter_rows(named=True)
         ]
-        notes = [f"Of the targets under {CHOSEN}: {self.density.symbols}."]
-        notes += [f"Measured and predicted values differ where {reason}." for reason in self.departures]
+        notes = [f"Targets under {CHOSEN}: {self.density.symbols}."]
+        notes += [f"Measured and predicted values can differ, because {reason}." for reason in self.departures]
         header = ["system", "formula", "predicted", "measured"]
         return Table(header, rows, "Precision as Bellogín et al. (2017) predict it, and as measured", notes)
 
@@ -302,7 +302,7 @@ class Bias:
             "times as popular",
             "in the head",
         ]
-        return Table(header, rows, f"What popularity explains of {self.metric} under {CHOSEN}", [])
+        return Table(header, rows, f"How much of {self.metric} popularity explains under {CHOSEN}", [])
 
     def _orders_table(self) -> Table:
         names = [protocol.name for protocol in self.protocols]
@@ -321,7 +321,7 @@ class Bias:
                 row["protocol"],
                 row["chosen"] or "–",
                 row["neutral"] or "–",
-                row["change"],
+                "is reversed" if row["change"] == "turns round" else row["change"],
             ]
             for row in changed.iter_rows(named=True)
         ]

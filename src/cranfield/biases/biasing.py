@@ -34,7 +34,7 @@ from cranfield.recommenders.adapters import named_systems
 from cranfield.splits.split import Split
 
 SYSTEMS = ("popularity", "random", "average", "knn", "puresvd")
-"""The systems that are trained where none are named."""
+"""The systems to train if none are named."""
 
 POPULARITY = "popularity"
 
@@ -109,7 +109,7 @@ def bias(
     if propensities is None and clip != 0:
         raise SettingError(f"clip={clip} does nothing without propensities; leave it out, or give propensities=...")
     if (data is None) == (runs is None):
-        raise SettingError("give ratings to train systems on, or runs=... with test=... and train=...; one of the two")
+        raise SettingError("give either ratings to train systems on, or runs=... with test=... and train=...")
     if data is not None:
         protocols = _of_data(data, systems, str(measured), threshold, groups, nonrelevant, seed, jobs)
         level = threshold_on(data, threshold)
@@ -272,7 +272,7 @@ def _caveats(protocols: Protocols, level: float, *, given: bool) -> tuple[str, .
             neutral = ", ".join(protocol.name for protocol in protocols.every[1:])
             sentences.append(
                 f"The lists end at {longest:,} items, and {outside:.0%} of the relevant test items are outside them on "
-                f"average. Under {neutral} what is outside follows in random order, so a system that would rank "
+                f"average. Under {neutral}, items outside follow in random order, so a system that would rank "
                 "rare items well looks worse than it is: rank more items to see it."
             )
     return tuple(sentences)

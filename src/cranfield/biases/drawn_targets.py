@@ -28,7 +28,7 @@ from cranfield.rankings.lists import Ties
 from cranfield.rankings.run import Run
 
 _MANY = 0.01
-"""A larger share of candidates that no list holds is worth a note."""
+"""A note is added if more than this share of the candidates is in no list."""
 
 
 def expected_over_draws(
@@ -115,7 +115,7 @@ def _on_unranked(judged: Sequence[Judged], sizes: NDArray[np.int64]) -> list[str
 
 def _number_drawn(nonrelevant: int | None, unrated: int | None, relevant: str) -> int:
     if (nonrelevant is None) == (unrated is None):
-        raise SettingError("give one of nonrelevant=... and unrated=...: how many items are drawn for a list")
+        raise SettingError("give either nonrelevant=... or unrated=...: the number of items drawn for a list")
     if unrated is not None and relevant == "one":
         raise SettingError(
             "unrated=... keeps all test items of a user in one list; use nonrelevant=... for relevant='one'"

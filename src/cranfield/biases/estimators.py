@@ -35,7 +35,7 @@ from cranfield.splits.split import Split
 Floats = NDArray[np.float64]
 
 IMPUTATIONS = ("item mean", "svd")
-"""What the doubly robust estimate can take for the relevance of what was not observed, fitted on training ratings."""
+"""How the doubly robust estimate can predict the relevance of unobserved pairs; fitted on training ratings."""
 
 _PRIOR = 5.0
 _FEW = 0.1
@@ -198,8 +198,8 @@ def _impossible(system: str, rows: Sequence[dict[str, Any]]) -> list[str]:
     if not above:
         return []
     return [
-        f"{system}: {', '.join(above)} is above 1: what it recommends is observed more often than its propensities "
-        "say, as where users meet what suits them; look at SNIPS"
+        f"{system}: {', '.join(above)} is above 1: the items it recommends are observed more often than "
+        "their propensities say, as when users come across items that suit them; look at SNIPS"
     ]
 
 
@@ -400,7 +400,7 @@ class _UserSums:
         """Return a warning if a few weights dominate."""
         count, effective = len(self.weights), effective_size(self.weights)
         if count == 0:
-            return [f"{system}: no relevant test item is in the lists, so that nothing is estimated"]
+            return [f"{system}: no relevant test item is in the lists, so nothing is estimated"]
         few = max(1, count // 100)
         carried = float(np.sort(self.weights)[-few:].sum() / self.weights.sum())
         if effective < _FEW * count or (count > 1 and carried > 0.5):

@@ -116,15 +116,15 @@ def _departures(run: Run, split: Split, density: Density, n: int) -> tuple[str, 
     sizes = density.sizes
     if len(sizes) and sizes.min() != sizes.max():
         reasons.append(
-            f"target sets differ in size, {sizes.min():,} to {sizes.max():,} items: training items leave them, so that "
-            "an item that is left is more likely a test item than σ|PR(i)|/|U| says, most of all for active users"
+            f"target sets differ in size, {sizes.min():,} to {sizes.max():,} items: training items are removed, so a "
+            "remaining item is more likely to be a test item than σ|PR(i)|/|U| says, especially for active users"
         )
     first = {tuple(run.items[start : start + n].tolist()) for start in run.indptr[:-1][:1000]}
     if len(first) > 1:
         reasons.append("the lists differ between users, and the formula is for a ranking that is the same for all")
     method = split.step.action.removeprefix("split.")
     if method not in ("random", "k_fold", "uniform_test"):
-        spelled = "a split that is given" if method == "predefined" else f"the split ({method})"
+        spelled = "the given split" if method == "predefined" else f"the split ({method})"
         reasons.append(f"{spelled} may not draw test ratings at random")
     return tuple(reasons)
 

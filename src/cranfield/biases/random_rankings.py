@@ -40,7 +40,7 @@ from cranfield.rankings.run import Run
 from cranfield.rankings.targets import Targets
 
 DRAWS = 100
-"""How many random rankings are drawn for a metric without a closed form."""
+"""Number of random rankings to draw for a metric without a closed form."""
 
 _MEANS = ("mean", "weighted")
 
@@ -104,8 +104,8 @@ class TimesRandom:
             else f"Random: the expectation over all rankings of the targets of a user ({self.targets:,.0f} on average)."
         ]
         if self.density is not None:
-            notes.append(f"Of the targets: {self.density.symbols}; ρ is the precision of a random ranking.")
-        return Table(["system", *self.scores.metrics], rows, "Times the score of a random ranking", notes)
+            notes.append(f"Targets: {self.density.symbols}; ρ is the precision of a random ranking.")
+        return Table(["system", *self.scores.metrics], rows, "Scores divided by the score of a random ranking", notes)
 
     def _repr_html_(self) -> str:
         return self.table().html()
@@ -357,7 +357,7 @@ class RandomTargets:
         if judgments.n_lists and self.sizes.max() > len(items):
             raise SettingError(
                 "lists hold items that the test set does not know, so whole random lists of them cannot be drawn; "
-                "make lists and test set of one split"
+                "make lists and test set from the same split"
             )
         rows = []
         block = max(1, (1 << 23) // max(len(items), 1))
@@ -482,7 +482,7 @@ def _of_targets(targets: Targets, judgments: Judgments) -> tuple[NDArray[np.int6
     """Return the number of targets of each list, and whether each judgment is of a target."""
     test = targets.test
     if test is None or test.item_ids != judgments.item_ids or test.user_ids != judgments.user_ids:
-        raise SettingError("the targets are not of the split of this test set; make both of one split")
+        raise SettingError("the targets are not from the split of this test set; make both from the same split")
     targets = targets if targets.drawn is not None else targets.drawn_for(judgments.users)
     relevance = density_of(targets, judgments.threshold)
     inside = np.zeros(len(judgments), dtype=np.bool_)

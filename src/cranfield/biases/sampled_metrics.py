@@ -202,9 +202,7 @@ def correct_runs(
     if any(lists.ranked is None or not lists.ranked.one_relevant for lists in judged):
         raise SettingError("only lists of one relevant item among drawn ones can be corrected; see relevant='one'")
     if train is None:
-        raise SettingError(
-            "which items were drawn from follows from the training ratings; give train=... (--train FILE)"
-        )
+        raise SettingError("the training ratings determine which items could be drawn; give train=... (--train FILE)")
     judgments = judged[0].judgments
     whole = Judgments.of(as_test(test), judgments.threshold)
     pool = RandomTargets.of([judged_by(_no_lists(whole), whole, Context(train))], candidates=candidates)
@@ -231,7 +229,7 @@ def _no_lists(judgments: Judgments) -> Run:
 def _gamma(value: float) -> float:
     value = check.number("gamma", value)
     if not 0 < value <= 1:
-        raise SettingError(f"gamma={value:g} is not above 0 and at most 1; give such a number")
+        raise SettingError(f"gamma={value:g} must be above 0 and at most 1")
     return value
 
 

@@ -39,7 +39,7 @@ def measured_over_draws(
     if options.lists == "condensed" or options.negative_grades != "judged":
         extras = [*extras, "--lists condensed" if options.lists == "condensed" else "--negative-grades"]
     if extras:
-        raise SettingError(f"--over-draws has no {extras[0]}; leave one of them out")
+        raise SettingError(f"--over-draws does not work with {extras[0]}; leave one of them out")
     return expected_over_draws(
         loaded.runs, loaded.test, metrics, nonrelevant=number, relevant=relevant, train=loaded.train,
         threshold=options.threshold, candidates=candidates,

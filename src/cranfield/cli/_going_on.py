@@ -35,5 +35,5 @@ def goes_on(how: str | Callable[..., str]) -> Callable[[Command], Command]:
     return give
 
 
-AGAIN = "what is finished is kept; run the same command again to continue"
-"""What holds for commands that look in their folder first."""
+AGAIN = "finished parts are kept; run the same command again to continue"
+"""Advice for commands that reuse the results in their folder."""

@@ -98,7 +98,7 @@ def unpack_option(command: Command) -> Command:
         expose_value=False,
         callback=_keep,
         help="The largest size that a compressed file may unpack to, such as 4GiB.  [default: 100 times its size, and "
-        "at least 64 MiB; a known dataset's own limit]",
+        "at least 64 MiB; known datasets have their own limits]",
     )(command)
 
 

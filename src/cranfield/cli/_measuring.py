@@ -305,7 +305,7 @@ def engine_options(command: Command) -> Command:
     memory = click.option(
         "--memory",
         metavar="SIZE",
-        help="The most memory to use, such as 2GiB.  [default: 60 % of the free memory]",
+        help="The maximum amount of memory to use, such as 2GiB.  [default: 60 % of the free memory]",
     )
     return engine(memory(_master_option(command)))
 
@@ -340,7 +340,7 @@ _OF_FILES = (
 )
 
 LIST_OPTIONS = ("run_format", "test_format", "tag", "strict", *RUN_READING_OPTIONS)
-"""The names of the options of ranked lists that `list_options` gives, beside those of ratings."""
+"""The names of the options of ranked lists that `list_options` adds, in addition to those of ratings."""
 
 
 def list_options(without: Collection[str] = ()) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
@@ -425,7 +425,7 @@ def _check_outputs(measuring: MeasuringOptions, outputs: Mapping[str, str]) -> N
         if Path(path).exists() and not Path(path).is_file():
             continue  # a folder or a terminal
         if Path(path).resolve() in taken:
-            raise SettingError(f"{option} {path} would replace a file that is read, or written as well; choose another")
+            raise SettingError(f"{option} {path} would replace a file that is also read or written; choose another")
         taken.add(Path(path).resolve())
 
 

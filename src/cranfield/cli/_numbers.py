@@ -16,4 +16,4 @@ def numbers(option: str, text: str) -> list[float]:
     try:
         return [float(part) for part in text.split(",") if part.strip()]
     except ValueError as error:
-        raise SettingError(f"{option} {text!r} cannot be read; write numbers split by commas") from error
+        raise SettingError(f"{option} {text!r} cannot be read; write numbers separated by commas") from error

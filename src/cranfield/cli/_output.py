@@ -50,7 +50,9 @@ def output_options(*formats: str) -> Callable[[Command], Command]:
         out = context.params.get("out")
         named = given or _ENDINGS.get(Path(out or "").suffix.lower(), formats[0])
         if named not in formats:
-            raise click.UsageError(f"--out {out} cannot be {named}; give another ending, or --format {formats[0]}")
+            raise click.UsageError(
+                f"--out {out} cannot be written as {named}; give another ending, or --format {formats[0]}"
+            )
         return named
 
     def unfold(_: click.Context, __: click.Parameter, given: str | None) -> str | None:
@@ -95,7 +97,9 @@ def make_folder(out: str | Path) -> None:
     try:
         Path(out).mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise CranfieldError(f"{out} cannot be a folder ({error.strerror}); choose another with --out") from error
+        raise CranfieldError(
+            f"the folder {out} cannot be created ({error.strerror}); choose another with --out"
+        ) from error
 
 
 def put_table(table: Table, format: str, out: str | None) -> None:
@@ -131,7 +135,7 @@ def check_frame_file(out: str) -> str:
     """Return the extension of a file that a frame can be written to."""
     ending = Path(out).suffix.lower()
     if ending not in (".parquet", ".csv", ".tsv", ".json") and (Path(out).is_file() or not Path(out).exists()):
-        raise SettingError(f"{out} does not end in a format to write; name it .parquet, .csv, .tsv or .json")
+        raise SettingError(f"{out} does not end in a known format; name it .parquet, .csv, .tsv or .json")
     return ending
 
 
@@ -141,7 +145,7 @@ def put_values(scores: Any, out: str) -> None:
         put_parts(scores.per_user_parts(), out)
         return
     if check_frame_file(out) != ".parquet":
-        raise SettingError(f"Spark writes the values of users as Parquet; name a folder *.parquet in place of {out}")
+        raise SettingError(f"Spark writes the values of users as Parquet; name a *.parquet folder instead of {out}")
     put_on_spark(scores.spark_frame(), out)
 
 

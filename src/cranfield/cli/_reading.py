@@ -30,7 +30,7 @@ DEFAULTS = {
     "repeated": "error",
     "counts": "keep",
 }
-"""What ``reading`` holds where no option is given."""
+"""The content of ``reading`` if no option is given."""
 
 _OPTIONS = (
     click.option("--user", metavar="COLUMN", help="The column of users: its name, or its position counted from 1."),
@@ -63,7 +63,7 @@ _OPTIONS = (
 
 
 READING_OPTIONS = (*DEFAULTS, "no_rating", "no_time", "no_quote")
-"""The names of the options that `reading_options` gives."""
+"""The names of the options that `reading_options` adds."""
 
 
 def reading_options(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -136,7 +136,7 @@ _RUN_OPTIONS = {
 }
 
 RUN_READING_OPTIONS = tuple(_RUN_OPTIONS)
-"""The names of the options that `run_reading_options` gives."""
+"""The names of the options that `run_reading_options` adds."""
 
 
 def run_reading_options(command: Callable[..., Any], *, without: Collection[str] = ()) -> Callable[..., Any]:
@@ -242,7 +242,7 @@ def file_or_dataset(source: str, reading: dict[str, Any], part: str | None = Non
         return read(source, **reading)
     if not known:
         raise SettingError(
-            f"{source!r} is neither a file nor a known dataset; for these see: cranfield data list"
+            f"{source!r} is neither a file nor a known dataset; see: cranfield data list"
             f"{suggestion(source, datasets.known())}"
         )
     changed = [name for name, value in reading.items() if value != DEFAULTS[name]]
@@ -303,6 +303,6 @@ def _parts_of(path: Path, reading: dict[str, Any]) -> tuple[Ratings, Ratings] | 
     if "split" not in frame.columns or "known" in frame.columns:
         return None
     if set(frame["split"].unique()) != {"train", "test"}:
-        raise SettingError(f"the column split of {path} does not hold train and test; give a column known instead")
+        raise SettingError(f"the column split of {path} must hold only train and test; give a column known instead")
     train, test = (read(frame.filter(split=part).drop("split"), **reading) for part in ("train", "test"))
     return replace(train, name=path.stem), replace(test, name=path.stem)

@@ -22,7 +22,7 @@ _IDLE = (
     "lists", "train", "strict", "negative_grades", "significance", "correction", "method", "average", "coverage",
     "undefined", "by", "resamples", "subsets", "subset_size", "no_worse", "better", "power", "by_segment", "report",
 )  # fmt: skip
-"""Options that say nothing of a tipping point."""
+"""Options that do not apply to tipping points."""
 
 judgments_option = click.option(
     "--judgments",
@@ -59,7 +59,7 @@ def put_tipping(
 ) -> None:
     """Print the tipping points of every pair, or of every system and the baseline; draw them if a file is named."""
     if format in ("matrix", "latex", "markdown"):
-        raise click.UsageError(f"--tipping-point has no {format}; use --format table, csv or json")
+        raise click.UsageError(f"--tipping-point has no {format} format; use --format table, csv or json")
     refuse_idle("with --tipping-point", *_IDLE)
     loaded = with_judgments(measuring.load(), judgments)
     points = tipping_points(

@@ -65,7 +65,7 @@ def command(
     The map never decreases, so the lists keep their order.
     """
     if Path(out).suffix.lower() not in (".parquet", ".csv", ".tsv"):
-        raise SettingError(f"--out {out} has no place for a column of predictions; name it .parquet, .csv or .tsv")
+        raise SettingError(f"--out {out} cannot hold a column of predictions; name it .parquet, .csv or .tsv")
     if Path(out).resolve() in (Path(path).resolve() for path in (run, by, validation)):
         raise SettingError(f"--out {out} would replace a file that is read; choose another")
     ratings = read(validation, **for_file(validation, reading, [validation]))

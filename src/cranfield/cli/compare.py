@@ -51,7 +51,7 @@ Examples:
   cranfield compare --test test.csv a.csv b.csv --significance 'wilcoxon(zeros=pratt)' --format csv
   cranfield compare --test test.csv a.csv b.csv --train train.csv --segment activity
   cranfield compare --test test.csv new.csv old.csv --baseline old --no-worse 1%    a gate: exit code 0, 1 or 2
-  cranfield compare --test test.csv a.csv b.csv --power 0.005                       could these users show it?
+  cranfield compare --test test.csv a.csv b.csv --power 0.005                       are these users enough?
   cranfield compare --test test.csv a.csv b.csv -m P@10 --tipping-point             what if unjudged items were liked?
   cranfield compare --test test.csv a.csv b.csv -m P@10 --judgments ask.csv         with the answers to label
 """
@@ -143,7 +143,7 @@ def command(
 ) -> None:
     """Compare systems: which one is better, and how certain that is."""
     if power is not None and format in ("matrix", "latex", "markdown"):
-        raise click.UsageError(f"--power has no {format}; use --format table, csv or json")
+        raise click.UsageError(f"--power has no {format} format; use --format table, csv or json")
     gated = _gated(no_worse, better, power, options["baseline"], format)
     if not options["subsets"]:
         refuse_idle("without --subsets", "subset_size")
@@ -218,9 +218,9 @@ def _gated(no_worse: str | None, better: bool, power: float | None, baseline: st
     if not given or given == ["--power"]:
         return ""
     if baseline is None:
-        raise click.UsageError(f"{given[0]} does not say against which run; name it with --baseline")
+        raise click.UsageError(f"{given[0]} needs a run to compare with; name it with --baseline")
     if format in ("matrix", "latex", "markdown"):
-        raise click.UsageError(f"{given[0]} has no {format}; use --format table, csv or json")
+        raise click.UsageError(f"{given[0]} has no {format} format; use --format table, csv or json")
     return given[0]
 
 

@@ -38,7 +38,7 @@ def command(measuring: MeasuringOptions, metric: str, budget: int, judgments: st
     """List the (user, item) pairs whose judgments would settle a comparison of two systems soonest."""
     refuse_idle("here", "lists", "train", "negative_grades")
     if out is not None and is_answered(out):
-        raise SettingError(f"--out {out} has answers; give them with --judgments, and name another file")
+        raise SettingError(f"--out {out} already holds answers; give them with --judgments, and name another file")
     loaded = with_judgments(measuring.load(), judgments)
     tell(f"Warning: {warning}." for warning in loaded.measure((metric,)).warnings)
     labelling = label(loaded.runs, loaded.test, metric, budget=budget, threshold=measuring.threshold)

@@ -34,7 +34,7 @@ Examples:
 def command(path: str, preset: str | None, force: bool, schema_only: bool) -> None:
     """Write an experiment file with every decision, its default and what it means."""
     if schema_only:
-        refuse_idle("with --schema, which prints", "path", "preset", "force")
+        refuse_idle("with --schema, which only prints", "path", "preset", "force")
         say(json.dumps(schema(), indent=1))
         return
     say_line(f"{new_experiment(path, preset=preset, force=force)}: change it, then: cranfield run {path}")

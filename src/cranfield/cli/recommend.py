@@ -106,7 +106,7 @@ Examples:
 @jobs_option
 @reading_options
 @common_options
-@goes_on("the files that are written stay; run the same command with --resume to continue")
+@goes_on("finished files are kept; run the same command with --resume to continue")
 @runs_named_code("systems")
 def command(
     train: str,
@@ -141,7 +141,7 @@ def command(
     if profiles is not None and test is None:
         raise SettingError("--profiles goes with --test; give the test set of the same split")
     if test is None:
-        refuse_idle("without --test, which names the newcomers", "newcomers")
+        refuse_idle("without --test, which contains the newcomers", "newcomers")
     if asking["relevant"] == "all":
         refuse_idle("without --relevant one", "item_groups")
     if asking["candidates"] == "group" and item_groups is None:
@@ -151,7 +151,7 @@ def command(
     given_files = [Path(file).resolve() for file in (train, test, profiles) if file is not None]
     for path in files.values():
         if path.resolve() in given_files:
-            raise SettingError(f"{path} holds ratings that are read; choose another folder with --out")
+            raise SettingError(f"{path} is one of the input files; choose another folder with --out")
     sources = [path for path in (train, test, profiles) if path is not None]
     parts = [read(path, **for_file(path, reading, sources)) for path in sources]
     parts[0] = with_features(parts[0], user_features, item_features)

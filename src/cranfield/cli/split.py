@@ -86,7 +86,7 @@ def command(
     if test is None:
         splits = apply(ratings, _DEFAULT if method is None else method, seed=seed, validation=validation)
     elif method is not None:
-        raise SettingError("--method and --test exclude each other; the test set is drawn or it is given")
+        raise SettingError("--method and --test exclude each other; the test set is either drawn or given")
     else:
         judged = file_or_dataset(test, for_file(test, reading, files), "test")
         history += judged.history

@@ -84,7 +84,7 @@ def _check_once(rows: pl.DataFrame, source: Path | None) -> None:
     if twice.height:
         user, item = twice.row(0)[:2]
         raise InputError(
-            f"item {item!r} is judged in two ways by user {user!r}", source=source, remedy="leave one of them out"
+            f"item {item!r} has two different judgments by user {user!r}", source=source, remedy="leave one of them out"
         )
 
 
@@ -106,7 +106,7 @@ def _file(path: Path, *, check: bool = True) -> pl.DataFrame:
                     _check_number(rows[-1]["rating"], path, reader.line_num)
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         raise InputError(
-            f"the file cannot be read ({error})", source=path, remedy="give the CSV file of label"
+            f"the file cannot be read ({error})", source=path, remedy="give the CSV file that label wrote"
         ) from error
     return pl.DataFrame(rows, schema=dict.fromkeys(_COLUMNS, pl.String))
 
@@ -122,7 +122,7 @@ def _check_number(rating: str | None, source: Path, row: int) -> None:
             source=source,
             row=row,
             column="rating",
-            remedy="write one or none",
+            remedy="write a number, or leave it empty",
         )
 
 

@@ -74,7 +74,7 @@ def cannot_differ(sample: Sample | PartedSample, observed: Floats) -> NDArray[np
 
 
 ResampledSums = tuple[Floats, Floats, Floats, Floats]
-"""Resamples × pairs, mean(w*) and t(w*); and for each pair t₀ and mean(z)."""
+"""mean(w*) and t(w*), resamples × pairs; and t₀ and mean(z), one per pair."""
 
 
 def resampled(

@@ -94,10 +94,10 @@ class SegmentComparison:
         if len(others):
             cases = "1 case" if len(others) == 1 else f"{len(others):,} cases"
             smallest = others["p_corrected"].fill_nan(None).min()
-            why = "by no more than chance can explain (smallest p of an interaction, corrected: "
+            why = "not significantly (smallest corrected p of an interaction: "
             why = "with too few users to test it" if smallest is None else f"{why}{p_text(smallest)})"  # type: ignore[arg-type]
             said.append(
-                f"{self.segments.name}: in {cases} two systems change places between a group and the rest {why}."
+                f"{self.segments.name}: in {cases} two systems change places between a group and the rest, {why}."
             )
         if not len(turned):
             said.append(f"{self.segments.name}: no two systems change places in any group.")

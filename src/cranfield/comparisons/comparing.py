@@ -36,7 +36,7 @@ from cranfield.measures.scores import Scores
 from cranfield.recommenders.registry import system_among
 
 RENAMED: Mapping[str, str] = {"test": "significance=...", "samples": "resamples=..."}
-"""What options of `compare` were called, and what is written now."""
+"""Former names of options of `compare`, and what to write instead."""
 
 
 def _significance(_: str, value: Any) -> str:
@@ -91,10 +91,10 @@ def check_correction(significance: str, correction: str) -> None:
 
 
 NO_BASELINE = "none"
-"""What stands for comparing every pair."""
+"""The baseline that means that every pair is compared."""
 
 CORRECTION = "max_t"
-"""The correction where nobody says another, of the tests that have it; see `usual_correction`."""
+"""The default correction of tests of averages; see `usual_correction`."""
 
 # Tests of the same averages as the intervals that are shown.
 _WITH_INTERVALS = ("permutation", "student", "bootstrap")

@@ -427,9 +427,9 @@ class Comparison:
         """What the intervals of differences are, in one line: with corrected p-values they hold simultaneously."""
         level = f"{100 * (1 - self.alpha):g} % intervals"
         if parse(self.significance).name == "tukey":
-            return f"{level} that hold for all pairs at once; those of percentages each for its pair alone"
+            return f"{level} that hold for all pairs at once; those of percentages hold for each pair separately"
         if self.correction == "none":
-            return f"{level}, each for its pair alone"
+            return f"{level}, for each pair separately"
         if len(self.rows) <= len(self.metrics):
             return level
         same = (

@@ -16,7 +16,7 @@ from cranfield.rankings import Run
 Floats = NDArray[np.float64]
 
 _DAMPING = 5.0
-"""So many ratings of average liking are added to each item's own, to guess whether it is liked."""
+"""Number of ratings by which an item's share of likes is shrunk towards the overall share."""
 _ROUNDING = 1e-12
 
 
@@ -127,7 +127,7 @@ def check_linear(metric: Metric) -> None:
     check_metric(metric, "list of judgments to ask for")
     if metric.definition.name not in LINEAR:
         raise SettingError(
-            f"{metric} does not say what one judgment adds: it depends on the others; use P, DCG or RBP, such as P@10"
+            f"the effect of one judgment on {metric} depends on the others; use P, DCG or RBP, such as P@10"
         )
     if metric.cutoff is None:
         raise SettingError(f"{metric} has no cut-off, so every item of a list would be asked about; write {metric}@10")

@@ -10,7 +10,7 @@ from cranfield._registry import Registry
 from cranfield.comparisons.sample import Floats
 
 corrections: Registry[Callable[[Floats], Floats]] = Registry("correction")
-"""The corrections, by name; each takes the p-values of a family and returns corrected ones. NaN stays NaN."""
+"""The corrections by name; each takes the p-values of a family and returns corrected ones. NaN stays NaN."""
 
 
 @corrections.register

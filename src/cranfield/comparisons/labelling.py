@@ -26,7 +26,7 @@ CAVEATS = (
     "These judgments are chosen for two systems. A third one has not had its items judged, so comparing it with these "
     "judgments is unfair to it.",
 )
-"""What a reader must know of judgments that were asked for."""
+"""What a reader must know about judgments that were requested."""
 
 SHOWN = 10
 
@@ -222,7 +222,7 @@ def labelling_curve(
 
 
 Batch = Callable[[Contest, NDArray[np.int64]], NDArray[np.int64]]
-"""Returns which of the pairs that are left to ask about next; it is given their places at the start, too."""
+"""Takes the contest and the initial positions of the pairs that are left; returns which of these to ask about next."""
 
 
 def _random_batches(pairs: int, idle: int, step: int, seed: int) -> Batch:

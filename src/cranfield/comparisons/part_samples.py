@@ -23,7 +23,7 @@ from cranfield.measures.score_parts import ScoreParts
 from cranfield.measures.scores import Scores
 
 SampleFunction = Callable[[Sample, Scores, Any], Any]
-"""What a pass does with the sample of one metric in one part; the last argument is that of the metric."""
+"""The work of a pass on the sample of one metric in one part; the last parameter is the metric's own argument."""
 
 
 @dataclass(frozen=True, eq=False)

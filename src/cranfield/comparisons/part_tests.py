@@ -39,8 +39,8 @@ def verdicts_by_parts(compared: ComparedParts, significance: str, alpha: float, 
         name = f"significance='{significance}'"
         reason = _REASONS.get(spelling.name, "it needs the values of all users at once")
         raise SettingError(
-            f"{name} is not for users that are kept in parts: {reason}; use {', '.join(_TESTS)}, or measure in memory "
-            "(engine='memory', --engine memory)"
+            f"{name} cannot be used for users that are kept in parts: {reason}; use {', '.join(_TESTS)}, or "
+            "measure in memory (engine='memory', --engine memory)"
         )
     return _TESTS[spelling.name](compared, parameters, alpha, seed)
 

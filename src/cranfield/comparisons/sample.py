@@ -15,7 +15,7 @@ from cranfield._hashing import Keys, hashed
 Floats = NDArray[np.float64]
 
 ROUNDING = 8 * float(np.finfo(np.float64).eps)
-"""What a metric's value may be off by, as a share of itself: a few units in its last place."""
+"""Relative rounding error of a metric's value: a few units in its last place."""
 # Two values of one user that differ by less than this share of the larger one are the same value.
 _SAME = 4 * ROUNDING
 # A difference below this share of the pair's largest value may be left over from cancellation (1 − similarity), so it
@@ -24,7 +24,7 @@ _CANCELLED = ROUNDING / 2
 # Pairs are processed in blocks of about this many differences, which fit in the processor's cache.
 _BLOCK = 1 << 17
 MOST_BLOCKS = 10_000
-"""More users than these are put at random into so many blocks, and blocks are drawn or flipped, not users."""
+"""Maximum number of blocks. More users than this are put into random blocks, which are drawn or flipped instead."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -48,7 +48,7 @@ def make_samples(
     first, second = pairs_of(scores.systems, baseline)
     samples, notes = [], SampleNotes(scores, averaging)
     if metrics is not None and not metrics:
-        raise SettingError("no metric was asked for; name at least one")
+        raise SettingError("no metric was given; name at least one")
     unit, cells_of = _units(scores, averaging, scale), _cells(scores, averaging)
     keys = _keys(scores, averaging)
     for place in notes.places(metrics):
@@ -232,7 +232,7 @@ def _check(scores: Scores) -> None:
     for kind, names in (("system", scores.systems), ("metric", scores.metrics)):
         twice = sorted({name for name in names if names.count(name) > 1})
         if twice:
-            raise InputError(f"the {kind} {twice[0]!r} is listed twice", remedy="give each another name")
+            raise InputError(f"the {kind} {twice[0]!r} is listed twice", remedy="give each its own name")
     if scores.n_lists == 0:
         raise InputError("there are no users to compare over", remedy="give a test set with ratings")
     too_large = np.argwhere(np.abs(scores.values) > _LARGEST)
@@ -262,7 +262,8 @@ def _scale(scale: Average) -> Average:
     if scale.spelling.name not in AVERAGES:
         raise SettingError(
             f"systems cannot be compared by their {scale.spelling.name}, since a paired test looks at averages of "
-            f"differences; use average={', '.join(AVERAGES)}; who is better for more users is for significance='sign'"
+            f"differences; use average={', '.join(AVERAGES)}; to test which is "
+            "better for more users, set significance='sign'"
         )
     return scale
 
@@ -322,7 +323,9 @@ class SampleNotes:
         if overall is not None:
             self._whole = [self._scores.metrics[place] for place in wanted if not np.isnan(overall[:, place]).all()]
         if self._whole and (metrics is not None or len(self._whole) == len(self._scores.metrics)):
-            raise SettingError(f"{self._whole[0]} has one value per system and none by user; compare by another metric")
+            raise SettingError(
+                f"{self._whole[0]} has one value per system and none per user; compare by another metric"
+            )
         return [place for place in wanted if self._scores.metrics[place] not in self._whole]
 
     def see(self, metric: str, lists: int, zero: bool) -> None:
@@ -352,5 +355,5 @@ class SampleNotes:
         if self._averaging.groups == "equal":
             said.append("averaged within each group of lists and then over the groups, over the lists of all systems")
         if self._whole:
-            said.append(f"not compared, having one value per system and none by user: {', '.join(self._whole)}")
+            said.append(f"not compared (one value per system and none per user): {', '.join(self._whole)}")
         return tuple(said)

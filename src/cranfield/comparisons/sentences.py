@@ -189,12 +189,12 @@ def trained_once(systems: Sequence[str]) -> str:
     Examples
     --------
     >>> trained_once(["mf"])
-    'mf draws at random and was trained once: intervals and p-values do not include what another seed would change.'
+    'mf draws at random and was trained once: intervals and p-values do not include the effect of another seed.'
     """
     single = len(systems) == 1
     return (
         f"{_names(systems)} {'draws' if single else 'draw'} at random and {'was' if single else 'were'} trained once: "
-        "intervals and p-values do not include what another seed would change."
+        "intervals and p-values do not include the effect of another seed."
     )
 
 

@@ -23,11 +23,11 @@ from cranfield.measures.inputs import as_metrics, as_runs, as_test
 from cranfield.rankings import Run
 
 DifferenceFunction = Callable[[Sequence[Pairs]], float]
-"""By how much the winner leads if more pairs are liked."""
+"""Returns how much the winner leads if more pairs are liked."""
 
 _RATES = (0.0, 0.25, 0.5, 0.75, 1.0)
 _STEPS, _NEAR = 12, 0.005
-"""The most steps towards the tipping point, and how near to level is near enough, as a share of the lead."""
+"""Maximum number of steps towards the tipping point, and the tolerance for a tie as a share of the lead."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -138,7 +138,7 @@ class TippingPoints:
         ]
         header = ["metric", "winner", "loser", "lead", "tipping point", "of the loser's unjudged", "winner's unjudged"]
         note = "tipping point: how many more of the loser's unjudged items than of the winner's would have to be liked"
-        return Table(header, rows, "", [note, f"{DASH}: not even all of them would do"])
+        return Table(header, rows, "", [note, f"{DASH}: not even all of them would be enough"])
 
     def figure(self) -> Any:
         """Return the difference against the assumed relevance of unjudged items, as an Altair chart."""
@@ -242,7 +242,7 @@ def tipping_points(
 def _pairs(systems: Sequence[Run], baseline: str | None) -> Iterator[tuple[Run, Run]]:
     names = [run.name for run in systems]
     if len(systems) < 2:
-        raise SettingError("a tipping point is that of two systems; give at least two runs")
+        raise SettingError("a tipping point compares two systems; give at least two runs")
     if baseline is None:
         yield from combinations(systems, 2)
         return

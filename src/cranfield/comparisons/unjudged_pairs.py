@@ -16,7 +16,7 @@ from cranfield.rankings import Run
 from cranfield.splits import popularity_groups
 
 LINEAR = ("P", "DCG", "RBP")
-"""Metrics that are sums over the items of a list: what an unjudged item adds depends on nothing else."""
+"""Metrics that are sums over the items of a list: the contribution of an unjudged item depends on no other item."""
 GROUPS = ("popular", "middle", "rare")
 
 
@@ -53,7 +53,7 @@ class TwoSystems:
         for run in (first, second):
             if run.ties == "average":
                 raise SettingError(
-                    f"ties of {run.name} are averaged, so its items have no ranks of their own; use --ties trec_eval"
+                    f"ties of {run.name} are averaged, so its items have no individual ranks; use --ties trec_eval"
                 )
         self.runs, self.test, self.threshold = (first, second), test, threshold
         self.item_ids = Vocabulary.union([test.item_ids, first.item_ids, second.item_ids])

@@ -14,7 +14,7 @@ from cranfield.measures.scores import Scores
 from cranfield.measures.windows import windows_of
 
 FEWEST_WINDOWS = 6
-"""Below so many windows even a lead in all of them has a p-value above .05, so none is given."""
+"""With fewer windows, even a lead in all of them has a p-value above .05, so none is reported."""
 
 
 class WindowLeads(NamedTuple):
@@ -57,10 +57,12 @@ class WindowLeads(NamedTuple):
                 f"{latest} leads from {self.windows[-1]} on"
             )
         else:
-            said = f"the winner is not stable: {self.best} leads in {led} of {number} windows, also in the latest"
-        tested = f"no p-value below {FEWEST_WINDOWS} windows" if self.p is None else f"sign test p = {self.p:.3f}"
+            said = f"the winner is not stable: {self.best} leads in {led} of {number} windows, including the latest"
+        tested = (
+            f"no p-value with fewer than {FEWEST_WINDOWS} windows" if self.p is None else f"sign test p = {self.p:.3f}"
+        )
         return (
-            f"{self.metric}: {said}. The test over users speaks for these windows only; for other times, "
+            f"{self.metric}: {said}. The test over users applies to these windows only; for other times, "
             f"{self.best} is ahead of {self.second} in {self.won} of {number} windows and behind in {self.lost} "
             f"({tested})."
         )

@@ -18,7 +18,7 @@ from cranfield.data.values import Fault, encoded
 from cranfield.data.vocabulary import UNKNOWN, Vocabulary
 
 About = Literal["user", "item"]
-"""Whom a table of features describes."""
+"""What a table of features describes."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,7 +91,7 @@ def features_of(table: TextTable | FrameTable, about: About) -> Features:
     others = [other for other in range(table.width) if other != place]
     if not others:
         raise InputError(
-            f"there is no column beside that of the {about}s",
+            f"there is no column other than that of the {about}s",
             source=table.label,
             remedy=f"give a table with a column of {about}s and others that describe them",
         )
@@ -131,5 +131,5 @@ def _values(column: pl.Series) -> pl.Series:
     numbers = column.cast(pl.Float64).fill_nan(None)
     infinite = numbers.is_infinite().fill_null(False)
     if infinite.any():
-        raise Fault(int(infinite.arg_max() or 0), "an infinite number describes nothing", "leave the value empty")
+        raise Fault(int(infinite.arg_max() or 0), "the number is infinite", "leave the value empty")
     return numbers

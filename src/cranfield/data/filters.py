@@ -94,7 +94,7 @@ def min_ratings(ratings: Ratings, *, user: int | None = None, item: int | None =
         if short:
             notes.append(
                 f"{short:,} {kind} have fewer than {least} ratings after the filter, because it removed others; "
-                "repeat=true goes on until there is none"
+                "repeat=true repeats the filter until there are none"
             )
     return _filtered(ratings, kept, "min_ratings", settings, notes)
 

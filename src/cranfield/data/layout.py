@@ -104,7 +104,7 @@ def find_layout(
     """
     sample = _whole_lines(data)
     if not sample.strip():
-        raise InputError("the file is empty", source=label, remedy="check that it was written whole")
+        raise InputError("the file is empty", source=label, remedy="check that it was written completely")
     if b"\0" in sample:
         raise _not_text(label)
     if sample.lstrip().startswith((b'{"', b'[{"')):
@@ -113,7 +113,7 @@ def find_layout(
         )
     if quote is not None and len(quote.encode()) != 1:
         raise SettingError(f"the quote {quote!r} is not a single character; use '\"' or \"'\", or None for none")
-    remedy = f"{separator!r} does not divide it; leave separator (--separator, --run-separator) out to have it found"
+    remedy = f"{separator!r} does not divide it; leave separator (--separator, --run-separator) out to detect it"
     if separator is None:
         separator = _likeliest_separator(sample, quote)
         remedy = "say what divides the fields with separator='...' (--separator; for runs --run-separator)"
@@ -124,7 +124,7 @@ def find_layout(
     numbered = [row for row, _ in zip(records(sample, separator, quote), range(_SAMPLE_ROWS))]
     rows = [fields for _, fields in numbered]
     if not rows:
-        raise InputError("the file holds no row", source=label, remedy="check that it was written whole")
+        raise InputError("the file has no rows", source=label, remedy="check that it was written completely")
     if header is None:
         header = _is_header(rows, wanted)
     # Without a header the first row is an ordinary one, and may be the faulty one.

@@ -24,7 +24,7 @@ def seconds(name: str, moment: object) -> int:
     978307200
     """
     if isinstance(moment, int) and abs(moment) >= _TOO_FAR:
-        raise SettingError(f"{name} is too far away; give a date, an ISO text or seconds since 1970")
+        raise SettingError(f"{name} is out of range; give a date, an ISO text or seconds since 1970")
     if not isinstance(moment, bool) and isinstance(moment, Real) and abs(float(moment)) < _TOO_FAR:
         return math.ceil(float(moment))
     if isinstance(moment, str):

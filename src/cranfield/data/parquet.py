@@ -64,7 +64,7 @@ class RowTable(Protocol):
 
     label: str
     has_places: bool
-    """Whether its rows have an order, so that a row is known by its place."""
+    """Whether its rows have an order, so that a row is identified by its position."""
 
     @property
     def schema(self) -> dict[str, pl.DataType]:

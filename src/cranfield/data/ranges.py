@@ -23,7 +23,7 @@ from cranfield.data.parquet import RowTable
 from cranfield.data.ratings import Ratings
 
 BATCH = 1 << 19
-"""So many rows are read at a time."""
+"""Number of rows to read at a time."""
 
 # Number of evenly spaced rows whose users estimate how many rows a range has.
 _SAMPLE = 50_000

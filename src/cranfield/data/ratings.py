@@ -282,7 +282,7 @@ class Ratings:
 def check_ratings(data: object) -> None:
     """Refuse data that are not `Ratings`, and say how to convert them."""
     if not isinstance(data, Ratings):
-        raise SettingError(f"{type(data).__name__} is not Ratings; make them of a file or a dataframe with cf.read")
+        raise SettingError(f"{type(data).__name__} is not Ratings; make them from a file or a dataframe with cf.read")
 
 
 def _complete(what: str, ids: Any) -> pl.Series:

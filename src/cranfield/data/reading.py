@@ -152,7 +152,7 @@ def with_features(ratings: Ratings, user_features: Any = None, item_features: An
         described = int(np.count_nonzero(features.ids.codes(ids.all) != UNKNOWN))
         if not described:
             raise InputError(
-                f"not one of its {len(features.ids):,} {about}s has ratings (such as {features.ids.all[0]!r})",
+                f"none of its {len(features.ids):,} {about}s has ratings (such as {features.ids.all[0]!r})",
                 source=label,
                 remedy=f"check that its first column holds the {about}s as the ratings name them",
             )
@@ -161,7 +161,7 @@ def with_features(ratings: Ratings, user_features: Any = None, item_features: An
             f"{about}_features",
             {"source": label, "columns": features.columns.columns},
             {"columns": features.columns.width, f"{about}s": described},
-            (f"Nothing is known of {missing:,} of the {len(ids):,} {about}s.",) if missing else (),
+            (f"There are no features for {missing:,} of the {len(ids):,} {about}s.",) if missing else (),
         )
         ratings = replace(ratings, history=(*ratings.history, step), **{f"{about}_features": features})  # type: ignore[arg-type]
     return ratings
@@ -227,7 +227,7 @@ def _gathered(
         return ratings, len(users)
     except RepeatedPairError as error:
         row, earlier = table.lines(error.place, error.earlier)
-        problem = f"{error.problem}, before this in row {earlier}"
+        problem = f"{error.problem}, already in row {earlier}"
         raise InputError(problem, source=table.label, row=row, remedy=REMEDY) from error
 
 

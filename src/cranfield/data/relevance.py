@@ -10,10 +10,10 @@ from cranfield.data.ratings import Ratings
 from cranfield.data.scale import LONGEST_SCALE
 
 AUTO = "auto"
-"""The threshold that follows from the ratings: see `usual_threshold`."""
+"""The threshold is chosen from the ratings; see `usual_threshold`."""
 
 ANY = 1.0
-"""The threshold under which every positive rating is relevant, as in trec_eval."""
+"""The threshold that makes every positive rating relevant, as in trec_eval."""
 
 _FIVE_STARS = (4.0, 5.0)
 

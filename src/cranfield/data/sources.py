@@ -12,7 +12,7 @@ from cranfield.data.layout import as_utf8, find_layout
 from cranfield.data.text import TextTable
 
 PARQUET = b"PAR1"
-"""What a Parquet file begins with."""
+"""The first bytes of a Parquet file."""
 
 
 def file_and_member(path: Path) -> tuple[Path, str | None]:
@@ -62,7 +62,7 @@ def refuse_text_options(
     }
     name = next((name for name, is_given in given.items() if is_given), None)
     if name is not None:
-        raise SettingError(f"{label} is not a text file, and {name} is for text; leave it out")
+        raise SettingError(f"{label} is not a text file, and {name} is only for text; leave it out")
 
 
 def text_table(

@@ -72,8 +72,8 @@ def spark_session(master: str | None = None, *, wanted_by: str = "engine='spark'
     except Exception as error:
         problem = (str(error).strip() or type(error).__name__).splitlines()[0]
         raise CranfieldError(
-            f"Spark does not start on {master or DEFAULT_MASTER}: {problem}; look at the master's URL and at the Java "
-            "that is used"
+            f"Spark does not start on {master or DEFAULT_MASTER}: {problem}; check the master's URL and the installed "
+            "Java"
         ) from error
 
 

@@ -22,7 +22,7 @@ _BEHIND = b"behind the end"
 _BLOCK = 1 << 17
 _POLARS = (pl.exceptions.PolarsError, pl.exceptions.PanicException)
 _OPEN_QUOTE = (
-    "a quote that is not closed is the usual cause: fix it, or take quotes for text with quote=None (--no-quote)"
+    "a quote that is not closed is the usual cause: fix it, or treat quotes as text with quote=None (--no-quote)"
 )
 
 
@@ -131,7 +131,7 @@ class TextTable:
     def _misshapen(self, line: int, fields: list[str]) -> InputError:
         count = len(fields)
         return InputError(
-            f"the row has {count} field{'s' if count != 1 else ''} where {self.width} are expected",
+            f"the row has {count} field{'s' if count != 1 else ''} instead of {self.width}",
             source=self.label,
             row=line,
             remedy=_OPEN_QUOTE if any("\n" in field for field in fields) else "fix the row or leave it out",

@@ -38,7 +38,7 @@ class Fault(Exception):
 
 def encoded(column: pl.Series, role: Role) -> tuple[Vocabulary, NDArray[np.int32]]:
     """Return the vocabulary of a column of ids, and the code of each of them."""
-    remedy = f"give every rating its {role} or leave the row out"
+    remedy = "give every rating a user and an item, or leave the row out"
     if column.null_count():
         raise Fault(_first(column.is_null()), f"the {role} is missing", remedy)
     column = _uuids_as_text(_categories_as_text(column))
@@ -188,7 +188,7 @@ def _refuse_two_units(numbers: NDArray[np.int64], scale: int) -> None:
             row = next(start + int(np.argmax(these)) for start, these in matches if these.any())
             raise Fault(
                 row,
-                f"{numbers[row]} is a time in another unit than most",
+                f"{numbers[row]} is a time in a different unit from most",
                 "write all times in seconds or all in milliseconds, or read without times (time=False, --no-time)",
             )
         coarser //= 1000

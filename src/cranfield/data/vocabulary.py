@@ -15,14 +15,14 @@ from cranfield._errors import InputError
 from cranfield._hashing import Keys, id_keys
 
 UNKNOWN = -1
-"""The code of an id that a vocabulary does not hold."""
+"""The code of an id that is not in the vocabulary."""
 
 # A table from integer id to code may have this many cells per id, and this many in any case.
 _TABLE_SLACK, _TABLE_ROOM = 16, 1 << 20
 # Tables are read in blocks, because NumPy copies an index that is not int64.
 _BLOCK = 1 << 18
 _TRANSLATIONS: dict[tuple[int, int], NDArray[np.int32] | None] = {}
-"""What `Vocabulary.translation` has made, by the identities of two vocabularies that both still exist."""
+"""Cached results of `Vocabulary.translation`, by the `id` of both vocabularies; dropped when either is deleted."""
 
 
 class Vocabulary:

@@ -13,7 +13,7 @@ from cranfield._spelling import suggestion
 from cranfield.data.ratings import Ratings
 
 FORMATS = ("parquet", "csv", "tsv")
-"""The formats in which tables are written; each is also a file's ending."""
+"""The formats in which tables are written; each is also a file name extension."""
 
 
 def write(ratings: Ratings, path: str | Path) -> Path:
@@ -42,7 +42,7 @@ def check_format(path: str | Path) -> str:
     ending = Path(path).suffix.removeprefix(".").lower()
     if ending not in FORMATS:
         raise SettingError(
-            f"{path} does not end in a format to write; name it .parquet, .csv or .tsv{suggestion(ending, FORMATS)}"
+            f"{path} does not end in a known format; name it .parquet, .csv or .tsv{suggestion(ending, FORMATS)}"
         )
     return ending
 

@@ -28,7 +28,7 @@ from cranfield.rankings.calibration import Calibration
 from cranfield.splits import Split
 
 PARTS = ("train", "validation", "test", "profiles")
-"""The parts of a split; a rating's part is its place here."""
+"""The parts of a split; the code of a part is its position here."""
 
 _NO_PART = 255
 

@@ -36,16 +36,16 @@ GROUPS: tuple[type[Decided], ...] = (
     *(Filtering, Splitting, Serving, Ranking, Drawing, Cataloguing, Measuring, Averaging, Comparing),
     Segmenting,
 )
-"""The groups of decisions, in the order of the line."""
+"""The groups of decisions, in the order of the stages."""
 
 RENAMED = {"test": "significance"}
-"""What decisions were called before."""
+"""Former names of decisions, and their present names."""
 
 IN_TABLES = (
     *("lists", "metrics", "threshold", "undefined", "average", "coverage"),
     *("significance", "correction", "alpha", "baseline", "segment"),
 )
-"""The decisions that tables of results say by themselves, in their heads and captions."""
+"""The decisions that tables of results already state in their headers and captions."""
 
 _UNTESTED = ("median", "trimmed", "trisk", "georisk")
 
@@ -215,7 +215,7 @@ class _Decisions(Decided):
 DECISIONS: Mapping[str, Field[Any]] = {
     name: declared for group in GROUPS for name, declared in group.decisions().items()
 }
-"""The decisions by name, in order; ``metadata`` has the letter, what it decides, its words and how it reads."""
+"""The decisions by name, in order; `cranfield._decisions.decision` describes their ``metadata``."""
 
 
 if TYPE_CHECKING:

@@ -23,13 +23,13 @@ from cranfield.recommenders.profiles import from_profiles
 from cranfield.recommenders.registry import recommender, system_among
 
 ASSESSING = ("metrics", "scenarios", "sizes", "samples", "averages", "cutoffs", "correlation")
-"""The options of `assess` that an experiment may give."""
+"""The options of `assess` that an experiment may set."""
 
 AUDITING = ("preset", "budget", "vary", "systems", "kinds", "weights", "invalid", "truth")
-"""The keys of an experiment's table ``audit``; see `cranfield.audit`, which checks what they hold."""
+"""The keys of an experiment's table ``audit``; `cranfield.audit` checks their values."""
 
 NOTES = ("data", "tuning", "code", "hardware")
-"""What an experiment may say beside, for the card."""
+"""Free-text notes that an experiment may have, for the card."""
 
 
 def _world() -> tuple[Source, ...]:

@@ -22,7 +22,7 @@ from cranfield._files import TEMPORARY, whole_file, write_text
 from cranfield.experiments.store import HOME, TEMPORARIES, Artifact, Store, remove_ours
 
 Write = Callable[[Path], Iterable[Path]]
-"""Writes files into a folder, where they lie as they are to lie in the experiment's, and returns them."""
+"""Writes files into a folder, with the same layout as in the folder of the experiment, and returns their paths."""
 
 
 class Exports:

@@ -31,7 +31,7 @@ TOP = ("title", "seed", "repetitions", "decisions", "data", "systems", "notes", 
 """The keys of an experiment file."""
 
 SYSTEM = ("system", "run", "search", "metric", "trials")
-"""The keys of a system that is more than a spelling."""
+"""The keys of a system that is given as a table instead of a spelling."""
 
 _LETTERS = {
     "A1": "data selection",

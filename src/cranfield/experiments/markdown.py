@@ -15,7 +15,7 @@ COMPARED = (
     *("difference", "lower", "upper", "relative", "relative_lower", "relative_upper"),
     *("p", "p_corrected"),
 )
-"""What is told of every comparison."""
+"""The columns that are shown for every comparison."""
 
 _DATA = ("users", "items", "ratings", "density", "gini_items", "mean_rating", "start", "end")
 _SPLITS = ("repetition", "fold", "seed", "train", "test", "test_users", "cold_users", "cold_items")

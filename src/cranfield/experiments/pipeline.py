@@ -19,8 +19,8 @@ from cranfield.splits.splitting import Splitting
 
 T = TypeVar("T")
 Level = Literal["experiment", "source", "division", "part", "cell"]
-"""What a stage makes an artifact for: all of the experiment, a set of ratings, one division of it into all folds, one
-of these folds, or one system there."""
+"""What a stage makes an artifact for: the whole experiment, a set of ratings, a division of it into folds, one of these
+folds, or one system on a fold."""
 
 
 @dataclass(frozen=True, eq=False)

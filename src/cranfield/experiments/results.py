@@ -51,7 +51,7 @@ class Measured(NamedTuple):
     test: Ratings
     train: Ratings
     window: str | None = None
-    """When its window of time starts, where there are several."""
+    """When its time window starts, if there are several."""
 
 
 class Results:

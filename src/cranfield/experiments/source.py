@@ -29,12 +29,12 @@ READING: Mapping[str, tuple[type, ...]] = {
     for name, hint in get_type_hints(read).items()
     if name not in ("source", "name", "return", *FEATURES)
 }
-"""The options of `read` that an experiment may give for its files, with their types."""
+"""The options of `read` that an experiment may set for its files, with their types."""
 
 _CALLED = {str: "text", int: "a position", bool: "true or false"}
 
 KINDS = ("file", "dataset", "simulate", "train")
-"""Where ratings come from; a source has one of these."""
+"""Where ratings come from; a source has exactly one of these."""
 
 
 class Simulation(Entry[Callable[..., Any]]):

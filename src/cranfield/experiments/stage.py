@@ -17,10 +17,10 @@ if TYPE_CHECKING:
     from cranfield.experiments.pipeline import Level, Pipeline, Stages, Unit
 
 OUT = "out"
-"""The folder of an artifact with files that are exported as they are."""
+"""Folder within an artifact; its files are exported unchanged."""
 
 LEAST = 0.05
-"""The least that anything takes, in seconds."""
+"""Minimum of an estimated time, in seconds."""
 
 
 T = TypeVar("T")
@@ -45,7 +45,7 @@ class Stage(ABC, Generic[T]):
     """The first part of the names of its artifacts."""
 
     title: ClassVar[str]
-    """What it does, for people who wait."""
+    """What it does, as shown while it runs."""
 
     level: ClassVar[Level]
     """What it makes an artifact for."""

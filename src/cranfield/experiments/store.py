@@ -39,11 +39,11 @@ from cranfield.experiments.roots import Root, Roots
 from cranfield.experiments.versions import versions
 
 FORMAT = 2
-"""Raise it when the files of an experiment change their columns or names, so that old folders are not mixed in."""
+"""Version of an experiment's files. Raise it when their columns or names change, so that old ones are not reused."""
 
 HOME, LOG, RECORD = ".cranfield", "log.jsonl", "record.json"
 TEMPORARIES = "temporary"
-"""The folder in `HOME` of files that are being written: all that is swept after a process was killed."""
+"""The folder in `HOME` for files that are being written. Only this folder is cleaned up after a process was killed."""
 
 _KEY = re.compile(r"[0-9a-f]{64}")
 _UNFINISHED = re.compile(r"[0-9a-f]{64}\.(json|npz)")

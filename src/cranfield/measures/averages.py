@@ -184,7 +184,7 @@ def _mean(spelling: Spelling) -> Average:
 
 
 WEIGHTS = ("judged", "relevant", "train")
-"""What lists can be weighted by, beside the columns of files."""
+"""What lists can be weighted by, in addition to the columns of files."""
 
 
 def check_weights(by: str) -> None:
@@ -201,7 +201,7 @@ def check_weights(by: str) -> None:
 def _weighted(spelling: Spelling, by: str = "judged") -> Average:
     """Weighted mean: Σ w x / Σ w.
 
-    ``by`` says what w is: the test ratings behind a list (``judged``), the relevant ones (``relevant``), the user's
+    ``by`` chooses w: the number of test ratings of a list (``judged``), the relevant ones (``relevant``), the user's
     training ratings (``train``), or a column of a file with one row per user (``users.csv:spend``).
     """
     check_weights(by)

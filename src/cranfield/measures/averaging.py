@@ -136,7 +136,7 @@ class Averaging(Decided):
         if contradicted:
             name, value = next(iter(contradicted.items()))
             raise SettingError(
-                f"{name}={value!r} is given beside an Averaging, which has its own {name}; change it there"
+                f"{name}={value!r} is given together with an Averaging, which has its own {name}; change it there"
             )
         return average
 

@@ -72,7 +72,7 @@ class TrueValues:
             shares = (self.relevant @ draws.T) / (self.judged @ draws.T)
             liked = self.relevant.sum(axis=1) / self.judged.sum(axis=1)
         lower, upper = np.percentile(values, tails, axis=1)
-        liked_lower, liked_upper = np.nanpercentile(shares, tails, axis=1)
+        liked_lower, liked_upper = row_percentiles(shares, tails)
         return pl.DataFrame(
             {
                 "system": self.systems,
@@ -127,6 +127,21 @@ def user_draws(users: int, resamples: int, seed: int) -> Floats:
     flat = picks + np.arange(len(picks))[:, None] * users
     counts = np.bincount(flat.ravel(), minlength=len(picks) * users).reshape(len(picks), users)
     return np.asarray(counts / max(users, 1))
+
+
+def row_percentiles(draws: Floats, tails: Sequence[float]) -> Floats:
+    """Return percentiles × rows: percentiles of the defined values of each row, NaN for a row without any.
+
+    Examples
+    --------
+    >>> row_percentiles(np.array([[1.0, np.nan, 3.0], [np.nan, np.nan, np.nan]]), (50.0,))
+    array([[ 2., nan]])
+    """
+    percentiles = np.full((len(tails), len(draws)), np.nan)
+    has_values = ~np.isnan(draws).all(axis=1)
+    if has_values.any():
+        percentiles[:, has_values] = np.nanpercentile(draws[has_values], tails, axis=1)
+    return percentiles
 
 
 def _sums(run: Run, truth: Truth, cutoff: int, lowest: float) -> Floats:

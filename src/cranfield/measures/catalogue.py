@@ -26,7 +26,7 @@ from cranfield.measures.outside import EXAMPLES, Outside, catalogue_notes
 from cranfield.measures.scores import Scores
 
 NONE, TRAIN = "none", "train"
-"""Stand for no catalogue, and for the items with training ratings."""
+"""No catalogue, and the items with training ratings."""
 
 # Separators of columns in a text file; a line without any of them is one id.
 _SEPARATORS = ("\t", "::", ";", ",", "|")
@@ -151,7 +151,7 @@ def outside_of(judged: Judged, cutoffs: Sequence[int], catalogue: Vocabulary) ->
     run, entries = judged.run, judged.entries
     if run is None or run.one_relevant:
         raise SettingError(
-            "a catalogue needs whole lists, and these hold their relevant item alone; leave the catalogue out"
+            "a catalogue needs whole lists, but these hold only their relevant item; leave the catalogue out"
         )
     rated = Vocabulary.of(judged.judgments.item_ids.ids(np.unique(judged.judgments.items)))
     strange = np.logical_and(*(known.codes(run.item_ids.all) == UNKNOWN for known in (catalogue, rated)))

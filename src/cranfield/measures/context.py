@@ -24,7 +24,7 @@ class Context:
     train: Ratings | None = None
     similarity: Any = None
     kept: dict[Any, Any] = field(default_factory=dict, repr=False)
-    """What metrics take from these, made once for all systems."""
+    """Cache of what metrics compute from these, shared by all systems."""
 
     @property
     def is_empty(self) -> bool:

@@ -250,7 +250,7 @@ class _TiedRanks:
     first: Values
     ties: Values
     levels: NDArray[np.int64]
-    """How many different scores of its group are higher than the item's."""
+    """Number of distinct scores in its group that are higher than the item's."""
 
     @classmethod
     def of(cls, groups: NDArray[Any], values: Values) -> _TiedRanks:
@@ -297,11 +297,11 @@ class _PairCounts:
     """For each item, the number of items of its group that are above it in both rankings, or tied with it."""
 
     both: Values
-    """Those above it in both."""
+    """Items above it in both rankings."""
     same_x: Values
-    """Those of the same score in x above it in y."""
+    """Items with the same score in x that are above it in y."""
     same: Values
-    """Those of the same scores in both, itself included."""
+    """Items with the same scores in both rankings, including itself."""
 
     @classmethod
     def of(cls, groups: NDArray[Any], x: _TiedRanks, y: _TiedRanks) -> _PairCounts:
@@ -356,7 +356,7 @@ class _Overlap:
     """
 
     cells: NDArray[np.int64]
-    """Where the cells of each group begin."""
+    """Index of the first cell of each group."""
     shorter: NDArray[np.int64]
     agreement: Values
     overlap: Values

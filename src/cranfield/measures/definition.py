@@ -42,7 +42,7 @@ _REQUIREMENTS: Mapping[str, Callable[[Judged], NDArray[np.bool_]]] = {
     "items in the list": lambda judged: judged.lengths > 0,
     "nothing": lambda judged: np.ones(judged.n_lists, dtype=np.bool_),
 }
-"""What a metric can require of a list and its user, and for which lists that is there."""
+"""What a metric can require of a list and its user, and functions that return which lists meet the requirement."""
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ class Definition(Entry[Callable[..., Any]]):
         Its spelling; see `Entry`.
     thing
         The function. It takes the `Judged` lists (already cut, condensed and under the right threshold) and the
-        parameters; it returns one value per list, NaN where it is undefined. With ``whole_system`` it returns a single
+        parameters; it returns one value per list, NaN if it is undefined. With ``whole_system`` it returns a single
         number, or `Pooled` that become one: those can be measured on parts of the users.
     family
         The page of the documentation with its formula.
@@ -120,7 +120,7 @@ class _Metrics(Registry[Callable[..., Any]]):
         definition = _registered(thing)
         if definition is None:
             raise SettingError(
-                f"the metric {name!r} of an installed package is not registered; use @cf.metric above it"
+                f"the metric {name!r} of an installed package is not registered; decorate it with @cf.metric"
             )
         self.add(name, thing, **{field.name: getattr(definition, field.name) for field in fields(definition)[3:]})
 
@@ -135,7 +135,7 @@ def _of_code(name: str) -> Definition:
     """Return the definition of a user's own metric, under the name that was spelled."""
     definition = _registered(imported(name))
     if definition is None or is_ours(definition.function):
-        raise SettingError(f"{name} is not a metric of your own; give a function with @cf.metric('name') above it")
+        raise SettingError(f"{name} is not a metric of your own; give a function decorated with @cf.metric('name')")
     return replace(definition, name=name, aliases=())
 
 
@@ -196,7 +196,7 @@ def metric(
     zero = not lower_is_better if zero_if_undefined is None else flag("zero_if_undefined", zero_if_undefined)
     bounded = not whole_system if bounds is None else flag("bounds", bounds)
     if bounded and whole_system:
-        raise SettingError(f"{name} has one value for all lists, and so no bounds; leave bounds=True out")
+        raise SettingError(f"{name} has one value for all lists, so it has no bounds; leave bounds=True out")
 
     def register(function: F) -> F:
         cutoff = inspect.signature(function).parameters.get("cutoff")
@@ -300,7 +300,7 @@ class Metric:
         sums = self._returned(judged)[1]
         if not isinstance(sums, Pooled):
             judged.judgments.need_all_users(str(self))
-            raise SettingError(f"{self} is not made of sums that add up")
+            raise SettingError(f"{self} is not computed from sums over lists")
         return sums
 
     def _returned(self, judged: Judged) -> tuple[Judged, Any]:
@@ -331,7 +331,7 @@ class Metric:
         if self.definition.family not in ("error", "agreement"):
             return judged.at(level)
         if not (condensed or judged.is_condensed):
-            raise SettingError(f"{self}: rel looks at items rated {level:g} or more alone; leave it, or unrated, out")
+            raise SettingError(f"{self}: rel looks only at items rated {level:g} or more; leave out rel or unrated")
         return judged.rated_from(level)
 
     def _computed(self, judged: Judged, parameters: Mapping[str, Any]) -> Any:
@@ -360,7 +360,7 @@ class Metric:
 
     def _overflow(self, judged: Judged) -> SettingError:
         return SettingError(
-            f"{self} exceeds the largest number that can be held, for test ratings up to "
+            f"{self} exceeds the largest number that can be represented, for test ratings up to "
             f"{judged.judgments.top_grade:,.15g}; use a normalised metric such as nDCG, or ratings on a shorter scale"
         )
 

@@ -32,7 +32,7 @@ from cranfield.rankings.ranged import HeldOutTable, RunTables
 from cranfield.rankings.read import check_system_names
 
 Engine = Literal["auto", "memory", "ranges", "spark"]
-"""``memory``: all at once. ``ranges``: by ranges of users. ``spark``: on Spark. ``auto``: as the data ask for."""
+"""``memory``: all at once. ``ranges``: by ranges of users. ``spark``: on Spark. ``auto``: depends on the data."""
 
 # Share of the free memory to use by default.
 _SHARE = 0.6
@@ -47,7 +47,7 @@ def is_large(runs: Any, test: Any, engine: str, memory: str | int | None) -> boo
     if engine == "memory":
         if memory is not None:
             raise SettingError(
-                "memory=... (--memory) is a limit for ranges, and engine='memory' has none; leave one out"
+                "memory=... (--memory) limits ranges of users, and engine='memory' has none; leave one of them out"
             )
         return False
     sources = run_sources(runs)

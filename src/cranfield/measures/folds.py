@@ -72,7 +72,7 @@ def _joined_notes(
 
 
 def _averaged(tables: Sequence[Floats | None]) -> Floats | None:
-    """Return the mean of the folds that have a value; None where a fold has no table."""
+    """Return the mean of the folds that have a value; None if a fold has no table."""
     known = [table for table in tables if table is not None]
     if len(known) < len(tables):
         return None

@@ -20,7 +20,7 @@ _FORMS: Mapping[str, Callable[[pl.Series], pl.Series]] = {
     "a decimal part (1.0 against 1)": lambda ids: ids.str.replace(r"\.0+$", ""),
     "leading zeros (007 against 7)": lambda ids: ids.str.replace(r"^0+([0-9])", "$1"),
 }
-"""By what ids may differ, and what makes them alike; each is tried by itself, and then one after the other."""
+"""Ways in which ids may differ, and functions that normalise them; each is tried alone, then all in sequence."""
 
 
 def differing_form(own: Vocabulary, others: Vocabulary, share: float = 0.5) -> str | None:

@@ -56,7 +56,7 @@ def some_metrics(metrics: Any) -> list[Any]:
     """Return the metrics that the caller names, unparsed, at least one."""
     given = as_several(metrics)
     if not given:
-        raise SettingError("no metric was asked for; name at least one, as in metrics=['nDCG@10']")
+        raise SettingError("no metric was given; name at least one, as in metrics=['nDCG@10']")
     return given
 
 

@@ -28,7 +28,7 @@ from cranfield.measures.ranked import Ranked
 from cranfield.rankings.run import Run
 
 FORMAT = 1
-"""The layout of the file; one of another layout is refused."""
+"""Version of the layout of the file; files of any other version are refused."""
 
 _NEEDED = ("lists", "ranks", "pointers", "lengths")
 _OPTIONAL = ("tied_from", "tied_to", "places", "offsets", "pooled_above", "groups")
@@ -136,7 +136,7 @@ def _opened(path: Path) -> tuple[dict[str, Any], dict[str, Any]]:
         raise InputError("there is no such file", source=path, remedy="name a file that save_judged wrote") from None
     except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile, zlib.error) as error:
         raise InputError(
-            "it is not a file of judged lists, or damaged", source=path, remedy="write it again"
+            "it is not a file of judged lists, or it is damaged", source=path, remedy="write it again"
         ) from error
     if about.get("format") != FORMAT or not set(_NEEDED) <= set(arrays):
         raise InputError("it was written by another version of cranfield", source=path, remedy="judge the run again")

@@ -22,7 +22,7 @@ from cranfield.rankings.lists import Ties
 from cranfield.rankings.run import Run
 
 Groups = Mapping[Any, Any] | Sequence[Any] | NDArray[Any]
-"""The group of each list: by the id of its user, or one for each list."""
+"""The group of each list: by the id of its user, or one group per list."""
 
 
 def judge(
@@ -70,7 +70,7 @@ def judge(
     """
     runs = as_runs(run, ties)
     if len(runs) > 1:
-        raise SettingError(f"judge takes one run, and {len(runs)} were given; judge each by itself")
+        raise SettingError(f"judge takes one run, and {len(runs)} were given; judge each one separately")
     judgments = _judgments(test, threshold, negative_grades, train)
     return judged_by(runs[0], judgments, Context(train, similarity), groups)
 

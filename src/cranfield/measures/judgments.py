@@ -16,7 +16,7 @@ from cranfield.data import Ratings, Vocabulary
 from cranfield.measures._once import once
 
 NegativeGrades = Literal["judged", "unjudged", "pooled"]
-"""What a grade below 0 means: judged and not relevant; not judged at all; or in the pool, and not judged."""
+"""What a grade below 0 means: judged and not relevant; not judged at all; or in the pool but not judged."""
 
 V = TypeVar("V")
 
@@ -335,8 +335,8 @@ class Judgments:
 def nothing_judged(negative_grades: str) -> SettingError:
     """Return the error for a test set without judged grades."""
     return SettingError(
-        f"every grade of the test set is below 0 and {negative_grades} by negative_grades, so nothing is judged; read "
-        "them as judged"
+        f"every grade of the test set is below 0, so nothing is judged with negative_grades={negative_grades!r}; set "
+        "negative_grades='judged'"
     )
 
 

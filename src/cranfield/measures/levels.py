@@ -12,11 +12,11 @@ from cranfield.measures.definition import Metric, spelled_metric
 
 
 def at_levels(metrics: Iterable[str | Metric], scale: RatingScale) -> tuple[str | Metric, ...]:
-    """Return metrics, each followed by itself at the three levels of relevance of a scale.
+    """Return metrics, each followed by the same metric at the three levels of relevance of a scale.
 
     A metric at a level has the parameter ``rel``: an item is relevant from there on, an error counts only items of the
-    level, and the gain of other items is 0. Metrics that do not look at ratings, such as diversity, or that have a
-    ``rel`` of their own stay as they are. Levels that are the same, as of clicks, are there once.
+    level, and the gain of other items is 0. Metrics that do not use ratings, such as diversity, or that already have a
+    ``rel``, stay as they are. Equal levels, as for clicks, are included once.
 
     Examples
     --------
@@ -36,7 +36,7 @@ def at_levels(metrics: Iterable[str | Metric], scale: RatingScale) -> tuple[str 
 
 
 def _has_levels(metric: str | Metric) -> bool:
-    """Whether a metric looks at ratings, and says no level itself; one of the user's own may look at them."""
+    """Whether a metric uses ratings and has no level yet; a user's own metric may use ratings."""
     if "rel" in dict(parse(str(metric)).parameters):
         return False
     if names_code(metric):
@@ -48,7 +48,7 @@ def _has_levels(metric: str | Metric) -> bool:
 
 
 def levels_note(scale: RatingScale) -> str:
-    """Return the levels in a sentence.
+    """Return a note that names the levels.
 
     Examples
     --------

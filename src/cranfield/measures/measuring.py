@@ -1,4 +1,4 @@
-"""The verb `measure`: runs and a test set, or judged lists, in; `Scores` out."""
+"""`measure`: from runs and a test set, or from judged lists, to `Scores`."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ from cranfield.measures.unjudged_bounds import has_bounds
 from cranfield.rankings.lists import Ties
 
 DEFAULT_METRICS = ("P@10", "Recall@10", "nDCG@10", "nDCG@100", "AP@100", "RR@100")
-"""What is measured unless other metrics are given: the usual metrics of what users see, and deep ones.
+"""The default metrics: the usual ones of what users see, and deep ones.
 
 Metrics cut at 100 depend less on which ratings happen to be in the test set, and tell systems apart more often, than
 those cut at 10 (Valcarce, Bellogín, Parapar and Castells 2018).
@@ -48,7 +48,7 @@ Kind = Literal["full", "condensed"]
 Levels = Literal["none", "all"]
 
 RENAMED: Mapping[str, str] = {"condensed": "lists='condensed'"}
-"""What options of `measure` were called, and what is written now."""
+"""Former names of options of `measure`, and what to write instead."""
 
 
 def _metrics(_: str, value: Any) -> tuple[str | Metric, ...]:
@@ -57,10 +57,10 @@ def _metrics(_: str, value: Any) -> tuple[str | Metric, ...]:
 
 
 def check_relevance(tests: Iterable[Ratings], measuring: Measuring) -> str:
-    """Refuse test sets in none of which anything is relevant, unless some metric has a value all the same.
+    """Refuse test sets without any relevant item, unless some metric has a value nevertheless.
 
-    All test sets are looked at, so that what is wrong with one of them is found out too. Returned is which metrics have
-    no value, and why, in a sentence; it is empty where something is relevant.
+    All test sets are read, so that errors in any of them are found. Returns a sentence on which metrics have no value
+    and why, which is empty if something is relevant.
     """
     any_relevant, test = False, None
     for test in tests:
@@ -70,7 +70,7 @@ def check_relevance(tests: Iterable[Ratings], measuring: Measuring) -> str:
     user, item = test.user_ids.ids(test.users[:1])[0], test.item_ids.ids(test.items[:1])[0]
     try:
         scores = measure({"any": {user: [item]}}, test, measuring.metrics, threshold=measuring.threshold)
-    except CranfieldError:  # a metric needs more than this list, and may well have a value
+    except CranfieldError:  # a metric needs more than this list, and may have a value
         return ""
     scores.check_measured()
     without = [metric for m, metric in enumerate(scores.metrics) if np.isnan(scores.values[:, m]).all()]
@@ -79,12 +79,12 @@ def check_relevance(tests: Iterable[Ratings], measuring: Measuring) -> str:
 
 @dataclass(frozen=True)
 class Measuring(Decided):
-    """What is measured on judged lists.
+    """The decisions on what is measured on judged lists.
 
     Parameters
     ----------
     metrics
-        As they are spelled; one that is there twice is measured once.
+        Their spellings; a metric that occurs twice is measured once.
     threshold
         The lowest rating that makes an item relevant. ``auto`` follows from the ratings: see `usual_threshold`. None:
         every rating of at least 1 is relevant, as in trec_eval.
@@ -128,7 +128,7 @@ class Measuring(Decided):
     lists: Any = borrowed("full", partial(check.one_of, choices=("full", "condensed")))
 
     def on_scale(self, scale: RatingScale) -> Measuring:
-        """Return the same with the metrics at levels of a rating scale, where levels are asked for."""
+        """Return the same decisions with the metrics at levels of a rating scale, if levels are requested."""
         return self if self.levels == "none" else self.with_(metrics=at_levels(self.metrics, scale))
 
     @property
@@ -138,7 +138,7 @@ class Measuring(Decided):
 
     @property
     def of_predictions(self) -> list[str]:
-        """The metrics that look at predicted ratings."""
+        """The metrics of predicted ratings."""
         return [str(metric) for metric in self.wanted if "predictions" in metric.definition.needs]
 
     def as_dict(self) -> dict[str, Any]:
@@ -264,12 +264,12 @@ def is_for_spark(runs: Any, test: Any, engine: str) -> bool:
 
 
 def _is_large(runs: Any, test: Any, engine: str, memory: str | int | None, groups: Groups | None) -> bool:
-    """Say whether the runs are measured by ranges of users."""
+    """Return whether to measure the runs by ranges of users."""
     from cranfield.measures.engines import is_large
 
     large = is_large(runs, test, engine, memory)
     if large and groups is not None:
-        raise SettingError("groups=... are not read by ranges of users; leave them out, or set engine='memory'")
+        raise SettingError("groups=... cannot be used with ranges of users; leave them out, or set engine='memory'")
     return large
 
 
@@ -283,7 +283,7 @@ def as_judged(
     negative_grades: NegativeGrades = "judged",
     groups: Groups | None = None,
 ) -> list[Judged]:
-    """Return runs met with a test set, or judged lists as they are, under the threshold; all have the same lists."""
+    """Return runs joined with a test set, or given judged lists, under the threshold; all have the same lists."""
     given = [runs] if isinstance(runs, Judged) else runs
     if isinstance(given, list | tuple) and given and all(isinstance(lists, Judged) for lists in given):
         judged = _as_given(given, test, threshold, context, negative_grades, groups)
@@ -312,13 +312,13 @@ def _as_given(
     negative_grades: NegativeGrades,
     groups: Groups | None,
 ) -> list[Judged]:
-    """Return judged lists with nothing made of them yet; what was decided when they were made is not decided again."""
+    """Return given judged lists with an empty cache; decisions made when they were judged cannot be changed."""
     if groups is not None or (test is None and negative_grades != "judged"):
         name = "negative_grades" if groups is None else "groups"
         raise SettingError(f"{name} was decided when these lists were judged; leave it out here, or give it to judge")
     if test is not None and not any(_is_judged_by(lists, as_judgments(test, None, negative_grades)) for lists in given):
         raise InputError(
-            "the judged lists were judged by another test set than the one that is given",
+            "the lists were judged by another test set than the given one",
             remedy="leave the test set out, or judge the runs by it",
         )
     names = [_ranked(lists).name for lists in given]
@@ -353,8 +353,8 @@ def measure_judged(
 ) -> Scores:
     """Measure judged lists that all have the same judgments, under their threshold.
 
-    ``warnings`` are what `check_inputs` has to say of them. What belongs to all lists together, such as metrics of the
-    whole system, is left out for lists ``of_part`` of the users.
+    ``warnings`` are those of `check_inputs`. Properties of all lists together, such as metrics of the whole system, are
+    left out for lists ``of_part`` of the users.
     """
     of_levels = []
     if measuring.levels != "none":
@@ -409,12 +409,12 @@ def measure_judged(
 
 
 def _trained(train: Ratings | None, judgments: Judgments) -> NDArray[np.int64] | None:
-    """Return the number of training ratings of each list's user, where there are training ratings."""
+    """Return the number of training ratings of each list's user, if there are training ratings."""
     if not isinstance(train, Ratings):
         return None
     codes = train.user_ids.translation(judgments.user_ids)
     users = judgments.users if codes is None else codes[judgments.users]
-    # A user without training ratings has the code -1, and finds the last cell.
+    # A user without training ratings has the code -1, which selects the last cell.
     return np.append(np.diff(train.indptr), 0)[users]
 
 
@@ -464,10 +464,10 @@ def _bounds(judged: Judged, metrics: Sequence[Metric]) -> NDArray[np.float64]:
 
 
 def _service(judged: Judged, n: int) -> tuple[int, float, float]:
-    """Return how many items the lists hold down to rank n, Coverage@n, and the share of them that is not judged."""
+    """Return the number of items in the lists down to rank n, Coverage@n, and the share of unjudged items."""
     recommended = int(np.minimum(judged.lengths, n).sum())
     places = n * judged.n_lists
-    if judged.draw is not None:  # what the first n places hold depends on the draw
+    if judged.draw is not None:  # the items of the first n ranks depend on the draw
         return recommended, recommended / places if places else float("nan"), float("nan")
     return (
         recommended,
@@ -477,14 +477,14 @@ def _service(judged: Judged, n: int) -> tuple[int, float, float]:
 
 
 def _item_coverage(systems: Sequence[Ranked], known_items: int) -> NDArray[np.float64]:
-    """Return for each run the share of the catalogue in its lists; the catalogue is all that test or any run holds."""
+    """Return for each run the share of the catalogue in its lists; the catalogue is the items of test set and runs."""
     strangers = {item for system in systems for item in system.unknown_items}
     catalogue = max(known_items + len(strangers), 1)
     return np.array([system.n_distinct_items / catalogue for system in systems])
 
 
 def _groups(judged: Sequence[Judged]) -> tuple[NDArray[np.int16] | None, tuple[str, ...]]:
-    """Return the group of each list, which every system that gives the list must put into the same one."""
+    """Return the group of each list, on which all systems that give the list must agree."""
     grouped = [lists for lists in judged if lists.groups is not None]
     if not grouped:
         return None, ()

@@ -28,7 +28,7 @@ class Moments:
 
     @classmethod
     def of(cls, values: Floats) -> Moments:
-        """Take the moments of each row, NaN left out."""
+        """Return the moments of each row, ignoring NaN."""
         counted = ~np.isnan(values)
         n = counted.sum(axis=-1).astype(np.float64)
         mean = np.where(counted, values, 0.0).sum(axis=-1) / np.maximum(n, 1)

@@ -1,4 +1,4 @@
-"""What a reader should know about a measurement: each thing that happened, in a sentence, when it happened."""
+"""Notes for the reader of a measurement: one sentence for each thing that happened."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from cranfield.measures.judgments import Judgments, NegativeGrades
 from cranfield.measures.metrics.gains import EXPONENTIAL
 from cranfield.measures.ranked import Ranked
 
-# A rating this much below the highest is worth 2^-50 of it, which a sum of a few thousand gains loses by rounding.
+# A rating this much below the highest has 2^-50 of its gain, which is lost to rounding in a sum of thousands of gains.
 _LONG_SCALE = 50
 
 _SENTENCES: Mapping[str, str] = {
     "lists_in_row_order": "{n} without scores and ranks, taken in the order of the rows",
     "joined_lists": "{n} written in one cell each, and split",
     "nan_scores": "{n} with a NaN score, dropped as not computable",
-    "duplicate_items": "{n} repeated in the same list, of which the best ranked stays",
+    "duplicate_items": "{n} repeated in the same list: only the best ranked is kept",
     "rank_disagreements": "{n} where the ranks contradict the scores: the scores decide",
     "users without test ratings": "{n} for users without a test rating, not measured",
     "test users without a list": "{n} without a list: 0 in full averages, left out of reduced ones",
@@ -44,7 +44,7 @@ _THINGS: Mapping[str, str] = {
 
 
 class Graded(NamedTuple):
-    """What is said of a test set: what became of its grades, its highest one, the threshold, lists without relevant."""
+    """Facts about a test set: notes on its grades, the highest grade, the threshold, lists without relevant items."""
 
     notes: tuple[str, ...]
     top_grade: float
@@ -54,7 +54,7 @@ class Graded(NamedTuple):
 
     @classmethod
     def of(cls, judgments: Judgments) -> Graded:
-        """Look at judgments."""
+        """Return the facts about judgments."""
         without = int((judgments.n_relevant == 0).sum())
         return cls(judgments.notes, judgments.highest_grade, judgments.threshold, judgments.n_lists, without)
 
@@ -65,7 +65,7 @@ def notes_on(
     graded: Graded,
     metrics: Sequence[Metric],
 ) -> tuple[str, ...]:
-    """Return the sentences a reader should see beside the scores; what holds for several systems is said once."""
+    """Return the notes that a reader should see with the scores; a note on several systems appears once."""
     said: dict[str, list[str]] = {}
     for system, count in zip(systems, counts):
         for note in (*_on_counts(count), *_on_ties(system, metrics), *_on_predictions(system, metrics)):
@@ -80,7 +80,7 @@ def notes_on(
 
 
 def notes_on_whom(systems: Sequence[Ranked]) -> tuple[str, ...]:
-    """Return for whom lists were made, where their records say that users were left out; a sentence for each group.
+    """Return notes on the users that lists were made for, if their records say that users were left out.
 
     Examples
     --------
@@ -100,7 +100,7 @@ without a list, unless coverage is reduced.',)
 
 
 def notes_on_reading(histories: Sequence[tuple[str, Sequence[Step]]]) -> tuple[str, ...]:
-    """Return as what each source was read, in a sentence; nothing for what was made here.
+    """Return a note on the format that each source was read as; nothing for what was made here.
 
     Examples
     --------
@@ -117,13 +117,13 @@ def notes_on_reading(histories: Sequence[tuple[str, Sequence[Step]]]) -> tuple[s
 
 
 def notes_on_grades(test: Ratings, metrics: Sequence[Metric], negative_grades: NegativeGrades) -> tuple[str, ...]:
-    """Return what a reader should know of the scale of a test set: grades below 0, and powers of high ones."""
+    """Return notes on the scale of a test set: grades below 0, and exponential gains of high grades."""
     top = float(test.values.max(initial=0.0))
     return (*notes_on_negative_grades(test, negative_grades), *_on_scale(top, metrics))
 
 
 def notes_on_negative_grades(test: Ratings, reading: NegativeGrades) -> Iterator[str]:
-    """Yield what became of grades below 0, where they were read from relevance judgments or not as judged."""
+    """Yield notes on grades below 0, if they come from relevance judgments or were not read as judged."""
     count, without = negative_grades_of(test)
     is_qrels = bool(test.history) and test.history[-1].settings.get("format") == "qrels"
     if reading == "judged" and count and is_qrels:
@@ -134,7 +134,7 @@ def notes_on_negative_grades(test: Ratings, reading: NegativeGrades) -> Iterator
 
 
 def negative_grades_of(test: Ratings) -> tuple[int, int]:
-    """Return how many grades are below 0, and how many users have no other."""
+    """Return the number of grades below 0, and of users with only such grades."""
     negative = test.values < 0
     if not negative.any():
         return 0, 0
@@ -143,7 +143,7 @@ def negative_grades_of(test: Ratings) -> tuple[int, int]:
 
 
 def on_unread_grades(count: int, without: int, reading: NegativeGrades) -> Iterator[str]:
-    """Yield how many grades below 0 are not judged, and how many users have no other."""
+    """Yield a note on grades below 0 that are not judged, and on users with only such grades."""
     if not count:
         return
     grades = f"{count_text(count, 'test grade')} below 0, read as"
@@ -153,7 +153,7 @@ def on_unread_grades(count: int, without: int, reading: NegativeGrades) -> Itera
 
 
 def _on_scale(top: float, metrics: Sequence[Metric]) -> Iterator[str]:
-    """Yield what exponential gains make of the scale of the ratings, where that is little."""
+    """Yield notes on scales for which exponential gains are of little use."""
     exponential = [metric for metric in metrics if _is_exponential(metric)]
     if exponential and top > _LONG_SCALE:
         yield (
@@ -199,7 +199,7 @@ def _on_ties(system: Ranked, metrics: Sequence[Metric]) -> Iterator[str]:
         yield f"scores tie in {ties}"
     unsupported = [str(metric) for metric in metrics if not metric.definition.averages_ties]
     if system.ties == "average" and unsupported:
-        yield f"ties are not averaged but broken as trec_eval does in {', '.join(unsupported)}"
+        yield f"ties are broken as in trec_eval, not averaged, in {', '.join(unsupported)}"
 
 
 def _on_predictions(system: Ranked, metrics: Sequence[Metric]) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""What lists hold that is not in a catalogue: counts, and the sentence about them."""
+"""Items of lists outside a catalogue: their counts, and notes on them."""
 
 from __future__ import annotations
 
@@ -8,18 +8,18 @@ from typing import NamedTuple
 from cranfield._numbers import percent_text
 
 EXAMPLES = 3
-"""How many items outside the catalogue a sentence names."""
+"""Number of items outside the catalogue that a sentence names as examples."""
 
 
 class Outside(NamedTuple):
-    """What the whole lists of a system hold that is not in the catalogue.
+    """The items in the whole lists of a system that are not in the catalogue.
 
     Parameters
     ----------
     entries, recommended
-        How many entries are outside, and how many there are.
+        The number of entries outside, and of all entries.
     items
-        How many different items are outside; None for several folds together, whose items are not compared.
+        The number of distinct items outside; None for several folds together, whose items are not compared.
     examples
         Some of these items.
     """
@@ -31,7 +31,7 @@ class Outside(NamedTuple):
 
 
 def outside_in_folds(folds: Sequence[Sequence[Outside]]) -> tuple[Outside, ...]:
-    """Return what the lists of each system hold outside the catalogue in all folds together.
+    """Return the items of each system outside the catalogue in all folds together.
 
     Examples
     --------
@@ -50,7 +50,7 @@ def outside_in_folds(folds: Sequence[Sequence[Outside]]) -> tuple[Outside, ...]:
 
 
 def catalogue_notes(names: Sequence[str], outside: Sequence[Outside]) -> Iterator[str]:
-    """Give a sentence for each system that recommends items outside the catalogue."""
+    """Yield a note for each system that recommends items outside the catalogue."""
     for name, of_system in zip(names, outside):
         if of_system.entries:
             examples = ", ".join(of_system.examples)

@@ -1,12 +1,12 @@
 r"""Metrics in expectation over the draw of non-relevant targets, without drawing any.
 
-A sampled list holds fixed items (the relevant ones, or all test items) and N of the M other candidates, by chance. Of
-the a candidates that the system puts above a fixed item, the number X that is drawn is hypergeometric:
+A sampled list contains fixed items (the relevant ones, or all test items) and a random N of the M other candidates. Of
+the a candidates that the system ranks above a fixed item, the number X that is drawn is hypergeometric:
 
 .. math:: P(X = x) = \binom{a}{x}\binom{M - a}{N - x} / \binom{M}{N}
 
-So the rank of the item, and every metric that is a sum over ranks, has an exact expectation. It needs the ranks in the
-whole ranking only.
+So the rank of the item, and every metric that is a sum over ranks, has an exact expectation. It only needs the ranks in
+the whole ranking.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ SUPPORTED = ("P", "Recall", "HitRate", "RR", "AP", "DCG", "nDCG")
 
 Floats = NDArray[np.float64]
 
-# So many probabilities are held at a time.
+# Number of probabilities in memory at a time.
 _CELLS = 1 << 22
 
 
@@ -58,7 +58,7 @@ def expected(metric: Metric, judged: Judged) -> Floats:
 
 @dataclass(frozen=True, eq=False)
 class _DrawnLists:
-    """Whole rankings, and from how many candidates how many are drawn for each list."""
+    """Whole rankings, with the number of candidates of each list and how many of them are drawn."""
 
     judged: Judged
     draw: Draw
@@ -72,7 +72,7 @@ class _DrawnLists:
 
     @cached_property
     def drawn(self) -> NDArray[np.int64]:
-        """N: how many of them are drawn."""
+        """N: the number of them that are drawn."""
         return np.minimum(self.draw.number, self.others)
 
     @property
@@ -87,12 +87,12 @@ class _DrawnLists:
         return np.arange(1, min([longest, *ends]) + 1, dtype=np.float64)
 
     def weighed(self, weights: Floats, where: NDArray[np.bool_]) -> Floats:
-        """Return E[weight of its rank] of the hits in ``where``, 0 of others; ``weights`` are of ranks 1, 2, ..."""
+        """Return E[weight of its rank] for the hits in ``where``, 0 for others; ``weights`` are of ranks 1, 2, ..."""
         judged, fixed = self.judged, self.fixed
         fixed_above = judged.above(fixed)
         above = judged.ranks - 1 - fixed_above
         others, drawn = self.others[judged.lists], self.drawn[judged.lists]
-        # A hit that is drawn itself leaves one candidate and one draw less.
+        # If the hit itself is drawn, there is one candidate and one draw less.
         own = (~fixed).astype(np.int64)
         share = np.where(fixed, 1.0, np.divide(drawn, others, out=np.zeros(len(judged)), where=others > 0))
         values = np.zeros(len(judged))
@@ -110,7 +110,7 @@ def mean_weight(
     others: NDArray[np.int64],
     drawn: NDArray[np.int64],
 ) -> Floats:
-    """Return E[w(before + 1 + X)], X being how many of ``drawn`` from ``others`` are among those ``above``.
+    """Return E[w(before + 1 + X)], where X is how many of ``drawn`` from ``others`` are among those ``above``.
 
     ``weights`` are w(1), w(2), ...; w is 0 beyond.
 

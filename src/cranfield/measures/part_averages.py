@@ -1,4 +1,4 @@
-"""Averages of scores that are kept in parts: sums over the parts, and the averages and intervals that follow."""
+"""Averages of scores in parts: sums over the parts, and the averages and intervals computed from them."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from cranfield.measures.scores import Scores
 Floats = NDArray[np.float64]
 
 _RESAMPLES = 1000
-# Weights of users are drawn for about this many users and replicates at a time.
+# Approximate number of weights (users × replicates) drawn at a time.
 _BLOCK = 1 << 22
 
 
@@ -40,9 +40,9 @@ def check_additive(averaging: Averaging) -> None:
 
 @dataclass(frozen=True, eq=False)
 class AverageSums:
-    """What averages are made of, as systems × metrics: moments, how many values are missing, and weighted sums.
+    """The sums behind averages, as systems × metrics: moments, counts of missing values, and weighted sums.
 
-    ``ends`` are the same of the bounds, 2 × systems × metrics, where there are any.
+    ``ends`` are those of the bounds, 2 × systems × metrics, if there are any.
     """
 
     moments: Moments
@@ -62,7 +62,7 @@ class AverageSums:
 
     @property
     def mean(self) -> Floats:
-        """The mean of what was added up, weighted if it has weights; NaN of nothing."""
+        """The mean, weighted if there are weights; NaN of nothing."""
         with np.errstate(invalid="ignore", divide="ignore"):
             return np.where(self.weight > 0, self.total / self.weight, np.nan)
 
@@ -97,10 +97,10 @@ def _mean_weight(sums: AverageSums) -> Floats:
 
 @dataclass(frozen=True, eq=False)
 class _CountedLists:
-    """What averages of some lists are made of.
+    """The values and weights of some lists that count in averages.
 
-    ``values`` are systems × metrics × lists on the scale that is averaged, NaN where a list does not count; ``weights``
-    are those of the lists, and ``missing`` how many lists have no value.
+    ``values`` are systems × metrics × lists on the scale that is averaged, NaN if a list does not count; ``weights``
+    are those of the lists, and ``missing`` is the number of lists without a value.
     """
 
     values: Floats
@@ -226,12 +226,12 @@ def _percentiles(draws: Floats, level: float) -> Interval:
     tail = (1.0 - level) / 2.0
     if np.isnan(draws).all():
         return float("nan"), float("nan")
-    lower, upper = np.nanquantile(draws, [tail, 1.0 - tail])  # a replicate may draw nobody
+    lower, upper = np.nanquantile(draws, [tail, 1.0 - tail])  # a replicate may contain no user
     return float(lower), float(upper)
 
 
 def _bounds(sums: AverageSums, place: tuple[int, int], back: Callable[[float], float]) -> dict[str, float]:
-    """Return the averages of the bounds, where these were measured and the metric has any."""
+    """Return the averages of the bounds, if they were measured and the metric has bounds."""
     if sums.ends is None or not sums.ends[1][:, place[0], place[1]].all():
         return {}
     total, weight = sums.ends[:, :, place[0], place[1]]

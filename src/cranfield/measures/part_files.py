@@ -1,4 +1,4 @@
-"""Scores of parts of the users: kept in memory while they are few, and in files when they are many."""
+"""Scores of parts of the users, in memory or, if they are large, in files."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ T = TypeVar("T")
 
 @dataclass
 class KeptParts:
-    """Scores part by part, of which no more than so many bytes stay in memory."""
+    """Scores of parts, of which at most ``most`` bytes stay in memory."""
 
     most: float
     _held: list[Scores] = field(default_factory=list)
@@ -33,7 +33,7 @@ class KeptParts:
     _files: FileStore | None = None
 
     def add(self, scores: Scores | None) -> None:
-        """Take in the scores of a part, if it has any."""
+        """Add the scores of a part, if it has any."""
         if scores is None:
             return
         self._bytes += scores.values.nbytes + 32.0 * scores.n_lists
@@ -46,7 +46,7 @@ class KeptParts:
             self._held.clear()
 
     def scores(self, facts: Scores, tally: Tally) -> Scores | ScoreParts:
-        """Return the scores of all parts: as one, or in parts where they are in files."""
+        """Return the scores of all parts: as one, or in parts if they are in files."""
         if self._files is None:
             return joined(self._held, facts)
         assert tally.of_scores is not None
@@ -55,7 +55,7 @@ class KeptParts:
 
 @dataclass(frozen=True)
 class FileStore:
-    """Parts of scores in files of a temporary folder, which is removed when nobody holds it any more."""
+    """Parts of scores in files of a temporary folder, which is removed with the last reference to it."""
 
     folder: tempfile.TemporaryDirectory[str]
     paths: list[Path] = field(default_factory=list)
@@ -63,7 +63,7 @@ class FileStore:
 
     @classmethod
     def made(cls) -> FileStore:
-        """Make an empty one."""
+        """Make an empty store."""
         return cls(tempfile.TemporaryDirectory(prefix=TEMPORARY))
 
     def add(self, scores: Scores) -> None:
@@ -88,7 +88,7 @@ class FileStore:
 
 
 def rows_of(scores: Scores) -> pl.DataFrame:
-    """Return scores as a table with a row for each list: what `scores_of` reads."""
+    """Return scores as a table with one row per list, for `scores_of`."""
     columns: dict[str, Any] = {
         "user": scores.user_ids.ids(scores.users),
         "judged": scores.judged,
@@ -107,7 +107,7 @@ def rows_of(scores: Scores) -> pl.DataFrame:
 
 
 def scores_of(rows: pl.DataFrame, facts: Scores) -> Scores:
-    """Return the scores of a part from its table, given all there is to know beside the lists."""
+    """Return the scores of a part from its table, given everything except the lists."""
     ids, users = Vocabulary.encode(rows["user"])
     order = np.argsort(users, kind="stable")
     systems, metrics = range(len(facts.systems)), range(len(facts.metrics))

@@ -1,4 +1,4 @@
-"""Parts of the users: each is judged and measured by itself, and all are put together as if measured at once."""
+"""Parts of the users, which are judged and measured separately, and combined as if measured at once."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ from cranfield.rankings.run import Run
 
 @dataclass(frozen=True, eq=False)
 class PartPlan:
-    """What is measured on every part of the users, and what each must know of the whole.
+    """What is measured on every part of the users, and the facts about the whole that each part needs.
 
     Parameters
     ----------
@@ -61,11 +61,11 @@ class PartPlan:
     train, similarity
         As for `measure`.
     catalogue
-        The items that exist; None if that is not said.
+        The items that exist; None if there is no catalogue.
     several
-        Whether there are several systems, which might be one under several names.
+        Whether there are several systems, of which some might be the same under different names.
     study
-        What else is computed of the judged lists of every part; the results add up. None for nothing.
+        What else is computed on the judged lists of every part; the results add up. None for nothing.
     """
 
     measuring: Measuring
@@ -86,7 +86,7 @@ class PartPlan:
 
     @property
     def top_grade(self) -> float:
-        """The highest rating there is."""
+        """The highest rating."""
         return float(self.grades.max()) if len(self.grades) else 0.0
 
     @property
@@ -96,27 +96,27 @@ class PartPlan:
 
     @property
     def cutoffs(self) -> list[int]:
-        """The cut-offs down to which items are counted, to be looked up in a catalogue."""
+        """The cut-offs down to which items are counted for a catalogue."""
         wanted = {metric.cutoff for metric in self.measuring.wanted if metric.cutoff is not None}
         return [] if self.catalogue is None else sorted(wanted)
 
 
 @dataclass(frozen=True, eq=False)
 class Tally:
-    """What is counted of some of the users; the tallies of disjoint parts add up to that of all.
+    """Counts for some of the users; the tallies of disjoint parts add up to that of all users.
 
     Parameters
     ----------
     test
-        What is counted of their test ratings.
+        The counts of their test ratings.
     systems
-        What is counted of the lists of each system.
+        The counts of the lists of each system.
     of_scores
-        What is counted of their scores, and all there is to know of these beside the values; None if nobody is judged.
+        The counts of their scores, and everything about these except the values; None if nobody is judged.
     notes
-        What is implausible in the first of the parts, by system.
+        Warnings about the first of the parts, by system.
     parts
-        How many parts there are.
+        The number of parts.
     studied
         The result of the study of the plan; None if there is none, or nobody is judged.
     """
@@ -149,14 +149,14 @@ class Tally:
 
 @dataclass(frozen=True, eq=False)
 class Part:
-    """What measuring some of the users gives: the values for their lists, None if nobody is judged, and a tally."""
+    """The result of measuring some of the users: the values of their lists (None if nobody is judged) and a tally."""
 
     scores: Scores | None
     tally: Tally
 
 
 def measure_part(runs: Sequence[Run], test: Ratings, plan: PartPlan) -> Part:
-    """Measure some of the users, given their lists and their test ratings, each of which may be missing."""
+    """Measure some of the users, given their lists and their test ratings, either of which may be missing."""
     judgments = _judgments(test, plan)
     judged = [None if judgments is None else judged_by(run, judgments, plan.context) for run in runs]
     measured = [lists for lists in judged if lists is not None]
@@ -212,13 +212,13 @@ def _of_users(train: Ratings, others: Sequence[Ratings | Run]) -> Ratings:
 
 
 History = tuple[Step, ...]
-"""How something was read."""
+"""The steps by which something was read."""
 
 
 def put_together(tally: Tally, plan: PartPlan, histories: Sequence[History]) -> Scores:
-    """Return scores without lists, with all there is to say of those of all parts together.
+    """Return scores without lists, with the facts about all parts together.
 
-    ``histories`` say how the run of each system was read.
+    ``histories`` describe how the run of each system was read.
     """
     test, systems = tally.test, tally.systems
     warnings = accepted(list(_warnings(tally, plan, histories)), strict=plan.strict)
@@ -254,14 +254,14 @@ def put_together(tally: Tally, plan: PartPlan, histories: Sequence[History]) -> 
 
 
 def joined(parts: Sequence[Scores], facts: Scores) -> Scores:
-    """Return the scores of parts as one, with what `put_together` has to say of all of them."""
+    """Return the scores of parts as one, with the facts from `put_together`."""
     lists = join_scores(parts) if len(parts) > 1 else parts[0]
     own = ("values", "covered", "users", "user_ids", "judged", "relevant", "bounds", "groups", "group_names", "trained")
     return replace(facts, **{name: getattr(lists, name) for name in own}, measured=None)
 
 
 def _whole_ranked(system: SystemTally, items: Vocabulary) -> Ranked:
-    """Return what there is to know of a whole run; ``items`` are those of the test set."""
+    """Return the facts about a whole run; ``items`` are those of the test set."""
     codes = items.translation(system.items.ids)
     unknown = [] if codes is None else system.items.ids.text.filter(pl.Series(codes == UNKNOWN)).to_list()
     return replace(
@@ -273,7 +273,7 @@ def _whole_ranked(system: SystemTally, items: Vocabulary) -> Ranked:
 
 
 def _counts(system: SystemTally, test: RatingsTally) -> dict[str, int]:
-    """Return what happened to the lists of a system when they met the test set."""
+    """Return the counts from joining the lists of a system with the test set."""
     codes = test.items.ids.translation(system.items.ids)
     unknown = 0 if codes is None else int(system.items.counts[1, codes == UNKNOWN].sum())
     return {**system.counts, "recommended items unknown to the test set": unknown}
@@ -324,23 +324,23 @@ def _warnings(tally: Tally, plan: PartPlan, histories: Sequence[History]) -> Ite
 
 
 def _like_a_run(system: SystemTally, history: History) -> Run:
-    """Return a run with the items and some users of a system that the test set lacks: messages name these."""
+    """Return a run with the items of a system, and some users that are not in the test set, for messages."""
     nothing, users = np.zeros(0, dtype=np.int32), Vocabulary.of(system.unmet[0])
     start = np.zeros(1, dtype=np.int64)
     return Run(system.ranked.name, users, system.items.ids, nothing, start, nothing, history=history)
 
 
 def _by_chance(system: SystemTally, test: RatingsTally) -> float:
-    """Return how many hits there would be if test profiles were dealt to the users at random."""
+    """Return the expected number of hits if test profiles were assigned to the users at random."""
     codes = test.items.ids.codes(system.items.ids.all)
     known = codes != UNKNOWN
     return float(system.items.counts[1, known] @ test.items.counts[0, codes[known]]) / max(test.lists, 1)
 
 
 def _with_catalogue(scores: Scores, systems: Sequence[SystemTally], test: RatingsTally, plan: PartPlan) -> Scores:
-    """Return scores that count what the lists hold outside a catalogue, apart from unjudged items."""
+    """Return scores that count items outside a catalogue separately from unjudged items."""
     assert plan.catalogue is not None
-    # An item with a test rating exists, whatever the catalogue says.
+    # An item with a test rating exists even if the catalogue lacks it.
     outside = [_outside(system, test.items.ids, plan) for system in systems]
     return with_outside(scores, *zip(*outside))
 

@@ -48,7 +48,7 @@ def metrics_phrase(metrics: Sequence[str]) -> str:
 
 
 def average_phrase(average: str) -> str:
-    """Return an average in words, where it has some.
+    """Return an average in words, if there are words for it.
 
     Examples
     --------
@@ -66,7 +66,7 @@ _UNDEFINED = {
 
 
 def averaging_phrases(settings: Mapping[str, Any]) -> list[str]:
-    """Return how lists are averaged, a clause for each decision that is there.
+    """Return how lists are averaged, with a clause for each given decision.
 
     Examples
     --------
@@ -85,11 +85,11 @@ _COLUMNS = {
     "unjudged": "share of the recommended items that have no test rating",
     "nonexistent": "share of the recommended items that are not in the catalogue",
 }
-"""What is below the columns beside the averages, by the word that their heads begin with."""
+"""Meaning of the columns other than averages, by the first word of their headers."""
 
 
 def legend(header: Sequence[str]) -> str:
-    """Return what the columns beside the averages hold, in a line; empty where there are none.
+    """Return a line that explains the columns next to the averages; empty if there are none.
 
     Examples
     --------
@@ -101,15 +101,15 @@ def legend(header: Sequence[str]) -> str:
 
 
 def threshold_phrase(threshold: float | str | None) -> str | None:
-    """Return the lowest relevant rating in words; nothing where it is yet to follow from the ratings."""
+    """Return the lowest relevant rating in words; empty if it is still to be chosen from the ratings."""
     return None if threshold in (None, AUTO) else f"relevant from {threshold!r}".removesuffix(".0")
 
 
 def relevance_phrase(metrics: Sequence[str | Metric], threshold: float | str | None) -> str:
-    """Return what makes an item worth something, and in which metrics: a threshold, or a gain in place of it.
+    """Return what gives an item its value, and in which metrics: a threshold, or a gain instead of it.
 
-    Metrics that look at neither, such as errors and diversity, are not named; one with a threshold of its own
-    (``P(rel=5)@10``) says it itself.
+    Metrics that use neither, such as errors and diversity, are not named, nor are metrics with their own threshold
+    (``P(rel=5)@10``), whose names show it.
 
     Examples
     --------
@@ -133,7 +133,7 @@ def relevance_phrase(metrics: Sequence[str | Metric], threshold: float | str | N
 
 
 def _known(metric: str | Metric) -> Metric | None:
-    """Return a metric; None for one of the user's own that is not registered where its results are read."""
+    """Return a metric; None for a user's own metric that is not registered in this process."""
     try:
         return Metric.of(metric)
     except SettingError:
@@ -141,7 +141,7 @@ def _known(metric: str | Metric) -> Metric | None:
 
 
 def _looks_at_ratings(metric: Metric) -> bool:
-    """Whether a metric looks at what test ratings are worth, under the threshold of the whole measurement if any."""
+    """Whether a metric depends on the value of test ratings, under the threshold of the measurement if any."""
     parameters = {**metric.definition.parameters, **dict(metric.parameters)}
     if "rel" in parameters:
         return False
@@ -151,8 +151,8 @@ def _looks_at_ratings(metric: Metric) -> bool:
 
 
 def _gain_in_place(metric: Metric) -> str | None:
-    """Return the gain by which a metric values an item, where that is not by the threshold."""
-    if metric.dialect not in (None, "trec_eval"):  # other tools see relevant items alone
+    """Return the gain of a metric that does not use the threshold."""
+    if metric.dialect not in (None, "trec_eval"):  # other tools only see relevant items
         return None
     if metric.definition.name == "ERR":
         return _GAIN_FORMULAS["exp"]

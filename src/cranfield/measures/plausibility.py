@@ -1,4 +1,4 @@
-"""Inputs that cannot be meant: looked at before anything is measured, refused or said."""
+"""Checks for implausible inputs before measuring, which raise errors or return warnings."""
 
 from __future__ import annotations
 
@@ -21,40 +21,40 @@ from cranfield.measures.judged import Judged
 from cranfield.rankings.run import Run
 
 FEW = 0.1
-"""Fewer of the users or of the items meet than this share: a warning. It is a share of the side, run or test set, that
-has fewer of them: a run for more users than the test set has is not suspicious, and neither is one for fewer."""
+"""A warning is given if a smaller share of the users or items is in both the run and the test set. It is a share of the
+smaller of the two: a run with more users than the test set is not suspicious, and neither is one with fewer."""
 # Columns are swapped if this share of the ids of each is in the other column of the test set.
 _MANY = 0.5
-# Lists are of one length, as those of a system are, if this share of them is as long as the longest.
+# Lists count as equally long, like those of a system, if this share of them is as long as the longest.
 _EVEN = 0.5
-# Fewer users or items than this say nothing about columns.
+# Minimum number of users and items for conclusions about columns.
 _HANDFUL = 10
-# Lists in which chance alone would find so many test ratings, and that hold none, were not made for this test set.
+# Lists without a hit, where this many are expected by chance, were not made for this test set.
 _EXPECTED_HITS = 20.0
 ENOUGH_FOR_A_COPY = 100
-"""A run that holds so many items, all those of the test set with their ratings, is not a coincidence."""
+"""If a run of at least this many items equals the test set, ratings included, this is not a coincidence."""
 COPY = "the lists hold the items of the test set with their ratings, as a copy of it would"
 NO_ITEMS = "every list is empty, and scores 0"
-# So many runs are named in a warning that holds for several.
+# Maximum number of runs named in a warning.
 _SHOWN = 4
-# Ratings have at most so many different values, in steps of a half or more; so many values tell.
+# Maximum number of distinct values of ratings, which have steps of a half or more; and the sample size.
 _MOST_RATINGS, _SAMPLE = 21, 10_000
 _SCORES, _RATINGS = ("score", "scores", "prediction", "predictions"), ("rating", "ratings", "stars")
 
 
 def check_inputs(judged: Sequence[Judged], test: Ratings | None = None, *, strict: bool = False) -> tuple[str, ...]:
-    """Refuse inputs that cannot be meant, and return a sentence for each thing that hardly can.
+    """Refuse inputs that must be mistakes, and return a warning for each that is implausible.
 
-    Only runs that are at hand are looked at, not those that an experiment made and keeps.
+    Only runs in memory are checked, not those that an experiment made and stored.
 
     Parameters
     ----------
     judged
-        Runs met with the test set; ``context.train`` holds the training ratings, if there are any.
+        Runs joined with the test set; ``context.train`` contains the training ratings, if there are any.
     test
         The test set as it was read.
     strict
-        Raise an error instead of returning a sentence.
+        Raise an error instead of returning a warning.
     """
     pairs = [(lists, lists.source) for lists in judged if isinstance(lists.source, Run)]
     _refuse_same_file([run for _, run in pairs], test)
@@ -75,14 +75,14 @@ def check_inputs(judged: Sequence[Judged], test: Ratings | None = None, *, stric
 
 
 def accepted(warnings: Sequence[str], *, strict: bool) -> tuple[str, ...]:
-    """Return the warnings; the first one is an error where these are not accepted."""
+    """Return the warnings, or raise the first as an error if ``strict``."""
     if strict and warnings:
         raise InputError(warnings[0], remedy="fix it, or leave --strict (strict=True) out to continue with a warning")
     return tuple(warnings)
 
 
 def named_once(notes: Sequence[tuple[Run, str]], n_runs: int) -> Iterator[str]:
-    """Say once what holds for several runs."""
+    """Yield each note once, with the names of its runs."""
     names: dict[str, list[str]] = {}
     for run, note in notes:
         names.setdefault(note, []).append(run.name)
@@ -97,7 +97,7 @@ def _place(run: Run) -> str:
 
 
 def _file(history: Sequence[Step]) -> Path | None:
-    """Return the file that runs or ratings were read from; None for what was made of them since, or without a file."""
+    """Return the file that runs or ratings were read from; None if they were changed since, or had no file."""
     if not history or not history[-1].action.startswith("read"):
         return None
     path = Path(str(history[-1].settings.get("source")))
@@ -105,7 +105,7 @@ def _file(history: Sequence[Step]) -> Path | None:
 
 
 def _refuse_same_file(runs: Sequence[Run], test: Ratings | None) -> None:
-    """Refuse a file that is given both as the test set and as a run."""
+    """Refuse a file that is passed both as the test set and as a run."""
     path = None if test is None else _file(test.history)
     if path is None:
         return
@@ -116,7 +116,7 @@ def _refuse_same_file(runs: Sequence[Run], test: Ratings | None) -> None:
 
 
 def same_file(path: Path) -> InputError:
-    """Return the error for a file that is given twice."""
+    """Return the error for a file that is passed twice."""
     return InputError(
         "this file is given both as the test set and as a run",
         source=str(path),
@@ -125,7 +125,7 @@ def same_file(path: Path) -> InputError:
 
 
 def _on_ids(judged: Judged, run: Run) -> Iterator[str]:
-    """Look at how many users and items of a run the test set knows; none is an error."""
+    """Check how many users and items of a run are in the test set; none is an error."""
     judgments = judged.judgments
     users, items = judgments.user_ids, judgments.item_ids
     known_users = _known(run.user_ids, users)
@@ -140,14 +140,14 @@ def _on_ids(judged: Judged, run: Run) -> Iterator[str]:
 
 
 def refuse_other_users(run: Run, users: Vocabulary, items: Vocabulary) -> NoReturn:
-    """Refuse a run none of whose users the test set knows; ``users`` and ``items`` are those of the test set."""
+    """Refuse a run without users of the test set; ``users`` and ``items`` are those of the test set."""
     _refuse_swapped_columns(run, users, items)
     problem = f"no user of {_called(run)} has test ratings"
     raise _strangers(run, problem, run.user_ids, users, "give the run and the test set of one split")
 
 
 def on_items(run: Run, items: Vocabulary, train: Ratings | None) -> Iterator[str]:
-    """Look at how many items of a run the test set knows; none is an error."""
+    """Check how many items of a run are in the test set; none is an error."""
     known_items = _known(run.item_ids, items)
     if train is not None:
         known_items = known_items | _known(run.item_ids, train.item_ids)
@@ -162,7 +162,7 @@ def on_items(run: Run, items: Vocabulary, train: Ratings | None) -> Iterator[str
 
 
 def _known(ids: Vocabulary, others: Vocabulary) -> NDArray[np.bool_]:
-    """Return which ids of a vocabulary another one holds too."""
+    """Return which ids of a vocabulary are also in another."""
     codes = others.translation(ids)
     return np.ones(len(ids), dtype=np.bool_) if codes is None else codes != UNKNOWN
 
@@ -178,10 +178,10 @@ def _refuse_swapped_columns(run: Run, users: Vocabulary, items: Vocabulary) -> N
 
 
 def _on_turned_columns(run: Run, users: Vocabulary, items: Vocabulary) -> Iterator[str]:
-    """Say that users and items seem to be in each other's column, where the ids of both overlap.
+    """Warn that users and items seem to be swapped, if the ids of both overlap.
 
-    Two things speak for it: lists are of one length far more often if users and items change places, or the ids of
-    both sides fit the other column better by half. A handful of lists says neither.
+    There are two signs: lists have the same length far more often if users and items are swapped, or the ids of both
+    sides fit the other column much better (by 0.5 or more). A handful of lists shows neither.
     """
     if not run.history or run.history[-1].action != "read_run" or min(len(run.user_ids), len(run.item_ids)) < _HANDFUL:
         return
@@ -194,23 +194,23 @@ def _on_turned_columns(run: Run, users: Vocabulary, items: Vocabulary) -> Iterat
         return
     yield (
         "its users seem to be the items of the test set, and its items the users: their ids fit both columns, and the "
-        "lists look like lists only if users and items change places; name the columns of the run (--run-user, "
+        "lists look like lists only if users and items are swapped; name the columns of the run (--run-user, "
         "--run-item) or of the test set (--user, --item)"
     )
 
 
 def _share(ids: Vocabulary, others: Vocabulary) -> float:
-    """Return the share of ids that another vocabulary holds too."""
+    """Return the share of ids that are also in another vocabulary."""
     return float(_known(ids, others).mean()) if len(ids) else 0.0
 
 
 def _fit(ids: Vocabulary, others: Vocabulary) -> float:
-    """Return the share of the ids of either vocabulary that the other one holds too, the smaller of the two."""
+    """Return the share of common ids in either vocabulary, the smaller of the two."""
     return min(_share(ids, others), _share(others, ids))
 
 
 def _evenness(lengths: NDArray[Any]) -> float:
-    """Return the share of the lists that hold anything which are as long as the longest."""
+    """Return the share of the non-empty lists that are as long as the longest."""
     lengths = lengths[lengths > 0]
     return float((lengths == lengths.max()).mean()) if len(lengths) else 1.0
 
@@ -237,16 +237,16 @@ def _strangers(run: Run, problem: str, ids: Vocabulary, others: Vocabulary, reme
 
 
 def _on_share(kind: str, known: NDArray[np.bool_], run_ids: Vocabulary, others: Vocabulary) -> Iterator[str]:
-    """Say that few ids of a run meet those of the test set, or that more would if both were written alike."""
+    """Warn that few ids of a run are in the test set, or that more would be if both were written the same way."""
     if not known.all():
         mine, theirs = (Vocabulary(ids) for ids in (run_ids.all.filter(pl.Series(~known)), _others(run_ids, others)))
         yield from on_few_met(kind, int(known.sum()), (len(run_ids), len(others)), (mine, theirs))
 
 
 def on_few_met(kind: str, met: int, known: tuple[int, int], unmet: tuple[Vocabulary, Vocabulary]) -> Iterator[str]:
-    """Say that few ids meet, or that more would if both sides, the run and the test set, wrote them alike.
+    """Warn that few ids match, or that more would if run and test set wrote them the same way.
 
-    ``known`` is how many ids each side has, and ``unmet`` are those, or some of those, that the other one lacks.
+    ``known`` is the number of ids of each side, and ``unmet`` are all or some of those that the other side lacks.
     """
     mine, theirs = unmet
     form = differing_form(mine, theirs) if min(len(mine), len(theirs)) > 1 else None
@@ -254,13 +254,13 @@ def on_few_met(kind: str, met: int, known: tuple[int, int], unmet: tuple[Vocabul
         return
     reason = "" if form is None else f"; these differ by {form}"
     yield (
-        f"the test set knows only {met:,} of the {known[0]:,} {kind} of the run, and {known[1]:,} in all; the others "
+        f"the test set has only {met:,} of the {known[0]:,} {kind} of the run, and {known[1]:,} in all; the others "
         f"of the run are {examples(mine)}, those of the test set {examples(theirs)}{reason}"
     )
 
 
 def _others(ids: Vocabulary, others: Vocabulary) -> pl.Series:
-    """Return the ids of the second vocabulary that the first does not hold."""
+    """Return the ids of the second vocabulary that are not in the first."""
     codes = others.translation(ids)
     missing = np.ones(len(others), dtype=np.bool_)
     if codes is not None:
@@ -269,7 +269,7 @@ def _others(ids: Vocabulary, others: Vocabulary) -> pl.Series:
 
 
 def on_swapped(runs: Sequence[Run], test: Ratings | None) -> Iterator[tuple[Run, str]]:
-    """Say that the test set holds the scores of a system, and the run ratings; refuse where more speaks for it."""
+    """Warn that the test set contains scores of a system, and the run ratings; refuse if there are further signs."""
     if test is None or not _has_many_values(test.values):
         return
     are_scores = _are_scores(test.values)
@@ -279,8 +279,8 @@ def on_swapped(runs: Sequence[Run], test: Ratings | None) -> Iterator[tuple[Run,
         if run.scores is None or run.made_scores or not _are_ratings(run.scores):
             continue
         named = _named(test.history, "rating") in _SCORES and _named(run.history, "prediction") in _RATINGS
-        # Whole numbers may be the scores of a system, as those of popularity are, or the counts of a test set.
-        # The scores of a system may be few, too: 10, 9, 8, ... for ten ranks. Then no two of a list are equal.
+        # Integers may be the scores of a system, such as popularity, or the counts of a test set. A system may also
+        # have few different scores, such as 10, 9, 8, ... for ten ranks. Then no two of a list are equal.
         if not named and not (are_scores and run.counts.get("tied_items")):
             continue
         problem = "the test set and the run seem to be swapped: the test set holds scores, and this run ratings"
@@ -294,7 +294,7 @@ def on_swapped(runs: Sequence[Run], test: Ratings | None) -> Iterator[tuple[Run,
 
 
 def _named(history: Sequence[Step], role: str) -> str:
-    """Return the name of the column that was read as a role, in small letters; empty if it has none."""
+    """Return the name of the column of a role, in lower case; empty if it has none."""
     columns = history[-1].settings.get("columns") or {} if history else {}
     return str(columns.get(role, "")).lower()
 
@@ -320,18 +320,18 @@ def _has_steps(values: NDArray[Any]) -> bool:
 
 
 def _on_training_as_test(train: Ratings | None, test: Ratings | None) -> Iterator[str]:
-    """Refuse a test set that is the training set, and say that the two share ratings."""
+    """Refuse a test set that is the training set, and warn if the two share ratings."""
     if train is not None and test is not None and len(train) and len(test):
         yield from on_shared(shared_ratings(test, train), len(test), len(train), _file(test.history))
 
 
 def shared_ratings(test: Ratings, train: Ratings) -> int:
-    """Return how many test ratings are in the training set too."""
+    """Return the number of test ratings that are also in the training set."""
     return count_hits(_as_run(test), as_judgments(train, None))
 
 
 def on_shared(shared: int, in_test: int, in_train: int, file: Path | None) -> Iterator[str]:
-    """Say that test and training set share ratings, or refuse the same ones."""
+    """Warn that test and training set share ratings, or refuse them if they are the same."""
     if shared == in_test == in_train:
         raise InputError(
             "the test set is the training set: they hold the same users and items",
@@ -346,17 +346,17 @@ def on_shared(shared: int, in_test: int, in_train: int, file: Path | None) -> It
 
 
 def _as_run(ratings: Ratings) -> Run:
-    """Return the profiles of users as lists, to be met with other ratings."""
+    """Return the profiles of users as lists, to be joined with other ratings."""
     users = np.flatnonzero(ratings.user_counts).astype(np.int32)
     indptr = np.append(ratings.indptr[users], len(ratings))
     return Run("test", ratings.user_ids, ratings.item_ids, users, indptr, ratings.items)
 
 
 def _on_hits(pairs: Sequence[tuple[Judged, Run]]) -> Iterator[tuple[Run, str]]:
-    """Look for lists without any test rating where chance alone would find some, and for copies of the test set.
+    """Look for lists without any hit, where some are expected by chance, and for copies of the test set.
 
-    The training ratings, given as the test set, leave no hit: systems do not recommend what a user has rated. If that
-    holds for every run, nothing can be measured.
+    If the training ratings are passed as the test set, there are no hits, since systems do not recommend what a user
+    has rated. If no run has a hit, nothing can be measured.
     """
     without = [(run, _by_chance(lists, run)) for lists, run in pairs if not len(lists) and not run.one_relevant]
     yield from on_no_hits(without, len(pairs))
@@ -366,11 +366,11 @@ def _on_hits(pairs: Sequence[tuple[Judged, Run]]) -> Iterator[tuple[Run, str]]:
 
 
 def on_no_hits(without: Sequence[tuple[Run, float]], n_runs: int) -> Iterator[tuple[Run, str]]:
-    """Look at runs without a hit, each with the number of hits that chance alone would find."""
+    """Check runs without a hit, each with the number of hits expected by chance."""
     without = [(run, expected) for run, expected in without if expected >= _EXPECTED_HITS]
     for run, expected in without:
         problem = (
-            f"no list holds any item that its user has rated in the test set, where chance alone would find about "
+            f"no list holds any item that its user has rated in the test set, although chance alone would find about "
             f"{expected:,.0f}"
         )
         if len(without) == n_runs:
@@ -383,7 +383,7 @@ def on_no_hits(without: Sequence[tuple[Run, float]], n_runs: int) -> Iterator[tu
 
 
 def is_copy(judged: Judged, run: Run, at_least: int = ENOUGH_FOR_A_COPY) -> bool:
-    """Whether a run holds all ratings of the test set, each as a score, and nothing else."""
+    """Whether a run contains all ratings of the test set, each as a score, and nothing else."""
     if run.scores is None or run.one_relevant or not at_least <= len(judged) == len(run.items) == len(judged.judgments):
         return False
     assert judged.places is not None  # every join has them
@@ -391,9 +391,9 @@ def is_copy(judged: Judged, run: Run, at_least: int = ENOUGH_FOR_A_COPY) -> bool
 
 
 def _by_chance(judged: Judged, run: Run) -> float:
-    """Return how many hits there would be if test profiles were dealt to the users at random.
+    """Return the expected number of hits if test profiles were assigned to the users at random.
 
-    With n users, an item that is in l lists and in t profiles makes l·t/n hits on average.
+    With n users, an item in l lists and t profiles has l·t/n expected hits.
     """
     judgments = judged.judgments
     users = judgments.user_ids.translation(run.user_ids)
@@ -408,7 +408,7 @@ def _by_chance(judged: Judged, run: Run) -> float:
 
 
 def _on_seen_items(runs: Sequence[Run], train: Ratings | None) -> Iterator[str]:
-    """Say that lists which were read hold items of their user's own training ratings."""
+    """Warn that lists from files contain items that their user rated in training."""
     if train is None or not len(train):
         return
     counts = []
@@ -420,21 +420,21 @@ def _on_seen_items(runs: Sequence[Run], train: Ratings | None) -> Iterator[str]:
 
 
 def on_seen(counts: Sequence[tuple[str, int, int]]) -> Iterator[str]:
-    """Say which systems recommend what a user has rated: how many of how many items, by name."""
+    """Warn about systems that recommend items their user has rated; ``counts`` are name, such items, all items."""
     seen = [f"{count:,} of {held:,} items of {name} ({count / held:.0%})" for name, count, held in counts if count]
     if seen:
         more = [f"those of {len(seen) - _SHOWN} more runs"] if len(seen) > _SHOWN else []
         yield (
-            f"lists hold training ratings of their own user, which take up places and are hardly ever in the test set: "
-            f"{listed([*seen[:_SHOWN], *more])}"
+            f"lists hold items from their user's training ratings, which take up places and are hardly ever in the "
+            f"test set: {listed([*seen[:_SHOWN], *more])}"
         )
 
 
 def _on_same_lists(runs: Sequence[Run]) -> Iterator[str]:
-    """Say which runs hold the same lists under several names."""
+    """Warn about runs with the same lists under different names."""
     kinds: dict[tuple[int, bytes], list[list[Run]]] = {}
     for run in runs:
-        # Most runs differ in their first lists; only those that do not are compared whole.
+        # Most runs differ in their first lists; only the others are compared completely.
         same = kinds.setdefault((len(run.items), run.items[:_SAMPLE].tobytes()), [])
         group = next((group for group in same if _same_lists(group[0], run)), None)
         if group is None:
@@ -446,7 +446,7 @@ def _on_same_lists(runs: Sequence[Run]) -> Iterator[str]:
 
 
 def same_lists_note(names: Sequence[str]) -> str:
-    """Say that runs hold the same lists."""
+    """Return the warning that runs have the same lists."""
     return f"{listed(names)} hold the same lists, as if one file were given under several names"
 
 
@@ -459,6 +459,6 @@ def _same_lists(run: Run, other: Run) -> bool:
 
 
 def _arrays(run: Run) -> list[NDArray[Any]]:
-    """Return what the lists of a run are made of; one-relevant lists differ by ranks alone."""
+    """Return the arrays of the lists of a run; one-relevant lists differ only in their ranks."""
     ranks = np.zeros(0, dtype=np.int32) if run.ranks is None else run.ranks
     return [run.items, run.users, run.indptr, ranks]

@@ -9,14 +9,14 @@ from typing import Any
 
 @dataclass(frozen=True, eq=False)
 class Pooled:
-    """What a property of all lists together is made of; as a number (`float`) it is the property.
+    """The sums behind a property of all lists together; `float` returns the property.
 
     Parameters
     ----------
     held
-        The sums; those of some lists and of others, added (``+``), are those of all.
+        The sums; those of disjoint lists can be added (``+``).
     value
-        What makes the property of them.
+        A function that computes the property from the sums.
 
     Examples
     --------

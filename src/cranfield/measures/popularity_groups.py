@@ -1,4 +1,4 @@
-"""Any metric by the popularity of the test items: which part of the catalogue a system is good at."""
+"""Metrics by the popularity of the test items, which show the part of the catalogue a system is good at."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from cranfield.measures.metrics._train import translated
 from cranfield.rankings.lists import Ties
 
 HEAD_MID_TAIL: Mapping[str, float] = {"head": 0.2, "mid": 0.6, "tail": 0.2}
-"""The most popular items that make up a fifth of the ratings, the least popular ones that do, and those between."""
+"""The most popular items with a fifth of the ratings, the least popular items with a fifth, and those between."""
 
 _DIGITS = 9
 
@@ -42,29 +42,29 @@ def by_popularity(
     negative_grades: NegativeGrades = "judged",
     **renamed: Any,
 ) -> pl.DataFrame:
-    """Return metrics as if the test set held only the items of one popularity group, for each of the groups.
+    """Return metrics for each popularity group, as if the test set contained only the items of that group.
 
     The lists stay as they are; a test item of another group counts as unjudged. Popularity is the number of training
-    ratings; of equally popular items the smaller id comes first, and items without any are the least popular.
+    ratings; of equally popular items, the smaller id comes first. Items without training ratings are the least popular.
 
     Parameters
     ----------
     runs, test, metrics, threshold, lists, ties, negative_grades
         As for `measure`.
     train
-        The training ratings, which tell how popular an item is.
+        The training ratings, which define the popularity of items.
     groups
         Shares by name, from the most to the least popular, or a number of groups of equal shares (1 is the most
         popular).
     of
-        What is shared out: ``"ratings"`` (the head makes up a fifth of the training ratings) or ``"items"`` (a fifth
-        of the items, as the percentiles of Bellogín et al. 2017).
+        What the shares are of: ``"ratings"`` (the head has a fifth of the training ratings) or ``"items"`` (a fifth of
+        the items, like the percentiles of Bellogín et al. 2017).
 
     Returns
     -------
     pl.DataFrame
-        One row per system, group and metric: how many items and test ratings the group has, over how many lists the
-        metric is defined, and its mean over these.
+        One row per system, group and metric: the numbers of items and test ratings of the group, the number of lists
+        for which the metric is defined, and its mean over these.
 
     Examples
     --------
@@ -108,7 +108,7 @@ def _mean(metric: Metric, judged: Judged) -> tuple[int, float]:
 
 
 def shares_of(groups: int | Mapping[str, float]) -> Mapping[str, float]:
-    """Return the share of each popularity group by name, or say why they cannot be shares."""
+    """Return the share of each popularity group by name, or raise an error if they are not valid shares."""
     if not isinstance(groups, Mapping):
         count = whole("groups", groups)
         return {str(number): 1.0 / count for number in range(1, count + 1)}
@@ -123,14 +123,14 @@ def shares_of(groups: int | Mapping[str, float]) -> Mapping[str, float]:
 def group_of_items(train: Ratings, shares: Sequence[float], of: str) -> NDArray[np.float64]:
     """Return the number of the group of each item of the training ratings.
 
-    An item belongs where the middle of its share of the ratings (or of the items) falls.
+    An item belongs to the group that contains the middle of its share of the ratings (or of the items).
     """
     counts = train.item_counts.astype(np.float64)
     order = np.argsort(-counts, kind="stable")
     weight = counts[order] if of == "ratings" else np.ones(len(counts))
     middles = (np.cumsum(weight) - weight / 2.0) / max(float(weight.sum()), 1.0)
     groups = np.empty(len(counts))
-    # Ten tenths, summed, are not quite those that a person reads.
+    # Sums of floats such as 0.1 are not exact.
     ends, middles = np.round(np.cumsum(shares), _DIGITS), np.round(middles, _DIGITS)
     groups[order] = np.minimum(np.searchsorted(ends, middles, side="right"), len(shares) - 1)
     return groups

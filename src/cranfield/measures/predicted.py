@@ -23,18 +23,18 @@ Values = NDArray[np.float64]
 
 OFFER = (
     "give a column of predicted ratings, or calibrate the scores onto the rating scale: "
-    "calibration='isotonic' (--calibration) where systems are trained, cranfield calibrate (cf.calibrate) for lists of "
-    "your own"
+    "calibration='isotonic' (--calibration) when systems are trained here, cranfield calibrate (cf.calibrate) for "
+    "existing lists"
 )
-"""What to do where scores are not ratings."""
+"""What to do if scores are not ratings."""
 
-# So many of the scores must lie at most the range of the scale beyond its ends, and their median on the scale.
+# Share of the scores that must be within one range of the scale's ends; the median must be on the scale.
 _MOST = 0.95
 
 
 @dataclass(frozen=True, eq=False)
 class Predicted:
-    """The items of all lists that are looked at, list after list, each list by descending prediction.
+    """The measured items of all lists, list by list, each in descending order of predictions.
 
     Items of equal prediction keep the order of the list.
 
@@ -43,9 +43,9 @@ class Predicted:
     lists
         The list of each item.
     n_lists
-        How many lists there are.
+        The number of lists.
     ratings
-        The user's rating of each item, y; NaN for an item without one, which is in its place and has no error.
+        The user's rating of each item, y; NaN for an item without one, which keeps its rank and has no error.
     predictions
         The predicted rating of each item, p.
     errors
@@ -75,13 +75,13 @@ class Predicted:
 
     @cached_property
     def powers(self) -> NDArray[np.int32]:
-        """The power of two of each list that its errors are divided by in ``in_reach``."""
+        """The exponent of two that the errors of each list are divided by in ``in_reach``."""
         largest = np.zeros(self.n_lists)
         np.maximum.at(largest, self.lists, np.abs(self.errors))
         return power_of_two(largest)
 
     def in_reach(self) -> Predicted:
-        """Return the same with huge or tiny errors of a list divided by a power of two, so that they can be squared."""
+        """Return the same with errors scaled by a power of two if those of a list cannot be squared."""
         return self if not self.powers.any() else replace(self, errors=np.ldexp(self.errors, -self.powers[self.lists]))
 
     @cached_property
@@ -92,7 +92,7 @@ class Predicted:
 
     @cached_property
     def places(self) -> NDArray[np.intp]:
-        """The place of each item in its list by prediction, from 0."""
+        """The position of each item in its list by prediction, from 0."""
         sizes = np.bincount(self.lists, minlength=self.n_lists)
         return np.arange(len(self.lists)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
 
@@ -110,15 +110,15 @@ class Predicted:
         return float(values[self.rated].mean()) if self.rated.any() else float("nan")
 
     def discounted(self, values: Values) -> Values:
-        """Return Σ_k value_k / log2(k + 1) over each list, in the order in which the values stand."""
+        """Return Σ_k value_k / log2(k + 1) over each list, in the order of the values."""
         return self.total(values / np.log2(self.places + 2.0))
 
 
 def predicted_of(judged: Judged, metric_name: str, unrated: float | None = None) -> Predicted:
     """Return the items of judged lists with their predictions.
 
-    Of condensed lists these are the rated items. Of full lists they are all items: one without a rating is in its
-    place, rated ``unrated`` where that is given. An item whose prediction is missing plays no part.
+    For condensed lists these are the rated items. For full lists they are all items: one without a rating keeps its
+    rank, and has the rating ``unrated`` if that is given. Items without a prediction are ignored.
     """
     run, predictions = _predictions(judged, metric_name)
     if judged.is_condensed:
@@ -140,7 +140,7 @@ def _by_prediction(lists: NDArray[Any], n_lists: int, ratings: Values, predictio
     known = ~np.isnan(predictions)
     if not known.all():
         lists, ratings, predictions = lists[known], ratings[known], predictions[known]
-    # Lists are mostly ordered by their predictions already.
+    # Most lists are already ordered by their predictions.
     if not ((predictions[1:] <= predictions[:-1]) | (lists[1:] != lists[:-1])).all():
         order = np.lexsort((-predictions, lists))
         lists, ratings, predictions = lists[order], ratings[order], predictions[order]
@@ -149,7 +149,7 @@ def _by_prediction(lists: NDArray[Any], n_lists: int, ratings: Values, predictio
 
 
 def _predictions(judged: Judged, metric_name: str) -> tuple[Run, Values]:
-    """Return the run and the predicted ratings of its entries: its predictions, or its scores where it has none."""
+    """Return the run and the predicted ratings of its entries: its predictions, or its scores if it has none."""
     run = judged.run
     if run is not None and judged.places is not None:
         if run.predictions is not None:
@@ -166,8 +166,8 @@ def _predictions(judged: Judged, metric_name: str) -> tuple[Run, Values]:
 def calibration_curve(predicted: Predicted, scale: RatingScale, *, by: str = "rating", bins: int = 10) -> pl.DataFrame:
     """Return the mean rating and the mean prediction of the rated items in groups: ``group, count, predicted, rating``.
 
-    Groups are ``bins`` equal parts of the scale by predicted rating, an edge belonging to the part below it and
-    predictions beyond the scale to the parts at its ends; or, ``by="rank"``, the places of the lists from 1.
+    Groups are ``bins`` equal parts of the scale by predicted rating, where an edge belongs to the part below it and
+    predictions beyond the scale to the parts at its ends; or, with ``by="rank"``, the ranks of the lists from 1.
 
     Examples
     --------
@@ -189,10 +189,10 @@ def calibration_curve(predicted: Predicted, scale: RatingScale, *, by: str = "ra
 
 
 def check_predictions(judged: Sequence[Judged], metrics: Sequence[str]) -> None:
-    """Refuse scores that are not ratings where metrics take them for predicted ratings.
+    """Refuse scores that are not ratings, if metrics would use them as predicted ratings.
 
-    Scores of a system that is known to rank only are refused whatever they are. Others are taken for ratings if their
-    median is on the scale of the ratings, and 95 % of them are at most its range beyond it.
+    Scores of a system that is known only to rank are always refused. Others are accepted as ratings if their median is
+    on the scale of the ratings, and 95 % of them are within one range of its ends.
 
     Parameters
     ----------
@@ -209,7 +209,7 @@ def check_predictions(judged: Sequence[Judged], metrics: Sequence[str]) -> None:
 
 
 def check_scores(name: str, only_ranks: bool, scores: Values, scale: RatingScale, metrics: Sequence[str]) -> None:
-    """Refuse the scores of a system, given those of its rated items, where they are not ratings."""
+    """Refuse the scores of a system, given those of its rated items, if they are not ratings."""
     names = f"{', '.join(metrics)} need{'s' if len(metrics) == 1 else ''} predicted ratings, and"
     if only_ranks:
         raise SettingError(f"{names} {name} gives scores that only rank; {OFFER}")
@@ -223,7 +223,7 @@ def check_scores(name: str, only_ranks: bool, scores: Values, scale: RatingScale
 
 
 def _are_ratings(scores: Values, scale: RatingScale) -> bool:
-    # Of clicks there may be no grade but 1; no click is 0.
+    # Clicks may all have grade 1; no click is 0.
     low = min(scale.low, 0.0) if scale.range == 0 else scale.low
     margin = scale.high - low
     near = (scores >= low - margin) & (scores <= scale.high + margin)
@@ -231,10 +231,10 @@ def _are_ratings(scores: Values, scale: RatingScale) -> bool:
 
 
 def scale_of(judged: Judged) -> RatingScale:
-    """Return the scale of the test ratings, and of the training ratings where these are known."""
+    """Return the scale of the test ratings, and of the training ratings if they are known."""
     return rating_scale(judged.judgments.distinct, judged.context.train)
 
 
 def rating_scale(grades: Values, train: Ratings | None) -> RatingScale:
-    """Return the scale of test ratings, given the distinct ones, and of the training ratings where these are known."""
+    """Return the scale of test ratings, given the distinct ones, and of the training ratings if they are known."""
     return RatingScale.of(grades, *([] if train is None else [train.grades]))

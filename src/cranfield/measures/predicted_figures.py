@@ -13,11 +13,11 @@ if TYPE_CHECKING:
     from cranfield.measures.predicted_ratings import PredictedRatings
 
 MOST_SYSTEMS = 9
-"""Figures of more systems show the first ones."""
+"""Maximum number of systems in a figure; the first ones are shown."""
 
 
 def migration(predicted: PredictedRatings, *, style: Style = "screen") -> Any:
-    """Return a heat map for each system: of the items of a true grade, the share that is predicted each grade."""
+    """Return a heat map for each system: the share of the items of each true grade that is predicted each grade."""
     alt = altair()
     side = max(0.7 * look(style)["panel"][0], 2.4 * look(style)["size"] * len(predicted.grades))
     grades = [f"{grade:g}" for grade in predicted.grades]
@@ -44,7 +44,7 @@ def migration(predicted: PredictedRatings, *, style: Style = "screen") -> Any:
 
 
 def by_rating(predicted: PredictedRatings, *, style: Style = "screen") -> Any:
-    """Return the mean true rating against the mean prediction, by parts of the scale; right is the diagonal."""
+    """Return the mean true rating against the mean prediction, by parts of the scale; the diagonal is correct."""
     alt = altair()
     width, height = look(style)["panel"]
     x = alt.X("predicted:Q", title="mean predicted rating", scale=alt.Scale(zero=False))
@@ -54,7 +54,7 @@ def by_rating(predicted: PredictedRatings, *, style: Style = "screen") -> Any:
         tooltip=tips(system="system", predicted=("predicted", ".2f"), rating=("rated", ".2f"), count=("items", ",d")),
         **series("system", predicted.systems),
     )
-    # The mean of a few items says little.
+    # The mean of a few items is not reliable.
     points = base.mark_point(filled=True, opacity=1).encode(size=alt.Size("count:Q", legend=None))
     ends = [{"predicted": value, "rating": value} for value in (predicted.scale.low, predicted.scale.high)]
     right = alt.Chart(data_of(ends)).mark_line(color=MUTED, strokeDash=[3, 3]).encode(x=x, y="rating:Q")
@@ -63,7 +63,7 @@ def by_rating(predicted: PredictedRatings, *, style: Style = "screen") -> Any:
 
 
 def by_rank(predicted: PredictedRatings, *, style: Style = "screen") -> Any:
-    """Return by how much predictions are too high on average at each place of the lists; right is 0."""
+    """Return by how much predictions are too high on average at each rank of the lists; 0 is correct."""
     alt = altair()
     rows = predicted.curve("rank").with_columns(gap=pl.col("predicted") - pl.col("rating"))
     width, height = look(style)["panel"]

@@ -1,4 +1,4 @@
-"""The verb `examine_predictions`: where ratings migrate to, and whether predictions mean what they say."""
+"""`examine_predictions`: migration matrices and calibration curves of predicted ratings."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ from cranfield.measures.predicted import Predicted, calibration_curve, check_pre
 from cranfield.rankings.lists import Ties
 
 MOST_GRADES = 20
-"""Ratings of more grades than this are shown in ten equal parts of the scale."""
+"""If ratings have more distinct grades than this, they are shown in ten equal parts of the scale."""
 
 CurveBy = Literal["rating", "rank"]
 
 
 @dataclass(frozen=True, eq=False)
 class PredictedRatings:
-    """The predicted ratings of some systems beside the true ones: the result of `examine_predictions`.
+    """The predicted and true ratings of some systems: the result of `examine_predictions`.
 
     Parameters
     ----------
@@ -44,9 +44,9 @@ class PredictedRatings:
     grades
         The grades of the migration matrix, ascending: those of the ratings, or the middles of ten equal parts.
     margins
-        λ of each system, within which a prediction is right.
+        λ of each system, the margin within which a prediction is right.
     cutoff
-        How many items of a list count; None for all.
+        The number of items of a list that count; None for all.
     """
 
     systems: tuple[str, ...]
@@ -59,7 +59,7 @@ class PredictedRatings:
     def migration(self) -> pl.DataFrame:
         """Return the migration matrices: ``system, rating, predicted, count, share``, the share of the true grade.
 
-        A rating and a prediction belong to the nearest grade, and to the higher one of two that are as near.
+        A rating or a prediction belongs to the nearest grade, and to the higher of two equally near ones.
         """
         n, frames = len(self.grades), []
         for system, items in zip(self.systems, self.items):
@@ -79,7 +79,7 @@ class PredictedRatings:
         """Return the calibration curves: ``system, group, count, predicted, rating``.
 
         ``predicted`` and ``rating`` are means over the items of a group: a part of the rating scale by prediction, or a
-        place of the lists (``by="rank"``).
+        rank of the lists (``by="rank"``).
         """
         check.one_of("by", by, ("rating", "rank"))
         curves = [
@@ -122,7 +122,7 @@ class PredictedRatings:
         )
 
     def plot(self, kind: str = "migration", *, style: Style = "screen") -> Any:
-        """Return ``migration``, ``rating`` (calibration curves) or ``rank`` (curves by place) as an Altair chart."""
+        """Return ``migration``, ``rating`` (calibration curves) or ``rank`` (curves by rank) as an Altair chart."""
         from cranfield.measures.predicted_figures import FIGURES
 
         return FIGURES[check.one_of("kind", kind, tuple(FIGURES))](self, style=style)
@@ -137,7 +137,7 @@ class PredictedRatings:
 def over_folds(parts: Sequence[PredictedRatings]) -> PredictedRatings:
     """Return the predictions of the same systems on several folds together; margins are means over the folds.
 
-    Users of two folds count as two.
+    A user in two folds counts as two.
     """
     if len(parts) == 1:
         return parts[0]
@@ -183,7 +183,8 @@ def examine_predictions(
     n
         Only the first ``n`` rated items of each list; None for all.
     margin
-        λ, within which a prediction is right: a number, ``half`` a step of the scale, or the ``spread`` of residuals.
+        λ, the margin within which a prediction is right: a number, ``half`` a step of the scale, or the ``spread`` of
+        residuals.
 
     Examples
     --------
@@ -219,7 +220,7 @@ def examine_predictions(
 def examine_for(
     metrics: Sequence[str], runs: Any, test: Any = None, *, train: Ratings | None = None
 ) -> PredictedRatings | None:
-    """Examine predictions down to the cut-off of the first metric that looks at them; None where none does.
+    """Examine predictions down to the cut-off of the first metric that uses them; None if none does.
 
     The margin is the first that a metric gives.
     """

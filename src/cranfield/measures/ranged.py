@@ -1,4 +1,4 @@
-"""Runs and test sets larger than memory: measured by ranges of users, each with the same kernels as all at once."""
+"""Measuring of runs and test sets larger than memory, by ranges of users."""
 
 from __future__ import annotations
 
@@ -38,21 +38,21 @@ from cranfield.rankings.ranged import HeldOutTable, RunTables
 
 RangedSource = RunTables | HeldOutTable
 
-# What a row takes while its range is measured, beside its own bytes: codes, keys to sort by, ranks, places.
+# Bytes per row while its range is measured, besides its own: codes, sort keys, ranks, positions.
 _ROW = 110.0
-# What a row of a table takes that is held whole.
+# Bytes per row of a table that is read as a whole, besides its own.
 _WHOLE_ROW = 40.0
-# Larger ranges are not faster: their arrays leave the processor's cache.
+# Larger ranges are not faster, since their arrays do not fit in the processor's cache.
 _LARGEST_RANGE = 160 << 20
-# Less room than this is not worth a range.
+# Smaller ranges are not worth it.
 _SMALLEST_RANGE = 16 << 20
-# What reading takes beside the rows of the ranges: a batch, and the row groups that hold it.
+# Memory for reading, besides the rows of the ranges: a batch and its row groups.
 _READING = 64 << 20
 _HEAD = 1000
 
 
 def row_bytes(table: RowTable, columns: Sequence[str], beside: float = _ROW) -> float:
-    """Return about how many bytes a row takes; a cell that holds a list takes as many as its entries would."""
+    """Estimate the bytes per row; a cell with a list counts as many rows as it has entries."""
     head = table.rows(0, min(_HEAD, len(table)), columns)
     lists = [head[name].list.len() for name in columns if isinstance(head[name].dtype, pl.List)]
     entries = max(float(lists[0].sum()), 1.0) if lists else len(head)
@@ -60,12 +60,12 @@ def row_bytes(table: RowTable, columns: Sequence[str], beside: float = _ROW) -> 
 
 
 def held_bytes(table: ParquetTable) -> float:
-    """Return about how much memory reading and measuring a table at once would take."""
+    """Estimate the memory for reading and measuring a table at once."""
     return len(table) * row_bytes(table, table.names, _WHOLE_ROW)
 
 
 def measure_ranges(runs: Sequence[RunTables], test: HeldOutTable | Ratings, plan: PartPlan, memory: float) -> Scores:
-    """Measure the runs by ranges of users, in no more than about so many bytes of memory."""
+    """Measure the runs by ranges of users, in at most about ``memory`` bytes."""
     free = memory - resident_memory() - _READING
     most = min(free / (settings.workers + 2), _LARGEST_RANGE)
     if most < _SMALLEST_RANGE:
@@ -83,12 +83,12 @@ def measure_ranges(runs: Sequence[RunTables], test: HeldOutTable | Ratings, plan
         kept = KeptParts(free / 4)
         tally = _Ranges(runs, test, rows, starts, plan).measured(kept)
     facts = put_together(tally, plan, [tables.history for tables in runs for _ in tables.systems])
-    scores: Any = kept.scores(facts, tally)  # both kinds are used alike
+    scores: Any = kept.scores(facts, tally)  # `Scores` and `ScoreParts` are used alike
     return scores
 
 
 def _surveys(sources: Sequence[RangedSource], test: HeldOutTable | Ratings) -> list[Survey]:
-    """Look at the users of all tables, and of the test ratings if they are held."""
+    """Survey the users of all tables, and of test ratings in memory."""
     kinds = [source.table.schema[source.user] for source in sources]
     for source, kind_of_users in zip(sources, kinds):
         if kind_of_users.is_nested():
@@ -96,25 +96,25 @@ def _surveys(sources: Sequence[RangedSource], test: HeldOutTable | Ratings) -> l
     kind = common_kind([*kinds, *([test.user_ids.dtype] if isinstance(test, Ratings) else [])])
     surveys = []
     rows = sum(len(source.table) for source in sources)
-    with progress("Looking at the users", total=rows, unit="rows") as bar:
+    with progress("Surveying users", total=rows, unit="rows") as bar:
         for source in sources:
             users = survey(source.table, source.user, kind, bar)
             if users is None:
                 source.check()
-            assert users is not None  # else the check has said which one is missing
+            assert users is not None  # otherwise the check has raised an error
             surveys.append(users)
     return [*surveys, *([survey_of_ratings(test, kind)] if isinstance(test, Ratings) else [])]
 
 
 class _RangeRows(Protocol):
     def take(self, place: int) -> pl.DataFrame:
-        """Return the rows of a range; ranges are taken in their order."""
+        """Return the rows of a range; ranges must be taken in order."""
 
 
 def _opened(
     sources: Sequence[RangedSource], surveys: Sequence[Survey], starts: pl.Series, held: float, stack: ExitStack
 ) -> list[_RangeRows]:
-    """Return what gives the rows of each table range by range; those that do not ascend are divided first."""
+    """Return readers of the rows of each table by range; tables that are not sorted are divided first."""
     unsorted = [source for source, users in zip(sources, surveys) if not users.ascends]
     if not unsorted:
         return [AscendingRows(source.table, source.user, source.columns, starts) for source in sources]
@@ -135,7 +135,7 @@ def _opened(
 
 @dataclass(frozen=True)
 class _Ranges:
-    """The ranges of users, measured one after the other, as many at a time as there are threads."""
+    """The ranges of users, as many measured at a time as there are threads."""
 
     runs: Sequence[RunTables]
     test: HeldOutTable | Ratings
@@ -144,7 +144,7 @@ class _Ranges:
     plan: PartPlan
 
     def measured(self, kept: KeptParts) -> Tally:
-        """Measure all of them; what is measured goes to ``kept``."""
+        """Measure all ranges; the scores are added to ``kept``."""
         tally, repeated = None, list[RepeatedPairError]()
         count = len(self.starts) + 1
         with progress("Measuring", total=count, unit="ranges of users") as bar:
@@ -158,11 +158,11 @@ class _Ranges:
         if repeated:
             assert isinstance(self.test, HeldOutTable)
             raise self.test.repeated_error(repeated)
-        assert tally is not None  # there is a range
+        assert tally is not None  # there is at least one range
         return tally
 
     def _parts(self, count: int, repeated: Sequence[object]) -> Iterator[Part | RepeatedPairError | None]:
-        """Read ranges in their order and measure them on threads; no more of them are held than there are threads."""
+        """Read ranges in order and measure them in threads; few more than the threads are in memory at a time."""
         pending: deque[Future[Part | RepeatedPairError | None]] = deque()
         held = _HeldRatings(self.test, self.starts) if isinstance(self.test, Ratings) else None
         with ThreadPoolExecutor(settings.workers) as pool:
@@ -178,7 +178,7 @@ class _Ranges:
     def _measured(
         self, frames: Sequence[pl.DataFrame], ratings: Ratings | None, is_faulty: bool
     ) -> Part | RepeatedPairError | None:
-        """Measure a range; where ratings were repeated in another one, only look for those that are in this."""
+        """Measure a range; if another range has repeated ratings, only look for repeated ratings in this one."""
         if ratings is None:
             assert isinstance(self.test, HeldOutTable)
             try:
@@ -192,7 +192,7 @@ class _Ranges:
 
 
 class _HeldRatings:
-    """Test ratings that are held in memory, by ranges of users."""
+    """Test ratings in memory, by ranges of users."""
 
     def __init__(self, ratings: Ratings, starts: pl.Series) -> None:
         self._ratings = ratings

@@ -1,4 +1,4 @@
-"""`Ranked`: what there is to know of a run without reading it again."""
+"""`Ranked`: facts about a run that do not require reading it again."""
 
 from __future__ import annotations
 
@@ -17,24 +17,24 @@ from cranfield.rankings.run import Run
 
 @dataclass(frozen=True)
 class Ranked:
-    """What a measurement says of a system beside its values.
+    """What a measurement reports about a system besides its values.
 
     Parameters
     ----------
     name, ties, one_relevant, group_names, draws, only_ranks, made_for
         As in `Run`.
     counts
-        What happened to the lists on the way in.
+        Counts from reading the lists.
     n_lists, n_entries, longest, n_distinct_items
-        How many lists and entries the run has, the length of its longest list, and how many different items it holds.
+        The numbers of lists and entries of the run, the length of its longest list, and its number of distinct items.
     shares_items
-        Whether the run is over the vocabulary of items of the test set, as where both are of one split.
+        Whether the run uses the item vocabulary of the test set, as when both come from one split.
     unknown_items
-        The items of its vocabulary that the test set does not know, as text.
+        The items of its vocabulary that are not in the test set, as text.
     tied_across
-        How many lists have a tie across rank 1, rank 2, ...: the items on both sides have the same score.
+        The number of lists with a tie across rank 1, rank 2, ...: this item and the next have the same score.
     has_scores, has_predictions
-        Whether there are scores, and predicted ratings apart from them.
+        Whether there are scores, and separate predicted ratings.
     """
 
     name: str
@@ -57,7 +57,7 @@ class Ranked:
 
     @classmethod
     def of(cls, run: Run, item_ids: Vocabulary | None = None) -> Ranked:
-        """Look at a run; ``item_ids`` are the items of the test set, without which items are not looked at."""
+        """Return the facts about a run; ``item_ids`` are those of the test set, without which items are not counted."""
         codes = None if item_ids is None else item_ids.translation(run.item_ids)
         unknown = () if codes is None else run.item_ids.text.filter(pl.Series(codes == UNKNOWN)).to_list()
         return cls(
@@ -86,12 +86,12 @@ class Ranked:
 
 
 def _tied_across(run: Run) -> NDArray[np.int64]:
-    """Return for each rank, from 1, in how many lists the item there and the next have the same score."""
+    """Return for each rank, from 1, the number of lists in which this item and the next have the same score."""
     if run.scores is None:
         return np.zeros(0, dtype=np.int64)
     same: NDArray[Any] = run.scores[1:] == run.scores[:-1]
     first = run.indptr[1:-1]
-    same[first[(first > 0) & (first < len(run.scores))] - 1] = False  # across the end of a list there is no tie
+    same[first[(first > 0) & (first < len(run.scores))] - 1] = False  # there are no ties between lists
     places = np.flatnonzero(same)
     if run.ranks is None:
         ranks = places - run.indptr[np.searchsorted(run.indptr, places, side="right") - 1] + 1

@@ -21,7 +21,7 @@ Values = NDArray[np.float64]
 Alpha = Annotated[float, Limits(low=0)]
 
 ROUNDING = 1e-12
-"""Values whose spread is within this share of them are equal: their mean, and so their spread, is rounded."""
+"""Values whose relative spread is at most this count as equal: rounding of their mean alone gives them some spread."""
 
 
 def urisk(differences: Values, alpha: float) -> float:
@@ -32,7 +32,7 @@ def urisk(differences: Values, alpha: float) -> float:
 def trisk(differences: Values, alpha: float) -> float:
     """TRisk_α = √n · mean(δ') / sd(δ'), δ' = δ if δ ≥ 0 else (1 + α) δ (Dinçer et al. 2014); beyond ±2 is significant.
 
-    The standard deviation has n − 1 in the denominator. NaN where all δ' are equal.
+    The standard deviation has n − 1 in the denominator. NaN if all δ' are equal.
     """
     weighed = _weighed(differences, alpha)
     spread = weighed.std(ddof=1) if len(weighed) > 1 else 0.0
@@ -66,11 +66,11 @@ def _weighed(differences: Values, alpha: float) -> Values:
 def risk(scores: Scores, baseline: str, alpha: float = 1.0) -> pl.DataFrame:
     """Return the risk of each system against a baseline, for each metric.
 
-    Undefined values count as 0, or, where 0 says something, their lists are left out, as in averages. Columns: system,
-    metric, baseline, alpha, urisk, trisk, georisk. For metrics where lower is better the differences have the opposite
-    sign. GeoRisk, which is made for gains, is NaN for them, and if a value is negative. A metric with one value for the
-    whole system has no risk (NaN). As averages, they are ``urisk(baseline=NAME)``, ``trisk(baseline=NAME)`` and
-    ``georisk``.
+    Undefined values count as 0 or, if 0 is a meaningful value, their lists are left out, as in averages. Columns:
+    system, metric, baseline, alpha, urisk, trisk, georisk. For metrics where lower is better the differences have the
+    opposite sign. GeoRisk is defined for gains: it is NaN for these metrics, and if a value is negative. A metric with
+    one value for the whole system has no risk (NaN). As averages, they are ``urisk(baseline=NAME)``,
+    ``trisk(baseline=NAME)`` and ``georisk``.
     """
     _check_alpha(alpha)
     base, rows = scores.system(baseline), []
@@ -78,7 +78,7 @@ def risk(scores: Scores, baseline: str, alpha: float = 1.0) -> pl.DataFrame:
         values = _policed(scores, m, PLAIN)
         geometric = _georisk_of(values, scores.lower_is_better[m], alpha)
         power = power_for(values)
-        values = np.ldexp(values, -power)  # all but GeoRisk grows with the values, or does not change
+        values = np.ldexp(values, -power)  # URisk is scaled back below, and TRisk does not depend on the scale
         for s, system in enumerate(scores.systems):
             differences = _differences(values, base, scores.lower_is_better[m])[s]
             differences = differences[~np.isnan(differences)]
@@ -93,11 +93,11 @@ def _check_alpha(alpha: float) -> None:
     if number("alpha", alpha) < 0:
         raise SettingError(f"alpha={alpha} is negative; a loss cannot count less than a win; give 0 or more")
     if np.isinf(alpha):
-        raise SettingError("alpha=inf leaves nothing but losses to count; give a finite one, such as alpha=5")
+        raise SettingError("alpha=inf would count only losses; give a finite number, such as alpha=5")
 
 
 def _policed(scores: Scores, m: int, averaging: Averaging) -> Values:
-    """Return systems × lists of a metric: undefined values as decided, NaN for a list that does not count."""
+    """Return systems × lists of a metric under the policy for undefined values; NaN for lists that do not count."""
     values = scores.values[:, m]
     if scores.counts_zero(m, averaging.undefined):
         values = np.nan_to_num(values)
@@ -118,7 +118,7 @@ def _of_each_metric(scores: Scores, baseline: str, averaging: Averaging) -> list
 
 
 def _georisk_of(values: Values, lower_is_better: bool, alpha: float) -> Values:
-    """Return GeoRisk of each system over the lists that all have a value for; NaN where it is not made for them."""
+    """Return GeoRisk of each system over the lists with values of all systems; NaN if it is not defined for them."""
     everywhere = values[:, ~np.isnan(values).any(axis=0)]
     if lower_is_better or not everywhere.size or everywhere.min() < 0:
         return np.full(len(values), np.nan)
@@ -126,7 +126,7 @@ def _georisk_of(values: Values, lower_is_better: bool, alpha: float) -> Values:
 
 
 def _holding(scores: Scores, values: Values, overall: Values | None) -> Scores:
-    """Return scores that hold other values, of which more is better and none counts as 0 if undefined."""
+    """Return scores with other values, for which higher is better and undefined values do not count as 0."""
     several = len(scores.metrics)
     return replace(
         scores,

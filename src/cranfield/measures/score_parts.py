@@ -1,4 +1,4 @@
-"""`ScoreParts`: scores of so many users that their values stay in parts, and only sums come back."""
+"""`ScoreParts`: scores of many users that stay in parts, of which only sums are returned."""
 
 from __future__ import annotations
 
@@ -34,7 +34,8 @@ class Census:
     covered
         The number of lists that each system gives.
     defined
-        2 × systems × metrics: how many lists have a value, among all lists and among those that every system gives.
+        2 × systems × metrics: the number of lists with a value, among all lists and among those that every system
+        gives.
     largest
         systems × metrics: the largest absolute value.
     alike
@@ -85,7 +86,7 @@ class PartStore(Protocol):
         """Yield the rows of `Scores.per_user`, part by part."""
 
 
-# What there is to know of scores beside the values of single lists.
+# The facts about scores, apart from the values of single lists.
 _FACTS = (
     *("systems", "metrics", "lower_is_better", "zero_if_undefined", "step", "overall", "filled", "unjudged"),
     *("nonexistent", "item_coverage", "catalogue", "counts", "notes", "warnings", "recommended", "longest"),
@@ -185,11 +186,11 @@ class ScoreParts(Tabled):
         return self.facts.bounds
 
     def system(self, name: str) -> int:
-        """Return the place of a system, or raise an error that suggests the nearest name."""
+        """Return the index of a system, or raise an error that suggests the nearest name."""
         return self.facts.system(name)
 
     def metric(self, name: str) -> int:
-        """Return the place of a metric, or raise an error that suggests the nearest name."""
+        """Return the index of a metric, or raise an error that suggests the nearest name."""
         return self.facts.metric(name)
 
     def counts_zero(self, m: int, undefined: Undefined) -> bool:
@@ -198,7 +199,7 @@ class ScoreParts(Tabled):
 
     @property
     def nothing_relevant(self) -> str:
-        """Why no list has a relevant item, in a clause; empty where some list has one."""
+        """Why no list has a relevant item, as a clause; empty if some list has one."""
         return "" if self.census.relevant else _with_a_list(self.facts).nothing_relevant
 
     def check_measured(self) -> None:
@@ -259,7 +260,7 @@ class ScoreParts(Tabled):
 
 
 def _with_a_list(facts: Scores) -> Scores:
-    """Return the facts beside one list without anything relevant or measured: what is said of nothing but such."""
+    """Return the facts with one list without relevant items or values, to get the text for that case."""
     shape = (len(facts.systems), len(facts.metrics), 1)
     return replace(
         facts,
@@ -270,7 +271,7 @@ def _with_a_list(facts: Scores) -> Scores:
 
 
 def facts_of(scores: Scores, census: Census) -> Scores:
-    """Return scores without their lists, and with what is to be known of all of them."""
+    """Return scores without their lists, but with the facts about all of them."""
     return replace(
         scores.of_lists(np.zeros(scores.n_lists, dtype=bool)),
         **{name: getattr(scores, name) for name in ("overall", "filled", "unjudged", "nonexistent", "item_coverage",

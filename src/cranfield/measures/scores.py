@@ -49,7 +49,7 @@ class Scores(Tabled):
     user_ids
         The vocabulary of these codes.
     judged, relevant
-        The number of test ratings, and of relevant ones, behind each list: the weights of weighted averages.
+        The number of test ratings, and of relevant ones, of each list: the weights of weighted averages.
     lower_is_better
         For each metric, whether a smaller value is the better one.
     step
@@ -58,18 +58,18 @@ class Scores(Tabled):
         systems × metrics: the value of metrics that belong to all lists together, such as catalogue coverage; NaN for
         the others.
     filled
-        systems × metrics: Coverage@d = (1/(d·lists)) Σ min(d, length), d being the metric's cut-off (or the length of
-        the longest list of any system).
+        systems × metrics: Coverage@d = (1/(d·lists)) Σ min(d, length), where d is the metric's cut-off (or the length
+        of the longest list of any system).
     unjudged
         systems × metrics: the share of the recommended items down to the cut-off that have no test rating.
     nonexistent
-        systems × metrics, where a catalogue was given: the share of the recommended items down to the cut-off that are
-        not in it. They are not among the unjudged ones.
+        systems × metrics, if a catalogue was given: the share of the recommended items down to the cut-off that are not
+        in it. They are not among the unjudged ones.
     outside_catalogue
-        For each system, what its whole lists hold that is not in the catalogue; empty without a catalogue.
+        For each system, the items of its whole lists that are not in the catalogue; empty without a catalogue.
     item_coverage, catalogue
-        For each system the share of the catalogue that it recommends to anyone; and what the catalogue is: all items of
-        ``the data``, where lists and test set are of one split, or else those of ``test and lists``. (The catalogue
+        For each system, the share of the catalogue that it recommends to anyone; and what the catalogue is: all items
+        of ``the data`` if lists and test set come from one split, otherwise those of ``test and lists``. (The catalogue
         of the metric ``ItemCoverage`` is the items of the training and the test set.)
     counts
         For each system, what happened to its lists while they were read and joined, by name.
@@ -84,26 +84,26 @@ class Scores(Tabled):
         2 × systems × metrics × lists, with ``bounds=True``: the values if no unjudged item of the lists were relevant,
         and if all were; NaN for metrics without bounds.
     groups, group_names
-        The group of each list, a place among the names, or -1; None if the lists are not grouped.
+        The group of each list as an index of ``group_names``, or -1; None if the lists are not grouped.
     recommended, longest
-        systems × metrics: how many items the lists hold down to the cut-off; and the length of the longest list of any
-        system. `Scores.join` needs them.
+        systems × metrics: the number of items in the lists down to the cut-off; and the length of the longest list of
+        any system. `Scores.join` needs them.
     trained_once
-        Systems that draw at random and were trained once, where that is known.
+        Systems that use random numbers and were trained once, if that is known.
     made_for
-        For whom lists were made, in sentences, if the record of a run says that users were left out.
+        Sentences on the users that lists were made for, if the record of a run says that users were left out.
     user_columns
         Columns of files with one row per user that were read for weights, by ``FILE:COLUMN``; others are read when an
         average needs them.
     highest_rating
-        The highest rating of the test set, where it is known.
+        The highest rating of the test set, if it is known.
     repetitions
         The repetition (with its own split and seeds) of each list, counted from 0; None if there is only one.
     trained
-        The number of training ratings of each list's user, where training ratings were given.
+        The number of training ratings of each list's user, if training ratings were given.
     measured
-        2 × systems × metrics, where these are the lists of some of the users: whether the system has a value for any
-        list at all, and for any that every system gives. None: these are all lists.
+        2 × systems × metrics, if these are the lists of some of the users: whether the system has a value for any list
+        at all, and for any that every system gives. None: these are all lists.
     """
 
     systems: tuple[str, ...]
@@ -142,7 +142,7 @@ class Scores(Tabled):
 
     @staticmethod
     def join(parts: Sequence[Scores]) -> Scores:
-        """Put together the scores of disjoint users, as if they had been measured at once; see `join_scores`."""
+        """Join the scores of disjoint users, as if they had been measured at once; see `join_scores`."""
         from cranfield.measures.joined_scores import join_scores
 
         return join_scores(parts)
@@ -154,7 +154,7 @@ class Scores(Tabled):
 
     @property
     def unit(self) -> str:
-        """What people call what is averaged: ``user`` where each has one list, else ``list``."""
+        """The word for what is averaged: ``user`` if each user has one list, otherwise ``list``."""
         return "user" if len(np.unique(self.users)) == self.n_lists else "list"
 
     @property
@@ -210,22 +210,22 @@ class Scores(Tabled):
         return bool((self.covered == self.covered[:1]).all())
 
     def system(self, name: str) -> int:
-        """Return the place of a system, or raise an error that suggests the nearest name."""
+        """Return the index of a system, or raise an error that suggests the nearest name."""
         named = system_among(name, self.systems)
         if named is None:
             raise SettingError(f"there is no system {name!r}{nearest(str(name), self.systems)}")
         return self.systems.index(named)
 
     def metric(self, name: str) -> int:
-        """Return the place of a metric, or raise an error that suggests the nearest name."""
+        """Return the index of a metric, or raise an error that suggests the nearest name."""
         if name not in self.metrics:
             raise SettingError(f"{name!r} was not measured{nearest(str(name), self.metrics)}")
         return self.metrics.index(name)
 
     def counts_zero(self, m: int, undefined: Undefined) -> bool:
-        """Say whether an undefined value of the m-th metric counts as 0 under a policy, or is left out.
+        """Return whether an undefined value of the m-th metric counts as 0 under a policy, or is left out.
 
-        A metric that is undefined for every list of every system has no average: 0 would be a result.
+        A metric that is undefined for every list of every system has no average, since 0 would look like a result.
         """
         may = self.zero_if_undefined[m] if self.zero_if_undefined else not self.lower_is_better[m]
         return may and undefined == "zero" and not bool(self._undefined_everywhere[m])
@@ -239,7 +239,7 @@ class Scores(Tabled):
 
     @property
     def nothing_relevant(self) -> str:
-        """Why no list has a relevant item, in a clause; empty where some list has one."""
+        """Why no list has a relevant item, as a clause; empty if some list has one."""
         if self.relevant.any() or not self.n_lists:
             return ""
         threshold = self.step.settings.get("threshold")
@@ -249,12 +249,12 @@ class Scores(Tabled):
 
     @property
     def relevance(self) -> str:
-        """What makes an item relevant, and in which metrics; empty where that is not known."""
+        """What makes an item relevant, and in which metrics; empty if that is not known."""
         threshold = self.step.settings.get("threshold")
         return "" if threshold is None else relevance_phrase(self.metrics, threshold)
 
     def check_measured(self) -> None:
-        """Refuse scores that hold no value at all because nothing is relevant."""
+        """Refuse scores without any value because nothing is relevant."""
         whole = self.overall is not None and not np.isnan(self.overall).all()
         if self.nothing_relevant and not whole and self._undefined_everywhere.all():
             raise SettingError(f"nothing can be measured: {self.nothing_relevant}; lower --threshold (threshold=...)")
@@ -274,7 +274,7 @@ class Scores(Tabled):
         return result if scores.overall is None else np.where(np.isnan(scores.overall), result, scores.overall)
 
     def _averages_of(self, m: int, averaging: Averaging) -> NDArray[np.float64]:
-        """Return the average of each system by a metric; of all at once where it is simple."""
+        """Return the average of each system by a metric; of all at once if possible."""
         undefined = np.isnan(self.values[:, m])
         is_defined = not undefined.any() or self.counts_zero(m, averaging.undefined)
         if is_defined and averaging.groups == "pooled" and (averaging.by == "list" or self._one_each):
@@ -300,7 +300,7 @@ class Scores(Tabled):
         seed: int = 0,
         **decisions: Unpack[AveragingOptions],
     ) -> pl.DataFrame:
-        """Return one row for each system and metric, with the average, its interval and the coverage behind it.
+        """Return one row for each system and metric, with the average, its interval and its coverage.
 
         Parameters
         ----------
@@ -324,14 +324,14 @@ class Scores(Tabled):
         return averages_frame(self, averaging, level=level, interval=interval, seed=seed)
 
     def values_of(self, s: int, m: int, averaging: Averaging) -> NDArray[np.float64]:
-        """Return the values of a system, NaN where they do not count: see `Averaging`."""
+        """Return the values of a system, NaN if they do not count; see `Averaging`."""
         values: NDArray[np.float64] = self.values[s, m]
         if self.counts_zero(m, averaging.undefined) or np.isnan(values).all():
             return values
         return np.where(self._common(m, averaging.coverage == "reduced"), values, np.nan)
 
     def _common(self, m: int, is_reduced: bool) -> NDArray[np.bool_]:
-        """Return for which of the lists that count a metric is defined for every system."""
+        """Return which of the lists that count have a value of a metric for every system."""
         key = m, is_reduced
         if key not in self._common_lists:
             values = np.where(self.served, self.values[:, m], np.nan) if is_reduced else self.values[:, m]
@@ -339,16 +339,16 @@ class Scores(Tabled):
         return self._common_lists[key]
 
     def has_values(self, m: int, is_reduced: bool) -> NDArray[np.bool_] | None:
-        """Return which systems have a value of a metric for any list; None where these are all lists."""
+        """Return which systems have a value of a metric for any list; None if these are all lists."""
         return None if self.measured is None else self.measured[int(is_reduced), :, m]
 
     @cached_property
     def _common_lists(self) -> dict[tuple[int, bool], NDArray[np.bool_]]:
-        """What `_common` has found."""
+        """The cached results of `_common`."""
         return {}
 
     def counted(self, values: NDArray[np.float64], m: int, averaging: Averaging) -> Counted:
-        """Return which of the lists' ``values`` an average is made of."""
+        """Return which of the lists' ``values`` an average includes."""
         return counted(
             values,
             averaging,
@@ -368,14 +368,14 @@ class Scores(Tabled):
         return tuple(len(part.values) for part in parts), tuple(part.missing for part in parts)
 
     def averaged_values(self, s: int, m: int, averaging: Averaging) -> NDArray[np.float64]:
-        """Return the values that an average of a system is made of, one for each user or list that counts."""
+        """Return the values that an average of a system includes, one for each user or list that counts."""
         scores = averaging.with_kind().taken_of(self)
         return scores.counted(scores.values_of(s, m, averaging), m, averaging).values
 
     def weights(self, kind: Average) -> NDArray[np.float64] | None:
-        """Return what each list weighs in a kind of average, None if all weigh the same.
+        """Return the weight of each list in a kind of average; None if all weigh the same.
 
-        What a user weighs, as by training ratings or a column, is shared out over the user's lists.
+        The weight of a user, such as the number of training ratings or a column, is divided among the user's lists.
         """
         if kind.weights is None:
             return None
@@ -389,11 +389,11 @@ class Scores(Tabled):
         return shared
 
     def _column(self, place: str) -> NDArray[np.float64]:
-        """Return what a column of a file says of each list's user."""
+        """Return the value of a file's column for each list's user."""
         return column_of(place, self.user_ids.ids(self.users), self.user_columns)
 
     def grouped_by(self) -> NDArray[np.int16]:
-        """Return the group of each list, or say that there are none."""
+        """Return the group of each list, or raise an error if there are none."""
         if self.groups is None:
             raise SettingError(
                 "these lists have no groups, so there is no average over groups; use groups='pooled', or give "
@@ -404,7 +404,7 @@ class Scores(Tabled):
     def group(self, name: str) -> Scores:
         """Return the scores of the lists of one group.
 
-        What belongs to a whole system, as catalogue coverage does, is not there: it has no value by group.
+        Properties of a whole system, such as catalogue coverage, have no value by group and are left out.
         """
         one_of("group", name, self.group_names)
         return self.of_lists(self.grouped_by() == self.group_names.index(name))
@@ -432,7 +432,7 @@ class Scores(Tabled):
         )
 
     def outside(self, name: str) -> Scores:
-        """Return the scores of the lists that are in a group, but not in this one."""
+        """Return the scores of the lists that are in another group."""
         one_of("group", name, self.group_names)
         groups = self.grouped_by()
         return self.of_lists((groups >= 0) & (groups != self.group_names.index(name)))
@@ -502,14 +502,14 @@ class Scores(Tabled):
         return pl.DataFrame(columns)
 
     def per_user_parts(self) -> Iterator[pl.DataFrame]:
-        """Yield the rows of `per_user` one system and metric at a time: all of them may take much memory."""
+        """Yield the rows of `per_user` by system and metric, since all of them may need much memory."""
         for s, system in enumerate(self.systems):
             for m, metric in enumerate(self.metrics):
                 values, covered = self.values[s : s + 1, m : m + 1], self.covered[s : s + 1]
                 yield replace(self, systems=(system,), metrics=(metric,), values=values, covered=covered).per_user()
 
     def with_facts(self, **facts: Any) -> Scores:
-        """Return the same values with other facts beside them, such as further notes."""
+        """Return the same values with other facts, such as further notes."""
         return replace(self, **facts)
 
     def only(self, metrics: list[str] | tuple[str, ...]) -> Scores:

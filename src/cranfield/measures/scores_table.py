@@ -1,4 +1,4 @@
-"""Scores as a table for people: averages, best first, with the shares beside them and the decisions in the caption."""
+"""Scores as a table for people: averages, best first, with coverage, and the decisions in the caption."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ if TYPE_CHECKING:
     from cranfield.measures.scores import Scores
 
 LEVEL = 0.95
-"""The confidence of the intervals that are shown unless the caller names another."""
+"""Default confidence level of the intervals that are shown."""
 
 _Form = Callable[[float, float, float, int], str]
-"""How two ends of a number read, beside the number."""
+"""Returns the text of a number and its two ends."""
 
 
 class Tabled:
-    """Scores that show themselves as a table."""
+    """Scores that can be shown as a table."""
 
     @takes_decisions(Averaging)
     def table(
@@ -48,7 +48,7 @@ class Tabled:
         With ``services``, Coverage@d (of the deepest cut-off) and item coverage follow user coverage; with a
         ``level`` of confidence, each average is followed by its interval. The other options are those of `frame`.
         """
-        scores: Any = self  # a table asks for nothing that needs all values
+        scores: Any = self  # a table needs nothing that requires all values
         averaging = Averaging.of(average, **decisions)
         digits = whole("digits", digits, at_least=0)
         return _table(scores, averaging, digits=digits, services=services, level=level, interval=interval, seed=seed)
@@ -98,7 +98,7 @@ def _table(
 
 
 def on_left_out(scores: Scores, averaging: Averaging) -> list[str]:
-    """Say over whom metrics are averaged whose undefined values are left out, where these are not all."""
+    """Return which users are averaged over by metrics whose undefined values are left out, if these are not all."""
     counts: dict[tuple[int, ...], list[str]] = {}
     for m, metric in enumerate(scores.metrics):
         kept, missing = scores.left_out(m, averaging)
@@ -108,13 +108,13 @@ def on_left_out(scores: Scores, averaging: Averaging) -> list[str]:
 
 
 def _whom(scores: Scores, counts: Sequence[int]) -> str:
-    """Say over how many users the systems are averaged."""
+    """Return the number of users that the systems are averaged over, in words."""
     whose = "the system" if len(scores.systems) == 1 else "every system"
     return f"over the {_units(scores, max(counts))} for whom {whose} has a value"
 
 
 def deepest(metrics: Sequence[str]) -> tuple[str, str]:
-    """Return the metric that looks deepest into the lists, and how deep, as the end of a name.
+    """Return the metric with the deepest cut-off, and this depth as the end of a name.
 
     Shares that depend on the depth, such as that of unjudged items, are shown at this depth everywhere.
 
@@ -151,7 +151,7 @@ def _cells(
 
 
 def _services(scores: Scores, all_of_them: bool) -> dict[str, NDArray[np.float64]]:
-    """Return the shares that are beside the averages, by the heads of their columns."""
+    """Return the shares next to the averages, by the names of their columns."""
     shares = {"users": scores.user_coverage}
     if not scores.metrics:
         return shares
@@ -212,7 +212,7 @@ def _best_first(
 
 
 def _interval(mean: float, lower: float, upper: float, digits: int) -> str:
-    """Write an interval: by its half width where the mean is in the middle, else by its ends."""
+    """Return an interval as text: its half width if the mean is in the middle, otherwise its ends."""
     if f"{mean - lower:.{digits}f}" == f"{upper - mean:.{digits}f}":
         return f"±{number_text(mean - lower, digits)}"
     return f"[{number_text(lower, digits)}, {number_text(upper, digits)}]"

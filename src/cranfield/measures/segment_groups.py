@@ -1,4 +1,4 @@
-"""Groups that a user brings: a file or a frame with ids and a group, a column of the test file, or a mapping."""
+"""Groups from a user's data: a file or a frame with ids and a group, a column of the test file, or a mapping."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ UNKNOWN_GROUP = "unknown"
 """The group of the users or items that a grouping does not mention."""
 
 NOTHING: Mapping[str, Any] = MappingProxyType({})
-"""No option of `cranfield.read`: all is found out."""
+"""No options of `cranfield.read`: everything is detected."""
 
 _MOST_GROUPS = 50
 _GROUP_NAMES = ("group", "segment", "cohort")
@@ -30,19 +30,19 @@ _KINDS: Mapping[Role, SegmentOf] = {"user": "users", "item": "items"}
 
 
 def segment_of(by: Any, basis: Basis, *, data: Any = None, reading: Mapping[str, Any] = NOTHING) -> Segment:
-    """Return the segment that a text, a table or a mapping stands for.
+    """Return the segment for a text, a table or a mapping.
 
     Parameters
     ----------
     by
-        A built-in segment as it is spelled; a file, or ``FILE:COLUMN``; a column of ``data``; a frame; or a mapping
-        from users to groups.
+        The spelling of a built-in segment; a file, or ``FILE:COLUMN``; a column of ``data``; a frame; or a mapping from
+        users to groups.
     basis
         The ids and ratings that are grouped.
     data
         The file or frame of the test set, whose columns can be named.
     reading
-        How it is read: options of `cranfield.read`.
+        Options of `cranfield.read` for it.
     """
     if isinstance(by, str) and is_built_in(by):
         built_in: Segment = SEGMENTS.call(by, basis)
@@ -60,9 +60,9 @@ def segment_of(by: Any, basis: Basis, *, data: Any = None, reading: Mapping[str,
 
 
 def file_and_column(text: str, where: Callable[[str], Path] = meant) -> tuple[Path, str | None] | None:
-    """Return the file that a text names, and the column behind ``:``, if any; None if there is no such file.
+    """Return the file that a text names, and the column after ``:``, if any; None if there is no such file.
 
-    ``where`` says where a file lies.
+    ``where`` resolves the path of a file.
 
     Examples
     --------
@@ -76,7 +76,7 @@ def file_and_column(text: str, where: Callable[[str], Path] = meant) -> tuple[Pa
 
 
 def check_column(data: Any, column: str, reading: Mapping[str, Any] = NOTHING) -> None:
-    """Refuse what is not a column of the test file, and say what a segment may be."""
+    """Refuse a name that is not a column of the test file, with an error that lists the valid segments."""
     names = None if data is None else column_names(data, **_written(reading))
     if names is None or column not in names:
         known = [*SEGMENTS, *(names or ())]
@@ -86,7 +86,7 @@ def check_column(data: Any, column: str, reading: Mapping[str, Any] = NOTHING) -
 
 
 def _written(reading: Mapping[str, Any]) -> dict[str, Any]:
-    """Return those of the options of `read` that say how a text is written."""
+    """Return the options of `read` that describe a text format."""
     return {name: reading[name] for name in ("separator", "header", "quote", "encoding") if name in reading}
 
 
@@ -96,7 +96,7 @@ def _given(table: Any, column: str | None, name: str, basis: Basis, reading: Map
 
 
 def given_groups(table: Any, column: str | None, reading: Mapping[str, Any] = NOTHING) -> tuple[Role, Ratings]:
-    """Return the groups of a table: of its users if each of them is in one group, else of its items.
+    """Return the groups of a table: of its users if each user is in one group, otherwise of its items.
 
     The ids are the users of the ratings that are returned, and their groups the items. ``reading`` are options of
     `read`, for a table that is read as ratings are.
@@ -131,7 +131,7 @@ def _check_number(groups: Ratings, label: str) -> None:
 def _id_columns(
     table: Any, column: str | None, label: str, reading: Mapping[str, Any]
 ) -> Iterator[tuple[Role, str | int]]:
-    """Yield the columns that may hold the ids, users first."""
+    """Yield the columns that may contain the ids, users first."""
     names = column_names(table, **_written(reading))
     if names is None:
         yield "user", 1
@@ -151,7 +151,7 @@ def _id_columns(
 
 
 def _place(names: Sequence[str], role: Role, given: str | int | None, taken: Sequence[int]) -> int | None:
-    """Return the place of the column of a role: that which is named, or the one that is usually called so."""
+    """Return the index of the column of a role: the named one, or the one with a usual name."""
     if isinstance(given, int) and not isinstance(given, bool):
         return given - 1
     if isinstance(given, str) and given in names:
@@ -162,7 +162,7 @@ def _place(names: Sequence[str], role: Role, given: str | int | None, taken: Seq
 
 
 def _group_column(table: Any, id_column: str | int, label: str) -> str | int:
-    """Return the column that holds the groups: the only other one, or the one that is called so."""
+    """Return the column with the groups: the only other one, or the one with that name."""
     names = column_names(table)
     if names is None:
         return 2

@@ -1,4 +1,4 @@
-"""Groups of users, items or test ratings that results are shown for: those that are built in, and the decision."""
+"""Segments: groups of users, items or test ratings to show results for, and the decision to use them."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ SegmentOf = Literal["users", "items", "ratings"]
 
 
 class Basis(NamedTuple):
-    """What groups can be made of: the ids of the test set, its ratings, and the training ratings where known."""
+    """The data for groups: the ids of the test set, its ratings, and the training ratings if known."""
 
     user_ids: Vocabulary
     item_ids: Vocabulary | None = None
@@ -32,7 +32,7 @@ class Basis(NamedTuple):
     train: Ratings | None = None
 
     def training(self, name: str) -> Ratings:
-        """Return the training ratings, or say which segment needs them."""
+        """Return the training ratings, or raise an error that names the segment that needs them."""
         if self.train is None:
             raise SettingError(f"the segment {name} needs the training ratings; give them as train=... (--train FILE)")
         return self.train
@@ -45,19 +45,19 @@ class Segment:
     Parameters
     ----------
     name
-        What the grouping is called.
+        The name of the grouping.
     of
         What is grouped: ``users``, ``items`` or (test) ``ratings``.
     codes
-        The group of each user code, of each item code, or of each test rating: a place among the names.
+        The group of each user code, of each item code, or of each test rating, as an index of ``names``.
     names
         The groups in order.
     notes
         How the groups are made, in sentences.
     unknown
-        The place of the group of those that the grouping does not mention, if it has one.
+        The index of the group of ids that the grouping does not mention, if it has one.
     examples
-        Some of the ids that the grouping does mention, for messages.
+        Some of the ids that the grouping mentions, for messages.
     """
 
     name: str
@@ -181,7 +181,7 @@ def _phrase(value: Sequence[str]) -> str | None:
 
 @dataclass(frozen=True)
 class Segmenting(Decided):
-    """By which groups results are shown as well.
+    """The groups that results are also shown by.
 
     Parameters
     ----------

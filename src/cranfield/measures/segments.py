@@ -1,4 +1,4 @@
-"""`Segments`: the scores of groups of users, items or test ratings, side by side."""
+"""`Segments`: the scores of groups of users, items or test ratings."""
 
 from __future__ import annotations
 
@@ -41,12 +41,12 @@ class Segments:
     Parameters
     ----------
     name
-        What the grouping is called: ``activity``, ``users.csv:age``.
+        The name of the grouping: ``activity``, ``users.csv:age``.
     of
         What is grouped: ``users``, ``items`` or (test) ``ratings``.
     scores
-        The scores with the group of each list. Where items or ratings are grouped, a user has a list for each group:
-        the same list, of which only the test ratings of the group count.
+        The scores with the group of each list. If items or ratings are grouped, a user has a list for each group: the
+        same list, for which only the test ratings of the group count.
     notes
         How the groups are made, in sentences.
     """
@@ -63,7 +63,7 @@ class Segments:
 
     @property
     def averaged(self) -> Segments:
-        """The scores that averages are shown of: all of them. Of a comparison, those of the users it is over."""
+        """The scores to show averages of: all of them; for a comparison, those of its users."""
         return self
 
     def group(self, name: str) -> Scores:
@@ -121,9 +121,9 @@ class Segments:
 
     @staticmethod
     def join(parts: Sequence[Segments], repetitions: Sequence[int] | None = None) -> Segments:
-        """Put together the same grouping of several folds or repetitions; a user's lists are side by side.
+        """Join the same grouping of several folds or repetitions; a user has the lists of all of them.
 
-        ``repetitions`` say of which repetition each part is, counted from 0.
+        ``repetitions`` is the repetition of each part, counted from 0.
         """
         first = parts[0]
         if len(parts) == 1:
@@ -145,7 +145,7 @@ class Segments:
         return self.table().html()
 
 
-# What belongs to a whole system has no value by group.
+# Properties of a whole system have no value by group.
 _NOTHING_WHOLE: dict[str, Any] = {
     "overall": None,
     "filled": None,
@@ -184,8 +184,8 @@ def measure_segments(
     """Measure lists by groups of users, items or test ratings.
 
     Groups of users divide the lists. Groups of items, or of test ratings by their time, divide the test set: the lists
-    stay as they are, and are measured as if the test set held only the ratings of one group; users without any have no
-    list there.
+    stay as they are, and are measured as if the test set contained only the ratings of one group; users without any
+    have no list there.
 
     Parameters
     ----------
@@ -198,7 +198,7 @@ def measure_segments(
     data
         The file or frame that the test set came from, if a column of it is to be named; ``test`` by default.
     reading
-        How that is read: options of `cranfield.read`, such as ``{"user": "visitor", "separator": ";"}``.
+        Options of `cranfield.read` for ``data``, such as ``{"user": "visitor", "separator": ";"}``.
 
     Examples
     --------
@@ -229,7 +229,7 @@ def judged_segments(
 ) -> Segments:
     """Measure judged lists, which all have the same judgments, by groups; see `measure_segments`.
 
-    ``name`` is what the segments are called, where that is not what ``by`` says.
+    ``name`` is the name of the segments, if it does not follow from ``by``.
     """
     judgments = judged[0].judgments
     basis = Basis(judgments.user_ids, judgments.item_ids, test, train)
@@ -249,7 +249,7 @@ def _of_users(scores: Scores, segment: Segment) -> Segments:
 def _of_ratings(
     judged: Sequence[Judged], measuring: Measuring, segment: Segment, groups: NDArray[np.int16]
 ) -> Segments:
-    """Measure the lists once for each group, by its test ratings alone."""
+    """Measure the lists once for each group, only by its test ratings."""
     judgments = judged[0].judgments
     notes = _checked(
         segment, groups, [str(example) for example in judgments.item_ids.ids(judgments.items[:3])], "items"
@@ -275,7 +275,7 @@ def _group_of_judgments(judgments: Judgments, segment: Segment, test: Ratings | 
 
 
 def _checked(segment: Segment, groups: NDArray[np.int16], ids: Sequence[str], things: str) -> tuple[str, ...]:
-    """Return what a reader should know of the groups, or refuse groups that divide nothing."""
+    """Return notes on the groups, or refuse groups that divide nothing."""
     places = np.unique(groups)
     if segment.unknown is not None and (groups == segment.unknown).all() and segment.examples:
         raise InputError(
@@ -295,11 +295,11 @@ def _checked(segment: Segment, groups: NDArray[np.int16], ids: Sequence[str], th
         return segment.notes
     count = f"{np.count_nonzero(groups == segment.unknown):,} of {len(groups):,}"
     counted = "lists have users" if things == "users" else "test ratings have items"
-    return (*segment.notes, f"{count} {counted} without a group in {segment.name}: they are the group unknown")
+    return (*segment.notes, f"{count} {counted} without a group in {segment.name}: they are in the group unknown")
 
 
 def _as_segments(scores: Scores, segment: Segment, notes: tuple[str, ...]) -> Segments:
-    """Return the segments without groups that nobody is in."""
+    """Return the segments without empty groups."""
     assert scores.groups is not None
     places = np.unique(scores.groups)
     names = tuple(segment.names[place] for place in places)

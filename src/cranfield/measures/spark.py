@@ -87,7 +87,7 @@ def refuse_for_spark(options: Mapping[str, Any]) -> None:
     """Refuse options that do not work with Spark."""
     for name, value in options.items():
         if value is not None:
-            raise SettingError(f"{name}=... (--{name}) is not for engine='spark'; leave it out")
+            raise SettingError(f"{name}=... (--{name}) cannot be used with engine='spark'; leave it out")
 
 
 def session_of(sources: Sequence[Any]) -> Any:
@@ -101,7 +101,7 @@ def session_of(sources: Sequence[Any]) -> Any:
 def opened_run(source: Any, session: Any, *, tag: bool = False, ties: Any = "trec_eval", **options: Any) -> SparkRuns:
     """Open a run: a Spark dataframe, or a path to Parquet files."""
     if ties == "input":
-        raise SettingError("ties='input' needs the order of the rows, and rows of Spark have none; use trec_eval")
+        raise SettingError("ties='input' needs the order of the rows, and Spark rows have none; use trec_eval")
     if isinstance(source, SparkRuns):
         return source
     if is_spark(source):
@@ -111,7 +111,8 @@ def opened_run(source: Any, session: Any, *, tag: bool = False, ties: Any = "tre
         table, own_name = SparkTable(read_spark(path, session), path), system_name(_last(path))
     else:
         raise SettingError(
-            f"a {type(source).__name__} is not for engine='spark'; give a Spark dataframe or a path to Parquet files"
+            f"a {type(source).__name__} cannot be used with engine='spark'; give a Spark dataframe or a path to "
+            "Parquet files"
         )
     refuse_text_options(table.label, tag, options)
     runs = SparkRuns.of_table(table, own_name=own_name, ties=ties, **options)
@@ -232,7 +233,7 @@ class SparkTest(HeldOutTable):
             raise named_by_ids(error, frame, self.roles, self.table.label) from error
 
     def repeated_error(self, _: Sequence[RepeatedPairError] = ()) -> InputError:
-        """Return the error for the first pair that occurs again: by its row in a file here, else by its ids."""
+        """Return the error for the first repeated pair: by its row in a file on this machine, otherwise by its ids."""
         error, in_file = repeated_pair(self._rows("user", "item")), self._in_file
         assert error is not None
         if in_file is not None:
@@ -286,7 +287,7 @@ def _forget(frame: Any) -> None:
 def _all_rows(tables: Sequence[SparkRuns | SparkTest]) -> tuple[Any, list[dict[str, str]], str, list[str]]:
     """Return the rows of all tables as one dataframe, the slot of each column, and the types of users: common, own.
 
-    Columns of the same type share a slot, so that rows are as narrow as they can be. ``source`` is the table's place.
+    Columns of the same type share a slot, so that rows are as narrow as possible. ``source`` is the table's index.
     """
     from pyspark.sql import functions as F
 
@@ -333,7 +334,7 @@ def _frame(table: RunTables | HeldOutTable) -> Any:
 
 @dataclass(frozen=True)
 class _MeasureBlocks:
-    """What a worker does with the rows of a partition, which are sorted by user."""
+    """A worker's task for the rows of a partition, which are sorted by user."""
 
     runs: tuple[SparkRuns, ...]
     test: SparkTest
@@ -344,7 +345,7 @@ class _MeasureBlocks:
 
     @property
     def schema(self) -> Schema:
-        """The columns that come out: those of `rows_of`, and a row with a tally for each partition."""
+        """The columns of the result: those of `rows_of`, and a row with a tally for each partition."""
         systems = range(sum(len(tables.systems) for tables in self.runs))
         metrics = range(len(self.plan.measuring.wanted))
         values = ["value", *(["bound 0", "bound 1"] if self.plan.bounds else [])]
@@ -473,7 +474,7 @@ class SparkStore:
 
 @dataclass(frozen=True)
 class _EachPart:
-    """What a worker does with the scores of a partition."""
+    """A worker's task for the scores of a partition."""
 
     function: Callable[[Scores], Any]
     facts: Scores

@@ -1,4 +1,4 @@
-"""Standardised scores: each list's values against those of a reference set of systems on the same list."""
+"""Standardised scores: each list's values relative to those of reference systems on the same list."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ Form = Literal["z", "normal", "linear", "empirical"]
 def standardise(scores: Scores, *, reference: Sequence[str] | None = None, form: Form = "normal") -> Scores:
     """Return the scores with every value standardised over the reference systems on the same list.
 
-    With mean μ_j and standard deviation σ_j (n − 1) of the reference systems on list j, z = (x − μ_j)/σ_j, 0 where σ_j
-    is 0 beside rounding (Webber et al. 2008). ``normal`` gives Φ(z), ``linear`` min(1, max(0, 0.15 z + 0.5))
-    (Sakai 2016), ``empirical`` the share of reference values that are at most x (Urbano et al. 2019). Lists for which
-    the metric is undefined stay so, and are left out of averages.
+    With mean μ_j and standard deviation σ_j (n − 1) of the reference systems on list j, z = (x − μ_j)/σ_j, 0 if σ_j is
+    0 up to rounding (Webber et al. 2008). ``normal`` gives Φ(z), ``linear`` min(1, max(0, 0.15 z + 0.5)) (Sakai 2016),
+    ``empirical`` the share of reference values that are at most x (Urbano et al. 2019). Undefined values stay
+    undefined, and are left out of averages.
 
     Parameters
     ----------
@@ -49,13 +49,13 @@ def standardise(scores: Scores, *, reference: Sequence[str] | None = None, form:
         values = np.clip(0.15 * values + 0.5, 0.0, 1.0)
     settings = {**scores.step.settings, "standardised": form, "reference": [scores.systems[s] for s in chosen]}
     step = Step(scores.step.action, settings, scores.step.effect)
-    # Bounds belong to the values as they were; and 0, an average standing or the worst one, is not nothing any more.
+    # Bounds are those of the original values. A standardised 0 is an average or the worst value, so undefined is not 0.
     nowhere_zero = (False,) * len(scores.metrics)
     return replace(scores, values=np.asarray(values), bounds=None, zero_if_undefined=nowhere_zero, step=step)
 
 
 def _z(values: NDArray[np.float64], against: NDArray[np.float64]) -> NDArray[np.float64]:
-    # The standing does not change if all values of a list are divided by a power of two.
+    # z does not change if all values of a list are divided by a power of two.
     power = power_of_two(np.abs(np.concatenate([values, against])).max(axis=0))
     values, against = np.ldexp(values, -power), np.ldexp(against, -power)
     spread = against.std(axis=0, ddof=1)

@@ -1,4 +1,4 @@
-"""Tallies: what is counted of a part of the users, such that the tallies of disjoint parts add up to that of all."""
+"""Tallies: counts for a part of the users; the tallies of disjoint parts add up to that of all users."""
 
 from __future__ import annotations
 
@@ -23,26 +23,26 @@ from cranfield.measures.plausibility import is_copy, shared_ratings
 from cranfield.measures.ranked import Ranked
 from cranfield.rankings.run import Run
 
-# So many ids that one side lacks are kept, to show how they are written.
+# Number of unmatched ids to keep as examples for messages.
 _UNMET = 2000
-# So many scores tell whether they are ratings.
+# Number of scores to check for being ratings.
 _SCORES = 100_000
 
 
 @dataclass(frozen=True, eq=False)
 class RatingsTally:
-    """What is counted of the test ratings of some users.
+    """Counts of the test ratings of some users.
 
     Parameters
     ----------
     lists, ratings, without_relevant
-        How many users are measured and ratings there are, and how many of the users have no relevant one.
+        The numbers of measured users, of ratings, and of users without a relevant rating.
     items
         How often each item is rated.
     negative, unread
-        How many grades are below 0, and how many users have no other.
+        The number of grades below 0, and of users with only such grades.
     shared
-        How many ratings are in the training set too.
+        The number of ratings that are also in the training set.
     """
 
     lists: int
@@ -55,7 +55,7 @@ class RatingsTally:
 
     @classmethod
     def of(cls, test: Ratings, judgments: Judgments | None, train: Ratings | None) -> RatingsTally:
-        """Count test ratings; the judgments are None where none of them is judged."""
+        """Count test ratings; the judgments are None if none of them is judged."""
         return cls(
             0 if judgments is None else judgments.n_lists,
             len(test),
@@ -72,33 +72,33 @@ class RatingsTally:
 
 @dataclass(frozen=True, eq=False)
 class SystemTally:
-    """What is counted of the lists of a system for some users.
+    """Counts of the lists of a system for some users.
 
     Parameters
     ----------
     ranked
-        What there is to know of its run.
+        The facts about its run.
     counts
-        What happened to its lists when they met the test ratings.
+        Counts from joining its lists with the test ratings.
     users, met
-        How many users it has lists for, and how many of these have test ratings.
+        The number of users with lists, and how many of these have test ratings.
     unmet
-        Some users that it has lists for and the test set has no ratings of, and some with test ratings and no list.
+        Some users with lists but without test ratings, and some with test ratings but without lists.
     items
-        How often each item is in its lists; in those of users with test ratings; and in the latter down to each of
-        the cut-offs.
+        How often each item is in its lists; in those of users with test ratings; and in the latter down to each
+        cut-off.
     hits
-        How many items of its lists are judged.
+        The number of judged items in its lists.
     seen
-        How many are training ratings of the list's own user.
+        The number of items that the list's own user rated in training.
     is_copy
         Whether the lists are the test ratings themselves.
     digest
-        A number that is the same for the same lists; 0 where nobody asks.
+        A hash of the lists; 0 if it is not needed.
     sums
-        What metrics of the whole system are made of.
+        The sums of metrics of the whole system.
     rated_scores
-        The scores of some rated items, where they are taken for predicted ratings; else None.
+        The scores of some rated items, if they are used as predicted ratings; otherwise None.
     """
 
     ranked: Ranked
@@ -126,7 +126,7 @@ class SystemTally:
         digest: bool = False,
         sums: tuple[Any, ...] = (),
     ) -> SystemTally:
-        """Count the lists of a run; the judged lists are None where no user of the part is judged."""
+        """Count the lists of a run; the judged lists are None if no user of the part is judged."""
         known = test.user_ids.codes(run.user_ids.all) != UNKNOWN
         served = run.user_ids.codes(test.user_ids.all) != UNKNOWN
         return cls(
@@ -192,7 +192,7 @@ def _some(ids: pl.Series, others: pl.Series) -> pl.Series:
 
 
 def _digest(run: Run) -> int:
-    """Return a number that is the same for the same lists of the same users."""
+    """Return a hash of the lists and their users."""
     content = blake2b(digest_size=8)
     ids = [vocabulary.all.hash().to_numpy() for vocabulary in (run.user_ids, run.item_ids)]
     for array in (run.items, run.users, run.indptr, *ids):
@@ -201,7 +201,7 @@ def _digest(run: Run) -> int:
 
 
 def _merged(ranked: Ranked, other: Ranked) -> Ranked:
-    """Return what there is to know of a run from two parts of it; which items it holds is counted elsewhere."""
+    """Return the facts about a run from two parts of it; its items are counted elsewhere."""
     names = {**ranked.counts, **other.counts}
     return replace(
         ranked,

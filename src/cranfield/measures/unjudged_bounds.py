@@ -1,4 +1,4 @@
-"""Uncertainty from missing judgments: what a metric would be if every unjudged item were irrelevant, or relevant."""
+"""Uncertainty from missing judgments: the value of a metric if every unjudged item were irrelevant, or relevant."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ def bounds(metric: str | Metric, judged: Judged) -> tuple[Values, Values]:
     """Return the lowest and highest value of a metric for each list, whatever its unjudged items are.
 
     One end counts all of them as not relevant, the other as relevant with the highest rating of the test set; the user
-    then has that many relevant items more. For a metric that divides by their number, as AP does, the first end can be
-    the upper one. Where only one end is defined (a user without a relevant test item), the other is NaN.
+    then has that many more relevant items. For a metric that divides by their number, such as AP, the first end can be
+    the upper one. If only one end is defined (a user without a relevant test item), the other is NaN.
 
     Parameters
     ----------
@@ -54,14 +54,14 @@ def bounds(metric: str | Metric, judged: Judged) -> tuple[Values, Values]:
 
 
 def has_bounds(metric: Metric) -> bool:
-    """Say whether a metric is one that missing judgments make uncertain: a ranking metric."""
+    """Whether missing judgments make a metric uncertain, as for ranking metrics."""
     return metric.definition.bounds
 
 
 def pessimistic(judged: Judged, depth: int) -> Judged:
-    """Return the lists with every unjudged item down to rank ``depth`` judged not relevant: rated 0, or just less.
+    """Return the lists with every unjudged item down to rank ``depth`` judged not relevant, with rating 0 or lower.
 
-    Rated 0 it has no gain; it is rated lower still where a rating of 0 would be relevant.
+    A rating of 0 has no gain. If it would be relevant, the rating is just below the threshold.
     """
     threshold = judged.judgments.threshold
     return _judged_throughout(judged, depth, 0.0 if threshold > 0 else float(np.nextafter(threshold, -np.inf)))
@@ -83,7 +83,7 @@ def _judged_throughout(judged: Judged, depth: int, grade: float) -> Judged:
     items = entries.items[missing] if codes is None else codes[entries.items[missing]]
     added = np.bincount(lists, minlength=judged.n_lists)
     shift = np.append(0, np.cumsum(added))
-    # The added judgments of a list are behind its own.
+    # The added judgments of a list come after its own.
     own_places = np.arange(len(judgments)) + shift[judgments.lists]
     new_places = np.arange(len(lists)) + judgments.indptr[1:][lists]
 
@@ -110,13 +110,13 @@ def _judged_throughout(judged: Judged, depth: int, grade: float) -> Judged:
         tied_from=tied_from,
         tied_to=tied_to,
         places=hits,
-        pooled_above=None,  # what was pooled is judged now
+        pooled_above=None,  # pooled items are judged now
         _views={},
     )
 
 
 def _within(judged: Judged, depth: int) -> NDArray[np.bool_]:
-    """Whether each entry can be at a rank of at most ``depth``: one of a tied group can if any of them can."""
+    """Whether each entry can be at a rank of at most ``depth``; all items of a tied group can if any of them can."""
     assert judged.run is not None
     first, _ = tied_ranks(judged.run, judged.entries.places)
     ranks = judged.entries.ranks if first is None else first

@@ -27,9 +27,10 @@ def read_column(path: Path, column: str) -> pl.DataFrame:
 
 
 def column_of(place: str, users: pl.Series, tables: Mapping[str, pl.DataFrame]) -> NDArray[np.float64]:
-    """Return the values of a file's column for some users, by ``FILE:COLUMN``; ids meet as text.
+    """Return the values of a file's column for some users, by ``FILE:COLUMN``; ids are matched as text.
 
-    Every user must be in it, with a number of at least 0. ``tables`` are columns that were read before, by place.
+    Every user must be in it, with a number of at least 0. ``tables`` are columns that were read before, by
+    ``FILE:COLUMN``.
     """
     name, _, column = place.rpartition(":")
     path = Path(name)
@@ -72,4 +73,4 @@ def _table(path: Path) -> pl.DataFrame:
         separator = "\t" if path.suffix.lower() == ".tsv" else ","
         return scan_csv(path, separator=separator, infer_schema=False).collect()
     except UNREADABLE as error:
-        raise InputError("it cannot be read as CSV", source=path, remedy="write columns split by commas") from error
+        raise InputError("it cannot be read as CSV", source=path, remedy="write columns separated by commas") from error

@@ -1,4 +1,4 @@
-"""Scores of windows that follow each other in time: a group of lists for each, and averages window by window."""
+"""Scores of consecutive time windows: one group of lists per window, and averages by window."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _MARK = "window"
 
 
 def in_window(scores: Scores, start: str) -> Scores:
-    """Return scores whose lists are all of the window that starts at ``start``, for `join_folds`."""
+    """Return scores with all lists in the window that starts at ``start``, for `join_folds`."""
     return replace(
         scores,
         groups=np.zeros(scores.n_lists, dtype=np.int16),
@@ -25,12 +25,12 @@ def in_window(scores: Scores, start: str) -> Scores:
 
 
 def windows_of(scores: Scores) -> tuple[str, ...]:
-    """Return when each window of joined scores starts, in order; nothing where the lists are not of several windows."""
+    """Return the starts of the windows of joined scores, in order; empty without several windows."""
     return scores.group_names if _MARK in scores.step.settings and len(scores.group_names) > 1 else ()
 
 
 def window_frame(scores: Scores, averaging: Averaging, *, level: float = LEVEL) -> pl.DataFrame:
-    """Return one row per window, system and metric: the average, its interval, and the lists behind it."""
+    """Return one row per window, system and metric: the average, its interval, and the number of lists."""
     within = averaging.with_(groups="pooled")
     frames = [
         scores.group(start)

@@ -18,10 +18,10 @@ Values = NDArray[np.float64]
 Knots = tuple[Values, Values]
 
 CALIBRATIONS: Registry[Any] = Registry("calibration")
-"""The ways to calibrate by name: functions of scores, ratings and the scale that return the knots of the map."""
+"""The calibration methods by name: functions of scores, ratings and the scale that return the knots of the map."""
 
 SHARE = 0.1
-"""The share of the training ratings that is held out to calibrate on, where a split has no validation part."""
+"""The share of the training ratings that is held out for calibration if a split has no validation part."""
 
 
 @dataclass(frozen=True)

@@ -60,7 +60,7 @@ def _all_mappings(lists: Mapping[Any, Any], values: list[Any], source: str) -> N
     for user, value in zip(lists, values):
         if len(value) and not isinstance(value, Mapping):
             raise InputError(
-                f"user {user!r} has a plain list where others have scores",
+                f"user {user!r} has a plain list, but others have scores",
                 source=source,
                 remedy="give every user {item: score}",
             )

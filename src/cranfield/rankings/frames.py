@@ -28,7 +28,7 @@ def table_of_tuples(rows: list[tuple[Any, ...]]) -> RunTable:
     if len(set(widths)) > 1:
         odd = next(place for place, width in enumerate(widths) if width != widths[0])
         raise InputError(
-            f"the tuple has {widths[odd]} entries where the first has {widths[0]}",
+            f"the tuple has {widths[odd]} entries, but the first has {widths[0]}",
             source="the list",
             row=odd + 1,
             remedy="give tuples of one length",

@@ -9,7 +9,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 GroupsOfLists = tuple[NDArray[np.int16] | None, tuple[str, ...]]
-"""The group of each list, a place among the names, and the names; None and no names where lists are not grouped."""
+"""The group of each list, as an index into the names, and the names; None and no names if lists are not grouped."""
 
 
 def named_groups(column: Any) -> GroupsOfLists:

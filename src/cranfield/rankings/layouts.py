@@ -24,7 +24,7 @@ ONE_RELEVANT = ("user", "item", "rank", "length")
 """The columns of a table of one-relevant lists; a column ``group`` may follow."""
 
 GivenColumns = Mapping[str, str | int | None]
-"""What the user says of the columns: role to name or place, None where nothing is said."""
+"""The columns that the user states: role to name or position, None for roles that are not stated."""
 
 
 @dataclass(frozen=True)
@@ -78,7 +78,7 @@ def choose_layout(table: RunTable, given: GivenColumns, wanted: str | None) -> t
         f"{columns} do not say which one is the user and which the item",
         source=table.source,
         remedy="name them, or count them from 1: user=..., item=..., score=... or rank=... (--user, --item, --score, "
-        "--rank; --run-user and --run-item where the ratings have other columns)",
+        "--rank; --run-user and --run-item if the ratings have other columns)",
     )
 
 
@@ -135,10 +135,10 @@ def _take_nested(table: RunTable, roles: Roles) -> Rows:
         fields = find_roles(inner.columns, {}, table.source)
         if "item" not in fields:
             raise InputError(
-                f"the fields {', '.join(inner.columns)} do not tell the item",
+                f"the fields {', '.join(inner.columns)} do not say which one is the item",
                 source=table.source,
                 column=roles["item"],
-                remedy="call one of them item",
+                remedy="name one of them item",
             )
         flat = {role: inner[name] for role, name in fields.items()}
     else:
@@ -174,7 +174,7 @@ def _aligned(column: pl.Series, sizes: NDArray[np.int64], role: str, table: RunT
     mine = _sizes(column)
     if not np.array_equal(mine, sizes):
         row = int(np.argmax(mine != sizes))
-        problem = f"the list has {mine[row]} entries where that of the items has {sizes[row]}"
+        problem = f"the list has {mine[row]} entries, but the list of items has {sizes[row]}"
         raise table.error(Fault(row, problem, "give one for each item"), role)
     return _exploded(column)
 

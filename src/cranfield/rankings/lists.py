@@ -14,7 +14,7 @@ from cranfield._spelling import nearest
 from cranfield.data import Vocabulary
 
 Ties = Literal["trec_eval", "input", "average"]
-"""What orders items of equal score: their ids as trec_eval does, the input, or (in expectation) nothing."""
+"""How items of equal score are ordered: by id as in trec_eval, as in the input, or averaged over all orders."""
 
 Positions = NDArray[np.int64]
 

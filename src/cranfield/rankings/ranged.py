@@ -108,7 +108,7 @@ class RunTables:
         layout, columns = choose_layout(RunTable(head.to_dict(), table.label, True, _none, _none), given, format)
         if layout.name == "one-relevant":
             raise SettingError(
-                f"{table.label} holds one-relevant lists, which are measured in memory alone; raise --memory "
+                f"{table.label} holds one-relevant lists, which are only measured in memory; raise --memory "
                 "(memory=...)"
             )
         roles = {role: place for role, place in columns.items() if role != "system"}
@@ -359,7 +359,7 @@ class HeldOutTable:
         first = places.filter(pl.col("row").list.len() > 1).sort(pl.col("row").list.get(1)).row(0)
         earlier, row = first[2]
         error = RepeatedPairError(first[0], first[1], row, earlier, sum(error.count for error in errors))
-        problem = f"{error.problem}, before this in row {earlier}"
+        problem = f"{error.problem}, already in row {earlier}"
         return InputError(problem, source=self.table.label, row=row, remedy=error.remedy)
 
     @property

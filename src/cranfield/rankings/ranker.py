@@ -120,8 +120,8 @@ class Ranker:
         """
         if not isinstance(data, Split | Ratings):
             raise SettingError(
-                f"{type(data).__name__} is neither a split nor ratings; make ratings of files and frames with cf.read, "
-                "and a split of them with cf.splits"
+                f"{type(data).__name__} is neither a split nor ratings; make ratings from files and frames with "
+                "cf.read, and a split of them with cf.splits"
             )
         train, test, groups, profiles = (
             (data, None, None, None)

@@ -88,7 +88,7 @@ class Ranking(Decided):
         "all",
         "one list per user, or one for each relevant item",
         choices=("all", "one"),
-        phrase=unless("all", "one relevant item a list"),
+        phrase=unless("all", "one relevant item per list"),
         help="One list per user, or one list for each relevant item.",
     )
     nonrelevant: str | int = decision(
@@ -102,7 +102,7 @@ class Ranking(Decided):
     unrated: str | int = decision(
         "C1",
         "all",
-        "unrated items in a list, beside all test items of the user: 'all', or a number drawn at random",
+        "unrated items in a list, in addition to all test items of the user: 'all', or a number drawn at random",
         check=partial(check.all_or_whole, at_least=0),
         phrase=unless("all", "all test items and {} unrated ones drawn"),
         help="Rank all test items of a user and only this many items that the user never rated, drawn at random.",
@@ -173,7 +173,7 @@ class Ranking(Decided):
         """Refuse lists without scores to calibrate."""
         if self.one_relevant:
             raise SettingError(
-                f"calibration={self.calibration!r} needs scores, and relevant='one' keeps ranks alone; leave one of "
+                f"calibration={self.calibration!r} needs scores, and relevant='one' keeps only ranks; leave one of "
                 "them out"
             )
         if self.fill != "none":

@@ -46,7 +46,7 @@ _NOTES = {
     "nan_scores": "{:,} items without a score (NaN) were dropped: the system could not compute them",
     "duplicate_items": "{:,} items were in their list more than once; the best ranked was kept",
     "tied_items": "{:,} items share their score with another of their list",
-    "rank_disagreements": "{:,} lists are ordered otherwise by their ranks than by their scores; the scores were used",
+    "rank_disagreements": "{:,} lists have a different order by rank than by score; the scores were used",
     "empty_lists": "{:,} lists are empty; their users are not covered",
     "unranked": "{:,} items were not ranked",
     "lists_in_row_order": "{:,} lists have neither scores nor ranks, and are taken in the order of the rows",
@@ -199,7 +199,7 @@ class _Content:
     name: str | None
     word: str
     about: Mapping[str, Any] = field(default_factory=dict)
-    """What a record says of the run, by the names of its fields."""
+    """The fields of the record of the run, by name."""
 
 
 def name_of_run(path: Path) -> str:
@@ -345,7 +345,7 @@ def _one_relevant_run(
     beyond = ranks > lengths
     if beyond.any():
         row = int(np.argmax(beyond))
-        fault = Fault(row, f"the rank {ranks[row]} lies beyond the list of {lengths[row]}", "fix one of them")
+        fault = Fault(row, f"the rank {ranks[row]} is beyond the end of a list of {lengths[row]}", "fix one of them")
         raise opened.error(fault, "rank")
     unranked = int(np.count_nonzero(ranks == 0))
     groups, group_names = (None, ()) if opened.rows.groups is None else named_groups(opened.rows.groups)

@@ -100,7 +100,7 @@ def recommend(
 
 
 RENAMED = {"n": "length=...", "condensed": "lists='condensed'"}
-"""What replaces the old words of `recommend`."""
+"""Former names of options of `recommend`, and what to write instead."""
 
 
 @takes_decisions(Serving, Ranking)

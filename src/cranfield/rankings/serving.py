@@ -119,7 +119,7 @@ class ServingOptions(TypedDict, total=False):
 
 
 EVERYONE = Serving()
-"""Every user, of whom those without training ratings have no list."""
+"""All users are served; those without training ratings get no list."""
 
 
 def served_users(train: Ratings, serving: Serving = EVERYONE, seed: int = 0) -> tuple[NDArray[np.int32], Step]:
@@ -194,7 +194,7 @@ def measured_ratings(split: Split, serving: Serving = EVERYONE, seed: int = 0) -
         some = "a training rating" if serving.min_ratings <= 1 else f"{serving.min_ratings} training ratings"
         raise SettingError(
             f"none of the {np.count_nonzero(split.test.user_counts):,} users with test ratings is served: "
-            + (f"none has {some}" if serving.sample == "all" else f"of those with {some} none is drawn")
+            + (f"none has {some}" if serving.sample == "all" else f"none of those with {some} is drawn")
             + "; lower min_ratings, raise sample, or fix the split: both parts need the same user ids"
         )
     return test

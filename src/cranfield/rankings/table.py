@@ -13,7 +13,7 @@ from cranfield.data.values import Fault
 _SAMPLE = 100
 
 Roles = Mapping[str, str]
-"""Which column is the user, the item, the score, ...: role to name."""
+"""The name of the column of each role: user, item, score and so on."""
 
 
 @dataclass(frozen=True)

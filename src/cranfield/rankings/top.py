@@ -63,7 +63,7 @@ def own_top(name: str, system: Any, users: NDArray[np.int32], n: int, targets: T
     items, scores = _checked_lists(name, system.top(users, n, targets), len(users), n)
     listed = (items >= 0) & ~np.isnan(scores) & (scores != -np.inf)
     items = np.where(listed, items, -1)
-    _refuse(name, "which it may not hold", items, listed & ~targets.contain(users, items), users, targets)
+    _refuse(name, "which must not contain it", items, listed & ~targets.contain(users, items), users, targets)
     in_order = np.sort(items, axis=1)
     again = np.zeros(items.shape, dtype=np.bool_)
     again[:, 1:] = (in_order[:, 1:] == in_order[:, :-1]) & (in_order[:, 1:] >= 0)

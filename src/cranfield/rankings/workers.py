@@ -177,7 +177,7 @@ def _raised(kind: type[BaseException], text: str, where: str) -> BaseException:
     error = kind.__new__(kind, text)
     error.args = (text,)
     if not isinstance(error, CranfieldError):
-        error.add_note(f"in a process that worked beside this one:\n{where}")
+        error.add_note(f"in a worker process:\n{where}")
     return error
 
 

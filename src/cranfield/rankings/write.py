@@ -46,8 +46,8 @@ def write_run(run: Run, path: str | Path) -> Path:
     trec = path.suffix.lower() in _TREC_ENDINGS
     if run.ranks is not None and (trec or not run.one_relevant):
         raise SettingError(
-            f"the lists of {run.name} are not whole and would be read back as if they were; "
-            + ("write .parquet or .tsv" if run.one_relevant else "keep them")
+            f"the lists of {run.name} are incomplete and would be read back as complete ones; "
+            + ("write .parquet or .tsv" if run.one_relevant else "keep them in memory")
         )
     if run.one_relevant:
         columns = ONE_RELEVANT if run.groups is None else (*ONE_RELEVANT, "group")

@@ -90,7 +90,7 @@ class ScikitModel:
             block = self.estimator.transform(rows) @ self.estimator.components_
         else:
             raise InputError(
-                f"{type(self.estimator).__name__} gives no row of scores back",
+                f"{type(self.estimator).__name__} does not return a row of scores",
                 remedy="give an estimator with inverse_transform or components_, or a regressor",
             )
         block = np.array(block, dtype=np.float64)
@@ -213,12 +213,12 @@ def checked_scores(system: str, scores: Any, shape: tuple[int, int]) -> NDArray[
         block = np.array(block, dtype=np.float32 if block.dtype == np.float32 else np.float64)
     except (TypeError, ValueError):
         raise InputError(
-            f"{system} scored by {type(scores).__name__}, not by an array of real numbers",
-            remedy="return one row per user and one column per item, NaN where the system cannot say",
+            f"{system} returned a {type(scores).__name__} as scores, not an array of real numbers",
+            remedy="return one row per user and one column per item, NaN if the system cannot score the item",
         ) from None
     if block.shape != shape:
         raise InputError(
-            f"{system} scored a block of shape {block.shape} for {shape[0]} users and {shape[1]} items",
+            f"{system} returned scores of shape {block.shape} for {shape[0]} users and {shape[1]} items",
             remedy="return one row per user and one column per item",
         )
     block[block == -np.inf] = np.nan

@@ -17,7 +17,7 @@ from cranfield.recommenders.profiles import ProfileModel
 from cranfield.recommenders.registry import register
 
 _MOST_DRAWN = 4096
-"""The most draws that make the top of a random order; the items that they leave out come after in any order."""
+"""Maximum number of draws for the top of a random order; items that were not drawn follow in random order."""
 
 
 @register("random")

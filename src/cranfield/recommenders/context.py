@@ -82,7 +82,7 @@ def _mean_and_spread(column: NDArray[Any]) -> tuple[float, float]:
 
 
 SIDES: dict[str, tuple[About, ...]] = {"users": ("user",), "items": ("item",), "both": ("user", "item")}
-"""Whose columns a setting ``context`` means."""
+"""What each value of a setting ``context`` takes columns from."""
 
 
 def rows_of(train: Ratings, about: About, system: str) -> pl.DataFrame:
@@ -90,7 +90,7 @@ def rows_of(train: Ratings, about: About, system: str) -> pl.DataFrame:
     features = train.user_features if about == "user" else train.item_features
     if features is None:
         raise InputError(
-            f"{system} uses features of {about}s, and the ratings come without them",
+            f"{system} uses features of {about}s, and the ratings have none",
             remedy=f"give a table of them with {about}_features (--{about}-features), or leave context out",
         )
     ids: Any = train.user_ids if about == "user" else train.item_ids

@@ -20,10 +20,10 @@ from cranfield.recommenders.model import Model
 from cranfield.recommenders.validation import ValidationPart
 
 Numbers = Mapping[str, NDArray[Any]]
-"""All that the next epoch depends on, as arrays by name."""
+"""Everything that the next epoch depends on, as arrays by name."""
 
 Epoch = Callable[[Numbers, int], tuple[Numbers, float]]
-"""Passes once over the ratings: from the numbers and the number of the epoch to new numbers and the mean loss."""
+"""Passes once over the ratings: takes the numbers and the index of the epoch, returns new numbers and the mean loss."""
 
 
 class CheckpointError(InputError):
@@ -32,6 +32,8 @@ class CheckpointError(InputError):
 
 # Minimum number of ratings for timing an epoch.
 _TIMED = 5000
+# The default number of epochs if it depends on the data: see `EpochModel.most_epochs`.
+_FEWEST, _MOST = 2, 20
 # Settings that may change when a training is resumed.
 _FREE = ("epochs", "patience")
 
@@ -45,8 +47,8 @@ class EpochModel(Model):
     """
 
     steps_by: ClassVar[tuple[str, ...]] = ("rate",)
-    """The settings to lower where the training does not settle."""
-    epochs: int
+    """The settings to lower if the training does not converge."""
+    epochs: int | None
     patience: int
     seed: int
 
@@ -72,15 +74,16 @@ class EpochModel(Model):
             held_out = ValidationPart.of(known, validation, self.predicts_ratings, self.seed)
             about["validation"] = validation.fingerprint
         log = _Log(about, None if checkpoint is None else Path(checkpoint), numbers)
-        if len(log.losses) > self.epochs:
+        self._epochs = epochs = self.most_epochs(known, stops_early=held_out is not None)
+        if len(log.losses) > epochs:
             raise CheckpointError(
-                f"this checkpoint has {len(log.losses)} epochs, more than epochs={self.epochs}",
+                f"this checkpoint has {len(log.losses)} epochs, more than epochs={epochs}",
                 source=checkpoint,
                 remedy=_REMEDY,
             )
-        with progress(f"Fitting {self.name}", total=self.epochs, unit="epochs") as bar:
+        with progress(f"Fitting {self.name}", total=epochs, unit="epochs") as bar:
             bar.done = len(log.losses)
-            while len(log.losses) < self.epochs and not self._is_over(log):
+            while len(log.losses) < epochs and not self._is_over(log):
                 with np.errstate(over="ignore", invalid="ignore"):  # refused by the next line
                     numbers, loss = epoch(log.numbers, len(log.losses))
                 self._check_settled(numbers, loss)
@@ -94,6 +97,16 @@ class EpochModel(Model):
         self._take(log.best if self.patience and log.best is not None else log.numbers)
         self._losses, self._validations = np.array(log.losses), np.array(log.values, dtype=np.float64)
         return self.fitted_on(train)
+
+    def most_epochs(self, train: Ratings, *, stops_early: bool = False) -> int:
+        """Return the number of epochs, or the maximum if a validation part can stop the training early.
+
+        ``epochs=None`` means 20 with a validation part. Without one, it means half of the average number of ratings per
+        user, from 2 to 20: if users have few ratings, further epochs overfit.
+        """
+        if self.epochs is not None:
+            return self.epochs
+        return _MOST if stops_early else min(_MOST, max(_FEWEST, round(len(train) / train.n_users / 2)))
 
     @property
     def history(self) -> list[dict[str, float | int | None]]:
@@ -133,7 +146,7 @@ class EpochModel(Model):
         if np.isfinite(loss) and all(np.isfinite(values).all() for values in numbers.values()):
             return
         spelled = " and ".join(f"{name}={getattr(self, name):g}" for name in self.steps_by)
-        grown = "its weights grow beyond all bounds" if np.isfinite(loss) else f"the loss is {loss:g}"
+        grown = "its weights are no longer finite" if np.isfinite(loss) else f"the loss is {loss:g}"
         remedy = f"change {' or '.join(self.steps_by)}"
         raise SettingError(f"{self.name} does not converge with {spelled}: {grown}; {remedy}")
 
@@ -230,7 +243,9 @@ class _Log:
         differs = [name for name in wanted if kept.get(name) != wanted[name]]
         if differs:
             named = ", ".join(f"{name} {kept.get(name)}, not {wanted[name]}" for name in differs)
-            raise CheckpointError(f"this checkpoint is of another training ({named})", source=path, remedy=_REMEDY)
+            raise CheckpointError(
+                f"this checkpoint is from a different training run ({named})", source=path, remedy=_REMEDY
+            )
 
 
 _DAMAGED = "this is not a checkpoint, or it is damaged"

@@ -1,4 +1,4 @@
-"""Hitting time: how soon a random walk from the item meets the user (Yin et al. 2012)."""
+"""Hitting time: how soon a random walk from the item reaches the user (Yin et al. 2012)."""
 
 from __future__ import annotations
 

@@ -41,7 +41,7 @@ class ItemNeighbours(ProfileModel):
     bm25    w = r (k1 + 1) / (k1 (1 − b + b l_i / mean l) + r) · log(N / (1 + n_u))
     ======  =====================================================================================
 
-    NaN where none of the user's items has the target among its neighbours.
+    NaN if none of the user's items has the target among its neighbours.
 
     Parameters
     ----------

@@ -153,6 +153,4 @@ def _check_same(path: Path, stored: NDArray[Any] | None, wanted: dict[str, Any])
         raise InputError(f"this model was trained with {differences}", source=path, remedy=_AGAIN)
     if differs is not None:
         word = "version" if differs == "cranfield" else differs
-        raise InputError(
-            f"this model is of the {word} {kept[differs]}, not {wanted[differs]}", source=path, remedy=_AGAIN
-        )
+        raise InputError(f"this model is for {word} {kept[differs]}, not {wanted[differs]}", source=path, remedy=_AGAIN)

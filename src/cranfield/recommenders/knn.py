@@ -53,7 +53,7 @@ class UserNeighbours(ProfileModel):
         What is summed: the ``raw`` ratings, or ``truncated`` ones, max(r − threshold + 1, 0) (Cañamares and Castells
         2020). The similarity is that of the raw ratings.
     threshold
-        The lowest rating that counts where ratings are truncated.
+        The lowest rating that counts if ratings are truncated.
 
     Examples
     --------

@@ -62,7 +62,7 @@ class LanguageModelUsers(_LikelyNeighbours):
 
     .. math:: s(u, i) = \sum_{v \in V_u} cos(u, v) r_{vi}
 
-    V_u are the k users with the largest query likelihood (`likely_neighbours`). NaN where none of them rated i.
+    V_u are the k users with the largest query likelihood (`likely_neighbours`). NaN if none of them rated i.
 
     Parameters
     ----------
@@ -88,7 +88,7 @@ class LanguageModelItems(_LikelyNeighbours):
     .. math:: s(u, i) = \sum_{j \in J_i \cap I_u} cos(i, j) r_{uj}
 
     J_i are the k items with the largest query likelihood for the target i, with items as documents and users as terms
-    (`likely_neighbours`). NaN where the user rated none of them.
+    (`likely_neighbours`). NaN if the user rated none of them.
 
     Parameters
     ----------

@@ -54,11 +54,11 @@ class Model:
 
     name: ClassVar[str]
     displayed: ClassVar[str]
-    """What its results are called; see `register`."""
+    """The name shown with its results; see `register`."""
     one_thread: ClassVar[bool] = False
-    """Whether it learns on one thread, so that the same seed gives the same lists; such systems take longest."""
+    """Whether it trains on one thread, so that the same seed gives the same lists; such systems take longest."""
     needs_positive: ClassVar[bool] = False
-    """Whether the method takes ratings for counts or weights, so that none may be negative."""
+    """Whether the method treats ratings as counts or weights, so that none may be negative."""
 
     def __post_init__(self) -> None:
         for declared in fields(self):
@@ -135,16 +135,16 @@ class Model:
         """The ratings that the model was fitted on."""
         train: Ratings | None = getattr(self, "_train", None)
         if train is None:
-            raise SettingError(f"{self.name} has not learned anything yet; call fit(train) first")
+            raise SettingError(f"{self.name} is not fitted yet; call fit(train) first")
         return train
 
     def score(self, users: ArrayLike) -> NDArray[Any]:
-        """Return a row of scores over all items for each user code; NaN where the method cannot say."""
+        """Return a row of scores over all items for each user code; NaN where the method has no score."""
         n_users = self.train.n_users
         codes = np.asarray(users, dtype=np.int64).reshape(-1)
         if len(codes) and not (codes.min() >= 0 and codes.max() < n_users):
             raise SettingError(
-                f"{self.name} was fitted on user codes 0 to {n_users - 1}, and is asked for "
+                f"{self.name} was fitted on user codes 0 to {n_users - 1}, but was asked for "
                 f"{codes.min() if codes.min() < 0 else codes.max()}; use codes of the training vocabulary"
             )
         known = self._known_codes
@@ -184,7 +184,7 @@ class PairModel(Model):
     """A model that scores single user-item pairs cheaply; a subclass implements ``_score_pairs``."""
 
     def score_pairs(self, users: ArrayLike, items: ArrayLike) -> NDArray[Any]:
-        """Return the score of each pair of a user code and an item code; NaN where the method cannot say."""
+        """Return the score of each pair of a user code and an item code; NaN where the method has no score."""
         user_codes, item_codes = (np.asarray(codes, dtype=np.int64).reshape(-1) for codes in (users, items))
         known = self._known_codes
         if known is None:
@@ -219,9 +219,9 @@ class _KnownCodes(NamedTuple):
     """The users and items with training ratings, if some have none."""
 
     users: NDArray[np.int64]
-    """For each user code the one among the known users; -1 for a newcomer."""
+    """For each user, the code among the known users; -1 for a newcomer."""
     items: NDArray[np.bool_]
-    """For each item whether it is known."""
+    """For each item, whether it is known."""
 
     @classmethod
     def of(cls, train: Ratings) -> _KnownCodes | None:

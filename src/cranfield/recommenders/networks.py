@@ -14,13 +14,13 @@ from cranfield.recommenders.epochs import Epoch, EpochModel, Numbers
 from cranfield.recommenders.model import PairModel
 
 Weights = Mapping[str, Any]
-"""The weights of a network by name: arrays of NumPy, or of JAX while it is trained."""
+"""The weights of a network by name: NumPy arrays, or JAX arrays during training."""
 
 Loss = Callable[[Weights, tuple[Any, ...], Any, Any], Any]
-"""The loss of every example of a batch, given the weights, the columns of the batch, a random key and what is fixed."""
+"""Returns the loss of each example of a batch, given the weights, the batch's columns, a random key and constants."""
 
 EXAMPLES = 1 << 18
-"""About so many examples are drawn at a time, so that memory does not grow with the ratings."""
+"""Approximate number of examples drawn at a time, so that memory does not grow with the number of ratings."""
 
 
 class NetworkModel(EpochModel, PairModel):

@@ -27,7 +27,7 @@ class CollaborativeFiltering(PointwiseNetwork):
     """
 
     parts: ClassVar[tuple[str, ...]]
-    """Of ``product`` and ``tower``."""
+    """The parts that it has: ``product``, ``tower`` or both."""
 
     def _layers(self) -> list[int]:
         """Return the width of each layer; the first is the concatenation of the vectors of user and item."""
@@ -107,7 +107,8 @@ class NeuralFactors(CollaborativeFiltering):
         item.
     epochs, pretraining, rate, batch
         The number of passes, how many of them train the product and the tower separately, the learning rate of Adam,
-        and the number of examples per step.
+        and the number of examples per step. None means at most 20 epochs if a validation part can stop the training;
+        otherwise half of the average number of ratings per user, from 2 to 20.
     negatives, threshold
         For rankings: the number of items drawn from outside the profile for each rating in every epoch, and the lowest
         rating that counts; None for all.

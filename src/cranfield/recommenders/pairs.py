@@ -15,7 +15,7 @@ from cranfield.recommenders.work import blocks
 def pair_scores(
     name: str, system: Recommender, users: NDArray[Any], items: NDArray[Any], n_items: int
 ) -> NDArray[np.float64]:
-    """Return the score of each pair of a user code and an item code; NaN where the system cannot say.
+    """Return the score of each pair of a user code and an item code; NaN where the system has no score.
 
     Examples
     --------

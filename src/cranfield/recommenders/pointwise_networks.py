@@ -28,7 +28,7 @@ class PointwiseNetwork(NetworkModel):
     """
 
     factors: int = setting(8, low=1)
-    epochs: int = setting(20, low=1)
+    epochs: int | None = setting(None, low=1, or_none=int)
     rate: float = setting(0.001, above=0)
     batch: int = setting(256, low=1)
     negatives: int = setting(4, low=1)

@@ -22,7 +22,7 @@ class ProfileModel(Model):
     """
 
     def score_profiles(self, profiles: Any) -> NDArray[Any]:
-        """Return a row of scores over all items for each profile; NaN where the method cannot say.
+        """Return a row of scores over all items for each profile; NaN where the method has no score.
 
         Parameters
         ----------
@@ -42,8 +42,8 @@ class ProfileModel(Model):
         if isinstance(profiles, Ratings):
             if profiles.item_ids != self.train.item_ids:
                 raise SettingError(
-                    "the profiles have another vocabulary of items than the training ratings; use cf.splits.predefined "
-                    "to join them"
+                    "the profiles and the training ratings have different vocabularies of items; use "
+                    "cf.splits.predefined to join them"
                 )
             rows = rating_matrix(profiles)
         else:

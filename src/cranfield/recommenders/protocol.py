@@ -28,7 +28,7 @@ class Recommender(Protocol):
         ...
 
     def score(self, users: NDArray[np.int32]) -> NDArray[Any]:
-        """Return a row of scores over all items for each user code; NaN where the method cannot say."""
+        """Return a row of scores over all items for each user code; NaN where the method has no score."""
         ...
 
 
@@ -67,7 +67,7 @@ class GivesLists(Recommender, Protocol):
             The length of the lists.
         targets
             A `cranfield.rankings.Targets`: ``targets.allowed(users)`` is a mask of users × items, and
-            ``targets.contain(users, items)`` says of single items whether they may be listed.
+            ``targets.contain(users, items)`` returns whether single items may be listed.
 
         Returns
         -------
@@ -83,7 +83,7 @@ class ScoresProfiles(Recommender, Protocol):
     """A recommender that can score from the profile of a user outside the training set (folding in)."""
 
     def score_profiles(self, profiles: Any) -> NDArray[Any]:
-        """Return a row of scores over all items for each profile; NaN where the method cannot say.
+        """Return a row of scores over all items for each profile; NaN where the method has no score.
 
         Parameters
         ----------
@@ -99,5 +99,5 @@ class ScoresPairs(Recommender, Protocol):
     """A recommender that can score single pairs of a user and an item without scoring all items."""
 
     def score_pairs(self, users: NDArray[Any], items: NDArray[Any]) -> NDArray[Any]:
-        """Return the score of each pair of a user code and an item code; NaN where the method cannot say."""
+        """Return the score of each pair of a user code and an item code; NaN where the method has no score."""
         ...

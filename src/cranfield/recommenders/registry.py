@@ -27,7 +27,7 @@ def checked_class(thing: Any, called: str) -> type[Any]:
     """Check that a class can be a recommender, before any of its methods are called."""
     methods = ("fit", "score")
     if not isinstance(thing, type) or not all(callable(getattr(thing, name, None)) for name in methods):
-        raise SettingError(f"{called} is not a class with fit(train) and score(users); name one that is")
+        raise SettingError(f"{called} is not a class with fit(train) and score(users); name such a class")
     return thing
 
 
@@ -40,8 +40,8 @@ def _of_code(name: str) -> Entry[type[Any]]:
 
 
 SYSTEMS: Registry[type[Model]] = _Systems("system", plugins="cranfield.recommenders", of_code=_of_code)
-"""The recommenders by name; the fields of each are its parameters. The package imports all of its modules, so that a
-system is there once its file is."""
+"""The recommenders by name; the fields of each are its parameters. The package imports all of its modules, so that
+a new file is enough to add a system."""
 
 
 def register(name: str, *, displayed: str = "", replace: bool = False) -> Callable[[_Class], _Class]:
@@ -65,7 +65,7 @@ def register(name: str, *, displayed: str = "", replace: bool = False) -> Callab
     ...     pass
     Traceback (most recent call last):
     ...
-    cranfield._errors.SettingError: there is a system 'popularity' already; choose another name, or give replace=True
+    cranfield._errors.SettingError: there is already a system 'popularity'; choose another name, or give replace=True
     """
     SYSTEMS.check_name(name)
 

@@ -39,8 +39,8 @@ class SparseLinear(ProfileModel):
     l1, l2
         λ and β; None for 0.35 and 150 times the mean squared entry of A, which suits ratings of any scale.
     neighbours
-        Number of items in a column, the nearest by the cosine (fsSLIM); None for all items, which needs a dense items ×
-        items matrix.
+        Number of items per column, the nearest by the cosine (fsSLIM); None for all items, which needs a dense matrix
+        of items × items.
     binary
         Whether every rating counts 1; None to do so only if ratings are counts, some of them above 10.
     sweeps, tolerance

@@ -21,7 +21,7 @@ from cranfield._errors import InputError, SettingError
 from cranfield.data import Ratings
 
 PLAN = "plan"
-"""The entry of a state that says what the others are."""
+"""The entry of a state that describes the others."""
 
 _OF_TRAIN: Mapping[str, Callable[[Ratings], NDArray[Any]]] = {
     "items": lambda train: train.items,

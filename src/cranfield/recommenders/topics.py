@@ -90,7 +90,7 @@ class ProbabilisticLatentSemantics(_Topics, ProfileModel):
         The number of topics, and of passes. None for as many topics as a user has training ratings on average, at most
         50: with more, a user's topics overfit the few ratings.
     binary
-        Whether every rating counts 1, or as much as it says.
+        Whether every rating counts 1 instead of its value.
     seed
         Fixes the start.
     """
@@ -141,7 +141,7 @@ class LatentDirichlet(_Topics):
     alpha, beta
         The Dirichlet priors of a user's topics and of a topic's items.
     binary
-        Whether every rating counts 1, or as much as it says.
+        Whether every rating counts 1 instead of its value.
     seed
         Fixes the start.
     """

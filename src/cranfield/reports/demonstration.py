@@ -39,16 +39,16 @@ SIZES: Mapping[str, dict[str, int]] = {
     "medium": {"users": 2_000, "items": 800, "ratings": 100_000},
     "large": {"users": 5_000, "items": 2_000, "ratings": 500_000},
 }
-"""The worlds to choose from."""
+"""The sizes of the worlds to choose from."""
 
 WORLD: Mapping[str, Any] = {"taste": 0.98, "popularity_bias": 1.8, "relevance_bias": 0.5}
-"""What all of them have in common: people differ in what they like, and mostly rate what everybody meets."""
+"""Settings that all worlds share: people differ in what they like, and mostly rate popular items."""
 
 SYSTEMS = ("random", "popularity", "average", "knn", "itemknn", "puresvd", "ease", "kld")
-"""Eight systems that need nothing but the base install."""
+"""Eight systems that need only the base install."""
 
 METRIC = "P@10"
-"""What the demo speaks of: the share of ten recommended items that the user likes."""
+"""The metric of the demo: the share of ten recommended items that the user likes."""
 
 METRICS = (METRIC, "Recall@10", "nDCG@10", "AP@50", "RR@50")
 _LENGTH = 50
@@ -66,7 +66,7 @@ _OPENED: Mapping[str, list[Any]] = {
 _RANDOM_SHARE = 0.05
 
 HELD_OUT, RANDOM_ITEMS, TRUTH = "held-out ratings", "ratings of random items", "the truth"
-"""The names of the test sets: the usual one, the unbiased one, and every pair's true grade."""
+"""The names of the test sets: the usual one, the unbiased one, and the true grades of all pairs."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -47,7 +47,7 @@ __all__ = [
 ]
 
 MOST_SYSTEMS = 40
-"""Figures of more systems show the best ones."""
+"""Maximum number of systems in a figure; the best ones are shown."""
 
 # Distance of a name from its point; and the width of a letter relative to the font size (most are narrower).
 _GAP = 9

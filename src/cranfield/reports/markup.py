@@ -62,7 +62,7 @@ def figure(name: str, chart: Any, caption: str) -> str:
 
 
 DEFINITION = '<script type="application/json" class="definition">'
-"""What is before the definition of a figure in a page."""
+"""The tag before the definition of a figure in a page."""
 
 
 def json_text(data: Any) -> str:

@@ -16,7 +16,7 @@ from cranfield.reports.sections.bias import bias_section
 from cranfield.reports.sections.times_random import beside_random
 
 _MOST = 10_000_000
-"""Lists with more items in all are left to `cranfield bias`, which takes as long as it takes."""
+"""Maximum total number of items in the lists; for more, use `cranfield bias`, because a report should not take long."""
 
 
 def popularity_sections(parts: Sequence[Measured], decisions: Decisions, seed: int) -> list[Section]:

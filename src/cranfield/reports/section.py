@@ -64,11 +64,11 @@ class Reported:
 OnPage = Callable[[Reported], Section | None]
 
 SECTIONS: list[tuple[int, OnPage]] = []
-"""The sections of a page, each with its place. A page imports all modules of `cranfield.reports.sections`, so that a
-section is on it once its file is there."""
+"""The sections of a page, each with its place. A page imports all modules of `cranfield.reports.sections`, so that
+a new file is enough to add a section."""
 
 FURTHER = 90
-"""The place of sections that a user adds: before the card."""
+"""The place of sections added by users: before the card."""
 
 
 def on_page(place: int) -> Callable[[OnPage], OnPage]:

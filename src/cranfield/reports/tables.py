@@ -15,7 +15,7 @@ from cranfield.measures.averaging import PLAIN
 from cranfield.measures.scores_table import LEVEL
 
 MOST_LETTERED = 40
-"""Letters of more systems than these are longer than what they explain."""
+"""Maximum number of systems with letters; for more, the letters are longer than what they explain."""
 
 
 def leaderboard_table(scores: Scores, comparison: Comparison | None = None, *, averaging: Averaging = PLAIN) -> Table:

@@ -178,11 +178,11 @@ class Chosen:
             ("items", self.rule.new_items, self.new_item, self.ratings.items),
         ):
             if policy != "keep" and mask.any():
-                done = "dropped" if policy == "drop" else f"kept; show them apart with the segment cold_{what}"
+                done = "dropped" if policy == "drop" else f"kept; show them separately with the segment cold_{what}"
                 number = len(np.unique(codes[mask]))
                 yield (
                     f"{count_text(number, what[:-1])} {'has' if number == 1 else 'have'} no rating before "
-                    f"{day(self.cut)}; {count_text(int(np.count_nonzero(mask)), 'later rating')} of theirs: {done}"
+                    f"{day(self.cut)}; their {count_text(int(np.count_nonzero(mask)), 'later rating')}: {done}"
                 )
         if self.rule.target != "all":
             others = count_text(int(np.count_nonzero(self.kept & ~self.test)), "other rating")

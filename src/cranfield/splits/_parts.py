@@ -19,9 +19,9 @@ from cranfield.splits.split import Split
 
 TRAIN, VALIDATION, TEST = np.uint8(0), np.uint8(1), np.uint8(2)
 PROFILES = np.uint8(3)
-"""The input of users who are held out whole."""
+"""The input of users whose ratings are all held out."""
 UNUSED = np.uint8(255)
-"""Stands for ratings that are in no part."""
+"""Ratings that are in no part."""
 
 _BLOCK = 1 << 22
 

@@ -16,7 +16,7 @@ from cranfield.splits.methods import registry
 from cranfield.splits.split import Split
 
 NO_GROUP = -1
-"""The group of an item that nobody rated."""
+"""The group of an item without ratings."""
 
 
 def popularity_groups(ratings: Ratings, groups: int = 10) -> NDArray[np.int16]:

@@ -19,7 +19,7 @@ from cranfield.splits.methods import registry
 from cranfield.splits.split import Split
 
 MOST_USERS = "most_users"
-"""The cut at which most users have ratings on both sides."""
+"""The cut at which the most users have ratings on both sides."""
 
 
 @registry.register

@@ -160,7 +160,7 @@ def _check_room(folder: Path, splits: Sequence[Split], form: str, earlier: _Earl
     # Folds are the same if their number and the first fold are, so there is no need to make them all.
     same = len(earlier.hashes) == len(splits) and earlier.hashes[0] == first.record()["fingerprints"]
     if earlier.hashes and not same:
-        raise SettingError(f"{folder} holds another split already; {remedy}")
+        raise SettingError(f"{folder} already holds another split; {remedy}")
 
 
 def _is_ours(name: object) -> bool:

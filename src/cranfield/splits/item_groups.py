@@ -46,7 +46,7 @@ def read_item_groups(path: str | Path, items: Vocabulary) -> NDArray[np.int16]:
         raise InputError(
             f"item {wrong['item'][0]} has no group, a whole number from 0",
             source=path,
-            remedy="give every item of the ratings one",
+            remedy="give every item of the ratings a group",
         )
     return groups["group"].to_numpy().astype(np.int16)
 

@@ -89,9 +89,9 @@ def _disjoint(parts: dict[str, Ratings], overlap: str) -> tuple[dict[str, Rating
             user = int(parts[name].users[np.argmin(fresh)])
             item = int(parts[name].items[np.argmin(fresh)])
             raise ImpossibleSplitError(
-                f"{np.count_nonzero(~fresh):,} (user, item) pairs of the {name} part are in another part too, "
-                f"user {parts[name].user_ids.ids([user])[0]!r} and item {parts[name].item_ids.ids([item])[0]!r} the "
-                "first; drop them with overlap=test (--overlap test: kept in the test part only) or overlap=train"
+                f"{np.count_nonzero(~fresh):,} (user, item) pairs of the {name} part are also in another part "
+                f"(first user {parts[name].user_ids.ids([user])[0]!r}, item {parts[name].item_ids.ids([item])[0]!r}); "
+                "drop them with overlap=test (--overlap test: kept in the test part only) or overlap=train"
             )
         # A pair in all three parts counts once.
         again = np.union1d(again, pairs[~fresh])

@@ -13,10 +13,10 @@ from cranfield._spelling import parse
 from cranfield.splits.methods import registry
 
 PREDEFINED: Registry[Any] = Registry("split")
-"""The split of data that come as a training and a test part, beside those of `cranfield.splits.registry`."""
+"""The split of data that come as a training and a test part; all others are in `cranfield.splits.registry`."""
 
 _FOLDS = {"k_fold": "k", "rolling": "windows"}
-"""The splits that make several, each with the parameter that says how many."""
+"""The methods that make several splits, each with the parameter that sets their number."""
 
 _RATIOS = {"random": "random", "per_user": "random per user", "temporal": "temporal", "percentiles": "percentile"}
 

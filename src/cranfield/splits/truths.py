@@ -25,9 +25,9 @@ from cranfield.data.ratings import check_ratings
 from cranfield.data.together import over_one_vocabulary
 
 _LARGEST_SPREAD = 1.25
-"""Probabilities of judgments may differ by this factor before an unweighted truth is called flawed."""
+"""If probabilities of judgments differ by more than this factor, an unweighted truth is called flawed."""
 _SURE = 4.0
-"""So many standard errors from an even sample make a sample uneven."""
+"""A sample is uneven if it is at least this many standard errors away from an even one."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,8 +93,8 @@ class Truth:
         if not self.weighted and spread > _LARGEST_SPREAD:
             return (
                 "a user's pairs outside training were judged with probabilities that differ by a factor of "
-                f"{spread:.1f}, and every judgment counts the same: what is judged rarely, such as what people know, "
-                "seems to be liked rarely; weight the judgments, or use a random half of them as the truth"
+                f"{spread:.1f}, and every judgment counts the same: pairs that are rarely judged, such as known items, "
+                "seem to be rarely liked; weight the judgments, or use a random half of them as the truth"
             )
         return None
 
@@ -197,13 +197,13 @@ def unevenness(train: Ratings, judged: Ratings) -> str | None:
         return None
     if ratio < 1:
         return (
-            f"pairs outside training are judged {ratio:.2f} times as often as an even sample would be where items are "
-            "popular in training: what people know is missing from these judgments, so they are not a truth as they "
+            f"outside training, items that are popular in training are judged {ratio:.2f} times as often as in an even "
+            "sample: items that people know are missing from these judgments, so they are not a truth as they "
             "are; state the probability of each judgment, or use cf.splits.truths.half"
         )
     return (
-        f"pairs outside training are judged {ratio:.2f} times as often as an even sample would be where items are "
-        "popular in training: these judgments are chosen like the training ratings, so they are not a truth; "
+        f"outside training, items that are popular in training are judged {ratio:.2f} times as often as in an even "
+        "sample: these judgments are chosen like the training ratings, so they are not a truth; "
         "state the probability of each judgment"
     )
 
@@ -229,7 +229,7 @@ def _folded(observed: Ratings, judged: Ratings, folds: int, fold: int, seed: int
     folds = check.whole("folds", folds, at_least=2)
     fold = check.whole("fold", fold, at_least=0)
     if fold >= folds:
-        raise SettingError(f"there is no fold {fold} of {folds}; they count from 0 to {folds - 1}")
+        raise SettingError(f"there is no fold {fold} of {folds}; folds are numbered from 0 to {folds - 1}")
     draws = stream(check.whole("seed", seed, at_least=0), "truth", "folds").random(len(judged))
     out = known & (np.floor(draws * folds) == fold)
     rate = _judged_share(judged)
@@ -262,7 +262,7 @@ def _known(observed: Ratings, judged: Ratings) -> tuple[Ratings, Ratings, NDArra
     if known.sum() != len(observed):
         raise InputError(
             f"{len(observed) - int(known.sum()):,} of {len(observed):,} observed ratings are not among the judgments",
-            remedy="give all judgments, the observed ones included",
+            remedy="give all judgments, including the observed ones",
         )
     if not known.any() or known.all():
         which = "no judgment is" if not known.any() else "all judgments are"

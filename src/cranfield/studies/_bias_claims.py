@@ -34,13 +34,13 @@ from cranfield.studies._bias_work import (
 from cranfield.studies._claims import Finding, Floats, Saying, finding_over_splits
 
 LINEAR = 0.95
-"""A line fits if it explains so much of the variance."""
+"""A line fits if it explains at least this share of the variance."""
 STEADY = 0.2
 """A value is steady if it changes by less than this share."""
 LEFT = 0.25
-"""Popularity is at random if it keeps less than this share of its lead over random in 1R."""
+"""Popularity falls to random if it keeps less than this share of its lead over random in 1R."""
 ALIKE = 0.6
-"""Two orders of the systems are alike if tau is at least this."""
+"""Two orders of the systems are similar if tau is at least this."""
 _LEARNING = tuple(name for name in SYSTEMS if name != RANDOM)
 
 

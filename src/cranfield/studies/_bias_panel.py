@@ -39,7 +39,7 @@ KNOWN = {
     HETREC: KnownRatings((1892, 17_632, 92_834), 3.0, True),
 }
 DIVIDED = {"lastfm-1k-temporal": (LASTFM, KnownRatings((0, 0, 0), 3.0, True, drawn=2_500))}
-"""What comes divided is recognised by its name."""
+"""Datasets that come with their own split, which are recognised by name."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -81,7 +81,7 @@ PRINTED = [
     PrintedNumber("1RP@10 of popularity in P1R", "6.3", {}, _popularity_in(PERCENTILE)),
     PrintedNumber("1RP@10 of popularity in U1R", "6.3", {}, _popularity_in(U1R)),
 ]  # fmt: skip
-"""The numbers of the text; the figures print none."""
+"""The numbers printed in the text; the figures print none."""
 
 
 def printed_numbers(panels: Sequence[BiasNumbers]) -> Exhibit:

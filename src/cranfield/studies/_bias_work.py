@@ -32,7 +32,7 @@ from cranfield.studies._options_work import SplitMeasurement, ValueRows
 PLSA, SVD, WRMF, KNN, POPULARITY, RANDOM = "pLSA", "MF (svd)", "MF (wrmf)", "kNN", "Popularity", "Random"
 SYSTEMS = (PLSA, SVD, WRMF, KNN, POPULARITY, RANDOM)
 WHOLE = (POPULARITY, RANDOM)
-"""The systems that rank every item, also one without training ratings (section 7: they reach full coverage)."""
+"""The systems that rank every item, even one without training ratings (section 7: they reach full coverage)."""
 BOUNDED = (PLSA, KNN)
 """The systems of Figure 3."""
 
@@ -50,9 +50,9 @@ FIGURE_8 = (ONE, U1R, PERCENTILE, HEAD, AR, UAR, AI_UAR)
 
 GROUPS, HEAD_SHARE, SIGMA, EPSILON = 10, 0.1, 0.2, 0.2
 SHARES = (1.0, 0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3, 0.2, 0.1)
-"""What remains of the test ratings in Figures 3 and 4."""
+"""The shares of the test ratings that are kept in Figures 3 and 4."""
 SIZES = tuple(range(1, 11))
-"""The sizes of target sets in Figures 3 and 4, in units of that of the other figures."""
+"""The sizes of target sets in Figures 3 and 4, as multiples of the size in the other figures."""
 ALPHAS = (0.0, 0.5, 1.0, 1.5, 2.0)
 """The skewness of the simulated ratings of Figure 5."""
 _POINTS = 100

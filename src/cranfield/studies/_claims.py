@@ -23,9 +23,9 @@ ClaimVerdict = Literal["holds", "does not hold", "cannot tell"]
 
 DRAWS = 200
 SURE = 0.9
-"""In so many of the draws a claim must come out the same way for a verdict."""
+"""The minimum share of draws with the same outcome that a verdict on a claim needs."""
 FEWEST_SYSTEMS = 5
-"""With fewer systems nothing is said: a handful of pairs decides no order of metrics."""
+"""Minimum number of systems for a verdict; a few pairs cannot decide the order of metrics."""
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from cranfield.studies._error_numbers import ErrorNumbers
 from cranfield.studies._error_work import HALF, IMPLICIT, MAP, METRICS, NDCG, SDCSE
 
 KEPT = 0.75
-"""The tau that all metrics keep with half of the test ratings, by the paper."""
+"""The tau that all metrics keep with half of the test ratings, according to the paper."""
 
 
 def claims_of(panel: ErrorNumbers) -> list[Finding]:

@@ -17,7 +17,7 @@ PAPER = (MF, BPR, NCF, LCNN)
 BPRMF, NCF_CONTEXT, LCNN_CONTEXT, MEAN = "BPR-MF", "NCF, context", "LC-NN, context", "item mean"
 
 _ROLES = {"svd": MF, "bpr-triplet": BPR, "bprmf": BPRMF, "neumf": NCF, "lc-nn": LCNN, "average": MEAN}
-"""What systems are called in this study."""
+"""The names of systems in this study."""
 
 _SPELLED: Mapping[str, str] = {
     MF: "svd",

@@ -37,9 +37,9 @@ from cranfield.studies._options_work import SplitMeasurement, ValueRows
 EXPLICIT, IMPLICIT = "explicit", "implicit"
 VERSIONS = (EXPLICIT, IMPLICIT)
 TRAIN, VALIDATION = 0.7, 0.1
-"""The share of training ratings, and of these the share that no model learns from, to calibrate scores on."""
+"""The share of training ratings, and the share of these that is held out to calibrate scores."""
 N = 10
-"""The paper does not say how many items count; here the first ten rated ones do."""
+"""The cut-off. The paper does not state it; here the first ten rated items count."""
 
 MAP, NDCG, SDCSE = "MAP", "NDCG", "SDCSE"
 METRICS = {MAP: f"AP@{N}", NDCG: f"nDCG@{N}", SDCSE: f"SDCSE@{N}"}
@@ -54,9 +54,9 @@ SELLS = {
 }
 OVERALL = {"ECE by rating": f"ECE@{N}", "ECE by rank": f"ECE(by=rank)@{N}", "RMSE, all items": "PooledRMSE"}
 SIZES = (1.0, 0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3, 0.2, 0.1)
-"""What remains of the test ratings in Figure 3."""
+"""The shares of the test ratings that are kept in Figure 3."""
 POPULAR = (1.0, 0.99, 0.98, 0.95, 0.9, 0.85, 0.8)
-"""What remains of the test ratings where the most popular items are missing."""
+"""The shares of the test ratings that are kept when the most popular items are removed."""
 HALF = 0.5
 
 

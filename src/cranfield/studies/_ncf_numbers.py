@@ -22,7 +22,7 @@ IALS_2019, IALS_2022 = "iALS, 46 factors", "iALS, 192 factors"
 MF, NEUMF, EASE = "MF", "NeuMF", "EASE"
 SIZES = {MF: (8, 16, 24, 32, 64, 192), NEUMF: (8, 16, 32, 64)}
 DIMENSIONS = {8: 24, 64: 192}
-"""The factors of NeuMF, and of the MF it is held against: the paper counts 3 numbers for each factor of NeuMF."""
+"""The factors of NeuMF, and of the MF it is compared with: the paper counts 3 numbers for each factor of NeuMF."""
 RIDGES = (100, 300, 1000, 3000)
 
 PRINTED: Mapping[str, tuple[float, float]] = {

@@ -38,7 +38,7 @@ from cranfield.splits import Split, predefined
 
 SAMPLED, FULL = "sampled", "full"
 PROTOCOLS = (SAMPLED, FULL)
-"""The test item among the published ones, and among all items that are not in training."""
+"""Rank the test item among the published items, or among all items that are not in training."""
 
 HR, NDCG = "HitRate@10", "nDCG@10"
 METRICS = {"HR@10": HR, "nDCG@10": NDCG}
@@ -259,7 +259,7 @@ class NcfWork:
                 continue
             if trained.spelling not in guesses:
                 try:
-                    guesses[trained.spelling] = system.seconds_per_epoch(train) * system.epochs
+                    guesses[trained.spelling] = system.seconds_per_epoch(train) * system.most_epochs(train)
                 except CranfieldError:  # the error is reported when the system is trained
                     guesses[trained.spelling] = 0.0
             total += guesses[trained.spelling]

@@ -17,7 +17,7 @@ from cranfield.studies._study import Exhibit
 _SIZE = {"width": 300, "height": 200}
 _POINT = {"size": 18, "filled": True}
 _POINTS = 200
-"""A distribution is drawn through at most so many points."""
+"""Maximum number of points to draw a distribution."""
 
 Frame = Callable[[Panel], pl.DataFrame]
 DrawFigure = Callable[[pl.DataFrame], Any]

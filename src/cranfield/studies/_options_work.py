@@ -64,7 +64,7 @@ SCHEMA: dict[str, Any] = {
     "value": pl.Float64,
     "p": pl.Float64,
 }
-"""One number: which part of the study it belongs to, what was varied and how far, and Student's p of the pair."""
+"""One row per number: the part of the study, the setting that was varied and its value, and Student's p of the pair."""
 
 ValueRows = list[tuple[str, str, float, str, str, float, float | None]]
 

@@ -14,7 +14,7 @@ from cranfield.data.together import over_one_vocabulary
 Variant = Literal["actual", "relevance-independent", "item-independent"]
 VARIANTS: tuple[Variant, ...] = ("actual", "relevance-independent", "item-independent")
 JUDGED_PAIRS, ALL_PAIRS = "judged pairs", "all pairs"
-"""Which pairs can become known where that is drawn again."""
+"""Which pairs can become known when discovery is resampled."""
 
 
 def discovery(

@@ -18,7 +18,7 @@ SYSTEMS = (
     "random", "popularity", "chi2", "kld", "rsv", "rw", "rm1", "rm2", "lm-wsr-ub", "lm-wsr-ib", "nncosngbr-ub",
     "nncosngbr-ib", "slim", "ht", "svd", "puresvd", "bprmf", "wrmf", "lda", "plsa", "uir",
 )  # fmt: skip
-"""The 21 systems of Valcarce et al. (2018, 2020), as `cranfield.recommend` spells them."""
+"""The 21 systems of Valcarce et al. (2018, 2020), as spelled in `cranfield.recommend`."""
 
 
 Data = TypeVar("Data", bound=Ratings | Split)

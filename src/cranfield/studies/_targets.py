@@ -13,16 +13,16 @@ METRICS = ("P@10", "Recall@10", "nDCG(gain=binary)@10")
 COVERAGE = "Coverage@10"
 
 PAIRS = "all pairs"
-"""What stands for a system where a number is one of all pairs of systems."""
+"""The entry in the column ``system`` for numbers of all pairs of systems."""
 
 TIES, TIES_AT_ZERO, SUM_OF_P = "ratio of ties", "ratio of ties at zero", "sum of p-values"
-"""The numbers of all pairs, of each metric."""
+"""The numbers of all pairs, for each metric."""
 
 INTERSECTION = "expected intersection ratio in the top ten"
-"""What two lists in random order have in common: the mean of min(10, targets)/targets, 1 for a user without targets."""
+"""The expected overlap of two random lists: the mean of min(10, targets)/targets, 1 for a user without targets."""
 
 UNBIASED = "unbiased"
-"""Before the name of a metric: it is measured by ratings of items drawn at random."""
+"""Prefix of the name of a metric that is measured on ratings of randomly drawn items."""
 
 AGREEMENT = "Kendall's tau with the unbiased order"
 

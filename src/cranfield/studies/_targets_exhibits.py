@@ -42,7 +42,7 @@ PRINTED = {
     "iMF (full)": (0.659, 0.354),
     "iMF (test)": (0.685, 0.178),
 }
-"""P@10 in Figure 1 of the paper, on MovieLens 1M: condensed, and what is called full there."""
+"""P@10 in Figure 1 of the paper, on MovieLens 1M: condensed, and what the paper calls full."""
 
 _STEMS = dict(zip(METRICS, ("precision", "recall", "ndcg")))
 

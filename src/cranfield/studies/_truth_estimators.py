@@ -17,7 +17,7 @@ from cranfield.splits import Split
 Floats = NDArray[np.float64]
 
 ESTIMATORS = ("P@10 by IPS", "P@10 by SNIPS", "P@10 by DR (item mean)", "P@10 by DR (svd)")
-"""As `cranfield.biases.estimate` defines them, with propensities that are a power law of popularity."""
+"""The estimators of `cranfield.biases.estimate`, with propensities that are a power law of popularity."""
 _DEPTH = 10
 _DAMPING = 5
 

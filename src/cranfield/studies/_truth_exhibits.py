@@ -41,7 +41,7 @@ PRINTED: Mapping[str, tuple[float, float, float, float]] = {
     "kNN, not normalised": (0.0121, 0.0192, 0.0275, 0.0179),
     "kNN, normalised": (0.0067, 0.0238, 0.0173, 0.0184),
 }
-"""What the paper prints for the discovery that took place: observed and true P@1, observed and true nDCG@10."""
+"""The paper's numbers for the actual discovery: observed and true P@1, observed and true nDCG@10."""
 TOIS_PRINTED: Mapping[str, tuple[float, ...]] = {
     "mostpopular": (0.0159, 0.0951, 0.0536, 0.0053, 0.0125, 0.0274, 0.0229, 0.0067),
     "randomguess": (0.0021, 0.0101, 0.0055, 0.0014, 0.0057, 0.0095, 0.0078, 0.0129),
@@ -52,7 +52,7 @@ TOIS_PRINTED: Mapping[str, tuple[float, ...]] = {
     "slim": (0.0063, 0.0317, 0.0169, 0.0024, 0.008, 0.0147, 0.0118, 0.0098),
     "plsa": (0.0086, 0.0437, 0.027, 0.0035, 0.0094, 0.0184, 0.0157, 0.0087),
 }
-"""What is printed in 2021: precision, recall, nDCG and anti-precision at 10, observed and then true."""
+"""The numbers of the 2021 paper: precision, recall, nDCG and anti-precision at 10, observed and then true."""
 _Z = 1.96
 _LABELS = (OBSERVED_P1, TRUE_P1, OBSERVED_NDCG, TRUE_NDCG)
 _INTERVALS = "95 % intervals over users and repetitions"

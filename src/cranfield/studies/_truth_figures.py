@@ -13,7 +13,7 @@ SHOWN = (
     (FULL_LISTS, "P@10"), (FULL_LISTS, "AntiP@10"), (FULL_LISTS, "IPS@10"), (ESTIMATED, "P@10 by DR (svd)"),
     (CONDENSED_LISTS, "P@10"), (P1R, "HitRate@10"), (UAR, "P@10"),
 )  # fmt: skip
-"""The readings that the figure of simulated worlds draws; its table has all of them."""
+"""The readings in the figure of simulated worlds; its table has all of them."""
 _KNOBS = {
     "popularity_bias": "popularity bias of what is met",
     "relevance_bias": "relevance bias of what is rated",

@@ -30,7 +30,7 @@ SCHEMA = {
     "winner_upper": pl.Float64,
     "pairs": pl.Int64,
 }
-"""One row per reading: tau with the true order over ``pairs``, how often the winner is right, and their intervals."""
+"""One row per reading: tau with the true order over ``pairs``, how often the winner is correct, and their intervals."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -26,7 +26,7 @@ FULL = (
     "AntiP@10", "Fallout@10", "AntiRR@100", "NDCL@10", "StratRecall@10", "IPS@10", "SNIPS@10",
     "RScore(popularity=inverse)@10",
 )  # fmt: skip
-"""What is measured on full lists."""
+"""The metrics of full lists."""
 CONDENSED = ("P@10", "nDCG@10", "AntiP@10")
 ONE_RELEVANT = ("HitRate@10", "RR@100")
 UNIFORM = ("P@10", "nDCG@10")
@@ -47,7 +47,7 @@ PROTOCOLS: Mapping[str, Sequence[str]] = {
     U1R: ONE_RELEVANT,
     HEADLESS: ONE_RELEVANT,
 }
-"""The metrics by protocol; estimates are beside them."""
+"""The metrics by protocol, without the estimators."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,7 +101,7 @@ class Readings:
 
 
 Worth = Callable[[Sequence[Run]], Floats]
-"""Returns systems × users: what full lists are truly worth, NaN for users who do not count."""
+"""Returns systems × users: the true value of full lists, NaN for users who do not count."""
 
 
 def by_truth(truth: Truth, threshold: float) -> Worth:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from cranfield._random import stream
 from cranfield.data import Ratings
 from cranfield.measures import measure
-from cranfield.measures.by_truth import user_draws
+from cranfield.measures.by_truth import row_percentiles, user_draws
 from cranfield.rankings import Run
 
 Floats = NDArray[np.float64]
@@ -77,7 +77,7 @@ class Sums:
                 drawn = (top / bottom).mean(axis=(2, 3))
             else:
                 drawn = top.sum(axis=(2, 3)) / bottom.sum(axis=(2, 3))
-        lower, upper = np.nanpercentile(drawn, _TAILS, axis=1)
+        lower, upper = row_percentiles(drawn, _TAILS)
         return lower, upper
 
     def _weighted(self, label: str, weights: Floats) -> Floats:

@@ -27,7 +27,7 @@ PANEL = (
 """All our systems; ``{t}`` is the lowest rating of a relevant item."""
 
 SERVED = Serving(min_ratings=1, sample="all")
-"""Every user with training ratings has a list."""
+"""Every user with training ratings gets a list."""
 
 
 def panel_of(threshold: float, systems: Sequence[str] | None = None) -> tuple[str, ...]:

@@ -27,7 +27,7 @@ OBSERVED_P10, TRUE_P10 = "observed P@10", "true P@10"
 COMPLETE_P1, COMPLETE_P10 = "P@1 if all were judged", "P@10 if all were judged"
 RELEVANT, JUDGED = "weight of liked items", "weight of judged items"
 FIFTHS = ("P@10", "Recall@10", NDCG, "AntiP@10")
-"""What Mena-Maldonado et al. (2021) print."""
+"""The metrics in the tables of Mena-Maldonado et al. (2021)."""
 
 
 def published_sums(

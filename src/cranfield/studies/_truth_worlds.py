@@ -24,7 +24,7 @@ KNOBS: dict[str, tuple[float, ...]] = {
     "relevance_bias": (-0.6, 0.0, 0.6, 1.1, 1.6),
     "ratings": (2_000, 4_000, 8_000, 16_000),
 }
-"""What is turned, one at a time, around the defaults of `BASE`."""
+"""The settings that are varied, one at a time, from the defaults in `BASE`."""
 BASE = {"users": 300, "items": 200, "ratings": 8_000, "popularity_bias": 1.8, "relevance_bias": 1.1}
 THRESHOLD = 4.0
 

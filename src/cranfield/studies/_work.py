@@ -38,7 +38,7 @@ from cranfield.recommenders import recommender
 from cranfield.splits import Split
 
 LENGTH = 100
-"""The papers' lists have so many items."""
+"""The length of the papers' lists."""
 
 CANDIDATES = "test"
 """The papers rank the items of the test set, without those that the user rated in training (AllItems)."""

@@ -35,7 +35,7 @@ KNOWN: dict[tuple[int, int, int], tuple[str, bool]] = {
     (105_508, 5850, 192_198): (RR, True),
     (105_571, 5850, 192_544): (RR, True),
 }
-"""Users, items and ratings of datasets: the column of the paper's tables, and whether it is of these very ratings."""
+"""By users, items and ratings: the column of the paper's tables, and whether it is for exactly these ratings."""
 
 
 def _work(

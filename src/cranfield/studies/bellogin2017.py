@@ -24,7 +24,7 @@ from cranfield.studies._study import Exhibit, PanelResults, PanelStudy
 
 FOLDS = 5
 CURVE_FOLDS = 2
-"""Figures 3 and 4 are measured on so many folds, and Figure 5 on one split of each simulated dataset."""
+"""Number of folds for Figures 3 and 4; Figure 5 uses one split of each simulated dataset."""
 
 
 def _work(

@@ -38,7 +38,7 @@ SIZES = {MOVIELENS: (6040, 3706, 1_000_209), NETFLIX: (480_189, 17_770, 100_480_
 """Users, items and ratings of the paper's datasets (Table 1), by which they are recognised."""
 DENSITY = {MOVIELENS: "4.47%", NETFLIX: "1.18%"}
 NEIGHBOURS = {MOVIELENS: 100, NETFLIX: 1000}
-"""The neighbours of kNN; 100 for other data."""
+"""The number of neighbours in kNN; 100 for other data."""
 
 _START = "AM, unweighted"
 

@@ -45,19 +45,19 @@ from cranfield.studies._truth_worlds import BASE, KNOBS, world_readings, world_s
 from cranfield.studies._truth_worlds import SYSTEMS as WORLD_SYSTEMS
 
 REPETITIONS = 10
-"""How often the paper repeats its five folds."""
+"""Number of times the paper repeats its five folds."""
 DRAWS = 5
-"""How many truths are drawn to score protocols."""
+"""Number of truths to draw to score protocols."""
 WORLDS = 20
-"""How many worlds are simulated for each setting of a knob."""
+"""Number of worlds to simulate for each value of a setting."""
 TOIS = {
     "mostpopular": "popularity", "randomguess": "random", "smootheditemaverage": "average(damping=1)",
     "userknn": "knn", "itemknn": "itemknn", "wrmf": "wrmf(factors=20)", "slim": "slim(neighbours=50, sweeps=20)",
     "plsa": "plsa(topics=10, iterations=50)",
 }  # fmt: skip
-"""The systems of 2021 that have a relative here; their settings are those of LibRec, ours are our own."""
+"""The systems of the 2021 paper that have a counterpart here; theirs have the settings of LibRec, ours have our own."""
 _READINGS = [*PROTOCOLS, *map(list, PROTOCOLS.values()), *ESTIMATORS]
-"""What is read, for the store: other readings are another artifact."""
+"""The readings, for the keys of artifacts: other readings make another artifact."""
 
 
 def threshold_for(ratings: Ratings) -> float:

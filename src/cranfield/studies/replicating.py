@@ -47,7 +47,7 @@ STUDIES: dict[str, Study | PanelStudy] = {
         RENDLE_2020,
     )
 }
-"""The papers that can be run again, by name."""
+"""The papers that can be replicated, by name."""
 
 _TRAIN = 0.8
 _SAMPLES = 50

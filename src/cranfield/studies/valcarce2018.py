@@ -31,13 +31,13 @@ from cranfield.studies._study import Exhibit, Study, StudyResults
 LABELS = {
     "P": "P", "Recall": "Recall", "AP": "MAP", "nDCG": "nDCG", "RR": "MRR", "bpref": "bpref", "infAP": "infAP",
 }  # fmt: skip
-"""What the paper calls the seven metrics."""
+"""The paper's names of its seven metrics."""
 
 CUTOFFS = (5, *range(10, 101, 10))
-"""The cut-offs of its figures 1 to 4."""
+"""The cut-offs of the paper's figures 1 to 4."""
 
 SHALLOW, DEEP = (5, 10), tuple(cutoff for cutoff in CUTOFFS if cutoff >= 50)
-"""The cut-offs that are usual, and those that the paper finds better."""
+"""The usual cut-offs, and those that the paper finds better."""
 
 _NAMES = tuple(LABELS.values())
 

@@ -29,7 +29,7 @@ LABELS = {
     "P@100": "P", "Recall@100": "Recall", "F1@100": "F1", "AP@100": "MAP", "nDCG@100": "NDCG", "RR@100": "MRR",
     "ERR@100": "ERR", "bpref@100": "Bpref", "infAP@100": "InfAP",
 }  # fmt: skip
-"""What the paper calls the nine metrics."""
+"""The paper's names of its nine metrics."""
 
 GEOMETRIC = "geometric"
 """exp(mean log max(x, 1e-5)), as the authors' tool computes it."""
@@ -66,7 +66,7 @@ PRINTED = {
 _SIZES = (*SIZES["fives"], 0.01)
 
 _FIGURES = {"ratings": (3, 10), "items": (5, 11), "popular": (6, 12), "users": (7, 13), "large": (8, 14)}
-"""The figures of each scenario: of the arithmetic and of the geometric mean."""
+"""The figures of each scenario: for the arithmetic mean and for the geometric mean."""
 
 
 def arithmetic(assessment: Assessment) -> Assessment:

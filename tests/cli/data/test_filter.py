@@ -43,7 +43,7 @@ def test_a_file_where_the_record_goes_stays(file, tmp_path, cranfield, theirs):
     (tmp_path / "kept.json").write_text(theirs)
     found = cranfield("data", "filter", file, "--filter", "k_core(k=1)", "--out", tmp_path / "kept.csv")
     assert found.code == 2
-    assert "kept.json, where the record of" in found.err
+    assert "kept.json, which is another file" in found.err
     assert (tmp_path / "kept.json").read_text() == theirs
     assert not (tmp_path / "kept.csv").exists()
 
@@ -68,7 +68,7 @@ def test_quiet_says_nothing(file, tmp_path, cranfield):
     [
         (["--filter", "k_cor", "--out", "a.csv"], "there is no filter 'k_cor'; did you mean 'k_core'?"),
         (["--filter", "k_core(k=9)", "--out", "a.csv"], "k_core(k=9) would leave none of the 6 ratings"),
-        (["--filter", "k_core", "--out", "a.xls"], "a.xls does not end in a format to write; name it .parquet"),
+        (["--filter", "k_core", "--out", "a.xls"], "a.xls does not end in a known format; name it .parquet"),
         (["--filter", "k_core", "--out", "a.parqet"], "name it .parquet, .csv or .tsv; did you mean 'parquet'?"),
         (["--filter", "time_window(start=inf)", "--out", "a.csv"], "time_window needs times"),
     ],

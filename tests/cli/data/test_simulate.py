@@ -81,8 +81,8 @@ def test_without_times_there_is_no_time_column(tmp_path, cranfield):
         (("--users", 200_000, "--items", 500, "--ratings", 10**6, "--truth", "t.parquet"), "100,000,000 pairs"),
         (("--histogram", "1=a"), "--histogram '1=a' cannot be read"),
         (("--histogram", "1"), "--histogram '1' cannot be read"),
-        (("--truth", "t.xlsx"), "t.xlsx does not end in a format"),
-        (("--truth", "./made.csv"), "made.csv cannot hold both"),
+        (("--truth", "t.xlsx"), "t.xlsx does not end in a known format"),
+        (("--truth", "./made.csv"), "made.csv is given twice as an output file"),
     ],
 )
 def test_mistakes_are_one_line_and_write_nothing(tmp_path, cranfield, monkeypatch, arguments, said):

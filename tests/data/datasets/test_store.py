@@ -257,7 +257,7 @@ def test_from_a_wrong_place_is_said(make_entry, tmp_path):
     (tmp_path / "empty").mkdir()
     with pytest.raises(InputError, match="there is no such file or folder"):
         load(make_entry(), from_path=tmp_path / "nowhere")
-    with pytest.raises(InputError, match=r"there is nothing of tiny in it: ratings.dat"):
+    with pytest.raises(InputError, match=r"it holds no file of tiny \(ratings.dat\)"):
         load(make_entry(), from_path=tmp_path / "empty")
 
 

@@ -78,7 +78,7 @@ def test_profile_sizes_are_those_asked_for():
 def test_a_note_tells_of_profile_sizes_that_the_item_counts_do_not_allow():
     crowded = simulate.popularity(400, 200, 8_000, alpha=3.0)
     assert crowded.item_counts.max() == 400
-    assert "profiles of another size" in crowded.history[0].notes[0]
+    assert "profiles of a different size" in crowded.history[0].notes[0]
 
 
 def test_larger_alpha_is_a_steeper_tail():

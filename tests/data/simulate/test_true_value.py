@@ -99,7 +99,7 @@ def test_runs_and_mappings_agree_whatever_the_blocks_and_the_vocabulary(small, m
         ({1: [1]}, "MAP@10", "MAP"),
         ({1: [1]}, "ndgc@10", "did you mean 'nDCG'"),
         ({1: [1]}, "P", "write P@10"),
-        ({1: [1]}, "nDCG(gain=exp)@10", "cut-off alone"),
+        ({1: [1]}, "nDCG(gain=exp)@10", "cut-off and no parameters"),
         ({99: [1]}, "P@10", "user 99"),
         ({1: [31]}, "P@10", "item 31"),
         ({1: [3, 3]}, "P@10", "item 3 is in one list twice"),

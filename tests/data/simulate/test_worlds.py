@@ -297,7 +297,7 @@ def test_users_that_are_not_there_are_refused(small):
     for codes in ([0, 300], [-1, 5]):
         with pytest.raises(SettingError, match=f"not from {codes[0]} to {codes[1]}"):
             small.preference(codes)
-    with pytest.raises(SettingError, match="by code"):
+    with pytest.raises(SettingError, match="give users as codes"):
         small.preference(["ann"])
     with pytest.raises(SettingError, match=r"per_user=2\.5 is not a whole number of at least 1"):
         small.random_test(2.5)

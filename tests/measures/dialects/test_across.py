@@ -101,7 +101,7 @@ def test_a_published_number_is_found_by_its_printed_digits():
     frame = across_tools(RUN, TEST, "P@5", threshold=4, published="0.133")
     found = set(frame.filter("agrees")["tool"])
     assert found == {"recbole", "rectools", "replay", "trec_eval"}
-    assert "The published number is that of" in dialects_table(frame).text()
+    assert "The published number matches" in dialects_table(frame).text()
     nothing = across_tools(RUN, TEST, "P@5", threshold=4, published=0.987)
     assert not nothing["agrees"].any()
     assert "No dialect gives the published number." in dialects_table(nothing).text()
@@ -146,7 +146,7 @@ def test_a_dialect_that_cannot_be_measured_says_why(spelling, message):
     ("metric", "options", "message"),
     [
         ("nDCG(dialect=lenskit)@5", {}, "is a dialect already; write nDCG@5"),
-        ("ERR@5", {}, "no dialect of ERR is known; there are some of AP, AUC, F1"),
+        ("ERR@5", {}, "no dialect of ERR is known; dialects are known for AP, AUC, F1"),
         ("P@5", {"published": "about 0.2"}, "the published number 'about 0.2' is not a number"),
     ],
 )

@@ -19,12 +19,12 @@ def check_outputs(out: str, *others: str) -> None:
     for path in (out, *others):
         check_format(path)
     if len({Path(path) for path in (out, *others)}) <= len(others):
-        raise SettingError(f"{out} cannot hold both; choose another file for one of them")
+        raise SettingError(f"{out} is given twice as an output file; choose another for one of them")
     beside = _beside(out)
     if beside.exists() and not _is_record(beside, out):
         raise SettingError(
-            f"{beside}, where the record of {out} goes, already exists and is something else; choose another name "
-            "with --out, or move it away"
+            f"the record of {out} would replace {beside}, which is another file; choose another name with --out, or "
+            "move that file"
         )
 
 

@@ -71,9 +71,7 @@ _KINDS: dict[str, Callable[..., World | Ratings]] = {"world": simulate.world, "p
 )
 @click.option("--min-profile", type=int, help="world: the smallest profile.  [default: 5]")
 @click.option("--max-profile", type=int, help="world: the largest profile.  [default: 60 % of the items]")
-@click.option(
-    "--threshold", type=float, help="world: the lowest relevant grade, which the record states.  [default: 4]"
-)
+@click.option("--threshold", type=float, help="world: the lowest relevant grade, saved in the record.  [default: 4]")
 @click.option("--times/--no-times", default=None, help="world: with or without times.  [default: with]")
 @click.option("--drift", type=float, help="world: how much the rated items change over time, 0 to 1.  [default: 0.5]")
 @click.option("--truth", metavar="FILE", help="world: also write the true grade of every pair.")

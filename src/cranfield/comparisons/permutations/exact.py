@@ -16,7 +16,7 @@ from cranfield.comparisons.sample import Differences, Floats, Sample
 from cranfield.comparisons.verdict import Verdict
 
 TINY = 1e-11
-"""Below this, inversion's absolute error stops being small beside the p-value, and the saddlepoint takes over."""
+"""Below this, the absolute error of inversion is not small relative to the p-value, so the saddlepoint is used."""
 
 # Up to 64 differences with at most 2^32 sign patterns are enumerated directly; larger ones only if inversion fails.
 _FEW, _EASY = 64, 32.0

@@ -28,11 +28,11 @@ from cranfield.comparisons.permutations.ties import tie_chance
 from cranfield.comparisons.sample import Floats
 
 REACH = 9.0
-"""The sum runs over 0 < θ < REACH / σ, and S is taken to lie within REACH σ."""
+"""The sum runs over 0 < θ < REACH / σ, and S is assumed to lie within REACH σ."""
 FAR = 8.5
-"""Sums beyond FAR σ have p < 5e-16 (Hoeffding) and are not for inversion."""
+"""Sums beyond FAR σ have p < 5e-16 (Hoeffding) and are not computed by inversion."""
 ROUNDING = 1e-13
-"""What rounding may add to any p-value found here."""
+"""Rounding error of any p-value computed here."""
 
 _NODES = 26  # δ σ = REACH / 26 < 2π / (FAR + REACH)
 _TERMS = 36

@@ -38,7 +38,7 @@ def tail(d: Floats, step: float = 0.0) -> float:
 
 
 TailSearch = Generator[tuple[float, bool], "TailSums", float]
-"""A computation that asks for sums at some t, is sent them, and returns a p-value."""
+"""A computation that requests sums at some t, is sent them, and returns a p-value."""
 
 
 def tail_search(s: float, step: float, *, n: float, size: float, squares: float) -> TailSearch:

@@ -107,7 +107,7 @@ def _continue(address: str, part: Path, limit: int, what: str) -> None:
                 start, total = _range(answer.headers.get("Content-Range"))
                 if start != have:
                     _forget(part)
-                    raise _BrokenError("the server sent another range than it was asked for")
+                    raise _BrokenError("the server sent a different range from the one requested")
             else:
                 have, total = 0, _number(answer.headers.get("Content-Length"))
                 _remember(address, part, answer)
@@ -115,7 +115,7 @@ def _continue(address: str, part: Path, limit: int, what: str) -> None:
     except urllib.error.HTTPError as error:
         if error.code == http.client.REQUESTED_RANGE_NOT_SATISFIABLE:
             _forget(part)
-            raise _BrokenError("the server now has another file") from error
+            raise _BrokenError("the file on the server has changed") from error
         if error.code >= 500 or error.code == http.client.TOO_MANY_REQUESTS:
             raise _BrokenError(f"HTTP {error.code} {error.reason}") from error
         raise DownloadError(f"{address} answers HTTP {error.code} {error.reason}") from error

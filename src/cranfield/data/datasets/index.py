@@ -276,7 +276,7 @@ def _music() -> list[Dataset]:
             "datasets/cm100k/data.txt",
             checksum="sha256:d8d5f446a9ec6df158bf172426088e609a5c3f63eb87df7b805dd19b7dfa4402",
             scale="1 to 4",
-            note="The test part is all that was rated, and holds the training part, what was known before.",
+            note="The test part holds all ratings, including the training part: the tracks known before.",
         ),
     ]
 

@@ -341,7 +341,7 @@ def _wanted(dataset: Dataset) -> str:
 
 def _nothing_found(dataset: Dataset, source: Path) -> InputError:
     return InputError(
-        f"there is nothing of {dataset.name} in it: {_wanted(dataset)}",
+        f"it holds no file of {dataset.name} ({_wanted(dataset)})",
         source=source,
         remedy=_compare(dataset),
     )

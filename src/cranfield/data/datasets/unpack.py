@@ -27,7 +27,7 @@ _ZIP = b"PK\x03\x04"
 # Zstandard and zlib, which Polars would decompress by itself, without a limit.
 _UNLIMITED = (b"\x28\xb5\x2f\xfd", b"x\x01", b"x\x9c", b"x\xda")
 SUFFIXES = (".gz", ".bz2", ".xz")
-"""The endings of single compressed files."""
+"""The file name extensions of single compressed files."""
 _BROKEN = (
     *(zipfile.BadZipFile, tarfile.TarError, EOFError, gzip.BadGzipFile, lzma.LZMAError, zlib.error),
     *(ValueError, struct.error),  # zipfile does not catch these

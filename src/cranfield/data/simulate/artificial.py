@@ -21,7 +21,7 @@ from cranfield.data.simulate.power_law import PowerLaw
 from cranfield.data.vocabulary import Vocabulary
 
 MOVIELENS: Mapping[float, float] = {1.0: 0.056, 2.0: 0.108, 3.0: 0.261, 4.0: 0.349, 5.0: 0.226}
-"""The shares of the rating values in MovieLens 1M."""
+"""The share of each rating value in MovieLens 1M."""
 
 # From a fit to MovieLens 1M: ranks are shifted by 7.8 % of the items.
 _SHIFT = 0.078
@@ -111,7 +111,7 @@ def popularity(
         "seed": seed,
     }
     amiss = int(np.count_nonzero(np.bincount(who, minlength=n_users) != profiles))
-    notes = (f"{amiss:,} users have profiles of another size than asked: the item counts leave no room",)
+    notes = (f"{amiss:,} users have profiles of a different size than requested: the item counts leave no room",)
     return Ratings.from_codes(
         Vocabulary(pl.Series(np.arange(1, n_users + 1))),
         Vocabulary(pl.Series(np.arange(1, n_items + 1))),
@@ -148,7 +148,7 @@ def check_sizes(users: int, items: int, ratings: int, *, one_each: bool = True) 
         )
     if one_each and ratings < max(users, items):
         raise SettingError(
-            f"{ratings:,} ratings are too few for one by each of {users:,} users and of {items:,} items; "
+            f"{ratings:,} ratings are too few for {users:,} users and {items:,} items to have one each; "
             f"ask for at least {max(users, items):,}"
         )
     return users, items, ratings

@@ -14,7 +14,7 @@ CountArray = NDArray[np.int64]
 _HALVINGS = 200
 
 WIDEST_SPREAD = 20
-"""The widest spread of log-normal profile sizes: wider ones differ from it by nothing but overflow."""
+"""Maximum spread of log-normal profile sizes; larger ones change nothing except that they overflow."""
 
 
 def counts_of_shape(

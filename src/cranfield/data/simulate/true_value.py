@@ -22,7 +22,7 @@ def parse_metric(text: str) -> Spelling:
     if spelling.name not in METRICS:
         raise SettingError(f"the true value of {spelling.name!r} is not known{nearest(spelling.name, METRICS)}")
     if spelling.cutoff is None or spelling.parameters:
-        raise SettingError(f"{text!r} is not a metric with a cut-off alone; write {spelling.name}@10")
+        raise SettingError(f"{text!r} is not a metric with a cut-off and no parameters; write {spelling.name}@10")
     return spelling
 
 

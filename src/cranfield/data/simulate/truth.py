@@ -206,7 +206,7 @@ class World:
             return np.arange(self.ratings.n_users)
         codes = np.atleast_1d(np.asarray(users))
         if not np.issubdtype(codes.dtype, np.integer):
-            raise SettingError(f"users are asked for by code, a whole number from 0; got {codes.dtype}")
+            raise SettingError(f"give users as codes, whole numbers from 0, not as {codes.dtype}")
         if len(codes) and not (codes.min() >= 0 and codes.max() < self.ratings.n_users):
             raise SettingError(
                 f"user codes go from 0 to {self.ratings.n_users - 1}, not from {codes.min()} to {codes.max()}"

@@ -24,7 +24,7 @@ from cranfield.data.simulate.truth import World
 from cranfield.data.vocabulary import Vocabulary
 
 TRUE_GRADES: Mapping[float, float] = {1.0: 0.15, 2.0: 0.21, 3.0: 0.32, 4.0: 0.23, 5.0: 0.09}
-"""The shares of the true grades over all pairs, unless others are asked for."""
+"""Default share of each true grade over all pairs."""
 
 # The shift of the exposure ranks, as a share of the items, so that the head of the curve is more than one item.
 _SHIFT = 0.04

@@ -37,10 +37,10 @@ STAGES: tuple[Stage[Any], ...] = (
     ASSESS,
     CARD,
 )
-"""Every stage in order; the report, which a stage to the right of experiments writes, comes last."""
+"""The stages of this package in order. Packages that depend on it add the audit and the report, which comes last."""
 
 ORDER = (*(stage.name for stage in STAGES), "audit", Report.name)
-"""The names of the stages in order, those of stages to the right of experiments too."""
+"""The names of all stages in order, including those of packages that depend on this one."""
 
 __all__ = [
     "ASSESS",

@@ -24,7 +24,7 @@ from cranfield.experiments.store import Made
 from cranfield.experiments.user_code import own_metrics, own_of
 
 STUDIES = ("robustness", "power", "correlation", "groups", "advice", "samples", "curves")
-"""The frames of an assessment that are kept."""
+"""The frames of an assessment that are stored."""
 
 _NAMES = ("systems", "metrics", "averages", "lower_is_better")
 # Seconds to load libraries; and per sample, system, metric and rating, for all scenarios on one thread.

@@ -16,7 +16,7 @@ from cranfield.measures.metrics.ranking import average_precision
 
 
 def over(numerator: Values, denominator: NDArray[Any]) -> Values:
-    """Divide; 0 where the denominator is 0."""
+    """Divide; 0 if the denominator is 0."""
     return np.divide(numerator, denominator, out=np.zeros(len(numerator)), where=denominator > 0)
 
 
@@ -43,7 +43,7 @@ RELEVANT_GAINS: Mapping[str, Gain] = {
     "rating": lambda judgments: np.where(judgments.relevant, judgments.grades, 0.0),
     "exp": lambda judgments: powers_if_relevant(judgments, judgments.grades),
 }
-"""Gains for tools that see no test rating below the threshold; constant factors of a list's gains drop out of nDCG."""
+"""Gains for tools that see no test rating below the threshold; constant factors of a list's gains cancel in nDCG."""
 
 
 def irrelevant_above(judged: Judged) -> NDArray[np.int64]:

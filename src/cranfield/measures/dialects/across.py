@@ -121,7 +121,7 @@ def _readings(metric: Metric) -> Iterator[tuple[Metric, Dialect, str]]:
     speakers = [tool for tool in tools() if name in tool.dialects]
     if not speakers:
         known = sorted({known for tool in tools() for known in tool.dialects})
-        raise SettingError(f"no dialect of {name} is known; there are some of {', '.join(known)}")
+        raise SettingError(f"no dialect of {name} is known; dialects are known for {', '.join(known)}")
     shared = tuple((key, value) for key, value in metric.parameters if key in _SHARED)
     for tool in speakers:
         spoken = tool.dialects[name]
@@ -176,7 +176,7 @@ def _half_a_digit(published: float | str) -> tuple[float, float]:
         number = Decimal("nan")
     digits = number.as_tuple().exponent
     if not isinstance(digits, int):
-        raise SettingError(f"the published number {published!r} is not a number; write it as printed, as 0.2163")
+        raise SettingError(f"the published number {published!r} is not a number; write it as printed, such as 0.2163")
     return float(number), 0.5 * 10.0**digits
 
 
@@ -205,10 +205,10 @@ def _verdict(frame: pl.DataFrame) -> str:
     spellings = frame.filter("agrees")["spelling"].unique(maintain_order=True).to_list()
     if not spellings:
         return "No dialect gives the published number."
-    return f"The published number is that of {', '.join(spellings)}."
+    return f"The published number matches {', '.join(spellings)}."
 
 
 def _caption(frame: pl.DataFrame) -> str:
     metrics = ", ".join(frame["metric"].unique(maintain_order=True))
     systems = frame["system"].unique(maintain_order=True)
-    return f"{metrics} as other tools understand it" + (f"; system {systems[0]}" if len(systems) == 1 else "")
+    return f"{metrics} as other tools compute it" + (f"; system {systems[0]}" if len(systems) == 1 else "")

@@ -14,7 +14,7 @@ from cranfield.measures.metrics.graded import ndcg_with
 
 ELLIOT = Tool("elliot", "Elliot", "0.3.1", Users.RELEVANT_WITH_LIST)
 
-_SAME = "the same value a list"
+_SAME = "the same value per list"
 
 ELLIOT.dialect("P", "Precision", _SAME, cutoff="required")(ranking.precision)
 ELLIOT.dialect("Recall", "Recall", _SAME, cutoff="required")(ranking.recall)
@@ -49,11 +49,11 @@ def average_precision(judged: Judged, *, cutoff: int) -> Values:
 @ELLIOT.dialect(
     "AUC",
     "AUC",
-    "pooled: the mean over all relevant items of all lists of the share of N + 1 irrelevant items below them; it asks "
-    "for lists of the whole catalogue",
+    "pooled: the mean over all relevant items of all lists of the share of N + 1 irrelevant items below them; it needs "
+    "lists of the whole catalogue",
     options={
         "grouped=true": "the sum over a user's relevant items of the share of N + 1 irrelevant items below them, "
-        "divided by R (GAUC); it asks for lists of the whole catalogue"
+        "divided by R (GAUC); it needs lists of the whole catalogue"
     },
     cutoff="none",
     averages_ties=False,

@@ -42,7 +42,7 @@ def ndcg(judged: Judged, *, cutoff: int) -> Values:
 @IMPLICIT.dialect(
     "AUC",
     "auc",
-    "over the whole catalogue: what is not in the top n is below it in random order",
+    "over the whole catalogue: items that are not in the top n are below it in random order",
     cutoff="required",
     averages_ties=False,
 )

@@ -14,8 +14,8 @@ from cranfield.measures.metrics.graded import ndcg_with
 
 LENSKIT = Tool("lenskit", "LensKit", "2025.8.1", Users.WITH_LIST)
 
-LENSKIT.dialect("RR", "RecipRank", "the same value a list")(ranking.reciprocal_rank)
-LENSKIT.dialect("HitRate", "Hit", "the same value a list")(ranking.hit_rate)
+LENSKIT.dialect("RR", "RecipRank", "the same value per list")(ranking.reciprocal_rank)
+LENSKIT.dialect("HitRate", "Hit", "the same value per list")(ranking.hit_rate)
 
 
 def _clipped(n: int) -> Values:

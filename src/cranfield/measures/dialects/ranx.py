@@ -11,7 +11,7 @@ from cranfield.measures.metrics.graded import ndcg_with
 
 RANX = Tool("ranx", "ranx", "0.3.21", Users.JUDGED)
 
-_SAME = "the same value a list"
+_SAME = "the same value per list"
 
 RANX.dialect("P", "precision", _SAME)(ranking.precision)
 RANX.dialect("Recall", "recall", _SAME)(ranking.recall)

@@ -13,7 +13,7 @@ from cranfield.measures.metrics.graded import ndcg as graded_ndcg
 
 RECBOLE = Tool("recbole", "RecBole", "1.2.1", Users.RELEVANT)
 
-_SAME = "the same value a list (it prints four decimals)"
+_SAME = "the same value per list (it prints four decimals)"
 
 RECBOLE.dialect("P", "Precision", _SAME, cutoff="required")(ranking.precision)
 RECBOLE.dialect("Recall", "Recall", _SAME, cutoff="required")(ranking.recall)
@@ -36,7 +36,7 @@ def average_precision(judged: Judged, *, cutoff: int) -> Values:
 @RECBOLE.dialect(
     "AUC",
     "GAUC",
-    "users weigh as many times as they have relevant items; it ranks the whole catalogue (its AUC pools the pairs of "
+    "users are weighted by their number of relevant items; it ranks the whole catalogue (its AUC pools the pairs of "
     "all users, and needs scores)",
     cutoff="none",
 )

@@ -11,8 +11,8 @@ from cranfield.measures.metrics.graded import ndcg_with
 
 RECOMMENDERS = Tool("recommenders", "recommenders", "1.2.1", Users.RELEVANT_WITH_LIST)
 
-RECOMMENDERS.dialect("P", "precision_at_k", "the same value a list", cutoff="required")(ranking.precision)
-RECOMMENDERS.dialect("Recall", "recall_at_k", "the same value a list", cutoff="required")(ranking.recall)
+RECOMMENDERS.dialect("P", "precision_at_k", "the same value per list", cutoff="required")(ranking.precision)
+RECOMMENDERS.dialect("Recall", "recall_at_k", "the same value per list", cutoff="required")(ranking.recall)
 
 
 @RECOMMENDERS.dialect(
@@ -35,7 +35,7 @@ def ndcg(judged: Judged, *, cutoff: int, gain: RelevantGain = "binary") -> Value
     "AP",
     "map_at_k",
     "divided by min(R, n), not by R",
-    options={"at_k=false": "the same value a list, divided by R whatever the cut-off (its function map)"},
+    options={"at_k=false": "the same value per list, divided by R whatever the cut-off (its function map)"},
     cutoff="required",
 )
 def average_precision(judged: Judged, *, cutoff: int, at_k: bool = True) -> Values:

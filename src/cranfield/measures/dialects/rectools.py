@@ -12,7 +12,7 @@ from cranfield.measures.metrics.graded import ndcg as graded_ndcg
 
 RECTOOLS = Tool("rectools", "RecTools", "0.19.0", Users.RELEVANT)
 
-_SAME = "the same value a list"
+_SAME = "the same value per list"
 
 RECTOOLS.dialect("Recall", "Recall", _SAME, cutoff="required")(ranking.recall)
 RECTOOLS.dialect("F1", "F1Beta", _SAME, cutoff="required")(ranking.f1)
@@ -49,7 +49,7 @@ def precision(judged: Judged, *, cutoff: int, r_precision: bool = False) -> Valu
 @RECTOOLS.dialect(
     "AP",
     "MAP",
-    "the same value a list, divided by R whatever the cut-off",
+    "the same value per list, divided by R whatever the cut-off",
     options={"divide_by_k=true": "divided by n, not by R (its option divide_by_k)"},
     cutoff="required",
 )

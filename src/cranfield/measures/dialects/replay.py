@@ -13,7 +13,7 @@ from cranfield.measures.metrics.graded import ndcg as graded_ndcg
 
 REPLAY = Tool("replay", "RePlay", "0.22.0", Users.RELEVANT)
 
-_SAME = "the same value a list"
+_SAME = "the same value per list"
 
 REPLAY.dialect("P", "Precision", _SAME, cutoff="required")(ranking.precision)
 REPLAY.dialect("Recall", "Recall", _SAME, cutoff="required")(ranking.recall)
@@ -36,8 +36,8 @@ def average_precision(judged: Judged, *, cutoff: int) -> Values:
 @REPLAY.dialect(
     "AUC",
     "RocAuc",
-    "over the pairs within the list alone: relevant items outside it do not count, 1 if nothing irrelevant stands "
-    "above a relevant item",
+    "only over the pairs within the list: relevant items outside it do not count, 1 if no irrelevant item is ranked "
+    "above a relevant one",
     cutoff="required",
     averages_ties=False,
 )

@@ -1,4 +1,4 @@
-"""Ratios that may have nothing to divide by."""
+"""Ratios whose denominator may be 0."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 
 def ratio(numerator: NDArray[Any], denominator: NDArray[Any]) -> NDArray[np.float64]:
-    """Divide, list by list; NaN where the denominator is 0: there the metric is undefined.
+    """Divide list by list; NaN if the denominator is 0, where the metric is undefined.
 
     Examples
     --------

@@ -1,7 +1,7 @@
 """Expectations over the orders of tied items, for metrics that are not sums over ranks (McSherry and Najork 2008).
 
-A group of t tied items behind a ranks holds r relevant ones, and c relevant ones are above it. Every order of the
-group is as likely as any other.
+A group of t tied items starts after rank a and contains r relevant ones; c relevant items are above it. All orders of
+the group are equally likely.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from cranfield.measures.judged import Judged
 
 @dataclass(frozen=True)
 class _TiedGroups:
-    """The groups of tied items that hold a relevant one, in the order of the lists."""
+    """The groups of tied items with a relevant one, in the order of the lists."""
 
     lists: NDArray[np.int32]
     behind: NDArray[np.float64]
@@ -24,7 +24,7 @@ class _TiedGroups:
     relevant: NDArray[np.float64]
     relevant_above: NDArray[np.float64]
     counted: NDArray[np.float64]
-    """How many of the group's ranks lie within the list's end."""
+    """Number of the group's ranks that are within the list."""
 
 
 def _groups(judged: Judged) -> _TiedGroups:
@@ -51,7 +51,7 @@ def _groups(judged: Judged) -> _TiedGroups:
 def expected_average_precision(judged: Judged) -> NDArray[np.float64]:
     """Return E[Σ_{relevant k ≤ n} P@k].
 
-    A group gives (r/t) Σ_j [c + 1 + (j−1)(r−1)/(t−1)] / (a + j) over its ranks a + j within the list.
+    A group adds (r/t) Σ_j [c + 1 + (j−1)(r−1)/(t−1)] / (a + j) over its ranks a + j within the list.
     """
     g = _groups(judged)
     share = np.where(g.size > 1, (g.relevant - 1.0) / np.maximum(g.size - 1.0, 1.0), 0.0)
@@ -65,7 +65,7 @@ def expected_average_precision(judged: Judged) -> NDArray[np.float64]:
 def expected_reciprocal_rank(judged: Judged) -> NDArray[np.float64]:
     """Return E[1/rank of the first relevant item]: only the first group with a relevant item counts.
 
-    The first relevant of r among t is at place j with probability C(t−j, r−1)/C(t, r).
+    The first of r relevant items among t is at position j with probability C(t−j, r−1)/C(t, r).
     """
     g = _groups(judged)
     first = g.relevant_above == 0
@@ -78,7 +78,7 @@ def expected_reciprocal_rank(judged: Judged) -> NDArray[np.float64]:
 
 
 def probability_of_a_hit(judged: Judged) -> NDArray[np.float64]:
-    """Return the chance that a relevant item is within the list: 1 − C(t−m, r)/C(t, r) for the first group."""
+    """Return the probability that a relevant item is within the list: 1 − C(t−m, r)/C(t, r) for the first group."""
     g = _groups(judged)
     first = g.relevant_above == 0
     size, relevant, counted = g.size[first], g.relevant[first], g.counted[first]

@@ -1,4 +1,4 @@
-"""What metrics take from the training ratings: popularity, and the catalogue."""
+"""Popularity and the catalogue, from the training ratings."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from cranfield.measures.judged import Judged
 
 
 def train_of(judged: Judged, metric_name: str) -> Ratings:
-    """Return the training ratings, or say that the metric needs them."""
+    """Return the training ratings, or raise an error that the metric needs them."""
     train = judged.context.train
     if train is None:
         raise SettingError(f"{metric_name} needs the training ratings; give them as train=... (--train FILE)")
@@ -23,7 +23,7 @@ def train_of(judged: Judged, metric_name: str) -> Ratings:
 
 
 def item_counts(judged: Judged, metric_name: str, threshold: float | None = None) -> NDArray[np.float64]:
-    """Return |R(i)|, the number of training ratings of each item, of those that are at least the threshold only."""
+    """Return |R(i)|, the number of training ratings of each item, optionally only of those that reach the threshold."""
     train = train_of(judged, metric_name)
 
     def count() -> NDArray[np.float64]:

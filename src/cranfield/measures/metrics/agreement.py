@@ -1,7 +1,7 @@
 """Agreement with the user's own order: whether the test items are in the order of their ratings.
 
-All of these look at condensed lists, in which only items with a test rating remain; a cut-off counts these. They need
-at least two such items, rated differently: otherwise there is no order to agree with, and they are undefined (NaN).
+All of these use condensed lists, which contain only items with a test rating; a cut-off counts these. They need at
+least two such items with different ratings. Otherwise there is no order to agree with, and they are undefined (NaN).
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _agreement = partial(
 
 
 def _orders(judged: Judged) -> Paired:
-    """Pair the user's ratings (the truth) with the system's order, in which items are tied if ties are averaged."""
+    """Pair the user's ratings (the truth) with the system's order, which has ties if ties are averaged."""
 
     def pair() -> Paired:
         whole = judged.with_ends_broken()
@@ -52,9 +52,9 @@ def tau(judged: Judged) -> Values:
 def tau_ap(judged: Judged, *, ties: Literal["a", "b"] = "a") -> Values:
     """AP correlation (Yilmaz et al. 2008) between the list and the user's ratings: errors at the top weigh more.
 
-    2/(n − 1) Σ_{r≥2} C(r)/(r − 1) − 1, C(r) being the items above rank r that have a higher rating. Of equally rated
-    items each order is as likely (``ties=a``), or they are corrected for as in tau-b (``ties=b``; Urbano and Marrero
-    2017).
+    2/(n − 1) Σ_{r≥2} C(r)/(r − 1) − 1, where C(r) is the number of items above rank r with a higher rating. All orders
+    of equally rated items are equally likely (``ties=a``), or ties are corrected for as in tau-b (``ties=b``; Urbano
+    and Marrero 2017).
     """
     return _orders(judged).tau_ap(ties)
 
@@ -74,9 +74,9 @@ def rbo(
 ) -> Values:
     """Rank-biased overlap (Webber et al. 2010) between the list and the user's ratings: (1 − p) Σ_d p^(d−1) A_d.
 
-    A_d is the overlap of the first d items of both, extrapolated beyond the last; p (φ in Cañamares et al. 2020) is
-    the chance to go on to the next depth. Equally rated items stand as the system orders them (``ties=system``;
-    Cañamares et al. 2020), or are treated as tied in the way ``a``, ``b`` or ``w`` of Corsi and Urbano (2024).
+    A_d is the overlap of the first d items of both, extrapolated beyond the last; p (φ in Cañamares et al. 2020) is the
+    probability of continuing to the next depth. Equally rated items are in the system's order (``ties=system``;
+    Cañamares et al. 2020), or are tied as in the variants ``a``, ``b`` or ``w`` of Corsi and Urbano (2024).
     """
     orders = _orders(judged)
     return np.where(orders.defined, orders.rbo(p, "y" if ties == "system" else ties), np.nan)

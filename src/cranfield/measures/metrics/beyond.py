@@ -1,7 +1,7 @@
-"""Beyond accuracy: what the lists hold, whether or not the user likes it.
+"""Beyond accuracy: properties of the listed items, whether or not the user likes them.
 
-These look at whole lists, so their cost grows with the lists and not with the judged items. The catalogue is the items
-of the training and the test set. Where ties are averaged, these take the lists as they are stored.
+These use whole lists, so their cost grows with the lists, not with the judged items. The catalogue is the items of the
+training and the test set. If ties are averaged, these use the stored order.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _beyond = partial(metric, family="beyond-accuracy", zero_if_undefined=False, bou
 
 @dataclass(frozen=True, eq=False)
 class Exposure:
-    """How often lists hold each item, and the items of the catalogue."""
+    """The number of lists that contain each item, and the items of the catalogue."""
 
     shown: IdCounts
     catalogue: Vocabulary
@@ -45,7 +45,7 @@ class Exposure:
 
     @cached_property
     def of_catalogue(self) -> NDArray[np.int64]:
-        """How often the lists hold each item of the catalogue."""
+        """The number of lists that contain each item of the catalogue."""
         codes = codes_of(self.catalogue, self.shown.ids)
         known = codes != UNKNOWN
         times = self.shown.counts[0, known]
@@ -72,7 +72,7 @@ def _number_shown(exposure: Exposure) -> float:
 
 @_of_all_lists("AggregateDiversity", aliases=("AggDiv",))
 def aggregate_diversity(judged: Judged) -> Pooled:
-    """Aggregate diversity: the number of distinct items in the lists, catalogue or not."""
+    """Aggregate diversity: the number of distinct items in the lists, in the catalogue or not."""
     return Pooled(Exposure.of(judged), _number_shown)
 
 
@@ -92,7 +92,7 @@ def _gini(exposure: Exposure) -> float:
 def gini(judged: Judged) -> Pooled:
     """Gini index of exposure, an inequality: 0 if all items of the catalogue are shown equally often.
 
-    G = Σ_j (2j − n − 1) x_(j) / (n Σ x), x_(1) ≤ … ≤ x_(n) being how often each of the n items is shown.
+    G = Σ_j (2j − n − 1) x_(j) / (n Σ x), where x_(1) ≤ … ≤ x_(n) are the numbers of times the n items are shown.
     """
     return Pooled(Exposure.of(judged), _gini)
 
@@ -104,7 +104,7 @@ def _gini_diversity(exposure: Exposure) -> float:
 
 @_of_all_lists("GiniDiversity")
 def gini_diversity(judged: Judged) -> Pooled:
-    """Gini diversity as RankSys has it: 1 − (1/(n − 1)) Σ_j (2j − n − 1) p_(j), p_(j) the share of the j-th item.
+    """Gini diversity as in RankSys: 1 − (1/(n − 1)) Σ_j (2j − n − 1) p_(j), p_(j) the share of the j-th item.
 
     1 if all items of the catalogue are shown equally often, 0 if all lists show one item.
     """
@@ -121,16 +121,16 @@ def _entropy(exposure: Exposure) -> float:
 
 @_of_all_lists("Entropy")
 def entropy(judged: Judged) -> Pooled:
-    """Shannon entropy of exposure: −Σ_i p_i log2 p_i, p_i being the item's share of all places, in bits."""
+    """Shannon entropy of exposure: −Σ_i p_i log2 p_i, where p_i is the item's share of all list entries, in bits."""
     return Pooled(Exposure.of(judged), _entropy)
 
 
-# A spelling has None for ``none``.
+# In a spelling, ``none`` is parsed as None.
 Discount = Literal["none", "log"] | None
 
 
 def _mean_novelty(judged: Judged, novelty: Values, discount: Discount, relevant: bool) -> Values:
-    """Return Σ_k disc(k) rel_k novelty_k / Σ_k disc(k) over the places of each list; NaN for an empty one."""
+    """Return Σ_k disc(k) rel_k novelty_k / Σ_k disc(k) over the ranks of each list; NaN for an empty list."""
     discount = discount or "none"
     depth = judged.depth
     by_rank = np.ones(depth) if discount == "none" else logarithmic(depth)
@@ -141,7 +141,7 @@ def _mean_novelty(judged: Judged, novelty: Values, discount: Discount, relevant:
         gained = judged.discounted(by_rank, novelty[judged.run.items[judged.places]] * judged.relevant)
     else:
         entries = judged.entries
-        worth = novelty[entries.items.astype(np.intp)]  # an index of another type takes thrice as long
+        worth = novelty[entries.items.astype(np.intp)]  # indexing with another type takes three times as long
         if discount != "none":
             worth *= by_rank[entries.ranks - 1]
         gained = entries.total(worth, judged.n_lists)
@@ -149,7 +149,7 @@ def _mean_novelty(judged: Judged, novelty: Values, discount: Discount, relevant:
 
 
 def _train_counts(judged: Judged, metric_name: str) -> Values:
-    """Return the training ratings of each item of the run, NaN for one that has none."""
+    """Return the number of training ratings of each item of the run; NaN if it has none."""
     train = train_of(judged, metric_name)
     assert judged.run is not None
     counts = translated(item_counts(judged, metric_name), train.item_ids, judged.run.item_ids, missing=0.0)
@@ -190,9 +190,9 @@ def unjudged(judged: Judged) -> Values:
 
 @_beyond("FullRank", requires="judged items in the list", condensed=True, needs=("whole lists",), lower_is_better=True)
 def full_rank(judged: Judged, *, cutoff: int | None = None, which: Literal["mean", "last"] = "mean") -> Values:
-    """Where the first n items of the condensed list are in the full one: the mean of their ranks.
+    """The mean rank in the full list of the first n items of the condensed list.
 
-    With ``which=last`` the rank of the n-th alone, a point of Figure 5 of Cañamares et al. (2020). Undefined for a
+    With ``which=last``, only the rank of the n-th item, a point of Figure 5 of Cañamares et al. (2020). Undefined for a
     list with fewer than n judged items.
     """
     entries = judged.entries
@@ -208,11 +208,11 @@ def full_rank(judged: Judged, *, cutoff: int | None = None, which: Literal["mean
 
 @_beyond("Coverage", requires="nothing", averages_ties=True, cutoff="required")
 def coverage(judged: Judged, *, cutoff: int) -> Values:
-    """How much of the n places a system fills: Coverage@n = min(n, length)/n (Cañamares et al. 2020, decision C4)."""
+    """The share of n ranks that a system fills: Coverage@n = min(n, length)/n (Cañamares et al. 2020, decision C4)."""
     return judged.lengths / cutoff
 
 
 @_beyond("UserCoverage", requires="nothing", averages_ties=True, cutoff="none")
 def user_coverage(judged: Judged) -> Values:
-    """1 if the user gets a list with at least one item, else 0: Coverage@1."""
+    """1 if the user gets a list with at least one item, otherwise 0: Coverage@1."""
     return (judged.lengths > 0).astype(np.float64)

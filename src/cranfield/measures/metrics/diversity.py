@@ -1,4 +1,4 @@
-"""Intra-list diversity: how unlike each other the items of a list are."""
+"""Intra-list diversity: how different the items of a list are."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from cranfield.measures.judged import Entries, Judged
 from cranfield.measures.metrics._ratio import ratio
 from cranfield.measures.metrics._train import codes_of, train_of
 
-# A block of lists × training users has about this many cells.
+# Approximate number of cells of a block of lists × training users.
 _CELLS = 1 << 22
-# So many items of lists are looked up at a time that they stay in the processor's cache.
+# Number of list items looked up at a time, so that they stay in the processor's cache.
 _PAIRS = 1 << 15
 
 
@@ -36,8 +36,8 @@ def intra_list_diversity(judged: Judged) -> Values:
     """Intra-list diversity: the mean of 1 − sim over the pairs of a list, 2/(n(n − 1)) Σ_{k<l} [1 − sim(i_k, i_l)].
 
     ``similarity`` of the measurement is a function of two Series of item ids, or a square array with a row for each
-    item of the test set's vocabulary. Without it, sim is the cosine of the items' training ratings. An item that is
-    unknown there is like no other. Undefined for a list of fewer than two items.
+    item of the test set's vocabulary. Without it, sim is the cosine of the items' training ratings. An unknown item has
+    similarity 0 to all others. Undefined for a list of fewer than two items.
     """
     similarity = judged.context.similarity
     entries = judged.entries
@@ -97,7 +97,7 @@ def _check_finite(similarities: Values) -> None:
 
 
 def _in_reach(train: Ratings) -> Values:
-    """Return the ratings; huge or tiny ones of an item divided by a power of two, so that they can be squared."""
+    """Return the ratings, scaled by a power of two if those of an item are too large or small to be squared."""
     values = train.values.astype(np.float64)
     largest = np.zeros(train.n_items)
     np.maximum.at(largest, train.items, np.abs(values))
@@ -108,7 +108,7 @@ def _in_reach(train: Ratings) -> Values:
 def _sum_of_table(judged: Judged, entries: Entries, table: Values) -> Values:
     """Return Σ_{k<l} sim(i_k, i_l) of each list.
 
-    Lists of like length are side by side, and their pairs of each distance l − k are looked up together.
+    Lists of similar length form a matrix, and their pairs of each distance l − k are looked up together.
     """
     assert judged.run is not None
     codes = codes_of(judged.judgments.item_ids, judged.run.item_ids)[entries.items].astype(np.intp)
@@ -123,14 +123,14 @@ def _sum_of_table(judged: Judged, entries: Entries, table: Values) -> Values:
         alike = alike[np.argsort(-sizes[alike], kind="stable")]
         for block in np.array_split(alike, -(-len(alike) * int(sizes[alike[0]]) // _PAIRS)):
             places = np.arange(sizes[block[0]])[:, None]
-            # A list that ends before the longest one repeats its last item, which is not counted.
+            # Shorter lists are padded with their last item, which is not counted.
             items = codes[starts[block] + np.minimum(places, sizes[block] - 1)]
             total[block] = _sum_by_distance(items, sizes[block], table)
     return total
 
 
 def _sum_by_distance(items: NDArray[np.intp], sizes: NDArray[np.int64], table: Values) -> Values:
-    """Return the sums of lists that are in the columns of ``items``, the longest first."""
+    """Return the sums of the lists in the columns of ``items``, which are sorted by descending length."""
     rows, cells = items * len(table), table.reshape(-1)
     even = bool(sizes[-1] == sizes[0])
     total = np.zeros(len(sizes))
@@ -143,9 +143,9 @@ def _sum_by_distance(items: NDArray[np.intp], sizes: NDArray[np.int64], table: V
 
 
 def _sum_of_cosines(judged: Judged, entries: Entries, train: Ratings) -> Values:
-    """Return Σ_{k<l} v_k · v_l = (|Σ_k v_k|² − Σ_k |v_k|²)/2, v being the items' ratings scaled to length 1.
+    """Return Σ_{k<l} v_k · v_l = (|Σ_k v_k|² − Σ_k |v_k|²)/2, where v are the items' ratings scaled to length 1.
 
-    So no pair is looked at, and the cost grows linearly with the lists.
+    This needs no loop over pairs, so the cost is linear in the length of the lists.
     """
     from scipy import sparse
 

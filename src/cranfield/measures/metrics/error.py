@@ -1,11 +1,11 @@
 """Rank and error: how far the predicted ratings are from the user's, and where in the list (Aftab and Ramampiaro 2022).
 
-All of these look at condensed lists, ordered by the predicted rating (descending; equal ones as the system has them),
-so that a cut-off counts items with a test rating. SE_k = (y_k − p_k)², y_k and p_k being the true and the predicted
-rating of the k-th. An item whose prediction is missing plays no part; a list without any is undefined (NaN).
+All of these use condensed lists, ordered by the predicted rating (descending; equal ones in the system's order), so
+that a cut-off counts items with a test rating. SE_k = (y_k − p_k)², where y_k and p_k are the true and the predicted
+rating of the k-th item. An item without a prediction is ignored; a list without any prediction is undefined (NaN).
 
-With ``condensed=false`` a cut-off counts all items of a list. One without a test rating keeps its place and adds no
-error; with ``unrated=0`` it counts as rated 0, as no click is.
+With ``condensed=false`` a cut-off counts all items of a list. An item without a test rating keeps its rank and adds no
+error; with ``unrated=0`` it counts as rated 0, for example for data of clicks.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _of_predictions = partial(
 )
 
 ROUNDING = 1e-6
-"""An error beyond the margin by less than this is within it."""
+"""An error that exceeds the margin by less than this counts as within it."""
 
 
 def _error(name: str, *aliases: str) -> Callable[[Callable[..., Values]], Callable[..., Values]]:
@@ -70,13 +70,13 @@ def worst_discounted_error(judged: Judged, *, unrated: float | None = None) -> V
 def standard_discounted_error(judged: Judged, *, unrated: float | None = None) -> Values:
     """Standard DCSE: DCSE / WDCSE, in 0 … 1; 0 without any error. Equation (14); its mean over users is MSDCSE, (15).
 
-    It tells whether the larger errors are higher, not how large they are: it does not change if all errors are
-    scaled, and is 1 wherever they are in descending order, as in any list of one wrong item.
+    It shows whether the larger errors are ranked higher, not how large they are: it does not change if all errors are
+    scaled, and is 1 if they are in descending order, as in any list of one wrong item.
     """
     predicted = predicted_of(judged, "SDCSE", unrated).in_reach()
     worst = predicted.discounted(predicted.worst)
     ratio = predicted.discounted(predicted.squares) / np.where(worst > 0, worst, 1.0)
-    # Beside rounding the ratio cannot exceed 1.
+    # The ratio can only exceed 1 by rounding.
     return np.where(np.isnan(worst), np.nan, np.minimum(ratio, 1.0))
 
 
@@ -107,14 +107,14 @@ def margin_of(judged: Judged, margin: float | str) -> float:
 
 
 def _beyond(judged: Judged, metric_name: str, margin: float | str, unrated: float | None) -> tuple[Values, float]:
-    """Return the errors, and the margin with room for rounding."""
+    """Return the errors, and the margin plus a tolerance for rounding."""
     # 3.1 − 3 is a little more than 0.1, and in single precision a little less.
     return predicted_of(judged, metric_name, unrated).errors, margin_of(judged, margin) + ROUNDING
 
 
 @_error("UpSell")
 def up_sell(judged: Judged, *, margin: SellMargin = "half", unrated: float | None = None) -> Values:
-    """Up-sell: the share of the items predicted too high, p_k > y_k + λ, λ being ``margin``.
+    """Up-sell: the share of the items predicted too high, p_k > y_k + λ, where λ is ``margin``.
 
     Up-sell, down-sell and perfect-sell of a list sum to 1. Aftab and Ramampiaro (2022), equations (16) and (19).
     """
@@ -124,7 +124,7 @@ def up_sell(judged: Judged, *, margin: SellMargin = "half", unrated: float | Non
 
 @_error("DownSell")
 def down_sell(judged: Judged, *, margin: SellMargin = "half", unrated: float | None = None) -> Values:
-    """Down-sell: the share of the items predicted too low, p_k < y_k − λ, λ being ``margin``.
+    """Down-sell: the share of the items predicted too low, p_k < y_k − λ, where λ is ``margin``.
 
     Equation (17) prints y_k + λ, by which every item that is not an up-sell would be a down-sell; see the
     documentation.
@@ -144,7 +144,7 @@ def perfect_sell(judged: Judged, *, margin: SellMargin = "half", unrated: float 
 def root_mean_squared_error(judged: Judged, *, unrated: float | None = None) -> Values:
     """Root mean squared error of a list's predictions, √((1/n) Σ SE_k); their mean weighs users equally.
 
-    For one figure over all ratings see ``PooledRMSE``.
+    For one value over all ratings, see ``PooledRMSE``.
     """
     predicted = predicted_of(judged, "RMSE", unrated)
     squares = predicted.in_reach().squares
@@ -181,7 +181,7 @@ class PooledMean:
         return PooledMean(self.count + other.count, total, power, self.degree)
 
     def mean(self) -> float:
-        """Return the mean of their powers, and of that the root; NaN of nothing."""
+        """Return the root of the mean of their powers; NaN of nothing."""
         if not self.count:
             return float("nan")
         mean = self.total / self.count
@@ -233,14 +233,14 @@ def pooled_perfect_sell(judged: Judged, *, margin: SellMargin = "half", unrated:
 
 @dataclass(frozen=True, eq=False)
 class GroupGaps:
-    """How many items each group has, and Σ (y − p) over them: the groups are the places in the arrays."""
+    """The number of items of each group, and Σ (y − p) over them; groups are indices of the arrays."""
 
     count: NDArray[np.float64]
     gap: NDArray[np.float64]
 
     @classmethod
     def of(cls, curve: pl.DataFrame) -> GroupGaps:
-        """Take the groups of a calibration curve."""
+        """Return the gaps of the groups of a calibration curve."""
         count, group = curve["count"].to_numpy(), curve["group"].to_numpy()
         gap = count * (curve["rating"].to_numpy() - curve["predicted"].to_numpy())
         return cls(np.bincount(group, count).astype(np.float64), np.bincount(group, gap).astype(np.float64))
@@ -254,7 +254,7 @@ class GroupGaps:
         return GroupGaps(count, gap)
 
     def mean(self) -> float:
-        """Return the mean over items of the size of their group's mean gap; NaN of nothing."""
+        """Return the mean over items of the absolute mean gap of their group; NaN of nothing."""
         return float(np.abs(self.gap).sum() / self.count.sum()) if self.count.any() else float("nan")
 
 
@@ -269,9 +269,9 @@ def expected_calibration_error(
     """Expected calibration error of predicted ratings: Σ_b (n_b / n) |mean of y − mean of p in group b|.
 
     Over the items of all lists together. The groups are ``bins`` equal parts of the rating scale by predicted rating
-    (``by=rating``; Naeini, Cooper and Hauskrecht 2015), or the places of the list (``by=rank``): by how much the k-th
-    item of the lists is oversold or undersold on average. It is 0 where predictions are right on average in every
-    group, whatever single errors are.
+    (``by=rating``; Naeini, Cooper and Hauskrecht 2015), or the ranks of the list (``by=rank``): by how much the k-th
+    item of the lists is oversold or undersold on average. It is 0 if predictions are right on average in every group,
+    even if single predictions are wrong.
     """
     curve = calibration_curve(predicted_of(judged, "ECE", unrated), scale_of(judged), by=by, bins=bins)
     return Pooled(GroupGaps.of(curve), GroupGaps.mean)

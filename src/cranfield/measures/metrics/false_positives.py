@@ -1,8 +1,8 @@
 """False-positive metrics: how many items the user does not like are in the list, and how high.
 
 N is the number of test items of the user that are not relevant; an unjudged item is not one of them. Lower is better.
-Where people like popular items these metrics favour systems that avoid them, and metrics of relevance favour systems
-that recommend them: the popularity bias turns round (Mena-Maldonado et al. 2021).
+If people like popular items, these metrics favour systems that avoid them, while metrics of relevance favour systems
+that recommend them: the popularity bias is reversed (Mena-Maldonado et al. 2021).
 """
 
 from __future__ import annotations
@@ -48,8 +48,8 @@ def anti_precision(judged: Judged, *, cutoff: int | None = None) -> Values:
     """Anti-precision: the share of the list that is judged and not relevant.
 
     AntiP@n = (1/n) |{k ≤ n : the item at rank k has a test rating below the threshold}|, also for lists shorter than
-    n; without cut-off, over the length of the list. Nothing is divided by N, so that it is defined for every user with
-    a test rating. Mena-Maldonado et al. (2021).
+    n; without cut-off, over the length of the list. It is not divided by N, so it is defined for every user with a test
+    rating. Mena-Maldonado et al. (2021).
     """
     return precision(_turned_round(judged), cutoff=cutoff)
 
@@ -58,19 +58,19 @@ def anti_precision(judged: Judged, *, cutoff: int | None = None) -> Values:
 def fallout(judged: Judged) -> Values:
     """Fallout: the share of the user's judged non-relevant items that are in the list.
 
-    Fallout@n = (1/N) |{k ≤ n : the item at rank k has a test rating below the threshold}|. Undefined where N is 0.
+    Fallout@n = (1/N) |{k ≤ n : the item at rank k has a test rating below the threshold}|. Undefined if N is 0.
     """
     return recall(_turned_round(judged))
 
 
 @_false_positive("AntiRR", requires="non-relevant items", aliases=("AntiMRR",))
 def anti_reciprocal_rank(judged: Judged) -> Values:
-    """Reciprocal rank of the first item that is judged and not relevant, 0 if there is none. Undefined where N is 0."""
+    """Reciprocal rank of the first item that is judged and not relevant, 0 if there is none. Undefined if N is 0."""
     return reciprocal_rank(_turned_round(judged))
 
 
 def _losses(judgments: Judgments, loss: str) -> Values:
-    """Return what each judgment costs, 0 for a relevant one; those of a list may all be divided by a constant."""
+    """Return the loss of each judgment, 0 for a relevant one; those of a list may all be divided by a constant."""
     below = np.where(judgments.relevant, 0.0, judgments.threshold - judgments.grades)
     if loss == "binary":
         return (~judgments.relevant).astype(np.float64)
@@ -79,11 +79,11 @@ def _losses(judgments: Judgments, loss: str) -> Values:
 
 @_false_positive("NDCL", requires="non-relevant items")
 def normalised_loss(judged: Judged, *, cutoff: int | None = None, loss: LossKind = "linear") -> Values:
-    """Normalised discounted cumulative loss: nDCG with what non-relevant items cost in place of gains.
+    """Normalised discounted cumulative loss: nDCG with the losses of non-relevant items instead of gains.
 
-    DCL@n = Σ_{k≤n} loss(k) / log2(k + 1) over that of the worst list, the user's test items by descending loss. The
-    loss of a judged item that is not relevant is threshold − r (``linear``), 1 (``binary``) or 2^(threshold − r) − 1
-    (``exp``); it is 0 of relevant and unjudged items. With a cut-off the worst list is cut as well. Undefined where N
-    is 0. Mena-Maldonado et al. (2021).
+    DCL@n = Σ_{k≤n} loss(k) / log2(k + 1), divided by that of the worst list, the user's test items by descending loss.
+    The loss of a judged non-relevant item is threshold − r (``linear``), 1 (``binary``) or 2^(threshold − r) − 1
+    (``exp``); it is 0 for relevant and unjudged items. With a cut-off, the worst list is cut too. Undefined if N is 0.
+    Mena-Maldonado et al. (2021).
     """
     return ndcg_with(judged, cutoff, f"loss {loss}", lambda judgments: _losses(judgments, loss))

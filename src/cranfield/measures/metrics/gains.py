@@ -1,8 +1,7 @@
-"""Gains: what a judged item is worth in a graded metric.
+"""Gains: the value of a judged item in a graded metric.
 
-An exponential gain 2^r − 1 is beyond the largest number for a rating above 1,023. A metric that divides by the gain of
-the best list, or by 2^rmax, never needs it as it is: here it is computed over a power of two that the metric divides
-by anyway.
+An exponential gain 2^r − 1 overflows for a rating above 1,023. A metric that divides by the gain of the best list, or
+by 2^rmax, never needs the gain itself, so it is computed relative to a power of two that the metric divides by anyway.
 """
 
 from __future__ import annotations
@@ -37,9 +36,9 @@ class GainEntry(Entry[Callable[..., Values]]):
     Parameters
     ----------
     relative
-        What a metric that divides by the ideal may use in its place: constant factors, of each list its own, drop out.
+        The gain for metrics that divide by the ideal, in which a constant factor per list cancels out.
     of_ratings
-        Whether the function takes ratings, as one of the user's own does, and not `Judgments`.
+        Whether the function takes ratings, as a user's own function does, instead of `Judgments`.
     """
 
     relative: Gain | None = None
@@ -47,14 +46,14 @@ class GainEntry(Entry[Callable[..., Values]]):
 
 
 GAINS: Registry[Gain] = Registry("gain", GainEntry)
-"""The gains by name; `gain` registers one of the user's own."""
+"""The gains by name; `gain` registers another one."""
 
 GainName = Annotated[str, Limits(choices=GAINS)]
 """A parameter that names a gain."""
 
 
 def gain(name: str, *, replace: bool = False) -> Callable[[RatingGain], RatingGain]:
-    """Register a gain of your own: a function from ratings to gains, for ``nDCG(gain=name)``.
+    """Register your own gain: a function from ratings to gains, for ``nDCG(gain=name)``.
 
     A name that is taken is an error unless ``replace`` is true; the same function may be registered again.
 
@@ -69,7 +68,7 @@ def gain(name: str, *, replace: bool = False) -> Callable[[RatingGain], RatingGa
 
 
 def powers_less_one(exponents: Values, shift: NDArray[np.float64] | float = 0.0) -> Values:
-    """Return (2^e − 1) / 2^shift, without a detour over 2^e; ``shift`` is a whole number of at least 0.
+    """Return (2^e − 1) / 2^shift without computing 2^e; ``shift`` is a non-negative integer.
 
     Examples
     --------
@@ -80,7 +79,7 @@ def powers_less_one(exponents: Values, shift: NDArray[np.float64] | float = 0.0)
     """
     small = exponents < 1.0
     unit = np.exp2(-np.asarray(shift, dtype=np.float64))
-    # Below 1 the difference of two powers would lose digits, and all of them for a tiny exponent.
+    # Below 1, the difference of two powers would lose digits, and all of them for a tiny exponent.
     below = np.expm1(np.where(small, exponents, 0.0) * _LN_2) * unit
     return np.where(small, below, np.exp2(np.where(small, 0.0, exponents) - shift) - unit)
 
@@ -92,7 +91,7 @@ def over_power(exponents: Values, top: NDArray[np.float64] | float) -> Values:
 
 
 def relative_powers(judgments: Judgments, exponents: Values) -> Values:
-    """Return 2^e − 1 of each judgment over a power of two, the same for all of a list, that is near its largest."""
+    """Return 2^e − 1 of each judgment, divided by a power of two near the largest of its list."""
     highest = np.floor(np.maximum(judgments.highest(exponents), 0.0))
     return powers_less_one(exponents, highest[judgments.lists])
 
@@ -132,7 +131,7 @@ def _exponential_full_range(judgments: Judgments) -> Values:
 
 
 def above_threshold(judgments: Judgments) -> Values:
-    """Return r − threshold + 1 of relevant items and 0 of the others, the exponent of the gain ``exprelevant``."""
+    """Return r − threshold + 1 for relevant items and 0 for others, the exponent of the gain ``exprelevant``."""
     return np.where(judgments.relevant, judgments.grades - judgments.threshold + 1.0, 0.0)
 
 
@@ -168,7 +167,7 @@ def _full_range(judgments: Judgments) -> Values:
 
 
 def _over_the_highest(exponents: Values) -> Values:
-    """Return 2^e − 1 over the same of the highest exponent: values in 0 … 1."""
+    """Return 2^e − 1, divided by that of the highest exponent: values in 0 … 1."""
     shift = float(np.floor(exponents.max(initial=0.0)))
     gains = powers_less_one(exponents, shift)
     top = gains.max(initial=0.0)
@@ -176,7 +175,7 @@ def _over_the_highest(exponents: Values) -> Values:
 
 
 def gain_of(name: str) -> Gain:
-    """Return a gain by its name, one of the user's own included."""
+    """Return a gain by its name, including a user's own."""
     entry: GainEntry = GAINS.find(name)
     return (lambda judgments: _own_gains(entry, judgments)) if entry.of_ratings else entry.thing
 
@@ -188,7 +187,7 @@ def relative_gain_of(name: str) -> Gain:
 
 
 def within_reach(judgments: Judgments, gains: Values) -> Values:
-    """Return the gains; those of a list that are huge or tiny divided by a power of two, so that they can be summed."""
+    """Return the gains, scaled by a power of two if those of a list are too large or small to be summed."""
     scale = power_of_two(judgments.highest(np.abs(gains)))
     return gains if (scale == 0).all() else np.ldexp(gains, -scale[judgments.lists])
 
@@ -211,5 +210,5 @@ def _own_gains(entry: GainEntry, judgments: Judgments) -> Values:
 
 
 def kept_name(name: str) -> str | None:
-    """Return the name that a gain can be kept under: none for one of the user's own, which may change."""
+    """Return the name that a gain can be cached under: None for a user's own, which may change."""
     return None if GAINS.find(name).of_ratings else name

@@ -1,4 +1,4 @@
-"""Graded ranking metrics: how much the found items are worth, and how high they stand."""
+"""Graded ranking metrics: how much the found items are worth, and how high they are ranked."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def logarithmic(n: int) -> Values:
 def dcg(judged: Judged, *, gain: GainName = "rating") -> Values:
     """Discounted cumulative gain: Σ_{k≤n} g(k) / log2(k + 1); 0 for items without a test rating.
 
-    A sum that no number can hold, as of 2^r − 1 for a rating above 1,023, is an error.
+    An overflow, such as of 2^r − 1 for a rating above 1,023, is an error.
     """
     gains = gain_of(gain)(judged.judgments)
     return judged.discounted(logarithmic(judged.depth), gains[judged.pointers])
@@ -44,13 +44,13 @@ def dcg(judged: Judged, *, gain: GainName = "rating") -> Values:
 
 @_graded("nDCG", requires="gains", averages_ties=True)
 def ndcg(judged: Judged, *, cutoff: int | None = None, gain: GainName = "rating") -> Values:
-    """Normalised DCG: DCG@n over that of the ideal list, the user's test ratings in descending order.
+    """Normalised DCG: DCG@n divided by that of the ideal list, the user's test ratings in descending order.
 
     The gain of an item is its test rating (``gain=rating``, trec_eval's), 1 if relevant (``binary``), its test rating
     if relevant (``relevant``), 2^r − 1 (``exp``), 2^(r − threshold + 1) − 1 if relevant (``exprelevant``), or one of
     the scalings of Cañamares et al. (2020): (2^r − 1)/(2^rmax − 1) (``expfull``), (2^(r−1) − 1)/2^(rmax−1) (``exp1``),
-    and (2^(r−1) − 1)/(2^(rmax−1) − 1) (``exp1full``). With a cut-off the ideal list is cut as well (trec_eval's
-    ``ndcg_cut``), without it is not (``ndcg``). Undefined where the ideal is 0. Valcarce et al. (2020), equation (5).
+    and (2^(r−1) − 1)/(2^(rmax−1) − 1) (``exp1full``). With a cut-off, the ideal list is also cut (trec_eval's
+    ``ndcg_cut``); without, it is not (``ndcg``). Undefined if the ideal is 0. Valcarce et al. (2020), equation (5).
     """
     return ndcg_with(judged, cutoff, kept_name(gain), relative_gain_of(gain))
 
@@ -58,7 +58,7 @@ def ndcg(judged: Judged, *, cutoff: int | None = None, gain: GainName = "rating"
 def ndcg_with(
     judged: Judged, cutoff: int | None, name: str | None, gain: Gain, discount: Callable[[int], Values] = logarithmic
 ) -> Values:
-    """Return DCG@n over that of the ideal list, under a gain and a discount; the gains are kept under ``name``.
+    """Return DCG@n divided by that of the ideal list, with a gain and a discount; gains are cached under ``name``.
 
     The gains of a list may all be divided by a constant.
     """
@@ -79,7 +79,7 @@ def err(judged: Judged, *, rmax: Literal["dataset", "user"] | float = "dataset")
 
     ``rmax`` is the highest rating of the test set (``dataset``; Valcarce et al. 2020, equations 7 and 8), that of the
     user (``user``, which reproduces the published numbers of Valcarce et al. 2018), or a number. Every rating counts,
-    not only relevant ones; an item without one has G = 0. Undefined where the user has no test rating above 0.
+    not only relevant ones; an item without one has G = 0. Undefined if the user has no test rating above 0.
     """
     judgments = judged.judgments
     top: Values | float
@@ -89,7 +89,7 @@ def err(judged: Judged, *, rmax: Literal["dataset", "user"] | float = "dataset")
         top = judgments.top_grade
     else:
         top = float(rmax)
-    with np.errstate(over="ignore"):  # what overflows is above 1
+    with np.errstate(over="ignore"):  # an overflow is above 1, and refused below
         satisfied = over_power(np.maximum(judged.grades, 0.0), top)
     if (satisfied > 1.0).any():
         raise SettingError(
@@ -100,7 +100,7 @@ def err(judged: Judged, *, rmax: Literal["dataset", "user"] | float = "dataset")
 
 
 def _product_above(judged: Judged, factors: Values) -> Values:
-    """Return for each hit the product of the factors of those above it in its list, one place down at a time."""
+    """Return for each hit the product of the factors of the hits above it in its list."""
     product = np.ones(len(judged))
     here, last = judged.starts, np.append(judged.starts[1:], len(judged)) - 1
     while True:
@@ -118,9 +118,9 @@ Persistence = Annotated[float, Limits(above=0, below=1)]
 def rbp(judged: Judged, *, p: Persistence = 0.8, gain: GainName = "binary") -> Values:
     """Rank-biased precision (Moffat and Zobel 2008): (1 − p) Σ_k g_k p^(k−1), g in 0 … 1.
 
-    A user goes on from each item to the next with probability p. ``gain`` is ``binary`` (1 if relevant) or a graded one
-    with values in 0 … 1 (``expfull``, ``exp1``, ``exp1full``). See ``RBPresidual`` for what unjudged items could
-    add. Both are defined for every user with a test rating, relevant or not: nothing is divided by the number of
+    A user continues from each item to the next with probability p. ``gain`` is ``binary`` (1 if relevant) or a graded
+    one with values in 0 … 1 (``expfull``, ``exp1``, ``exp1full``). See ``RBPresidual`` for what unjudged items could
+    add. Both are defined for every user with a test rating, relevant or not, since they do not divide by the number of
     relevant items.
     """
     gains = gain_of(gain)(judged.judgments)
@@ -140,9 +140,9 @@ def rbp(judged: Judged, *, p: Persistence = 0.8, gain: GainName = "binary") -> V
     aliases=("RBP_residual",),
 )
 def rbp_residual(judged: Judged, *, p: Persistence = 0.8) -> Values:
-    """The most that RBP could still gain: (1 − p) Σ_{unjudged k ≤ d} p^(k−1) + p^d, d being the length of the list.
+    """The most that RBP could still gain: (1 − p) Σ_{unjudged k ≤ d} p^(k−1) + p^d, where d is the length of the list.
 
-    The second term is the tail beyond the list, and is there whether or not an item of the list is unjudged.
+    The second term is the tail beyond the list, which is included even if all items of the list are judged.
     """
     weight = _geometric(judged, p)
     whole = 1.0 - np.power(p, judged.lengths.astype(np.float64))

@@ -1,4 +1,4 @@
-"""Metrics made for incomplete judgments: they tell an unjudged item from one judged not relevant."""
+"""Metrics for incomplete judgments, which distinguish unjudged items from items judged not relevant."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ def _mean_over_relevant(judged: Judged, terms: Values) -> Values:
 
 @_incomplete("bpref")
 def bpref(judged: Judged) -> Values:
-    """Binary preference (Buckley and Voorhees 2004): how seldom a judged non-relevant item is above a relevant one.
+    """Binary preference (Buckley and Voorhees 2004): how rarely a judged non-relevant item is above a relevant one.
 
-    bpref = (1/R) Σ_{relevant i in the list} [1 − min(n_i, R) / min(N, R)], n_i being the judged non-relevant items
-    above i, N those of the user; a term is 1 if n_i is 0. Unjudged items play no part. Valcarce et al. (2020),
-    equation (9).
+    bpref = (1/R) Σ_{relevant i in the list} [1 − min(n_i, R) / min(N, R)], where n_i is the number of judged
+    non-relevant items above i, and N that of the user; a term is 1 if n_i is 0. Unjudged items are ignored. Valcarce et
+    al. (2020), equation (9).
     """
     above = judged.nonrelevant_above
     relevant = judged.n_relevant[judged.lists]
@@ -43,7 +43,7 @@ def inferred_average_precision(judged: Judged, *, pool: Literal["all", "judged"]
     infAP = (1/R) Σ_{relevant at rank k} [1/k + (k−1)/k · |pool_k|/(k−1) · (rel_k + ε)/(rel_k + nrel_k + 2ε)], with the
     judged relevant and non-relevant items above k, and ε = 1e-5; 1 at the first rank. With ``pool=all`` every
     recommended item counts as pooled, so |pool_k|/(k−1) = 1 (Valcarce et al. 2020, equations 10 and 11); with
-    ``pool=judged`` only judged items do, and those that the test set marks as pooled and not judged (trec_eval; see
+    ``pool=judged`` only judged items and those that the test set marks as pooled and not judged (trec_eval; see
     ``negative_grades`` of `measure`).
     """
     relevant_above = judged.relevant_above

@@ -1,7 +1,7 @@
-"""Popularity-aware metrics: test ratings fall mostly on popular items, and these put that right.
+"""Popularity-aware metrics, which correct for the fact that most test ratings are of popular items.
 
-Popularity is counted in the training ratings. A relevant test item without any there has no weight, unless ``smooth``
-adds something to every count; a user with only such items is left out (NaN).
+Popularity is counted in the training ratings. A relevant test item without training ratings has no weight, unless
+``smooth`` adds to every count; a user with only such items is left out (NaN).
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def _powers(counts: Values, exponent: float) -> Values:
 
 
 def _gains(judged: Judged, weights: Values) -> Values:
-    """Return the weight of each hit's item, 0 for one that is not relevant."""
+    """Return the weight of each hit's item; 0 if it is not relevant."""
     return weights[judged.judgments.items[judged.pointers]] * judged.relevant
 
 
@@ -74,7 +74,7 @@ def stratified_recall(
 
     Σ_{i in the list, relevant} |PR(i)|^(−β) / Σ_{i relevant} |PR(i)|^(−β), β = γ/(γ + 1): γ = 0 is recall, γ = inf
     gives exponent 1. PR(i) are the training ratings of i that are at least the threshold (``count=positive``) or all
-    of them (``count=all``). With ``weights=global`` a user weighs as much as the sum in the denominator: each value is
+    of them (``count=all``). With ``weights=global``, users are weighted by the sum in the denominator: each value is
     the numerator over the mean denominator, so that their mean over all lists is the ratio of the sums.
     """
     exponent = 1.0 if np.isinf(gamma) else gamma / (gamma + 1.0)
@@ -103,7 +103,7 @@ def _inverse_propensities(
     """Return 1/p of each item, p at least ``clip``; 0 for items without a count.
 
     p = min(1, a n_i^((γ + 1)/2)) is the probability that a test user who did not rate i in training has it in the test
-    set; a is such that the sum of p over all these pairs is the number of test ratings.
+    set; a is chosen so that the sum of p over all these pairs is the number of test ratings.
     """
     train, judgments = train_of(judged, metric_name), judged.judgments
     judgments.need_all_users(metric_name)
@@ -119,12 +119,12 @@ def _inverse_propensities(
 
 
 def _unseen(judged: Judged, train: Ratings) -> Values:
-    """Return how many test users did not rate each training item in training; at least its number of test ratings."""
+    """Return the number of test users without a training rating of each item; at least its number of test ratings."""
     judgments = judged.judgments
     codes = train.user_ids.translation(judgments.user_ids)
     users = np.unique(judgments.users) if codes is None else codes[np.unique(judgments.users)]
     tested = np.zeros(train.n_users + 1, dtype=np.bool_)
-    tested[users] = True  # a user without training ratings has the code -1: the last cell
+    tested[users] = True  # the code -1 of a user without training ratings selects the last cell
     seen = np.bincount(train.items[tested[:-1][train.users]], minlength=train.n_items)
     items = codes_of(train.item_ids, judgments.item_ids)[judgments.items]
     judged_often = np.bincount(items[items != UNKNOWN], minlength=train.n_items)
@@ -136,7 +136,8 @@ def average_over_all(judged: Judged, *, utility: Utility = "recall") -> Values:
     """The plain mean worth of the relevant test items, (1/|S_u|) Σ_{i in S_u} c(rank of i): what IPS and SNIPS correct.
 
     The worth c of an item in the list is 1 (``utility=recall``), 1/log2(rank + 1) (``dcg``) or 1 − rank/|I|
-    (``auc``), |I| being the items of the catalogue; it is 0 for an item that is not in the list. Yang et al. (2018).
+    (``auc``), where |I| is the number of items of the catalogue; it is 0 for an item that is not in the list. Yang et
+    al. (2018).
     """
     worth = judged.discounted(_utility(judged, utility), judged.relevant)
     return ratio(worth, judged.n_relevant.astype(np.float64))
@@ -156,9 +157,9 @@ def inverse_propensity(
 
     S_u are the relevant test items, c as in ``AOA``, |I| the items of the catalogue, and p_i = min(1, a n_i^((γ+1)/2))
     the probability that an item with n_i training ratings (``count=all``; those of at least the threshold with
-    ``count=positive``) is in the test set of a user who has not seen it; a is such that the sum over all unseen pairs
-    is the number of test ratings. γ comes from the power law of the popularity. ``clip`` is the lowest propensity that
-    is used. With exponents, intervals and a doubly robust estimate: `cranfield.biases.estimate`.
+    ``count=positive``) is in the test set of a user who has not seen it; a is chosen so that the sum over all unseen
+    pairs is the number of test ratings. γ comes from the power law of the popularity. ``clip`` is the lowest propensity
+    that is used. With exponents, intervals and a doubly robust estimate: `cranfield.biases.estimate`.
     """
     inverse = _inverse_propensities(judged, "IPS", gamma, count, smooth, clip)
     gains = _gains(judged, inverse)
@@ -197,11 +198,11 @@ def half_life_score(
 ) -> Values:
     """R-score (Breese, Heckerman and Kadie 1998): the worth of a relevant item halves every ``half_life`` − 1 ranks.
 
-    Σ_{relevant i in the list} w_i 2^(−(k − 1)/(half_life − 1)), k the rank of i, over the same of the best list, which
-    a cut-off cuts as well. A user looks at rank ``half_life`` half as often as at rank 1. w_i is 1
-    (``popularity=none``) or 1/|R(i)| (``popularity=inverse``; Shani et al. 2008), R(i) being the training ratings of
-    i; an item without any has no weight. With ``weights=global`` a value is over the mean of the best lists, so that
-    the mean over all lists is the ratio of the sums, as in Breese et al.
+    Σ_{relevant i in the list} w_i 2^(−(k − 1)/(half_life − 1)), where k is the rank of i, divided by that of the best
+    list, which a cut-off also cuts. A user looks at rank ``half_life`` half as often as at rank 1. w_i is 1
+    (``popularity=none``) or 1/|R(i)| (``popularity=inverse``; Shani et al. 2008), where R(i) are the training ratings
+    of i; an item without any has no weight. With ``weights=global``, a value is divided by the mean of the best lists,
+    so that the mean over all lists is the ratio of the sums, as in Breese et al.
     """
     judgments = judged.judgments
     longest = int(judgments.n_judged.max(initial=0))

@@ -53,7 +53,7 @@ def f1(judged: Judged, *, cutoff: int | None = None) -> Values:
 
 @_ranking("HitRate", averages_ties=True, aliases=("HR", "Success", "Hit"))
 def hit_rate(judged: Judged) -> Values:
-    """HitRate (success): 1 if the list holds a relevant item, else 0."""
+    """HitRate (success): 1 if the list contains a relevant item, otherwise 0."""
     if judged.tied_from is not None:
         return probability_of_a_hit(judged)
     return (judged.n_hits > 0).astype(np.float64)
@@ -97,12 +97,12 @@ def r_precision(judged: Judged) -> Values:
 
 @_ranking("AUC", averages_ties=True)
 def area_under_curve(judged: Judged) -> Values:
-    """AUC: the chance that a relevant item is above one that is not.
+    """AUC: the probability that a relevant item is above one that is not.
 
-    AUC = Σ_{relevant i in the list} |{j not relevant, below i in the list}| / (R · N_L), N_L being the items of the
-    list that are not relevant (unjudged ones included, unless the list is condensed). A relevant item outside the
-    list counts as below all of it. Undefined if R or N_L is 0. Where ties are averaged, those across the cut-off are
-    broken as stored, since N_L depends on them.
+    AUC = Σ_{relevant i in the list} |{j not relevant, below i in the list}| / (R · N_L), where N_L is the number of
+    items of the list that are not relevant (including unjudged ones, unless the list is condensed). A relevant item
+    outside the list counts as below all of it. Undefined if R or N_L is 0. If ties are averaged, those across the
+    cut-off are broken in stored order, since N_L depends on them.
     """
     judged = judged.with_ends_broken()
     hits = judged.total(where=judged.relevant)
@@ -119,7 +119,7 @@ def _mid_ranks(judged: Judged) -> Values:
 
 
 def _relevant_above(judged: Judged) -> Values:
-    """Return how many relevant items are above each hit; of those tied with it, half of them."""
+    """Return the number of relevant items above each hit, counting half of those tied with it."""
     above = judged.relevant_above.astype(np.float64)
     if judged.tied_from is None:
         return above
