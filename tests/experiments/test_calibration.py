@@ -62,5 +62,5 @@ def test_without_a_calibration_systems_that_only_rank_are_refused_before_anythin
     assert tiny(decisions=Decisions(metrics=("SDCSE@5",)), systems=rated)
     with pytest.raises(SettingError, match=r"UpSell\(margin=spread\)@5 needs residuals on held-out ratings"):
         tiny(decisions=Decisions(metrics=("UpSell(margin=spread)@5",)), systems=rated)
-    with pytest.raises(SettingError, match="fill='popularity' lists items that a system predicts no rating of"):
+    with pytest.raises(SettingError, match="fill='popularity' lists items without a predicted rating; leave out"):
         tiny(decisions=Decisions(metrics=("RMSE@5",), fill="popularity"), systems=rated)

@@ -151,7 +151,7 @@ def test_a_spelling_has_one_form():
         ({"significance": "log_student"}, "set average='geometric(form=adjusted, epsilon=1e-05)'"),
         (
             {"significance": "log_student(epsilon=0.1)", "average": "geometric(form=adjusted, epsilon=0.01)"},
-            "another average",
+            "a different average",
         ),
         ({"average": "median"}, "set significance='sign'"),
         ({"significance": "tukey", "correction": "bonferroni"}, "would correct twice; set correction='none'"),

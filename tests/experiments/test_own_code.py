@@ -103,7 +103,7 @@ def test_show_diff_and_dry_run_import_nothing(file, capsys):
     diff(folder, folder)
     (file.parent / "my_systems.py").write_text(MODULE + "\nx = 1\n")
     main(["run", str(file), "--dry-run"])
-    assert "models      4 to make, what it is made of has changed; 2 kept" in capsys.readouterr().out
+    assert "models      4 to make, inputs or code have changed; 2 kept" in capsys.readouterr().out
     read_experiment(file)
     assert not (file.parent / "imported").exists()
 

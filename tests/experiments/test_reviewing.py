@@ -35,7 +35,7 @@ def test_the_tuning_of_every_system_is_told_with_ranges_and_budget(folder):
     checked = review(folder)
     near = _reported(checked, "how near was tuned").reported
     assert near.startswith("k of 3, 5: 2 trials by P@5 on a fifth of the training part, best knn(k=")
-    assert _reported(checked, "how popularity was tuned").reported == "it has no hyper-parameter that is set"
+    assert _reported(checked, "how popularity was tuned").reported == "it sets no hyper-parameters"
     assert _reported(checked, "how ours was tuned").reported is None
     assert "with the budget of the other systems" in _reported(checked, "how ours was tuned").remedy
 

@@ -377,7 +377,7 @@ def test_a_pipe_is_refused_since_an_experiment_reads_its_files_again(divided, pi
 
 def test_a_file_that_is_not_there_is_told_before_anything_starts(divided):
     (divided / "mine.tsv").unlink()
-    with pytest.raises(InputError, match=r"systems.mine: .*mine.tsv: there is no such file; fix its name"):
+    with pytest.raises(InputError, match=r"systems.mine: .*mine.tsv: there is no such file; fix its path"):
         run(divided / "e.toml")
     assert not (divided / "e").exists()
 
@@ -542,7 +542,7 @@ def test_an_assessment_is_read_from_the_folder_as_it_was_found(tiny, tiny_folder
     told = results.card()["results"]["tiny"]
     assert told["assessed"]
     assert results.sentences("tiny") == told["sentences"] + told["assessed"]
-    assert "Of the metrics:" in (tiny_folder / "card.md").read_text()
+    assert "On the metrics:" in (tiny_folder / "card.md").read_text()
     frame = pl.read_parquet(tiny_folder / "results" / "tiny" / "assess-robustness.parquet")
     assert set(frame["metric"]) == {"P@10", "nDCG@10"}
     run(tiny(assess={**asked, "scenarios": ["ratings"]}), tiny_folder)

@@ -288,7 +288,7 @@ def test_a_damaged_folder_json_is_rebuilt_and_no_finished_work_is_lost(tmp_path,
     harm(made)
     _flip(artifacts["b"].path())
     opened = open_store(tmp_path)
-    with pytest.warns(CranfieldWarning, match=r"folder\.json was missing or damaged .*; 2 of 3 artifacts are whole"):
+    with pytest.warns(CranfieldWarning, match=r"folder\.json was missing or damaged .*; 2 of 3 artifacts are complete"):
         store = opened.__enter__()
     times = {}
     for name in ("a", "b", "c"):

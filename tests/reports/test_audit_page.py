@@ -83,7 +83,7 @@ def test_the_page_says_what_each_answer_means_and_does_not(page):
         "one of two equally good systems",
         "not who leads",
         "noise floor",
-        "Influence says what moves the result, not which option is right",
+        "Influence shows which decisions move the result, not which option is right",
         "predicts nothing about options that were not opened",
         "takes the trained models as given",
     ):

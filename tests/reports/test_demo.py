@@ -147,7 +147,7 @@ def test_the_check_of_the_advice_says_which_metrics_are_nearer_to_the_truth(foun
     others = [metric for metric in METRICS if metric != advised]
     taus = {metric: 0.5 if metric in others[:2] else 0.1 for metric in METRICS}
     monkeypatch.setattr(Demo, "metric_taus", lambda *_: taus)
-    assert f"{others[0]} and {others[1]} order the systems most like the truth (tau 0.50)" in found.advice_check()
+    assert f"{others[0]} and {others[1]} come closest to the true order (tau 0.50)" in found.advice_check()
     monkeypatch.setattr(Demo, "metric_taus", lambda *_: dict.fromkeys(METRICS, 0.25))
     assert "all 5 metrics are equally far from the truth (tau 0.25)" in found.advice_check()
 

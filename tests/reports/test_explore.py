@@ -107,7 +107,7 @@ def test_what_a_page_cannot_hold_is_left_out_and_named(variants, monkeypatch):
     numbers = len(SYSTEMS) * 2 * 2  # systems, metrics, coverage policies
     monkeypatch.setattr("cranfield.reports.explore._MOST_NUMBERS", 4 * numbers)
     found = explore(variants)
-    assert (len(found.rows), found.left_out) == (4 * 2 * 2, "other kinds of average than the mean")
+    assert (len(found.rows), found.left_out) == (4 * 2 * 2, "kinds of average other than the mean")
     monkeypatch.setattr("cranfield.reports.explore._MOST_NUMBERS", 3 * numbers)
     found = explore(variants)
     assert (len(found.rows), found.left_out.endswith("and 1 sets of other decisions")) == (3 * 2 * 2, True)

@@ -48,7 +48,8 @@ def test_a_sentence_says_who_is_first_and_how_much_the_orders_agree(full, conden
 def test_systems_that_tie_are_first_together(full):
     level = full_and_condensed(full, replace(full, values=np.full_like(full.values, 0.5))).html
     everyone = text(listed(list(full.systems)))
-    assert f"{everyone} are first with condensed ones; there is no order to correlate, since all are equal" in level
+    reason = "there is no order to correlate, because all systems are equal"
+    assert f"{everyone} are first with condensed ones; {reason}" in level
 
 
 def test_a_system_without_an_average_has_no_place(full, condensed):

@@ -166,7 +166,7 @@ def test_models_that_cannot_be_run_are_named_with_the_reason(world, monkeypatch)
             None,
             "every rating of simulated world is 4, so there is no error to rank",
         ),
-        (lambda values: values, 1.0, "threshold=1 leaves nothing liked or nothing else"),
+        (lambda values: values, 1.0, "threshold=1 makes all or none of simulated world liked"),
     ],
 )
 def test_ratings_that_cannot_be_studied_are_refused(world, tmp_path, values, threshold, words):

@@ -116,11 +116,11 @@ def test_a_second_run_keeps_every_part(worlds, on_two):
 
 
 def test_what_cannot_be_meant_is_refused(worlds, tmp_path):
-    with pytest.raises(SettingError, match="a split belongs to one set of ratings, and 2 are given"):
+    with pytest.raises(SettingError, match="a split belongs to one set of ratings, but 2 are given"):
         replicate("valcarce2018", worlds, out=tmp_path / "a", split=worlds[0])
     with pytest.raises(SettingError, match="repetitions=0 "):
         replicate("valcarce2018", worlds[0], out=tmp_path / "b", repetitions=0)
-    with pytest.raises(SettingError, match="2 sets of ratings need as many sets of known ones, and 1 are given"):
+    with pytest.raises(SettingError, match="2 sets of ratings need as many sets of known ratings, but 1 are given"):
         replicate("canamares-castells2018", worlds, out=tmp_path / "c", known=worlds[0])
     with pytest.raises(SettingError, match="valcarce2018 takes no targets"):
         replicate("valcarce2018", worlds, out=tmp_path / "d", targets=5)

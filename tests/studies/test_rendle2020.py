@@ -95,7 +95,7 @@ def test_sampled_ranks_are_corrected_beside_what_the_full_catalogue_says(found, 
         assert line["lower"] <= line["estimate"] <= line["upper"]
     inside = exhibit.frame["inside"].sum()
     assert inside >= len(exhibit.frame) - 1
-    assert exhibit.table.notes[0].startswith(f"{inside} of {len(exhibit.frame)} intervals hold the value")
+    assert exhibit.table.notes[0].startswith(f"{inside} of {len(exhibit.frame)} intervals contain the value")
 
 
 def test_nothing_is_printed_of_other_ratings(found):

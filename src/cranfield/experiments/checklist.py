@@ -70,7 +70,7 @@ def _data(card: Mapping[str, Any]) -> Iterator[Item]:
 def _lists(card: Mapping[str, Any]) -> Iterator[Item]:
     decisions = card["decisions"]
     gaps = "left out" if decisions["fill"] == "none" else f"put last, in the order of {decisions['fill']}"
-    yield Item("B2", "what becomes of items that a system cannot score", gaps)
+    yield Item("B2", "how items that a system cannot score are treated", gaps)
     unknown = [name for name, system in card["systems"].items() if system["parameters"] is None]
     choices = "; ".join(f"{name}: {_with_defaults(system)}" for name, system in card["systems"].items())
     yield Item(
@@ -83,7 +83,7 @@ def _lists(card: Mapping[str, Any]) -> Iterator[Item]:
         "systems",
         "how the hyper-parameters were chosen, without the test part",
         card["notes"].get("tuning") or _searched(card),
-        "say so, as tuning under [notes], or let the file search them",
+        "state it as tuning under [notes], or let the file search them",
     )
     kinds = {"full": "full lists; items without a test rating count as not relevant",
              "condensed": "condensed lists; items without a test rating are removed"}  # fmt: skip
@@ -123,7 +123,7 @@ def relevance_text(card: Mapping[str, Any]) -> str:
         for data, threshold in card["thresholds"].items()
     }
     if len(set(said.values())) == 1:
-        return next(iter(said.values())) or "no metric looks at it"
+        return next(iter(said.values())) or "no metric uses it"
     return ", ".join(f"{data}: {phrase}" for data, phrase in said.items())
 
 
@@ -139,7 +139,7 @@ def _measurement(card: Mapping[str, Any]) -> Iterator[Item]:
     least = min((coverage["users"] for by in card["coverage"].values() for coverage in by.values()), default=None)
     yield Item(
         "C4",
-        "coverage beside effectiveness",
+        "coverage in addition to effectiveness",
         None if least is None else f"the card has it; the least user coverage is {least:.1%}",
         "measure at least one system",
     )
@@ -160,5 +160,5 @@ def _comparison(card: Mapping[str, Any]) -> Iterator[Item]:
         "D",
         "more than one set of ratings",
         ", ".join(card["data"]) if len(card["data"]) > 1 else None,
-        "add further data: a result on one dataset may be peculiar to it",
+        "add further data: a result on one dataset may not hold on others",
     )

@@ -250,8 +250,8 @@ else:
     Decisions.__doc__ = (
         """The decisions A1 to D of an experiment, with the defaults of the commands and functions that take them.
 
-    A value: equal decisions are equal and have one hash, and `with_` copies it with some decisions changed. What
-    cannot be, or what contradicts itself, raises `SettingError` when it is made.
+    Instances are immutable. Equal decisions compare equal and have the same hash, and `with_` returns a copy with some
+    decisions changed. Impossible or contradictory decisions raise `SettingError`.
 
     Parameters
     ----------
@@ -396,8 +396,8 @@ def _consistent(decisions: Decisions) -> None:
         )
     if decisions.catalogue != NONE and decisions.one_relevant:
         raise SettingError(
-            f"catalogue='{decisions.catalogue}' needs whole lists, and with relevant='one' a list holds its relevant "
-            "item alone; set relevant='all' or catalogue='none'"
+            f"catalogue='{decisions.catalogue}' needs whole lists, and with relevant='one' a list holds only its "
+            "relevant item; set relevant='all' or catalogue='none'"
         )
     if decisions.has_windows and parse(decisions.average).name not in OF_GROUPS:
         raise SettingError(
@@ -407,7 +407,7 @@ def _consistent(decisions: Decisions) -> None:
     if decisions.averages_draws:
         if decisions.group(Ranking).drawn is None:
             raise SettingError(
-                "draws='exact' is the expectation over drawn items, and none are drawn; set nonrelevant or unrated to "
+                "draws='exact' is the expectation over drawn items, but none are drawn; set nonrelevant or unrated to "
                 "a number, or draws='sampled'"
             )
         check_expected(decisions.measuring.wanted)
@@ -437,7 +437,7 @@ def _consistent_test(average: Spelling, test: Spelling) -> None:
         wanted = f"geometric(form=adjusted, epsilon={shift:g})"
         if (average.name, settings.get("form"), settings.get("epsilon", 1e-5)) != ("geometric", "adjusted", shift):
             raise SettingError(
-                f"significance='{test}' tests another average than average='{average}'; set average='{wanted}', or "
+                f"significance='{test}' tests a different average than average='{average}'; set average='{wanted}', or "
                 "give the test the epsilon of the average"
             )
     elif average.name == "geometric" and test.name == "student":

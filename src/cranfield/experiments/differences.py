@@ -62,7 +62,7 @@ class Difference:
 
     def _orders(self) -> Iterator[str]:
         for data, tau in self.tau.items():
-            same = "the same order of systems" if tau == 1 else "another order of systems"
+            same = "the same order of systems" if tau == 1 else "a different order of systems"
             yield f"On {data} the first metrics give {same} (Kendall's tau {tau:.2f})."
 
     def _verdicts(self) -> Iterator[str]:

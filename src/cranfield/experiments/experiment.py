@@ -128,7 +128,7 @@ def _contradictions(experiment: Experiment) -> Iterator[str]:
         yield f"baseline={decisions.baseline!r} is not one of the systems{nearest(decisions.baseline, names)}"
     average = dict(parse(decisions.average).parameters)
     if "baseline" in average and system_among(str(average["baseline"]), names) is None:
-        yield f"average='{decisions.average}' names no system as its baseline{nearest(str(average['baseline']), names)}"
+        yield f"the baseline of average='{decisions.average}' is not a system{nearest(str(average['baseline']), names)}"
     for source in experiment.data:
         if decisions.overlap is not None and not source.divided:
             yield (
@@ -136,7 +136,7 @@ def _contradictions(experiment: Experiment) -> Iterator[str]:
                 "or split it"
             )
         if decisions.overlap is None and source.train is not None:
-            yield f"data.{source.name} comes as train and test; set split='predefined', or give it as one file"
+            yield f"data.{source.name} is given as train and test; set split='predefined', or give it as one file"
         times = split.name in ("temporal", "rolling") or dict(split.parameters).get("which") == "last"
         if times and source.timeless:
             yield f"split='{split}' needs times, and data.{source.name} has none; choose a random split, or other data"
@@ -146,7 +146,7 @@ def _contradictions(experiment: Experiment) -> Iterator[str]:
         yield f"repetitions={experiment.repetitions} of split='{split}' would all be the same; set repetitions=1"
     if split.name == "cold_users" and not dict(split.parameters).get("left") and decisions.newcomers == "unserved":
         yield (
-            f"split='{split}' holds out users whole, and newcomers='unserved' gives them no list; set "
+            f"split='{split}' holds out whole users, and newcomers='unserved' gives them no list; set "
             "newcomers='served', or leave them some ratings, as in cold_users(left=5)"
         )
     if split.name == "cold_items" and not any(map(dict(split.parameters).get, ("left", "warm"))):
@@ -154,7 +154,7 @@ def _contradictions(experiment: Experiment) -> Iterator[str]:
     if split.name == "strong_generalisation":
         yield from _unable(experiment)
     if decisions.averages_draws and experiment.assess is not None:
-        yield "assess looks at lists that were drawn, and draws='exact' draws none; set draws='sampled'"
+        yield "assess needs drawn lists, and draws='exact' draws none; set draws='sampled'"
     yield from _unmeasurable(experiment)
     yield from _unpredicted(experiment)
     for system in experiment.systems:
@@ -199,7 +199,7 @@ def _unable_for_new_items(experiment: Experiment) -> Iterator[str]:
     if not own and experiment.decisions.fill == "none":
         yield (
             f"split='{experiment.decisions.split}' tests only items without training ratings, which none of the "
-            "systems can recommend; leave some ratings, as in cold_items(left=5), or add a system of your own"
+            "systems can recommend; leave some ratings, as in cold_items(left=5), or add your own system"
         )
 
 
@@ -224,7 +224,7 @@ def _unpredicted(experiment: Experiment) -> Iterator[str]:
     if spread is not None:
         yield f"{spread} needs residuals on held-out ratings; set calibration='isotonic' or 'linear'"
     if decisions.fill != "none":
-        yield f"fill={decisions.fill!r} lists items that a system predicts no rating of; leave it or {wanting[0]} out"
+        yield f"fill={decisions.fill!r} lists items without a predicted rating; leave out either fill or {wanting[0]}"
     for system in experiment.systems:
         spelling = system.spelling
         if spelling is None or names_code(spelling) or predicts_ratings(recommender(spelling)):

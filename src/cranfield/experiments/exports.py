@@ -107,7 +107,7 @@ class Exports:
         for file in strangers:
             warnings.warn(
                 f"{self._root / file} is not a file of this experiment, so it stays as it is; move it away and run "
-                f"again to have {artifact.name} there",
+                f"again to write {artifact.name} there",
                 CranfieldWarning,
                 stacklevel=2,
             )

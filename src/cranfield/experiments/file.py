@@ -58,7 +58,7 @@ _ABOUT_DEFAULTS = """\
 
 _DATA = """
 # The ratings: give each set a name, and one of these sources:
-#   file = "ratings.csv"                            a file, with options such as separator = "::" where needed
+#   file = "ratings.csv"                            a file, with options such as separator = "::" if needed
 #   dataset = "ml-1m"                               a known dataset; see `cranfield data list`
 #   simulate = "world(users=1000, items=500)"       a simulated world
 #   train = "train.csv" and test = "test.csv"       data that are already divided; set split = "predefined"
@@ -67,21 +67,21 @@ _DATA = """
 _SYSTEMS = """
 # The systems, with the names that tables show; see `cranfield recommend --help`. The paper's matrix factorisation is
 #   "MF" = "wrmf(factors=50, alpha=1, regularization=0.1, target=rating, binary=false)"
-# and a file of ranked lists, where the split is predefined, is
+# and a file of ranked lists, if the split is predefined, is
 #   "mine" = { run = "mine.tsv" }
-# Code of your own is a class with fit(train) and score(users), in a module beside this file or installed. It is only
-# run with --allow-code:
+# Your own code is a class with fit(train) and score(users), in a module next to this file or installed. It only runs
+# with --allow-code:
 #   "own" = "my_module:MyRecommender(k=5)"
 # Hyper-parameters can be searched on a validation part, by lists of values, or by ranges with a number of trials:
 #   "tuned" = { system = "knn", search = { k = [50, 100, 200] }, metric = "nDCG@10" }
 """
 
 _NOTES = """
-# What only you know, for the card:
+# Facts for the card that only you know:
 #   data = "..."                                    where the data are available
 #   tuning = "..."                                  how the hyper-parameters were chosen
 #   code = "..."                                    where your own code is available
-#   hardware = "..."                                what it ran on, if not as the log says
+#   hardware = "..."                                what it ran on, if the log is wrong
 """
 
 

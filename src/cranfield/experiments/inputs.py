@@ -47,7 +47,7 @@ def check_inputs(experiment: Experiment) -> None:
             raise InputError(
                 f"{error.source}: {error.problem}",
                 source=key,
-                remedy="fix its name, which starts from the experiment file",
+                remedy="fix its path, which is relative to the experiment file",
             ) from error
     check_segments(experiment)
     check_catalogue(experiment)

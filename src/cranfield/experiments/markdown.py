@@ -35,14 +35,14 @@ def markdown(card: Mapping[str, Any]) -> str:
         if result["segments"]:
             lines += ["By group:", "", *(f"- {markdown_text(sentence)}" for sentence in result["segments"]), ""]
         if result["assessed"]:
-            lines += ["Of the metrics:", "", *(f"- {markdown_text(sentence)}" for sentence in result["assessed"]), ""]
+            lines += ["On the metrics:", "", *(f"- {markdown_text(sentence)}" for sentence in result["assessed"]), ""]
     for heading, build in _TABLES.items():
         table = build(card)
         if table.rows:
             lines += [f"## {heading}", "", table.markdown(), ""]
     lines += ["## Notes", "", *(f"- {markdown_text(note)}" for note in _notes(card)), ""]
     missing = [item for item in card["checklist"] if item["reported"] is None]
-    lines += ["## Checklist", "", "What Cañamares, Castells and Moffat (2020) ask authors to report.", ""]
+    lines += ["## Checklist", "", "Points that Cañamares, Castells and Moffat (2020) ask authors to report.", ""]
     for item in card["checklist"]:
         mark = "x" if item["reported"] is not None else " "
         said = item["reported"] if item["reported"] is not None else f"MISSING: {item['remedy']}"

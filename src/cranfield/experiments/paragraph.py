@@ -66,7 +66,7 @@ def _lists(card: Mapping[str, Any], decisions: Mapping[str, Any]) -> Iterator[st
     least = decisions["min_ratings"]
     newcomers = {"unserved": "have no list", "served": "are served by the systems that can"}[decisions["newcomers"]]
     users = {
-        0: f"All users of the test part count, those without training ratings {newcomers}",
+        0: f"All users of the test part count; those without training ratings {newcomers}",
         1: "Users without training ratings are removed",
     }
     drawn = "" if decisions["sample"] == "all" else f" (a sample of {decisions['sample']})"
@@ -87,7 +87,7 @@ def _lists(card: Mapping[str, Any], decisions: Mapping[str, Any]) -> Iterator[st
     items = {"all": "all items", "test": "the items of the test set",
              "group": "the items of its popularity group"}[decisions["candidates"]]  # fmt: skip
     kind = f"{decisions['lists']} lists of {items}" + (
-        "" if decisions["keep_seen"] else " but those of the training profile"
+        "" if decisions["keep_seen"] else " except those of the training profile"
     )
     cut = "" if decisions["length"] == "all" else f", cut at {decisions['length']}"
     yield f"We rank {kind}{cut}; items without a test rating {unrated}"

@@ -34,7 +34,7 @@ from cranfield.measures.measuring import check_relevance
 from cranfield.rankings.serving import measured_ratings
 from cranfield.splits import Split, predefined
 
-_WHY = {"new": "not made yet", "changed": "what it is made of has changed", "damaged": "missing or damaged"}
+_WHY = {"new": "not made yet", "changed": "inputs or code have changed", "damaged": "missing or damaged"}
 # A plan checks decisions on the actual ratings up to these sizes: ratings to read, and user-item pairs to simulate.
 _READ_AT_ONCE, _SIMULATED_AT_ONCE = 5_000_000, 20_000_000
 
@@ -254,10 +254,10 @@ def about(seconds: float | None) -> str:
     Examples
     --------
     >>> about(0.2), about(42), about(4000), about(None)
-    ('under a second', '40 s', '1.1 h', 'nobody knows')
+    ('under a second', '40 s', '1.1 h', 'unknown')
     """
     if seconds is None:
-        return "nobody knows"
+        return "unknown"
     if seconds < 1:
         return "under a second"
     if seconds < 100:

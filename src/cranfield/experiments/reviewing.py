@@ -167,7 +167,7 @@ def _tuning(results: Results, card: Mapping[str, Any]) -> Iterator[Item]:
         facts = card["systems"][system.name]
         yield Item(
             "tuning",
-            f"how {system.name} was tuned: ranges, budget, and what it was chosen by",
+            f"how {system.name} was tuned: ranges, budget, and selection criterion",
             _tuned(system, facts) or card["notes"].get("tuning"),
             f"let the file search the hyper-parameters of {system.name}, with the budget of the other systems, or say "
             "how they were chosen, as tuning under [notes]",
@@ -179,7 +179,7 @@ def _tuned(system: System, facts: Mapping[str, Any]) -> str | None:
         if facts["parameters"] is None:
             return None
         set_to = [name for name, value in facts["parameters"].items() if name != "seed" and value is not None]
-        return None if set_to else "it has no hyper-parameter that is set"
+        return None if set_to else "it sets no hyper-parameters"
     space = "; ".join(f"{name} {_range(values)}" for name, values in system.tuning.space.items())
     search = facts["searches"][0]
     return (
@@ -190,7 +190,7 @@ def _tuned(system: System, facts: Mapping[str, Any]) -> str | None:
 
 def _range(values: Any) -> str:
     if isinstance(values, Range):
-        return f"from {values.low:g} to {values.high:g}{' by ratio' if values.log else ''}"
+        return f"from {values.low:g} to {values.high:g}{' on a log scale' if values.log else ''}"
     return f"of {', '.join(map(str, values))}"
 
 
@@ -219,14 +219,14 @@ def _code(results: Results, card: Mapping[str, Any]) -> Item:
     return Item(
         "code",
         "the code, where it is available, and the versions",
-        f"{stated}; {versions}" if stated else None if own else f"all systems are of cranfield: {versions}",
+        f"{stated}; {versions}" if stated else None if own else f"all systems are from cranfield: {versions}",
         f"say where the code of {listed(own or [''])} is available, as code under [notes]",
     )
 
 
 def _seeds(card: Mapping[str, Any]) -> Item:
     seeds = ", ".join(map(str, card["seeds"]))
-    return Item("seeds", "every seed", f"{seeds}; splits and systems that draw at random take theirs from it")
+    return Item("seeds", "every seed", f"{seeds}; the seeds of random splits and systems are derived from it")
 
 
 def _hardware(results: Results, card: Mapping[str, Any]) -> Item:
@@ -250,7 +250,7 @@ def _time(results: Results) -> Item:
     said = ", ".join(f"{stage} {about(seconds)}" for stage, seconds in by_stage.items() if seconds >= 1)
     whole = f"{about(sum(took.values()))} in all" + (f" ({said})" if said else "")
     return Item(
-        "time", "how long it took", whole if took else None, "run the experiment again, so that its log says it"
+        "time", "how long it took", whole if took else None, "run the experiment again, so that its log records it"
     )
 
 
@@ -301,7 +301,10 @@ def _lists_of_files(runs: Sequence[Run], test: Ratings) -> Iterator[Item]:
         longest = int(run.list_lengths.max(initial=0))
         said.append(f"{run.name}: lists of up to {longest} items for {percent_text(share)} of the test users")
     yield Item(
-        "systems", "the systems, and coverage beside effectiveness", "; ".join(said) or None, "give their ranked lists"
+        "systems",
+        "the systems, and coverage in addition to effectiveness",
+        "; ".join(said) or None,
+        "give their ranked lists",
     )
 
 
@@ -321,7 +324,7 @@ _UNTOLD = (
     Item("systems", "the systems and their hyper-parameters", None, _STATE),
     Item(
         "tuning",
-        "how every system, the baselines too, was tuned: ranges, budget, and what it was chosen by",
+        "how every system, including the baselines, was tuned: ranges, budget, and selection criterion",
         None,
         _STATE,
     ),

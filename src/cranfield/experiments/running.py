@@ -118,7 +118,7 @@ def experiment_and_folder(
     """Return the experiment, read from its file if necessary, and its folder."""
     if isinstance(experiment, Experiment):
         if out is None:
-            raise SettingError("an experiment that is not a file has no folder of its own; give out")
+            raise SettingError("an experiment that is not a file has no folder; give out")
     else:
         path = Path(experiment)
         experiment = read_experiment(path)

@@ -191,7 +191,7 @@ def _validation(data: Split | Ratings, seed: int) -> Split:
         parts = Split(data.train, data.validation, data.step, item_groups=data.item_groups, profiles=data.profiles)
         return replace(parts, validation=parts.test)
     if not isinstance(data, Split | Ratings):
-        raise SettingError(f"{type(data).__name__} is neither a split nor ratings; make ratings of it with cf.read")
+        raise SettingError(f"{type(data).__name__} is neither a split nor ratings; convert it to ratings with cf.read")
     train, groups = (data, None) if isinstance(data, Ratings) else (data.train, data.item_groups)
     parts = random_split(train, train=1 - _VALIDATION, seed=seed)
     return replace(parts, item_groups=groups, validation=parts.test)

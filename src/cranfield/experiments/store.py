@@ -513,7 +513,7 @@ def _rebuild(store: Store) -> None:
         store.log(did="rebuilt", artifacts=there, whole=whole)
         warnings.warn(
             f"{home / 'folder.json'} was missing or damaged and is written again; {whole} of {there} artifacts are "
-            "whole and made by this version, so they are kept, and the others are made again",
+            "complete and made by this version, so they are kept; the others are made again",
             CranfieldWarning,
             stacklevel=4,
         )

@@ -51,9 +51,9 @@ class Tuning:
             raise SettingError("search is empty; give a parameter and its values, as in search = { k = [50, 100] }")
         for name, values in self.space.items():
             if name in dict(fixed.parameters):
-                raise SettingError(f"search: {name} is fixed in {spelling!r} already; leave it out there, or here")
+                raise SettingError(f"search: {name} is already fixed in {spelling!r}; leave it out there or here")
             if isinstance(values, Range) and self.trials is None:
-                raise SettingError(f"search: {name} is a range, of which not every value can be tried; set trials")
+                raise SettingError(f"search: {name} is a range, so not every value can be tried; set trials")
             if not may_be_called(spelling):
                 continue  # its parameters are only known once it is imported
             for value in (values.low, values.high) if isinstance(values, Range) else values:

@@ -113,7 +113,7 @@ def facts_of(audit: Audit, view: View) -> list[tuple[str, str]]:
         facts = [(share_text(share.share), f"of the cells are led by {first}; under the starting point they are equal")]
     if share.chance is not None and audit.grid.n_cells > 1:
         least = int(100 * share.chance + 1e-6)
-        facts.append((f"{least} %", "is what one of two equally good systems reaches or exceeds in 5 % of cases"))
+        facts.append((f"{least} %", "is reached or exceeded by one of two equally good systems in 5 % of cases"))
     if flips.singles and flips.lead:
         turning = sum(flip.turns_winner for flip in flips.singles)
         facts.append((f"{turning} of {len(flips.singles)}", "single changes change the winner"))

@@ -214,10 +214,10 @@ class Demo:
         if len(nearest) == len(taus):
             return f"{opening}, and all {len(taus)} metrics are equally far from the truth (tau {most:.2f})."
         if advised in nearest:
-            return f"{opening}, and no metric there orders the systems more like the truth (tau {most:.2f})."
+            return f"{opening}, and no metric comes closer to the true order there (tau {most:.2f})."
         return (
             f"{opening} (tau {taus[advised]:.2f} with the truth); {listed(nearest)} "
-            f"{'orders' if len(nearest) == 1 else 'order'} the systems most like the truth (tau {most:.2f}). "
+            f"{'comes' if len(nearest) == 1 else 'come'} closest to the true order (tau {most:.2f}). "
             "An assessment shows how well a metric copes with missing ratings, not what all metrics miss."
         )
 

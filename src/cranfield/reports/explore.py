@@ -89,7 +89,7 @@ class Explored:
                     raise SettingError(f"{name}={choices[name]!r} was not computed; known: {self.options[place]}")
                 wanted &= self.rows[:, place] == self.options[place].index(choices[name])
         if np.count_nonzero(wanted) != 1:
-            raise SettingError(f"{choices} names {np.count_nonzero(wanted)} combinations and not one; say more")
+            raise SettingError(f"{choices} matches {np.count_nonzero(wanted)} combinations, not one; give more choices")
         return int(np.argmax(wanted))
 
     def with_comparison(self, comparison: Comparison, test: str, scores: Scores, averaging: Averaging) -> Explored:
@@ -208,7 +208,7 @@ def _within(
         return variants, kinds, ""
     kept = max(1, int(np.searchsorted(numbers, _MOST_NUMBERS, side="right")))
     fewer = f" and {len(variants) - kept} sets of other decisions" if kept < len(variants) else ""
-    return variants[:kept], (average,), f"other kinds of average than the {average}{fewer}"
+    return variants[:kept], (average,), f"kinds of average other than the {average}{fewer}"
 
 
 def label_of(

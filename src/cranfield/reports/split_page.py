@@ -60,7 +60,7 @@ def _charts(check: SplitCheck) -> Iterator[tuple[str, Any, str]]:
     gaps = gap_days(check.parts.get("profiles", check.parts["train"]), check.parts["test"])
     if gaps is not None and len(gaps):
         caption = (
-            "Days from a user's last training rating to the first test rating; below 0, training continues after it."
+            "Days from a user's last training rating to the first test rating; negative if training continues after it."
         )
         yield "gaps", _histogram(gaps, "days"), caption
     yield "ratings", _shares(check), "Share of each part's ratings by value."

@@ -116,14 +116,16 @@ def _notes(panels: Sequence[BiasNumbers]) -> list[str]:
         )
         if panel.of.dropped:
             notes.append(
-                f"{panel.name}: σ = ε = 0.2 has no solution with all items, so that uniform tests do without the "
+                f"{panel.name}: σ = ε = 0.2 has no solution with all items, so uniform tests leave out the "
                 f"{panel.of.dropped:,} rarest"
             )
         if panel.of.work.divided is not None:
-            notes.append(f"{panel.name} came divided: there is one split, and uniform tests are drawn from both parts")
+            notes.append(
+                f"{panel.name} was already divided: there is one split, and uniform tests are drawn from both parts"
+            )
         if panel.of.positive:
             notes.append(
-                f"{panel.name}: there are no non-positive ratings, so that bpref mostly measures coverage (section 7), "
+                f"{panel.name}: there are no non-positive ratings, so bpref mostly measures coverage (section 7), "
                 "and popularity is expected at random in U1R and UAR (section 6.2)"
             )
     return notes

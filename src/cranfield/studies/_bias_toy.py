@@ -45,7 +45,7 @@ def toy_example() -> Exhibit:
     caption = "Figure 1: target items of the user u on a toy example"
     notes = [
         f"training: {_row_text(_TRAIN)}; test: {_row_text(_TEST)}; threshold {_THRESHOLD}",
-        "u has rated f and g in training; a has no test rating, so that only AI holds it",
+        "u has rated f and g in training; a has no test rating, so only AI contains it",
     ]
     return Exhibit("figure-01", caption, pl.DataFrame(rows, schema=header, orient="row"),
                    Table(header, rows, caption, notes))  # fmt: skip

@@ -88,7 +88,7 @@ def _setup(panels: Sequence[ErrorNumbers]) -> Exhibit:
     notes.append(
         "a list of one rated item has SDCSE 1 whatever its error; users measured have training and test ratings"
     )
-    caption = "The ratings of this run; the paper does not describe its own further"
+    caption = "The ratings of this run; the paper does not describe its own in more detail"
     return Exhibit("ratings", caption, _plain(rows, header), Table(header, rows, caption, notes))
 
 
@@ -199,13 +199,14 @@ def _models_table(panels: Sequence[ErrorNumbers]) -> Exhibit:
                 order = max if name in (MAP, NDCG, "SDCSEacc") else min
                 cells.append(Cell(number_text(own[name], 4), best=own[name] == order(v[name] for v in values.values())))
             rows.append([panel.name, model, *cells])
-    caption = "What every model scores on the explicit ratings: means over users and splits"
+    caption = "Scores of every model on the explicit ratings: means over users and splits"
     return Exhibit("models", caption, _plain(rows, header), Table(header, rows, caption))
 
 
 def _beside_table(panels: Sequence[ErrorNumbers]) -> Exhibit:
     """Return SDCSE and DCSE for each pair, and whether SDCSE is lower only because the worst case is worse."""
-    header = ["Ratings", "Lower SDCSE", "than", "SDCSE", "p", "DCSE", "p", "WDCSE", "So", "Users sent opposite ways"]
+    header = ["Ratings", "Lower SDCSE", "than", "SDCSE", "p", "DCSE", "p", "WDCSE", "So", "Opposite preferences"]
+    columns = [*header[:-1], "Users sent opposite ways"]  # the name in the exported file
     rows: list[list[str | Cell]] = []
     for panel in panels:
         for a, b in combinations(panel.models, 2):
@@ -218,13 +219,13 @@ def _beside_table(panels: Sequence[ErrorNumbers]) -> Exhibit:
                 f"{signed['DCSE']:+.4f}", number_text(by["DCSE"][1], 3), f"{signed['WDCSE']:+.4f}",
                 reading(signed), _share(panel, a, b),
             ])  # fmt: skip
-    caption = "Is SDCSE lower for a model only because its worst case is worse? DCSE beside it (explicit ratings)"
+    caption = "Is SDCSE lower for a model only because its worst case is worse? Compared with DCSE (explicit ratings)"
     notes = [
         "differences of means over splits, the model with the lower SDCSE minus the other, and the median p-value. "
         "smaller errors: DCSE is lower too. only its worst case is worse: DCSE is not lower, and WDCSE is higher",
         "the last column: of the users for whom both differ, the share for whom SDCSE and DCSE prefer different models",
     ]
-    return Exhibit("sdcse-beside-dcse", caption, _plain(rows, header), Table(header, rows, caption, notes))
+    return Exhibit("sdcse-beside-dcse", caption, _plain(rows, columns), Table(header, rows, caption, notes))
 
 
 def _difference(panel: ErrorNumbers, metric: str, a: str, b: str) -> tuple[float, float]:

@@ -133,7 +133,7 @@ def systems_table(assessment: Assessment) -> Exhibit:
         [assessment.systems[s], *(Cell(f"{means[m, s]:.4f}", best=means[m, s] == best[m]) for m in range(len(means)))]
         for s in order
     ]
-    caption = "What every system scores, averaged over users and folds"
+    caption = "Scores of every system, averaged over users and folds"
     frame = pl.DataFrame(
         {"system": assessment.systems, **{name: means[m] for m, name in enumerate(assessment.metrics)}}
     )

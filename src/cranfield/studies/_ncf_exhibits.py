@@ -74,7 +74,7 @@ def _main_table(numbers: NcfNumbers) -> Exhibit:
         "with λ = 1320; all but the first two were quoted from the literature and not checked against the papers",
         *(f"{row} was not run: {why}" for row, why in numbers.failed.items()),
     ]
-    caption = "HR@10 and nDCG@10 beside the printed ones, among sampled items and in the full catalogue"
+    caption = "HR@10 and nDCG@10 with the printed values, among sampled items and in the full catalogue"
     return Exhibit("table-1", caption, numbers.values, Table(header, rows, caption, notes))
 
 
@@ -131,8 +131,8 @@ def _verdicts(numbers: NcfNumbers) -> Exhibit:
         lines.append((a, b, *both[SAMPLED], *both[FULL], same))
     differ = sum(not line[-1] for line in lines)
     notes = [
-        f"nDCG@10 over users, exact permutation test, corrected over all pairs; of the first seed. {differ} of "
-        f"{len(lines)} pairs have another verdict in the full catalogue.",
+        f"nDCG@10 over users, exact permutation test, corrected over all pairs; first seed only. {differ} of "
+        f"{len(lines)} pairs have a different verdict in the full catalogue.",
         _TWO,
     ]
     caption = "Who is better, among sampled items and in the full catalogue"
@@ -158,7 +158,7 @@ def _corrected(numbers: NcfNumbers) -> Exhibit:
         for line in frame.iter_rows(named=True)
     ]
     said = (
-        f"{frame['inside'].sum()} of {len(frame)} intervals hold the value of the full catalogue; "
+        f"{frame['inside'].sum()} of {len(frame)} intervals contain the value of the full catalogue; "
         f"{frame['identified'].sum()} of {len(frame)} values are identified."
     )
     orders = [

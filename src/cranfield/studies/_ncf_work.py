@@ -264,7 +264,7 @@ class NcfWork:
                     guesses[trained.spelling] = 0.0
             total += guesses[trained.spelling]
         if total > _WORTH_SAYING:
-            announce(f"Training by epochs will take about {about(total)}; what is done stays if you stop it.")
+            announce(f"Training by epochs will take about {about(total)}; finished work is kept if you stop it.")
 
 
 def by_row(runs: Mapping[Trained, Mapping[str, Run]], protocol: str) -> dict[str, list[Run]]:

@@ -26,7 +26,7 @@ DrawFigure = Callable[[pl.DataFrame], Any]
 def distributions(panels: Sequence[Panel], missing: Sequence[str]) -> Exhibit:
     """Return Figure 1: the cumulative share of users and items by number of ratings."""
     caption = "Figure 1: cumulative distribution of ratings per user and per item"
-    draw = partial(_lines, x="at most so many ratings", y="cumulative share", names=("users", "items"), log=True)
+    draw = partial(_lines, x="number of ratings, at most", y="cumulative share", names=("users", "items"), log=True)
     return _exhibit("figure-01", caption, panels, missing, _cumulative, draw)
 
 

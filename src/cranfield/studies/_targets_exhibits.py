@@ -90,7 +90,8 @@ def _figure_1(means: pl.DataFrame) -> list[Exhibit]:
         own = [part.filter(system=system, unrated=size)["value"].item() for size in sizes.values()]
         rows.append([system, *(f"{value:.3f}" for value in own), *(f"{value:.3f}" for value in printed)])
     note = (
-        f"printed for MovieLens 1M; what is printed as full is the row of {PRINTED_FULL:,} unrated targets in Figure 3"
+        f"printed for MovieLens 1M; the values printed as full are the row of {PRINTED_FULL:,} unrated targets in "
+        "Figure 3"
     )
     return [
         Exhibit("figure-01-numbers", caption, part, Table(header, rows, caption, (note,))),
@@ -100,9 +101,7 @@ def _figure_1(means: pl.DataFrame) -> list[Exhibit]:
 
 def _figure_2(means: pl.DataFrame) -> list[Exhibit]:
     """Return the metrics with full lists, by unbiased ratings if these are known, and with condensed lists."""
-    caption = (
-        "Figure 2: full and condensed (Test) lists beside full lists measured by ratings of random items (Unbiased)"
-    )
+    caption = "Figure 2: full and condensed (Test) lists, and full lists measured by ratings of random items (Unbiased)"
     settings = {"Full": (LARGEST, ""), "Unbiased": (LARGEST, f"{UNBIASED} "), "Test": (TEST, "")}
     parts = [
         means.filter(unrated=size, metric=f"{prefix}{metric}").with_columns(targets=pl.lit(name), metric=pl.lit(metric))
@@ -119,9 +118,9 @@ def _figure_2(means: pl.DataFrame) -> list[Exhibit]:
         ]
         rows.append([system, *("not run" if value.is_empty() else f"{value.item():.4f}" for value in own)])
     note = (
-        "the systems have their parameters of MovieLens 1M; the paper has others on Yahoo R3"
+        "the systems have their parameters for MovieLens 1M; the paper uses others on Yahoo R3"
         if known
-        else "unbiased numbers are not run, because they need ratings of random items. The paper has those of "
+        else "unbiased numbers are missing, because they need ratings of random items. The paper has those of "
         "Yahoo R3, which may not be redistributed; cm100k, coat and --known FILE have some too"
     )
     numbers = Exhibit("figure-02-numbers", caption, part, Table(header, rows, caption, (note,)))

@@ -57,8 +57,8 @@ _Z = 1.96
 _LABELS = (OBSERVED_P1, TRUE_P1, OBSERVED_NDCG, TRUE_NDCG)
 _INTERVALS = "95 % intervals over users and repetitions"
 _FLAW = (
-    "in the published truth four fifths of what people know has left with training, so known pairs are judged about "
-    "five times less often than others; the last columns are without that flaw"
+    "in the published truth, four fifths of the known pairs were used for training, so known pairs are judged about "
+    "five times less often than others; the last columns do not have that flaw"
 )
 
 
@@ -179,7 +179,7 @@ def _published_table(results: Found) -> Exhibit:
         rows.append(cells)
     header = ["System", *(name for label in labels for name in (label, "printed"))]
     header += [f"Random half: {COMPLETE_P1}", f"Random half: {TRUE_NDCG}"]
-    caption = "The published protocol beside the printed numbers, and a random half of the judgments as the truth"
+    caption = "The published protocol with the printed numbers, and a random half of the judgments as the truth"
     notes = [_INTERVALS, _FLAW]
     return Exhibit("table-1-published", caption, pl.DataFrame(tidy), Table(header, rows, caption, notes))
 
@@ -200,7 +200,7 @@ def _variant_table(results: Found, variant: str) -> Exhibit:
             for label in _LABELS:
                 low, high = ranges[label][0][s], ranges[label][1][s]
                 tidy.append({"drawn": way, **_tidy(system, f"published {label}", values[label][s], low, high, None)})
-    caption = f"The published protocol with {variant} discovery: what is known is drawn again"
+    caption = f"The published protocol with {variant} discovery: the known pairs are drawn again"
     notes = [
         _INTERVALS,
         "drawn among judged pairs, or among all pairs; a pair without a judgment that becomes known counts as rated 0",
@@ -331,7 +331,7 @@ def _worlds_table(worlds: pl.DataFrame) -> Exhibit:
         "Kendall's tau with the true order on simulated worlds, and how often the true winner is found (in brackets)"
     )
     notes = [
-        f"means over {worlds['worlds'][0]} worlds for each setting; one knob turns at a time, the others stay at "
+        f"means over {worlds['worlds'][0]} worlds for each setting; one parameter varies at a time, the others stay at "
         + ", ".join(f"{knob} {value:g}" for knob, value in BASE.items() if knob in KNOBS),
         "tau is over the pairs of systems that differ significantly in truth; a winner is right if no other system "
         "truly beats it; the file has the intervals of both",

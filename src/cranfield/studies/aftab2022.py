@@ -83,8 +83,8 @@ def _liked(data: Ratings, threshold: float | None) -> float:
     liked = usual_threshold(float(data.grades[0]), float(data.grades[-1])) if threshold is None else threshold
     if not data.grades[0] < liked <= data.grades[-1]:
         raise SettingError(
-            f"threshold={liked:g} leaves nothing liked or nothing else of {data.name or 'the ratings'}, which are from "
-            f"{data.grades[0]:g} to {data.grades[-1]:g}; give one between"
+            f"threshold={liked:g} makes all or none of {data.name or 'the ratings'} liked; they are from "
+            f"{data.grades[0]:g} to {data.grades[-1]:g}, so give a threshold in between"
         )
     return liked
 

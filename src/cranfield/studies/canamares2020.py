@@ -153,7 +153,7 @@ def _tables(panels: Sequence[Panel], missing: Sequence[str]) -> list[Exhibit]:
         "g2 is printed as (2^r − 1)/(2^rmax − 1), and decision C2 has (2^(r−1) − 1)/(2^(rmax−1) − 1); both are shown, "
         "each with the printed numbers"
     )
-    geometric = "GM is the adjusted geometric mean with ε = 0.01; its p is of the logarithms, as the text has it"
+    geometric = "GM is the adjusted geometric mean with ε = 0.01; its p is that of the logarithms, as in the text"
     start = "Table 2: kNN and MF at the starting point: random split of 0.5, full lists"
     gains, averages = "Table 3: gain mappings and metrics on lists of ten", "Table 4: averages over users"
     return [

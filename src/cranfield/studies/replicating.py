@@ -230,7 +230,7 @@ def _replicate_parts(
     together = {", ".join(names): list(data)}
     groups = together if _takes_several(paper) else {name: [ratings] for name, ratings in names.items()}
     if len(groups) > 1 and options["split"] is not None:
-        raise SettingError(f"a split belongs to one set of ratings, and {len(groups)} are given; run the study on each")
+        raise SettingError(f"a split belongs to one set of ratings, but {len(groups)} are given; run the study on each")
     known = _known_of(options["known"], len(groups))
     _check_options(paper, data[:1], {name: value for name, value in options.items() if value is not None})
     parts = []
@@ -264,7 +264,7 @@ def _known_of(known: Ratings | Sequence[Ratings | None] | None, count: int) -> l
     if known is not None:
         several = [known] if isinstance(known, Ratings) else list(known)
     if len(several) != count:
-        raise SettingError(f"{count} sets of ratings need as many sets of known ones, and {len(several)} are given")
+        raise SettingError(f"{count} sets of ratings need as many sets of known ratings, but {len(several)} are given")
     return several
 
 
@@ -343,10 +343,10 @@ def _check_options(paper: Study | PanelStudy, data: Sequence[Ratings | Split], g
     if "epochs" in given:
         _checks.whole("epochs", given["epochs"])
         if "systems" in given:
-            raise SettingError("give epochs or systems; epochs of your own systems are spelled, as in neumf(epochs=5)")
+            raise SettingError("give epochs or systems, not both; systems set their epochs, as in neumf(epochs=5)")
     kinds = Ratings | Split if isinstance(paper, PanelStudy) and paper.divided else Ratings
     if not data or not all(isinstance(ratings, kinds) for ratings in data):
-        raise SettingError("a study needs ratings; make them of files and frames with cf.read")
+        raise SettingError("a study needs ratings; read files and frames with cf.read")
 
 
 def _study(name: str) -> Study | PanelStudy:

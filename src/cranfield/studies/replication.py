@@ -69,7 +69,10 @@ class Replication:
             for finding in self.claims
         ]
         caption = f"Claims of {self.reference} on {self.step.settings['data']}"
-        note = f"so, opposite: in how many of the {self.rule.drawn}, the rest being ties; a verdict needs {SURE:.0%}"
+        note = (
+            f"so, opposite: share of the {self.rule.drawn} for and against (the rest are ties); a verdict needs "
+            f"{SURE:.0%}"
+        )
         return Table(["Claim", "Section", "Here", "So", "Opposite"], rows, caption, [note])
 
     def sentence(self) -> str:

@@ -32,7 +32,7 @@ from cranfield.measures.segment_groups import file_and_column
 from cranfield.measures.segmenting import SEGMENTS as BUILT_IN
 from cranfield.measures.segmenting import Basis, is_built_in
 
-_UNDIVIDED = "Warm and cold are not shown separately: some test part holds only one of them."
+_UNDIVIDED = "Warm and cold are not shown separately: at least one test part holds only one of them."
 
 SegmentResults = tuple[Segments | SegmentComparison, ...]
 

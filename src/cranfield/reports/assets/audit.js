@@ -74,7 +74,7 @@
   const keep = step("audit-cells.csv", () => save("audit-cells.csv", kindOf("audit-cells.csv"), csv()));
   const map = make("table", { class: "map" });
   home.append(make("figure", {}, frame, caption), steps, detail,
-    make(heading, {}, "Option by option"), make("p", {}, "Untick an option to leave its cells out, here and in the curve. For each option, the bar shows who leads in more of its cells. An option that comes with another winner need not be its cause: the single changes below leave everything else as it is."),
+    make(heading, {}, "Option by option"), make("p", {}, "Untick an option to leave its cells out, here and in the curve. For each option, the bar shows who leads in more of its cells. If another system leads under an option, the option need not be the cause: the single changes below leave everything else unchanged."),
     make("p", { class: "steps" }, everything, keep),
     make("div", {}, said, make("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Option by option" }, map)));
 
@@ -112,7 +112,7 @@
     const [first, second] = names(), share = shares(order), some = order.length < nCells;
     said.textContent = `Of the ${count(order.length)} ${some ? `cells that you left in (of ${count(nCells)})` : order.length === 1 ? "cell" : "cells"}, `
       + `${first} leads in ${percent(share.first)} (significantly in ${percent(share.firstSure)}) and ${second} in ${percent(share.second)} `
-      + `(significantly in ${percent(share.secondSure)}). A share of cells is not a probability${some ? ", and options that are left out until it pleases make it worthless" : ""}.`;
+      + `(significantly in ${percent(share.secondSure)}). A share of cells is not a probability${some ? ", and leaving options out until the result pleases makes it worthless" : ""}.`;
   }
 
   /* ---- the curve and the matrix of options ---- */

@@ -23,20 +23,20 @@ _LARGE, _MOST_ROWS = 2, 20_000
 
 _SAYS = {
     "universes": (
-        "Each cell is one combination of options, in the order of its effect size d_z, the mean difference of users "
-        "divided by its standard deviation. The rows beneath show which options the cells have: an option whose marks "
-        "gather at one end moves the result. A lead in a cell is not corrected for the number of cells."
+        "Each cell is one combination of options. Cells are ordered by their effect size d_z, the mean difference of "
+        "users divided by its standard deviation. The rows below show which options the cells have: an option whose "
+        "marks gather at one end moves the result. A lead in a cell is not corrected for the number of cells."
     ),
     "map": (
-        "For each option, in how many of its cells each system leads. An option that turns the bar to the other side "
-        "comes with another winner. The single changes below, which leave everything else as it is, show whether it is "
-        "the cause."
+        "For each option, the share of its cells that each system leads. If the bar of an option points to the "
+        "other side, the other system leads in more of its cells. The single changes below, which leave everything "
+        "else unchanged, show whether the option is the cause."
     ),
     "influence": (
         "How much of the variance of the effect size over the cells each decision explains. A decision below the noise "
-        "floor, which is what chance options such as seeds explain, has no visible influence. Influence says what "
-        "moves the result, not which option is right. Influence on the sign of the lead is diluted by noise if systems "
-        "are close or users are few."
+        "floor, the share that chance options such as seeds explain, has no visible influence. Influence shows which "
+        "decisions move the result, not which option is right. Influence on the sign of the lead is diluted by noise "
+        "if systems are close or users are few."
     ),
     "flips": (
         "Each change starts from the experiment as its file states it and keeps the seeds. A change that reverses "
@@ -52,29 +52,29 @@ _SAYS = {
         "with other options."
     ),
     "joint": (
-        "One test of all universes together. Chance is made in two ways: users swap the two systems at random, in "
+        "One test of all universes together. Chance is simulated in two ways: users swap the two systems at random, in "
         "every universe at once; and users are drawn again after the mean difference is removed. The larger p "
-        "counts. A small p says that the systems differ somewhere, not who leads. Where decisions change the winner, "
-        "the median and the net share see nothing, and the share that is significant one way or the other does. "
+        "counts. A small p says that the systems differ somewhere, not who leads. If decisions change the winner, "
+        "the median and the net share detect nothing, but the share that is significant one way or the other does. "
         "The plain p takes the trained models as given: it does not keep its level for the same algorithm with another "
-        "seed (.074 to .095 at .05 on MovieLens 1M). Where seeds were opened, 'p, retrained' includes their spread and "
-        "keeps it, and the verdict uses it."
+        "seed (.074 to .095 at .05 on MovieLens 1M). If seeds were opened, 'p, retrained' includes their spread and "
+        "keeps the level, and the verdict uses it."
     ),
     "tests": (
-        "Other tests and corrections change what is significant, not who leads. Where they disagree, significance "
+        "Other tests and corrections change what is significant, not who leads. If they disagree, significance "
         "depends on the test."
     ),
     "truth": (
-        "Tau is 1 where the measured order of the systems is the true one and -1 where it is reversed. An option that "
-        "is closer to the truth here need not be so on other data."
+        "Tau is 1 if the measured order of the systems is the true one and -1 if it is reversed. An option that is "
+        "closer to the truth here is not necessarily closer on other data."
     ),
     "advice": (
         "The metrics were assessed under each split and target design. Advice that changes with them holds for "
         "one design only. The advice is about metrics. It does not say which system is better."
     ),
     "ranks": (
-        "The rank of every system over the cells. Often first is not the same as best: the cells are those of the "
-        "options that were opened."
+        "The rank of every system over the cells. A system that is often first is not necessarily the best: the cells "
+        "only cover the options that were opened."
     ),
 }
 
@@ -212,7 +212,9 @@ def _decisions(audit: Audit, chosen: ShownPair, level: int) -> str:
         + f"<h{level}>The smallest changes</h{level}>"
         + paragraphs([_SAYS["flips"]])
         + _of_pair(
-            chosen, "flips", "No change of one or two decisions changes the winner, and no single one significance."
+            chosen,
+            "flips",
+            "No change of one or two decisions changes the winner, and no single change affects significance.",
         )
         + f"<h{level}>When does the other system win?</h{level}>"
         + paragraphs([_SAYS["rule"]])
@@ -238,7 +240,7 @@ def _other_tests(chosen: ShownPair) -> str:
 
 def _systems(audit: Audit, tables: dict[str, Table]) -> str:
     cut = " The best 40 on average." if len(audit.systems) > figures.MOST_SYSTEMS else ""
-    drawn = figure("audit-ranks", audit.plot("ranks"), f"How often each system has which rank, over all cells.{cut}")
+    drawn = figure("audit-ranks", audit.plot("ranks"), f"How often each system has each rank, over all cells.{cut}")
     return paragraphs([_SAYS["ranks"]]) + drawn + _whole(tables["ranks"]) + _whole(tables["pairs"])
 
 

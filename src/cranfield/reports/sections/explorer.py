@@ -13,8 +13,8 @@ from cranfield.reports.section import Reported, Section, on_page
 
 _QUICK = "They come from a t-test with Bonferroni's correction."
 _TESTED = (
-    "Under the decisions of this page they are those of the table of pairs; under others they come from a t-test with "
-    "Bonferroni's correction, which is quick and a little stricter."
+    "Under the decisions of this page they are those of the table of pairs; under other decisions they come from a "
+    "t-test with Bonferroni's correction, which is quick and a little stricter."
 )
 
 
@@ -32,9 +32,9 @@ def explorer(explored: Explored, start: int, truth: Mapping[str, float] | None =
     """
     facts = [
         "Every number here was computed beforehand from the same recommendations: take another decision and see what "
-        "it does to the order. Arrows count places against the decisions of this page. Blue systems are the best one "
-        f"and those not significantly worse (level {explored.alpha:g}). p-values compare each system with the best and "
-        f"are corrected for all pairs. {_TESTED if explored.has_tests else _QUICK}"
+        "it does to the order. Arrows show how many places a system moves compared with the decisions of this page. "
+        f"The best system and those not significantly worse (level {explored.alpha:g}) are blue. p-values compare each "
+        f"system with the best and are corrected for all pairs. {_TESTED if explored.has_tests else _QUICK}"
     ]
     if explored.left_out:
         facts.append(f"To keep this page small it leaves out {explored.left_out}.")

@@ -19,9 +19,9 @@ from cranfield.reports.section import Reported, Section, on_page
 from cranfield.reports.sections.leaderboard import chooser
 
 _WHAT_EACH_ANSWERS = (
-    "Full lists answer how much of what is shown is known to be relevant: an item without a test rating counts as not "
+    "Full lists measure how much of what is shown is known to be relevant: an item without a test rating counts as not "
     "relevant, which favours systems that recommend what many people have rated. Condensed lists leave such items out "
-    "and answer how well a system orders the items whose worth is known; they say nothing about the rest of the list. "
+    "and measure how well a system orders the items with a test rating; they say nothing about the rest of the list. "
     "Cañamares, Castells and Moffat (2020) ask for both. An order that holds for both does not depend on the items "
     "that nobody rated."
 )
@@ -113,7 +113,9 @@ def _sentence(
     )
     tau = kendall_tau_b(means[0][known, m], means[1][known, m])
     if np.isnan(tau):
-        return f"{metric}: {leaders}; there is no order to correlate, since all are equal with one of them."
+        return (
+            f"{metric}: {leaders}; there is no order to correlate, because all systems are equal with one kind of list."
+        )
     return f"{metric}: {leaders}; Kendall's tau between the two orders is {number_text(tau, 2)}."
 
 

@@ -52,7 +52,9 @@ def metrics_and_truth(metric: str, advice: Advice, taus: Mapping[str, Mapping[st
             **{f"tau_{test}": [by_metric[name] for name, _ in rows] for test, by_metric in taus.items()},
         }
     )
-    shown = table("Metrics by the advice, and how much their orders are like the true one", columns, cells)
+    shown = table(
+        "Metrics in the order of the advice, and how well their orders agree with the true one", columns, cells
+    )
     markup = paragraphs([sentence, _WHY.format(metric=metric)]) + shown + downloads("metrics-and-truth")
     return Section("metrics-and-truth", "The advice, checked", markup, tables={"metrics-and-truth": frame})
 

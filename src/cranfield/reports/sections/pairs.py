@@ -38,8 +38,8 @@ def pairs(comparison: Comparison, *, name: str = "pairs", title: str = "Pair by 
     if len(rows) > _MOST_PAIRS:
         tables = {name: _of_leaders(comparison)}
         said.append(
-            f"There are {len(rows):,} pairs and metrics; the table to download holds those with the best system of "
-            "each metric. Comparison.frame() has all."
+            f"There are {len(rows):,} pairs and metrics; the table to download holds only those with the best system "
+            "of each metric. Comparison.frame() returns all of them."
         )
     options = "".join(f'<option value="{m}">{text(metric)}</option>' for m, metric in enumerate(comparison.metrics))
     shows = "".join(
@@ -85,7 +85,7 @@ def _wins(comparison: Comparison, name: str) -> str:
     metric = comparison.metrics[0]
     chart = figures.wins(comparison, metric)
     best = comparison.baseline or comparison.systems[_order(comparison, 0)[0]]
-    said = f"For which share of the users {best} has a better, an equal and a worse {metric} than each other system."
+    said = f"Share of the users for whom {best} has a better, an equal and a worse {metric} than each other system."
     return figure(f"{name}-wins", chart, said)
 
 

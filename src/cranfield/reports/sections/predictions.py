@@ -12,10 +12,10 @@ _SAID = (
     "does not show their size. The figures here show where predictions are too high or too low, on the rating scale."
 )
 _FIGURES = {
-    "migration": "Migration: of the items with a true rating (rows), the share predicted each rating (columns).",
+    "migration": "Migration: share of the items of each true rating (rows) that are predicted each rating (columns).",
     "rating": "Calibration: the mean rating of items by their predicted rating. On the dashed line predictions are "
     "right on average; below it they are too high.",
-    "rank": "By how much predictions are too high on average at each place of the lists of rated items; 0 is right.",
+    "rank": "Mean of predicted minus true rating at each place of the lists of rated items; above 0 is too high.",
 }
 
 

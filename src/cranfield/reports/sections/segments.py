@@ -16,7 +16,7 @@ from cranfield.reports.section import Reported, Section, on_page
 
 _SAID = (
     "An average over all users can hide that another system is best for some of them. Averages, intervals and tests "
-    "are those of each group by itself."
+    "are computed for each group separately."
 )
 
 

@@ -7,9 +7,9 @@ from cranfield.reports.markup import Column, Value, downloads, notes, paragraphs
 from cranfield.reports.section import Section
 
 _SAID = (
-    "The value of a metric depends on how many test ratings there are and on how many items a list is chosen from: it "
-    "means little by itself. A random ranking of the same items shows what the design alone gives (Bellogín, Castells "
-    "and Cantador 2017)."
+    "The value of a metric depends on how many test ratings there are and on how many items a list is chosen from: on "
+    "its own it means little. A random ranking of the same items shows the value that the design alone gives "
+    "(Bellogín, Castells and Cantador 2017)."
 )
 
 

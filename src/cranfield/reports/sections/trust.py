@@ -9,7 +9,7 @@ from cranfield.reports.section import Reported, Section, on_page
 
 _CAPTIONS = {
     "robustness": "How well each metric keeps its order of the systems when parts of the test set are missing.",
-    "power": "The largest p-values of each metric, in decreasing order: the lower the curve, the more it tells apart.",
+    "power": "The largest p-values of each metric, in decreasing order: a lower curve tells more systems apart.",
     "correlation": "Kendall's tau between the orders of systems that the metrics give.",
 }
 

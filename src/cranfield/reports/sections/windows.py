@@ -18,7 +18,7 @@ _FIGURES = 3
 
 _SAID = (
     "Every system was retrained at the start of each window on the ratings known by then, and tested on what users "
-    "rated in the window. In the averages above each window counts the same, whatever its number of users."
+    "rated in the window. In the averages above, all windows count the same, regardless of their number of users."
 )
 
 
@@ -35,7 +35,7 @@ def windows(reported: Reported) -> Section | None:
     metrics = drawn["metric"].unique(maintain_order=True).to_list()
     html = paragraphs([_SAID, *(lead.sentence() for lead in leads)])
     for k, metric in enumerate(metrics[:_FIGURES], start=1):
-        caption = f"{metric} of each system in each window, with intervals of confidence {reported.level:g}."
+        caption = f"{metric} of each system in each window, with intervals at confidence level {reported.level:g}."
         html += figure(f"windows-{k}", over_time(drawn, metric), caption)
     tables = {"windows": frame, "windows-won": leads_frame(leads)} if leads else {"windows": frame}
     html += _table(frame, metrics[0], starts) if metrics else ""
