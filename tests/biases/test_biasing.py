@@ -91,7 +91,7 @@ def test_conclusions_compare_the_tests_of_the_protocols(found):
         frame = found.comparisons[row["protocol"]].frame()
         own = frame.filter(system_a=pair[0], system_b=pair[1]).row(0, named=True)
         assert row["neutral"] == (own["better"] if own["significant"] else None)
-        kinds = {"turns round": (True, True), "is lost": (True, False), "appears": (False, True)}
+        kinds = {"is reversed": (True, True), "is lost": (True, False), "appears": (False, True)}
         if row["change"] != "stays":
             assert kinds[row["change"]] == (row["chosen"] is not None, row["neutral"] is not None)
 

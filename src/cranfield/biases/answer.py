@@ -96,7 +96,7 @@ class Bias:
     def conclusions(self) -> pl.DataFrame:
         """One row per pair and neutral protocol: which system is significantly better, and what changes.
 
-        ``change`` is ``turns round``, ``is lost`` (significant under the chosen protocol only), ``appears`` (under the
+        ``change`` is ``is reversed``, ``is lost`` (significant under the chosen protocol only), ``appears`` (under the
         neutral one only) or ``stays``.
         """
         chosen = {(a, b): better for a, b, better in self._better(CHOSEN)}
@@ -233,7 +233,7 @@ class Bias:
     def _on_changes(self) -> list[str]:
         if len(self.protocols) == 1:
             return []
-        changed = self.conclusions.filter(pl.col("change").is_in(["turns round", "is lost"]))
+        changed = self.conclusions.filter(pl.col("change").is_in(["is reversed", "is lost"]))
         pairs = changed.select("system_a", "system_b").unique().height
         every = self.conclusions.select("system_a", "system_b").unique().height
         firm = sum(better is not None for *_, better in self._better(CHOSEN))
@@ -256,7 +256,7 @@ class Bias:
                 break
             other = b if chosen == a else a
             where = listed(rows["protocol"].to_list())
-            ending = "the order is reversed" if change == "turns round" else "that is not significant"
+            ending = "the order is reversed" if change == "is reversed" else "that is not significant"
             sentences.append(f"{chosen} is better than {other} under {CHOSEN}; under {where} {ending}.")
         return sentences
 
@@ -321,7 +321,7 @@ class Bias:
                 row["protocol"],
                 row["chosen"] or "–",
                 row["neutral"] or "–",
-                "is reversed" if row["change"] == "turns round" else row["change"],
+                row["change"],
             ]
             for row in changed.iter_rows(named=True)
         ]
@@ -372,4 +372,4 @@ def _change(before: str | None, after: str | None) -> str:
         return "stays"
     if before is None:
         return "appears"
-    return "is lost" if after is None else "turns round"
+    return "is lost" if after is None else "is reversed"
