@@ -70,7 +70,7 @@ class Replication:
         ]
         caption = f"Claims of {self.reference} on {self.step.settings['data']}"
         note = (
-            f"so, opposite: share of the {self.rule.drawn} for and against (the rest are ties); a verdict needs "
+            f"so, opposite: share of the {self.rule.drawn} for and against (the rest decide nothing); a verdict needs "
             f"{SURE:.0%}"
         )
         return Table(["Claim", "Section", "Here", "So", "Opposite"], rows, caption, [note])

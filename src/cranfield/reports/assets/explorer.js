@@ -144,7 +144,7 @@
       const same = s !== best && tested && !(chance < data.alpha);
       if (same) level.push(systems[s]);
       one.item.className = s === best || same ? "level" : "";
-      one.said.textContent = s === best ? "best" : Number.isNaN(chance) ? "" : same ? `level, ${pText(chance)}` : pText(chance);
+      one.said.textContent = s === best ? "best" : Number.isNaN(chance) ? "" : same ? `n.s., ${pText(chance)}` : pText(chance);
       list.append(one.item);
     });
     if (focus && focus !== document.activeElement) focus.focus();

@@ -33,7 +33,7 @@ def explorer(explored: Explored, start: int, truth: Mapping[str, float] | None =
     facts = [
         "Every number here was computed beforehand from the same recommendations: take another decision and see what "
         "it does to the order. Arrows show how many places a system moves compared with the decisions of this page. "
-        f"The best system and those not significantly worse (level {explored.alpha:g}) are blue. p-values compare each "
+        f"The best system and those not significantly worse (n.s., level {explored.alpha:g}) are blue. p-values compare each "
         f"system with the best and are corrected for all pairs. {_TESTED if explored.has_tests else _QUICK}"
     ]
     if explored.left_out:
