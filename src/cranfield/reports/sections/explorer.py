@@ -33,8 +33,9 @@ def explorer(explored: Explored, start: int, truth: Mapping[str, float] | None =
     facts = [
         "Every number here was computed beforehand from the same recommendations: take another decision and see what "
         "it does to the order. Arrows show how many places a system moves compared with the decisions of this page. "
-        f"The best system and those not significantly worse (n.s., level {explored.alpha:g}) are blue. p-values compare each "
-        f"system with the best and are corrected for all pairs. {_TESTED if explored.has_tests else _QUICK}"
+        f"The best system and those not significantly worse (n.s., level {explored.alpha:g}) are blue. p-values "
+        "compare each system with the best and are corrected for all pairs. "
+        f"{_TESTED if explored.has_tests else _QUICK}"
     ]
     if explored.left_out:
         facts.append(f"To keep this page small it leaves out {explored.left_out}.")
