@@ -79,7 +79,12 @@ TOGETHER = ("tests/assessments", "tests/studies")
 
 
 def pytest_xdist_make_scheduler(config, log):
-    """Give the tests of a file, or of a folder in `TOGETHER`, to one worker, so that shared fixtures are made once."""
+    """Give the tests of a file, or of a folder in `TOGETHER`, to one worker, so that shared fixtures are made once.
+
+    ``--dist worksteal`` distributes single tests, which is faster for a few files whose tests are slow.
+    """
+    if config.getoption("dist") == "worksteal":
+        return None
     from xdist.scheduler import LoadFileScheduling
 
     class Scheduling(LoadFileScheduling):

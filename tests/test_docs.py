@@ -373,8 +373,8 @@ def small_studies(publishers, files):
 
 # The tests add these options to the commands of studies, so that they end soon.
 SMALL_STUDIES = {
-    "valcarce2018": "--samples 2 -s random -s 'knn(k=10)'",
-    "valcarce2020": "--samples 2 -s random -s 'knn(k=10)'",
+    "valcarce2018": "--samples 2 --sizes 1,0.5 -s random -s 'knn(k=10)'",
+    "valcarce2020": "--samples 2 --sizes 1,0.5 -s random -s 'knn(k=10)'",
     "canamares2020": "--seeds 2 --curve-seeds 1",
     "bellogin2017": "--folds 2 --targets 12",
     "canamares-castells2018": "--seeds 1",
