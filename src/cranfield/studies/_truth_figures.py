@@ -15,8 +15,8 @@ SHOWN = (
 )  # fmt: skip
 """The readings in the figure of simulated worlds; its table has all of them."""
 _KNOBS = {
-    "popularity_bias": "popularity bias of what is met",
-    "relevance_bias": "relevance bias of what is rated",
+    "popularity_bias": "popularity bias of exposure",
+    "relevance_bias": "relevance bias of rating",
     "ratings": "observed ratings",
 }
 
