@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 _BREAKS = re.compile("[\t-\r\x85\u2028\u2029]")
-# Control characters, surrogates, marks that change the direction of writing, and code points that are no characters.
+# Control characters, surrogates, marks that change the direction of writing, and code points that are not characters.
 _COMMANDS = re.compile("[\x00-\x08\x0e-\x1f\x7f-\x9f\ud800-\udfff\u202a-\u202e\u2066-\u2069\ufffe\uffff]")
 
 

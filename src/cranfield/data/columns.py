@@ -77,7 +77,7 @@ def find_columns(
     chosen
         What the caller says about each role: a name, a position counted from 1, False for "there is none", or None.
     guess
-        The positions of roles that the caller says nothing about, if the columns have no names.
+        The positions of roles that the caller does not specify, if the columns have no names.
     label
         The name of the data, for messages.
     """

@@ -59,7 +59,8 @@ def _timed_by_epochs(system: EpochModel, size: Size, scale: float) -> float:
     """Estimate how long all epochs take, without early stopping; an epoch is linear in the number of ratings."""
     small = _world(size, scale)
     try:
-        return system.seconds_per_epoch(small) * system.most_epochs(small) * size.ratings / len(small)
+        epochs = system.most_epochs(size.ratings / max(size.users, 1))
+        return system.seconds_per_epoch(small) * epochs * size.ratings / len(small)
     except CranfieldError:
         return LEAST
 

@@ -74,7 +74,7 @@ class EpochModel(Model):
             held_out = ValidationPart.of(known, validation, self.predicts_ratings, self.seed)
             about["validation"] = validation.fingerprint
         log = _Log(about, None if checkpoint is None else Path(checkpoint), numbers)
-        self._epochs = epochs = self.most_epochs(known, stops_early=held_out is not None)
+        self._epochs = epochs = self.most_epochs(len(known) / known.n_users, stops_early=held_out is not None)
         if len(log.losses) > epochs:
             raise CheckpointError(
                 f"this checkpoint has {len(log.losses)} epochs, more than epochs={epochs}",
@@ -98,7 +98,7 @@ class EpochModel(Model):
         self._losses, self._validations = np.array(log.losses), np.array(log.values, dtype=np.float64)
         return self.fitted_on(train)
 
-    def most_epochs(self, train: Ratings, *, stops_early: bool = False) -> int:
+    def most_epochs(self, ratings_per_user: float, *, stops_early: bool = False) -> int:
         """Return the number of epochs, or the maximum if a validation part can stop the training early.
 
         ``epochs=None`` means 20 with a validation part. Without one, it means half of the average number of ratings per
@@ -106,7 +106,7 @@ class EpochModel(Model):
         """
         if self.epochs is not None:
             return self.epochs
-        return _MOST if stops_early else min(_MOST, max(_FEWEST, round(len(train) / train.n_users / 2)))
+        return _MOST if stops_early else min(_MOST, max(_FEWEST, round(ratings_per_user / 2)))
 
     @property
     def history(self) -> list[dict[str, float | int | None]]:

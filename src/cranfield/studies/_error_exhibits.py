@@ -206,7 +206,6 @@ def _models_table(panels: Sequence[ErrorNumbers]) -> Exhibit:
 def _beside_table(panels: Sequence[ErrorNumbers]) -> Exhibit:
     """Return SDCSE and DCSE for each pair, and whether SDCSE is lower only because the worst case is worse."""
     header = ["Ratings", "Lower SDCSE", "than", "SDCSE", "p", "DCSE", "p", "WDCSE", "So", "Opposite preferences"]
-    columns = [*header[:-1], "Users sent opposite ways"]  # the name in the exported file
     rows: list[list[str | Cell]] = []
     for panel in panels:
         for a, b in combinations(panel.models, 2):
@@ -225,7 +224,7 @@ def _beside_table(panels: Sequence[ErrorNumbers]) -> Exhibit:
         "smaller errors: DCSE is lower too. only its worst case is worse: DCSE is not lower, and WDCSE is higher",
         "the last column: of the users for whom both differ, the share for whom SDCSE and DCSE prefer different models",
     ]
-    return Exhibit("sdcse-beside-dcse", caption, _plain(rows, columns), Table(header, rows, caption, notes))
+    return Exhibit("sdcse-beside-dcse", caption, _plain(rows, header), Table(header, rows, caption, notes))
 
 
 def _difference(panel: ErrorNumbers, metric: str, a: str, b: str) -> tuple[float, float]:

@@ -259,7 +259,8 @@ class NcfWork:
                 continue
             if trained.spelling not in guesses:
                 try:
-                    guesses[trained.spelling] = system.seconds_per_epoch(train) * system.most_epochs(train)
+                    epochs = system.most_epochs(len(train) / train.n_users)
+                    guesses[trained.spelling] = system.seconds_per_epoch(train) * epochs
                 except CranfieldError:  # the error is reported when the system is trained
                     guesses[trained.spelling] = 0.0
             total += guesses[trained.spelling]

@@ -411,7 +411,7 @@ def _missed(spectrum: Spectrum, place: int, metric: _Metric, pair: int, end: flo
 
 
 def _left_to_ties(spectrum: Spectrum, place: int, metric: _Metric, pair: int) -> float:
-    """Return how much equal sums may add to a p-value; with fewer users, equal sums are no rarer."""
+    """Return how much equal sums may add to a p-value; equal sums are at least as common among fewer users."""
     ordered = _ordered(spectrum, place, float(metric.sums.largest[pair]))
     return inversion.left_to_ties(ordered, float(metric.sums.slack[pair]), metric.step)
 

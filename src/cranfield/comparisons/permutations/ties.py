@@ -23,8 +23,8 @@ def tie_chance(ordered: Floats, slack: float, step: float = 0.0) -> float:
 
     Few distinct values give many equal sums, even without a common step: with one relevant item nDCG is 1 or 1/log₂ 3
     or ..., and patterns with the same count of each value have the same sum. Random patterns are drawn, and the pairs
-    with equal sums are counted. With fewer users, ties are no rarer, so a subset may be enough to show that ties are
-    rare. With a step h, any sums on that lattice tie with probability 2h / σ√π; this is not reported.
+    with equal sums are counted. Ties are at least as common among fewer users, so a subset may be enough to show
+    that ties are rare. With a step h, any sums on that lattice tie with probability 2h / σ√π; this is not reported.
 
     Examples
     --------
