@@ -1,4 +1,4 @@
-"""Groups of decisions: values in one form, one line for what is wrong, and old words answered."""
+"""Groups of decisions: values in one form, and one line for what is wrong."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 import cranfield as cf
 from cranfield import SettingError
 from cranfield import _checks as check
-from cranfield._decisions import Decided, borrowed, decision, refuse_old_words
+from cranfield._decisions import Decided, borrowed, decision, of_groups
 from cranfield.comparisons.comparing import Comparing, ComparingOptions
 from cranfield.measures.averaging import Averaging, AveragingOptions
 from cranfield.rankings.ranking import Ranking, RankingOptions
@@ -68,12 +68,9 @@ def test_what_is_wrong_is_one_line(changes, said):
     assert "\n" not in str(error.value)
 
 
-def test_old_words_are_answered_with_new_ones_and_others_as_python_does():
-    refuse_old_words("shape", {}, {"edges": "corners=..."})
-    with pytest.raises(SettingError, match=r"edges= is now corners=\.\.\.; write that instead"):
-        refuse_old_words("shape", {"edges": 3}, {"edges": "corners=..."})
+def test_an_option_that_no_group_has_is_refused_as_python_does():
     with pytest.raises(TypeError, match=r"shape\(\) got an unexpected keyword argument 'colour'"):
-        refuse_old_words("shape", {"colour": 3}, {"edges": "corners=..."})
+        of_groups((Shape, Shape), {"corners": 4, "colour": 3}, "shape")
 
 
 @pytest.mark.parametrize(

@@ -24,7 +24,6 @@ from cranfield._errors import (
     OwnCodeError,
     SettingError,
 )
-from cranfield._renamed import answer_imports, missing
 from cranfield._settings import settings
 from cranfield._version import __version__
 from cranfield.assessments import Assessment, assess, assess_folds, discriminative_power
@@ -161,12 +160,9 @@ _LATER = {
 }
 
 
-answer_imports()
-
-
 def __getattr__(name: str) -> Any:
     if name not in _LATER:
-        raise missing(name)
+        raise AttributeError(f"module 'cranfield' has no attribute {name!r}", name=name)
     module, attribute = _LATER[name]
     imported = importlib.import_module(module)
     return imported if attribute is None else getattr(imported, attribute)

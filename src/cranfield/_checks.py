@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from numbers import Integral, Real
 from types import NoneType
@@ -104,20 +104,6 @@ def one_of(name: str, value: object, choices: Iterable[str]) -> str:
     if value not in choices:
         raise SettingError(f"{name}={value!r} is not one of {', '.join(choices)}{suggestion(str(value), choices)}")
     return str(value)
-
-
-def not_renamed(name: str, value: object, renamed: Mapping[str, str]) -> None:
-    """Refuse a value that has been renamed, with a message that gives its new name.
-
-    Examples
-    --------
-    >>> not_renamed("coverage", "common", {"common": "reduced"})
-    Traceback (most recent call last):
-    ...
-    cranfield._errors.SettingError: coverage='common' is now coverage='reduced'; write that instead
-    """
-    if isinstance(value, str) and value in renamed:
-        raise SettingError(f"{name}={value!r} is now {name}={renamed[value]!r}; write that instead")
 
 
 def _number(value: object) -> int | float | None:

@@ -41,7 +41,6 @@ def decision(
     says: str,
     *,
     choices: Sequence[str] = (),
-    renamed: Mapping[str, str] | None = None,
     check: Check | None = None,
     phrase: Callable[[Any], str | None] | None = None,
     help: str | None = None,
@@ -58,8 +57,6 @@ def decision(
         What it decides, for files and tables.
     choices
         The words allowed, if it is a word.
-    renamed
-        Old words and what they are called now.
     check
         Function that brings every allowed value into one form and refuses the others.
     phrase
@@ -71,7 +68,6 @@ def decision(
         "letter": letter,
         "says": says,
         "choices": tuple(choices),
-        "renamed": renamed or {},
         "check": check,
         "phrase": phrase,
     }
@@ -85,7 +81,6 @@ def borrowed(default: Any, check: Check) -> Any:
 
 def in_one_form(declared: Field[Any], value: Any) -> Any:
     """Return the value of a decision in its standard form, or raise an error that says what is wrong."""
-    check.not_renamed(declared.name, value, declared.metadata.get("renamed", {}))
     if declared.metadata.get("choices"):
         value = check.one_of(declared.name, value, declared.metadata["choices"])
     if declared.metadata.get("check"):
@@ -185,34 +180,12 @@ def takes_decisions(*groups: type[Decided], **defaults: Any) -> Callable[[Decora
 
 
 def of_groups(
-    groups: tuple[type[First], type[Second]], given: Mapping[str, Any], function: str, renamed: Mapping[str, str]
+    groups: tuple[type[First], type[Second]], given: Mapping[str, Any], function: str
 ) -> tuple[First, Second]:
-    """Split the decisions given to a function into two groups; `refuse_old_words` handles names of neither."""
+    """Split the decisions given to a function into two groups; a name of neither is refused as Python does."""
     known = [{declared.name for declared in fields(group)} for group in groups]
-    unknown = {name: value for name, value in given.items() if not any(name in names for names in known)}
-    refuse_old_words(function, unknown, renamed)
+    for name in given:
+        if not any(name in names for names in known):
+            raise TypeError(f"{function}() got an unexpected keyword argument {name!r}")
     first, second = ({name: given[name] for name in given if name in names} for names in known)
     return groups[0](**first), groups[1](**second)
-
-
-def refuse_old_words(function: str, given: Mapping[str, Any], renamed: Mapping[str, str]) -> None:
-    """Refuse an unknown option: a renamed one with its new name, any other as Python does.
-
-    Parameters
-    ----------
-    given
-        The options that are not in the signature of the function.
-    renamed
-        The new spelling of each old word: ``{"n": "length=..."}``.
-
-    Examples
-    --------
-    >>> refuse_old_words("recommend", {"n": 10}, {"n": "length=..."})
-    Traceback (most recent call last):
-    ...
-    cranfield._errors.SettingError: n= is now length=...; write that instead
-    """
-    for name in given:
-        if name in renamed:
-            raise SettingError(f"{name}= is now {renamed[name]}; write that instead")
-        raise TypeError(f"{function}() got an unexpected keyword argument {name!r}")

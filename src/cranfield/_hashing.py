@@ -6,7 +6,6 @@ The numbers drawn for a user are therefore the same in memory, in a range of use
 from __future__ import annotations
 
 import hashlib
-from functools import cache
 from typing import Any
 
 import numpy as np
@@ -66,31 +65,19 @@ def id_keys(ids: pl.Series) -> Keys:
     return keys
 
 
-def poisson_weights(keys: Keys, seed: int, replicates: int, start: int = 0) -> NDArray[np.uint8]:
-    """Return keys × replicates: how often each key is in each replicate, Poisson with mean 1.
+MOST_BLOCKS = 10_000
+"""Maximum number of blocks. More users than this are put into random blocks, which are drawn or flipped instead."""
 
-    These are the replicates from ``start``, a multiple of 4, up to ``replicates``.
 
-    This bootstrap works on data that are not held in one place: how often a replicate draws a user does not depend on
-    the other users (Hanley and MacGibbon 2006; Chamandy, Muralidharan, Najmi and Naidu 2012). Probabilities are exact
-    to 2⁻¹⁶.
+def user_blocks(keys: Keys, count: int, seed: int, *names: str | int) -> NDArray[np.intp]:
+    """Return the block of each user, one of ``count``, by a hash of the user's key.
+
+    The cost of drawing blocks does not grow with the users, and the blocks do not depend on who else is measured.
 
     Examples
     --------
-    >>> weights = poisson_weights(np.arange(2000, dtype=np.uint64), 0, 8)
-    >>> weights.shape, bool(abs(weights.mean() - 1) < 0.02), bool(abs(weights.var() - 1) < 0.05)
-    ((2000, 8), True, True)
+    >>> blocks = user_blocks(np.arange(30_000, dtype=np.uint64), MOST_BLOCKS, 0, "example")
+    >>> int(blocks.max()), bool(np.bincount(blocks).max() < 20)
+    (9999, True)
     """
-    words = np.arange(start // 4, -(-replicates // 4), dtype=np.uint64)
-    numbers = hashed(keys, seed, "poisson")[:, None] ^ hashed(words, seed, "replicates")
-    draws = mixed(numbers).astype("<u8", copy=False).view("<u2")[:, : replicates - start]
-    return _poisson_table()[draws]
-
-
-@cache
-def _poisson_table() -> NDArray[np.uint8]:
-    """Return the Poisson count for each of 2¹⁶ equal parts of the unit interval."""
-    reach, terms = np.zeros(1 << 16, dtype=np.uint8), np.exp(-1.0) / np.cumprod([1.0, *range(1, 9)])
-    for upto in np.rint(np.cumsum(terms) * (1 << 16)).astype(int):
-        reach[upto:] += 1
-    return reach
+    return (hashed(keys, seed, *names) % np.uint64(count)).astype(np.intp)

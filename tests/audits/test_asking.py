@@ -111,7 +111,7 @@ def test_several_sets_of_ratings_are_another_question(tiny):
             "significance changes only what is significant and has no weights",
         ),
         ({"vary": {"cutoff": [5, 10], "alpha": [0.01]}}, "alpha cannot be opened"),
-        ({"vary": {"test": ["student"]}}, "it is called 'significance' now"),
+        ({"vary": {"tset": ["student"]}}, "no decision 'tset'"),
         ({"preset": "usua"}, "did you mean 'usual'?"),
         ({"systems": {"neer": {"k": [5]}}}, "no system 'neer'; did you mean 'near'?"),
         ({"systems": {"near": {"kk": [5]}}}, "no parameter 'kk'"),

@@ -37,6 +37,15 @@ def test_measuring_is_opened_as_far_as_the_lists_reach(short, split):
     assert found.systems == ("popularity", "knn(k=5)")
 
 
+def test_ranks_are_places_unless_their_gaps_are_closed(short, split):
+    runs = {run.name: run.frame().select("user", "item", rank=pl.col("rank") * 2) for run in short}
+    vary = {"cutoff": [2, 4]}
+    for gaps in ("keep", "close"):
+        found = audit_runs(runs, split.test, metric="P@4", vary=vary, gaps=gaps)
+        measured = cf.measure(runs, split.test, ["P@2", "P@4"], gaps=gaps).average()
+        assert sorted(found.averages.ravel().tolist()) == pytest.approx(sorted(measured.ravel().tolist()))
+
+
 def test_short_lists_cannot_be_condensed_and_the_share_of_users_is_said(short, split):
     found = audit_runs(short, split.test, train=split.train, vary={"lists": ["full", "condensed"]})
     ((_, reason),) = found.grid.invalid

@@ -146,7 +146,6 @@ def test_a_file_can_be_written(run, files):
         (("good.csv", "guess.csv", "--significance", "wilcoxson"), "did you mean 'wilcoxon'?"),
         (("good.csv", "guess.csv", "--baseline", "godo"), "did you mean 'good'?"),
         (("good.csv", "guess.csv", "--alpha", "2"), "alpha=2 is not a share"),
-        (("good.csv", "guess.csv", "--margin", "1"), "--margin is now --no-worse"),
         (("good.csv", "guess.csv", "--power", "1", "--format", "latex"), "--power has no latex"),
         (("good.csv", "guess.csv", "--better", "--power", "1"), "--better and --power exclude each other"),
         (("good.csv", "guess.csv", "--no-worse", "1%"), "--no-worse needs a run to compare with"),

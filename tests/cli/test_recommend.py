@@ -196,8 +196,6 @@ def test_the_test_set_restricts_candidates(files, cranfield):
         (["-s", "knn", "-s", "knn"], "give each system once"),
         (["-s", "knn", "--candidates", "test"], "needs the test ratings"),
         (["-s", "knn", "--length", "many"], "length='many' "),
-        (["-s", "knn", "-n", "5"], "-n is now --length; write that instead"),
-        (["-s", "knn", "--condensed"], "--condensed is now --lists condensed; write that instead"),
         (["-s", "knn", "--sample", "1.5"], "sample=1.5 is neither 'all' nor a number of users nor a share below 1"),
     ],
 )

@@ -123,7 +123,7 @@ def test_a_group_without_any_value_has_no_verdict():
     scores = as_scores({"a": [0.1, 0.2, np.nan], "b": [0.3, 0.1, np.nan]})
     segments = scores.segments({0: "x", 1: "x", 2: "y"})
     said = cf.compare_segments(segments, undefined="leave out").verdict
-    assert "given, y (1 user): nothing can be said, since nothing is measured there." in said
+    assert "given, y (0 users): nothing can be said, since nothing is measured there." in said
 
 
 def test_weighted_means_are_tested_as_they_are_reported():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import polars as pl
@@ -473,7 +474,7 @@ def test_a_users_weight_is_the_sum_over_their_lists():
 
 
 class TestValuesThatAreLeftOut:
-    """Sentence, table, letters, test and page are over the same users."""
+    """An average is over the users of its system, whoever else is measured; a comparison is over those of all."""
 
     def scores(self, lists_per_user=1) -> Scores:
         rng = np.random.default_rng(5)
@@ -484,13 +485,50 @@ class TestValuesThatAreLeftOut:
         return scores_of(values, ["RMSE"], users=users, lower=(True,))
 
     @pytest.mark.parametrize("lists_per_user", [1, 2])
-    def test_the_table_beside_a_comparison_has_its_averages(self, lists_per_user):
+    def test_an_average_does_not_depend_on_the_other_systems(self, lists_per_user):
         scores = self.scores(lists_per_user)
+        alone = [
+            replace(scores, systems=(name,), values=scores.values[[s]], covered=scores.covered[[s]])
+            for s, name in enumerate(scores.systems)
+        ]
+        assert scores.average(by="user").tolist() == [part.average(by="user").tolist()[0] for part in alone]
+        for column in ("lists", "undefined"):
+            own = [part.frame(by="user")[column].item() for part in alone]
+            assert scores.frame(by="user")[column].to_list() == own
+
+    @pytest.mark.parametrize("lists_per_user", [1, 2])
+    def test_a_comparison_is_over_the_lists_with_a_value_of_every_system(self, lists_per_user):
+        scores = self.scores(lists_per_user)
+        common = scores.of_lists(~np.isnan(scores.values).any(axis=(0, 1)))
         result = compare(scores)
-        assert scores.average(by="user") == pytest.approx(result.averages)
-        assert scores.frame(by="user")["lists"].unique().to_list() == [result.frame()["n"][0]]
+        assert common.average(by="user") == pytest.approx(result.averages)
+        assert result.frame()["n"].unique().to_list() == [common.n_users]
 
     def test_each_table_says_over_whom_it_is(self):
-        scores = self.scores()
-        n = compare(scores).frame()["n"][0]
-        assert f"over the {n} users for whom every system has a value" in scores.table().text()
+        assert "each system over the users for whom it has a value (knn 20, pop 32, slim 40)" in str(self.scores())
+        alike = scores_of(np.array([[[0.1, np.nan, 0.3]], [[0.2, np.nan, 0.1]]]), ["RMSE"], lower=(True,))
+        assert "over the 2 users for whom each system has a value" in str(alike)
+
+
+def test_the_users_of_a_frame_are_its_column_and_their_order_does_not_matter():
+    random = np.random.default_rng(1)
+    frame = pl.DataFrame({"user": np.arange(12_000), "a": random.random(12_000), "b": random.random(12_000)})
+    mixed = frame.sample(fraction=1.0, shuffle=True, seed=2)
+    assert compare(frame).frame().equals(compare(mixed).frame())
+
+
+def test_text_is_not_a_value():
+    with pytest.raises(InputError, match="the values of 'b' are not numbers"):
+        compare(pl.DataFrame({"a": [0.1, 0.2], "b": ["0.3", "0.1"]}))
+
+
+def test_a_bootstrap_test_of_many_users_draws_blocks():
+    u = np.arange(30_000)
+    a = ((17 * u + u // 11) % 11) / 10
+    b = np.clip(a + ((u**2 % 7) - 2.7) / 400, 0, 1)
+    drawn, student = (
+        compare({"a": a, "b": b}, significance=test, correction="none").frame() for test in ("bootstrap", "t")
+    )
+    assert drawn["method"].item() == "bootstrap, 10,000 blocks of users"
+    for end in ("lower", "upper"):
+        assert drawn[end].item() == pytest.approx(student[end].item(), rel=0.1)

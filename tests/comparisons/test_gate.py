@@ -69,6 +69,52 @@ def test_every_paired_test_has_its_own_limit_which_agrees_with_its_outcome(signi
         assert (row["limit"] > -row["margin"]) == (row["outcome"] == "shown")
 
 
+def two_valued(users, seed=0):
+    """Return hits of two systems that differ for a tenth of the users."""
+    rng = np.random.default_rng(seed)
+    old = rng.random(users) < 0.2
+    return {"old": old.astype(float), "new": np.where(rng.random(users) < 0.1, rng.random(users) < 0.2, old)}
+
+
+@pytest.mark.parametrize("by", ["1%", "0.002"])
+def test_a_gate_of_a_two_valued_metric_never_draws_the_signs_of_many_users(by, monkeypatch):
+    def refuse(*_):
+        raise AssertionError("signs were drawn")
+
+    monkeypatch.setattr("cranfield.comparisons.permutations.randomisation.monte_carlo", refuse)
+    values = two_valued(60_000)
+    row = compare(values).no_worse("new", than="old", by=by).rows.row(0, named=True)
+    d = values["new"] - values["old"]
+    near = d.mean() - 1.645 * d.std() / np.sqrt(len(d))
+    near = near / values["old"].mean() if by == "1%" else near
+    assert row["limit"] == pytest.approx(near, rel=0.02)
+
+
+@pytest.mark.parametrize(("significance", "most"), [("student", 8), ("permutation", 8), ("sign", 30)])
+def test_a_limit_takes_few_tests(significance, most):
+    values, calls = {name: VALUES[name] for name in ("old", "new")}, 0
+    (sample,), _ = make_samples(as_scores(values), Averaging(by="user"), baseline="old")
+    test = chosen_test([sample], significance, 0.05, 0)
+
+    def counted(data):
+        nonlocal calls
+        calls += 1
+        return test(data)
+
+    gate([sample], counted, significance, 0.05, Margin(0.02, True))
+    assert calls <= most
+
+
+def test_a_limit_is_close_to_where_the_test_turns():
+    values = two_valued(300)
+    result = compare(values)
+    limit = result.no_worse("new", than="old", by=0.05).rows["limit"].item()
+    d, error = values["new"] - values["old"], (values["new"] - values["old"]).std(ddof=1) / np.sqrt(300)
+    for away, rejects in ((1e-5, True), (-1e-5, False)):
+        moved = compare({"new": d - limit + away * error, "zero": np.zeros(300)}).frame()
+        assert (moved["p"].item() / 2 < 0.05) == rejects
+
+
 def test_where_lower_is_better_no_worse_is_no_larger():
     scores = replace(as_scores(VALUES), lower_is_better=(True,))
     result = compare(scores, significance="student")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 import sys
+import tracemalloc
 from fractions import Fraction
 
 import numpy as np
@@ -13,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cranfield._settings import settings
-from cranfield.comparisons.permutations import enumeration, inversion, permutation
+from cranfield.comparisons.permutations import enumeration, inversion, permutation, ties
 from cranfield.comparisons.permutations.exact import exact
 from cranfield.comparisons.permutations.lattice import common_step
 from cranfield.comparisons.permutations.monte_carlo import monte_carlo
@@ -240,6 +241,20 @@ def test_ties_between_few_values_without_a_common_step_are_counted(n):
     assert 1e-6 < abs(p - truth) <= inversion.left_to_ties(ordered, ROUNDING * ordered.sum())
 
 
+def test_ties_among_many_users_are_counted_by_size_without_an_array_of_signs():
+    small = 0.01 * np.sqrt(2)
+    ordered = np.sort(np.repeat([small, 1 - small, 1.0], [300_000, 2000, 1500]))
+    slack = ROUNDING * ordered.sum()
+    tracemalloc.start()
+    chance = ties.tie_chance(ordered, slack)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 8 * ordered.nbytes
+    # The sum is x + small · y, and two pairs (x, y) or their negatives are equal with probability 2 / (π √|Σ|).
+    spread = np.linalg.det([[3500, -2000], [-2000, 302_000]])
+    assert chance == pytest.approx(2 / (np.pi * np.sqrt(spread)), rel=0.3)
+
+
 def test_enumeration_merges_equal_sums_where_there_are_too_many():
     steps = np.random.default_rng(1).integers(-40, 41, 90)
     steps[0] += 1 - steps.sum() % 2
@@ -247,6 +262,49 @@ def test_enumeration_merges_equal_sums_where_there_are_too_many():
     assert enumeration.size(steps / 10) > 2 * enumeration.LARGEST_HALF
     assert enumeration.enumerate_sums(steps / 10).p == pytest.approx(truth, abs=1e-12)
     assert enumeration.enumerate_sums(np.random.default_rng(1).random(90) - 0.5) is None
+
+
+def by_binomials(sizes, plus, minus):
+    """Return P(|S| ≥ s) for three sizes of differences, from the numbers of users with each sign."""
+    from scipy.stats import binom
+
+    counts = np.add(plus, minus)
+    first, second = (np.arange(*(np.array([-5.5, 5.5]) * np.sqrt(c) + c / 2).astype(int)) for c in counts[:2])
+    chance = np.multiply.outer(binom.pmf(first, counts[0], 0.5), binom.pmf(second, counts[1], 0.5))
+    rest = np.add.outer(sizes[0] * (2 * first - counts[0]), sizes[1] * (2 * second - counts[1]))
+    s = abs(np.subtract(plus, minus) @ np.array(sizes)) * (1 - 1e-12)
+    needed = np.ceil(((s - rest) / sizes[2] + counts[2]) / 2 - 1e-9)
+    return 2 * (chance * binom.sf(needed - 1, counts[2], 0.5)).sum()
+
+
+@pytest.mark.parametrize(
+    ("margin", "plus", "minus"),
+    [
+        (0.01, (700, 690, 0), (0, 0, 15_000)),
+        (0.0019, (1500, 0, 97_000), (0, 1450, 0)),
+        (0.00019, (14_200, 0, 970_000), (0, 14_100, 0)),
+    ],
+)
+def test_two_valued_differences_and_a_margin_have_the_p_of_three_binomials(margin, plus, minus, monkeypatch):
+    def refuse(*_):
+        raise AssertionError("nothing need be drawn")
+
+    monkeypatch.setattr(sys.modules["cranfield.comparisons.permutations.randomisation"], "monte_carlo", refuse)
+    sizes = (1 + margin, 1 - margin, margin)
+    d = np.concatenate([np.repeat(sizes, plus), -np.repeat(sizes, minus)])
+    p, _, error = exact_p(d)
+    assert error < 5e-5
+    assert abs(p - by_binomials(sizes, plus, minus)) <= error
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_what_is_left_over_sees_all_of_a_few_irregular_differences_among_many_equal_ones(seed):
+    rng = np.random.default_rng(seed)
+    d = np.concatenate([np.full(970, 0.002), rng.pareto(1.5, 26) * rng.choice([-1, 1], 26)])
+    ordered = np.sort(np.abs(d))
+    p = inversion.invert(ordered[None], np.abs(d.sum(keepdims=True)))[0]
+    missed = inversion.left_over(ordered, inversion.REACH / np.sqrt((d**2).sum()))
+    assert abs(p - enumeration.enumerate_sums(d).p) <= missed < 0.1
 
 
 def test_enumeration_meets_in_the_middle():
@@ -453,6 +511,19 @@ class TestMonteCarlo:
         sample = self.values()
         drawn, truth = monte_carlo([sample], 20_000, 3, True)[0], permutation([sample])[0]
         assert np.all(np.abs(drawn.p - truth.p) <= drawn.error)
+
+    @pytest.mark.parametrize("n", [3000, 400_000])
+    def test_few_sizes_are_drawn_by_size_whatever_the_number_of_users(self, n, monkeypatch):
+        rng = np.random.default_rng(1)
+        d = rng.choice([-0.98, -0.02, 0.0, 1.0], n, p=[0.02, 0.1, 0.86, 0.02])
+        monkeypatch.setattr(sys.modules["cranfield.comparisons.permutations.monte_carlo"], "_BLOCK", 0)
+        drawn, truth = monte_carlo([sample_of(d)], 20_000, 3, True)[0], permutation([sample_of(d)])[0]
+        assert abs(drawn.p - truth.p) <= drawn.error
+
+    def test_signs_of_very_many_users_are_left_out_rather_than_drawn_for_minutes(self):
+        d = np.random.default_rng(0).normal(size=500)
+        assert monte_carlo([sample_of(d)], 1000, 0, True, most_signs=499_999)[0].error[0] == np.inf
+        assert monte_carlo([sample_of(d)], 1000, 0, True, most_signs=500_000)[0].error[0] < 1
 
     def test_ties_at_the_observed_sum_count(self):
         drawn = monte_carlo([sample_of([0.1, 0.2, 0.3])], 20_000, 0, True)[0]

@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+import tracemalloc
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
+from cranfield.comparisons import compare
 from cranfield.comparisons.sample import Sample
+from cranfield.comparisons.samples import as_scores, make_samples
+from cranfield.comparisons.student import moments
+from cranfield.measures import Averaging
 
 EVERY_PAIR = slice(0, 3)
 
@@ -66,3 +73,45 @@ def test_relative_weights_are_weights_over_their_mean_and_0_where_nobody_has_any
     assert _sample(weights=weights).relative_weights == pytest.approx(weights / 19.5)
     assert _sample(weights=np.zeros(40)).relative_weights.tolist() == [0.0] * 40
     assert _sample().relative_weights.tolist() == [1.0] * 40
+
+
+@pytest.mark.parametrize("options", SAMPLES)
+def test_many_users_are_processed_in_slices_with_the_same_result(options, monkeypatch):
+    def numbers(sample):
+        rounded = sample.rounded_differences(EVERY_PAIR)
+        averages, rows = sample.averages(EVERY_PAIR), sample.system_influences()
+        return [sample.n, *rounded, sample.influences(EVERY_PAIR), *averages, rows, *moments(rounded.d)]
+
+    at_once = numbers(_sample(**options))
+    monkeypatch.setattr("cranfield.comparisons.sample._BLOCK", 7)
+    for whole, sliced in zip(at_once, numbers(_sample(**options)), strict=True):
+        np.testing.assert_allclose(sliced, whole, rtol=1e-12, atol=1e-15)
+
+
+def peak_bytes(work):
+    """Return the largest number of bytes that the work held at once."""
+    tracemalloc.start()
+    try:
+        work()
+        return tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+
+
+@pytest.mark.parametrize("average", ["mean", "geometric"])
+def test_a_comparison_holds_the_arrays_of_one_pair_at_a_time(average):
+    users, systems, metrics = 300_000, 6, 3
+    values = np.random.default_rng(0).beta(2, 6, (systems, metrics, users))
+    first = as_scores({str(s): values[s, 0] for s in range(systems)})
+    scores = replace(first, metrics=tuple("xyz"), values=values, lower_is_better=(False,) * metrics)
+    needed = peak_bytes(lambda: compare(scores, average=average))
+    # Ten pairs of arrays, whatever the number of pairs and metrics, and the draws.
+    assert needed < 80e6 + 20 * 8 * users
+
+
+def test_values_are_not_copied_if_all_of_them_count():
+    scores = as_scores({"a": [0.1, 0.2], "b": [0.3, 0.1]})
+    (sample,), _ = make_samples(scores, Averaging())
+    assert np.shares_memory(sample.values, scores.values)
+    scores.values.flags.writeable = False
+    assert compare(scores, coverage="reduced").frame()["n"].item() == 2

@@ -120,7 +120,7 @@ def test_the_weighted_permutation_test_flips_weighted_differences():
 
 @pytest.mark.parametrize("test", ["wilcoxon", "sign"])
 def test_tests_of_ranks_and_signs_have_no_weights(test):
-    with pytest.raises(SettingError, match="no weighted form"):
+    with pytest.raises(SettingError, match=r"no weighted form; use average='mean', or significance='permutation'$"):
         compare({"a": [0.1, 0.2], "b": [0.3, 0.1]}, significance=test, average="weighted(by=judged)")
 
 

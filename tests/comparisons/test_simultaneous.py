@@ -10,7 +10,7 @@ from scipy.special import stdtrit
 
 from cranfield._errors import SettingError
 from cranfield.comparisons import compare, simultaneous
-from cranfield.comparisons.effect import effects
+from cranfield.comparisons.effect import effects, outcomes_of
 from cranfield.comparisons.samples import as_scores, make_samples
 from cranfield.comparisons.simultaneous import largest_statistics
 from cranfield.measures import Averaging
@@ -19,7 +19,7 @@ MEANS = np.array([0.30, 0.30, 0.32, 0.33, 0.36])
 
 
 def pair_level(sample, alpha, seed):
-    return largest_statistics(sample, seed).level(alpha)
+    return largest_statistics(sample, outcomes_of(sample)[1], seed).level(alpha)
 
 
 def _world(rng, users):
@@ -35,7 +35,7 @@ def _held(worlds, users):
         (sample,), _ = make_samples(as_scores(_world(rng, users)), Averaging(by="user"))
         true = MEANS[sample.first] - MEANS[sample.second]
         for k, level in enumerate((pair_level(sample, 0.05, 0), None)):
-            found = effects(sample, 0.05, level)
+            found = effects(sample, outcomes_of(sample), 0.05, level)
             held[k] += ((found.lower <= true) & (true <= found.upper)).all()
     return held / worlds
 
@@ -133,7 +133,7 @@ def test_letters_corrected_p_values_and_intervals_agree(significance, alpha):
 def test_the_corrected_p_value_is_the_share_of_flips_whose_largest_statistic_reaches_that_of_the_pair():
     values = _world(np.random.default_rng(12), 80)
     (sample,), _ = make_samples(as_scores(values), Averaging(by="user"))
-    largest = largest_statistics(sample, 0)
+    largest = largest_statistics(sample, outcomes_of(sample)[1], 0)
     frame = compare(values, significance="student").frame()
     t = np.abs(frame["difference"] / frame["standard_error"]).to_numpy()
     share = [(1 + (largest.values >= one).sum()) / 5001 for one in t]

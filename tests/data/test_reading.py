@@ -12,13 +12,15 @@ import uuid
 import zipfile
 
 import numpy as np
+import pandas as pd
 import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from cranfield._errors import CranfieldError, InputError, SettingError
-from cranfield.data import read
+from cranfield.data import Ratings, read
+from cranfield.rankings import read_test
 
 ROWS = [("ann", 10, 4.5), ("bob", 10, 3.0), ("bob", 20, 1.0)]
 CSV = b"userId,movieId,rating\nann,10,4.5\nbob,10,3\nbob,20,1\n"
@@ -821,6 +823,18 @@ class TestFrames:
                 read(pl.DataFrame({"user": [1.0, gone], "item": [1, 2]}))
         with pytest.raises(InputError, match="row 1, column 'item': the item is missing"):
             read(pl.DataFrame({"user": [1, 2], "item": ["", "x"]}))
+
+    def test_floats_that_may_stand_for_several_whole_numbers_are_no_ids(self):
+        rows = {"user": [1.0, 2.0**53, 2.0**53 + 2], "item": [1, 2, 3]}
+        problem = r"row 2, column 'user': 9007199254740992.0 is a float of 2\^53 or more"
+        for source in (rows, pl.DataFrame(rows), pd.DataFrame(rows), list(zip(*rows.values()))):
+            with pytest.raises(InputError, match=problem if not isinstance(source, list) else "row 2, column '1'"):
+                read(source)
+        with pytest.raises(InputError, match=r"row 2: 9007199254740992.0 is a float of 2\^53 or more"):
+            Ratings.of(*rows.values())
+        with pytest.raises(InputError, match=r"is a float of 2\^53 or more"):
+            read_test({"ann": {2.0**53: 1, 7.0: 2}})
+        assert read(io.BytesIO(b"user,item\n9007199254740993,9\n")).user_ids.all.to_list() == [2**53 + 1]
 
     def test_ratings_of_any_number_type(self):
         for dtype in (pl.Int8, pl.UInt32, pl.Int64, pl.Float32, pl.Decimal(10, 2), pl.String, pl.Boolean):

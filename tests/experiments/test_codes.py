@@ -86,6 +86,15 @@ def test_the_groups_of_lists_come_back(ratings, tmp_path):
     np.testing.assert_array_equal(again.groups, run.groups)
 
 
+def test_ranks_that_leave_places_out_come_back(tmp_path):
+    run = cf.read_run({"user": [1, 1, 2], "item": [5, 6, 5], "rank": [9, 12, 1]}, name="one")
+    path = codes.save_run(run, tmp_path / "run.parquet")
+    again = codes.read_run(path, "one", codes.Vocabularies(run.user_ids, run.item_ids), codes.run_facts(run))
+    assert again.frame().equals(run.frame())
+    assert again.list_lengths.tolist() == [12, 1]
+    assert again.has_gaps
+
+
 @pytest.mark.parametrize(
     "asked",
     [

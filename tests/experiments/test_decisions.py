@@ -11,7 +11,6 @@ from cranfield._errors import SettingError
 from cranfield.comparisons import compare
 from cranfield.experiments import Decisions, schema
 from cranfield.experiments.decisions import DECISIONS, GROUPS
-from cranfield.experiments.file import experiment_of
 from cranfield.measures import measure
 from cranfield.measures.scores import Scores
 from cranfield.rankings import recommend
@@ -113,7 +112,6 @@ def test_a_spelling_has_one_form():
         ({"metrics": ()}, "metrics is empty"),
         ({"split": "k_fold(k=abc)"}, "split='k_fold(k=abc)': k=abc of k_fold is not a whole number"),
         ({"filters": ["k_core(k=x)"]}, "filters='k_core(k=x)': k=x of k_core is not a whole number"),
-        ({"test": "sign"}, "there is no decision 'test'; it is called 'significance' now"),
         ({"metric": "P@5"}, "there is no decision 'metric'; did you mean 'metrics'?"),
         ({"metrics": "nDCG(gain=foo)@10"}, "gain=foo of nDCG is not one of rating, binary"),
         ({"metrics": "Precison@10"}, "did you mean 'Precision'?"),
@@ -139,8 +137,6 @@ def test_a_spelling_has_one_form():
         ({"split": "predefined(overlp=test)"}, "did you mean 'overlap'?"),
         ({"split": "predefined(overlap=tst)"}, "overlap='tst' is not one of error, test, train"),
         ({"split": "predefind"}, "did you mean 'predefined'?"),
-        ({"split": "given"}, "split='given' is now 'predefined'"),
-        ({"split": "given(overlap=test)"}, "split='given' is now 'predefined(overlap=test)'"),
         ({"fill": 5}, "fill=5 is not text; write it in quotes"),
         ({"split": "predefined", "filters": ("k_core(k=5)",)}, "split='predefined' takes data that are already"),
         (
@@ -172,13 +168,6 @@ def test_the_log_form_and_the_sign_test_go_with_their_averages():
 def test_an_unknown_decision_names_the_nearest():
     with pytest.raises(SettingError, match="there is no decision 'metric'; did you mean 'metrics'"):
         Decisions().with_(metric="P@5")
-
-
-def test_a_decision_that_has_another_name_now_is_answered_with_it():
-    with pytest.raises(SettingError, match="there is no decision 'test'; it is called 'significance' now"):
-        Decisions().with_(test="sign")
-    with pytest.raises(SettingError, match="decisions: no key 'test'; it is called 'significance' now"):
-        experiment_of({"decisions": {"test": "sign"}})
 
 
 def test_the_settings_are_those_of_the_functions():

@@ -136,6 +136,8 @@ def test_what_is_written_reads_back(title, seed, notes):
         ("[systems]\na = { system = 'knn', search = { k = [1] }, metric = 'nDGC@5' }", "did you mean 'nDCG'?"),
         ("[systems]\na = { system = 'knn', search = { k = [1] }, metric = 'P@500' }", "too short for P@500"),
         ("[systems]\na = { system = 'knn', metric = 'P@5' }", "systems.a: metric belongs to a search; add one"),
+        ("[systems]\na = { run = 'x.tsv', gaps = 'shut' }", "systems.a.gaps='shut'"),
+        ("[systems]\na = { system = 'knn', gaps = 'close' }", "gaps is for ranked lists, run = 'file'; leave it out"),
         ("[systems]\na = { run = 'x.tsv', search = { k = [1] } }", "is a file, so there is nothing to search"),
         ("[systems]\na = { search = { k = [1] } }", "needs a recommender"),
         ("[notes]\ndata = 5", "notes.data=5 is not text"),

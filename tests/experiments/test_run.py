@@ -320,6 +320,20 @@ def test_data_that_come_divided_and_lists_from_files_are_taken_as_they_are(divid
     assert {"the systems and their hyper-parameters", "where the data are available"} <= set(results.missing())
 
 
+def test_ranks_in_a_file_are_places_unless_the_experiment_closes_their_gaps(divided):
+    lists = pl.read_csv(divided / "mine.tsv", separator="\t").select("user", "item", "rank")
+    lists.filter(pl.col("rank") % 3 == 0).write_csv(divided / "mine.tsv", separator="\t")
+    text, test = (divided / "e.toml").read_text(), cf.read(divided / "test.csv")
+    values = []
+    for option, gaps in (("", "keep"), (", gaps = 'close'", "close"), ("", "keep")):
+        (divided / "e.toml").write_text(text.replace('"mine.tsv" }', f'"mine.tsv"{option} }}'))
+        found = _whole(run(divided / "e.toml").averages()).filter(pl.col("system") == "mine").select("metric", "mean")
+        measured = cf.measure({"mine": cf.read_run(divided / "mine.tsv", gaps=gaps)}, test)
+        assert_frame_equal(found, measured.frame().select("metric", "mean"))
+        values.append(found["mean"].to_list())
+    assert values[0] == values[2] != values[1]
+
+
 def test_lists_from_a_file_that_cannot_be_meant_are_refused_or_warned_of(divided):
     lists = pl.read_csv(divided / "mine.tsv", separator="\t")
     twin = "\ntwin = { run = 'twin.tsv' }\n"

@@ -8,7 +8,7 @@ import sys
 import numpy as np
 import pytest
 
-from cranfield import CranfieldError, Ratings, SettingError, measure, recommend, splits
+from cranfield import CranfieldError, Ratings, measure, recommend, splits
 from cranfield.experiments import Range, search
 
 
@@ -141,8 +141,3 @@ def test_a_record_of_something_else_is_refused(tmp_path):
         search(PARTS, "knn", {"k": [1]}, "P@5", record=path)
     with pytest.raises(CranfieldError, match="is not a range"):
         Range(3, 1)
-
-
-def test_old_words_are_answered_with_new_ones():
-    with pytest.raises(SettingError, match=r"n= is now length=\.\.\."):
-        search(PARTS, "knn", {"k": [1]}, "P@5", n=10)

@@ -89,8 +89,8 @@ def test_the_medians_interval_has_at_least_the_level_asked_for(n):
 def test_the_bootstrap_interval_is_reproducible_and_holds_the_average(name):
     x, w = np.random.default_rng(3).random(80), np.arange(1.0, 81.0)
     average = Average.of(name)
-    interval = average.bootstrap(x, w, 0.95, seed=5)
-    assert interval == average.bootstrap(x, w, 0.95, seed=5)
+    interval = average.bootstrap(x, w, 0.95, seed=5, keys=lambda: np.arange(len(x), dtype=np.uint64))
+    assert interval == average.bootstrap(x, w, 0.95, seed=5, keys=lambda: np.arange(len(x), dtype=np.uint64))
     assert interval[0] < average(x, w) < interval[1]
 
 
@@ -100,7 +100,7 @@ def test_nothing_averages_to_nan_and_one_value_has_no_interval(name):
     assert np.isnan(average(np.zeros(0)))
     assert average(np.array([0.3])) == pytest.approx(0.3)
     assert np.isnan(average.interval(np.array([0.3]), np.ones(1), 0.95)).all()
-    assert np.isnan(average.bootstrap(np.array([0.3]), None, 0.95, 0)).all()
+    assert np.isnan(average.bootstrap(np.array([0.3]), None, 0.95, 0, lambda: np.zeros(1, dtype=np.uint64))).all()
 
 
 @pytest.mark.parametrize(

@@ -102,3 +102,37 @@ def test_the_command_line_takes_a_catalogue(tmp_path, capsys):
     assert "nonexistent@2" in capsys.readouterr().out
     main(["compare", *runs, *options])
     assert "made up recommends 2 items that are not in the catalogue" in capsys.readouterr().out
+
+
+def _brute_diversity(list_of_items, live, train, users, similarity):
+    """Return EPC, EFD and ILD of one list by their definitions; a dead item keeps its place and earns nothing."""
+    counts = {item: sum(other == item for _, other in train) for item in live}
+    rarest = min(count for count in counts.values() if count)
+    epc = [1 - counts[item] / users if item in live else 0.0 for item in list_of_items]
+    efd = [-np.log2((counts[item] or rarest) / len(train)) if item in live else 0.0 for item in list_of_items]
+    pairs = [(a, b) for k, a in enumerate(list_of_items) for b in list_of_items[k + 1 :]]
+    ild = [1 - similarity(a, b) if {a, b} <= live else 0.0 for a, b in pairs]
+    return [np.mean(epc), np.mean(efd), np.mean(ild) if ild else np.nan]
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_items_outside_the_catalogue_keep_their_places_and_earn_nothing(seed):
+    rng = np.random.default_rng(seed)
+    train = [(user, item) for user in range(6) for item in rng.permutation(12)[:4].tolist()]
+    test = cf.Ratings.of([0, 1, 2, 3], rng.integers(0, 12, 4))
+    lists = {user: rng.permutation(20)[: rng.integers(1, 9)].tolist() for user in range(4)}
+    live = {*rng.permutation(12)[:8].tolist(), *test.frame()["item"].to_list()}
+    similarity = lambda a, b: (a * b % 7) / 7  # noqa: E731
+    scores = cf.measure(
+        {"mine": lists},
+        test,
+        ["EPC", "EFD", "ILD", "AggregateDiversity", "ItemCoverage"],
+        train=cf.read(train),
+        catalogue=sorted(live),
+        similarity=lambda a, b: (a * b % 7) / 7,
+    )
+    wanted = [_brute_diversity(lists[user], live, train, 6, similarity) for user in range(4)]
+    np.testing.assert_allclose(scores.values[0, :3].T, wanted, rtol=1e-12, atol=1e-12)
+    shown = {item for items in lists.values() for item in items} & live
+    assert scores.overall[0, 3:].tolist() == pytest.approx([len(shown), len(shown) / len(live)])
+    assert (scores.item_coverage[0], scores.catalogue) == (pytest.approx(len(shown) / len(live)), "the catalogue")

@@ -82,8 +82,8 @@ def test_the_threshold_follows_from_the_ratings_unless_it_is_none_or_a_number():
     assert any_rating.step.settings["threshold"] == 1.0
 
 
-def test_qrels_are_relevant_from_1_as_in_trec_eval():
-    graded = {"ann": {"x": 1, "y": 4}}
+def test_relevance_judgments_are_relevant_from_1_as_in_trec_eval():
+    graded = {"ann": {"x": 1, "y": 3, "z": 0}}
     assert measure({"a": {"ann": ["x", "y"]}}, graded, "P@2").values.item() == 1.0
 
 
@@ -172,7 +172,7 @@ def test_a_cut_off_beyond_every_list_costs_nothing():
     assert np.array_equal(deep.values[:, 0], deep.values[:, 1], equal_nan=True)
 
 
-@pytest.mark.parametrize("setting", [{"condensed": "no"}, {"bounds": 1}, {"ties": None}, {"threshold": "4"}])
+@pytest.mark.parametrize("setting", [{"lists": "no"}, {"bounds": 1}, {"ties": 1}, {"threshold": "4"}])
 def test_a_setting_of_another_type_is_refused(setting):
     with pytest.raises(cf.SettingError, match=next(iter(setting))):
         measure(RUNS, TEST, ["P@1"], **setting)
@@ -334,3 +334,43 @@ def test_the_highest_rating_is_named_also_where_it_is_below_0():
     disliked = cf.Ratings.of(["ann", "bob"], ["x", "y"], [-2, -1])
     with pytest.raises(cf.SettingError, match="no test rating is 1 or more; the highest is -1; lower"):
         measure({"mine": {"ann": ["x"], "bob": ["y"]}}, disliked, "P@1", threshold=1).check_measured()
+
+
+TIED = pl.DataFrame(
+    {
+        "user": ["ann"] * 3 + ["bob"] * 3,
+        "item": ["x", "y", "z", "z", "x", "v"],
+        "score": [0.5, 0.5, 0.1, 0.9, 0.4, 0.4],
+    }
+)
+
+
+@pytest.mark.parametrize("read_with", ["trec_eval", "input", "average"])
+@pytest.mark.parametrize("ties", ["trec_eval", "average"])
+def test_ties_are_ordered_as_asked_in_runs_as_in_rows(read_with, ties):
+    test = cf.Ratings.of(["ann", "bob", "bob"], ["x", "x", "v"])
+    run = cf.read_run(TIED, name="mine", ties=read_with)
+    metrics = ["RR", "P@1", "ERR", "bpref"]
+    mine, theirs = (cf.measure(given, test, metrics, ties=ties).values for given in (run, {"mine": TIED}))
+    np.testing.assert_array_equal(mine, theirs)
+    kept = cf.measure(run, test, metrics).values
+    np.testing.assert_array_equal(kept, cf.measure({"mine": TIED}, test, metrics, ties=read_with).values)
+
+
+def test_the_order_of_the_input_cannot_be_asked_of_a_run_that_lost_it():
+    test = cf.Ratings.of(["ann", "bob"], ["x", "x"])
+    run = cf.read_run(TIED, name="mine")
+    with pytest.raises(cf.SettingError, match="the order of its tied items in the input is not known"):
+        cf.measure(run, test, "RR", ties="input")
+    whole = cf.read_run({"ann": {"x": 2.0, "y": 1.0}}, name="mine")
+    assert cf.measure(whole, test, "RR", ties="input").values.tolist() == [[[1.0, 0.0]]]
+    ranked = cf.read_run(pl.DataFrame({"user": ["ann"] * 2, "item": ["x", "y"], "rank": [1, 1]}), name="mine")
+    with pytest.raises(cf.SettingError, match="read it with ties='average'"):
+        cf.measure(ranked, test, "RR", ties="average")
+
+
+def test_judged_lists_keep_their_ties():
+    test = cf.Ratings.of(["ann", "bob"], ["x", "x"])
+    judged = cf.judge({"mine": TIED}, test, ties="average")
+    with pytest.raises(cf.SettingError, match="ties was decided when these lists were judged"):
+        cf.measure(judged, metrics="RR", ties="trec_eval")

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import unicodedata
+
 import numpy as np
 import polars as pl
 import pytest
@@ -46,6 +48,20 @@ def test_runs_of_the_test_set_have_no_warning():
 def test_ids_that_are_written_otherwise_are_an_error_that_says_how(user, item, form):
     with pytest.raises(InputError, match=f"they differ by {form}"):
         _warnings({"mine": _run(user=user, item=item)})
+
+
+@pytest.mark.parametrize("engine", ["memory", "ranges"])
+@pytest.mark.parametrize("named", [0, 60])
+def test_ids_in_other_unicode_normal_forms_are_diagnosed_as_that(engine, named, tmp_path):
+    test = TEST.frame().with_columns(pl.format("Amélie {}", "user").alias("user"))
+    test.write_parquet(tmp_path / "test.parquet")
+    names = {u: f"Amélie {u}" if u < named else unicodedata.normalize("NFD", f"Amélie {u}") for u in USERS}
+    lists = pl.DataFrame([(names[u], i) for u, items in _run().items() for i in items], ["user", "item"], orient="row")
+    lists.write_parquet(tmp_path / "mine.parquet")
+    files = [str(tmp_path / "mine.parquet")], str(tmp_path / "test.parquet")
+    form = r"differ by Unicode normalisation \(é as one character or as two: write both in the form NFC\)"
+    with pytest.raises(InputError, match=form):
+        cf.measure(*files, "P@5", threshold=4, engine=engine, strict=True)
 
 
 def test_a_run_of_other_users_is_an_error_with_three_ids_of_each_side():

@@ -11,8 +11,11 @@ from polars.testing import assert_frame_equal
 
 import cranfield as cf
 from cranfield.measures import known_metrics
-from cranfield.measures.part_files import KeptParts
-from cranfield.measures.score_parts import ScoreParts
+from cranfield.measures.engines import measure_tables
+from cranfield.measures.judged_table import JudgedTable
+from cranfield.measures.measuring import Measuring
+from cranfield.measures.value_table import ValueTable
+from cranfield.rankings.ranged import HeldOutTable, RunTables
 
 METRICS = ["P@5", "nDCG(gain=exp1)@3", "nDCG", "AP@5", "ERR", "RR", "ItemCoverage", "Gini@3", "RMSE", "PooledRMSE"]
 
@@ -85,7 +88,7 @@ def test_ranges_give_the_scores_of_measuring_at_once(tmp_path, sort, text):
     paths = written(tmp_path, runs, "runs.parquet"), written(tmp_path, test, "test.parquet")
     for options in ({"bounds": True}, {"lists": "condensed", "ties": "input"}, {"ties": "average", "threshold": 2}):
         by_ranges, at_once = (cf.measure(*paths, METRICS, engine=engine, **options) for engine in ("ranges", "memory"))
-        assert by_ranges.step.settings["parts"] > 3
+        assert by_ranges.step.settings["blocks"] > 3
         same(by_ranges, at_once)
 
 
@@ -135,6 +138,12 @@ def test_lists_in_cells_are_read_by_ranges(tmp_path):
     nested = pl.concat([nested, pl.DataFrame({"user": [100], "item": [[]], "score": [[]]}, schema=nested.schema)])
     paths = written(tmp_path, nested, "runs.parquet"), written(tmp_path, test, "test.parquet")
     same(*(cf.measure(*paths, METRICS, engine=engine) for engine in ("ranges", "memory")))
+    single = runs.filter(system="a").select("user", pl.concat_list("item").alias("items"), "score")
+    plain = written(tmp_path, runs.filter(system="a").drop("system"), "plain.parquet")
+    paths = written(tmp_path, single, "single.parquet"), paths[1]
+    mine, theirs = (cf.measure({"a": path}, paths[1], METRICS, engine="ranges") for path in (paths[0], plain))
+    np.testing.assert_array_equal(mine.values, theirs.values)
+    same(*(cf.measure(*paths, METRICS, engine=engine) for engine in ("ranges", "memory")))
 
 
 def test_training_ratings_and_a_catalogue_say_the_same_by_ranges(tmp_path):
@@ -168,6 +177,7 @@ def _error(paths, engine, metric="P@3"):
     ("column", "value", "of"),
     [
         ("user", None, "runs"), ("user", "", "runs"), ("item", None, "runs"), ("score", "abc", "runs"),
+        ("user", 2.0**53, "runs"), ("item", -(2.0**60), "runs"), ("user", 2.0**53, "test"), ("item", 1e300, "test"),
         ("user", None, "test"), ("user", " ", "test"), ("item", None, "test"), ("rating", None, "test"),
         ("rating", float("inf"), "test"),
     ],
@@ -176,7 +186,7 @@ def _error(paths, engine, metric="P@3"):
 def test_bad_rows_give_the_same_errors(tmp_path, column, value, of, ascends):
     runs, test = world(8)
     frames = {"runs": runs.filter(system="a").drop("system"), "test": test}
-    frame = frames[of].with_columns(pl.format("{}", column).alias(column) if isinstance(value, str) else pl.col(column))
+    frame = frames[of].cast({column: {str: pl.String, float: pl.Float64}.get(type(value), frames[of].schema[column])})
     if ascends:
         frame = frame.sort("user", maintain_order=True)
     bad = pl.Series([frame[column][place] if place not in (31, 33) else value for place in range(len(frame))])
@@ -185,6 +195,18 @@ def test_bad_rows_give_the_same_errors(tmp_path, column, value, of, ascends):
     message = _error(paths, "ranges")
     assert message == _error(paths, "memory")
     assert f"{of}.parquet, row 32, column {column!r}" in message
+
+
+@pytest.mark.parametrize(("column", "value"), [("item", None), ("score", "abc"), ("rank", "1.5"), ("rank", None)])
+def test_bad_rows_of_several_systems_give_the_same_errors(tmp_path, column, value):
+    runs, test = world(8)
+    runs = runs.with_columns(score=pl.when(system="a").then("score"), rank=pl.when(system="b").then(1)).cast(pl.String)
+    row = 31 if column == "score" else len(runs) - 5
+    runs = runs.with_columns(pl.when(pl.int_range(pl.len()) == row).then(pl.lit(value)).otherwise(column).alias(column))
+    paths = [written(tmp_path, runs, "runs.parquet"), written(tmp_path, test, "test.parquet")]
+    message = _error(paths, "ranges")
+    assert message == _error(paths, "memory")
+    assert f"runs.parquet, row {row + 1}, column {column!r}" in message
 
 
 @pytest.mark.parametrize("ascends", [True, False])
@@ -267,10 +289,10 @@ def test_temporary_files_are_gone_and_those_of_the_user_stay(tmp_path, monkeypat
 def test_what_does_not_fit_is_measured_by_ranges_by_itself(tmp_path, monkeypatch):
     runs, test = world(8)
     paths = [written(tmp_path, runs, "runs.parquet"), written(tmp_path, test, "test.parquet")]
-    assert "parts" not in cf.measure(*paths, "P@3").step.settings
+    assert "blocks" not in cf.measure(*paths, "P@3").step.settings
     monkeypatch.setattr("cranfield.measures.engines.available_memory", lambda: 1000.0)
     monkeypatch.setattr("cranfield.measures.ranged.resident_memory", lambda: 0.0)
-    assert cf.measure(*paths, "P@3").step.settings["parts"] > 1
+    assert cf.measure(*paths, "P@3").step.settings["blocks"] > 1
 
 
 def test_what_cannot_be_done_by_ranges_is_refused(tmp_path):
@@ -290,16 +312,86 @@ def test_what_cannot_be_done_by_ranges_is_refused(tmp_path):
         cf.measure(paths[0], paths[0], "P@3", engine="ranges")
 
 
-def test_scores_beyond_memory_stay_in_files_and_say_the_same(tmp_path, monkeypatch):
-    monkeypatch.setattr("cranfield.measures.ranged.KeptParts", lambda _: KeptParts(2000.0))
-    runs, test = world(9)
+@pytest.fixture
+def spilled(monkeypatch):
+    """Leave no memory to values and judged lists, so that they go to files."""
+    monkeypatch.setattr("cranfield.measures.parts.ValueTable", lambda _: ValueTable(0.0))
+    monkeypatch.setattr("cranfield.measures.parts.JudgedTable", lambda _: JudgedTable(0.0))
+
+
+@pytest.mark.parametrize("sort", [["user"], ["item"]])
+def test_values_beyond_memory_are_mapped_and_say_the_same(tmp_path, spilled, sort):
+    runs, test = (frame.sort(sort) for frame in world(9))
     paths = [written(tmp_path, runs, "runs.parquet"), written(tmp_path, test, "test.parquet")]
     mine, theirs = (cf.measure(*paths, METRICS, engine=engine, bounds=True) for engine in ("ranges", "memory"))
-    assert isinstance(mine, ScoreParts)
-    assert_frame_equal(mine.frame(), theirs.frame(), rel_tol=1e-12, abs_tol=1e-14)
-    values = pl.concat(mine.per_user_parts()).sort("system", "metric", "user")
-    assert_frame_equal(values, theirs.per_user().sort("system", "metric", "user"), check_dtypes=False)
-    comparisons = [cf.compare(scores, metrics=["nDCG", "RR"]) for scores in (mine, theirs)]
-    assert_frame_equal(*(comparison.frame() for comparison in comparisons), rel_tol=1e-12, abs_tol=1e-12)
-    for name in ("notes", "warnings", "counts"):
-        assert getattr(mine, name) == getattr(theirs, name), name
+    folder = Path(mine.files.name)
+    assert [file.name for file in sorted(folder.iterdir())] == ["bounds.npy", "values.npy"]
+    same(mine, theirs)
+    for significance in ("permutation", "student", "wilcoxon", "sign", "bootstrap", "tukey"):
+        options = {"metrics": ["nDCG", "RR"], "significance": significance, "subsets": 2}
+        frames = [cf.compare(scores, **options).frame() for scores in (mine, theirs)]
+        assert_frame_equal(*frames, rel_tol=1e-12, abs_tol=1e-12)
+    for average in ("median", "trimmed", "geometric", "weighted(by=judged)", "standardised"):
+        assert_frame_equal(*(scores.frame(average) for scores in (mine, theirs)), rel_tol=1e-12, abs_tol=1e-14)
+    del mine, frames
+    assert not folder.exists()
+
+
+@pytest.mark.parametrize("ties", ["trec_eval", "average"])
+@pytest.mark.parametrize("sort", [["user"], ["item"]])
+def test_an_assessment_by_ranges_is_the_one_in_memory(tmp_path, spilled, sort, ties):
+    runs, test = (frame.sort(sort) for frame in world(2))
+    paths = [written(tmp_path, runs, "runs.parquet"), written(tmp_path, test, "test.parquet")]
+    options = {"threshold": 3, "samples": 3, "sizes": [1, 0.5, 0.2], "ties": ties, "averages": ["mean", "median"]}
+    metrics = ["P@3", "nDCG@5", "AP", "ERR", "bpref", "RR"]
+    mine, theirs = (cf.assess(*paths, metrics, engine=engine, **options) for engine in ("ranges", "memory"))
+    assert_frame_equal(mine.frame("samples"), theirs.frame("samples"))
+    assert str(mine) == str(theirs)
+    with pytest.raises(cf.SettingError, match="EPC@3 looks at whole lists, of which only the judged items are kept"):
+        cf.assess(*paths, ["EPC@3", "P@3"], engine="ranges", train=cf.read(world(3)[1]), **options)
+
+
+def opened(folder, runs, test, **reading):
+    """Return runs and a test set as tables, read with options."""
+    tables = [RunTables.opened(Path(written(folder, runs, "runs.parquet")))]
+    return tables, HeldOutTable.opened(Path(written(folder, test, "test.parquet")), **reading)
+
+
+@pytest.mark.parametrize("ascends", [True, False])
+def test_the_threshold_follows_from_the_merged_ratings(tmp_path, ascends):
+    pairs = [(u, i, 1.0) for u in range(6) for i in range(8) for _ in range((3 * u + 5 * i) % 5)]
+    pairs += [(u, 7, 4.0) for u in range(6)]
+    order = 1 if ascends else -1
+    test = pl.DataFrame(sorted(pairs)[::order], schema=["user", "item", "rating"], orient="row")
+    rows = [
+        (system, u, item, rank)
+        for system, k in (("a", 3), ("b", 5))
+        for u in range(6)
+        for rank, item in enumerate(sorted(range(8), key=lambda i: (7 * i + k * u) % 11), start=1)
+    ]
+    runs = pl.DataFrame(rows, schema=["system", "user", "item", "rank"], orient="row")
+    tables, table = opened(tmp_path, runs, test, repeated="sum")
+    mine = measure_tables(tables, table, Measuring(metrics=["P@3", "ERR@5"])).scores
+    theirs = cf.measure(runs, cf.read(test, repeated="sum"), ["P@3", "ERR@5"])
+    assert mine.step.settings["threshold"] == theirs.step.settings["threshold"] == 7
+    same(mine, theirs)
+    assert mine.average()[:, 0].tolist() == pytest.approx([1 / 18, 0])
+
+
+def test_counts_become_ratings_before_the_threshold_is_chosen(tmp_path):
+    runs, test = world(3)
+    plays = test.with_columns(rating=(pl.col("rating") * 37) % 101 + 1)
+    tables, table = opened(tmp_path, runs, plays, counts="celma")
+    mine = measure_tables(tables, table, Measuring(metrics=["P@3"])).scores
+    same(mine, cf.measure(runs, cf.read(plays, counts="celma"), ["P@3"]))
+
+
+def test_an_item_rated_in_another_range_is_live(tmp_path):
+    runs, test = world(6)
+    paths = written(tmp_path, runs, "runs.parquet"), written(tmp_path, test, "test.parquet")
+    options = {
+        "train": cf.read(world(7)[1]),
+        "catalogue": [0, 1],
+        "metrics": ["EPC", "AggregateDiversity", "ItemCoverage"],
+    }
+    same(*(cf.measure(*paths, engine=engine, **options) for engine in ("ranges", "memory")))

@@ -85,3 +85,44 @@ def test_users_are_called_users_where_each_has_one_list():
     )
     assert "users without a list count as 0" in scores.table().caption
     assert "over the 1 of 2 users that both systems serve" in scores.table(coverage="reduced").caption
+
+
+def test_the_caption_names_the_metrics_that_leave_users_out_although_others_count_0():
+    test = cf.Ratings.of(["ann", "bob", "bob"], ["x", "x", "y"], [5, 1, 5])
+    runs = {"mine": {"ann": ["x"], "bob": ["y", "x"]}}
+    table = cf.measure(runs, test, ["P@1", "AntiRR", "Fallout@1"], threshold=4).table()
+    assert "undefined count as 0, but are left out by AntiRR, Fallout@1" in table.caption
+    alone = cf.measure(runs, test, ["AntiRR"], threshold=4).table()
+    assert "users for whom a metric is undefined are left out" in alone.caption
+    assert "count as 0, but" not in cf.measure(runs, test, ["P@1"], threshold=4).table().caption
+
+
+def _reference(users):
+    """Return the values of two systems of the design note: a on a lattice of tenths, b near it."""
+    u = np.arange(users)
+    a = ((17 * u + u // 11) % 11) / 10
+    return a, np.clip(a + ((u**2 % 7) - 2.7) / 40, 0, 1)
+
+
+def test_a_bootstrap_of_few_users_draws_users():
+    from cranfield.comparisons.samples import as_scores
+
+    a, b = _reference(400)
+    row = as_scores({"a": a, "b": b}).frame(interval="bootstrap").row(0, named=True)
+    assert (row["lower"], row["upper"]) == (pytest.approx(0.473), pytest.approx(0.534))
+    assert row["interval"] == "95% bootstrap percentile"
+
+
+@pytest.mark.parametrize("average", ["mean", "median", "weighted(by=judged)"])
+def test_a_bootstrap_of_many_users_draws_blocks_and_agrees_with_the_analytic_interval(average):
+    from cranfield.comparisons.samples import as_scores
+
+    scores = as_scores(dict(zip("ab", _reference(30_000))))
+    by_blocks, analytic = (
+        scores.frame(average, interval=kind).row(1, named=True) for kind in ("bootstrap", "analytic")
+    )
+    assert "10,000 blocks of users" in by_blocks["interval"]
+    for end in ("lower", "upper"):
+        assert by_blocks[end] == pytest.approx(analytic[end], abs=0.002)
+    mixed = scores.of_lists(np.ones(scores.n_lists, dtype=bool))
+    assert mixed.frame(average, interval="bootstrap").row(1, named=True) == by_blocks

@@ -6,6 +6,7 @@ import os
 import pickle
 import re
 import signal
+from dataclasses import replace
 from io import StringIO
 from pathlib import Path
 from types import SimpleNamespace
@@ -23,9 +24,14 @@ pytest.importorskip("pyspark", reason="pyspark is not installed: pip install 'cr
 
 from cranfield.data.spark import has_java, spark_session, to_spark  # noqa: E402
 from cranfield.data.spark_blocks import arrow_batches, partitions_for  # noqa: E402
-from cranfield.measures.part_files import rows_of  # noqa: E402
-from cranfield.measures.score_parts import Census, facts_of  # noqa: E402
-from cranfield.measures.spark import _SUMS, _add, _EachPart, _MeasureBlocks, _pickled  # noqa: E402
+from cranfield.measures.spark import (  # noqa: E402
+    _SUMS,
+    SparkTest,
+    _add,
+    _MeasureBlocks,
+    _OfRatings,
+    _pickled,
+)
 
 if not has_java():
     pytest.skip("Spark needs Java, and there is none", allow_module_level=True)
@@ -69,30 +75,16 @@ def test_scores_are_those_of_measuring_in_memory(measured):
     assert_frame_equal(mine.frame(), theirs.frame(), rel_tol=1e-12, abs_tol=1e-14)
     for name in ("systems", "metrics", "notes", "warnings", "counts", "n_lists", "longest"):
         assert getattr(mine, name) == getattr(theirs, name), name
-    values = pl.from_arrow(mine.spark_frame().toArrow()).sort("system", "metric", "user")
-    assert_frame_equal(values, theirs.per_user().sort("system", "metric", "user"), check_dtypes=False, abs_tol=1e-14)
+    assert_frame_equal(mine.per_user(), theirs.per_user(), check_dtypes=False, abs_tol=1e-14)
     assert str(mine.table(digits=6)) == str(theirs.table(digits=6))
 
 
 @pytest.mark.parametrize(
-    "significance", ["permutation", "student", "sign", "bootstrap(resamples=50, weights=poisson)", "log_student"]
+    "significance", ["permutation", "student", "sign", "bootstrap(resamples=50)", "log_student", "wilcoxon", "tukey"]
 )
 def test_comparisons_are_those_in_memory(measured, significance):
     mine, theirs = (cf.compare(scores, metrics=["nDCG@3", "RR"], significance=significance) for scores in measured)
     assert_frame_equal(mine.frame(), theirs.frame(), rel_tol=1e-12, abs_tol=1e-12)
-
-
-@pytest.mark.parametrize(
-    ("options", "reason"),
-    [
-        ({"significance": "wilcoxon"}, "it ranks the differences of all users at once"),
-        ({"significance": "tukey"}, "it shuffles the values of all users at once"),
-        ({"average": "median"}, "average='median' needs the values of all users at once"),
-    ],
-)
-def test_what_needs_all_users_at_once_is_refused(measured, options, reason):
-    with pytest.raises(cf.SettingError, match=reason):
-        cf.compare(measured[0], **options)
 
 
 def test_text_ids_ranks_several_frames_and_a_test_set_in_memory_meet(spark):
@@ -110,13 +102,34 @@ def test_text_ids_ranks_several_frames_and_a_test_set_in_memory_meet(spark):
     assert_frame_equal(mine.frame(), theirs.frame(), rel_tol=1e-12, abs_tol=1e-14)
 
 
-def test_lists_in_cells_may_be_empty(spark):
+def test_ranks_that_leave_places_out_are_places_as_in_memory(spark):
+    runs, test = world(4, users=20)
+    runs = runs.drop("score").with_columns(rank=(pl.col("item") * 7 + pl.col("user")) % 30)
+    alone = runs.filter(system="b").drop("system")
+    structs = alone.group_by("user", maintain_order=True).agg(items=pl.struct("item", "rank"))
+    mixed = runs.with_columns(score=pl.when(system="a").then(1.0 + pl.col("item")))
+    for frame in (runs, structs, mixed):
+        source = {"b": frame} if frame is structs else frame
+        on_spark = {"b": to_spark(frame, spark)} if frame is structs else to_spark(frame, spark)
+        for options in ({"ties": "average", "bounds": True}, {"gaps": "close"}) if frame is runs else ({},):
+            mine = cf.measure(on_spark, to_spark(test, spark), METRICS[:6], **options)
+            theirs = cf.measure(source, test, METRICS[:6], **options)
+            assert_frame_equal(mine.frame(), theirs.frame(), rel_tol=1e-12, abs_tol=1e-14)
+            assert mine.counts == theirs.counts
+            assert mine.notes == theirs.notes
+            assert any("missing in" in note for note in mine.notes) == (options.get("gaps") != "close")
+
+
+def test_lists_in_cells_may_be_empty_or_have_one_item_and_one_score(spark):
     cells = pl.DataFrame({"user": [1, 2, 3], "items": [[4, 5], [], [6]]}, schema_overrides={"items": pl.List(pl.Int64)})
     test = pl.DataFrame({"user": [1, 2, 4], "item": [5, 6, 6], "rating": [1.0, 1.0, 1.0]})
-    mine = cf.measure({"a": to_spark(cells, spark)}, to_spark(test, spark), ["RR"])
-    theirs = cf.measure({"a": cells}, test, ["RR"])
-    assert_frame_equal(mine.frame(), theirs.frame())
-    assert mine.counts == theirs.counts
+    single = pl.DataFrame({"user": [1, 1, 2], "items": [[4], [5], [6]], "score": [0.5, 1.0, 0.2]})
+    for frame in (cells, single):
+        mine = cf.measure({"a": to_spark(frame, spark)}, to_spark(test, spark), ["RR"])
+        theirs = cf.measure({"a": frame}, test, ["RR"])
+        assert_frame_equal(mine.frame(), theirs.frame())
+        assert mine.counts == theirs.counts
+    assert theirs.average().tolist() == [[pytest.approx(2 / 3)]]
 
 
 RUN = pl.DataFrame({"user": [1, 2, 3], "item": [3, 3, 4], "score": [1.0, 2.0, 3.0]})
@@ -137,9 +150,12 @@ BAD_RUNS = {
     "a user that is NaN": (with_second(RUN, "user", float("nan"), pl.Float64), ", user nan, item 3"),
     "an empty user": (with_second(RUN, "user", "", pl.String), ", user '', item 3"),
     "users that are lists": (RUN.with_columns(user=LISTS), ""),
+    "a user that is no exact number": (with_second(RUN, "user", 2.0**53, pl.Float64), f", user {2.0**53}, item 3"),
+    "an item that is no exact number": (with_second(RUN, "item", 2.0**53, pl.Float64), f", user 2, item {2.0**53}"),
     "a score that is text": (with_second(RUN, "score", "abc", pl.String), ", user 2, item 3"),
     "such a score beside ranks": (with_second(RUN, "score", "abc", pl.String).with_columns(rank=1), ", user 2, item 3"),
     "a missing rank": (with_second(RANKED, "rank", None), ", user 2, item 3"),
+    "a rank that is no place": (with_second(RANKED, "rank", 1.5, pl.Float64), ", user 2, item 3"),
     "a rank that is text": (with_second(RANKED, "rank", "first", pl.String), ", user 2, item 3"),
     "no column of items": (RUN.drop("item"), ""),
     "no rows": (RUN.clear(), ""),
@@ -149,6 +165,7 @@ BAD_TESTS = {
     "a missing item": (with_second(TEST, "item", None), ", user 2"),
     "a user that is NaN": (with_second(TEST, "user", float("nan"), pl.Float64), ", user nan, item 3"),
     "users that are lists": (TEST.with_columns(user=LISTS), ", item 3"),
+    "a user that is no exact number": (with_second(TEST, "user", 2.0**53, pl.Float64), f", user {2.0**53}, item 3"),
     "a missing rating": (with_second(TEST, "rating", None), ", user 2, item 3"),
     "a rating that is NaN": (with_second(TEST, "rating", float("nan")), ", user 2, item 3"),
     "an infinite rating": (with_second(TEST, "rating", float("inf")), ", user 2, item 3"),
@@ -205,7 +222,7 @@ def test_users_of_different_types_meet_as_in_memory(spark):
         mine, theirs = cf.measure(to_spark(run, spark), to_spark(test, spark), "RR"), cf.measure(run, test, "RR")
         assert mine.counts == theirs.counts
         assert_frame_equal(mine.frame(), theirs.frame())
-        values = pl.from_arrow(mine.spark_frame().toArrow()).sort("user")
+        values = mine.per_user().sort("user")
         assert_frame_equal(values, theirs.per_user().sort("user"))
 
 
@@ -276,8 +293,10 @@ def test_the_command_line_measures_parquet_on_spark(spark, tmp_path, capsys):
         main(["evaluate", *arguments, "--engine", engine, "--format", "csv", "--per-user", values])
         shown.append(pl.read_csv(StringIO(capsys.readouterr().out)))
     assert_frame_equal(*shown, rel_tol=1e-12)
-    mine, theirs = (pl.read_parquet(tmp_path / path) for path in ("spark.parquet/*.parquet", "memory.parquet"))
-    assert_frame_equal(*(frame.sort("system", "user") for frame in (mine, theirs)), check_dtypes=False)
+    assert_frame_equal(*(pl.read_parquet(tmp_path / f"{engine}.parquet") for engine in ("spark", "memory")))
+    main(["evaluate", *arguments, "--engine", "spark", "--per-user", f"file://{tmp_path}/written.parquet"])
+    written = pl.read_parquet(tmp_path / "written.parquet" / "*.parquet")
+    assert len(written) == len(pl.read_parquet(tmp_path / "memory.parquet"))
     assert partitions_for(spark.read.parquet(arguments[2])) == 4  # small files: two per core
 
 
@@ -301,7 +320,7 @@ def test_values_by_user_in_a_frame_are_compared(spark):
     values = pl.DataFrame({"user": np.arange(60), "a": random.random(60), "b": random.random(60) + 0.1})
     mine, theirs = (cf.compare(frame) for frame in (to_spark(values, spark), values))
     assert_frame_equal(mine.frame(), theirs.frame(), rel_tol=1e-12, abs_tol=1e-12)
-    with pytest.raises(cf.InputError, match="the values of 'b' are not numbers but string"):
+    with pytest.raises(cf.InputError, match="the values of 'b' are not numbers"):
         cf.compare(to_spark(values.with_columns(pl.col("b").cast(pl.String)), spark))
 
 
@@ -316,15 +335,13 @@ def _sums(batches):
     return [pickle.loads(row["tally"]) for batch in batches for row in batch.to_pylist()]
 
 
-def test_a_worker_adds_up_what_a_function_says_of_its_users(monkeypatch):
-    monkeypatch.setattr("cranfield.measures.spark._BLOCK_USERS", 3)
-    test = cf.Ratings.of(range(10), ["x", "y"] * 5)
-    scores = cf.measure({"a": {user: ["x"] for user in range(10)}}, test, "P@1")
-    rows, facts = rows_of(scores), facts_of(scores, Census.of(scores))
-    task = _EachPart(lambda part: np.array([part.n_lists, part.values.sum()]), facts)
-    (total,) = _sums(task(iter([rows[:4].to_arrow(), rows[4:].to_arrow()])))
-    assert total.tolist() == [10, 5]
-    assert _sums(task(iter([]))) == []
+def test_a_worker_calls_a_function_on_the_ratings_of_its_users():
+    test = SparkTest(None, {"user": "who", "item": "what", "rating": "stars"}, {"repeated": "sum"})
+    rows = pl.DataFrame({"user": [1, 1, 1, 2], "what": [5, 5, 6, 5], "stars": [1.0, 1.0, 4.0, 3.0]})
+    task = _OfRatings(test, lambda ratings: ratings.values.tolist())
+    assert _sums(task(iter([rows.to_arrow()]))) == [[[2.0, 4.0, 3.0]]]
+    (error,) = _sums(_OfRatings(replace(test, reading={}), len)(iter([rows.to_arrow()])))
+    assert "rates item 5 more than once" in str(error)
 
 
 def test_tallies_are_added_up_in_the_order_of_their_partitions_and_the_first_error_counts():
@@ -346,6 +363,25 @@ def test_a_worker_hands_on_the_error_of_a_row_and_nothing_of_no_rows(monkeypatch
     plan = SimpleNamespace(measuring=SimpleNamespace(wanted=["P@1"]), bounds=False, train=None)
     task = _MeasureBlocks((SimpleNamespace(systems=["a"]),), None, (), plan, "bigint", ("bigint",))
     (batch,) = task(iter([pl.DataFrame({"user": [1, 1]}).to_arrow()]))
-    assert batch.schema.names == ["user", "judged", "relevant", "covered 0", "value 0 0", "place", "tally"]
+    assert batch.schema.names == ["place", "tally", "block"]
     assert str(pickle.loads(batch.to_pylist()[0]["tally"])) == "row 3 has no item"
     assert list(task(iter([]))) == []
+
+
+@pytest.mark.parametrize("repeated", ["sum", "last", "mean"])
+def test_the_threshold_follows_from_the_merged_ratings(spark, repeated):
+    runs, test = world(6, users=15)
+    test = pl.concat([test, test.with_columns(rating=pl.col("rating") % 4 + 1)])
+    from cranfield.measures.engines import part_plan
+    from cranfield.measures.measuring import Measuring
+    from cranfield.measures.spark import measure_tables_on_spark, opened_run, opened_test
+
+    tables, table = (
+        [opened_run(to_spark(runs, spark), spark)],
+        opened_test(to_spark(test, spark), spark, repeated=repeated),
+    )
+    plan = part_plan(tables, table, Measuring(metrics=["P@3", "ERR"]), catalogue=list(range(5)))
+    mine = measure_tables_on_spark(tables, table, plan).scores
+    theirs = cf.measure(runs, cf.read(test, repeated=repeated), ["P@3", "ERR"], catalogue=list(range(5)))
+    assert mine.step.settings["threshold"] == theirs.step.settings["threshold"]
+    assert_frame_equal(mine.frame(), theirs.frame(), rel_tol=1e-12, abs_tol=1e-14)

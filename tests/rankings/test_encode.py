@@ -86,3 +86,16 @@ def test_a_missing_number_is_unknown():
 def test_ids_of_mixed_types_are_refused():
     with pytest.raises(InputError, match="one type"):
         encode(pd.Series(["a", 1], dtype=object))
+
+
+@pytest.mark.parametrize("kind", [list, np.array, pd.Series, pl.Series, lambda ids: pd.Series(ids, dtype=object)])
+@pytest.mark.parametrize("large", [2.0**53, -(2.0**53), 1e300, float("inf")])
+def test_floats_that_may_stand_for_several_whole_numbers_are_no_ids(kind, large):
+    with pytest.raises(InputError, match=r"is a float of 2\^53 or more.*write ids as whole numbers or as text"):
+        encode(kind([1.0, 2.0, large]))
+    largest = 2.0**53 - 1
+    assert encode(kind([1.0, largest]))[0].all.to_list() == [1, 2**53 - 1]
+    narrow = pl.Series([1.0, 2.0**24 - 1], dtype=pl.Float32)
+    assert encode(narrow)[0].all.to_list() == [1, 2**24 - 1]
+    with pytest.raises(InputError, match=r"is a float of 2\^24 or more"):
+        encode(narrow + 1)

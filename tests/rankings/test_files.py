@@ -160,7 +160,7 @@ def test_the_format_can_be_given(written):
     path = written("1\t2\t3\n1\t4\t5\n")
     assert _format(read_run(path, format="elliot")) == "triples"
     by_rank = read_run(path, user=1, item=2, rank=3)
-    assert by_rank.frame().rows() == [(1, 2, 1), (1, 4, 2)]
+    assert by_rank.frame().rows() == [(1, 2, 3), (1, 4, 5)]
     with pytest.raises(InputError, match="3 columns without names cannot be format='trec', which is user Q0 item"):
         read_run(path, format="trec")
     assert read_run(written("a|b\n1|2\n"), separator="|", header=True, user="a", item="b").frame().rows() == [(1, 2, 1)]

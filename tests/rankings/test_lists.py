@@ -11,7 +11,15 @@ from hypothesis import strategies as st
 
 from cranfield import SettingError
 from cranfield.rankings.encode import encode
-from cranfield.rankings.lists import ListEntries, arrange, stable_argsort
+from cranfield.rankings.lists import (
+    LAST_PLACE,
+    ListEntries,
+    ListOrder,
+    arrange,
+    lengths_of,
+    ranks_of_whole,
+    stable_argsort,
+)
 
 VALUES = st.sampled_from([0.0, -0.0, 0.5, 1.0, 2.0, math.inf, -math.inf, math.nan])
 ROWS = st.lists(st.tuples(st.integers(0, 4), st.integers(0, 14), VALUES), max_size=60)
@@ -142,9 +150,43 @@ def test_packed_sorting_is_stable(codes):
     assert stable_argsort(codes).tolist() == np.argsort(codes, kind="stable").tolist()
 
 
-def test_an_unknown_rule_for_ties_is_refused():
-    with pytest.raises(SettingError, match="did you mean 'trec_eval'"):
-        _arranged([(1, 1, 1.0)], ties="trec-eval")
+def test_an_unknown_rule_is_refused():
+    with pytest.raises(SettingError, match="is not a rule for ties; did you mean 'trec_eval'"):
+        ListOrder("trec-eval")
+    with pytest.raises(SettingError, match="is not a rule for gaps between ranks; did you mean 'close'"):
+        ListOrder(gaps="closed")
+
+
+@given(
+    st.lists(
+        st.tuples(st.integers(0, 4), st.integers(0, 14), st.integers(0, 9) | st.integers(0, LAST_PLACE)), max_size=60
+    ),
+    st.sampled_from(["trec_eval", "input", "average"]),
+    st.integers(0, 1),
+)
+def test_an_entry_has_the_place_of_its_rank_or_the_next_one_that_is_free(rows, ties, first):
+    users, items, ranks = (list(column) for column in zip(*rows)) if rows else ([], [], [])
+    (user_ids, users), (item_ids, items) = (encode(np.array(ids, dtype=np.int64)) for ids in (users, items))
+    entries = ListEntries(users, items, ranks=np.array(ranks, dtype=np.float64))
+    lists = arrange(entries, user_ids, item_ids, ties, first)
+    found = ranks_of_whole(lists.indptr) if lists.places is None else lists.places
+    gaps = []
+    for user in range(len(user_ids)):
+        within, last, expected = slice(*lists.indptr[user : user + 2]), 0, []
+        for rank in lists.entries.ranks[within]:
+            last = max(int(rank) - first + 1, last + 1)
+            expected.append(last)
+        assert found[within].tolist() == expected
+        gaps.append(last - len(expected))
+    if lists.places is None:
+        assert not any(gaps)
+    else:
+        assert lists.counts["missing_ranks"] == sum(gaps)
+        assert lists.counts["lists_with_gaps"] == sum(map(bool, gaps))
+        assert lengths_of(lists.places, lists.indptr).tolist() == [
+            gap + size for gap, size in zip(gaps, np.diff(lists.indptr))
+        ]
+    assert arrange(entries, user_ids, item_ids, ties).places is None
 
 
 def test_of_an_item_twice_with_one_score_the_first_row_stays_however_numpy_sorts():

@@ -135,11 +135,80 @@ def test_one_row_a_list_with_items_and_scores_side_by_side(convert):
         read_run(convert(ragged))
 
 
+@pytest.mark.parametrize(
+    "convert", [lambda frame: frame, lambda frame: frame.to_pandas(), lambda frame: frame.to_dict()]
+)
+@pytest.mark.parametrize("items", [[[1], [2], [], [3]], [[{"item": 1}], [{"item": 2}], [], [{"item": 3}]]])
+def test_a_single_value_beside_lists_of_one_item_is_its_value(convert, items):
+    frame = pl.DataFrame({"user": ["a", "a", "c", "b"], "item": items, "score": [0.1, 0.2, 0.9, 0.3]})
+    expected = [("a", 2, 1, 0.2), ("a", 1, 2, 0.1), ("b", 3, 1, 0.3)]
+    assert _rows(read_run(convert(frame))) == expected
+    ranked = frame.select("user", "item", rank=pl.Series([2, 1, 1, 1]), prediction=pl.Series([4.5, 4.0, 3.5, 3.0]))
+    run = read_run(convert(ranked))
+    assert _rows(run) == [("a", 2, 1, 4.0), ("a", 1, 2, 4.5), ("b", 3, 1, 3.0)]
+    assert run.predictions.tolist() == [4.0, 4.5, 3.0]
+
+
+@pytest.mark.parametrize("role", ["score", "rank", "prediction"])
+@pytest.mark.parametrize("items", [[[1], [2, 4]], [[{"item": 1}], [{"item": 2}, {"item": 4}]]])
+def test_a_single_value_beside_a_list_of_several_items_is_refused(role, items):
+    frame = pl.DataFrame({"user": ["a", "b"], "item": items, role: [1, 2]})
+    problem = f"row 2, column '{role}': there is one {role} for a list of 2 items; give one for each item"
+    with pytest.raises(InputError, match=problem):
+        read_run(frame)
+
+
 def test_ranks_order_the_lists_where_there_are_no_scores():
     frame = pl.DataFrame({"user": [1, 1, 1], "item": [5, 6, 7], "rank": [3, 1, 2]})
     assert _ranking(read_run(frame)) == [(1, 6), (1, 7), (1, 5)]
     no_scores = frame.with_columns(score=pl.lit(None, dtype=pl.Float64))
     assert _ranking(read_run(no_scores)) == [(1, 6), (1, 7), (1, 5)]
+
+
+@pytest.mark.parametrize(
+    ("ranks", "places"),
+    [
+        ([9, 12, 13], [9, 12, 13]),  # hits alone
+        ([1, 1, 3], [1, 2, 3]),  # competition ranks
+        ([1, 1, 2], [1, 2, 3]),  # dense ranks
+        ([2, 2, 2], [2, 3, 4]),
+        ([1, 1, 5], [1, 2, 5]),
+        ([0, 1, 2], [1, 2, 3]),  # from 0
+        ([0, 4, 4], [1, 5, 6]),
+        ([5.0, 6.0, 7.0], [5, 6, 7]),
+        (["3", "4", "5"], [3, 4, 5]),
+    ],
+)
+def test_a_rank_is_a_place(ranks, places):
+    frame = pl.DataFrame({"user": [1, 1, 1], "item": [7, 6, 5], "rank": ranks})
+    run = read_run(frame, ties="input")
+    assert run.frame()["rank"].to_list() == places
+    assert run.list_lengths.tolist() == places[-1:]
+    assert run.has_gaps == (places[-1] > 3)
+    assert read_run(frame, ties="input", gaps="close").frame()["rank"].to_list() == [1, 2, 3]
+    assert run.history[-1].settings["gaps"] == "keep"
+    scored = read_run(frame.with_columns(score=pl.Series([3, 2, 1])))
+    assert scored.frame()["rank"].to_list() == [1, 2, 3]
+
+
+def test_ranks_count_from_0_if_any_list_of_the_source_has_a_0():
+    rows = [("a", 1, 7, 0), ("a", 2, 7, 3), ("b", 1, 7, 2), ("b", 3, 8, 2), ("b", 3, 7, 1)]
+    frame = pl.DataFrame(rows, schema=["system", "user", "item", "rank"], orient="row")
+    first, second = read_runs(frame)
+    assert first.frame()["rank"].to_list() == [1, 4]
+    assert second.frame()["rank"].to_list() == [3, 2, 3]
+    (alone,) = read_runs({"b": frame.filter(system="b").drop("system")})
+    assert alone.frame()["rank"].to_list() == [2, 1, 2]
+
+
+def test_a_repeated_item_leaves_its_place_and_repeated_rows_none():
+    frame = pl.DataFrame({"user": [1] * 4, "item": [7, 8, 7, 9], "rank": [1, 2, 3, 4]})
+    run = read_run(frame)
+    assert run.frame().rows() == [(1, 7, 1), (1, 8, 2), (1, 9, 4)]
+    assert (run.counts["duplicate_items"], run.counts["missing_ranks"], run.counts["lists_with_gaps"]) == (1, 1, 1)
+    assert "1 ranks are missing, and count as places with an unknown item" in run.history[-1].notes
+    twice = pl.concat([frame.filter(pl.col("rank") != 3)] * 2).with_columns(rank=pl.Series([1, 2, 3] * 2))
+    assert not read_run(twice).has_gaps
 
 
 def test_scores_win_over_ranks_and_their_disagreement_is_counted_and_said():

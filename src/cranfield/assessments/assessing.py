@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 import polars as pl
 
 from cranfield import _checks
-from cranfield._decisions import refuse_old_words
 from cranfield._errors import SettingError
 from cranfield._progress import progress
 from cranfield._record import Step
@@ -20,11 +19,10 @@ from cranfield.assessments.assessment import Assessment
 from cranfield.assessments.chunks import Chunks
 from cranfield.assessments.cutoffs import PAPER_CUTOFFS, at_cutoffs
 from cranfield.assessments.fold import Fold
-from cranfield.assessments.part_fold import PartFold
 from cranfield.assessments.power import power_of
 from cranfield.assessments.robustness import CORRELATIONS, Correlation, Sampling, rounded_to
 from cranfield.assessments.sampling_plan import compiled
-from cranfield.assessments.scenarios import RANDOM, SCENARIOS, Scenario, Sizes, grids_of, scenario
+from cranfield.assessments.scenarios import SCENARIOS, Scenario, Sizes, grids_of, scenario
 from cranfield.comparisons.comparing import Comparing
 from cranfield.comparisons.samples import AVERAGES
 from cranfield.data import Ratings
@@ -34,10 +32,9 @@ from cranfield.measures.averaging import Averaging, Undefined
 from cranfield.measures.definition import Metric
 from cranfield.measures.engines import Engine
 from cranfield.measures.judgments import NegativeGrades
-from cranfield.measures.measuring import RENAMED, Kind, Measuring, is_for_spark
-from cranfield.measures.score_parts import ScoreParts
+from cranfield.measures.measuring import Kind, Measuring
 from cranfield.measures.scores import Scores
-from cranfield.rankings.lists import Ties
+from cranfield.rankings.lists import Gaps, Ties
 
 _Named = TypeVar("_Named")
 
@@ -56,7 +53,6 @@ def assess(
     scenarios: Iterable[str | Scenario] | str = EVERY,
     sizes: Sizes | Mapping[str, Sizes] = "fives",
     samples: int = 50,
-    masks: Literal["auto", "count", "hash"] = "auto",
     averages: Sequence[str] | str = "mean",
     cutoffs: Sequence[int] | bool = False,
     correlation: Correlation = "tau-b",
@@ -67,7 +63,8 @@ def assess(
     resamples: int = 0,
     weights: Mapping[str, float] | None = None,
     lists: Kind = "full",
-    ties: Ties = "trec_eval",
+    ties: Ties | None = None,
+    gaps: Gaps = "keep",
     train: Ratings | None = None,
     similarity: Any = None,
     seed: int = 0,
@@ -75,7 +72,7 @@ def assess(
     negative_grades: NegativeGrades = "judged",
     strict: bool = False,
     engine: Engine = "auto",
-    **renamed: Any,
+    memory: str | int | None = None,
 ) -> Assessment:
     """Assess which metric can be trusted on these systems and these data.
 
@@ -85,21 +82,17 @@ def assess(
 
     Parameters
     ----------
-    runs, test, metrics, threshold, lists, ties, train, similarity, negative_grades, strict
+    runs, test, metrics, threshold, lists, ties, gaps, train, similarity, negative_grades, strict
         As for `measure`.
     scenarios
         How the test set is made smaller: ``ratings``, ``items``, ``popular``, ``users``, ``large``. The default is all
-        of them; on Spark, the random ones: ``ratings``, ``items``, ``users``.
+        of them.
     sizes
         The shares that remain: ``fives`` (100 to 5 % in steps of 5), ``ones`` (100 to 1 %), ``top`` (100 to 80 %), or
         any numbers from 0 to 1. A mapping gives sizes by scenario, such as ``{"popular": "top"}``; scenarios that it
         does not name use ``fives``.
     samples
         The number of samples per size in the random scenarios.
-    masks
-        How random scenarios draw: ``count`` draws exactly the number of units that the size gives; ``hash`` draws each
-        unit by a hash of the seed, the sample, the user and the item, which does not depend on where the data are.
-        ``auto`` is ``hash`` on Spark, otherwise ``count``.
     averages
         How lists are averaged, one or several: ``mean``, ``geometric(form=trec_eval)``, ``weighted(by=judged)``, ...
     cutoffs
@@ -123,9 +116,9 @@ def assess(
         The seed of every random choice. The result does not depend on the number of threads.
     out
         A folder for finished parts, so that an interrupted assessment can continue where it stopped.
-    engine
-        ``spark``: on Spark, as for `measure`; only random scenarios are possible, and all their samples are measured in
-        one pass. ``memory``: in memory. ``auto``: on Spark for Spark dataframes, otherwise in memory.
+    engine, memory
+        Where the lists are judged, as for `measure`. Only the judged items of the lists are kept, which smaller test
+        sets need, in files if they are too large for memory.
 
     Examples
     --------
@@ -141,7 +134,6 @@ def assess(
     >>> found.frame().select("metric", "size", "samples").rows()
     [('P@5', 1.0, 1), ('nDCG@5', 1.0, 1), ('P@5', 0.5, 5), ('nDCG@5', 0.5, 5)]
     """
-    refuse_old_words("assess", renamed, RENAMED)
     return assess_folds(
         [(runs, test)],
         metrics,
@@ -149,7 +141,6 @@ def assess(
         scenarios=scenarios,
         sizes=sizes,
         samples=samples,
-        masks=masks,
         averages=averages,
         cutoffs=cutoffs,
         correlation=correlation,
@@ -162,12 +153,14 @@ def assess(
         lists=lists,
         negative_grades=negative_grades,
         ties=ties,
+        gaps=gaps,
         trains=[train],
         similarity=similarity,
         seed=seed,
         out=out,
         strict=strict,
         engine=engine,
+        memory=memory,
     )
 
 
@@ -179,7 +172,6 @@ def assess_folds(
     scenarios: Iterable[str | Scenario] | str = EVERY,
     sizes: Sizes | Mapping[str, Sizes] = "fives",
     samples: int = 50,
-    masks: Literal["auto", "count", "hash"] = "auto",
     averages: Sequence[str] | str = "mean",
     cutoffs: Sequence[int] | bool = False,
     correlation: Correlation = "tau-b",
@@ -190,7 +182,8 @@ def assess_folds(
     resamples: int = 0,
     weights: Mapping[str, float] | None = None,
     lists: Kind = "full",
-    ties: Ties = "trec_eval",
+    ties: Ties | None = None,
+    gaps: Gaps = "keep",
     trains: Sequence[Ratings | None] | None = None,
     similarity: Any = None,
     seed: int = 0,
@@ -198,7 +191,7 @@ def assess_folds(
     negative_grades: NegativeGrades = "judged",
     strict: bool = False,
     engine: Engine = "auto",
-    **renamed: Any,
+    memory: str | int | None = None,
 ) -> Assessment:
     """Assess metrics over several folds: ``folds`` are pairs of runs and test set, with the same systems.
 
@@ -206,7 +199,6 @@ def assess_folds(
     each user's values are averaged over the folds. ``fold_sd`` is the standard deviation between the folds. ``trains``
     are the training ratings of the folds, for metrics that need them. For the other parameters see `assess`.
     """
-    refuse_old_words("assess_folds", renamed, RENAMED)
     if not folds:
         raise SettingError("there is no fold to assess; give at least one pair of runs and test set")
     if not all(isinstance(fold, tuple | list) and len(fold) == 2 for fold in folds):
@@ -215,11 +207,7 @@ def assess_folds(
     _checks.one_of("undefined", undefined, ("zero", "leave out"))
     wanted = _metrics(metrics, cutoffs)
     kinds = tuple(_distinct("average", [Average.of(average) for average in _several(averages)]))
-    on_spark = any(is_for_spark(runs, test, engine) for runs, test in folds)
-    _checks.one_of("engine", engine, ("auto", "memory", "spark"))
-    _checks.one_of("masks", masks, ("auto", "count", "hash"))
-    named = RANDOM if on_spark and scenarios is EVERY else scenarios
-    ways = _distinct("scenario", [scenario(name) for name in _several(named)])
+    ways = _distinct("scenario", [scenario(name) for name in _several(scenarios)])
     sampling = Sampling(
         kinds,
         correlation,
@@ -227,7 +215,6 @@ def assess_folds(
         _checks.share("alpha", alpha),
         _checks.whole("samples", samples),
         _checks.whole("seed", seed, at_least=0),
-        masks if masks != "auto" else "hash" if on_spark else "count",
     )
     resamples = _checks.whole("resamples", resamples, at_least=0)
     comparing = Comparing(significance=significance, correction="none", alpha=alpha)
@@ -235,18 +222,14 @@ def assess_folds(
     weights_of(weights, ["power", *(name for name, grid in grids.items() if min(grid) < 1.0), "agreement"])
     measuring = Measuring(metrics=wanted, threshold=threshold, lists=lists)
     options: dict[str, Any] = {
-        "undefined": undefined, "ties": ties, "similarity": similarity, "negative_grades": negative_grades,
-        "strict": _checks.flag("strict", strict),
+        "undefined": undefined, "ties": ties, "gaps": gaps, "similarity": similarity,
+        "negative_grades": negative_grades, "strict": _checks.flag("strict", strict), "engine": engine,
+        "memory": memory,
     }  # fmt: skip
-    prepared: list[Fold | PartFold]
-    if on_spark:
-        [(runs, test)], [train] = _one_fold(folds, out), _trains(trains, 1)
-        prepared = [PartFold(runs, test, measuring, sampling, scenarios=ways, sizes=grids, train=train, **options)]
-    else:
-        prepared = [
-            Fold(runs, test, measuring, sampling, train=train, **options)
-            for (runs, test), train in zip(folds, _trains(trains, len(folds)))
-        ]
+    prepared = [
+        Fold(runs, test, measuring, sampling, train=train, **options)
+        for (runs, test), train in zip(folds, _trains(trains, len(folds)))
+    ]
     _same_systems(prepared)
     if all(fold.scores.nothing_relevant for fold in prepared):
         prepared[0].scores.check_measured()
@@ -263,7 +246,6 @@ def assess_folds(
         "scenarios": [way.name for way in ways],
         "sizes": {name: list(grid) for name, grid in grids.items()},
         "samples": samples,
-        "masks": sampling.masks,
         "correlation": correlation,
         "decimals": sampling.decimals,
         "undefined": undefined,
@@ -314,16 +296,7 @@ def _trains(trains: Sequence[Ratings | None] | None, folds: int) -> Sequence[Rat
     return trains
 
 
-def _one_fold(folds: Sequence[tuple[Any, Any]], out: str | Path | None) -> Sequence[tuple[Any, Any]]:
-    """Raise an error for several folds or ``out``: Spark does not join users of folds, and there is one pass."""
-    if len(folds) > 1:
-        raise SettingError("folds are assessed together in memory; on Spark, assess each of them separately")
-    if out is not None:
-        raise SettingError("an assessment on Spark is one pass and keeps no finished parts; leave out=... out")
-    return folds
-
-
-def _same_systems(folds: Sequence[Fold | PartFold]) -> None:
+def _same_systems(folds: Sequence[Fold]) -> None:
     """Raise an error if folds have different systems."""
     systems = folds[0].scores.systems
     for number, fold in enumerate(folds[1:], start=2):
@@ -335,7 +308,7 @@ def _same_systems(folds: Sequence[Fold | PartFold]) -> None:
 
 
 def _samples(
-    folds: Sequence[Fold | PartFold],
+    folds: Sequence[Fold],
     scenarios: Sequence[Scenario],
     sizes: Mapping[str, Sequence[float]],
     chunks: Chunks,
@@ -351,7 +324,7 @@ def _samples(
 
 
 def _power(
-    scores: Sequence[Scores | ScoreParts],
+    scores: Sequence[Scores],
     averages: Sequence[Average],
     comparing: Comparing,
     undefined: Undefined,
@@ -376,14 +349,12 @@ def _power(
     return pl.concat(rows), pl.concat(curves)
 
 
-def _has_values(scores: Scores | ScoreParts, m: int) -> bool:
-    if isinstance(scores, ScoreParts):
-        return bool(scores.census.defined[0, :, m].any())
+def _has_values(scores: Scores, m: int) -> bool:
     return bool(np.isfinite(scores.values[:, m]).any())
 
 
 def _spread(
-    scores: Sequence[Scores | ScoreParts], metrics: Sequence[str], comparing: Comparing, averaging: Averaging, seed: int
+    scores: Sequence[Scores], metrics: Sequence[str], comparing: Comparing, averaging: Averaging, seed: int
 ) -> pl.DataFrame:
     """Return the standard deviation of each metric's DP between single folds; null if there is only one."""
     if len(scores) == 1:
@@ -416,7 +387,7 @@ _NO_CURVES = pl.DataFrame(
 )
 
 
-def _notes(folds: Sequence[Fold | PartFold]) -> tuple[str, ...]:
+def _notes(folds: Sequence[Fold]) -> tuple[str, ...]:
     slow = folds[0].slow
     everywhere = [note for note in folds[0].scores.notes if all(note in fold.scores.notes for fold in folds)]
     notes = everywhere + [

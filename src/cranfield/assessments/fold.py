@@ -22,13 +22,11 @@ from cranfield.assessments.subset_scores import MaskedScores
 from cranfield.data import Ratings
 from cranfield.measures.averaging import Undefined
 from cranfield.measures.context import Context
-from cranfield.measures.inputs import as_test
+from cranfield.measures.engines import Engine, judged_and_measured
 from cranfield.measures.judged import Judged
 from cranfield.measures.judgments import NegativeGrades
-from cranfield.measures.measuring import Measuring, as_judged, measure_judged
-from cranfield.measures.plausibility import check_inputs
-from cranfield.measures.scores import Scores
-from cranfield.rankings.lists import Ties
+from cranfield.measures.measuring import Measuring
+from cranfield.rankings.lists import Gaps, Ties
 
 
 class Fold:
@@ -38,7 +36,7 @@ class Fold:
 
     Parameters
     ----------
-    runs, test, ties, train, similarity, negative_grades, strict
+    runs, test, ties, gaps, train, similarity, negative_grades, strict, engine, memory
         As for `measure`.
     measuring
         What is measured: metrics, threshold, kind of lists.
@@ -68,23 +66,26 @@ class Fold:
         sampling: Sampling,
         *,
         undefined: Undefined = "zero",
-        ties: Ties = "trec_eval",
+        ties: Ties | None = None,
+        gaps: Gaps = "keep",
         train: Ratings | None = None,
         similarity: Any = None,
         negative_grades: NegativeGrades = "judged",
         strict: bool = False,
+        engine: Engine = "auto",
+        memory: str | int | None = None,
     ) -> None:
         context = Context(train, similarity)
-        test = None if test is None else as_test(test)
-        judged = as_judged(runs, test, measuring.threshold, context, ties=ties, negative_grades=negative_grades)
+        # Measuring comes first, so that errors in a metric, a run or the test set are reported before samples are
+        # drawn.
+        judged, self.scores = judged_and_measured(
+            runs, test, measuring, context, ties=ties, gaps=gaps, negative_grades=negative_grades, strict=strict,
+            engine=engine, memory=memory,
+        )  # fmt: skip
         if len(judged) < 2:
             raise SettingError("an assessment compares orders of systems; give at least two runs")
         if any(lists.draw is not None for lists in judged):
             raise SettingError("an assessment looks at lists that were drawn; set draws='sampled'")
-        # Measuring comes first, so that errors in a metric, a run or the test set are reported before samples are
-        # drawn.
-        warnings = check_inputs(judged, test, strict=strict)
-        self.scores: Scores = measure_judged(judged, measuring, warnings=warnings)
         views = [lists.condensed() for lists in judged] if measuring.lists == "condensed" else judged
         self._masked = MaskedScores(views, measuring.wanted, undefined)
         self._robustness = Robustness(self._masked, sampling)

@@ -4,26 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 import polars as pl
 
 from cranfield import _checks
-from cranfield._decisions import refuse_old_words
-from cranfield._errors import SettingError
 from cranfield._record import Step
 from cranfield._table import Cell, Table
 from cranfield.comparisons import Comparison
 from cranfield.comparisons.bootstrap import cannot_differ, resampled
 from cranfield.comparisons.comparing import Comparing, compare_scores, tested_average
-from cranfield.comparisons.part_comparing import compare_parts
 from cranfield.comparisons.samples import as_scores, make_samples
 from cranfield.comparisons.sentences import p_text
 from cranfield.comparisons.verdict import spelled_test
 from cranfield.measures.averaging import Averaging, Coverage, Undefined
 from cranfield.measures.folds import join_folds
-from cranfield.measures.score_parts import ScoreParts
 from cranfield.measures.scores import Scores
 
 _FOLDS = ("average", "pool", "each")
@@ -117,7 +112,6 @@ def discriminative_power(
     average: str = "mean",
     resamples: int = 1000,
     seed: int = 0,
-    **renamed: Any,
 ) -> DiscriminativePower:
     """Measure how well each metric tells the systems apart.
 
@@ -148,7 +142,6 @@ def discriminative_power(
     >>> result.frame()["dp"].item(), result.curve()["p"].to_list()
     (1.25, [1.0, 0.125, 0.125])
     """
-    refuse_old_words("discriminative_power", renamed, _RENAMED)
     parts = [as_scores(part) for part in (scores if isinstance(scores, list | tuple) else [scores])]
     return power_of(
         parts,
@@ -161,11 +154,8 @@ def discriminative_power(
     )
 
 
-_RENAMED = {"test": "significance=...", "samples": "significance='permutation(resamples=...)'"}
-
-
 def power_of(
-    parts: Sequence[Scores | ScoreParts],
+    parts: Sequence[Scores],
     comparing: Comparing,
     averaging: Averaging,
     *,
@@ -177,22 +167,14 @@ def power_of(
     """Measure discriminative power; see `discriminative_power`."""
     _checks.one_of("folds", folds, _FOLDS)
     resamples, seed = _checks.whole("resamples", resamples, at_least=0), _checks.whole("seed", seed, at_least=0)
-    whole = [part for part in parts if isinstance(part, Scores)]
-    if len(whole) < len(parts) and resamples:
-        raise SettingError("resamples=... draws from all users at once, and these are kept in parts; leave it out")
-    counted = parts if folds == "each" or len(whole) < len(parts) else [join_folds(whole)]
+    counted = parts if folds == "each" else [join_folds(parts)]
     averaging = averaging.with_(by="list" if folds == "pool" else "user")
     tested = tested_average(comparing.significance, averaging)
     comparisons = [
-        compare_parts(part, comparing, tested, metrics=metrics, seed=seed, among_served=False)
-        if isinstance(part, ScoreParts)
-        else compare_scores(part, comparing, tested, metrics=metrics, seed=seed, among_served=False)
-        for part in counted
+        compare_scores(part, comparing, tested, metrics=metrics, seed=seed, among_served=False) for part in counted
     ]
     sakai = [
-        _bootstrapped(part, averaging, metrics, resamples, comparing.alpha, seed)
-        if resamples and isinstance(part, Scores)
-        else []
+        _bootstrapped(part, averaging, metrics, resamples, comparing.alpha, seed) if resamples else []
         for part in counted
     ]
     rows = [_summary(comparison).with_columns(by_bootstrap) for comparison, by_bootstrap in zip(comparisons, sakai)]

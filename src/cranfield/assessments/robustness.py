@@ -16,7 +16,7 @@ from cranfield._errors import SettingError
 from cranfield._progress import Progress
 from cranfield._rounding import to_decimals
 from cranfield.assessments.chunks import Chunks
-from cranfield.assessments.scenarios import Masks, Scenario
+from cranfield.assessments.scenarios import Scenario
 from cranfield.assessments.subset_scores import MaskedScores
 from cranfield.assessments.verdicts import verdicts
 from cranfield.measures.averages import Average
@@ -47,8 +47,6 @@ class Sampling:
         The level of significance of the verdicts.
     samples, seed
         The number of samples per size in random scenarios, and the seed that fixes them.
-    masks
-        How random scenarios draw.
     """
 
     averages: tuple[Average, ...]
@@ -57,7 +55,6 @@ class Sampling:
     alpha: float = 0.05
     samples: int = 50
     seed: int = 0
-    masks: Masks = "count"
 
 
 def rounded_to(decimals: object) -> int:
@@ -185,7 +182,7 @@ class Robustness:
         sampling = self._sampling
 
         def measured(sample: int) -> SmallerTest:
-            return self._measure(scenario.mask(self._masked.judgments, size, sample, sampling.seed, sampling.masks))
+            return self._measure(scenario.mask(self._masked.judgments, size, sample, sampling.seed))
 
         # Each sample has its own random stream, so results do not depend on threads; those of BLAS would change the
         # last digits.

@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 
 from cranfield import _checks
 from cranfield._errors import SettingError
-from cranfield._hashing import Keys, hashed, mixed
 from cranfield._random import stream
 from cranfield._registry import Registry
 from cranfield._rounding import nearest_count
@@ -23,8 +22,6 @@ from cranfield.measures.judgments import Judgments
 
 DrawnUnit = Literal["ratings", "items", "users"]
 Sizes = str | Sequence[float]
-Masks = Literal["count", "hash"]
-"""How random scenarios draw units: exactly as many as requested, or each one independently by its hash."""
 
 
 @dataclass(frozen=True)
@@ -55,20 +52,13 @@ class Scenario:
         """Return the number of samples of a size: one if nothing is random."""
         return 1 if self.largest_first else samples
 
-    def mask(
-        self, judgments: Judgments, size: float, sample: int = 0, seed: int = 0, masks: Masks = "count"
-    ) -> NDArray[np.bool_]:
+    def mask(self, judgments: Judgments, size: float, sample: int = 0, seed: int = 0) -> NDArray[np.bool_]:
         """Return which judgments remain if a share ``size`` of the units remains.
 
         Of n units, ⌊size · n + ½⌋ remain, at least one. Random scenarios draw a key for each unit, from a separate
         random stream for each size and sample, and the units with the smallest keys remain. If the largest are removed
         first, the seed fixes the order of units of equal size. It is the same at every size, so smaller test sets are
         parts of larger ones.
-
-        With ``masks="hash"``, a unit of a random scenario remains if a hash of the seed, the sample, and its user and
-        item, scaled to [0, 1), is below ``size``. Whether a rating remains depends on nothing else, so parts of the
-        users can be masked wherever they are stored. The number that remain varies a little, and smaller test sets of a
-        sample are parts of larger ones.
 
         Examples
         --------
@@ -77,11 +67,6 @@ class Scenario:
         >>> scenario("popular").mask(Judgments.of(test, 1), 0.5).tolist()
         [False, True, False, False]
         """
-        if masks == "hash" and not self.largest_first:
-            if size == 1.0:
-                return np.ones(len(judgments), dtype=np.bool_)
-            numbers = hashed(self._keys(judgments), seed, "assess", self.name, sample)
-            return (numbers >> np.uint64(11)).astype(np.float64) * 2.0**-53 < size
         unit = self._units(judgments)
         sizes = np.bincount(unit)
         present = np.flatnonzero(sizes)
@@ -100,11 +85,6 @@ class Scenario:
         of_unit = np.zeros(len(sizes), dtype=np.bool_)
         of_unit[present] = remains
         return of_unit[unit]
-
-    def _keys(self, judgments: Judgments) -> Keys:
-        """Return the hash of the unit of each judgment: of the user, of the item, or of both."""
-        users, items = judgments.id_keys
-        return items if self.unit == "items" else users if self.unit == "users" else mixed(users) ^ items
 
     def _units(self, judgments: Judgments) -> NDArray[Any]:
         """Return the unit of each judgment."""
@@ -132,10 +112,6 @@ for _scenario in (
     Scenario("large", "users", True, "users with the largest profiles missing"),
 ):
     SCENARIOS.add(_scenario.name, _scenario)
-
-
-RANDOM = tuple(name for name, way in SCENARIOS.items() if not way.largest_first)
-"""The scenarios that remove units at random; only these can be studied on Spark."""
 
 
 def scenario(name: str | Scenario) -> Scenario:

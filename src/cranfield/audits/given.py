@@ -27,6 +27,7 @@ from cranfield.measures.inputs import as_test
 from cranfield.measures.judged import Judged
 from cranfield.measures.measuring import as_judged
 from cranfield.measures.plausibility import check_inputs
+from cranfield.rankings.lists import Gaps
 
 OPENED_ON_LISTS = ("lists", *MEASURED, *AVERAGED)
 """The decisions that can be opened on given lists."""
@@ -47,6 +48,7 @@ def audit_runs(
     kinds: Mapping[str, str] | None = None,
     budget: int | None = None,
     truth: Mapping[str, float] | str | None = None,
+    gaps: Gaps = "keep",
     seed: int = 0,
     strict: bool = False,
 ) -> Audit:
@@ -58,7 +60,7 @@ def audit_runs(
 
     Parameters
     ----------
-    runs, test
+    runs, test, gaps
         As for `measure`.
     train
         The training ratings, which determine which test items a system could score.
@@ -84,7 +86,7 @@ def audit_runs(
     Grid(1 decisions, 2 cells, 2 universes)
     """
     test = as_test(test)
-    judged = as_judged(runs, test, AUTO if threshold is None else threshold, Context(train))
+    judged = as_judged(runs, test, AUTO if threshold is None else threshold, Context(train), gaps=gaps)
     warnings = [f"Warning: {warning}." for warning in check_inputs(judged, test, strict=flag("strict", strict))]
     longest = max(lists.depth for lists in judged)
     table = _table(longest, metric, preset, vary, kinds, budget)

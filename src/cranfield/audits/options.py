@@ -18,7 +18,7 @@ from cranfield.audits.grid import OptionKind
 from cranfield.audits.significance import OPENED, checked_significance
 from cranfield.data import Ratings, filters
 from cranfield.experiments import Experiment
-from cranfield.experiments.decisions import DECISIONS, RENAMED, checked_value
+from cranfield.experiments.decisions import DECISIONS, checked_value
 from cranfield.measures import Metric, known_metrics
 from cranfield.measures.averages import WEIGHTS, Average
 from cranfield.measures.definition import METRICS, Definition
@@ -43,7 +43,7 @@ _SIGNIFICANCE = "it changes only what is significant, which an audit tests in it
 _CLOSED: Mapping[str, str] = {
     "length": _LENGTH,
     "levels": "it adds metrics, and an audit opens metrics by name; open metrics instead, as in 'P(rel=3)@10'",
-    "catalogue": "it counts recommended items that do not exist, and changes no result; set it in [decisions]",
+    "catalogue": "it says which items exist, and changes no metric of relevance; set it in [decisions]",
     "segment": "it shows results for groups as well, and changes none; filter the ratings instead",
     **dict.fromkeys(("alpha", "baseline"), _SIGNIFICANCE),
 }
@@ -206,8 +206,6 @@ def openable(name: str, experiment: Experiment) -> Openable:
     """
     if name.startswith(SYSTEMS):
         return _parameter(name, experiment)
-    if name in RENAMED:
-        raise SettingError(f"audit.vary: no decision {name!r}; it is called {RENAMED[name]!r} now")
     if name in _CLOSED:
         raise SettingError(f"audit.vary: {name} cannot be opened: {_CLOSED[name]}")
     if name not in OPENABLE:

@@ -41,7 +41,7 @@ class Setup:
     @cached_property
     def key(self) -> str:
         """A text that is the same for equal set-ups."""
-        systems = [(system.name, system.spelling, system.run) for system in self.experiment.systems]
+        systems = [(system.name, system.spelling, system.run, system.gaps) for system in self.experiment.systems]
         stated = [self.experiment.data[0].name, systems, self.experiment.decisions.as_dict()]
         return json.dumps(stated, default=str)
 

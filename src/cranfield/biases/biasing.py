@@ -20,14 +20,14 @@ from cranfield.biases.protocols import Protocols, protocols_of_data, protocols_o
 from cranfield.biases.random_rankings import RandomTargets, times_random_of
 from cranfield.comparisons import compare
 from cranfield.data import UNKNOWN, Ratings
-from cranfield.data.relevance import AUTO, threshold_on
+from cranfield.data.relevance import AUTO, Relevance
 from cranfield.measures.averaging import PLAIN
 from cranfield.measures.context import Context
 from cranfield.measures.definition import Metric
 from cranfield.measures.inputs import as_runs, as_test
 from cranfield.measures.judging import judged_by
 from cranfield.measures.measuring import Measuring, as_judged, measure
-from cranfield.rankings.lists import Ties
+from cranfield.rankings.lists import Gaps, Ties
 from cranfield.rankings.recommending import recommend
 from cranfield.rankings.run import Run
 from cranfield.recommenders.adapters import named_systems
@@ -50,7 +50,8 @@ def bias(
     threshold: float | str | None = AUTO,
     groups: int = 10,
     nonrelevant: int = 99,
-    ties: Ties = "trec_eval",
+    ties: Ties | None = None,
+    gaps: Gaps = "keep",
     alpha: float = 0.05,
     propensities: str | Ratings | None = None,
     clip: float = 0.0,
@@ -79,7 +80,7 @@ def bias(
     nonrelevant
         With ``data``: the number of non-relevant items drawn for a list of P1R and U1R. In given lists, an item
         competes with all items of the percentile, or all items with a test rating.
-    ties
+    ties, gaps
         How items with equal scores are ordered when runs are read.
     alpha
         The level of significance of the tests, which are permutation tests of all pairs, corrected by max-|t|.
@@ -112,11 +113,11 @@ def bias(
         raise SettingError("give either ratings to train systems on, or runs=... with test=... and train=...")
     if data is not None:
         protocols = _of_data(data, systems, str(measured), threshold, groups, nonrelevant, seed, jobs)
-        level = threshold_on(data, threshold)
+        level = Relevance.of(data, threshold).threshold
     else:
         if systems is not None:
             raise SettingError("systems are trained on ratings, and runs are given; leave one of them out")
-        protocols, level = _of_lists(runs, test, train, str(measured), threshold, groups, ties, seed, strict)
+        protocols, level = _of_lists(runs, test, train, str(measured), threshold, groups, ties, gaps, seed, strict)
     answer = _answer(protocols, measured, level, alpha, seed, given=data is None)
     if propensities is None:
         return answer
@@ -168,7 +169,8 @@ def _of_lists(
     metric: str,
     threshold: float | str | None,
     groups: int,
-    ties: Ties,
+    ties: Ties | None,
+    gaps: Gaps,
     seed: int,
     strict: bool,
 ) -> tuple[Protocols, float]:
@@ -180,12 +182,14 @@ def _of_lists(
         raise InputError("the training set has no ratings, so nothing is popular", remedy="give some")
     test = as_test(test)
     split = as_split(train, test)
-    level, context = threshold_on(split.test, threshold), Context(split.train)
-    runs = runs if split.test is test else as_runs(runs, ties)  # judged lists use the codes of their test set
-    judged = as_judged(runs, split.test, level, context, ties=ties)
+    level, context = Relevance.of(split.test, threshold, split.train).threshold, Context(split.train)
+    runs = runs if split.test is test else as_runs(runs, ties, gaps)  # judged lists use the codes of their test set
+    judged = as_judged(runs, split.test, level, context, ties=ties, gaps=gaps)
     runs = as_runs(judged, ties)
     if any(run.one_relevant for run in runs):
         raise SettingError("one-relevant runs keep no lists; give the lists of all targets")
+    for run in runs:
+        run.refuse_gaps("the popularity of lists")
     if not any(run.name == POPULARITY for run in runs):
         longest = max(int(run.list_lengths.max(initial=1)) for run in runs)
         (run,) = recommend(split, {POPULARITY: POPULARITY}, length=max(longest, 1), seed=seed)

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from cranfield._decisions import takes_decisions
 from cranfield._errors import SettingError
 from cranfield._table import Table
-from cranfield.data.relevance import AUTO, threshold_on
+from cranfield.data.relevance import AUTO, Relevance
 from cranfield.rankings.ranking import Ranking, RankingOptions
 from cranfield.rankings.targets import Targets
 from cranfield.splits.split import Split
@@ -150,7 +150,7 @@ def density_of(targets: Targets, threshold: float | str | None = AUTO) -> Densit
     test, train = targets.test, targets.train
     if test is None:
         raise SettingError("the density of relevance needs test ratings; give targets of a split")
-    level = threshold_on(test, threshold)
+    level = Relevance.of(test, threshold, train).threshold
     users = np.flatnonzero(test.user_counts).astype(np.int32)
     targets = targets if targets.drawn is not None else targets.drawn_for(users)
     is_one_relevant = targets.ranking.one_relevant

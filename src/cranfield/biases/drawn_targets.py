@@ -24,7 +24,7 @@ from cranfield.measures.judging import judged_by
 from cranfield.measures.measuring import DEFAULT_METRICS, Measuring, as_judged, measure_judged
 from cranfield.measures.over_draws import check_expected
 from cranfield.measures.scores import Scores
-from cranfield.rankings.lists import Ties
+from cranfield.rankings.lists import Gaps, Ties
 from cranfield.rankings.run import Run
 
 _MANY = 0.01
@@ -41,7 +41,8 @@ def expected_over_draws(
     relevant: Literal["all", "one"] = "all",
     train: Ratings | None = None,
     threshold: float | str | None = AUTO,
-    ties: Ties = "trec_eval",
+    ties: Ties | None = None,
+    gaps: Gaps = "keep",
     keep_seen: bool = False,
     candidates: Literal["all", "test"] = "all",
 ) -> Scores:
@@ -56,7 +57,7 @@ def expected_over_draws(
 
     Parameters
     ----------
-    runs, test, metrics, threshold, ties
+    runs, test, metrics, threshold, ties, gaps
         As for `measure`. The runs rank all candidates (``length="all"``); metrics are P, Recall, HitRate, RR, AP, DCG
         and nDCG, P with a cut-off.
     nonrelevant, unrated
@@ -82,7 +83,7 @@ def expected_over_draws(
     check_expected(measuring.wanted)
     check.one_of("relevant", relevant, ("all", "one"))
     number = _number_drawn(nonrelevant, unrated, relevant)
-    judged = as_judged(runs, as_test(test), threshold, Context(train), ties=ties)
+    judged = as_judged(runs, as_test(test), threshold, Context(train), ties=ties, gaps=gaps)
     baseline = RandomTargets.of(judged, keep_seen=check.flag("keep_seen", keep_seen), candidates=candidates)
     for lists in judged:
         _check_whole(lists, baseline.sizes)

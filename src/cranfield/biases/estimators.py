@@ -24,10 +24,10 @@ from cranfield.biases.propensities import KINDS, Propensities, fit_propensities,
 from cranfield.data import UNKNOWN, Ratings
 from cranfield.data.relevance import AUTO
 from cranfield.measures.context import Context
-from cranfield.measures.inputs import as_test
+from cranfield.measures.inputs import as_runs, as_test
 from cranfield.measures.judged import Judged
 from cranfield.measures.measuring import as_judged
-from cranfield.rankings.lists import Ties
+from cranfield.rankings.lists import Gaps, Ties
 from cranfield.recommenders import recommender
 from cranfield.splits import predefined
 from cranfield.splits.split import Split
@@ -117,7 +117,8 @@ def estimate(
     clip: float = 0.0,
     imputations: Sequence[str] | None = None,
     threshold: float | str | None = AUTO,
-    ties: Ties = "trec_eval",
+    ties: Ties | None = None,
+    gaps: Gaps = "keep",
     resamples: int = 1000,
     level: float = 0.95,
     seed: int = 0,
@@ -137,7 +138,7 @@ def estimate(
 
     Parameters
     ----------
-    runs, test, train, threshold, ties
+    runs, test, train, threshold, ties, gaps
         As for `measure`; training ratings are needed.
     n
         The cut-off.
@@ -166,7 +167,9 @@ def estimate(
         )
     test = as_test(test)
     split = as_split(train, test)
-    judged = as_judged(runs, split.test, threshold, Context(split.train), ties=ties)
+    judged = as_judged(runs, split.test, threshold, Context(split.train), ties=ties, gaps=gaps)
+    for run in as_runs(judged, ties):
+        run.refuse_gaps("an estimate")
     level_of_relevance = judged[0].judgments.threshold
     chances = _propensities(propensities, split, exponent, seed)
     has_others = bool((~judged[0].judgments.relevant).any())

@@ -86,8 +86,9 @@ class CodedLists:
         run = judged.run
         if run is None or judged.is_condensed:
             raise SettingError("these judged lists do not contain their unjudged items; judge the whole lists")
-        if run.ranks is not None:
+        if run.one_relevant:
             raise SettingError("a one-relevant run keeps no lists; give lists of all targets")
+        run.refuse_gaps("a neutral protocol")
         return cls(judged, run, split)
 
     @cached_property

@@ -93,8 +93,7 @@ def top_items(run: Run, split: Split, n: int) -> NDArray[np.int64]:
     users = split.test.user_ids.translation(run.user_ids)
     own = run.users if users is None else users[run.users]
     tested = np.append(split.test.user_counts > 0, False)[own]
-    ranks = np.arange(len(run.items)) - np.repeat(run.indptr[:-1], np.diff(run.indptr))
-    keep = (ranks < n) & np.repeat(tested, np.diff(run.indptr))
+    keep = (run.entry_ranks <= n) & np.repeat(tested, np.diff(run.indptr))
     items = run.items[keep].astype(np.int64)
     items = items if codes is None else codes[items].astype(np.int64)
     return np.where(items == UNKNOWN, split.train.n_items, items)

@@ -71,6 +71,7 @@ def expected_precision(
     n = check.whole("n", n)
     if run.one_relevant:
         raise SettingError("a one-relevant run keeps no lists; give the lists of all targets of the same system")
+    run.refuse_gaps("the expected precision")
     rated, liked = _counts(split.train, split.test, None), _counts(split.train, split.test, density.threshold)
     worth = np.divide(liked, rated, out=np.zeros(len(rated)), where=rated > 0) if uniform_test else liked
     users = np.flatnonzero(split.test.user_counts)

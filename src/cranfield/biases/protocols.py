@@ -19,7 +19,7 @@ import numpy as np
 from cranfield._errors import CranfieldError, ImpossibleSplitError, SettingError
 from cranfield.biases.neutral_lists import CodedLists, among_targets, each_relevant_alone, thinned_uniformly
 from cranfield.data import Ratings
-from cranfield.data.relevance import threshold_on
+from cranfield.data.relevance import Relevance
 from cranfield.measures.averaging import Averaging
 from cranfield.measures.context import Context
 from cranfield.measures.inputs import as_runs
@@ -76,7 +76,7 @@ class Protocols:
     @property
     def runs(self) -> list[Run]:
         """The lists of the chosen protocol."""
-        return as_runs(self.judged, "trec_eval")
+        return as_runs(self.judged)
 
 
 _PLAIN = Averaging(by="user")
@@ -149,7 +149,7 @@ def protocols_of_data(
     jobs: int | None = None,
 ) -> Protocols:
     """Train systems on ratings and measure them under each protocol."""
-    level = threshold_on(ratings, threshold)
+    level = Relevance.of(ratings, threshold).threshold
     split = random(ratings, train=train, seed=seed)
     notes: list[str] = []
     rankings = {"AR": Ranking(length=length, threshold=level)}

@@ -35,7 +35,7 @@ from cranfield.measures.judgments import Judgments, NegativeGrades
 from cranfield.measures.measuring import DEFAULT_METRICS, Kind, Measuring, as_judged, measure_judged
 from cranfield.measures.ranked import Ranked
 from cranfield.measures.scores import Scores
-from cranfield.rankings.lists import Ties
+from cranfield.rankings.lists import Gaps, Ties
 from cranfield.rankings.run import Run
 from cranfield.rankings.targets import Targets
 
@@ -127,7 +127,8 @@ def times_random(
     *,
     threshold: float | str | None = AUTO,
     lists: Kind = "full",
-    ties: Ties = "trec_eval",
+    ties: Ties | None = None,
+    gaps: Gaps = "keep",
     train: Ratings | None = None,
     negative_grades: NegativeGrades = "judged",
     keep_seen: bool = False,
@@ -141,7 +142,7 @@ def times_random(
 
     Parameters
     ----------
-    runs, test, metrics, threshold, lists, ties, train, negative_grades
+    runs, test, metrics, threshold, lists, ties, gaps, train, negative_grades
         As for `measure`.
     keep_seen
         Whether training items of a user are also targets. Otherwise the targets are all items of the training set, the
@@ -177,7 +178,7 @@ def times_random(
         )
     measuring = Measuring(metrics=metrics, threshold=threshold, lists=lists)
     test = None if test is None else as_test(test)
-    judged = as_judged(runs, test, threshold, Context(train), ties=ties, negative_grades=negative_grades)
+    judged = as_judged(runs, test, threshold, Context(train), ties=ties, gaps=gaps, negative_grades=negative_grades)
     scores = measure_judged(judged, measuring)
     baseline = RandomTargets.of(
         judged, keep_seen=check.flag("keep_seen", keep_seen), candidates=candidates, targets=targets

@@ -12,7 +12,6 @@ import click
 from cranfield._decisions import Decided
 from cranfield._errors import SettingError
 from cranfield.cli._group import Command
-from cranfield.cli._renamed import Choice
 
 
 class Decision(click.ParamType):  # type: ignore[type-arg]  # takes no parameter before Click 8.4
@@ -46,7 +45,7 @@ def decision_option(declared: Field[Any], **changes: Any) -> Callable[[Command],
     if isinstance(declared.default, bool):
         options |= {"is_flag": True, "show_default": False}
     elif declared.metadata["choices"]:
-        options["type"] = Choice(declared.metadata["choices"], declared.metadata["renamed"])
+        options["type"] = click.Choice(declared.metadata["choices"])
     elif declared.metadata["check"]:
         options["type"] = Decision(declared)
     return click.option(f"--{declared.name.replace('_', '-')}", **{**options, **changes})

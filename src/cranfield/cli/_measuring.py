@@ -24,7 +24,6 @@ from cranfield.cli._reading import (
     reading_options,
     run_reading_options,
 )
-from cranfield.cli._renamed import renamed_option
 from cranfield.measures.averaging import Averaging, By
 from cranfield.measures.catalogue import NONE, Cataloguing
 from cranfield.measures.engines import Engine
@@ -241,9 +240,8 @@ class OpenedTables:
 
             runs: Any = self.runs
             test: Any = self.test
-            scores: Any = measure_tables_on_spark(runs, test, part_plan(runs, test, measuring, **how))
-            return scores
-        return measure_tables(self.runs, self.test, measuring, **how, memory=self.memory)
+            return measure_tables_on_spark(runs, test, part_plan(runs, test, measuring, **how)).scores
+        return measure_tables(self.runs, self.test, measuring, **how, memory=self.memory).scores
 
     @property
     def on_spark(self) -> bool:
@@ -381,7 +379,6 @@ _OPTIONS = (
         show_default=True,
         help="condensed: remove items without a test rating from the lists first.",
     ),
-    renamed_option("--condensed", "--lists condensed", is_flag=True),
     click.option(
         "--ties",
         type=click.Choice(["trec_eval", "input", "average"]),

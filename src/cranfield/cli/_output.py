@@ -18,7 +18,7 @@ from cranfield._polars import sink_parquet, write_csv, write_parquet
 from cranfield._settings import settings
 from cranfield._shown import shown, shown_lines
 from cranfield._table import Table, csv_of
-from cranfield.measures.score_parts import ScoreParts
+from cranfield.data.spark import spark_session, to_spark
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -140,13 +140,13 @@ def check_frame_file(out: str) -> str:
 
 
 def put_values(scores: Any, out: str) -> None:
-    """Write the values of every list to a file; Spark writes its own, as a folder of Parquet files."""
-    if not isinstance(scores, ScoreParts) or not scores.on_spark:
+    """Write the values of every list to a file, or to a folder of Parquet files on a file system that Spark knows."""
+    if "://" not in out:
         put_parts(scores.per_user_parts(), out)
         return
     if check_frame_file(out) != ".parquet":
         raise SettingError(f"Spark writes the values of users as Parquet; name a *.parquet folder instead of {out}")
-    put_on_spark(scores.spark_frame(), out)
+    put_on_spark(to_spark(pl.concat(scores.per_user_parts()), spark_session()), out)
 
 
 def put_on_spark(frame: Any, out: str) -> None:

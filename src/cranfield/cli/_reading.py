@@ -19,6 +19,7 @@ from cranfield.data import Ratings, read
 from cranfield.data.columns import MissingColumnError
 from cranfield.data.repeated import Repeated
 from cranfield.data.sources import is_parquet
+from cranfield.rankings.lists import Gaps
 from cranfield.splits.split import Split
 
 Read = TypeVar("Read")
@@ -116,6 +117,13 @@ _RUN_OPTIONS = {
     "score": click.option("--score", metavar="COLUMN", help="The column of scores in the runs."),
     "rank": click.option("--rank", metavar="COLUMN", help="The column of ranks in the runs."),
     "prediction": click.option("--prediction", metavar="COLUMN", help="The column of predicted ratings in the runs."),
+    "gaps": click.option(
+        "--gaps",
+        type=click.Choice(get_args(Gaps)),
+        default="keep",
+        show_default=True,
+        help="Ranks without scores that leave places out: keep these places, with an unknown item, or close them.",
+    ),
     "system": click.option(
         "--system", metavar="COLUMN", help="The column of systems, in a file with the runs of several systems."
     ),
@@ -152,6 +160,7 @@ def run_reading_options(command: Callable[..., Any], *, without: Collection[str]
         score: str | None,
         rank: str | None,
         prediction: str | None,
+        gaps: str,
         run_user: str | None,
         run_item: str | None,
         run_separator: str | None,
@@ -163,6 +172,7 @@ def run_reading_options(command: Callable[..., Any], *, without: Collection[str]
             "score": score,
             "rank": rank,
             "prediction": prediction,
+            "gaps": gaps,
             "system": system,
             "user": run_user,
             "item": run_item,

@@ -17,12 +17,20 @@ from cranfield._settings import settings
 from cranfield._shown import shown_lines
 from cranfield.assessments.assessing import NINE, assess_folds
 from cranfield.assessments.assessment import STUDIES
-from cranfield.assessments.scenarios import RANDOM, SCENARIOS, SIZES
+from cranfield.assessments.scenarios import SCENARIOS, SIZES
 from cranfield.cli._decisions import decision_option
 from cranfield.cli._given import refuse_idle
 from cranfield.cli._going_on import AGAIN, goes_on
 from cranfield.cli._group import common_options
-from cranfield.cli._measuring import Loaded, MeasuringOptions, measuring_options, metric_option, spark_options
+from cranfield.cli._measuring import (
+    Loaded,
+    MeasuringOptions,
+    OpenedTables,
+    engine_options,
+    measuring_options,
+    metric_option,
+    refuse_for_ranges,
+)
 from cranfield.cli._numbers import numbers
 from cranfield.cli._output import as_json, plain_rows, put, say_line, written
 from cranfield.cli._report import report_option, style_option, write_page
@@ -81,15 +89,7 @@ def _how_to_go_on(out: str | None, **_: Any) -> str:
 @click.option(
     "--samples", type=int, default=50, show_default=True, help="The number of samples per size in random scenarios."
 )
-@click.option(
-    "--masks",
-    type=click.Choice(["auto", "count", "hash"]),
-    default="auto",
-    show_default=True,
-    help="How random scenarios draw ratings: exactly as many as the size says, or each rating by its hash. auto: hash "
-    "on Spark, otherwise count.",
-)
-@spark_options("Where to assess: in memory, or on Spark (random scenarios only).")
+@engine_options
 @click.option(
     "--average",
     "averages",
@@ -166,6 +166,7 @@ def command(
     out: str | None,
     report: str | None,
     engine: Any,
+    memory: str | None,
     master: str | None,
     **asking: Any,
 ) -> None:
@@ -180,15 +181,14 @@ def command(
         refuse_idle("with --no-figures", "style")
     else:
         check_libraries()
-    on_spark = engine == "spark"
-    loaded: list[Any] = []
-    if on_spark:
-        refuse_idle("with --engine spark", "folds", "trains", "report", "resamples")
-        asking["ties"], scenarios = measuring.ties, scenarios or RANDOM
-        loaded = [measuring.open(engine, None, master)]
-    else:
-        refuse_idle("without --engine spark", "master")
-        loaded = list(_alike([measuring.load(), *_further(measuring, folds, trains)]))
+    opened = measuring.open("memory" if folds else engine, memory, master)
+    if folds:
+        refuse_idle("with --fold", "engine", "memory", "master")
+    if report is not None:
+        refuse_for_ranges(opened, ["--report"])
+    loaded: Sequence[Any] = [opened]
+    if isinstance(opened, Loaded):
+        loaded = _alike([opened, *_further(measuring, folds, trains)])
     assessment = assess_folds(
         [(fold.runs, fold.test) for fold in loaded],
         metrics,
@@ -201,8 +201,9 @@ def command(
         sizes=_sizes(sizes, scenarios or tuple(SCENARIOS)),
         cutoffs=_cutoffs(cutoffs),
         weights=_weights(weights),
-        out=None if out is None or on_spark else Path(out) / "samples",
-        engine=engine,
+        out=None if out is None else Path(out) / "samples",
+        engine=engine if isinstance(opened, OpenedTables) else "memory",
+        memory=memory if isinstance(opened, OpenedTables) else None,
         **asking,
     )
     if format == "table":

@@ -28,7 +28,6 @@ from cranfield.cli._measuring import (
     tell,
 )
 from cranfield.cli._output import output_options, put, put_text, written
-from cranfield.cli._renamed import renamed_option
 from cranfield.cli._report import report_option, write_page
 from cranfield.cli._segments import segment_option, segments_of, with_groups
 from cranfield.cli._unjudged import (
@@ -89,7 +88,6 @@ Examples:
     "'geometric(form=trec_eval|adjusted)', 'standardised(form=normal)' or 'urisk(baseline=SYSTEM, alpha=1)'.",
     coverage="Count users without a list as 0, or average only over users that every system serves.",
 )
-@renamed_option("--samples", "--resamples")
 @click.option(
     "--resamples",
     type=int,
@@ -99,7 +97,6 @@ Examples:
 @click.option(
     "--subset-size", type=float, default=0.5, show_default=True, help="The share of the users in each subset."
 )
-@renamed_option("--margin", "--no-worse")
 @click.option(
     "--no-worse",
     metavar="MARGIN",

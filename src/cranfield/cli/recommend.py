@@ -26,7 +26,6 @@ from cranfield.cli._measuring import spark_options
 from cranfield.cli._output import make_folder, put_on_spark, refuse_file, say, say_line
 from cranfield.cli._own_code import runs_named_code
 from cranfield.cli._reading import for_file, reading_options
-from cranfield.cli._renamed import renamed_option
 from cranfield.data import Ratings, read
 from cranfield.data.reading import with_features
 from cranfield.data.spark import read_spark, spark_session
@@ -94,8 +93,6 @@ Examples:
 )
 @click.option("--user-features", metavar="FILE", help="A table of user features, for systems that use them.")
 @click.option("--item-features", metavar="FILE", help="A table of item features, for systems that use them.")
-@renamed_option("-n", "--length")
-@renamed_option("--condensed", "--lists condensed", is_flag=True)
 @decision_option(Measuring.decisions()["threshold"], metavar="R")
 @click.option(
     "--overlap",

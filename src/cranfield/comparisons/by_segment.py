@@ -53,6 +53,14 @@ class SegmentComparison:
         """The scores by group; see `Segments`."""
         return self.segments
 
+    @cached_property
+    def n_users(self) -> Mapping[str, int]:
+        """How many users of each group are compared by some metric."""
+        return {
+            name: self.segments.n_users(name, self.averaging) if compared is None else int(compared.rows["n"].max())  # type: ignore[arg-type]
+            for name, compared in self.comparisons.items()
+        }
+
     def frame(self) -> pl.DataFrame:
         """Return `Comparison.frame` of every group, with the columns ``segment`` and ``group`` in front."""
         labels = [pl.lit(self.segments.name).alias("segment")]
@@ -71,8 +79,7 @@ class SegmentComparison:
         """The verdict of each group in words, then the groups in which the order of systems is reversed."""
         said = []
         for name, comparison in self.comparisons.items():
-            users = self.segments.n_users(name)
-            group = f"{self.segments.name}, {name} ({count_text(users, 'user')})"
+            group = f"{self.segments.name}, {name} ({count_text(self.n_users[name], 'user')})"
             sentences = (
                 ["nothing can be said, since nothing is measured there."]
                 if comparison is None
@@ -134,7 +141,7 @@ class SegmentComparison:
 
     def table(self) -> Table:
         """Return the averages by group as a table for people."""
-        averages = self.segments.table(self.averaging, level=1 - self.alpha)
+        averages = self.segments.table(self.averaging, level=1 - self.alpha, users=self.n_users)
         return replace(averages, notes=self.notes)
 
     def as_dict(self) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, TypedDict, Unpack
@@ -18,9 +18,8 @@ from cranfield._record import Step
 from cranfield._spelling import parse
 from cranfield.comparisons.comparison import Comparison
 from cranfield.comparisons.corrections import corrections
-from cranfield.comparisons.effect import effects
+from cranfield.comparisons.effect import effects, outcomes_of
 from cranfield.comparisons.errors import chosen_test
-from cranfield.comparisons.parted_sample import PartedSample
 from cranfield.comparisons.relative import Relative, relative_differences
 from cranfield.comparisons.sample import Floats, Sample
 from cranfield.comparisons.samples import as_scores, make_samples, population
@@ -28,15 +27,10 @@ from cranfield.comparisons.shortfall import shortfall_sentences
 from cranfield.comparisons.simultaneous import largest_statistics
 from cranfield.comparisons.subsampling import rejected_share
 from cranfield.comparisons.verdict import Verdict, spelled_test
-from cranfield.data.spark import is_spark
 from cranfield.measures.averaging import Averaging, AveragingOptions
 from cranfield.measures.crossed import crossed
-from cranfield.measures.score_parts import ScoreParts
 from cranfield.measures.scores import Scores
 from cranfield.recommenders.registry import system_among
-
-RENAMED: Mapping[str, str] = {"test": "significance=...", "samples": "resamples=..."}
-"""Former names of options of `compare`, and what to write instead."""
 
 
 def _significance(_: str, value: Any) -> str:
@@ -178,7 +172,7 @@ class CompareOptions(ComparingOptions, AveragingOptions, total=False):
 
 @takes_decisions(Comparing, Averaging)
 def compare(
-    scores: Scores | ScoreParts | Sequence[Scores] | Any,
+    scores: Scores | Sequence[Scores] | Any,
     *,
     significance: str = Comparing.significance,
     method: str | None = None,
@@ -195,7 +189,7 @@ def compare(
     Parameters
     ----------
     scores
-        The `Scores` or `ScoreParts` returned by ``measure``; a list of them, one per repetition (new splits, new
+        The `Scores` returned by ``measure``; a list of them, one per repetition (new splits, new
         seeds); or per-user values as ``{system: values}`` or as a dataframe (Spark dataframes too) with one column per
         system. With repetitions, the test is over users crossed with repetitions: see `crossed`.
     significance
@@ -249,7 +243,7 @@ def compare(
     >>> print(result.verdict[0])  # doctest: +ELLIPSIS
     value: a (0.7833) is better than b (0.3167) by 0.4667 [0.1577, 0.7756], 147 % [57, 333] (p = 0.0312; 6 users: ...
     """
-    comparing, averaging = of_groups((Comparing, Averaging), dict(decisions), "compare", RENAMED)
+    comparing, averaging = of_groups((Comparing, Averaging), dict(decisions), "compare")
     significance = spelled_test(significance, method, resamples)
     comparing = comparing.with_(significance=significance, baseline=baseline)
     if correction is not None:
@@ -259,16 +253,8 @@ def compare(
     averaging = tested_average(significance, averaging)
     chosen = [metrics] if isinstance(metrics, str) else metrics
     seed = _checks.whole("seed", seed, at_least=0)
-    if is_spark(scores):
-        from cranfield.comparisons.spark_values import scores_on_spark
-
-        scores = scores_on_spark(scores)
-    measured = scores if isinstance(scores, ScoreParts) else as_scores(scores)
+    measured = as_scores(scores)
     measured.check_measured()
-    if isinstance(measured, ScoreParts):
-        from cranfield.comparisons.part_comparing import compare_parts
-
-        return compare_parts(measured, comparing, averaging, metrics=chosen, seed=seed)
     return compare_scores(measured, comparing, averaging, metrics=chosen, seed=seed)
 
 
@@ -311,7 +297,9 @@ def compare_scores(
         alpha=alpha,
         baseline=comparing.base,
         population=population(scores, averaging),
-        relevance=scores.only([sample.metric for sample in data]).relevance,
+        relevance=(
+            scores if len(data) == len(scores.metrics) else scores.only([sample.metric for sample in data])
+        ).relevance,
         nothing_relevant=scores.nothing_relevant,
         repetitions=1 if scores.repetitions is None else int(scores.repetitions.max()) + 1,
         spread=tuple(_spread(sample) for sample in data if sample.cells is not None),
@@ -363,12 +351,12 @@ def tested_average(significance: str, averaging: Averaging) -> Averaging:
 
 
 def comparison_rows(
-    sample: Sample | PartedSample, verdict: Verdict, relative: Relative, comparing: Comparing, seed: int
+    sample: Sample, verdict: Verdict, relative: Relative, comparing: Comparing, seed: int
 ) -> pl.DataFrame:
     """Return the rows of one metric, one per pair; see `Comparison.frame`."""
-    together = comparing.correction != "none"
-    largest = largest_statistics(sample, seed) if together else None
-    effect = effects(sample, comparing.alpha, None if largest is None else largest.level(comparing.alpha))
+    together, outcomes = comparing.correction != "none", outcomes_of(sample)
+    largest = largest_statistics(sample, outcomes[1], seed) if together else None
+    effect = effects(sample, outcomes, comparing.alpha, None if largest is None else largest.level(comparing.alpha))
     # A test's own intervals hold for each pair alone, except those of Tukey's test.
     by_the_test = not together or parse(comparing.significance).name == "tukey"
     ends = (verdict.lower, verdict.upper) if by_the_test else (None, None)

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from cranfield.comparisons.errors import standard_errors
-from cranfield.comparisons.parted_sample import PartedSample
 from cranfield.comparisons.sample import Floats, Sample
 from cranfield.comparisons.student import moments
 
@@ -64,15 +63,15 @@ class Effects:
         return np.where(np.isnan(self.standard_error), np.nan, 2 * stdtr(self.degrees, -t))
 
 
-def effects(sample: Sample | PartedSample, alpha: float, level: float | None = None) -> Effects:
-    """Return the effect sizes of every pair; NaN if there are too few users.
+def effects(sample: Sample, outcomes: Outcomes, alpha: float, level: float | None = None) -> Effects:
+    """Return the effect sizes of every pair, given its `Outcomes`; NaN if there are too few users.
 
     ``level`` is the level of each pair's interval, if it is not α: see `LargestStatistics.level`.
     """
     from scipy.special import stdtrit
 
     a, b = sample.averages(slice(0, sample.n_pairs))
-    n, sd, wins, losses = outcomes(sample)
+    n, sd, wins, losses = outcomes
     ties, errors, difference = n - wins - losses, standard_errors(sample, n, sd), a - b
     with np.errstate(divide="ignore", invalid="ignore"):
         reach = stdtrit(errors.degrees, 1 - (alpha if level is None else level) / 2) * errors.error
@@ -103,13 +102,18 @@ def effects(sample: Sample | PartedSample, alpha: float, level: float | None = N
     )
 
 
-def outcomes(sample: Sample | PartedSample) -> tuple[Floats, ...]:
-    """Return, for each pair, n, the deviation of the influences, and for how many users each system is better."""
-    if isinstance(sample, PartedSample):
-        return sample.outcomes
-    parts: list[tuple[Floats, ...]] = []
+Outcomes = tuple[Floats, Floats, Floats, Floats]
+"""For each pair: n, the deviation of the influences, and for how many users each system has the larger value."""
+
+
+def outcomes_of(sample: Sample) -> Outcomes:
+    """Return the `Outcomes` of every pair."""
+    parts = []
     for pairs in sample.blocks():
-        d = sample.raw_differences(pairs)
-        n, _, sd = moments(sample.influences(pairs))
+        d = influences = sample.raw_differences(pairs)
+        if sample.geometric or sample.weights is not None:
+            influences = sample.influences(pairs)
+        n, _, sd = moments(influences)
         parts.append((n, sd, np.count_nonzero(d > 0, axis=1), np.count_nonzero(d < 0, axis=1)))
-    return tuple(np.concatenate(column) for column in zip(*parts))
+    n, sd, wins, losses = (np.concatenate(column) for column in zip(*parts))
+    return n, sd, wins, losses

@@ -10,7 +10,6 @@ import numpy as np
 
 from cranfield._errors import SettingError
 from cranfield._spelling import parse
-from cranfield.comparisons.parted_sample import PartedSample
 from cranfield.comparisons.sample import Floats, Sample
 from cranfield.comparisons.student import moments
 from cranfield.comparisons.verdict import Verdict, significance_tests
@@ -40,16 +39,15 @@ class Errors:
     spread: Floats | None = None
 
 
-def standard_errors(sample: Sample | PartedSample, n: Floats | None = None, sd: Floats | None = None) -> Errors:
+def standard_errors(sample: Sample, n: Floats | None = None, sd: Floats | None = None) -> Errors:
     """Return the standard error of every pair's difference.
 
     It is sd / √n of the users' influences, with n − 1 degrees of freedom. If users were measured in several
     repetitions, it is that of `crossed`, which includes the spread between repetitions.
     """
-    if isinstance(sample, Sample) and sample.cells is not None:
+    if sample.cells is not None:
         return _together([crossed(sample.cell_influences(pairs)) for pairs in sample.blocks()])
     if n is None or sd is None:  # the caller has not computed them
-        assert isinstance(sample, Sample)
         blocks = [moments(sample.influences(pairs)) for pairs in sample.blocks()]
         n, _, sd = (np.concatenate(part) for part in zip(*blocks))
     with np.errstate(divide="ignore", invalid="ignore"):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
@@ -14,7 +15,7 @@ from cranfield._numbers import number_text
 from cranfield._spelling import parse
 from cranfield._table import Table
 from cranfield.comparisons.corrections import holm
-from cranfield.comparisons.errors import standard_errors
+from cranfield.comparisons.errors import Errors, standard_errors
 from cranfield.comparisons.power import users_needed
 from cranfield.comparisons.sample import Floats, Sample
 from cranfield.comparisons.sentences import p_text
@@ -23,8 +24,8 @@ from cranfield.comparisons.verdict import Verdict
 GateOutcome = Literal["shown", "undecided", "worse"]
 GateTest = Callable[[Sequence[Sample]], list[Verdict]]
 
-# Bisecting an interval of four standard errors this often finds a limit to within a few millionths of one.
-_HALVINGS = 20
+# A limit is found to within this share of a standard error.
+_CLOSE = 4e-6
 _DOUBLINGS = 40
 _POWER = 0.8
 
@@ -335,31 +336,39 @@ class _Claim:
     def _limit(self, levels: Floats, *, rising: bool) -> Floats:
         """Return the smallest gain that the test does not reject at its level; the largest if ``rising``.
 
-        The p-value of the claim falls with the margin and that of its opposite rises, so bisection finds the margin at
-        which the p-value equals the level. NaN if no margin reaches the level, for example with very few users.
+        The p-value of the claim falls with the margin and that of its opposite rises, so the margin at which the
+        p-value equals the level can be enclosed ever more closely. NaN if no margin reaches the level, for example with
+        very few users.
         """
-        side = -1.0 if rising else 1.0
-        error = standard_errors(self._moved(self._margins)).error
+        from scipy.special import ndtri, stdtrit
+
+        side, error = -1.0 if rising else 1.0, self._errors.error
         step = np.nan_to_num(error) * (1 / self._means[1] if self._margin.relative else 1.0)
         near = -self._gain
         # A share of the baseline is at most 1.
         most = 1.0 if self._margin.relative and self._sign > 0 and not rising else np.inf
-        far = np.minimum(near + side * 4 * step, most)
 
-        def enough(margins: Floats) -> np.ndarray[Any, np.dtype[np.bool_]]:
-            return np.asarray(self._p(margins)[1 if rising else 0] < levels)
+        def beyond(margins: Floats) -> Floats:
+            """Return how far p is above its level in normal deviates, which are almost linear in the margin."""
+            p = np.clip(self._p(margins)[1 if rising else 0], 1e-300, 1 - 1e-16)
+            return np.asarray(ndtri(p) - ndtri(levels))
 
+        # Student's limit, and a little more.
+        reach = 1.001 * stdtrit(self._errors.degrees, 1 - levels)
+        far = np.minimum(near + side * reach * step, most)
         for _ in range(_DOUBLINGS):
-            short = ~enough(far) & (far < most) & (step > 0)
+            at_far = beyond(far)
+            short = (at_far >= 0) & (far < most) & (step > 0)
             if not short.any():
                 break
             far = np.where(short, np.minimum(near + 2 * (far - near), most), far)
-        reached = enough(far)
-        for _ in range(_HALVINGS):
-            middle = (near + far) / 2
-            beyond = enough(middle)
-            near, far = np.where(beyond, near, middle), np.where(beyond, middle, far)
-        return np.where(step > 0, np.where(reached, -far, np.nan), np.where(np.isnan(error), np.nan, self._gain))
+        # Where the two are equally good, p is about one half.
+        near, far = enclosed(beyond, near, far, -ndtri(levels), at_far, _CLOSE * step)
+        return np.where(step > 0, np.where(at_far < 0, -far, np.nan), np.where(np.isnan(error), np.nan, self._gain))
+
+    @cached_property
+    def _errors(self) -> Errors:
+        return standard_errors(self._moved(self._margins))
 
     def _users_needed(self, levels: Floats, ahead: Floats) -> Floats:
         """Return how many users show the claim with power 0.8 if the gain exceeds it by ``ahead``; infinite if none do.
@@ -368,11 +377,10 @@ class _Claim:
         """
         from scipy.special import ndtri
 
-        claimed = self._moved(self._margins)
-        errors, n = standard_errors(claimed), claimed.n.astype(np.float64)
+        errors, n = self._errors, self._sample.n.astype(np.float64)
         ahead = ahead * self._means[1] if self._margin.relative else ahead
         with np.errstate(divide="ignore", invalid="ignore"):
-            if claimed.cells is None:
+            if self._sample.cells is None:
                 effect = np.where(ahead > 0, np.minimum(ahead / (errors.error * np.sqrt(n)), 1e6), 0.0)
                 needed = np.concatenate(
                     [users_needed(size, 2 * level, _POWER) for size, level in zip(effect, levels)] or [np.zeros(0)]
@@ -382,6 +390,60 @@ class _Claim:
                 fixed = errors.error**2 - errors.users_error**2
                 needed = np.ceil(np.where(wanted > fixed, n * errors.users_error**2 / (wanted - fixed), np.inf))
         return np.where(np.isnan(errors.error), np.nan, np.where(ahead > 0, needed, np.inf))
+
+
+def enclosed(
+    function: Callable[[Floats], Floats],
+    above: Floats,
+    below: Floats,
+    at_above: Floats,
+    at_below: Floats,
+    close: Floats,
+) -> tuple[Floats, Floats]:
+    """Return arguments less than ``close`` apart at which functions are not below 0, and below 0.
+
+    The ITP method (Oliveira and Takahashi 2021) for several functions at once. Each step goes to where a line between
+    the two ends is 0, moved a little towards the middle so that both ends get close. It needs few steps for a function
+    that is nearly linear, and at most six more than bisection for any other. Functions that are not below 0 at the
+    second argument are left alone.
+
+    Parameters
+    ----------
+    function
+        From one argument per function to their values.
+    above, below
+        Arguments at which the values are ``at_above``, not below 0, and ``at_below``.
+    close
+        How close the two arguments must be.
+
+    Examples
+    --------
+    >>> ends = enclosed(lambda x: 2 - x**2, np.array([0.0]), np.array([4.0]), np.array([2.0]), np.array([-14.0]), 1e-6)
+    >>> [float(end[0].round(5)) for end in ends]
+    [1.41421, 1.41421]
+    """
+    first, flat = np.abs(below - above), np.zeros(len(above), dtype=bool)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        steps = np.ceil(np.log2(np.maximum(first / close, 1.0))) + 5
+        for step in range(int(np.max(steps, initial=0.0, where=np.isfinite(steps))) + 2):
+            width = np.abs(below - above)
+            is_open = (width > close) & (at_below < 0) & np.isfinite(steps)
+            if not is_open.any():
+                break
+            middle = (above + below) / 2
+            at_zero = (at_below * above - at_above * below) / (at_below - at_above)
+            inwards = np.sign(middle - at_zero) * np.minimum(0.02 * width**2 / first, np.abs(middle - at_zero))
+            # How far from the middle it may go, so that the number of steps stays bounded.
+            most = np.maximum(close * np.exp2(steps - step) - width / 2, 0.0)
+            argument = middle + np.clip(at_zero + inwards - middle, -most, most)
+            argument = np.where(is_open & ~flat & np.isfinite(argument), argument, middle)
+            at_argument = function(argument)
+            # A step function, such as a p-value of few users, is only bisected.
+            flat |= (at_argument == at_above) | (at_argument == at_below)
+            short, done = is_open & (at_argument >= 0), is_open & (at_argument < 0)
+            above, at_above = np.where(short, argument, above), np.where(short, at_argument, at_above)
+            below, at_below = np.where(done, argument, below), np.where(done, at_argument, at_below)
+    return above, below
 
 
 def _holm_levels(p: Floats, alpha: float) -> Floats:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from cranfield.comparisons.corrections import holm
 from cranfield.comparisons.sample import Floats, Sample
-from cranfield.comparisons.samples import make_samples
+from cranfield.comparisons.samples import distinct_users, make_samples
 from cranfield.comparisons.student import moments, p_of_t
 from cranfield.measures import Scores, Segments
 from cranfield.measures.averaging import Averaging
@@ -62,7 +62,7 @@ def interactions(
             continue
         samples_in, _ = make_samples(inside, by_user, metrics=metrics, baseline=baseline)
         samples_out, _ = make_samples(outside, by_user, metrics=metrics, baseline=baseline)
-        users_in, users_out = _units(inside), _units(outside)
+        users_in, users_out = distinct_users(inside), distinct_users(outside)
         frames += [_rows(name, inner, outer, users_in, users_out) for inner, outer in zip(samples_in, samples_out)]
     rows = pl.concat(frames or [pl.DataFrame(schema=_SCHEMA)])
     parts = rows.partition_by("metric", maintain_order=True) or [rows]
@@ -73,12 +73,6 @@ def has_weight(scores: Scores, averaging: Averaging) -> bool:
     """Whether any list counts in an average: with weights by relevant items, a group may have no weight."""
     weights = scores.weights(averaging.kind)
     return weights is None or bool(weights.any())
-
-
-def _units(scores: Scores) -> NDArray[np.int32]:
-    """Return the user of each unit of a sample with one value per user."""
-    users = np.unique(scores.users)
-    return scores.users if len(users) == len(scores.users) else users
 
 
 def _rows(

@@ -17,7 +17,7 @@ from cranfield._table import Table
 from cranfield.comparisons.contest import Contest
 from cranfield.comparisons.unjudged_pairs import TwoSystems
 from cranfield.data import Ratings
-from cranfield.data.relevance import AUTO, threshold_on
+from cranfield.data.relevance import AUTO, Relevance
 from cranfield.measures import Metric
 from cranfield.measures.inputs import as_metrics, as_runs, as_test
 
@@ -269,11 +269,11 @@ def _truly_liked(contest: Contest, systems: TwoSystems, truth: Ratings) -> NDArr
 
 
 def _two(runs: Any, test: Any, threshold: float | str | None) -> TwoSystems:
-    systems, ratings = as_runs(runs, "trec_eval"), as_test(test)
+    systems, ratings = as_runs(runs), as_test(test)
     if len(systems) != 2:
         given = "1 is" if len(systems) == 1 else f"{len(systems)} are"
         raise SettingError(f"judgments are collected to compare two systems, and {given} given; give two")
-    lowest = threshold_on(ratings, threshold)
+    lowest = Relevance.of(ratings, threshold).threshold
     if not (ratings.values >= lowest).any():
         highest = float(ratings.values.max(initial=-np.inf))
         raise SettingError(

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cranfield._random import stream
-from cranfield.comparisons.parted_sample import PartedSample
 from cranfield.comparisons.sample import Floats, Sample
 
 _RESAMPLES = 1000
-_PAIRS_AT_ONCE, _DRAWN_AT_ONCE = 256, 1 << 16
+_PAIRS_AT_ONCE, _DRAWN_AT_ONCE = 256, 1 << 18
 # With more pairs, ratios have no intervals: for 200 systems they would take minutes, and nobody reads them.
 _MOST_PAIRS = 5_000
 # An interval that reaches this many times the other average is meaningless.
@@ -57,7 +56,7 @@ class Relative:
         return Relative(self.difference, np.where(known, below, np.nan), np.where(known, above, np.nan))
 
 
-def relative_differences(data: Sequence[Sample] | Sequence[PartedSample], alpha: float, seed: int) -> list[Relative]:
+def relative_differences(data: Sequence[Sample], alpha: float, seed: int) -> list[Relative]:
     """Return the relative differences of every pair, with percentile intervals of the ratio.
 
     Users are drawn with replacement 1,000 times, both averages are recomputed each time, and the interval covers the
@@ -78,30 +77,30 @@ def relative_differences(data: Sequence[Sample] | Sequence[PartedSample], alpha:
 class _Draws:
     """How often each block of users is drawn, resamples × blocks, and the block of each user."""
 
-    counts: Floats
+    counts: NDArray[np.uint16]
     block: NDArray[np.intp]
 
-    def sums(self, rows: Floats) -> Floats:
+    def sums(self, rows: Iterable[Floats]) -> Floats:
         """Return, rows × resamples, the sums over the users that were drawn."""
         blocks = self.counts.shape[1]
-        if blocks < rows.shape[1]:
-            rows = np.stack([np.bincount(self.block, row, blocks) for row in rows])
-        sums: Floats = rows @ self.counts.T
-        return sums
+        summed = np.stack([row if len(row) == blocks else np.bincount(self.block, row, blocks) for row in rows])
+        at_once = max(1, _DRAWN_AT_ONCE // max(1, blocks))
+        parts = (self.counts[start : start + at_once] for start in range(0, _RESAMPLES, at_once))
+        return np.concatenate([summed @ part.astype(np.float64).T for part in parts], axis=1)
 
 
-def _draws(sample: Sample | PartedSample, seed: int) -> _Draws:
+def _draws(sample: Sample, seed: int) -> _Draws:
     random, blocks = stream(seed, "compare", "relative"), sample.n_blocks
-    counts = np.empty((_RESAMPLES, blocks))
+    counts = np.empty((_RESAMPLES, blocks), dtype=np.uint16)
     at_once = max(1, _DRAWN_AT_ONCE // max(1, blocks))
     for start in range(0, _RESAMPLES, at_once):
         rows = counts[start : start + at_once]
         drawn = (random.random(rows.shape) * blocks).astype(np.intp) + blocks * np.arange(len(rows))[:, None]
         rows[:] = np.bincount(drawn.reshape(-1), minlength=rows.size).reshape(rows.shape)
-    return _Draws(counts, sample.blocks_of_users(seed, "relative") if isinstance(sample, Sample) else np.arange(blocks))
+    return _Draws(counts, sample.blocks_of_users(seed, "relative"))
 
 
-def _relative(sample: Sample | PartedSample, draws: _Draws, alpha: float) -> Relative:
+def _relative(sample: Sample, draws: _Draws, alpha: float) -> Relative:
     a, b = sample.averages(slice(0, sample.n_pairs))
     least = sample.least
     says = (b > 0) & (least[sample.first] >= 0) & (least[sample.second] >= 0)
@@ -119,17 +118,14 @@ def _relative(sample: Sample | PartedSample, draws: _Draws, alpha: float) -> Rel
     return Relative(difference, ends[0], ends[1])
 
 
-def _ratios(sample: Sample | PartedSample, draws: _Draws) -> Iterator[tuple[NDArray[np.intp], Floats]]:
+def _ratios(sample: Sample, draws: _Draws) -> Iterator[tuple[NDArray[np.intp], Floats]]:
     """Yield blocks of pairs with the ratio of their averages in every resample, pairs × resamples."""
-    if isinstance(sample, Sample) and not sample.same_users:
+    if not sample.same_users:
         for pair, (a, b) in enumerate(zip(sample.first, sample.second)):
             first, second = _means(sample, np.array([a, b]), sample.counted[a] & sample.counted[b], draws)
             yield np.array([pair]), (first / second)[None]
         return
-    if isinstance(sample, PartedSample):
-        means = _of_sums(sample, *sample.values_of_blocks, draws)
-    else:
-        means = _means(sample, np.arange(len(sample.systems)), sample.counted[0], draws)
+    means = _means(sample, np.arange(len(sample.systems)), sample.counted[0], draws)
     for start in range(0, sample.n_pairs, _PAIRS_AT_ONCE):
         pairs = np.arange(start, min(start + _PAIRS_AT_ONCE, sample.n_pairs))
         yield pairs, means[sample.first[pairs]] / means[sample.second[pairs]]
@@ -138,11 +134,8 @@ def _ratios(sample: Sample | PartedSample, draws: _Draws) -> Iterator[tuple[NDAr
 def _means(sample: Sample, systems: NDArray[np.intp], counted: NDArray[np.bool_], draws: _Draws) -> Floats:
     """Return systems × resamples: the averages over the users that count, in each resample."""
     weights = counted.astype(np.float64) if sample.weights is None else counted * sample.weights
-    values = np.where(counted, (sample.tested if sample.geometric else sample.values)[systems], 0.0)
-    return _of_sums(sample, values * weights, weights[None], draws)
-
-
-def _of_sums(sample: Sample | PartedSample, totals: Floats, weights: Floats, draws: _Draws) -> Floats:
+    rows = (sample.tested_row(system) if sample.geometric else sample.values[system] for system in systems)
+    totals = draws.sums(np.where(counted, row, 0.0) * weights for row in rows)
     with np.errstate(divide="ignore", invalid="ignore"):
-        means: Floats = draws.sums(totals) / draws.sums(weights)
+        means: Floats = totals / draws.sums(weights[None])
     return np.exp(means) - sample.shift if sample.geometric else means

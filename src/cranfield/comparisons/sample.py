@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from cranfield._hashing import Keys, hashed
+from cranfield._hashing import MOST_BLOCKS, Keys, user_blocks
 
 Floats = NDArray[np.float64]
 
@@ -23,29 +23,12 @@ _SAME = 4 * ROUNDING
 _CANCELLED = ROUNDING / 2
 # Pairs are processed in blocks of about this many differences, which fit in the processor's cache.
 _BLOCK = 1 << 17
-MOST_BLOCKS = 10_000
-"""Maximum number of blocks. More users than this are put into random blocks, which are drawn or flipped instead."""
 
 
-@dataclass(frozen=True, eq=False)
-class Totals:
-    """Totals over all users that the values of some users depend on.
-
-    Parameters
-    ----------
-    averages
-        The average of each system.
-    largest, largest_tested
-        The largest absolute value of each system, on its own scale and on the scale of the test.
-    mean_weight, mean_weight_counted
-        The mean weight of all users, and of those who count.
-    """
-
-    averages: Floats
-    largest: Floats
-    largest_tested: Floats
-    mean_weight: float = 1.0
-    mean_weight_counted: float = 1.0
+def slices_of_users(n_users: int) -> Iterator[slice]:
+    """Return slices of users, each small enough to process at once; at least one."""
+    for start in range(0, max(1, n_users), _BLOCK):
+        yield slice(start, min(start + _BLOCK, n_users))
 
 
 class Differences(NamedTuple):
@@ -114,8 +97,6 @@ class Sample:
         has no value. None if there are no repetitions.
     keys
         A number for each user derived from the user's id, if there are many users; see `blocks_of_users`.
-    totals
-        Totals over all users if the sample holds only some of them; see `Totals`.
     """
 
     metric: str
@@ -130,7 +111,6 @@ class Sample:
     lower_is_better: bool = False
     cells: Floats | None = None
     keys: Keys | None = None
-    totals: Totals | None = None
 
     @property
     def n_pairs(self) -> int:
@@ -151,28 +131,51 @@ class Sample:
     @cached_property
     def n(self) -> NDArray[np.int64]:
         """The number of users that each pair is compared over."""
-        counted = self.counted.astype(np.float64)
-        return np.rint((counted @ counted.T)[self.first, self.second]).astype(np.int64)
+        if self.same_users:
+            return np.full(self.n_pairs, np.count_nonzero(self.counted[0]))
+        both = np.zeros((len(self.systems),) * 2)
+        for part in slices_of_users(self.n_users):
+            counted = self.counted[:, part].astype(np.float64)
+            both += counted @ counted.T
+        return np.rint(both[self.first, self.second]).astype(np.int64)
 
-    @cached_property
+    @property
     def tested(self) -> Floats:
         """Systems × users: the values on the scale of the test, whose mean difference is the test's statistic.
 
         The value itself; under weights w the value times w_u / mean(w); for a geometric mean
         log(max(x, floor) + shift). Users that do not count are NaN.
         """
-        if self.geometric:
-            return np.log(np.maximum(self.values, self.floor) + self.shift)
-        if self.weights is not None:
-            return self.values * self.relative_weights
+        if self.geometric or self.weights is not None:
+            return self._transformed if self.n_users <= _BLOCK else self._on_scale(self.values)
         return self.values
 
-    @property
+    @cached_property
+    def _transformed(self) -> Floats:
+        return self._on_scale(self.values)
+
+    def _on_scale(self, values: Floats, users: slice = slice(None)) -> Floats:
+        """Return values of some users on the scale of the test."""
+        if self.geometric:
+            return np.log(np.maximum(values, self.floor) + self.shift)
+        return values if self.weights is None else values * self.relative_weights[users]
+
+    def tested_row(self, system: int) -> Floats:
+        """Return one row of `tested`, without computing the others if there are many users."""
+        return self.tested[system] if self.n_users <= _BLOCK else self._on_scale(self.values[system])
+
+    def _taken(self, systems: NDArray[np.intp], users: slice, *, tested: bool) -> Floats:
+        """Return a copy of the values of some systems and users, on the scale of the test or on their own."""
+        if not tested or self.n_users <= _BLOCK:
+            return (self.tested if tested else self.values)[systems, users]
+        return self._on_scale(self.values[systems, users], users)
+
+    @cached_property
     def relative_weights(self) -> Floats:
         """w_u / mean(w) of each user, 1 without weights; 0 if all weights are 0."""
         if self.weights is None:
             return np.ones(self.values.shape[1])
-        return self.weights / ((self.weights.mean() if self.totals is None else self.totals.mean_weight) or 1.0)
+        return self.weights / (self.weights.mean() or 1.0)
 
     @property
     def n_users(self) -> int:
@@ -194,7 +197,7 @@ class Sample:
         if self.n_users == self.n_blocks:
             return np.arange(self.n_users)
         keys = np.arange(self.n_users, dtype=np.uint64) if self.keys is None else self.keys
-        return (hashed(keys, seed, "compare", name) % np.uint64(self.n_blocks)).astype(np.intp)
+        return user_blocks(keys, self.n_blocks, seed, "compare", name)
 
     def blocks(self) -> Iterator[slice]:
         """Return slices of pairs, each small enough to process at once."""
@@ -209,41 +212,41 @@ class Sample:
         Differences that are only rounding are exactly zero: those below 32 ε of the larger of the user's two values, or
         4 ε of the largest value of the pair, with ε = 2.2e-16.
         """
-        return self._difference(self.tested, pairs)[0]
+        return self._difference(pairs, tested=True)[0]
 
     def raw_differences(self, pairs: slice) -> Floats:
         """Pairs × users: differences of the values themselves, NaN for a user that does not count."""
-        return self._difference(self.values, pairs)[0]
+        return self._difference(pairs, tested=False)[0]
 
     def rounded_differences(self, pairs: slice) -> Differences:
         """Return differences on the scale of the test, and the rounding errors of their sums."""
-        d, noise, hidden = self._difference(self.tested, pairs)
+        d, noise, hidden = self._difference(pairs, tested=True)
         if self.geometric:  # log(x (1 + ε)) = log x + ε
             noise += ROUNDING
         np.nan_to_num(d, copy=False)
         noise[d == 0] = 0.0
         return Differences(d, noise, hidden)
 
-    def _difference(self, values: Floats, pairs: slice) -> tuple[Floats, Floats, Floats]:
+    def _difference(self, pairs: slice, *, tested: bool) -> tuple[Floats, Floats, Floats]:
         """Return differences, how far rounding may have moved each, and the sum of those that are hidden."""
-        a, b = values[self.first[pairs]], values[self.second[pairs]]
-        d = a - b
-        noise = np.maximum(np.abs(a, out=a), np.abs(b, out=b), out=a)
-        if not self.same_users:
-            noise[np.isnan(noise)] = 0.0
-        noise *= ROUNDING
-        size = np.abs(d, out=b)
-        floor = _CANCELLED / ROUNDING * np.fmax.reduce(noise, axis=1, initial=0.0)
-        if self.totals is not None:
-            largest = self.totals.largest_tested if values is self.tested else self.totals.largest
-            floor = _CANCELLED * np.maximum(largest[self.first[pairs]], largest[self.second[pairs]])
-        zero = size <= np.maximum(_SAME / ROUNDING * noise, floor[:, None])
-        d[zero] = 0.0
-        zero &= size > 0
-        hidden = np.zeros(len(d))
-        if zero.any():
-            zero &= size > _SAME / ROUNDING * noise
-            hidden += np.where(zero, size, 0.0).sum(axis=1)
+        first, second = self.first[pairs], self.second[pairs]
+        d, noise = np.empty((len(first), self.n_users)), np.empty((len(first), self.n_users))
+        largest, hidden = np.zeros(len(first)), np.zeros(len(first))
+        for users in slices_of_users(self.n_users):
+            a, b = (self._taken(systems, users, tested=tested) for systems in (first, second))
+            np.subtract(a, b, out=d[:, users])
+            larger = np.maximum(np.abs(a, out=a), np.abs(b, out=b), out=noise[:, users])
+            if not self.same_users:
+                larger[np.isnan(larger)] = 0.0
+            largest = np.fmax(largest, np.fmax.reduce(larger, axis=1, initial=0.0))
+            larger *= ROUNDING
+        for users in slices_of_users(self.n_users):
+            size, same = np.abs(d[:, users]), _SAME / ROUNDING * noise[:, users]
+            zero = size <= np.maximum(same, _CANCELLED * largest[:, None])
+            d[:, users][zero] = 0.0
+            zero &= size > same
+            if zero.any():
+                hidden += np.where(zero, size, 0.0).sum(axis=1)
         return d, noise, hidden
 
     def system_averages(self) -> Floats:
@@ -252,8 +255,6 @@ class Sample:
 
     @cached_property
     def _own_averages(self) -> Floats:
-        if self.totals is not None:
-            return self.totals.averages
         return self._average(np.arange(len(self.systems)), self.counted)
 
     def averages(self, pairs: slice) -> tuple[Floats, Floats]:
@@ -264,11 +265,18 @@ class Sample:
         return self._average(self.first[pairs], both), self._average(self.second[pairs], both)
 
     def _average(self, systems: NDArray[np.intp], both: NDArray[np.bool_]) -> Floats:
-        values = np.where(both, (self.tested if self.geometric else self.values)[systems], 0.0)
-        weights = both.astype(np.float64) if self.weights is None else both * self.weights
-        total = weights.sum(axis=1)
+        totals, sums = np.zeros(len(systems)), np.zeros(len(systems))
+        for place, counted in enumerate(both):
+            for users in slices_of_users(self.n_users):
+                values = self._taken(systems[[place]], users, tested=self.geometric)[0]
+                values[~counted[users]] = 0.0
+                if self.weights is not None:
+                    values *= self.weights[users]
+                sums[place] += values.sum()
+                weights = counted[users] if self.weights is None else counted[users] * self.weights[users]
+                totals[place] += weights.sum()
         with np.errstate(invalid="ignore", divide="ignore"):
-            mean = np.where(total > 0, (values * weights).sum(axis=1) / total, np.nan)
+            mean = np.where(totals > 0, sums / totals, np.nan)
         return np.exp(mean) - self.shift if self.geometric else mean
 
     def influences(self, pairs: slice) -> Floats:
@@ -279,25 +287,28 @@ class Sample:
         logarithms and G = exp(mean(l)). NaN for a user that does not count.
         """
         d = self.raw_differences(pairs)
-        if self.geometric:
-            a, b = self.averages(pairs)
-            out = (a - b)[:, None] + np.zeros_like(d)
-            for sign, systems, mean in ((1, self.first[pairs], a), (-1, self.second[pairs], b)):
-                logs = np.where(np.isnan(d), np.nan, self.tested[systems])
-                out += sign * (mean + self.shift)[:, None] * (logs - np.log(mean + self.shift)[:, None])
-            return out
-        if self.weights is not None:
-            a, b = self.averages(pairs)
-            weights = np.where(np.isnan(d), np.nan, self.weights)
-            n = np.maximum((~np.isnan(d)).sum(axis=1), 1)
-            mean_weight = np.nansum(weights, axis=1) / n
-            if self.totals is not None:
-                mean_weight = np.full(len(d), self.totals.mean_weight_counted)
-            centre = (a - b)[:, None]
+        if not self.geometric and self.weights is None:
+            return d
+        a, b = self.averages(pairs)
+        centre = (a - b)[:, None]
+        if self.weights is not None and not self.geometric:
+            mean_weight = self._mean_weights(~np.isnan(d))
             with np.errstate(invalid="ignore", divide="ignore"):
-                pulled: Floats = centre + weights / mean_weight[:, None] * (d - centre)
+                pulled: Floats = centre + self.weights / mean_weight[:, None] * (d - centre)
             return pulled
+        for users in slices_of_users(self.n_users):
+            part = d[:, users]
+            part[:] = np.where(np.isnan(part), np.nan, centre)
+            for sign, systems, mean in ((1, self.first[pairs], a), (-1, self.second[pairs], b)):
+                logs = self._taken(systems, users, tested=True)
+                part += sign * (mean + self.shift)[:, None] * (logs - np.log(mean + self.shift)[:, None])
         return d
+
+    def _mean_weights(self, counted: NDArray[np.bool_]) -> Floats:
+        """Return the mean weight of the users that count in each row."""
+        assert self.weights is not None
+        total: Floats = np.where(counted, self.weights, 0.0).sum(axis=1)
+        return total / np.maximum(counted.sum(axis=1), 1)
 
     def cell_influences(self, pairs: slice) -> Floats:
         """Pairs × users × repetitions: `influences` by repetition; their mean over repetitions is the influence.
@@ -337,19 +348,19 @@ class Sample:
         If all systems have the same users, the `influences` of a pair are those of its first system minus those of its
         second, plus the difference of the averages.
         """
-        mean = self._own_averages
+        return np.stack([self.system_influence(system) for system in range(len(self.systems))])
+
+    def system_influence(self, system: int) -> Floats:
+        """Return one row of `system_influences`."""
+        mean = self._own_averages[system]
         if self.geometric:
-            centred = (mean + self.shift)[:, None] * (self.tested - np.log(mean + self.shift)[:, None])
+            centred = (mean + self.shift) * (self.tested_row(system) - np.log(mean + self.shift))
         else:
-            centred = self.values - mean[:, None]
+            centred = self.values[system] - mean
         if self.weights is not None and not self.geometric:
-            weights = np.where(self.counted, self.weights, np.nan)
-            mean_weight = np.nansum(weights, axis=1) / np.maximum(self.counted.sum(axis=1), 1)
-            if self.totals is not None:
-                mean_weight = np.full(len(mean_weight), self.totals.mean_weight_counted)
             with np.errstate(invalid="ignore", divide="ignore"):
-                centred = weights / mean_weight[:, None] * centred
-        return np.nan_to_num(centred)
+                centred *= self.weights / self._mean_weights(self.counted[[system]])
+        return np.nan_to_num(centred, copy=False)
 
     def of_common_users(self) -> Sample:
         """Return the sample with only the users that count for every system, ignoring systems without any users."""

@@ -7,6 +7,7 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+import polars as pl
 from numpy.typing import NDArray
 
 from cranfield._errors import InputError, SettingError
@@ -15,13 +16,14 @@ from cranfield._numbers import count_text
 from cranfield._spelling import nearest
 from cranfield.comparisons.sample import Floats, Sample
 from cranfield.data import Vocabulary
+from cranfield.data.spark import is_spark
+from cranfield.data.spark_blocks import frames_of
 from cranfield.measures.averages import Average
 from cranfield.measures.averaging import Averaging
 from cranfield.measures.counting import defined_for_all, over_groups
 from cranfield.measures.crossed import cells_of
 from cranfield.measures.folds import join_folds
 from cranfield.measures.phrases import all_systems
-from cranfield.measures.score_parts import ScoreParts
 from cranfield.measures.scores import Scores
 
 # Weights that differ by less than this share of the largest are equal.
@@ -52,17 +54,20 @@ def make_samples(
     unit, cells_of = _units(scores, averaging, scale), _cells(scores, averaging)
     keys = _keys(scores, averaging)
     for place in notes.places(metrics):
-        values = scores.values[:, place].copy()
+        values = scores.values[:, place]
         missing = np.isnan(values)
         zero = scores.counts_zero(place, averaging.undefined)
-        if zero:
-            values[missing] = 0.0
-        if averaging.coverage == "reduced":
-            values[:, ~scores.served] = np.nan
-        if not zero:
-            # If a user has several lists, the same ones count for every system.
-            has_values = scores.has_values(place, averaging.coverage == "reduced")
-            values[:, ~defined_for_all(values, has_values)] = np.nan
+        reduced = averaging.coverage == "reduced"
+        # Without any change, the values are a view: a copy of all metrics would be as large as the scores.
+        if missing.any() or (reduced and not scores.served.all()):
+            values = values.copy()
+            if zero:
+                values[missing] = 0.0
+            if reduced:
+                values[:, ~scores.served] = np.nan
+            if not zero:
+                # If a user has several lists, the same ones count for every system.
+                values[:, ~defined_for_all(values)] = np.nan
         notes.see(scores.metrics[place], lists_without(missing, scores, averaging), zero)
         cells = None if cells_of is None else cells_of(values)
         values, weights = unit(values)
@@ -83,7 +88,7 @@ def make_samples(
     return samples, notes.sentences()
 
 
-def population(scores: Scores | ScoreParts, averaging: Averaging) -> str:
+def population(scores: Scores, averaging: Averaging) -> str:
     """Return a clause saying which users are compared; empty if all count.
 
     Examples
@@ -103,7 +108,7 @@ def population(scores: Scores | ScoreParts, averaging: Averaging) -> str:
 def _units(scores: Scores, averaging: Averaging, scale: Average) -> Callable[[Floats], tuple[Floats, Floats | None]]:
     """Return a function from values of lists to values and weights of users or lists."""
     list_weights = scores.weights(scale)
-    if list_weights is not None and not list_weights.any() and scores.measured is None:
+    if list_weights is not None and not list_weights.any():
         raise InputError(f"no list has any {scale.weights} items, so all weights are 0", remedy="use average='mean'")
     users = scores.users if averaging.by == "user" else None
     if averaging.groups == "equal":
@@ -117,7 +122,15 @@ def _keys(scores: Scores, averaging: Averaging) -> Keys | None:
     """Return a number for each user derived from the user's id; None if the units are not users."""
     if averaging.groups == "equal" or (averaging.by != "user" and scores.unit != "user"):
         return None
-    return scores.user_ids.keys[np.unique(scores.users)]
+    return scores.user_ids.keys[distinct_users(scores)]
+
+
+def distinct_users(scores: Scores) -> NDArray[np.int32]:
+    """Return the user of each unit of a sample: all users once, in the order of their lists if each has one."""
+    if scores.n_users == scores.n_lists:
+        return scores.users
+    distinct: NDArray[np.int32] = np.unique(scores.users)
+    return distinct
 
 
 def _cells(scores: Scores, averaging: Averaging) -> Callable[[Floats], Floats] | None:
@@ -168,7 +181,8 @@ def _over_groups(
 def as_scores(values: Scores | Mapping[str, Any] | Any) -> Scores:
     """Return ``values`` as `Scores`: a mapping of per-user values by system, or a frame with one column per system.
 
-    In a frame, the column ``user`` holds the ids of the rows. A list of `Scores` holds several repetitions.
+    In a frame, also of Spark, the column ``user`` holds the ids of the rows. A list of `Scores` holds several
+    repetitions.
 
     Examples
     --------
@@ -179,6 +193,8 @@ def as_scores(values: Scores | Mapping[str, Any] | Any) -> Scores:
         return values
     if isinstance(values, Sequence) and values and all(isinstance(part, Scores) for part in values):
         return join_folds(values, range(len(values)))
+    if is_spark(values):
+        values = pl.concat(frames_of(values), how="vertical_relaxed")
     columns = _columns(values)
     lengths = {name: len(column) for name, column in columns.items()}
     if len(set(lengths.values())) > 1:
@@ -189,23 +205,33 @@ def as_scores(values: Scores | Mapping[str, Any] | Any) -> Scores:
         )
     n = next(iter(lengths.values()), 0)
     table = np.array(list(columns.values()), dtype=np.float64).reshape(len(columns), 1, n)
+    user_ids, users = Vocabulary.encode(values["user"] if _has_users(values) else np.arange(n))
+    order = np.argsort(users, kind="stable")
     return Scores(
         tuple(columns),
         ("value",),
-        table,
+        table[:, :, order],
         np.ones((len(columns), n), dtype=bool),
-        np.arange(n, dtype=np.int32),
-        Vocabulary.of(np.arange(n)),
+        users[order],
+        user_ids,
         np.ones(n, dtype=np.int64),
         np.ones(n, dtype=np.int64),
         (False,),
     )
 
 
+def _has_columns(values: Any) -> bool:
+    return not isinstance(values, Mapping) and hasattr(values, "columns")
+
+
+def _has_users(values: Any) -> bool:
+    return _has_columns(values) and "user" in values.columns
+
+
 def _columns(values: Any) -> dict[str, Floats]:
     if isinstance(values, Mapping):
         names = list(values)
-    elif hasattr(values, "columns"):
+    elif _has_columns(values):
         names = [name for name in values.columns if name != "user"]
     else:
         raise InputError(
@@ -215,7 +241,10 @@ def _columns(values: Any) -> dict[str, Floats]:
     columns = {}
     for name in names:
         try:
-            columns[str(name)] = np.asarray(values[name], dtype=np.float64).reshape(-1)
+            column = np.asarray(values[name])
+            if column.dtype.kind in "USO" and any(isinstance(value, str) for value in column.reshape(-1)):
+                raise TypeError("text")
+            columns[str(name)] = column.astype(np.float64).reshape(-1)
         except (TypeError, ValueError) as error:
             raise InputError(
                 f"the values of {name!r} are not numbers ({error})", remedy="give one number per user"
@@ -235,10 +264,12 @@ def _check(scores: Scores) -> None:
             raise InputError(f"the {kind} {twice[0]!r} is listed twice", remedy="give each its own name")
     if scores.n_lists == 0:
         raise InputError("there are no users to compare over", remedy="give a test set with ratings")
-    too_large = np.argwhere(np.abs(scores.values) > _LARGEST)
-    if len(too_large):
-        system, metric, place = (int(index) for index in too_large[0])
-        value = scores.values[system, metric, place]
+    for system, metric in np.ndindex(scores.values.shape[:2]):
+        values = scores.values[system, metric]
+        if not (np.fmin.reduce(values) < -_LARGEST or np.fmax.reduce(values) > _LARGEST):
+            continue
+        place = int(np.flatnonzero(np.abs(values) > _LARGEST)[0])
+        value = values[place]
         reason = "infinite" if np.isinf(value) else f"{value:.3g}, too large to sum,"
         raise InputError(
             f"{scores.metrics[metric]} of {scores.systems[system]} is {reason} for user "
@@ -282,9 +313,11 @@ class _UserLists:
     """The lists of each user."""
 
     def __init__(self, users: NDArray[np.int32]) -> None:
-        _, self._group = np.unique(users, return_inverse=True)
-        self._n = int(self._group.max(initial=-1)) + 1
-        self._single = self._n == len(users)
+        self._single = bool((users[1:] > users[:-1]).all())
+        if not self._single:
+            _, self._group = np.unique(users, return_inverse=True)
+            self._n = int(self._group.max(initial=-1)) + 1
+            self._single = self._n == len(users)
 
     def means(self, values: Floats) -> Floats:
         """Return, for each row, the mean over each user's lists, ignoring NaN."""
@@ -311,7 +344,7 @@ def lists_without(missing: NDArray[np.bool_], scores: Scores, averaging: Averagi
 class SampleNotes:
     """Notes for the reader on the users that count."""
 
-    def __init__(self, scores: Scores | ScoreParts, averaging: Averaging) -> None:
+    def __init__(self, scores: Scores, averaging: Averaging) -> None:
         self._scores, self._averaging = scores, averaging
         self._missing: dict[tuple[int, str], list[str]] = {}
         self._whole: list[str] = []

@@ -7,11 +7,10 @@ from dataclasses import replace
 from cranfield._phrases import listed
 from cranfield.comparisons.comparison import Comparison
 from cranfield.measures.phrases import all_systems
-from cranfield.measures.score_parts import ScoreParts
 from cranfield.measures.scores import Scores
 
 
-def shortfall_sentences(scores: Scores | ScoreParts, common: Comparison | None) -> tuple[str, ...]:
+def shortfall_sentences(scores: Scores, common: Comparison | None) -> tuple[str, ...]:
     """Return the sentences; ``common`` is the comparison over the users that every system serves, if there are any.
 
     Averages over all users mix how good lists are with how many users have one. The comparison among the users that all

@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cranfield import _checks
-from cranfield.comparisons.parted_sample import PartedSample
 from cranfield.comparisons.sample import Sample
 from cranfield.comparisons.verdict import Verdict, significance_tests
 from cranfield.comparisons.wilcoxon import refuse_weights
@@ -35,9 +34,7 @@ def _sign(sample: Sample, ties: str) -> Verdict:
     return sign_verdict(plus, minus, equal, ties, sample)
 
 
-def sign_verdict(
-    plus: NDArray[Any], minus: NDArray[Any], equal: NDArray[Any], ties: str, sample: Sample | PartedSample
-) -> Verdict:
+def sign_verdict(plus: NDArray[Any], minus: NDArray[Any], equal: NDArray[Any], ties: str, sample: Sample) -> Verdict:
     """Return the verdict from the numbers of users with a positive, a negative and no difference in each pair."""
     from scipy import stats
 

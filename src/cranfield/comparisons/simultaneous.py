@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cranfield._random import stream
-from cranfield.comparisons.parted_sample import PartedSample
 from cranfield.comparisons.sample import Floats, Sample
 from cranfield.comparisons.student import moments
 
@@ -80,8 +79,8 @@ class LargestStatistics:
         return np.where(np.isnan(p), np.nan, corrected)
 
 
-def largest_statistics(sample: Sample | PartedSample, seed: int) -> LargestStatistics:
-    """Return the largest |t| over the pairs of a sample in each of 5,000 flips.
+def largest_statistics(sample: Sample, sd: Floats, seed: int) -> LargestStatistics:
+    """Return the largest |t| over the pairs of a sample, whose influences have the deviations ``sd``, in 5,000 flips.
 
     The max-|t| method (Westfall and Young 1993; Romano and Wolf 2005). The users' influences on the difference of each
     pair (`Sample.influences`) are centred and flipped by random sign patterns, which are the same for all pairs. Each
@@ -90,7 +89,7 @@ def largest_statistics(sample: Sample | PartedSample, seed: int) -> LargestStati
     """
     largest = np.zeros(_FLIPS)
     if sample.n_pairs > 1:
-        for largest_of_pairs in _largest(sample, seed):
+        for largest_of_pairs in _largest(sample, sd, seed):
             np.maximum(largest, largest_of_pairs, out=largest)
     np.minimum(largest, _LARGE, out=largest)  # with few users a flip may leave no spread, and |t| is infinite
     # Matrix products on several threads may differ in their last digits.
@@ -98,23 +97,19 @@ def largest_statistics(sample: Sample | PartedSample, seed: int) -> LargestStati
     return LargestStatistics(ascending, max(int(sample.n.max(initial=0)) - 1, 1), sample.n_pairs)
 
 
-def _largest(sample: Sample | PartedSample, seed: int) -> Iterator[Floats]:
+def _largest(sample: Sample, sd: Floats, seed: int) -> Iterator[Floats]:
     """Yield, for each block of pairs, the largest |t| of each flip."""
-    if isinstance(sample, PartedSample):
-        rows, (n, sd, *_) = sample.influences_of_blocks, sample.outcomes
-        yield _statistics(Signs(rows.shape[1], seed), rows, (sample.first, sample.second), sd, n)
-        return
     signs = Signs(sample.n_blocks, seed, sample.blocks_of_users(seed, "simultaneous"))
     if sample.same_users:
-        sd = np.concatenate([moments(sample.influences(pairs))[2] for pairs in sample.blocks()])
-        yield _statistics(signs, sample.system_influences(), (sample.first, sample.second), sd, sample.n)
+        rows = signs.over_blocks(sample.system_influence(system) for system in range(len(sample.systems)))
+        yield _statistics(signs, rows, (sample.first, sample.second), sd, sample.n)
         return
     for start in range(0, sample.n_pairs, _PAIRS_AT_ONCE):
         pairs = slice(start, min(start + _PAIRS_AT_ONCE, sample.n_pairs))
         influences = sample.influences(pairs)
-        n, mean, sd = moments(influences)
-        rows = np.nan_to_num(influences - mean[:, None])
-        yield _statistics(signs, rows, (np.arange(len(rows)),), sd, n)
+        n, mean, _ = moments(influences)
+        rows = signs.over_blocks(np.nan_to_num(influences - mean[:, None]))
+        yield _statistics(signs, rows, (np.arange(len(rows)),), sd[pairs], n)
 
 
 def _statistics(
@@ -122,7 +117,8 @@ def _statistics(
 ) -> Floats:
     """Return the largest |t| of each flip over pairs with ``n`` users whose influences have the deviations ``sd``.
 
-    ``rows`` are centred influences of systems, with two row indices per pair, or of pairs, with one index each. With S
+    ``rows`` are centred influences of systems, summed over blocks of users, with two row indices per pair, or of pairs,
+    with one index each. With S
     = Σ ± w_u and Q = Σ w_u², t² = (n − 1) S² / (n Q − S²): a flip changes only S.
     """
     usable = (sd > 0) & (n > 1)
@@ -154,10 +150,12 @@ class Signs:
         self._words = (self._n + 63) // 64
         self._bits = np.asarray(random.bit_generator.random_raw(_FLIPS * self._words), dtype="<u8").view(np.uint8)
 
+    def over_blocks(self, rows: Iterable[Floats]) -> Floats:
+        """Return rows of users as rows × blocks, adding up the users of each block one row at a time."""
+        return np.stack([row if self._block is None else np.bincount(self._block, row, self._n) for row in rows])
+
     def sums(self, rows: Floats) -> Iterator[tuple[slice, Floats]]:
-        """Yield blocks of flips with their sums of each row, flips × rows."""
-        if self._block is not None:
-            rows = np.stack([np.bincount(self._block, row, self._n) for row in rows])
+        """Yield blocks of flips with their sums of each row of blocks, flips × rows."""
         columns, totals = np.ascontiguousarray(rows.T), rows.sum(axis=1)
         bits = self._bits.reshape(_FLIPS, self._words * 8)
         count = max(1, _BLOCK // max(1, self._n))

@@ -9,7 +9,7 @@ import numpy as np
 
 from cranfield import _checks
 from cranfield._errors import SettingError
-from cranfield.comparisons.sample import Floats, Sample
+from cranfield.comparisons.sample import Floats, Sample, slices_of_users
 from cranfield.comparisons.verdict import Verdict, significance_tests
 
 # Sums of squares below this may have lost digits, since the squares are near the smallest floats.
@@ -49,18 +49,30 @@ def moments(d: Floats) -> tuple[Floats, Floats, Floats]:
     >>> [part.tolist() for part in moments(np.array([[1.0, 3.0, np.nan]]))]
     [[2.0], [2.0], [1.4142135623730951]]
     """
-    counted = ~np.isnan(d)
-    n = counted.sum(axis=1).astype(np.float64)
-    mean = np.where(n > 0, np.where(counted, d, 0.0).sum(axis=1) / np.maximum(n, 1), np.nan)
-    centred = np.where(counted, d - mean[:, None], 0.0)
-    squares = np.einsum("pu,pu->p", centred, centred)
+    n, total, squares = (np.zeros(len(d)) for _ in range(3))
+    for users in slices_of_users(d.shape[1]):
+        counted = ~np.isnan(d[:, users])
+        n += counted.sum(axis=1)
+        total += np.where(counted, d[:, users], 0.0).sum(axis=1)
+    mean = np.where(n > 0, total / np.maximum(n, 1), np.nan)
+    for users in slices_of_users(d.shape[1]):
+        centred = _centred(d[:, users], mean)
+        squares += np.einsum("pu,pu->p", centred, centred)
     sd = np.sqrt(squares / np.maximum(n - 1, 1))
     extreme = (squares < _SMALLEST_SQUARE) | ~np.isfinite(squares)
     if extreme.any():
-        unit = unit_of(centred[extreme])
-        scaled = centred[extreme] / unit[:, None]
+        centred = _centred(d[extreme], mean[extreme])
+        unit = unit_of(centred)
+        scaled = centred / unit[:, None]
         sd[extreme] = unit * np.sqrt(np.einsum("pu,pu->p", scaled, scaled) / np.maximum(n[extreme] - 1, 1))
     return n, mean, zero_if_rounding(sd, mean)
+
+
+def _centred(d: Floats, mean: Floats) -> Floats:
+    """Return the distances from the mean of each row; 0 for NaN."""
+    centred = d - mean[:, None]
+    centred[np.isnan(centred)] = 0.0
+    return centred
 
 
 def zero_if_rounding(sd: Floats, mean: Floats) -> Floats:

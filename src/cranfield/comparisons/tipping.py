@@ -17,7 +17,7 @@ from cranfield._numbers import DASH
 from cranfield._random import stream
 from cranfield._table import Table
 from cranfield.comparisons.unjudged_pairs import GROUPS, LINEAR, Pairs, TwoSystems, check_metric
-from cranfield.data.relevance import AUTO, threshold_on
+from cranfield.data.relevance import AUTO, Relevance
 from cranfield.measures import Metric
 from cranfield.measures.inputs import as_metrics, as_runs, as_test
 from cranfield.rankings import Run
@@ -220,7 +220,7 @@ def tipping_points(
     >>> point.winner, point.items, point.unjudged_loser
     ('a', 2, 3)
     """
-    systems, ratings = as_runs(runs, "trec_eval"), as_test(test)
+    systems, ratings = as_runs(runs), as_test(test)
     wanted = as_metrics(metrics)
     for metric in wanted:
         check_metric(metric, "tipping point")
@@ -229,7 +229,7 @@ def tipping_points(
         raise SettingError(
             f"base={base:g} is not a share below 1; give 0 or the share of unjudged items that are liked"
         )
-    lowest = threshold_on(ratings, threshold)
+    lowest = Relevance.of(ratings, threshold).threshold
     draws, seed = check.whole("draws", draws), check.whole("seed", seed, at_least=0)
     points = [
         _point(TwoSystems(first, second, ratings, lowest), metric, base, draws, seed)

@@ -55,6 +55,7 @@ class TwoSystems:
                 raise SettingError(
                     f"ties of {run.name} are averaged, so its items have no individual ranks; use --ties trec_eval"
                 )
+            run.refuse_gaps("the effect of unjudged items")
         self.runs, self.test, self.threshold = (first, second), test, threshold
         self.item_ids = Vocabulary.union([test.item_ids, first.item_ids, second.item_ids])
         relevant = test.values[test.values >= threshold]

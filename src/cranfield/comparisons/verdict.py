@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 from cranfield._errors import SettingError
 from cranfield._registry import Registry
 from cranfield._spelling import parse
-from cranfield.comparisons.parted_sample import PartedSample
 from cranfield.comparisons.sample import Floats, Sample
 
 significance_tests: Registry[Callable[..., list[Verdict]]] = Registry("significance test")
@@ -65,9 +64,7 @@ class Verdict:
     direction: Floats | None = None
 
     @classmethod
-    def by_formula(
-        cls, p: Floats, method: str, sample: Sample | PartedSample, direction: Floats | None = None
-    ) -> Verdict:
+    def by_formula(cls, p: Floats, method: str, sample: Sample, direction: Floats | None = None) -> Verdict:
         """Return the verdict of a test with a closed form; a pair without users has no p-value."""
         p = np.where(sample.n > 0, np.clip(p, 0.0, 1.0), np.nan)
         methods = np.full(sample.n_pairs, method, dtype=object)
@@ -80,7 +77,7 @@ class Verdict:
         samples: int,
         plus_one: bool,
         method: str,
-        sample: Sample | PartedSample,
+        sample: Sample,
         **interval: Floats,
     ) -> Verdict:
         """Return the verdict of a sampled test, from how often the statistic reached the observed one."""

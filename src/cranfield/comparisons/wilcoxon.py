@@ -36,14 +36,15 @@ def _p_values(sample: Sample, pairs: slice, zeros: str, continuity: bool) -> tup
     """Return the p-value of each pair, and the sum of its signed ranks."""
     from scipy import stats
 
-    differences, noise = sample.differences(pairs), sample.rounded_differences(pairs).noise
-    p, direction = np.ones(len(differences)), np.zeros(len(differences))
-    for row, d in enumerate(differences):
-        counted = ~np.isnan(d)
-        d = _levels(d[counted], noise[row, counted])
+    differences = sample.rounded_differences(pairs)
+    p, direction = np.ones(len(differences.d)), np.zeros(len(differences.d))
+    for row, (first, second) in enumerate(zip(sample.first[pairs], sample.second[pairs])):
+        counted = sample.counted[first] & sample.counted[second]
+        d = _levels(differences.d[row, counted], differences.noise[row, counted])
         if d.any():
             p[row] = stats.wilcoxon(d, zero_method=zeros, correction=continuity).pvalue
-            direction[row] = np.sign(d) @ stats.rankdata(np.abs(d))
+            counts = np.bincount(np.abs(d).astype(np.intp))
+            direction[row] = np.sign(d) @ (np.cumsum(counts) - (counts - 1) / 2)[np.abs(d).astype(np.intp)]
     return p, direction
 
 
@@ -58,7 +59,7 @@ def _levels(d: Floats, noise: Floats) -> Floats:
     [1.0, -1.0, 0.0, 2.0]
     """
     size = np.abs(d)
-    order = np.argsort(size, kind="stable")
+    order = np.argsort(size)
     apart = np.diff(size[order], prepend=0.0) > 4 * np.minimum(noise[order], np.append(0.0, noise[order][:-1]))
     level = np.empty(len(d))
     level[order] = np.cumsum(apart)
@@ -68,5 +69,5 @@ def _levels(d: Floats, noise: Floats) -> Floats:
 def refuse_weights(sample: Sample, test: str) -> Sample:
     """Return the sample; raise an error if it has weights, because tests of ranks or signs have no weighted form."""
     if sample.weights is not None:
-        raise SettingError(f"the {test} test has no weighted form; use average='mean', or test='permutation'")
+        raise SettingError(f"the {test} test has no weighted form; use average='mean', or significance='permutation'")
     return sample

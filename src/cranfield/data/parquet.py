@@ -79,8 +79,8 @@ class RowTable(Protocol):
     def rows(self, start: int, stop: int, columns: Sequence[str]) -> pl.DataFrame:
         """Return the rows from ``start`` up to ``stop``."""
 
-    def batches(self, columns: Sequence[str], size: int, *, some: bool = False) -> Iterator[tuple[int, pl.DataFrame]]:
-        """Yield rows with the position of the first; without positions each distinct row once, or only ``some``."""
+    def batches(self, columns: Sequence[str], size: int) -> Iterator[tuple[int, pl.DataFrame]]:
+        """Yield rows with the position of the first; without positions each distinct row once."""
 
 
 class ParquetTable:
@@ -155,13 +155,7 @@ class ParquetTable:
             rows = frame.select(own).slice(start, count).collect()
             return rows.with_columns(values).select(columns) if values else rows
 
-    def batches(
-        self,
-        columns: Sequence[str],
-        size: int,
-        *,
-        some: bool = False,  # noqa: ARG002
-    ) -> Iterator[tuple[int, pl.DataFrame]]:
+    def batches(self, columns: Sequence[str], size: int) -> Iterator[tuple[int, pl.DataFrame]]:
         """Yield the rows in order, in batches of ``size``, each with the position of its first row."""
         for start in range(0, len(self), size):
             yield start, self.rows(start, min(start + size, len(self)), columns)

@@ -18,7 +18,7 @@ from cranfield._errors import CranfieldError
 from cranfield._files import TEMPORARY
 from cranfield._memory import size_text
 from cranfield._polars import read_parquet, write_parquet
-from cranfield._progress import Progress
+from cranfield._progress import Progress, progress
 from cranfield.data.parquet import RowTable
 from cranfield.data.ratings import Ratings
 
@@ -186,6 +186,23 @@ def divide(
             waiting, waiting_bytes = {}, 0.0
         bar.advance(len(frame))
     return divided
+
+
+def user_ranges(table: RowTable, user: str, columns: Sequence[str], rows: int = 1 << 20) -> Iterator[pl.DataFrame]:
+    """Yield all rows of a table, about ``rows`` at a time, such that the rows of a user come together."""
+    kind = common_kind([table.schema[user]])
+    with progress("Surveying users", total=len(table), unit="rows") as bar:
+        users = survey(table, user, kind, bar)
+    assert users is not None  # a missing user is refused before
+    starts = range_starts([users], [1.0], rows)
+    if users.ascends:
+        ascending = AscendingRows(table, user, columns, starts)
+        yield from map(ascending.take, range(len(starts) + 1))
+        return
+    needed = table.rows(0, min(rows, len(table)), columns).estimated_size() * max(len(table) / rows, 1.0)
+    with temporary_folder(needed) as folder, progress("Dividing rows by user", total=len(table), unit="rows") as bar:
+        divided = divide(table, user, columns, starts, folder, held_bytes=needed / max(len(table) / rows, 1.0), bar=bar)
+        yield from map(divided.take, range(len(starts) + 1))
 
 
 def range_places(keys: pl.Series, starts: pl.Series) -> NDArray[np.int64]:

@@ -18,7 +18,7 @@ from cranfield._table import Table
 from cranfield.data._order import sort_pairs
 from cranfield.data.features import Features
 from cranfield.data.repeated import Repeated, RepeatedPairError, check_policy, merge
-from cranfield.data.vocabulary import Vocabulary, as_series
+from cranfield.data.vocabulary import Vocabulary, as_series, check_exact
 
 # Number of ratings shown in a notebook.
 _SHOWN = 5
@@ -289,6 +289,7 @@ def _complete(what: str, ids: Any) -> pl.Series:
     series = as_series(ids)
     if series.null_count():
         raise InputError(f"the {what} is missing", row=int(series.is_null().arg_max() or 0) + 1, remedy="give an id")
+    check_exact(series)
     return series
 
 

@@ -37,7 +37,9 @@ class RatingScale:
     def of(cls, *values: ArrayLike) -> RatingScale:
         """Return the scale of ratings, given in one or more arrays; a single grade has the step 1."""
         grades = np.unique(np.concatenate([np.asarray(part, dtype=np.float64).ravel() for part in values]))
-        steps = np.round(np.diff(grades), _DIGITS)
+        with np.errstate(over="ignore"):  # huge steps need no rounding
+            steps = np.diff(grades)
+            steps = np.where(steps < 1.0, np.round(steps, _DIGITS), steps)
         positive = steps[steps > 0]
         return cls(float(grades[0]), float(grades[-1]), float(positive.min()) if len(positive) else 1.0)
 

@@ -150,12 +150,17 @@ class SparkTable:
         """Return some rows."""
         return as_polars(self.select(columns).limit(stop))
 
-    def batches(self, columns: Sequence[str], _: int, *, some: bool = False) -> Iterator[tuple[int, pl.DataFrame]]:
-        """Yield each distinct row once; with ``some``, only one row with a value, if there is one."""
-        rows = self.select(columns)
-        if some:
-            rows = rows.filter(f"{quoted(columns[0])} is not null and string({quoted(columns[0])}) <> 'NaN'").limit(1)
-        yield 0, as_polars(rows.distinct())
+    def batches(self, columns: Sequence[str], _: int) -> Iterator[tuple[int, pl.DataFrame]]:
+        """Yield each distinct row once."""
+        yield 0, as_polars(self.select(columns).distinct())
+
+    def values(self, column: str, field: str | None, *others: str) -> Any:
+        """Return a dataframe of the values of a column, or of a field of it, those of lists one by one, and others."""
+        from pyspark.sql import functions as F
+
+        value = F.col(quoted(column)) if field is None else F.col(quoted(column)).getField(field)
+        is_list = dict(self.frame.dtypes)[column].startswith("array")
+        return self.frame.select((F.explode(value) if is_list else value).alias("value"), *map(quoted, others))
 
     def fault(self, problem: str, row: dict[str, Any], column: str | None, remedy: str | None) -> InputError:
         """Return the error for a row, which it names by its user and item."""

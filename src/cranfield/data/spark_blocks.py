@@ -94,6 +94,27 @@ def user_blocks(batches: Iterator[Any], size: int) -> Iterator[pl.DataFrame]:
         yield pl.concat(held)
 
 
+def frames_of(rows: Any) -> Iterator[pl.DataFrame]:
+    """Yield the rows of a dataframe in parts, so that no more than a partition comes from Spark at a time."""
+    import pyarrow as pa
+
+    for row in rows.mapInArrow(_as_bytes, "part binary").toLocalIterator():
+        frame = pl.from_arrow(pa.ipc.open_stream(bytes(row.part)).read_all())
+        assert isinstance(frame, pl.DataFrame)
+        yield frame
+
+
+def _as_bytes(batches: Iterator[Any]) -> Iterator[Any]:
+    """Yield each batch as a row of bytes, which Spark hands over faster than rows of values."""
+    import pyarrow as pa
+
+    for batch in batches:
+        stream = pa.BufferOutputStream()
+        with pa.ipc.new_stream(stream, batch.schema) as writer:
+            writer.write_batch(batch)
+        yield pa.record_batch([pa.array([stream.getvalue().to_pybytes()], pa.binary())], names=["part"])
+
+
 def arrow_batches(frame: pl.DataFrame, schema: Schema) -> Iterator[Any]:
     """Yield a frame as Arrow batches with the columns of a schema, null where the frame has none."""
     import pyarrow as pa

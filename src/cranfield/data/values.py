@@ -10,8 +10,9 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from cranfield._errors import InputError
 from cranfield.data.columns import Role
-from cranfield.data.vocabulary import Vocabulary
+from cranfield.data.vocabulary import Vocabulary, check_exact
 
 # The first whole number too large to be a time in seconds (the year 5138). It and its multiples by a thousand are taken
 # for milliseconds, microseconds and nanoseconds.
@@ -44,6 +45,10 @@ def encoded(column: pl.Series, role: Role) -> tuple[Vocabulary, NDArray[np.int32
     column = _uuids_as_text(_categories_as_text(column))
     if column.dtype.is_nested() or isinstance(column.dtype, _EXTENSION):
         raise Fault(0, f"{_shown(column[0])} cannot be an id", _ID_REMEDY)
+    try:
+        check_exact(column)
+    except InputError as error:
+        raise Fault((error.row or 1) - 1, error.problem, str(error.remedy)) from None
     vocabulary, codes = Vocabulary.encode(column)
     if column.dtype == pl.String and (blank := vocabulary.all.str.strip_chars() == "").any():
         raise Fault(int(np.argmax(np.isin(codes, blank.arg_true()))), f"the {role} is missing", remedy)

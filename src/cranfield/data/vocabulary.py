@@ -253,6 +253,29 @@ def as_series(ids: Any) -> pl.Series:
         ) from error
 
 
+def check_exact(ids: pl.Series) -> None:
+    """Refuse floats so large that several whole numbers round to them; they may be different ids.
+
+    Examples
+    --------
+    >>> check_exact(pl.Series([1.0, 2.0**53]))
+    Traceback (most recent call last):
+    cranfield._errors.InputError: row 2: 9007199254740992.0 is a float of 2^53 or more, to which several whole numbers \
+round; write ids as whole numbers or as text
+    """
+    if not ids.dtype.is_float():
+        return
+    bits = 53 if ids.dtype == pl.Float64 else 24 if ids.dtype == pl.Float32 else 11
+    large = ids.is_not_nan() & (ids.abs() >= 2.0**bits)
+    if large.any():
+        row = int(large.arg_max() or 0)
+        raise InputError(
+            f"{ids[row]} is a float of 2^{bits} or more, to which several whole numbers round",
+            row=row + 1,
+            remedy="write ids as whole numbers or as text",
+        )
+
+
 def _like(series: pl.Series, dtype: pl.DataType) -> pl.Series:
     """Cast ids to the vocabulary's type; ids that do not survive the cast become null, hence unknown."""
     if series.dtype == dtype:

@@ -25,6 +25,7 @@ from cranfield.measures import Averaging, Scores, Segments
 from cranfield.measures.outside import Outside
 from cranfield.rankings import Run
 from cranfield.rankings.calibration import Calibration
+from cranfield.rankings.lists import lengths_of
 from cranfield.splits import Split
 
 PARTS = ("train", "validation", "test", "profiles")
@@ -196,7 +197,9 @@ def save_run(run: Run, path: Path) -> Path:
     if run.scores is not run.predictions and run.scores is not None:
         columns["score"] = run.scores
     # Where there are predictions but no separate scores, the predictions are the scores; see `read_run`.
-    for name, values in (("prediction", run.predictions), ("rank", run.ranks), ("length", run.lengths)):
+    # Lists that leave places out end at their last rank.
+    lengths = run.lengths if run.one_relevant else None
+    for name, values in (("prediction", run.predictions), ("rank", run.ranks), ("length", lengths)):
         if values is not None:
             columns[name] = values
     if run.groups is not None:
@@ -235,18 +238,21 @@ def read_run(
     if not one_relevant:
         first[1:] = users[1:] != users[:-1]
     starts = np.flatnonzero(first)
-    predictions = columns.get("prediction")
+    indptr = np.append(starts, len(users)).astype(np.int64)
+    predictions, ranks, lengths = (columns.get(name) for name in ("prediction", "rank", "length"))
+    if ranks is not None and lengths is None:
+        lengths = lengths_of(ranks, indptr)
     return Run(
         name=name,
         user_ids=vocabularies.users,
         item_ids=vocabularies.items,
         users=users[starts],
-        indptr=np.append(starts, len(users)).astype(np.int64),
+        indptr=indptr,
         items=columns["item"],
         scores=columns.get("score", predictions),
         predictions=predictions,
-        ranks=columns.get("rank"),
-        lengths=columns.get("length"),
+        ranks=ranks,
+        lengths=lengths,
         one_relevant=one_relevant,
         groups=columns["group"][starts] if "group" in columns else None,
         group_names=tuple(groups),

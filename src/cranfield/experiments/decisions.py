@@ -38,8 +38,6 @@ GROUPS: tuple[type[Decided], ...] = (
 )
 """The groups of decisions, in the order of the stages."""
 
-RENAMED = {"test": "significance"}
-"""Former names of decisions, and their present names."""
 
 IN_TABLES = (
     *("lists", "metrics", "threshold", "undefined", "average", "coverage"),
@@ -279,9 +277,7 @@ else:
 
 
 def known_decision(name: str) -> Field[Any]:
-    """Return a decision by its name; the error for an unknown one gives its new name or the nearest match."""
-    if name in RENAMED:
-        raise SettingError(f"there is no decision {name!r}; it is called {RENAMED[name]!r} now")
+    """Return a decision by its name; the error for an unknown one gives the nearest match."""
     if name not in DECISIONS:
         raise SettingError(f"there is no decision {name!r}{nearest(name, DECISIONS)}")
     return DECISIONS[name]

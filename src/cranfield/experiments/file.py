@@ -16,7 +16,7 @@ from cranfield._files import write_text
 from cranfield._own_code import names_code
 from cranfield._spelling import nearest, parse
 from cranfield.comparisons.comparing import check_correction
-from cranfield.experiments.decisions import DECISIONS, RENAMED, Decisions, known_decision
+from cranfield.experiments.decisions import DECISIONS, Decisions, known_decision
 from cranfield.experiments.experiment import ASSESSING, AUDITING, NOTES, Experiment
 from cranfield.experiments.presets import Preset
 from cranfield.experiments.presets import preset as find_preset
@@ -30,7 +30,7 @@ from cranfield.recommenders import displayed_name
 TOP = ("title", "seed", "repetitions", "decisions", "data", "systems", "notes", "assess", "audit")
 """The keys of an experiment file."""
 
-SYSTEM = ("system", "run", "search", "metric", "trials")
+SYSTEM = ("system", "run", "gaps", "search", "metric", "trials")
 """The keys of a system that is given as a table instead of a spelling."""
 
 _LETTERS = {
@@ -145,9 +145,6 @@ def experiment_of(table: Mapping[str, Any], *, base: Path = Path()) -> Experimen
 
 
 def _decisions(table: Mapping[str, Any]) -> Decisions:
-    for name in table:
-        if name in RENAMED:
-            raise SettingError(f"decisions: no key {name!r}; it is called {RENAMED[name]!r} now")
     _known("decisions", table, DECISIONS)
     try:
         stated: dict[str, Any] = {
@@ -191,13 +188,13 @@ def _system(name: str, table: Mapping[str, Any]) -> System:
         for key in ("metric", "trials"):
             if key in table:
                 raise SettingError(f"{where}: {key} belongs to a search; add one, as in search = {{ k = [50, 100] }}")
-        return System(name, table.get("system"), table.get("run"))
+        return System(name, table.get("system"), table.get("run"), gaps=table.get("gaps"))
     try:
         space = space_of(_table("search", table["search"]))
         tuning = Tuning(space, table.get("metric"), table.get("trials"))
     except SettingError as error:
         raise SettingError(f"{where}: {error}") from error
-    return System(name, table.get("system"), table.get("run"), tuning)
+    return System(name, table.get("system"), table.get("run"), tuning, table.get("gaps"))
 
 
 def _table(where: str, value: object) -> Mapping[str, Any]:
@@ -245,7 +242,7 @@ def toml_of(experiment: Experiment, about: str = _ABOUT_DEFAULTS) -> str:
 
 def _stated(system: System) -> Any:
     if system.run is not None:
-        return {"run": system.run}
+        return {"run": system.run, **({} if system.gaps is None else {"gaps": system.gaps})}
     return system.spelling if system.tuning is None else {"system": system.spelling, **system.tuning.as_dict()}
 
 

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from typing import get_args
 
+from cranfield._checks import one_of
 from cranfield._errors import SettingError
 from cranfield._own_code import check_form, names_code
 from cranfield._spelling import parse
 from cranfield.experiments.tuning import Tuning
+from cranfield.rankings.lists import Gaps
 from cranfield.recommenders import recommender
 
 # Names become file and folder names.
@@ -27,6 +30,8 @@ class System:
         The recommender, with its parameters.
     run
         The file; ``{data}`` in its name stands for the name of the data.
+    gaps
+        What ranks in the file mean that leave places out, as for `read_run`; None for its default.
     tuning
         Hyper-parameters to search on a validation part; None for no search.
     """
@@ -35,6 +40,7 @@ class System:
     spelling: str | None = None
     run: str | None = None
     tuning: Tuning | None = None
+    gaps: Gaps | None = None
 
     def __post_init__(self) -> None:
         check_name("systems", self.name)
@@ -49,6 +55,10 @@ class System:
             except SettingError as error:
                 raise SettingError(f"systems.{self.name}: {error}") from None
             object.__setattr__(self, "spelling", str(parse(self.spelling)))
+        if self.gaps is not None:
+            if self.run is None:
+                raise SettingError(f"systems.{self.name}: gaps is for ranked lists, run = 'file'; leave it out")
+            one_of(f"systems.{self.name}.gaps", self.gaps, get_args(Gaps))
         if self.tuning is not None:
             if self.spelling is None:
                 raise SettingError(f"systems.{self.name} is a file, so there is nothing to search; leave search out")

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from cranfield._checks import Limits
 from cranfield._errors import SettingError
+from cranfield._hashing import MOST_BLOCKS, Keys, user_blocks
 from cranfield._random import stream
 from cranfield._registry import Registry
 from cranfield._rounding import share_of
@@ -42,9 +43,6 @@ class Average:
     of_all
         For an average that depends on all systems: a function that transforms their scores, under an `Averaging`,
         before each system is averaged.
-    scale, back
-        For an average that is a mean on another scale: the transformation to that scale and its inverse, so that it can
-        be computed from parts of the users. None: it needs all values at once.
     """
 
     spelling: Spelling
@@ -53,8 +51,6 @@ class Average:
     method: str
     weights: str | None = None
     of_all: Callable[[Any, Any], Any] | None = None
-    scale: Callable[[Values], Values] | None = None
-    back: Callable[[float], float] | None = None
 
     @classmethod
     def of(cls, spelling: str | Average) -> Average:
@@ -92,16 +88,26 @@ class Average:
         averages: Values = self.value(rows, np.ones(rows.shape[1]) if weights is None else weights)
         return averages
 
-    def bootstrap(self, values: Values, weights: Values | None, level: float, seed: int) -> Interval:
-        """Return the percentile interval over 1,000 resamples of the lists, the same ones for every system."""
+    def bootstrap(
+        self, values: Values, weights: Values | None, level: float, seed: int, keys: Callable[[], Keys]
+    ) -> Interval:
+        """Return the percentile interval over 1,000 resamples of the users, the same ones for every system.
+
+        More than 10,000 users are put into 10,000 blocks by a hash of ``keys``, and blocks are drawn (`user_blocks`).
+        """
         if len(values) < 2:
             return float("nan"), float("nan")
         weights = np.ones(len(values)) if weights is None else weights
-        rng = stream(seed, "bootstrap", len(values))
+        rng, n = stream(seed, "bootstrap", len(values)), min(len(values), MOST_BLOCKS)
+        block = None if n == len(values) else user_blocks(keys(), n, seed, "average")
         draws = np.empty(_RESAMPLES)
         for b in range(_RESAMPLES):
-            chosen = (rng.random(len(values)) * len(values)).astype(np.intp)
-            draws[b] = self.value(values[chosen], weights[chosen])
+            chosen = (rng.random(n) * n).astype(np.intp)
+            if block is None:
+                draws[b] = self.value(values[chosen], weights[chosen])
+            else:
+                times = np.bincount(chosen, minlength=n)[block]
+                draws[b] = self.value(np.repeat(values, times), np.repeat(weights, times))
         tail = (1.0 - level) / 2.0
         lower, upper = np.quantile(draws, [tail, 1.0 - tail])
         return float(lower), float(upper)
@@ -147,33 +153,14 @@ def _student(values: Values, level: float, degrees: float | None = None, error: 
     return middle - half, middle + half
 
 
-def student_interval(n: float, mean: float, sd: float, level: float) -> Interval:
-    """Return mean ± t · sd / √n; NaN for fewer than two values."""
-    from scipy.special import stdtrit
-
-    if n < 2:
-        return float("nan"), float("nan")
-    half = float(stdtrit(n - 1, 0.5 + level / 2.0)) * sd / float(np.sqrt(n))
-    return mean - half, mean + half
-
-
-def _same(value: Any) -> Any:
-    return value
-
-
-def mean_of(spelling: Spelling, of_all: Callable[[Any, Any], Any] | None = None, *, by_list: bool = True) -> Average:
-    """Return the arithmetic mean, (1/n) Σ x, of the scores of all systems after ``of_all``.
-
-    If the new value of a list depends on other lists, ``by_list`` must be false.
-    """
+def mean_of(spelling: Spelling, of_all: Callable[[Any, Any], Any] | None = None) -> Average:
+    """Return the arithmetic mean, (1/n) Σ x, of the scores of all systems after ``of_all``."""
     return Average(
         spelling,
         value=_value_in_reach(lambda x, _: x.mean(axis=-1)),
         interval=_interval_in_reach(lambda x, _, level: _student(x, level)),
         method="Student's t",
         of_all=of_all,
-        scale=_same if by_list else None,
-        back=_same if by_list else None,
     )
 
 
@@ -224,8 +211,6 @@ def _weighted(spelling: Spelling, by: str = "judged") -> Average:
         _interval_in_reach(interval),
         "Student's t, linearised ratio",
         weights=by,
-        scale=_same,
-        back=_same,
     )
 
 
@@ -269,7 +254,7 @@ def _geometric(
         return float(back(lower)), float(back(upper))
 
     method = "Student's t of the logs"
-    return Average(spelling, lambda x, _: back(logs(x).mean(axis=-1)), interval, method, scale=logs, back=back)
+    return Average(spelling, lambda x, _: back(logs(x).mean(axis=-1)), interval, method)
 
 
 @AVERAGES.register("trimmed")

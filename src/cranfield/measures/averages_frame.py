@@ -9,6 +9,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from cranfield._hashing import MOST_BLOCKS
 from cranfield.measures.averaging import Averaging
 from cranfield.measures.crossed import cells_of, crossed
 from cranfield.measures.scores import Scores
@@ -69,11 +70,13 @@ def _row(
     if scores.overall is not None and not np.isnan(scores.overall[s, m]):
         name = "whole system" if averaging.kind.of_all is None else str(averaging.average)
         return {**row, "mean": float(scores.overall[s, m]), "average": name, "lists": scores.n_lists}
-    kind, values, weights, missing = scores.counted(scores.values_of(s, m, averaging), m, averaging)
+    counted = scores.counted(s, m, averaging)
+    kind, values, weights, missing, _ = counted
     method = kind.method
     if interval == "bootstrap":
-        lower, upper = kind.bootstrap(values, weights, level, seed)
-        method = "bootstrap percentile"
+        lower, upper = kind.bootstrap(values, weights, level, seed, lambda: scores.user_ids.keys[counted.units])
+        drawn = "" if len(values) <= MOST_BLOCKS else f", {MOST_BLOCKS:,} blocks of users"
+        method = f"bootstrap percentile{drawn}"
     else:
         lower, upper = kind.interval(values, np.ones(len(values)) if weights is None else weights, level)
     if scores.repetitions is not None:
@@ -105,12 +108,12 @@ def _over_repetitions(
     is_mean = averaging.kind.weights is None and averaging.kind.method == "Student's t"
     if averaging.by != "user" or averaging.groups == "equal" or not is_mean:
         parts = [scores.of_lists(scores.repetitions == r) for r in range(int(scores.repetitions.max()) + 1)]
-        means = [part.counted(part.values_of(s, m, averaging), m, averaging).mean for part in parts]
+        means = [part.counted(s, m, averaging).mean for part in parts]
         return float(np.std(means, ddof=1)), None
     kept = _kept(scores, s, m, averaging)
     values = np.where(kept, np.nan_to_num(scores.values[s, m]), np.nan)
     estimate = crossed(cells_of(values[None], scores.users, scores.repetitions))
-    middle = scores.counted(scores.values_of(s, m, averaging), m, averaging).mean
+    middle = scores.counted(s, m, averaging).mean
     reach = float((stdtrit(estimate.degrees, 0.5 + level / 2.0) * estimate.error)[0])
     return float(estimate.spread[0]), (middle - reach, middle + reach)
 
@@ -118,12 +121,12 @@ def _over_repetitions(
 def _kept(scores: Scores, s: int, m: int, averaging: Averaging) -> NDArray[np.bool_]:
     """Return which lists count in the average of a system."""
     kept = scores.served if averaging.coverage == "reduced" else np.ones(scores.n_lists, dtype=np.bool_)
-    return kept if scores.counts_zero(m, averaging.undefined) else kept & ~np.isnan(scores.values_of(s, m, averaging))
+    return kept if scores.counts_zero(m, averaging.undefined) else kept & ~np.isnan(scores.values[s, m])
 
 
 def _bounds(scores: Scores, s: int, m: int, averaging: Averaging) -> dict[str, float]:
     """Return the averages of the bounds, if they were measured and the metric has bounds."""
     if scores.bounds is None or np.isnan(scores.bounds[:, s, m]).all():
         return {}
-    least, most = (scores.counted(values, m, averaging).mean for values in scores.bounds[:, s, m])
+    least, most = (scores.counted(s, m, averaging, values).mean for values in scores.bounds[:, s, m])
     return {"least": least, "most": most}

@@ -85,7 +85,6 @@ class Averaging(Decided):
         "full",
         "users without a list count as 0, or are left out",
         choices=("full", "reduced"),
-        renamed={"common": "reduced"},
         phrase=unless("full", "only users that every system serves"),
     )
     by: Any = borrowed("user", partial(check.one_of, choices=("list", "user")))

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from cranfield import _checks as check
 from cranfield._random import stream
-from cranfield.data.relevance import AUTO, threshold_on
+from cranfield.data.relevance import AUTO, Relevance
 from cranfield.data.vocabulary import UNKNOWN
 from cranfield.measures.inputs import as_runs
 from cranfield.rankings.run import Run
@@ -112,8 +112,8 @@ def true_values(runs: Any, truth: Truth, *, cutoff: int = 10, threshold: float |
     [[1.0, 0.0]]
     """
     cutoff = check.whole("cutoff", cutoff)
-    lowest = threshold_on(truth.judged, threshold)
-    systems = as_runs(runs, "trec_eval")
+    lowest = Relevance.of(truth.judged, threshold, truth.train).threshold
+    systems = as_runs(runs)
     users = np.flatnonzero(truth.train.user_counts)
     sums = np.array([_sums(run, truth, cutoff, lowest)[:, users] for run in systems])
     names = tuple(run.name for run in systems)
@@ -147,9 +147,8 @@ def row_percentiles(draws: Floats, tails: Sequence[float]) -> Floats:
 def _sums(run: Run, truth: Truth, cutoff: int, lowest: float) -> Floats:
     """Return for each user the summed weights of relevant and of all judgments in the list, and the relevant count."""
     judged = truth.judged
-    depth = np.minimum(np.diff(run.indptr), cutoff)
-    lists = np.repeat(np.arange(len(run.users)), depth)
-    places = np.arange(len(lists)) - np.repeat(np.cumsum(depth) - depth, depth) + run.indptr[:-1][lists]
+    places = np.flatnonzero(run.entry_ranks <= cutoff)
+    lists = np.searchsorted(run.indptr, places, side="right") - 1
     users = _codes(run.users[lists], run.user_ids, judged.user_ids)
     items = _codes(run.items[places], run.item_ids, judged.item_ids)
     inside = (users != UNKNOWN) & (items != UNKNOWN)

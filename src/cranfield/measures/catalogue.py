@@ -143,40 +143,54 @@ def _item_column(frame: pl.DataFrame, label: str) -> pl.Series:
     return frame.to_series(place or 0)
 
 
-def outside_of(judged: Judged, cutoffs: Sequence[int], catalogue: Vocabulary) -> tuple[Outside, NDArray[np.float64]]:
-    """Count the entries of judged lists that are not in a catalogue, and their share down to each cut-off.
-
-    The share is NaN if there are no entries. An item with a test rating exists even if the catalogue lacks it.
-    """
-    run, entries = judged.run, judged.entries
-    if run is None or run.one_relevant:
+def with_live(judged: Sequence[Judged], catalogue: Any, train: Ratings | None) -> list[Judged]:
+    """Return lists in which items outside a catalogue earn nothing; an item with a test rating is always live."""
+    if any(lists.ranked is not None and lists.ranked.one_relevant for lists in judged):
         raise SettingError(
             "a catalogue needs whole lists, but these hold only their relevant item; leave the catalogue out"
         )
-    rated = Vocabulary.of(judged.judgments.item_ids.ids(np.unique(judged.judgments.items)))
-    strange = np.logical_and(*(known.codes(run.item_ids.all) == UNKNOWN for known in (catalogue, rated)))
+    live = Vocabulary.union([catalogue_ids(catalogue, train), judged[0].judgments.judged_items])
+    return [lists.fresh(context=replace(lists.context, live=live)) for lists in judged]
+
+
+def outside_of(judged: Judged, cutoffs: Sequence[int]) -> tuple[Outside, NDArray[np.float64], float]:
+    """Count the entries of judged lists that are not live, their share down to each cut-off, and the live items shown.
+
+    The first shares are NaN if there are no entries; the last is the share of the live items that the run contains.
+    """
+    run, entries, live = judged.run, judged.entries, judged.context.live
+    assert run is not None
+    assert live is not None
+    strange = live.codes(run.item_ids.all) == UNKNOWN
     there = strange[entries.items]
     items = np.unique(entries.items[there])
-    down_to = [entries.ranks <= cutoff for cutoff in cutoffs]
     examples = tuple(str(name) for name in run.item_ids.text.gather(items[:EXAMPLES]))
-    shares = np.array([there[near].mean() if near.any() else np.nan for near in down_to])
-    return Outside(int(np.count_nonzero(there)), len(there), len(items), examples), shares
+    strangers = np.array([np.count_nonzero(there & (entries.ranks <= cutoff)) for cutoff in cutoffs])
+    places = np.array([np.minimum(judged.lengths, cutoff).sum() for cutoff in cutoffs])
+    shares = np.divide(strangers, places, out=np.full(len(cutoffs), np.nan), where=places > 0)
+    shown = np.count_nonzero(~strange[np.unique(run.items)]) / max(len(live), 1)
+    outside = Outside(int(np.count_nonzero(there)), int(judged.lengths.sum()), len(items), examples)
+    return outside, shares, shown
 
 
-def with_catalogue(scores: Scores, judged: Sequence[Judged], catalogue: Vocabulary) -> Scores:
+def with_catalogue(scores: Scores, judged: Sequence[Judged]) -> Scores:
     """Return scores that count items outside a catalogue separately from unjudged items."""
     cutoffs = [Metric.of(metric).cutoff or max(scores.longest, 1) for metric in scores.metrics]
-    return with_outside(scores, *zip(*(outside_of(lists, cutoffs, catalogue) for lists in judged)))
+    return with_outside(scores, *zip(*(outside_of(lists, cutoffs) for lists in judged)))
 
 
-def with_outside(scores: Scores, outside: tuple[Outside, ...], of_systems: Sequence[NDArray[np.float64]]) -> Scores:
-    """Return scores with the items of each system outside a catalogue, and their share by metric."""
+def with_outside(
+    scores: Scores, outside: tuple[Outside, ...], of_systems: Sequence[NDArray[np.float64]], shown: Sequence[float]
+) -> Scores:
+    """Return scores with the items of each system outside a catalogue, their share by metric, and item coverage."""
     shares = np.stack(of_systems)
     notes = tuple(catalogue_notes(scores.systems, outside))
     return replace(
         scores,
         nonexistent=shares,
         outside_catalogue=outside,
+        item_coverage=np.array(shown),
+        catalogue="the catalogue",
         # Items outside are not also counted as unjudged; condensed lists contain neither.
         unjudged=None if scores.unjudged is None else np.maximum(scores.unjudged - shares, 0.0),
         notes=(*scores.notes, *notes),

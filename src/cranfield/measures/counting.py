@@ -25,12 +25,20 @@ class Counted(NamedTuple):
         Of lists or users; None if all weigh the same.
     missing
         The number of lists for which the metric is undefined.
+    users
+        The user of each list that counts.
     """
 
     kind: Average
     values: Values
     weights: Values | None
     missing: int
+    users: NDArray[np.int32]
+
+    @property
+    def units(self) -> NDArray[np.int32]:
+        """The user of each value."""
+        return self.users if len(self.users) == len(self.values) else np.unique(self.users)
 
     @property
     def mean(self) -> float:
@@ -68,20 +76,19 @@ def counted(
         keep = keep & ~undefined
     values = np.where(undefined, 0.0, values)[keep]
     kept_weights = None if weights is None else weights[keep]
-    of_users = users[keep] if averaging.by == "user" else None
+    kept_users = users[keep]
+    of_users = kept_users if averaging.by == "user" else None
     if groups is not None:
         table, kept_weights = over_groups(values[None], groups[keep], kept_weights, of_users)
-        return Counted(Average.of("weighted"), table[0], kept_weights, missing)
+        return Counted(Average.of("weighted"), table[0], kept_weights, missing, kept_users)
     if of_users is not None:
         values, summed = by_user(values, of_users, np.ones(len(values)) if kept_weights is None else kept_weights)
         kept_weights = None if kept_weights is None else summed
-    return Counted(averaging.kind, values, kept_weights, missing)
+    return Counted(averaging.kind, values, kept_weights, missing, kept_users)
 
 
-def defined_for_all(values: Values, has_values: NDArray[np.bool_] | None = None) -> NDArray[np.bool_]:
+def defined_for_all(values: Values) -> NDArray[np.bool_]:
     """Return the lists for which every system has a value, from systems × lists; systems without any are ignored.
-
-    If these are only some of the lists, ``has_values`` marks the systems that have any value.
 
     Examples
     --------
@@ -89,7 +96,7 @@ def defined_for_all(values: Values, has_values: NDArray[np.bool_] | None = None)
     [True, False, False]
     """
     defined = ~np.isnan(values)
-    measured: NDArray[np.bool_] = defined[defined.any(axis=1) if has_values is None else has_values]
+    measured: NDArray[np.bool_] = defined[defined.any(axis=1)]
     return np.asarray(measured.all(axis=0), dtype=np.bool_)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal, get_args
 
@@ -14,20 +15,22 @@ from cranfield._checksums import check_unchanged
 from cranfield._errors import SettingError
 from cranfield._files import meant
 from cranfield._memory import available_memory, resident_memory, size
-from cranfield.data import Ratings
+from cranfield.data import Ratings, Vocabulary
 from cranfield.data.parquet import ParquetTable, is_parquet_folder
-from cranfield.data.relevance import threshold_on, threshold_on_scale
+from cranfield.data.relevance import Relevance
 from cranfield.data.sources import is_parquet
+from cranfield.data.spark import is_spark
 from cranfield.measures.catalogue import NONE, catalogue_ids, is_no_catalogue
+from cranfield.measures.context import Context
 from cranfield.measures.inputs import as_test
+from cranfield.measures.judged import Judged
 from cranfield.measures.judgments import NegativeGrades
-from cranfield.measures.measuring import Measuring
-from cranfield.measures.parts import PartPlan
-from cranfield.measures.plausibility import same_file
-from cranfield.measures.predicted import rating_scale
+from cranfield.measures.measuring import Measuring, as_judged, measure_judged
+from cranfield.measures.parts import Blocks, PartPlan
+from cranfield.measures.plausibility import check_inputs, same_file
 from cranfield.measures.ranged import held_bytes, measure_ranges
 from cranfield.measures.scores import Scores
-from cranfield.rankings.lists import Ties
+from cranfield.rankings.lists import Gaps, Ties
 from cranfield.rankings.ranged import HeldOutTable, RunTables
 from cranfield.rankings.read import check_system_names
 
@@ -95,26 +98,85 @@ def run_sources(runs: Any) -> dict[Any, Any] | list[Any]:
     return list(runs) if isinstance(runs, list | tuple) else [runs]
 
 
+def measured_in_blocks(
+    runs: Any,
+    test: Any,
+    measuring: Measuring,
+    *,
+    ties: Ties | None,
+    gaps: Gaps,
+    engine: str,
+    memory: str | int | None,
+    **options: Any,
+) -> Blocks | None:
+    """Measure block by block where the engine or the size of the data asks for it; None: measure all in memory.
+
+    The arguments are those of `measure`, and ``keeps_judged``, whether judged lists are kept.
+    """
+    if is_for_spark(runs, test, engine):
+        from cranfield.measures.spark import measure_on_spark
+
+        return measure_on_spark(runs, test, measuring, ties=ties, gaps=gaps, memory=memory, **options)
+    given = runs if isinstance(runs, list | tuple) else [runs]
+    if given and all(isinstance(tables, RunTables) for tables in given):
+        return measure_tables(given, test, measuring, memory=memory, **options)
+    if not is_large(runs, test, engine, memory):
+        return None
+    sources = run_sources(runs)
+    how: dict[str, Any] = {"ties": ties or "trec_eval", "gaps": gaps}
+    if isinstance(sources, dict):
+        tables = [RunTables.opened(_path(path), name=str(name), **how) for name, path in sources.items()]
+    else:
+        several = len(sources) > 1 or isinstance(runs, list | tuple)
+        tables = [RunTables.opened(_path(path), among_others=several, **how) for path in sources]
+    path = parquet_path(test)
+    held_out = as_test(test) if path is None else HeldOutTable.opened(path)
+    return measure_tables(tables, held_out, measuring, memory=memory, **options)
+
+
+def judged_and_measured(
+    runs: Any,
+    test: Any,
+    measuring: Measuring,
+    context: Context,
+    *,
+    ties: Ties | None = None,
+    gaps: Gaps = "keep",
+    negative_grades: NegativeGrades = "judged",
+    strict: bool = False,
+    engine: str = "auto",
+    memory: str | int | None = None,
+) -> tuple[list[Judged], Scores]:
+    """Return judged lists, of which only the judged items need be kept, and their scores."""
+    blocks = measured_in_blocks(
+        runs, test, measuring, ties=ties, gaps=gaps, train=context.train, similarity=context.similarity,
+        strict=strict, negative_grades=negative_grades, engine=engine, memory=memory, keeps_judged=True,
+    )  # fmt: skip
+    if blocks is not None:
+        return blocks.judged, blocks.scores
+    test = None if test is None else as_test(test)
+    judged = as_judged(runs, test, measuring.threshold, context, ties=ties, gaps=gaps, negative_grades=negative_grades)
+    return judged, measure_judged(judged, measuring, warnings=check_inputs(judged, test, strict=strict))
+
+
+def is_for_spark(runs: Any, test: Any, engine: str) -> bool:
+    """Return whether to measure on Spark; pyspark is imported only if some input looks like a Spark dataframe."""
+    sources = run_sources(runs)
+    values = list(sources.values()) if isinstance(sources, dict) else sources
+    return engine == "spark" or (engine == "auto" and any(is_spark(source) for source in [*values, test]))
+
+
 def measure_tables(
     runs: Sequence[RunTables],
     test: HeldOutTable | Ratings,
     measuring: Measuring,
     *,
-    train: Ratings | None = None,
-    similarity: Any = None,
-    bounds: bool = False,
-    negative_grades: NegativeGrades = "judged",
-    catalogue: Any = NONE,
-    strict: bool = False,
     memory: str | int | None = None,
-) -> Scores:
-    """Measure runs in Parquet tables by ranges of users; the options are those of `measure`."""
+    **options: Any,
+) -> Blocks:
+    """Measure runs in Parquet tables by ranges of users; the options are those of `part_plan`."""
     _refuse_same_file(runs, test)
-    plan = part_plan(
-        runs, test, measuring, train=train, similarity=similarity, bounds=bounds, negative_grades=negative_grades,
-        catalogue=catalogue, strict=strict,
-    )  # fmt: skip
-    return measure_ranges(runs, test, plan, memory_limit(memory))
+    return measure_ranges(runs, test, part_plan(runs, test, measuring, **options), memory_limit(memory))
 
 
 def part_plan(
@@ -123,25 +185,39 @@ def part_plan(
     measuring: Measuring,
     *,
     train: Ratings | None = None,
+    negative_grades: NegativeGrades = "judged",
     catalogue: Any = NONE,
+    groups: Any = None,
+    keeps_judged: bool = False,
     **options: Any,
 ) -> PartPlan:
-    """Return what is measured on every part of the users; the options are those of `measure`."""
+    """Return what is measured on every part of the users; the options are those of `measure` and `PartPlan`."""
+    if groups is not None:
+        raise SettingError("groups=... cannot be used with ranges of users; leave them out, or set engine='memory'")
+    for metric in measuring.wanted if keeps_judged else ():
+        if {"whole lists", "predictions"} & set(metric.definition.needs):
+            raise SettingError(
+                f"{metric} looks at whole lists, of which only the judged items are kept; leave it out, or read all "
+                "lists into memory (engine='memory', --engine memory)"
+            )
     systems = check_system_names([name for tables in runs for name in tables.systems])
-    grades = np.asarray(test.grades, dtype=np.float64)
-    if isinstance(test, Ratings):
-        threshold = threshold_on(test, measuring.threshold, train)
-    else:
-        threshold = threshold_on_scale(float(grades[0]), float(grades[-1]), measuring.threshold, train)
+    relevance = Relevance.of(test, measuring.threshold, train)
+    live = None
+    if not is_no_catalogue(catalogue):
+        of_ratings = partial(_judged_items, negative_grades=negative_grades)
+        rated = [of_ratings(test)] if isinstance(test, Ratings) else test.each(of_ratings)
+        live = Vocabulary.union([catalogue_ids(catalogue, train), *rated])
     return PartPlan(
-        measuring.on_scale(rating_scale(grades, train)),
-        threshold,
-        grades,
-        train=train,
-        catalogue=None if is_no_catalogue(catalogue) else catalogue_ids(catalogue, train),
+        measuring.on_scale(relevance.scale), relevance, negative_grades, train=train, live=live,
         several=len(systems) > 1,
-        **options,
-    )
+        keeps_judged=keeps_judged, **options,
+    )  # fmt: skip
+
+
+def _judged_items(ratings: Ratings, negative_grades: NegativeGrades) -> Vocabulary:
+    """Return the items with a test rating."""
+    judged = np.ones(len(ratings), dtype=np.bool_) if negative_grades == "judged" else ratings.values >= 0
+    return Vocabulary(ratings.item_ids.ids(np.unique(ratings.items[judged])))
 
 
 def _refuse_same_file(runs: Sequence[RunTables], test: HeldOutTable | Ratings) -> None:
@@ -149,18 +225,6 @@ def _refuse_same_file(runs: Sequence[RunTables], test: HeldOutTable | Ratings) -
         paths: list[Any] = [getattr(of.table, "path", None) for of in (tables, test) if not isinstance(of, Ratings)]
         if len(paths) == 2 and None not in paths and paths[0].resolve() == paths[1].resolve():
             raise same_file(paths[0])
-
-
-def measure_sources(runs: Any, test: Any, measuring: Measuring, *, ties: Ties, **options: Any) -> Scores:
-    """Measure runs and a test set, given as `measure` takes them, by ranges of users."""
-    sources = run_sources(runs)
-    if isinstance(sources, dict):
-        tables = [RunTables.opened(_path(path), name=str(name), ties=ties) for name, path in sources.items()]
-    else:
-        several = len(sources) > 1 or isinstance(runs, list | tuple)
-        tables = [RunTables.opened(_path(path), among_others=several, ties=ties) for path in sources]
-    path = parquet_path(test)
-    return measure_tables(tables, as_test(test) if path is None else HeldOutTable.opened(path), measuring, **options)
 
 
 def _path(source: Any) -> Path:

@@ -14,6 +14,7 @@ _SHOWN = 3
 _SAMPLE = 2000
 
 _FORMS: Mapping[str, Callable[[pl.Series], pl.Series]] = {
+    "Unicode normalisation (é as one character or as two: write both in the form NFC)": lambda ids: ids.str.normalize(),
     "surrounding spaces": lambda ids: ids.str.strip_chars(),
     "upper and lower case": lambda ids: ids.str.to_lowercase(),
     "a prefix (user_7 against 7)": lambda ids: ids.str.replace(r"^[^0-9]+", ""),

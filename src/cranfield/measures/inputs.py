@@ -13,31 +13,44 @@ import polars as pl
 from cranfield._checks import one_of
 from cranfield._errors import SettingError
 from cranfield.data import Ratings
-from cranfield.data.relevance import threshold_on
+from cranfield.data.relevance import Relevance
 from cranfield.measures.definition import Metric
 from cranfield.measures.judged import Judged
 from cranfield.measures.judgments import Judgments, NegativeGrades
 from cranfield.measures.notes import notes_on_negative_grades
-from cranfield.rankings.lists import Ties
+from cranfield.rankings.lists import Gaps, ListOrder, Ties
 from cranfield.rankings.qrels import read_test
 from cranfield.rankings.read import read_runs
 from cranfield.rankings.run import Run
 
 
-def as_runs(runs: Any, ties: Ties) -> list[Run]:
-    """Return runs, including those of judged lists; read other sources. Names must be unique."""
+def as_runs(runs: Any, ties: Ties | None = None, gaps: Gaps = "keep") -> list[Run]:
+    """Return runs, including those of judged lists; read other sources. Names must be unique.
+
+    Runs keep their order of tied items unless ``ties`` is given; others are read in trec_eval's order by default.
+    """
+    order = ListOrder(ties or "trec_eval", gaps)
     if isinstance(runs, Run | Judged):
         runs = [runs]
     if isinstance(runs, Iterable) and not isinstance(runs, str | Mapping | pl.DataFrame):
         runs = [_run_of(run) if isinstance(run, Judged) else run for run in runs]
     if not (isinstance(runs, list) and all(isinstance(run, Run) for run in runs)):
-        runs = read_runs(runs, ties=ties)
+        runs = read_runs(runs, ties=order.ties, gaps=order.gaps)
+    elif ties is not None:
+        runs = [run.with_ties(order.ties) for run in runs]
     if not runs:
         raise SettingError("there is no run to measure; give at least one")
     name, often = Counter(run.name for run in runs).most_common(1)[0]
     if often > 1:
         raise SettingError(f"{often} runs are called {name!r}; give each its own name")
-    return list(runs)
+    return [run.without_gaps() if order.gaps == "close" else run for run in runs]
+
+
+def refuse_closing(judged: Sequence[Judged], gaps: Gaps) -> None:
+    """Refuse to close gaps of lists that were judged with them."""
+    closing = ListOrder(gaps=gaps).gaps == "close"
+    if closing and any(lists.ranked is not None and lists.ranked.counts.get("missing_ranks") for lists in judged):
+        raise SettingError("gaps was decided when these lists were judged; leave it out here, or give it to judge")
 
 
 def _run_of(judged: Judged) -> Run:
@@ -88,7 +101,7 @@ def as_judgments(
     if len(test) == 0:
         raise SettingError("the test set holds no rating; there is nothing to measure against")
     one_of("negative_grades", negative_grades, get_args(NegativeGrades))
-    return _judgments_of(test, negative_grades).at(threshold_on(test, threshold, train))
+    return _judgments_of(test, negative_grades).at(Relevance.of(test, threshold, train).threshold)
 
 
 # A test set is usually used more than once, and its judgments (totals, ideal lists) are the same each time. They are

@@ -87,12 +87,12 @@ def check_alike(parts: Sequence[Scores], what: str) -> None:
 def lists_of(parts: Sequence[Scores]) -> dict[str, Any]:
     """Return the fields of `Scores` with one value per list, concatenated over the parts; users are matched by id."""
     groups, names = _groups(parts)
-    ids = _all_users(parts)
+    ids, users = users_of(parts)
     bounds = [part.bounds for part in parts if part.bounds is not None]
     return {
         "values": np.concatenate([part.values for part in parts], axis=2),
         "covered": np.concatenate([part.covered for part in parts], axis=1),
-        "users": np.concatenate([_codes(ids, part) for part in parts]),
+        "users": users,
         "user_ids": ids,
         "judged": np.concatenate([part.judged for part in parts]),
         "relevant": np.concatenate([part.relevant for part in parts]),
@@ -108,6 +108,12 @@ def _of_all(columns: Sequence[NDArray[Any] | None]) -> NDArray[Any] | None:
     """Return a column of all parts; None if a part has none."""
     known = [column for column in columns if column is not None]
     return np.concatenate(known) if len(known) == len(columns) else None
+
+
+def users_of(parts: Sequence[Scores]) -> tuple[Vocabulary, NDArray[np.int32]]:
+    """Return the users of all parts, and the user of each list."""
+    ids = _all_users(parts)
+    return ids, np.concatenate([_codes(ids, part) for part in parts])
 
 
 def _all_users(parts: Sequence[Scores]) -> Vocabulary:

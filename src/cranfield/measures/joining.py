@@ -218,14 +218,9 @@ def tied_ranks(run: Run, places: NDArray[np.int64]) -> tuple[NDArray[np.int32] |
     """Return the first and last rank of the tied group of each position; None unless ties are averaged."""
     if run.ties != "average" or run.scores is None:
         return None, None
-    new = np.ones(len(run.scores) + 1, dtype=bool)
-    new[1:-1] = run.scores[1:] != run.scores[:-1]
-    new[run.indptr] = True
-    starts = np.flatnonzero(new)
-    rows = np.searchsorted(run.indptr, places, side="right") - 1
+    starts, ranks = run.tied_starts, run.entry_ranks
     group = np.searchsorted(starts, places, side="right") - 1
-    first, last = starts[group] - run.indptr[rows] + 1, starts[group + 1] - run.indptr[rows]
-    return first.astype(np.int32), last.astype(np.int32)
+    return ranks[starts[group]], ranks[starts[group + 1] - 1]
 
 
 def _strangers(

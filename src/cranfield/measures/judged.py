@@ -21,7 +21,7 @@ from cranfield.rankings.run import Run
 
 @dataclass(frozen=True, eq=False)
 class Entries:
-    """The items of all lists, list after list, best first.
+    """The known items of all lists, list after list, best first; a list may leave places out.
 
     Parameters
     ----------
@@ -44,6 +44,16 @@ class Entries:
     def _starts(self) -> NDArray[np.int64]:
         """The first entry of each list that has any."""
         return np.flatnonzero(np.append(True, self.lists[1:] != self.lists[:-1])[: len(self.lists)])
+
+    def only(self, mask: NDArray[np.bool_]) -> Entries:
+        """Return some of the entries."""
+        return Entries(self.lists[mask], self.items[mask], self.ranks[mask], self.places[mask])
+
+    @property
+    def above(self) -> NDArray[np.int64]:
+        """The number of entries above each entry in its list."""
+        sizes = np.diff(self._starts, append=len(self.lists))
+        return np.arange(len(self.lists)) - np.repeat(self._starts, sizes)
 
     def total(self, values: NDArray[Any], n_lists: int) -> NDArray[np.float64]:
         """Return the sum over each list of one value per entry."""
@@ -95,6 +105,8 @@ class Judged:
         Facts about the run that do not require reading it: its name, its counts, its ties.
     draw
         What is drawn, if metrics are expectations over draws of candidates; the lists then rank all candidates.
+    files
+        What keeps the files that arrays are mapped from; None if they are in memory.
     """
 
     judgments: Judgments
@@ -115,6 +127,7 @@ class Judged:
     counts: Mapping[str, int] = field(default_factory=dict)
     ranked: Ranked | None = None
     draw: Draw | None = None
+    files: Any = field(default=None, repr=False)
     _views: dict[Any, Any] = field(default_factory=dict, repr=False)
 
     def __len__(self) -> int:
@@ -164,7 +177,7 @@ class Judged:
     def entries(self) -> Entries:
         """Every item of the lists, judged or not, for metrics of whole lists."""
         run = None if self.places is None or self.offsets is None else self.run
-        if run is None or self.places is None or self.offsets is None or run.ranks is not None:
+        if run is None or self.places is None or self.offsets is None or run.one_relevant:
             raise SettingError(
                 "this metric looks at whole lists, and a one-relevant list keeps only its test item; "
                 "measure it on lists of all targets"
@@ -173,6 +186,8 @@ class Judged:
             stored = self.with_ties_broken()
             assert stored.places is not None
             return Entries(stored.lists, run.items[stored.places], stored.ranks, stored.places)
+        if run.ranks is not None:
+            return self._known_entries(run, run.ranks)
         lists = np.repeat(np.arange(self.n_lists, dtype=np.int32), self.lengths)
         before = np.cumsum(self.lengths, dtype=np.int64) - self.lengths
         places = np.arange(len(lists))
@@ -182,6 +197,19 @@ class Judged:
             return Entries(lists, run.items, ranks, places)  # all entries of the run, in its order
         places += (self.offsets - before)[lists]
         return Entries(lists, run.items[places], ranks, places)
+
+    def _known_entries(self, run: Run, ranks: NDArray[np.int32]) -> Entries:
+        """Return the items of lists that leave places out, as far as they are known."""
+        assert self.offsets is not None
+        filled = np.flatnonzero(self.lengths > 0).astype(np.int32)
+        start = self.offsets[filled]
+        # Of lists that start at the same entry, all but the last are empty.
+        size = run.indptr[np.searchsorted(run.indptr, start, side="right")] - start
+        lists = np.repeat(filled, size)
+        places = np.arange(len(lists)) + np.repeat(start - (np.cumsum(size) - size), size)
+        inside = ranks[places] <= self.lengths[lists]
+        lists, places = lists[inside], places[inside]
+        return Entries(lists, run.items[places], ranks[places], places)
 
     def total(self, values: NDArray[Any] | None = None, where: NDArray[np.bool_] | None = None) -> NDArray[np.float64]:
         """Return the sum over each list of one value per hit (of 1 without values), of the hits in ``where``."""

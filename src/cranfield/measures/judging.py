@@ -18,7 +18,7 @@ from cranfield.measures.inputs import as_judgments, as_runs
 from cranfield.measures.joining import Join, join, one_relevant
 from cranfield.measures.judged import Judged
 from cranfield.measures.judgments import Judgments, NegativeGrades
-from cranfield.rankings.lists import Ties
+from cranfield.rankings.lists import Gaps, Ties
 from cranfield.rankings.run import Run
 
 Groups = Mapping[Any, Any] | Sequence[Any] | NDArray[Any]
@@ -30,7 +30,8 @@ def judge(
     test: Any,
     *,
     threshold: float | str | None = AUTO,
-    ties: Ties = "trec_eval",
+    ties: Ties | None = None,
+    gaps: Gaps = "keep",
     train: Ratings | None = None,
     similarity: Any = None,
     negative_grades: NegativeGrades = "judged",
@@ -51,7 +52,7 @@ def judge(
         One run, or anything that `read_runs` accepts as one.
     test
         The held-out `Ratings`, anything that `read_test` accepts, or `Judgments` made from them.
-    threshold, ties, train, similarity, negative_grades
+    threshold, ties, gaps, train, similarity, negative_grades
         As for `measure`; ``Judged.at`` returns the same lists under another threshold. `Judgments` keep their own
         threshold unless another is given.
     groups
@@ -68,7 +69,7 @@ def judge(
     >>> cf.measure(judged, metrics="P@2").average().tolist()
     [[0.25]]
     """
-    runs = as_runs(run, ties)
+    runs = as_runs(run, ties, gaps)
     if len(runs) > 1:
         raise SettingError(f"judge takes one run, and {len(runs)} were given; judge each one separately")
     judgments = _judgments(test, threshold, negative_grades, train)

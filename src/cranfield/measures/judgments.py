@@ -199,6 +199,11 @@ class Judgments:
         return cells
 
     @of_base
+    def judged_items(self) -> Vocabulary:
+        """The items with a test rating."""
+        return Vocabulary(self.item_ids.ids(np.unique(self.items)))
+
+    @of_base
     def distinct(self) -> NDArray[np.float64]:
         """The distinct ratings, ascending, of the whole test set that these judgments may be a part of."""
         if self._whole is not None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Literal
@@ -11,18 +11,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cranfield import _checks as check
-from cranfield._decisions import Decided, borrowed, decision, refuse_old_words
+from cranfield._decisions import Decided, borrowed, decision
 from cranfield._errors import CranfieldError, InputError, SettingError
 from cranfield._phrases import unless
 from cranfield._record import Step
 from cranfield.data import Ratings
-from cranfield.data.relevance import AUTO, auto_or_number, threshold_on
+from cranfield.data.relevance import AUTO, Relevance, auto_or_number
 from cranfield.data.scale import RatingScale
-from cranfield.data.spark import is_spark
-from cranfield.measures.catalogue import NONE, catalogue_ids, is_no_catalogue, with_catalogue
+from cranfield.measures.catalogue import NONE, is_no_catalogue, with_catalogue, with_live
 from cranfield.measures.context import Context
 from cranfield.measures.definition import Metric, spelled_metric
-from cranfield.measures.inputs import as_judgments, as_runs, as_test, some_metrics
+from cranfield.measures.inputs import as_judgments, as_runs, as_test, refuse_closing, some_metrics
 from cranfield.measures.judged import Judged
 from cranfield.measures.judging import Groups, judged_by
 from cranfield.measures.judgments import Judgments, NegativeGrades
@@ -35,7 +34,7 @@ from cranfield.measures.ranked import Ranked
 from cranfield.measures.scores import Scores
 from cranfield.measures.unjudged_bounds import bounds as bounds_of
 from cranfield.measures.unjudged_bounds import has_bounds
-from cranfield.rankings.lists import Ties
+from cranfield.rankings.lists import Gaps, Ties
 
 DEFAULT_METRICS = ("P@10", "Recall@10", "nDCG@10", "nDCG@100", "AP@100", "RR@100")
 """The default metrics: the usual ones of what users see, and deep ones.
@@ -46,9 +45,6 @@ those cut at 10 (Valcarce, Bellogín, Parapar and Castells 2018).
 
 Kind = Literal["full", "condensed"]
 Levels = Literal["none", "all"]
-
-RENAMED: Mapping[str, str] = {"condensed": "lists='condensed'"}
-"""Former names of options of `measure`, and what to write instead."""
 
 
 def _metrics(_: str, value: Any) -> tuple[str | Metric, ...]:
@@ -64,7 +60,7 @@ def check_relevance(tests: Iterable[Ratings], measuring: Measuring) -> str:
     """
     any_relevant, test = False, None
     for test in tests:
-        any_relevant = any_relevant or bool((test.values >= threshold_on(test, measuring.threshold)).any())
+        any_relevant = any_relevant or bool((test.values >= Relevance.of(test, measuring.threshold).threshold).any())
     if any_relevant or test is None:
         return ""
     user, item = test.user_ids.ids(test.users[:1])[0], test.item_ids.ids(test.items[:1])[0]
@@ -154,7 +150,8 @@ def measure(
     threshold: float | str | None = AUTO,
     levels: Levels = "none",
     lists: Kind = "full",
-    ties: Ties = "trec_eval",
+    ties: Ties | None = None,
+    gaps: Gaps = "keep",
     train: Ratings | None = None,
     similarity: Any = None,
     bounds: bool = False,
@@ -164,7 +161,6 @@ def measure(
     strict: bool = False,
     engine: Literal["auto", "memory", "ranges", "spark"] = "auto",
     memory: str | int | None = None,
-    **renamed: Any,
 ) -> Scores:
     """Measure the lists of one or more systems against a test set.
 
@@ -191,7 +187,11 @@ def measure(
     lists
         ``full``, or ``condensed``: take items without a test rating out of all lists first (decision C1).
     ties
-        How runs that are read here order items of equal score; see `read_run`.
+        How items of equal score are ordered; see `read_run`. By default runs keep the order that they have, and files,
+        frames and dictionaries are read in trec_eval's order. Judged lists keep theirs.
+    gaps
+        Whether a place that the ranks of a list leave out has an unknown item (``keep``) or does not exist (``close``);
+        see `read_run`.
     train, similarity
         What some metrics need: the training ratings, and the similarity of items.
     bounds
@@ -205,17 +205,16 @@ def measure(
         The group of each list, to average by group (`Scores.frame`): see `judge`.
     catalogue
         The items that exist, besides those with a test rating: ``"train"`` for those with training ratings, a file or
-        frame with a column of items, ratings, or ids. Recommended items outside it are counted separately from unjudged
-        ones (`Scores.nonexistent`). ``"none"``: nothing is counted.
+        frame with a column of items, ratings, or ids. Recommended items outside it keep their places, earn no diversity
+        or novelty, and are counted separately from unjudged ones (`Scores.nonexistent`). ``"none"``: every item exists.
     strict
         Turn each warning about implausible inputs (`Scores.warnings`) into an error.
     engine, memory
         Where to measure. ``memory``: everything at once, in memory. ``ranges``: one range of users after the other, so
         that runs and test set, in Parquet files or folders, may be larger than memory; ``memory`` is the most memory to
         use, such as ``"2GiB"``. ``spark``: on Spark; runs are Spark dataframes (system, user, item, score or rank) or
-        paths that Spark can read, and the result is `ScoreParts`. ``auto``: on Spark if a run or the test set is a
-        Spark dataframe; otherwise in ranges if measuring at once would need more than ``memory``, by default 60 % of
-        the free memory.
+        paths that Spark can read. ``auto``: on Spark if a run or the test set is a Spark dataframe; otherwise in ranges
+        if measuring at once would need more than ``memory``, by default 60 % of the free memory.
 
     Examples
     --------
@@ -225,52 +224,28 @@ def measure(
     >>> scores.frame().select("system", "metric", "mean").rows()
     [('mine', 'P@2', 0.5), ('mine', 'RR', 0.75)]
     """
-    refuse_old_words("measure", renamed, RENAMED)
     measuring = Measuring(metrics=metrics, threshold=threshold, levels=levels, lists=lists)
     bounds = check.flag("bounds", bounds)
     strict = check.flag("strict", strict)
-    if is_for_spark(runs, test, engine):
-        from cranfield.measures.spark import measure_on_spark
+    from cranfield.measures.engines import measured_in_blocks
 
-        on_spark: Any = measure_on_spark(
-            runs, test, measuring, ties=ties, train=train, similarity=similarity, bounds=bounds,
-            negative_grades=negative_grades, catalogue=catalogue, strict=strict, memory=memory, groups=groups,
-        )  # fmt: skip
-        return on_spark
-    if _is_large(runs, test, engine, memory, groups):
-        from cranfield.measures.engines import measure_sources
-
-        return measure_sources(
-            runs, test, measuring, ties=ties, train=train, similarity=similarity, bounds=bounds,
-            negative_grades=negative_grades, catalogue=catalogue, strict=strict, memory=memory,
-        )  # fmt: skip
+    blocks = measured_in_blocks(
+        runs, test, measuring, ties=ties, gaps=gaps, train=train, similarity=similarity, bounds=bounds,
+        negative_grades=negative_grades, catalogue=catalogue, strict=strict, groups=groups, engine=engine,
+        memory=memory,
+    )  # fmt: skip
+    if blocks is not None:
+        return blocks.scores
     context = Context(train, similarity)
     test = None if test is None else as_test(test)
-    judged = as_judged(runs, test, threshold, context, ties=ties, negative_grades=negative_grades, groups=groups)
+    judged = as_judged(
+        runs, test, threshold, context, ties=ties, gaps=gaps, negative_grades=negative_grades, groups=groups
+    )
     warnings = check_inputs(judged, test, strict=strict)
-    scores = measure_judged(judged, measuring, bounds=bounds, warnings=warnings)
     if is_no_catalogue(catalogue):
-        return scores
-    return with_catalogue(scores, judged, catalogue_ids(catalogue, train))
-
-
-def is_for_spark(runs: Any, test: Any, engine: str) -> bool:
-    """Return whether to measure on Spark; pyspark is imported only if some input looks like a Spark dataframe."""
-    from cranfield.measures.engines import run_sources
-
-    sources = run_sources(runs)
-    values = list(sources.values()) if isinstance(sources, dict) else sources
-    return engine == "spark" or (engine == "auto" and any(is_spark(source) for source in [*values, test]))
-
-
-def _is_large(runs: Any, test: Any, engine: str, memory: str | int | None, groups: Groups | None) -> bool:
-    """Return whether to measure the runs by ranges of users."""
-    from cranfield.measures.engines import is_large
-
-    large = is_large(runs, test, engine, memory)
-    if large and groups is not None:
-        raise SettingError("groups=... cannot be used with ranges of users; leave them out, or set engine='memory'")
-    return large
+        return measure_judged(judged, measuring, bounds=bounds, warnings=warnings)
+    judged = with_live(judged, catalogue, train)
+    return with_catalogue(measure_judged(judged, measuring, bounds=bounds, warnings=warnings), judged)
 
 
 def as_judged(
@@ -279,16 +254,18 @@ def as_judged(
     threshold: float | str | None,
     context: Context,
     *,
-    ties: Ties = "trec_eval",
+    ties: Ties | None = None,
+    gaps: Gaps = "keep",
     negative_grades: NegativeGrades = "judged",
     groups: Groups | None = None,
 ) -> list[Judged]:
     """Return runs joined with a test set, or given judged lists, under the threshold; all have the same lists."""
     given = [runs] if isinstance(runs, Judged) else runs
     if isinstance(given, list | tuple) and given and all(isinstance(lists, Judged) for lists in given):
-        judged = _as_given(given, test, threshold, context, negative_grades, groups)
+        refuse_closing(given, gaps)
+        judged = _as_given(given, test, threshold, context, ties, negative_grades, groups)
     else:
-        runs = as_runs(runs, ties)
+        runs = as_runs(runs, ties, gaps)
         if len({run.one_relevant for run in runs}) > 1:
             raise SettingError("some runs hold one-relevant lists and others do not; measure them separately")
         judgments = as_judgments(test, threshold, negative_grades, context.train)
@@ -309,12 +286,17 @@ def _as_given(
     test: Any,
     threshold: float | str | None,
     context: Context,
+    ties: Ties | None,
     negative_grades: NegativeGrades,
     groups: Groups | None,
 ) -> list[Judged]:
     """Return given judged lists with an empty cache; decisions made when they were judged cannot be changed."""
-    if groups is not None or (test is None and negative_grades != "judged"):
-        name = "negative_grades" if groups is None else "groups"
+    decided = {
+        "groups": groups is not None,
+        "negative_grades": test is None and negative_grades != "judged",
+        "ties": ties is not None and any(_ranked(lists).ties != ties for lists in given),
+    }
+    for name in (name for name, is_changed in decided.items() if is_changed):
         raise SettingError(f"{name} was decided when these lists were judged; leave it out here, or give it to judge")
     if test is not None and not any(_is_judged_by(lists, as_judgments(test, None, negative_grades)) for lists in given):
         raise InputError(

@@ -25,6 +25,7 @@ _SENTENCES: Mapping[str, str] = {
     "nan_scores": "{n} with a NaN score, dropped as not computable",
     "duplicate_items": "{n} repeated in the same list: only the best ranked is kept",
     "rank_disagreements": "{n} where the ranks contradict the scores: the scores decide",
+    "missing_ranks": "{n} missing in {lists}: each is a place with an unknown item; gaps=close leaves these places out",
     "users without test ratings": "{n} for users without a test rating, not measured",
     "test users without a list": "{n} without a list: 0 in full averages, left out of reduced ones",
     "recommended items unknown to the test set": "{n} in the lists with an item that nobody rated in the test set",
@@ -36,6 +37,7 @@ _THINGS: Mapping[str, str] = {
     "nan_scores": "item",
     "duplicate_items": "item",
     "rank_disagreements": "list",
+    "missing_ranks": "rank",
     "users without test ratings": "list",
     "test users without a list": "test user",
     "recommended items unknown to the test set": "place",
@@ -186,7 +188,8 @@ def _on_judgments(graded: Graded) -> Iterator[str]:
 def _on_counts(counts: Mapping[str, int]) -> Iterator[str]:
     for name, sentence in _SENTENCES.items():
         if counts.get(name):
-            yield sentence.format(n=count_text(counts[name], _THINGS[name]))
+            lists = count_text(counts.get("lists_with_gaps", 0), "list")
+            yield sentence.format(n=count_text(counts[name], _THINGS[name]), lists=lists)
 
 
 def _on_ties(system: Ranked, metrics: Sequence[Metric]) -> Iterator[str]:

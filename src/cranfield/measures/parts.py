@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -12,11 +13,13 @@ from numpy.typing import NDArray
 
 from cranfield._record import Step
 from cranfield.data import UNKNOWN, Ratings, Vocabulary
+from cranfield.data.relevance import Relevance
 from cranfield.measures.catalogue import with_outside
 from cranfield.measures.context import Context
 from cranfield.measures.definition import Metric
-from cranfield.measures.joined_scores import Services, join_scores
+from cranfield.measures.joined_scores import Services
 from cranfield.measures.judged import Judged
+from cranfield.measures.judged_table import JudgedTable, without_runs
 from cranfield.measures.judging import judged_by
 from cranfield.measures.judgments import Judgments, NegativeGrades, nothing_judged
 from cranfield.measures.levels import levels_note
@@ -38,11 +41,11 @@ from cranfield.measures.plausibility import (
     refuse_other_users,
     same_lists_note,
 )
-from cranfield.measures.predicted import check_scores, rating_scale
+from cranfield.measures.predicted import check_scores
 from cranfield.measures.ranked import Ranked
-from cranfield.measures.score_parts import Census, facts_of
 from cranfield.measures.scores import Scores
 from cranfield.measures.tallies import RatingsTally, SystemTally
+from cranfield.measures.value_table import ValueTable
 from cranfield.rankings.run import Run
 
 
@@ -54,40 +57,34 @@ class PartPlan:
     ----------
     measuring
         The metrics and the kind of lists.
-    threshold, grades
-        The lowest relevant rating, and the distinct ratings of the whole test set, ascending.
+    relevance
+        What is relevant in the whole test set.
     negative_grades, bounds, strict
         As for `measure`.
     train, similarity
         As for `measure`.
-    catalogue
-        The items that exist; None if there is no catalogue.
+    live
+        The items that can be recommended; None if there is no catalogue.
     several
         Whether there are several systems, of which some might be the same under different names.
-    study
-        What else is computed on the judged lists of every part; the results add up. None for nothing.
+    keeps_judged
+        Whether the judged lists are kept as well, without the items that are not judged.
     """
 
     measuring: Measuring
-    threshold: float
-    grades: NDArray[np.float64]
+    relevance: Relevance
     negative_grades: NegativeGrades = "judged"
     bounds: bool = False
     strict: bool = False
     train: Ratings | None = None
     similarity: Any = None
-    catalogue: Vocabulary | None = None
+    live: Vocabulary | None = None
     several: bool = False
-    study: Callable[[Sequence[Judged]], Any] | None = None
+    keeps_judged: bool = False
     context: Context = field(init=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "context", Context(self.train, self.similarity))
-
-    @property
-    def top_grade(self) -> float:
-        """The highest rating."""
-        return float(self.grades.max()) if len(self.grades) else 0.0
+        object.__setattr__(self, "context", Context(self.train, self.similarity, self.live))
 
     @property
     def whole(self) -> list[Metric]:
@@ -98,7 +95,7 @@ class PartPlan:
     def cutoffs(self) -> list[int]:
         """The cut-offs down to which items are counted for a catalogue."""
         wanted = {metric.cutoff for metric in self.measuring.wanted if metric.cutoff is not None}
-        return [] if self.catalogue is None else sorted(wanted)
+        return [] if self.live is None else sorted(wanted)
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,47 +109,40 @@ class Tally:
     systems
         The counts of the lists of each system.
     of_scores
-        The counts of their scores, and everything about these except the values; None if nobody is judged.
+        The number of items in their lists, and everything about their scores except the values; None if nobody is
+        judged.
     notes
         Warnings about the first of the parts, by system.
-    parts
-        The number of parts.
-    studied
-        The result of the study of the plan; None if there is none, or nobody is judged.
     """
 
     test: RatingsTally
     systems: tuple[SystemTally, ...]
-    of_scores: tuple[Census, Services, Scores] | None
+    of_scores: tuple[Services, Scores] | None
     notes: tuple[tuple[str, str], ...] = ()
-    parts: int = 1
-    studied: Any = None
 
     def __add__(self, other: Tally) -> Tally:
         of_scores = self.of_scores or other.of_scores
         if self.of_scores is not None and other.of_scores is not None:
-            (census, services, facts), (more, further, _) = self.of_scores, other.of_scores
-            of_scores = census + more, services + further, facts
+            (services, facts), (further, _) = self.of_scores, other.of_scores
+            of_scores = services + further, facts
         return Tally(
             self.test + other.test,
             tuple(mine + theirs for mine, theirs in zip(self.systems, other.systems)),
             of_scores,
             self.notes,
-            self.parts + other.parts,
-            other.studied
-            if self.studied is None
-            else self.studied
-            if other.studied is None
-            else self.studied + other.studied,
         )
 
 
 @dataclass(frozen=True, eq=False)
 class Part:
-    """The result of measuring some of the users: the values of their lists (None if nobody is judged) and a tally."""
+    """The result of measuring some of the users: the values of their lists (None if nobody is judged) and a tally.
+
+    ``judged`` are their judged lists, if the plan keeps them.
+    """
 
     scores: Scores | None
     tally: Tally
+    judged: Sequence[Judged] = ()
 
 
 def measure_part(runs: Sequence[Run], test: Ratings, plan: PartPlan) -> Part:
@@ -178,16 +168,17 @@ def measure_part(runs: Sequence[Run], test: Ratings, plan: PartPlan) -> Part:
             )
             for run, lists in zip(runs, judged)
         ),
-        None if scores is None else _of_scores(scores),
+        None if scores is None else (Services.of(scores), _facts_of(scores)),
         tuple((run.name, note) for run, note in on_swapped(runs, test if len(test) else None)),
-        studied=None if plan.study is None or not measured else plan.study(measured),
     )
-    return Part(scores, tally)
+    return Part(scores, tally, without_runs(measured) if plan.keeps_judged else ())
 
 
-def _of_scores(scores: Scores) -> tuple[Census, Services, Scores]:
-    census = Census.of(scores)
-    return census, Services.of(scores), facts_of(scores, census)
+def _facts_of(scores: Scores) -> Scores:
+    """Return scores without their lists, but with the facts about all of them."""
+    names = ("overall", "filled", "unjudged", "nonexistent", "item_coverage", "recommended", "counts")
+    facts = {name: getattr(scores, name) for name in names}
+    return replace(scores.of_lists(np.zeros(scores.n_lists, dtype=bool)), **facts)
 
 
 def _judgments(test: Ratings, plan: PartPlan) -> Judgments | None:
@@ -195,8 +186,8 @@ def _judgments(test: Ratings, plan: PartPlan) -> Judgments | None:
     reading = plan.negative_grades
     if not len(test) or (reading != "judged" and not (test.values >= 0).any()):
         return None
-    judgments = Judgments.of(test, plan.threshold, reading)
-    return replace(judgments, negative_grades=reading, grades_of_all=plan.grades)
+    judgments = Judgments.of(test, plan.relevance.threshold, reading)
+    return replace(judgments, negative_grades=reading, grades_of_all=plan.relevance.grades)
 
 
 def _sums(judged: Judged, plan: PartPlan) -> tuple[Any, ...]:
@@ -215,26 +206,71 @@ History = tuple[Step, ...]
 """The steps by which something was read."""
 
 
-def put_together(tally: Tally, plan: PartPlan, histories: Sequence[History]) -> Scores:
-    """Return scores without lists, with the facts about all parts together.
+class Blocks:
+    """The results of blocks of users, which add up to the results of all users.
 
-    ``histories`` describe how the run of each system was read.
+    Parameters
+    ----------
+    plan
+        What is measured.
+    histories
+        How the run of each system was read.
+    most
+        How many bytes of values, and of judged lists, may stay in memory; the others go to files.
     """
+
+    def __init__(self, plan: PartPlan, histories: Sequence[History], most: float) -> None:
+        self._plan, self._histories = plan, histories
+        self._values, self._judged = ValueTable(most), JudgedTable(most)
+        self.tally: Tally | None = None
+        self._count = 0
+
+    def add(self, part: Part) -> None:
+        """Add the result of a block."""
+        self.tally = part.tally if self.tally is None else self.tally + part.tally
+        self.keep(part.scores, part.judged)
+
+    def keep(self, scores: Scores | None, judged: Sequence[Judged]) -> None:
+        """Add the values and the judged lists of a block whose tally is added elsewhere."""
+        self._count += scores is not None
+        self._values.add(scores)
+        if judged:
+            self._judged.add(judged)
+
+    @cached_property
+    def scores(self) -> Scores:
+        """The scores of all users, as if they had been measured at once."""
+        assert self.tally is not None  # there is at least one block
+        scores = _put_together(self._values, self.tally, self._plan, self._histories)
+        settings = {**scores.step.settings, "blocks": self._count}
+        return replace(scores, step=replace(scores.step, settings=settings))
+
+    @property
+    def judged(self) -> list[Judged]:
+        """The judged lists of all users."""
+        return self._judged.judged(self._plan.context)
+
+
+def _put_together(table: ValueTable, tally: Tally, plan: PartPlan, histories: Sequence[History]) -> Scores:
+    """Return the scores of all users, as if they had been measured at once."""
     test, systems = tally.test, tally.systems
     warnings = accepted(list(_warnings(tally, plan, histories)), strict=plan.strict)
-    scale, of_predictions = rating_scale(plan.grades, plan.train), plan.measuring.of_predictions
+    relevance, of_predictions = plan.relevance, plan.measuring.of_predictions
     for system in systems if of_predictions else ():
         if system.rated_scores is not None:
-            check_scores(system.ranked.name, system.ranked.only_ranks, system.rated_scores, scale, of_predictions)
+            check_scores(
+                system.ranked.name, system.ranked.only_ranks, system.rated_scores, relevance.scale, of_predictions
+            )
     if tally.of_scores is None:
         raise nothing_judged(plan.negative_grades)
-    census, services, facts = tally.of_scores
+    services, facts = tally.of_scores
     ranked = [_whole_ranked(system, test.items.ids) for system in systems]
     counts = [{**of_run.counts, **_counts(system, test)} for of_run, system in zip(ranked, systems)]
     unread = on_unread_grades(test.negative, test.unread, plan.negative_grades)
     notes = tuple(unread) if plan.negative_grades != "judged" else ()
-    graded = Graded(notes, plan.top_grade, plan.threshold, test.lists, test.without_relevant)
-    of_levels = [] if plan.measuring.levels == "none" else [levels_note(scale)]
+    highest = float(relevance.grades.max(initial=0.0))
+    graded = Graded(notes, highest, relevance.threshold, test.lists, test.without_relevant)
+    of_levels = [] if plan.measuring.levels == "none" else [levels_note(relevance.scale)]
     strangers = {item for of_run in ranked for item in of_run.unknown_items}
     catalogue = max(len(test.items.ids) + len(strangers), 1)
     whole = replace(
@@ -244,20 +280,15 @@ def put_together(tally: Tally, plan: PartPlan, histories: Sequence[History]) -> 
         item_coverage=np.array([of_run.n_distinct_items / catalogue for of_run in ranked]),
         catalogue="the data" if all(of_run.shares_items for of_run in ranked) else "test and lists",
         counts={of_run.name: count for of_run, count in zip(ranked, counts)},
-        made_for=notes_on_whom([of_run for of_run, n in zip(ranked, census.covered) if n < census.lists]),
         notes=(*warnings, *of_levels, *notes_on(ranked, counts, graded, plan.measuring.wanted)),
         warnings=warnings,
-        measured=census.defined > 0,
-        step=Step(facts.step.action, {**facts.step.settings, "test": None, "parts": tally.parts}),
+        step=Step(facts.step.action, {**facts.step.settings, "test": None}),
     )
-    return whole if plan.catalogue is None else _with_catalogue(whole, systems, test, plan)
-
-
-def joined(parts: Sequence[Scores], facts: Scores) -> Scores:
-    """Return the scores of parts as one, with the facts from `put_together`."""
-    lists = join_scores(parts) if len(parts) > 1 else parts[0]
-    own = ("values", "covered", "users", "user_ids", "judged", "relevant", "bounds", "groups", "group_names", "trained")
-    return replace(facts, **{name: getattr(lists, name) for name in own}, measured=None)
+    if plan.live is not None:
+        whole = with_outside(whole, *zip(*(_outside(system, plan) for system in systems)))
+    scores = table.scores(whole)
+    few = [of_run for of_run, served in zip(ranked, scores.n_covered) if served < scores.n_lists]
+    return replace(scores, made_for=notes_on_whom(few))
 
 
 def _whole_ranked(system: SystemTally, items: Vocabulary) -> Ranked:
@@ -337,25 +368,16 @@ def _by_chance(system: SystemTally, test: RatingsTally) -> float:
     return float(system.items.counts[1, known] @ test.items.counts[0, codes[known]]) / max(test.lists, 1)
 
 
-def _with_catalogue(scores: Scores, systems: Sequence[SystemTally], test: RatingsTally, plan: PartPlan) -> Scores:
-    """Return scores that count items outside a catalogue separately from unjudged items."""
-    assert plan.catalogue is not None
-    # An item with a test rating exists even if the catalogue lacks it.
-    outside = [_outside(system, test.items.ids, plan) for system in systems]
-    return with_outside(scores, *zip(*outside))
-
-
-def _outside(system: SystemTally, rated: Vocabulary, plan: PartPlan) -> tuple[Outside, NDArray[np.float64]]:
-    assert plan.catalogue is not None
+def _outside(system: SystemTally, plan: PartPlan) -> tuple[Outside, NDArray[np.float64], float]:
+    """Count the items of a system outside the catalogue, as `outside_of` does."""
+    assert plan.live is not None
     ids = system.items.ids
-    strange = np.logical_and(*(known.codes(ids.all) == UNKNOWN for known in (plan.catalogue, rated)))
-    down_to: dict[int | None, int] = {
-        None: 1,
-        **{cutoff: 2 + place for place, cutoff in enumerate(plan.cutoffs)},
-    }
+    strange = plan.live.codes(ids.all) == UNKNOWN
+    down_to: dict[int | None, int] = {None: 0, **{cutoff: 1 + place for place, cutoff in enumerate(plan.cutoffs)}}
     rows = [down_to[metric.cutoff] for metric in plan.measuring.wanted]
-    held, there = system.items.counts.sum(axis=1), system.items.counts[:, strange].sum(axis=1)
-    shares = np.divide(there, held, out=np.full(len(held), np.nan), where=held > 0)[rows]
+    places, there = system.places, system.items.counts[1:, strange].sum(axis=1)
+    shares = np.divide(there, places, out=np.full(len(places), np.nan), where=places > 0)[rows]
     items = np.flatnonzero(strange & (system.items.counts[1] > 0))
     examples = tuple(str(name) for name in ids.text.gather(items[:3]))
-    return Outside(int(there[1]), int(held[1]), len(items), examples), shares
+    shown = np.count_nonzero(system.items.counts[0, ~strange]) / max(len(plan.live), 1)
+    return Outside(int(there[0]), int(places[0]), len(items), examples), shares, shown

@@ -189,7 +189,7 @@ def _on_turned_columns(run: Run, users: Vocabulary, items: Vocabulary) -> Iterat
         return
     as_read = min(_fit(run.user_ids, users), _fit(run.item_ids, items))
     turned = min(_fit(run.user_ids, items), _fit(run.item_ids, users))
-    even, even_if_turned = _evenness(run.list_lengths), _evenness(np.bincount(run.items))
+    even, even_if_turned = _evenness(np.diff(run.indptr)), _evenness(np.bincount(run.items))
     if not _is_far_above(even_if_turned, even) and turned - as_read < _MANY:
         return
     yield (

@@ -10,7 +10,6 @@ import polars as pl
 from numpy.typing import NDArray
 
 from cranfield._checks import one_of, share, whole
-from cranfield._decisions import refuse_old_words
 from cranfield._errors import SettingError
 from cranfield.data import Ratings
 from cranfield.data.relevance import AUTO
@@ -18,9 +17,9 @@ from cranfield.measures.context import Context
 from cranfield.measures.definition import Metric
 from cranfield.measures.judged import Judged
 from cranfield.measures.judgments import NegativeGrades
-from cranfield.measures.measuring import RENAMED, Kind, Measuring, as_judged
+from cranfield.measures.measuring import Kind, Measuring, as_judged
 from cranfield.measures.metrics._train import translated
-from cranfield.rankings.lists import Ties
+from cranfield.rankings.lists import Gaps, Ties
 
 HEAD_MID_TAIL: Mapping[str, float] = {"head": 0.2, "mid": 0.6, "tail": 0.2}
 """The most popular items with a fifth of the ratings, the least popular items with a fifth, and those between."""
@@ -38,9 +37,9 @@ def by_popularity(
     of: str = "ratings",
     threshold: float | str | None = AUTO,
     lists: Kind = "full",
-    ties: Ties = "trec_eval",
+    ties: Ties | None = None,
+    gaps: Gaps = "keep",
     negative_grades: NegativeGrades = "judged",
-    **renamed: Any,
 ) -> pl.DataFrame:
     """Return metrics for each popularity group, as if the test set contained only the items of that group.
 
@@ -49,7 +48,7 @@ def by_popularity(
 
     Parameters
     ----------
-    runs, test, metrics, threshold, lists, ties, negative_grades
+    runs, test, metrics, threshold, lists, ties, gaps, negative_grades
         As for `measure`.
     train
         The training ratings, which define the popularity of items.
@@ -75,11 +74,10 @@ def by_popularity(
     >>> by_popularity(runs, test, "Recall@1", train=train, groups=2, of="items").select("group", "lists", "mean").rows()
     [('1', 1, 1.0), ('2', 1, 0.0)]
     """
-    refuse_old_words("by_popularity", renamed, RENAMED)
     measuring = Measuring(metrics=metrics, threshold=threshold, lists=lists)
     shares, wanted = shares_of(groups), measuring.wanted
     one_of("of", of, ("ratings", "items"))
-    every = as_judged(runs, test, threshold, Context(train), ties=ties, negative_grades=negative_grades)
+    every = as_judged(runs, test, threshold, Context(train), ties=ties, gaps=gaps, negative_grades=negative_grades)
     judgments = every[0].judgments
     group_of_item = translated(
         group_of_items(train, list(shares.values()), of), train.item_ids, judgments.item_ids, missing=len(shares) - 1.0

@@ -21,7 +21,7 @@ from cranfield.measures.definition import Metric
 from cranfield.measures.measuring import as_judged
 from cranfield.measures.metrics.error import ROUNDING, margin_of
 from cranfield.measures.predicted import Predicted, calibration_curve, check_predictions, predicted_of, scale_of
-from cranfield.rankings.lists import Ties
+from cranfield.rankings.lists import Gaps, Ties
 
 MOST_GRADES = 20
 """If ratings have more distinct grades than this, they are shown in ten equal parts of the scale."""
@@ -171,14 +171,15 @@ def examine_predictions(
     *,
     n: int | None = None,
     margin: float | Literal["half", "spread"] = "half",
-    ties: Ties = "trec_eval",
+    ties: Ties | None = None,
+    gaps: Gaps = "keep",
     train: Ratings | None = None,
 ) -> PredictedRatings:
     """Compare predicted ratings with the true ones: migration matrices, shares of up-sell, calibration curves.
 
     Parameters
     ----------
-    runs, test, ties, train
+    runs, test, ties, gaps, train
         As for `measure`; the runs have predictions, or scores that are ratings.
     n
         Only the first ``n`` rated items of each list; None for all.
@@ -196,7 +197,7 @@ def examine_predictions(
     >>> found.sells().select("up_sell", "down_sell", "perfect_sell").row(0)
     (0.0, 0.0, 1.0)
     """
-    judged = as_judged(runs, test, None, Context(train), ties=ties)
+    judged = as_judged(runs, test, None, Context(train), ties=ties, gaps=gaps)
     check_predictions(judged, ["examine_predictions"])
     cutoff = None if n is None else check.whole("n", n)
     scale, margin = scale_of(judged[0]), margin if isinstance(margin, str) else check.number("margin", margin)

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 import polars as pl
@@ -31,9 +31,7 @@ from cranfield.data.ranges import (
     temporary_folder,
 )
 from cranfield.data.repeated import RepeatedPairError
-from cranfield.measures.part_files import KeptParts
-from cranfield.measures.parts import Part, PartPlan, Tally, measure_part, put_together
-from cranfield.measures.scores import Scores
+from cranfield.measures.parts import Blocks, Part, PartPlan, measure_part
 from cranfield.rankings.ranged import HeldOutTable, RunTables
 
 RangedSource = RunTables | HeldOutTable
@@ -64,7 +62,7 @@ def held_bytes(table: ParquetTable) -> float:
     return len(table) * row_bytes(table, table.names, _WHOLE_ROW)
 
 
-def measure_ranges(runs: Sequence[RunTables], test: HeldOutTable | Ratings, plan: PartPlan, memory: float) -> Scores:
+def measure_ranges(runs: Sequence[RunTables], test: HeldOutTable | Ratings, plan: PartPlan, memory: float) -> Blocks:
     """Measure the runs by ranges of users, in at most about ``memory`` bytes."""
     free = memory - resident_memory() - _READING
     most = min(free / (settings.workers + 2), _LARGEST_RANGE)
@@ -80,11 +78,9 @@ def measure_ranges(runs: Sequence[RunTables], test: HeldOutTable | Ratings, plan
     starts = range_starts(surveys, [*weights, *([_ROW] if isinstance(test, Ratings) else [])], most)
     with ExitStack() as stack:
         rows = _opened(sources, surveys, starts, free / 3, stack)
-        kept = KeptParts(free / 4)
-        tally = _Ranges(runs, test, rows, starts, plan).measured(kept)
-    facts = put_together(tally, plan, [tables.history for tables in runs for _ in tables.systems])
-    scores: Any = kept.scores(facts, tally)  # `Scores` and `ScoreParts` are used alike
-    return scores
+        blocks = Blocks(plan, [tables.history for tables in runs for _ in tables.systems], free / 4)
+        _Ranges(runs, test, rows, starts, plan).measure(blocks)
+    return blocks
 
 
 def _surveys(sources: Sequence[RangedSource], test: HeldOutTable | Ratings) -> list[Survey]:
@@ -143,23 +139,20 @@ class _Ranges:
     starts: pl.Series
     plan: PartPlan
 
-    def measured(self, kept: KeptParts) -> Tally:
-        """Measure all ranges; the scores are added to ``kept``."""
-        tally, repeated = None, list[RepeatedPairError]()
+    def measure(self, blocks: Blocks) -> None:
+        """Measure all ranges; their results are added to the blocks."""
+        repeated = list[RepeatedPairError]()
         count = len(self.starts) + 1
         with progress("Measuring", total=count, unit="ranges of users") as bar:
             for part in self._parts(count, repeated):
                 if isinstance(part, RepeatedPairError):
                     repeated.append(part)
                 elif part is not None:
-                    tally = part.tally if tally is None else tally + part.tally
-                    kept.add(part.scores)
+                    blocks.add(part)
                 bar.advance()
         if repeated:
             assert isinstance(self.test, HeldOutTable)
             raise self.test.repeated_error(repeated)
-        assert tally is not None  # there is at least one range
-        return tally
 
     def _parts(self, count: int, repeated: Sequence[object]) -> Iterator[Part | RepeatedPairError | None]:
         """Read ranges in order and measure them in threads; few more than the threads are in memory at a time."""

@@ -160,7 +160,7 @@ def _trisk(spelling: Spelling, baseline: str, alpha: Alpha = 1.0) -> Average:
         overall = [[trisk(row[~np.isnan(row)], alpha) for row in table] for table in tables]
         return _holding(scores, np.full_like(scores.values, np.nan), np.array(overall).T)
 
-    return mean_of(spelling, measured, by_list=False)
+    return mean_of(spelling, measured)
 
 
 @AVERAGES.register("georisk")
@@ -174,4 +174,4 @@ def _georisk(spelling: Spelling, alpha: Alpha = 1.0) -> Average:
         ]
         return _holding(scores, np.full_like(scores.values, np.nan), np.array(tables).T)
 
-    return mean_of(spelling, measured, by_list=False)
+    return mean_of(spelling, measured)

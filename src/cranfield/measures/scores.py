@@ -20,7 +20,7 @@ from cranfield._spelling import nearest
 from cranfield.data import Ratings, Vocabulary
 from cranfield.measures.averages import Average
 from cranfield.measures.averaging import Averaging, AveragingOptions, Undefined
-from cranfield.measures.counting import Counted, counted, defined_for_all
+from cranfield.measures.counting import Counted, counted
 from cranfield.measures.outside import Outside
 from cranfield.measures.phrases import relevance_phrase
 from cranfield.measures.scores_table import LEVEL, Tabled
@@ -101,9 +101,8 @@ class Scores(Tabled):
         The repetition (with its own split and seeds) of each list, counted from 0; None if there is only one.
     trained
         The number of training ratings of each list's user, if training ratings were given.
-    measured
-        2 × systems × metrics, if these are the lists of some of the users: whether the system has a value for any list
-        at all, and for any that every system gives. None: these are all lists.
+    files
+        What keeps the files that values are mapped from; None if the values are in memory.
     """
 
     systems: tuple[str, ...]
@@ -138,7 +137,7 @@ class Scores(Tabled):
     user_columns: Mapping[str, pl.DataFrame] = field(default_factory=dict)
     nonexistent: NDArray[np.float64] | None = None
     outside_catalogue: tuple[Outside, ...] = ()
-    measured: NDArray[np.bool_] | None = None
+    files: Any = field(default=None, repr=False)
 
     @staticmethod
     def join(parts: Sequence[Scores]) -> Scores:
@@ -155,7 +154,7 @@ class Scores(Tabled):
     @property
     def unit(self) -> str:
         """The word for what is averaged: ``user`` if each user has one list, otherwise ``list``."""
-        return "user" if len(np.unique(self.users)) == self.n_lists else "list"
+        return "user" if self.n_users == self.n_lists else "list"
 
     @property
     def whom(self) -> str:
@@ -168,7 +167,7 @@ class Scores(Tabled):
         >>> cf.measure({"mine": {"ann": ["x"]}}, test, "P@1").whom
         '2 users'
         """
-        users = len(np.unique(self.users))
+        users = self.n_users
         said = count_text(users, "user")
         if self.repetitions is not None:
             return f"{said} in {int(self.repetitions.max()) + 1} repetitions"
@@ -187,7 +186,7 @@ class Scores(Tabled):
     @property
     def n_users(self) -> int:
         """The number of users who have lists to be scored."""
-        return len(np.unique(self.users))
+        return self.n_lists if self._one_each else len(np.unique(self.users))
 
     @property
     def n_covered(self) -> NDArray[np.int64]:
@@ -233,9 +232,8 @@ class Scores(Tabled):
     @cached_property
     def _undefined_everywhere(self) -> NDArray[np.bool_]:
         """For each metric, whether no list of any system has a value."""
-        if self.measured is not None:
-            return ~self.measured[0].any(axis=0)
-        return np.asarray(np.isnan(self.values).all(axis=(0, 2)))
+        systems, metrics = range(len(self.systems)), range(len(self.metrics))
+        return np.array([all(np.isnan(self.values[s, m]).all() for s in systems) for m in metrics], dtype=np.bool_)
 
     @property
     def nothing_relevant(self) -> str:
@@ -283,7 +281,7 @@ class Scores(Tabled):
             rows = np.where(undefined, 0.0, self.values[:, m])
             return averaging.kind.of_rows(rows[:, lists], None if weights is None else weights[lists])
         systems = range(len(self.systems))
-        return np.array([self.counted(self.values_of(s, m, averaging), m, averaging).mean for s in systems])
+        return np.array([self.counted(s, m, averaging).mean for s in systems])
 
     @cached_property
     def _one_each(self) -> bool:
@@ -323,34 +321,10 @@ class Scores(Tabled):
         averaging = Averaging.of(average, **decisions).with_kind()
         return averages_frame(self, averaging, level=level, interval=interval, seed=seed)
 
-    def values_of(self, s: int, m: int, averaging: Averaging) -> NDArray[np.float64]:
-        """Return the values of a system, NaN if they do not count; see `Averaging`."""
-        values: NDArray[np.float64] = self.values[s, m]
-        if self.counts_zero(m, averaging.undefined) or np.isnan(values).all():
-            return values
-        return np.where(self._common(m, averaging.coverage == "reduced"), values, np.nan)
-
-    def _common(self, m: int, is_reduced: bool) -> NDArray[np.bool_]:
-        """Return which of the lists that count have a value of a metric for every system."""
-        key = m, is_reduced
-        if key not in self._common_lists:
-            values = np.where(self.served, self.values[:, m], np.nan) if is_reduced else self.values[:, m]
-            self._common_lists[key] = defined_for_all(values, self.has_values(m, is_reduced))
-        return self._common_lists[key]
-
-    def has_values(self, m: int, is_reduced: bool) -> NDArray[np.bool_] | None:
-        """Return which systems have a value of a metric for any list; None if these are all lists."""
-        return None if self.measured is None else self.measured[int(is_reduced), :, m]
-
-    @cached_property
-    def _common_lists(self) -> dict[tuple[int, bool], NDArray[np.bool_]]:
-        """The cached results of `_common`."""
-        return {}
-
-    def counted(self, values: NDArray[np.float64], m: int, averaging: Averaging) -> Counted:
-        """Return which of the lists' ``values`` an average includes."""
+    def counted(self, s: int, m: int, averaging: Averaging, values: NDArray[np.float64] | None = None) -> Counted:
+        """Return the values of a system that an average includes: its own, or other ``values`` of the same lists."""
         return counted(
-            values,
+            self.values[s, m] if values is None else values,
             averaging,
             counts_zero=self.counts_zero(m, averaging.undefined),
             covered=self.served,
@@ -364,13 +338,13 @@ class Scores(Tabled):
         if self.counts_zero(m, averaging.undefined) or not np.isnan(self.values[:, m]).any():
             return (), ()
         systems = range(len(self.systems))
-        parts = [self.counted(self.values_of(s, m, averaging), m, averaging) for s in systems]
+        parts = [self.counted(s, m, averaging) for s in systems]
         return tuple(len(part.values) for part in parts), tuple(part.missing for part in parts)
 
     def averaged_values(self, s: int, m: int, averaging: Averaging) -> NDArray[np.float64]:
         """Return the values that an average of a system includes, one for each user or list that counts."""
         scores = averaging.with_kind().taken_of(self)
-        return scores.counted(scores.values_of(s, m, averaging), m, averaging).values
+        return scores.counted(s, m, averaging).values
 
     def weights(self, kind: Average) -> NDArray[np.float64] | None:
         """Return the weight of each list in a kind of average; None if all weigh the same.
@@ -530,7 +504,6 @@ class Scores(Tabled):
             unjudged=columns(self.unjudged),
             nonexistent=columns(self.nonexistent),
             bounds=None if self.bounds is None else self.bounds[:, :, places],
-            measured=None if self.measured is None else self.measured[:, :, places],
             recommended=None if self.recommended is None else self.recommended[:, places],
         )
 

@@ -98,7 +98,10 @@ def _table(
 
 
 def on_left_out(scores: Scores, averaging: Averaging) -> list[str]:
-    """Return which users are averaged over by metrics whose undefined values are left out, if these are not all."""
+    """Return which users are averaged over by metrics whose undefined values are left out, if these are not all.
+
+    A system is averaged over the users for whom it has a value, whoever else is measured.
+    """
     counts: dict[tuple[int, ...], list[str]] = {}
     for m, metric in enumerate(scores.metrics):
         kept, missing = scores.left_out(m, averaging)
@@ -108,9 +111,12 @@ def on_left_out(scores: Scores, averaging: Averaging) -> list[str]:
 
 
 def _whom(scores: Scores, counts: Sequence[int]) -> str:
-    """Return the number of users that the systems are averaged over, in words."""
-    whose = "the system" if len(scores.systems) == 1 else "every system"
-    return f"over the {_units(scores, max(counts))} for whom {whose} has a value"
+    """Return the number of users that each system is averaged over, in words."""
+    if len(set(counts)) == 1:
+        whose = "the system" if len(scores.systems) == 1 else "each system"
+        return f"over the {_units(scores, counts[0])} for whom {whose} has a value"
+    each = ", ".join(f"{system} {count:,}" for system, count in zip(scores.systems, counts))
+    return f"each system over the {scores.unit}s for whom it has a value ({each})"
 
 
 def deepest(metrics: Sequence[str]) -> tuple[str, str]:
@@ -196,10 +202,20 @@ def _averaged(scores: Scores, averaging: Averaging) -> list[str]:
     average, coverage, undefined = averaging_phrases(
         {"average": averaging.average, "coverage": averaging.coverage, "undefined": averaging.undefined}
     )
+    if averaging.undefined == "zero":
+        undefined = _undefined(scores, averaging, undefined)
     if averaging.coverage == "reduced" and len(scores.systems) > 1:
         coverage = f"over the {_common(scores)} that {all_systems(len(scores.systems))} serve"
     groups = [] if averaging.groups == "pooled" else [f"groups: {averaging.groups}"]
     return [average, *groups, coverage, undefined]
+
+
+def _undefined(scores: Scores, averaging: Averaging, as_zero: str) -> str:
+    """Return how users without a value count; 0 is a result of some metrics, which always leave these users out."""
+    left_out = [metric for m, metric in enumerate(scores.metrics) if any(scores.left_out(m, averaging)[1])]
+    if len(left_out) == len(scores.metrics):
+        return averaging_phrases({"undefined": "leave out"})[0]
+    return f"{as_zero}, but are left out by {', '.join(left_out)}" if left_out else as_zero
 
 
 def _best_first(

@@ -16,7 +16,7 @@ from cranfield._table import Cell, Table
 from cranfield.data import Ratings
 from cranfield.data.relevance import AUTO
 from cranfield.measures.averages import Average
-from cranfield.measures.averaging import Averaging, AveragingOptions
+from cranfield.measures.averaging import PLAIN, Averaging, AveragingOptions
 from cranfield.measures.context import Context
 from cranfield.measures.definition import Metric
 from cranfield.measures.folds import repetition_of_lists
@@ -29,7 +29,7 @@ from cranfield.measures.scores import Scores
 from cranfield.measures.scores_table import LEVEL
 from cranfield.measures.segment_groups import NOTHING, segment_of
 from cranfield.measures.segmenting import Basis, Segment, SegmentOf
-from cranfield.rankings.lists import Ties
+from cranfield.rankings.lists import Gaps, Ties
 
 IntervalKind = Literal["analytic", "bootstrap"]
 
@@ -70,9 +70,12 @@ class Segments:
         """Return the scores of one group."""
         return self.scores.group(name)
 
-    def n_users(self, name: str) -> int:
-        """Return how many users have a list in a group."""
-        return len(np.unique(self.group(name).users))
+    def n_users(self, name: str, averaging: Averaging = PLAIN) -> int:
+        """Return how many users of a group count in the averages of some metric."""
+        averaging = averaging.with_(groups="pooled", by="user")
+        scores = averaging.taken_of(self.group(name))
+        cells = [(s, m) for s in range(len(scores.systems)) for m in range(len(scores.metrics))]
+        return max((len(scores.counted(s, m, averaging).values) for s, m in cells), default=0)
 
     @takes_decisions(Averaging)
     def frame(
@@ -102,19 +105,23 @@ class Segments:
         level: float | None = LEVEL,
         interval: IntervalKind = "analytic",
         seed: int = 0,
+        users: Mapping[str, int] | None = None,
         **decisions: Unpack[AveragingOptions],
     ) -> Table:
-        """Return the averages as a table for people: one row per group and system, the best of each group in bold."""
+        """Return the averages as a table for people: one row per group and system, the best of each group in bold.
+
+        ``users`` is how many users of each group are shown to count; by default those of the averages.
+        """
         averaging = Averaging.of(average, **decisions).with_(groups="pooled")
         rows: list[list[Cell]] = []
         intervals = ""
         for name in self.names:
             part = self.group(name).table(averaging, level=level, interval=interval, seed=seed)
             intervals = "".join(part.caption.rpartition("; interval: ")[1:]) if level is not None else ""
-            users = f"{self.n_users(name):,}"
+            count = self.n_users(name, averaging) if users is None else users[name]
             for cells in part.rows:
                 system, *means = [cell if isinstance(cell, Cell) else Cell(cell) for cell in cells]
-                rows.append([Cell(name), system, Cell(users), *means[: len(self.scores.metrics)]])
+                rows.append([Cell(name), system, Cell(f"{count:,}"), *means[: len(self.scores.metrics)]])
         header = ["group", "system", "users", *self.scores.metrics]
         _, _, how = self.scores.table(averaging).caption.partition("; ")
         return Table(header, rows, f"by {self.name}, groups of {self.of}; {how}{intervals}", self.notes)
@@ -175,7 +182,8 @@ def measure_segments(
     by: Any,
     threshold: float | str | None = AUTO,
     lists: Kind = "full",
-    ties: Ties = "trec_eval",
+    ties: Ties | None = None,
+    gaps: Gaps = "keep",
     train: Ratings | None = None,
     negative_grades: NegativeGrades = "judged",
     data: Any = None,
@@ -189,7 +197,7 @@ def measure_segments(
 
     Parameters
     ----------
-    runs, test, metrics, threshold, lists, ties, train, negative_grades
+    runs, test, metrics, threshold, lists, ties, gaps, train, negative_grades
         As for `measure`.
     by
         ``activity``, ``popularity``, ``period`` (see the built-in segments); a file or a frame with a user (or item)
@@ -211,7 +219,7 @@ def measure_segments(
     """
     measuring = Measuring(metrics=metrics, threshold=threshold, lists=lists)
     ratings = None if test is None else as_test(test)
-    judged = as_judged(runs, ratings, threshold, Context(train), ties=ties, negative_grades=negative_grades)
+    judged = as_judged(runs, ratings, threshold, Context(train), ties=ties, gaps=gaps, negative_grades=negative_grades)
     data = test if data is None and not isinstance(test, Ratings) else data
     return judged_segments(judged, measuring, by, test=ratings, train=train, data=data, reading=reading)
 

@@ -1,4 +1,4 @@
-"""Measuring on Spark: workers measure blocks of many users where the data are, and only sums come back."""
+"""Measuring on Spark: workers measure blocks of many users where the data are, and the values come back."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ import pickle
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from functools import cached_property, reduce
+from functools import reduce
 from pathlib import Path
 from typing import Any, TypeVar
-from weakref import finalize
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
 from cranfield._errors import CranfieldError, InputError, SettingError
+from cranfield._memory import available_memory
 from cranfield.data import Ratings, read
 from cranfield.data.repeated import RepeatedPairError
 from cranfield.data.spark import (
@@ -25,6 +25,7 @@ from cranfield.data.spark import (
     fault_of,
     is_spark,
     named_by_ids,
+    quoted,
     read_spark,
     repeated_pair,
     set_worker_python,
@@ -32,7 +33,6 @@ from cranfield.data.spark import (
     to_spark,
 )
 from cranfield.data.spark_blocks import (
-    NUMBERS,
     Schema,
     arrow_batches,
     as_ids,
@@ -47,36 +47,47 @@ from cranfield.data.values import ratings as as_ratings
 from cranfield.measures.engines import parquet_path, part_plan, run_sources
 from cranfield.measures.inputs import as_test
 from cranfield.measures.measuring import Measuring
-from cranfield.measures.part_files import rows_of, scores_of
-from cranfield.measures.parts import Part, PartPlan, Tally, measure_part, put_together
-from cranfield.measures.score_parts import ScoreParts
-from cranfield.measures.scores import Scores
+from cranfield.measures.parts import Blocks, Part, PartPlan, Tally, measure_part
 from cranfield.rankings import read_test
+from cranfield.rankings.cells import taken_apart
 from cranfield.rankings.files import system_name
+from cranfield.rankings.lists import first_rank
+from cranfield.rankings.numbers import MISSING
 from cranfield.rankings.ranged import HeldOutTable, RunTables, refuse_text_options
 from cranfield.rankings.run import Run
 
 T = TypeVar("T")
 
-# About this many rows are measured at a time, and a function of scores is called on this many users.
-_BLOCK_ROWS, _BLOCK_USERS = 1_000_000, 200_000
+# About this many rows are measured at a time.
+_BLOCK_ROWS = 1_000_000
 # This many tasks add up the tallies of all partitions before they come to the driver.
 _ADDERS = 8
 # The columns of sums: the partition, and its tally.
 _SUMS: Schema = {"place": "int", "tally": "binary"}
+# The columns of what is measured: a row for each block, with its scores, and a row with the tally of each partition.
+_BLOCKS: Schema = {**_SUMS, "block": "binary"}
 
 
 def measure_on_spark(
-    runs: Any, test: Any, measuring: Measuring, *, ties: Any, memory: Any = None, groups: Any = None, **options: Any
-) -> ScoreParts:
+    runs: Any,
+    test: Any,
+    measuring: Measuring,
+    *,
+    ties: Any,
+    gaps: Any = "keep",
+    memory: Any = None,
+    groups: Any = None,
+    **options: Any,
+) -> Blocks:
     """Measure runs on Spark: dataframes, or paths that Spark can read. The test set can have any format."""
     refuse_for_spark({"memory": memory, "groups": groups})
-    sources = run_sources(runs)
+    sources, ties = run_sources(runs), ties or "trec_eval"
     named = sources.items() if isinstance(sources, dict) else [(None, source) for source in sources]
     several = len(named) > 1 or isinstance(runs, list | tuple)
     session = session_of([*(source for _, source in named), test])
+    how = {"ties": ties, "gaps": gaps}
     tables = [
-        opened_run(source, session, name=None if name is None else str(name), among_others=several, ties=ties)
+        opened_run(source, session, name=None if name is None else str(name), among_others=several, **how)
         for name, source in named
     ]
     held_out = opened_test(test, session)
@@ -170,11 +181,26 @@ class SparkRuns(RunTables):
         except InputError as error:
             raise named_by_ids(error, frame, self.roles, self.table.label) from error
 
-    def _any_score(self) -> bool:
-        try:
-            return super()._any_score()
-        except Fault:  # workers name the row of a score that is not a number
-            return True
+    def _systems_with_scores(self) -> tuple[str, ...]:
+        """Return the systems with a score that is not missing; workers name the row of one that is not a number."""
+        place = self._place_of("score")
+        assert place is not None
+        assert isinstance(self.table, SparkTable)
+        missing = ", ".join(f"'{word}'" for word in MISSING)
+        rows = self.table.values(*place, *([] if self.column is None else [self.column]))
+        known = rows.filter(f"value is not null and lower(trim(string(value))) not in ({missing})")
+        if self.column is None:
+            return () if known.isEmpty() else self.systems
+        names = set(as_polars(known.drop("value").distinct()).to_series().cast(pl.String))
+        return tuple(name for name in self.systems if name in names)
+
+    def _first_rank(self) -> int:
+        """Return the rank of the first place of all lists; workers name the row of a rank that is not a number."""
+        place = self._place_of("rank")
+        assert place is not None
+        assert isinstance(self.table, SparkTable)
+        ranks = as_polars(self.table.values(*place).distinct()).to_series()
+        return first_rank(taken_apart(ranks).explode() if self.layout == "joined" else ranks)
 
     def check(self) -> None:
         """Raise the error with its row, if there is one in a file on this machine."""
@@ -186,11 +212,20 @@ class SparkRuns(RunTables):
 class SparkTest(HeldOutTable):
     """A test set in a Spark dataframe; errors name a row by its user and item."""
 
-    @cached_property
-    def grades(self) -> NDArray[np.float64]:
-        """Return the distinct ratings, ascending."""
-        if "rating" not in self.roles:
-            return np.ones(1)
+    def each(self, function: Callable[[Ratings], T]) -> list[T]:
+        """Call a function on the ratings of all users, on the workers."""
+        user = _column(self.user)
+        rows = _frame(self).select(user.alias("user"), *(_column(name) for name in self.columns if name != self.user))
+        rows = rows.repartition(partitions_for(rows), "user").sortWithinPartitions("user")
+        results = _collected(rows.mapInArrow(_OfRatings(self, function), ddl(_SUMS)))
+        errors = [result for result in results if isinstance(result, CranfieldError)]
+        if errors:
+            self.check()
+            raise self.repeated_error() if isinstance(_first(errors), RepeatedPairError) else _first(errors)
+        return [result for of_partition in results for result in of_partition]
+
+    def _column_grades(self) -> NDArray[np.float64]:
+        """Return the distinct ratings of the column, ascending."""
         [(_, rows)] = self.table.batches([self.roles["rating"]], 0)
         try:
             return np.unique(as_ratings(rows.to_series()).astype(np.float64))
@@ -253,35 +288,31 @@ class SparkTest(HeldOutTable):
         return None if file is None else HeldOutTable(file, self.roles, self.reading)
 
 
-def measure_tables_on_spark(runs: Sequence[SparkRuns], test: SparkTest, plan: PartPlan) -> ScoreParts:
-    """Measure runs in dataframes: partition all rows by a hash of the user, and measure them in blocks of users."""
+def measure_tables_on_spark(runs: Sequence[SparkRuns], test: SparkTest, plan: PartPlan) -> Blocks:
+    """Measure runs in dataframes: partition all rows by a hash of the user, and measure them in blocks of users.
+
+    Tallies are added up on the workers. The values of the users, and their judged lists, come back block by block.
+    """
     rows, slots, kind, kinds = _all_rows([*runs, test])
     # Workers do not know the names of metrics that were registered in this process.
     plan = replace(plan, measuring=plan.measuring.with_(metrics=plan.measuring.wanted))
     task = _MeasureBlocks(tuple(runs), test, tuple(slots), plan, kind, tuple(kinds))
     sorted_rows = rows.repartition(partitions_for(rows), "user").sortWithinPartitions("user")
-    measured = sorted_rows.mapInArrow(task, ddl(task.schema)).persist()
+    measured = sorted_rows.mapInArrow(task, ddl(_BLOCKS)).persist()
+    blocks = Blocks(plan, [tables.history for tables in runs for _ in tables.systems], available_memory() / 4)
     try:
-        tally = _added_up(measured)
+        blocks.tally = _added_up(measured)
+        for row in measured.filter("block is not null").select("block").toLocalIterator():
+            blocks.keep(*pickle.loads(row.block))
     except InputError as error:
-        measured.unpersist()
         test.check()
         for table in runs:
             table.check()
         raise test.repeated_error() if isinstance(error, RepeatedPairError) else error from None
-    except BaseException:
-        measured.unpersist()
-        raise
-    facts = put_together(tally, plan, [tables.history for tables in runs for _ in tables.systems])
-    assert tally.of_scores is not None
-    store = SparkStore(measured.filter("tally is null").drop("tally", "place"), facts)
-    finalize(store, _forget, measured).atexit = False
-    return ScoreParts(facts, store, tally.of_scores[0], tally.studied)
-
-
-def _forget(frame: Any) -> None:
-    with suppress(Exception):  # the session may have ended
-        frame.unpersist()
+    finally:
+        with suppress(Exception):  # the session may have ended
+            measured.unpersist()
+    return blocks
 
 
 def _all_rows(tables: Sequence[SparkRuns | SparkTest]) -> tuple[Any, list[dict[str, str]], str, list[str]]:
@@ -332,6 +363,30 @@ def _frame(table: RunTables | HeldOutTable) -> Any:
     return table.table.frame
 
 
+def _column(name: str) -> Any:
+    """Return a column of a Spark dataframe."""
+    from pyspark.sql import functions as F
+
+    return F.col(quoted(name))
+
+
+@dataclass(frozen=True)
+class _OfRatings:
+    """A worker's task: a function of the test ratings of a partition, in blocks of users."""
+
+    test: SparkTest
+    function: Callable[[Ratings], Any]
+
+    def __call__(self, batches: Iterator[Any]) -> Iterator[Any]:
+        """Call the function on each block, and yield the results."""
+        try:
+            frames = (frame.rename({"user": self.test.user}) for frame in user_blocks(batches, _BLOCK_ROWS))
+            results: Any = [self.function(self.test.ratings(frame)) for frame in frames]
+        except CranfieldError as error:  # an error raised here would be printed as a page of Java
+            results = error
+        yield from arrow_batches(_pickled(results), _SUMS)
+
+
 @dataclass(frozen=True)
 class _MeasureBlocks:
     """A worker's task for the rows of a partition, which are sorted by user."""
@@ -343,22 +398,6 @@ class _MeasureBlocks:
     kind: str
     kinds: tuple[str, ...]
 
-    @property
-    def schema(self) -> Schema:
-        """The columns of the result: those of `rows_of`, and a row with a tally for each partition."""
-        systems = range(sum(len(tables.systems) for tables in self.runs))
-        metrics = range(len(self.plan.measuring.wanted))
-        values = ["value", *(["bound 0", "bound 1"] if self.plan.bounds else [])]
-        return {
-            "user": self.kinds[-1] if self.kinds[-1] in NUMBERS else self.kind,
-            "judged": "bigint",
-            "relevant": "bigint",
-            **({} if self.plan.train is None else {"trained": "bigint"}),
-            **{f"covered {s}": "boolean" for s in systems},
-            **{f"{value} {s} {m}": "double" for value in values for s in systems for m in metrics},
-            **_SUMS,
-        }
-
     def __call__(self, batches: Iterator[Any]) -> Iterator[Any]:
         """Measure the blocks of a partition."""
         tally: Tally | None = None
@@ -366,13 +405,13 @@ class _MeasureBlocks:
             try:
                 part = self._measured(frame)
             except CranfieldError as error:  # an error raised here would be printed as a page of Java
-                yield from arrow_batches(_pickled(error), self.schema)
+                yield from arrow_batches(_pickled(error), _BLOCKS)
                 return
             tally = part.tally if tally is None else tally + part.tally
             if part.scores is not None:
-                yield from arrow_batches(rows_of(part.scores), self.schema)
+                yield from arrow_batches(pl.DataFrame({"block": [_dumps((part.scores, part.judged))]}), _BLOCKS)
         if tally is not None:
-            yield from arrow_batches(_pickled(tally), self.schema)
+            yield from arrow_batches(_pickled(tally), _BLOCKS)
 
     def _measured(self, frame: pl.DataFrame) -> Part:
         parts = {place: rows for (place,), rows in frame.partition_by("source", as_dict=True).items()}
@@ -435,66 +474,3 @@ def _collected(frame: Any) -> list[Any]:
     """Return the results of the tasks of a job, in the order of their partitions."""
     rows = as_polars(frame).sort("place")  # Arrow needs far less of the driver's memory than Spark's own rows
     return [pickle.loads(tally) for tally in rows["tally"]]
-
-
-@dataclass(frozen=True, eq=False)
-class SparkStore:
-    """Scores of every user in a Spark dataframe, with the columns of `rows_of`."""
-
-    frame: Any
-    facts: Scores
-
-    def each(self, function: Callable[[Scores], T]) -> list[T]:
-        """Call a function on the scores of every partition, where they are, and add up the results."""
-        return _collected(self.frame.mapInArrow(_EachPart(function, self.facts), ddl(_SUMS)))
-
-    def per_user(self) -> Iterator[pl.DataFrame]:
-        """Refuse: the values of the users stay on Spark."""
-        raise SettingError(
-            "the values of users stay on Spark; write them there: scores.spark_frame().write.parquet(...)"
-        )
-
-    def spark_frame(self) -> Any:
-        """Return the rows of `Scores.per_user` as a Spark dataframe."""
-        from pyspark.sql import functions as F
-
-        cells = [
-            F.struct(
-                F.lit(system).alias("system"),
-                F.lit(metric).alias("metric"),
-                F.nanvl(F.col(f"`value {s} {m}`"), F.lit(None)).alias("value"),
-                F.col(f"`covered {s}`").alias("covered"),
-            )
-            for s, system in enumerate(self.facts.systems)
-            for m, metric in enumerate(self.facts.metrics)
-        ]
-        rows = self.frame.select("user", F.explode(F.array(*cells)).alias("cell"))
-        return rows.select("cell.system", "cell.metric", "user", "cell.value", "cell.covered")
-
-
-@dataclass(frozen=True)
-class _EachPart:
-    """A worker's task for the scores of a partition."""
-
-    function: Callable[[Scores], Any]
-    facts: Scores
-
-    def __call__(self, batches: Iterator[Any]) -> Iterator[Any]:
-        """Call the function on blocks of users, and add up the results."""
-        total: Any = None
-        for frame in _blocks_of_users(batches):
-            result = self.function(scores_of(frame, self.facts))
-            total = result if total is None else total + result
-        if total is not None:
-            yield from arrow_batches(_pickled(total), _SUMS)
-
-
-def _blocks_of_users(batches: Iterator[Any]) -> Iterator[pl.DataFrame]:
-    held: list[Any] = []
-    for batch in batches:
-        held.append(pl.from_arrow(batch))
-        if sum(map(len, held)) >= _BLOCK_USERS:
-            yield pl.concat(held)
-            held = []
-    if held:
-        yield pl.concat(held)

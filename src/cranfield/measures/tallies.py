@@ -87,6 +87,8 @@ class SystemTally:
     items
         How often each item is in its lists; in those of users with test ratings; and in the latter down to each
         cut-off.
+    places
+        The number of places of the lists of users with test ratings, and of these down to each cut-off.
     hits
         The number of judged items in its lists.
     seen
@@ -107,6 +109,7 @@ class SystemTally:
     met: int
     unmet: tuple[pl.Series, pl.Series]
     items: IdCounts
+    places: NDArray[np.int64]
     hits: int = 0
     seen: int = 0
     is_copy: bool = True
@@ -136,6 +139,7 @@ class SystemTally:
             int(known.sum()),
             (run.user_ids.all.filter(~known).head(_UNMET), test.user_ids.all.filter(~served).head(_UNMET)),
             IdCounts(run.item_ids, _item_counts(run, judged, cutoffs)),
+            _places(judged, cutoffs),
             0 if judged is None else len(judged),
             0 if train is None or not len(train) or not len(run) else count_hits(run, as_judgments(train, None)),
             is_copy(judged, run, at_least=0) if judged is not None else not len(run.items),
@@ -152,6 +156,7 @@ class SystemTally:
             self.met + other.met,
             (_some(self.unmet[0], other.unmet[0]), _some(self.unmet[1], other.unmet[1])),
             self.items + other.items,
+            self.places + other.places,
             self.hits + other.hits,
             self.seen + other.seen,
             self.is_copy and other.is_copy,
@@ -171,6 +176,11 @@ def _item_counts(run: Run, judged: Judged | None, cutoffs: Sequence[int]) -> NDA
     entries = judged.entries
     down_to = [np.bincount(entries.items[entries.ranks <= cutoff], minlength=n) for cutoff in cutoffs]
     return np.stack([listed, np.bincount(entries.items, minlength=n), *down_to])
+
+
+def _places(judged: Judged | None, cutoffs: Sequence[int]) -> NDArray[np.int64]:
+    lengths = np.zeros(0, dtype=np.int64) if judged is None else judged.lengths.astype(np.int64)
+    return np.array([lengths.sum(), *(np.minimum(lengths, cutoff).sum() for cutoff in cutoffs)])
 
 
 def _rated_scores(run: Run, judged: Judged) -> NDArray[np.float64] | None:
@@ -195,7 +205,7 @@ def _digest(run: Run) -> int:
     """Return a hash of the lists and their users."""
     content = blake2b(digest_size=8)
     ids = [vocabulary.all.hash().to_numpy() for vocabulary in (run.user_ids, run.item_ids)]
-    for array in (run.items, run.users, run.indptr, *ids):
+    for array in (run.items, run.users, run.indptr, *ids, *([] if run.ranks is None else [run.ranks])):
         content.update(np.ascontiguousarray(array).data)
     return int.from_bytes(content.digest(), "little")
 

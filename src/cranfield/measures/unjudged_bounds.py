@@ -9,9 +9,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cranfield._errors import SettingError
+from cranfield.data import UNKNOWN
 from cranfield.measures.definition import Metric, Values
 from cranfield.measures.joining import tied_ranks
 from cranfield.measures.judged import Judged
+from cranfield.rankings.lists import ranks_of_whole
+
+# Maximum number of places of lists that leave places out.
+_MOST_PLACES = 10_000_000
 
 
 def bounds(metric: str | Metric, judged: Judged) -> tuple[Values, Values]:
@@ -73,14 +78,26 @@ def optimistic(judged: Judged, depth: int) -> Judged:
 
 
 def _judged_throughout(judged: Judged, depth: int, grade: float) -> Judged:
-    """Return the lists with a judgment of the given grade for every unjudged item down to rank ``depth``."""
+    """Return the lists with a judgment of the given grade for every unjudged item down to rank ``depth``.
+
+    An item that is not known, because the ranks leave its place out, is unjudged as well.
+    """
     entries, judgments, of_all = judged.entries, judged.judgments, judged.judgments.grades_of_all
     assert judged.run is not None  # it has entries
     assert judged.places is not None
     missing = _within(judged, depth) & ~np.isin(entries.places, judged.places)
-    lists, places = entries.lists[missing], entries.places[missing]
     codes = judgments.item_ids.translation(judged.run.item_ids)
     items = entries.items[missing] if codes is None else codes[entries.items[missing]]
+    left_out, their_ranks = _left_out(judged, depth)
+    order = np.lexsort((np.append(entries.ranks[missing], their_ranks), np.append(entries.lists[missing], left_out)))
+    unknown = np.full(len(left_out), UNKNOWN)
+    lists, new_ranks, places, items = (
+        np.append(known, others)[order]
+        for known, others in (
+            (entries.lists[missing], left_out), (entries.ranks[missing], their_ranks),
+            (entries.places[missing], unknown), (items, unknown),
+        )
+    )  # fmt: skip
     added = np.bincount(lists, minlength=judged.n_lists)
     shift = np.append(0, np.cumsum(added))
     # The added judgments of a list come after its own.
@@ -92,10 +109,13 @@ def _judged_throughout(judged: Judged, depth: int, grade: float) -> Judged:
         whole[own_places], whole[new_places] = values, new
         return whole
 
-    ranks = np.concatenate([judged.ranks, entries.ranks[missing]])
+    ranks = np.concatenate([judged.ranks, new_ranks])
     order = np.lexsort((ranks, np.concatenate([judged.lists, lists])))
-    hits = np.concatenate([judged.places, places])[order]
-    tied_from, tied_to = tied_ranks(judged.run, hits)
+    hits, ranks = np.concatenate([judged.places, places])[order], ranks[order]
+    tied_from, tied_to = (
+        None if tied is None else np.where(hits == UNKNOWN, ranks, tied)
+        for tied in tied_ranks(judged.run, np.maximum(hits, 0))
+    )
     return replace(
         judged,
         judgments=judgments.changed(
@@ -105,7 +125,7 @@ def _judged_throughout(judged: Judged, depth: int, grade: float) -> Judged:
             grades_of_all=None if of_all is None else np.unique(np.append(of_all, grade)),
         ),
         lists=np.concatenate([judged.lists, lists])[order],
-        ranks=ranks[order],
+        ranks=ranks,
         pointers=np.concatenate([own_places[judged.pointers], new_places])[order],
         tied_from=tied_from,
         tied_to=tied_to,
@@ -113,6 +133,25 @@ def _judged_throughout(judged: Judged, depth: int, grade: float) -> Judged:
         pooled_above=None,  # pooled items are judged now
         _views={},
     )
+
+
+def _left_out(judged: Judged, depth: int) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+    """Return the list and the rank of each place down to ``depth`` whose item is not known."""
+    if judged.run is None or not judged.run.has_gaps:
+        return np.zeros(0, dtype=np.int32), np.zeros(0, dtype=np.int32)
+    sizes = np.minimum(judged.lengths, depth).astype(np.int64)
+    if sizes.sum() > _MOST_PLACES:
+        raise SettingError(
+            f"the ranks of {judged.run.name} leave out too many places for bounds of whole lists; give the metrics a "
+            "cut-off"
+        )
+    indptr = np.append(0, np.cumsum(sizes))
+    lists, ranks = np.repeat(np.arange(judged.n_lists, dtype=np.int32), sizes), ranks_of_whole(indptr)
+    entries = judged.entries
+    near = entries.ranks <= depth
+    is_known = np.zeros(len(ranks), dtype=np.bool_)
+    is_known[indptr[entries.lists[near]] + entries.ranks[near] - 1] = True
+    return lists[~is_known], ranks[~is_known]
 
 
 def _within(judged: Judged, depth: int) -> NDArray[np.bool_]:

@@ -9,7 +9,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from cranfield._errors import InputError
-from cranfield.data.vocabulary import UNKNOWN, Vocabulary, as_series
+from cranfield.data.vocabulary import UNKNOWN, Vocabulary, as_series, check_exact
 
 # Number of objects to check before testing whether all come in runs.
 _PROMISE = 1000
@@ -49,7 +49,10 @@ def _factorized(ids: Any) -> tuple[Vocabulary, NDArray[np.int32]]:
         codes, distinct = ids.factorize()
     except TypeError as error:
         raise InputError(f"the ids cannot be read ({error})", remedy="use numbers, text or dates") from error
-    vocabulary, code_of = _sorted(_plain(distinct.tolist()))
+    try:
+        vocabulary, code_of = _sorted(_plain(distinct.tolist()))
+    except InputError as error:  # its row is one of the distinct ids
+        raise InputError(error.problem, remedy=error.remedy) from None
     # factorize marks a missing id with -1, which selects the appended cell.
     return vocabulary, np.append(code_of, np.int32(UNKNOWN))[codes]
 
@@ -73,6 +76,7 @@ def _plain(ids: Any) -> pl.Series:
     kind = series.dtype
     if kind.is_nested() or kind == pl.Object:
         raise InputError(f"{series.head(1).to_list()[0]!r} cannot be an id", remedy="use numbers, text or dates")
+    check_exact(series)
     if kind.is_float():
         known = series.fill_nan(None)
         whole = known.cast(pl.Int64, strict=False)

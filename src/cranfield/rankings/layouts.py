@@ -23,6 +23,9 @@ from cranfield.rankings.table import Roles, RunTable
 ONE_RELEVANT = ("user", "item", "rank", "length")
 """The columns of a table of one-relevant lists; a column ``group`` may follow."""
 
+# The roles of columns with a value for each item.
+_OF_ITEMS = ("score", "rank", "prediction")
+
 GivenColumns = Mapping[str, str | int | None]
 """The columns that the user states: role to name or position, None for roles that are not stated."""
 
@@ -123,7 +126,7 @@ def _nested_roles(table: RunTable, given: GivenColumns) -> Roles | None:
     roles = _named_roles(table, given)
     if roles is None or not _is_list(table.head[roles["item"]]):
         return None
-    return {role: name for role, name in roles.items() if role == "user" or _is_list(table.head[name])}
+    return {role: name for role, name in roles.items() if role in ("user", "item", *_OF_ITEMS)}
 
 
 def _take_nested(table: RunTable, roles: Roles) -> Rows:
@@ -142,8 +145,9 @@ def _take_nested(table: RunTable, roles: Roles) -> Rows:
             )
         flat = {role: inner[name] for role, name in fields.items()}
     else:
-        flat = {role: _aligned(column, sizes, role, table) for role, column in columns.items() if role != "user"}
-    return _rows(columns["user"], flat, sizes)
+        flat = {"item": _exploded(nested)}
+    beside = {role: _aligned(columns[role], sizes, role, table) for role in _OF_ITEMS if role in columns.keys() - flat}
+    return _rows(columns["user"], {**beside, **flat}, sizes)
 
 
 def _joined_roles(table: RunTable, given: GivenColumns) -> Roles | None:
@@ -152,10 +156,10 @@ def _joined_roles(table: RunTable, given: GivenColumns) -> Roles | None:
         roles = dict(zip(("user", "item", "score"), table.names))
     if roles is None or not are_lists(table.sample(roles["item"]), table.sample(roles["user"]), roles["item"]):
         return None
-    for role in ("score", "rank", "prediction"):
+    for role in _OF_ITEMS:
         if role in roles and not are_several(table.sample(roles[role])):
             return None
-    return {role: name for role, name in roles.items() if role in ("user", "item", "score", "rank", "prediction")}
+    return {role: name for role, name in roles.items() if role in ("user", "item", *_OF_ITEMS)}
 
 
 def _take_joined(table: RunTable, roles: Roles) -> Rows:
@@ -170,13 +174,16 @@ def _take_joined(table: RunTable, roles: Roles) -> Rows:
     return _rows(users, {**entries, "item": integers_if_all(entries["item"])}, sizes)
 
 
-def _aligned(column: pl.Series, sizes: NDArray[np.int64], role: str, table: RunTable) -> pl.Series:
-    mine = _sizes(column)
+def _aligned(column: Any, sizes: NDArray[np.int64], role: str, table: RunTable) -> pl.Series:
+    """Return the values of lists that stand beside lists of items; a single value may stand beside a single item."""
+    single = not _is_list(column)
+    mine = np.minimum(sizes, 1) if single else _sizes(column)
     if not np.array_equal(mine, sizes):
         row = int(np.argmax(mine != sizes))
         problem = f"the list has {mine[row]} entries, but the list of items has {sizes[row]}"
+        problem = f"there is one {role} for a list of {sizes[row]} items" if single else problem
         raise table.error(Fault(row, problem, "give one for each item"), role)
-    return _exploded(column)
+    return as_series(column).filter(pl.Series(sizes > 0)) if single else _exploded(column)
 
 
 def _named_roles(table: RunTable, given: GivenColumns) -> Roles | None:

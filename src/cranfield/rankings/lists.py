@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any, Literal, get_args
 
@@ -12,11 +13,20 @@ from numpy.typing import NDArray
 from cranfield._errors import SettingError
 from cranfield._spelling import nearest
 from cranfield.data import Vocabulary
+from cranfield.data.values import Fault
+from cranfield.rankings.numbers import numbers
 
 Ties = Literal["trec_eval", "input", "average"]
 """How items of equal score are ordered: by id as in trec_eval, as in the input, or averaged over all orders."""
 
+Gaps = Literal["keep", "close"]
+"""What ranks mean that leave places out: places with an unknown item, or only an order."""
+
+LAST_PLACE = 10_000_000
+"""The largest rank that is a place; tables of discounts are as long as the longest list."""
+
 Positions = NDArray[np.int64]
+Floats = NDArray[np.float64]
 
 # Maximum number of cells sorted at once, so that a block stays in the processor's cache.
 _BLOCK = 1 << 20
@@ -42,20 +52,80 @@ class ListEntries:
 
 @dataclass(frozen=True)
 class Lists:
-    """One list per user code: ``indptr`` into the entries, best first, and counts of what was changed."""
+    """One list per user code: ``indptr`` into the entries, best first, and counts of what was changed.
+
+    ``places`` are the ranks of the entries, if some list leaves places out; otherwise None.
+    """
 
     indptr: NDArray[np.int64]
     entries: ListEntries
     counts: dict[str, int]
+    places: NDArray[np.int32] | None = None
 
 
-def check_ties(ties: str) -> None:
-    """Refuse a rule for ties that does not exist."""
-    if ties not in get_args(Ties):
-        raise SettingError(f"ties={ties!r} is not a rule for ties{nearest(str(ties), get_args(Ties))}")
+@dataclass(frozen=True)
+class ListOrder:
+    """How the rows of a source become ordered lists.
+
+    Parameters
+    ----------
+    ties, gaps
+        As for `read_run`.
+    by
+        What orders the lists if there are scores and ranks; None: the scores, unless none of them is a number.
+    first_rank
+        The rank of the first place, 0 or 1; None: it follows from the ranks.
+    """
+
+    ties: Ties = "trec_eval"
+    gaps: Gaps = "keep"
+    by: Literal["score", "rank"] | None = None
+    first_rank: int | None = None
+
+    def __post_init__(self) -> None:
+        for name, what, choices in (("ties", "ties", get_args(Ties)), ("gaps", "gaps between ranks", get_args(Gaps))):
+            value = getattr(self, name)
+            if value not in choices:
+                raise SettingError(f"{name}={value!r} is not a rule for {what}{nearest(str(value), choices)}")
+
+    def decided(self, scores: Floats | None, ranks: Floats | None) -> tuple[Floats | None, int | None]:
+        """Return the scores if they order the lists; if ranks do, the rank of the first place, unless gaps are closed.
+
+        If ranks order the lists, none may be missing; if they are places, all must be whole numbers.
+        """
+        if ranks is None:
+            return scores, None
+        if self.by == "score" or (self.by is None and scores is not None and not np.isnan(scores).all()):
+            return scores, None
+        low, high = ranks.min(initial=1.0), ranks.max(initial=1.0)
+        if np.isnan(low):
+            raise Fault(int(np.argmax(np.isnan(ranks))), "the rank is missing", "fill it in, or give scores")
+        if self.gaps == "close":
+            return None, None
+        if low < 0 or high > LAST_PLACE or not np.array_equal(ranks, ranks.astype(np.int32)):
+            row = int(np.argmax(~((ranks >= 0) & (ranks <= LAST_PLACE) & (ranks == np.floor(ranks)))))
+            raise Fault(
+                row,
+                f"{ranks[row]:.15g} is not a place in a list, a whole number from 0 to {LAST_PLACE:,}",
+                "fix it, or take ranks only as an order with gaps='close' (--gaps close)",
+            )
+        return None, int(low != 0) if self.first_rank is None else self.first_rank
 
 
-def arrange(entries: ListEntries, user_ids: Vocabulary, item_ids: Vocabulary, ties: Ties = "trec_eval") -> Lists:
+def first_rank(column: Any) -> int:
+    """Return the rank of the first place, given the ranks of all lists: 0 if any of them is 0, otherwise 1."""
+    with suppress(Fault):  # reading the rows reports a rank that is not a number
+        return 1 if column is None or (numbers(column) != 0).all() else 0
+    return 1
+
+
+def arrange(
+    entries: ListEntries,
+    user_ids: Vocabulary,
+    item_ids: Vocabulary,
+    ties: Ties = "trec_eval",
+    first_rank: int | None = None,
+) -> Lists:
     """Order the entries into one list per user.
 
     A list is ordered by descending score; without scores by ascending rank; without either it stays in input order.
@@ -63,10 +133,13 @@ def arrange(entries: ListEntries, user_ids: Vocabulary, item_ids: Vocabulary, ti
     ``ties="input"`` stay in input order. Entries whose score is NaN are dropped, as pairs that the system could not
     score. If an item occurs twice in a list, only the best ranked is kept.
 
+    If ranks order the lists and ``first_rank`` is given, the rank of the first place (0 or 1), a rank is a place: an
+    entry has the place of its rank, or the next free one if other entries have it.
+
     The counts are: dropped ``nan_scores`` and ``duplicate_items``, ``tied_items`` (entries with the same score as
-    another of the list), ``rank_disagreements`` (lists whose scores and ranks give different orders), ``empty_lists``.
+    another of the list), ``rank_disagreements`` (lists whose scores and ranks give different orders), ``empty_lists``,
+    and, if ranks are places, ``missing_ranks`` (places without an entry) and ``lists_with_gaps``.
     """
-    check_ties(ties)
     counts: dict[str, int] = {"nan_scores": 0, "duplicate_items": 0, "tied_items": 0, "rank_disagreements": 0}
     if entries.scores is not None:
         unknown = np.isnan(entries.scores)
@@ -85,10 +158,49 @@ def arrange(entries: ListEntries, user_ids: Vocabulary, item_ids: Vocabulary, ti
         entries = entries.take(~again)
         indptr = _pointers(entries.users, len(user_ids))
     counts.update(_remarks(entries, indptr))
+    places = None
+    if entries.scores is None and entries.ranks is not None and first_rank is not None:
+        places = _places(entries.ranks.astype(np.int32) - np.int32(first_rank - 1), indptr)
+    if places is not None:
+        gaps = lengths_of(places, indptr) - np.diff(indptr)
+        counts |= {"missing_ranks": int(gaps.sum()), "lists_with_gaps": int(np.count_nonzero(gaps))}
     if ties == "average" and entries.scores is None:
         # Averages over tied groups find the groups by their scores.
         entries = replace(entries, scores=_worth(entries))
-    return Lists(indptr, entries, counts)
+    return Lists(indptr, entries, counts, places)
+
+
+def ranks_of_whole(indptr: Positions) -> NDArray[np.int32]:
+    """Return the rank of each entry, 1, 2, 3, ..., in lists that leave no place out.
+
+    Examples
+    --------
+    >>> ranks_of_whole(np.array([0, 2, 2, 5])).tolist()
+    [1, 2, 1, 2, 3]
+    """
+    ranks = np.ones(indptr[-1], dtype=np.int32)
+    sizes = np.diff(indptr)
+    starts, sizes = indptr[:-1][sizes > 0], sizes[sizes > 0]
+    ranks[starts[1:]] -= sizes[:-1].astype(np.int32)
+    return np.cumsum(ranks, out=ranks)
+
+
+def lengths_of(places: NDArray[np.int32], indptr: Positions) -> NDArray[np.int32]:
+    """Return the last place of each list, given the places of its entries; 0 for an empty list."""
+    # An empty list ends where the list before it ends; before the first one there is nothing.
+    return np.where(np.diff(indptr) > 0, np.append(places, 0)[indptr[1:] - 1], 0).astype(np.int32)
+
+
+def _places(ranks: NDArray[np.int32], indptr: Positions) -> NDArray[np.int32] | None:
+    """Return the place of each entry of lists with ascending ranks; None if no list leaves a place out."""
+    places = ranks_of_whole(indptr)
+    ahead = np.maximum(ranks - places, 0)
+    if not ahead.any():
+        return None
+    # An entry is as far ahead as any above it. What is added keeps lists apart.
+    apart = np.repeat(np.arange(len(indptr) - 1) * (LAST_PLACE + 1), np.diff(indptr))
+    places += (np.maximum.accumulate(ahead + apart) - apart).astype(np.int32)
+    return places
 
 
 def _worth(entries: ListEntries) -> NDArray[np.float64] | None:

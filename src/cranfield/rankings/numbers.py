@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 
 from cranfield.data.values import Fault
 
-_MISSING = ("", "nan", "na", "n/a", "null", "none")
+MISSING = ("", "nan", "na", "n/a", "null", "none")
+"""Texts of missing numbers, in lower case."""
 
 
 def numbers(column: Any) -> NDArray[np.float64]:
@@ -34,7 +35,7 @@ def numbers(column: Any) -> NDArray[np.float64]:
         return series.cast(pl.Float64).to_numpy()
     text = series.str.strip_chars()
     values = text.cast(pl.Float64, strict=False)
-    wrong = (values.is_null() & ~text.str.to_lowercase().is_in(_MISSING)).fill_null(False)
+    wrong = (values.is_null() & ~text.str.to_lowercase().is_in(MISSING)).fill_null(False)
     if wrong.any():
         row = int(wrong.arg_max() or 0)
         raise Fault(row, f"{series[row]!r} is not a number", "fix it, or name the right column")

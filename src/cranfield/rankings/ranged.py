@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import polars as pl
@@ -17,20 +17,23 @@ from cranfield._record import Step
 from cranfield.data import Ratings, Vocabulary, read
 from cranfield.data.columns import find_columns
 from cranfield.data.parquet import ParquetTable, RowTable
-from cranfield.data.ranges import BATCH
+from cranfield.data.ranges import BATCH, user_ranges
 from cranfield.data.repeated import RepeatedPairError
 from cranfield.data.values import Fault
 from cranfield.data.values import ratings as as_ratings
+from cranfield.rankings.cells import taken_apart
 from cranfield.rankings.encode import encode
 from cranfield.rankings.files import TextOptions, system_name
 from cranfield.rankings.layouts import choose_layout
-from cranfield.rankings.lists import check_ties
+from cranfield.rankings.lists import ListOrder, first_rank
 from cranfield.rankings.numbers import numbers
 from cranfield.rankings.qrels import columns_of_test
-from cranfield.rankings.read import about_run, name_of_run, read_run
+from cranfield.rankings.read import about_run, name_of_run, read_part
 from cranfield.rankings.roles import find_roles
 from cranfield.rankings.run import Run
 from cranfield.rankings.table import RunTable
+
+T = TypeVar("T")
 
 _ROLES = ("user", "item", "score", "rank", "prediction")
 _TEXT = ("separator", "header", "quote", "encoding")
@@ -50,10 +53,10 @@ class RunTables:
         The column with the names of the systems; None if there is one system.
     layout, roles
         The layout of the table, and the column of each role.
-    ties
-        What orders items of equal score.
-    has_scores
-        Whether any score is a number; if not, lists are ordered by rank.
+    order
+        How rows become ordered lists.
+    scored
+        The systems whose lists are ordered by scores; those of the others by ranks, if there are any.
     about
         Fields of the runs, from the record next to the file.
     """
@@ -63,8 +66,8 @@ class RunTables:
     column: str | None
     layout: str
     roles: Mapping[str, str]
-    ties: Any
-    has_scores: bool = True
+    order: ListOrder
+    scored: tuple[str, ...] = ()
     about: Mapping[str, Any] = field(default_factory=dict)
 
     @classmethod
@@ -91,11 +94,12 @@ class RunTables:
         system: str | int | None = None,
         format: str | None = None,
         ties: Any = "trec_eval",
+        gaps: Any = "keep",
         about: Mapping[str, Any] | None = None,
         **reading: Any,
     ) -> RunTables:
         """Inspect a table; ``own_name`` names the system if neither the caller nor a column does."""
-        check_ties(ties)
+        order = ListOrder(ties, gaps)
         if len(table) == 0:
             raise InputError("there are no rows", source=table.label, remedy="give a run with at least one list")
         given = {role: reading.get(role) for role in _ROLES}
@@ -112,8 +116,8 @@ class RunTables:
                 "(memory=...)"
             )
         roles = {role: place for role, place in columns.items() if role != "system"}
-        runs = cls(table, systems, column, layout.name, roles, ties, True, about if about and column is None else {})
-        return replace(runs, has_scores=runs._any_score())
+        runs = cls(table, systems, column, layout.name, roles, order, (), about if about and column is None else {})
+        return runs._with_order()
 
     @staticmethod
     def systems_in(table: RowTable, column: str) -> tuple[str, ...]:
@@ -146,21 +150,58 @@ class RunTables:
     @property
     def history(self) -> tuple[Step, ...]:
         """As what it is read."""
-        settings = {"source": self.table.label, "format": self.layout, "columns": dict(self.roles), "ties": self.ties}
-        return (Step("read_run", settings),)
+        settings = {"source": self.table.label, "format": self.layout, "columns": dict(self.roles)}
+        return (Step("read_run", {**settings, "ties": self.order.ties, "gaps": self.order.gaps}),)
 
-    def _any_score(self) -> bool:
-        """Whether any score is a number; only checked if there are also ranks."""
-        if not {"score", "rank"} <= self.roles.keys() or self.layout != "table":
-            return True
+    def _with_order(self) -> RunTables:
+        """Return the same runs with what follows from all rows: which systems have scores, and the first rank."""
+        has_scores = self._place_of("score") is not None
+        if self._place_of("rank") is None:
+            return replace(self, scored=self.systems if has_scores else ())
         try:
-            return any(
-                not np.isnan(numbers(frame.to_series())).all()
-                for _, frame in self.table.batches([self.roles["score"]], BATCH, some=True)
-            )
+            scored = self._systems_with_scores() if has_scores else ()
+            first = None if self.order.gaps == "close" or scored == self.systems else self._first_rank()
         except Fault:
             self.check()
             raise
+        return replace(self, scored=scored, order=replace(self.order, first_rank=first))
+
+    def _place_of(self, role: str) -> tuple[str, str | None] | None:
+        """Return the column of a role, and its field if the column has lists of structures; None if there is none."""
+        kind = self.table.schema[self.roles["item"]]
+        if isinstance(kind, pl.List | pl.Array) and isinstance(kind.inner, pl.Struct):
+            field = find_roles([field.name for field in kind.inner.fields], {}, self.table.label).get(role)
+            if field is not None:
+                return self.roles["item"], field
+        return (self.roles[role], None) if role in self.roles else None
+
+    def _values(self, frame: pl.DataFrame, role: str) -> NDArray[np.float64]:
+        """Return the numbers of a role, list after list."""
+        place = self._place_of(role)
+        assert place is not None
+        values = frame[place[0]]
+        if self.layout == "joined":
+            values = taken_apart(values)
+        if values.dtype.is_nested():
+            values = values.explode()
+        return numbers(values if place[1] is None else values.struct.field(place[1]))
+
+    def _systems_with_scores(self) -> tuple[str, ...]:
+        """Return the systems with a score that is a number."""
+        left, place = set(self.systems), self._place_of("score")
+        assert place is not None
+        for _, frame in self.table.batches([place[0], *([] if self.column is None else [self.column])], BATCH):
+            left -= {name for name in left if not np.isnan(self._values(self._rows(frame, name), "score")).all()}
+            if not left:
+                break
+        return tuple(name for name in self.systems if name not in left)
+
+    def _first_rank(self) -> int:
+        """Return the rank of the first place of all lists."""
+        place = self._place_of("rank")
+        assert place is not None
+        frames = self.table.batches([place[0]], BATCH)
+        return min(first_rank(self._values(frame, "rank")) for _, frame in frames)
 
     def runs(self, frame: pl.DataFrame) -> list[Run]:
         """Return the runs of some users, given all rows of these users; one per system, even if it is empty."""
@@ -181,28 +222,16 @@ class RunTables:
     def _run(self, name: str, frame: pl.DataFrame) -> Run:
         if frame.is_empty():
             return self._empty(name, frame)
-        run = read_run(self._ordered(frame), name=name, format=self.layout, ties=self.ties, **self._given)
+        by: Any = "score" if name in self.scored else "rank"
+        run = read_part(frame, self._given, replace(self.order, by=by), name=name, format=self.layout)
         return replace(run, history=self.history, **self.about)
 
     @property
     def _given(self) -> dict[str, Any]:
         return {role: column for role, column in self.roles.items() if role in _ROLES}
 
-    def _ordered(self, frame: pl.DataFrame) -> pl.DataFrame:
-        """Return the rows with the column that orders all lists: the scores, unless none of them is a number."""
-        if not {"score", "rank"} <= self.roles.keys() or self.layout != "table":
-            return frame
-        if not self.has_scores:
-            return frame.with_columns(pl.lit(None, dtype=pl.Float64).alias(self.roles["score"]))
-        try:
-            without = bool(np.isnan(numbers(frame[self.roles["score"]])).all())
-        except Fault:  # reading the rows reports the score that is not a number
-            return frame
-        # If only the scores of these users are missing, their ranks must not be used instead.
-        return frame.with_columns(pl.lit(None, dtype=pl.Float64).alias(self.roles["rank"])) if without else frame
-
     def _empty(self, name: str, frame: pl.DataFrame) -> Run:
-        scores = np.zeros(0) if self.has_scores and "score" in self.roles else None
+        scores = np.zeros(0) if name in self.scored else None
         item = frame[self.roles["item"]]
         items = item.explode() if item.dtype.is_nested() else item
         return Run(
@@ -213,7 +242,7 @@ class RunTables:
             indptr=np.zeros(1, dtype=np.int64),
             items=np.zeros(0, dtype=np.int32),
             scores=scores,
-            ties=self.ties,
+            ties=self.order.ties,
             history=self.history,
             **self.about,
         )
@@ -222,7 +251,7 @@ class RunTables:
         """Raise the error that reading the whole table would raise, if any: by column, then by row."""
         single = [*(role for role in _ROLES if role in self.roles)] if self.layout == "table" else [None]
         for role in single:
-            for start, frame in self.table.batches(list(self.roles.values()), BATCH):
+            for start, frame in self.table.batches(self.columns, BATCH):
                 self._check_rows(frame, role, start)
 
     def _check_rows(self, frame: pl.DataFrame, role: str | None, start: int) -> None:
@@ -230,8 +259,14 @@ class RunTables:
         if role is not None:
             others = [name for other, name in self.roles.items() if other != role]
             frame = frame.with_columns(*(pl.lit(1).alias(name) for name in others))
+        if role == "rank" and self.column is not None:  # ranks beside scores may be missing
+            is_scored = pl.col(self.column).cast(pl.String).is_in(self.scored)
+            first = pl.lit("1").cast(frame.schema[self.roles["rank"]], strict=False)
+            frame = frame.with_columns(pl.when(~is_scored).then(self.roles["rank"]).otherwise(first))
+        by: Any = None if role is None else "rank" if role == "rank" and self.scored != self.systems else "score"
+        order = replace(self.order, ties="input", by=by)
         try:
-            read_run(frame, format=self.layout, ties="input", **self._given)
+            read_part(frame.select(self.roles.values()), self._given, order, name="", format=self.layout)
         except InputError as error:
             row = None if error.row is None else error.row + start
             raise InputError(
@@ -248,6 +283,11 @@ def refuse_text_options(label: str, tag: bool, reading: dict[str, Any]) -> None:
     TextOptions(**{key: reading.pop(key) for key in _TEXT if key in reading}).refuse(label)
     if tag:
         raise SettingError(f"{label} has no tag to name the system by; only TREC runs have one; leave tag (--tag) out")
+
+
+def grades_of(ratings: Ratings) -> NDArray[np.float64]:
+    """Return the distinct ratings, ascending."""
+    return ratings.grades
 
 
 @dataclass(frozen=True)
@@ -308,11 +348,34 @@ class HeldOutTable:
         settings = {"format": "ratings", "source": self.table.label, "columns": dict(self.roles), **self.reading}
         return (Step("read_test", settings),)
 
+    @property
+    def merges(self) -> bool:
+        """Whether ratings change while they are read, because repeated ones are merged or counts become ratings."""
+        return self.reading.get("repeated", "error") != "error" or self.reading.get("counts", "keep") != "keep"
+
+    def each(self, function: Callable[[Ratings], T]) -> list[T]:
+        """Call a function on the ratings of all users, some users at a time."""
+        results, repeated = list[T](), list[RepeatedPairError]()
+        for frame in user_ranges(self.table, self.user, self.columns):
+            try:
+                results.append(function(self.ratings(frame)))
+            except RepeatedPairError as error:
+                repeated.append(error)
+        if repeated:
+            raise self.repeated_error(repeated)
+        return results
+
     @cached_property
     def grades(self) -> NDArray[np.float64]:
-        """Return the distinct ratings, ascending."""
+        """The distinct ratings, ascending, after repeated ratings were merged."""
+        if self.merges:
+            return np.unique(np.concatenate(self.each(grades_of)))
         if "rating" not in self.roles:
             return np.ones(1)
+        return self._column_grades()
+
+    def _column_grades(self) -> NDArray[np.float64]:
+        """Return the distinct ratings of the column, ascending."""
         grades = np.zeros(0)
         for _, frame in self.table.batches([self.roles["rating"]], BATCH):
             try:

@@ -24,11 +24,11 @@ from cranfield.rankings.calibrating import predicts_ratings
 from cranfield.rankings.calibration import Calibration
 from cranfield.rankings.dicts import rows_of_dict
 from cranfield.rankings.encode import encode
-from cranfield.rankings.files import TextOptions, open_bytes, open_file, system_name
+from cranfield.rankings.files import PLAIN_TEXT, TextOptions, open_bytes, open_file, system_name
 from cranfield.rankings.frames import is_frame, table_of_frame, table_of_tuples
 from cranfield.rankings.groups import groups_by_list, named_groups
 from cranfield.rankings.layouts import GivenColumns, Rows, choose_layout
-from cranfield.rankings.lists import ListEntries, Ties, arrange, check_ties
+from cranfield.rankings.lists import Gaps, ListEntries, ListOrder, Ties, arrange, first_rank, lengths_of
 from cranfield.rankings.names import file_name
 from cranfield.rankings.numbers import numbers
 from cranfield.rankings.roles import find_roles
@@ -49,6 +49,8 @@ _NOTES = {
     "rank_disagreements": "{:,} lists have a different order by rank than by score; the scores were used",
     "empty_lists": "{:,} lists are empty; their users are not covered",
     "unranked": "{:,} items were not ranked",
+    "missing_ranks": "{:,} ranks are missing, and count as places with an unknown item",
+    "lists_with_gaps": "{:,} lists have ranks that leave places out",
     "lists_in_row_order": "{:,} lists have neither scores nor ranks, and are taken in the order of the rows",
     "joined_lists": "{:,} lists were written in one cell each, and split",
 }
@@ -65,6 +67,7 @@ def read_run(
     tag: bool = False,
     format: str | None = None,
     ties: Ties = "trec_eval",
+    gaps: Gaps = "keep",
     user: str | int | None = None,
     item: str | int | None = None,
     score: str | int | None = None,
@@ -95,6 +98,11 @@ def read_run(
     ties
         How items of equal score are ordered: ``"trec_eval"``, by item id as text, descending; ``"input"``, in input
         order; ``"average"``, metrics in expectation over all orders of the tied items.
+    gaps
+        What ranks mean if there are no scores. ``"keep"``: a rank is a place in a list, counted from 0 if any rank of
+        the source is 0, otherwise from 1. A place that no rank names has an unknown item. Items of equal rank take the
+        places from their rank on, and an item whose place is taken has the next one: the ranks 1, 1, 2 and 1, 1, 3 are
+        both the places 1, 2, 3. ``"close"``: ranks are only an order.
     user, item, score, rank, prediction
         Names (or positions, from 1) of columns that are not recognised by their names. ``prediction`` is a predicted
         rating that does not order the list.
@@ -115,12 +123,18 @@ def read_run(
     >>> run.frame().rows()
     [('ann', 'y', 1, 0.9), ('ann', 'x', 2, 0.3), ('bob', 'x', 1, 0.1)]
     """
-    check_ties(ties)
+    order = ListOrder(ties, gaps)
     if isinstance(source, Run):
+        source = source.without_gaps() if gaps == "close" else source
         return source if name is None else replace(source, name=name)
     given: GivenColumns = {"user": user, "item": item, "score": score, "rank": rank, "prediction": prediction}
     content = _content(source, TextOptions(separator, header, quote, encoding, _names(given)))
-    return _one_run(content, given, name=name, tag=tag, format=format, ties=ties)
+    return _one_run(content, given, name=name, tag=tag, format=format, order=order)
+
+
+def read_part(frame: pl.DataFrame, given: GivenColumns, order: ListOrder, *, name: str, format: str) -> Run:
+    """Read the lists of some users, given all their rows; ``order`` says what follows from the rows of all users."""
+    return _one_run(_content(frame, PLAIN_TEXT), given, name=name, format=format, order=order)
 
 
 def read_runs(sources: Any, *, system: str | int | None = None, **reading: Any) -> list[Run]:
@@ -267,7 +281,7 @@ def _one_run(
     name: str | None = None,
     tag: bool = False,
     format: str | None = None,
-    ties: Ties = "trec_eval",
+    order: ListOrder,
 ) -> Run:
     """Read the content of a source as the lists of one system."""
     if isinstance(content.held, RunTable):
@@ -279,7 +293,7 @@ def _one_run(
             f"{opened.source} has no tag to name the system by; only TREC runs have one; leave tag (--tag) out"
         )
     chosen = name or (opened.rows.tag if tag else opened.name)
-    return replace(_run(opened, chosen or "run", ties), **content.about)
+    return replace(_run(opened, chosen or "run", order), **content.about)
 
 
 def _laid_out(table: RunTable, format: str | None, given: GivenColumns, name: str | None) -> _Opened:
@@ -297,7 +311,7 @@ def _comes_from(source: Any, library: str) -> bool:
     return type(source).__module__.partition(".")[0] == library
 
 
-def _run(opened: _Opened, name: str, ties: Ties) -> Run:
+def _run(opened: _Opened, name: str, order: ListOrder) -> Run:
     rows = opened.rows
     if len(rows.users) == 0:
         raise InputError("there are no lists", source=opened.source, remedy="give a run with at least one list")
@@ -311,8 +325,12 @@ def _run(opened: _Opened, name: str, ties: Ties) -> Run:
         None if column is None else _numbers(column, role, opened)
         for role, column in (("score", rows.scores), ("rank", rows.ranks), ("prediction", rows.predictions))
     )
-    scores, ranks = _what_orders(scores, ranks, opened)
-    lists = arrange(ListEntries(users, items, scores, ranks, predictions), user_ids, item_ids, ties)
+    try:
+        scores, first = order.decided(scores, ranks)
+    except Fault as fault:
+        raise opened.error(fault, "rank") from None
+    entries = ListEntries(users, items, scores, ranks, predictions)
+    lists = arrange(entries, user_ids, item_ids, order.ties, first)
     groups, group_names = (None, ()) if rows.groups is None else groups_by_list(rows.groups, users, len(user_ids))
     counts = dict(lists.counts)
     if opened.format in _IN_CELLS:
@@ -328,12 +346,14 @@ def _run(opened: _Opened, name: str, ties: Ties) -> Run:
         items=lists.entries.items,
         scores=lists.entries.scores,
         predictions=lists.entries.predictions,
+        ranks=lists.places,
+        lengths=None if lists.places is None else lengths_of(lists.places, lists.indptr),
         groups=groups,
         group_names=group_names,
         made_scores=scores is None and lists.entries.scores is not None,
-        ties=ties,
+        ties=order.ties,
         counts=counts,
-        history=(_step(opened, ties, len(user_ids), len(lists.entries.items), counts),),
+        history=(_step(opened, order, len(user_ids), len(lists.entries.items), counts),),
     )
 
 
@@ -362,7 +382,7 @@ def _one_relevant_run(
         group_names=group_names,
         one_relevant=True,
         counts={"unranked": unranked},
-        history=(_step(opened, "trec_eval", len(users), len(items), {"unranked": unranked}),),
+        history=(_step(opened, ListOrder(), len(users), len(items), {"unranked": unranked}),),
     )
 
 
@@ -381,6 +401,8 @@ def _codes(ids: Any, role: str, opened: _Opened) -> tuple[Vocabulary, NDArray[np
     try:
         vocabulary, codes = encode(ids)
     except InputError as error:
+        if error.row is not None:
+            raise opened.error(Fault(error.row - 1, error.problem, str(error.remedy)), role) from error
         raise InputError(
             error.problem, source=opened.source, column=opened.roles.get(role, role), remedy=error.remedy
         ) from error
@@ -402,21 +424,7 @@ def _numbers(column: Any, role: str, opened: _Opened) -> NDArray[np.float64]:
         raise opened.error(fault, column_role) from None
 
 
-def _what_orders(
-    scores: NDArray[np.float64] | None, ranks: NDArray[np.float64] | None, opened: _Opened
-) -> tuple[NDArray[np.float64] | None, NDArray[np.float64] | None]:
-    """Ignore a column of scores without any number if there are ranks; then no rank may be missing."""
-    if ranks is None:
-        return scores, None
-    if scores is not None and bool(np.isnan(scores).all()):
-        scores = None
-    missing = np.isnan(ranks)
-    if scores is None and missing.any():
-        raise opened.error(Fault(int(np.argmax(missing)), "the rank is missing", "fill it in, or give scores"), "rank")
-    return scores, ranks
-
-
-def _step(opened: _Opened, ties: Ties, n_lists: int, n_items: int, counts: Mapping[str, int]) -> Step:
+def _step(opened: _Opened, order: ListOrder, n_lists: int, n_items: int, counts: Mapping[str, int]) -> Step:
     happened = {what: count for what, count in counts.items() if count}
     return Step(
         "read_run",
@@ -424,7 +432,8 @@ def _step(opened: _Opened, ties: Ties, n_lists: int, n_items: int, counts: Mappi
             "source": opened.source,
             "format": opened.format,
             "columns": dict(opened.roles),
-            "ties": ties,
+            "ties": order.ties,
+            "gaps": order.gaps,
         },
         {"lists": n_lists, "items": n_items, **happened},
         tuple(_NOTES[what].format(count) for what, count in happened.items()),
@@ -441,27 +450,35 @@ def _by_system(
     if isinstance(source, Run):
         return [read_run(source, **reading)]
     how = dict(reading)
+    order = ListOrder(how.pop("ties", "trec_eval"), how.pop("gaps", "keep"))
     given: GivenColumns = {role: how.pop(role, None) for role in ("user", "item", "score", "rank", "prediction")}
     written = {name: how.pop(name) for name in ("separator", "header", "quote", "encoding") if name in how}
     content = _content(source, TextOptions(**written, wanted=_names({**given, "system": system})))
     table = content.held
     if not isinstance(table, RunTable) or how.get("tag") or not (table.header or system is not None):
-        return [_one_run(content, given, **how)]
+        return [_one_run(content, given, order=order, **how)]
     roles = find_roles(table.names, {**given, "system": system}, table.source)
     if "system" not in roles or not {"user", "item"} <= roles.keys():
-        return [_one_run(content, given, **how)]
+        return [_one_run(content, given, order=order, **how)]
     columns = dict(table.fetch(roles))
     system_ids, systems = _systems(columns.pop("system"), table)
     if among_others and len(system_ids) == 1:
-        return [_one_run(content, given, **how)]
-    runs = []
-    for code, name in enumerate(system_ids.all):
-        rows = np.flatnonzero(systems == code)
-        part = table_of_columns({roles[role]: _at(column, rows) for role, column in columns.items()}, table.source)
-        own = {role: roles[role] for role in columns}
-        opened = _laid_out(part, how.get("format"), own, None)
-        runs.append(_run(opened, str(name), how.get("ties", "trec_eval")))
-    return runs
+        return [_one_run(content, given, order=order, **how)]
+    own = {role: roles[role] for role in columns}
+
+    def laid_out(rows: NDArray[np.int64] | None) -> _Opened:
+        def error(fault: Fault, role: str) -> InputError:
+            row = fault.row if rows is None else int(rows[fault.row])
+            return table.error(Fault(row, fault.problem, fault.remedy), role)
+
+        part = {roles[role]: column if rows is None else _at(column, rows) for role, column in columns.items()}
+        return _laid_out(replace(table_of_columns(part, table.source), error=error), how.get("format"), own, None)
+
+    if order.gaps == "keep":
+        order = replace(order, first_rank=first_rank(laid_out(None).rows.ranks))
+    return [
+        _run(laid_out(np.flatnonzero(systems == code)), str(name), order) for code, name in enumerate(system_ids.all)
+    ]
 
 
 def _systems(column: Any, table: RunTable) -> tuple[Vocabulary, Codes]:

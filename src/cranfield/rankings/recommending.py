@@ -99,10 +99,6 @@ def recommend(
     return [done.result for done in sorted(results, key=lambda done: done.place)]
 
 
-RENAMED = {"n": "length=...", "condensed": "lists='condensed'"}
-"""Former names of options of `recommend`, and what to write instead."""
-
-
 @takes_decisions(Serving, Ranking)
 def recommend_each(
     split: Split | Ratings,
@@ -128,7 +124,7 @@ def recommend_each(
 
 def decided(decisions: dict[str, Any]) -> tuple[Serving, Ranking]:
     """Return the groups of decisions that these options of `recommend` define."""
-    return of_groups((Serving, Ranking), decisions, "recommend", RENAMED)
+    return of_groups((Serving, Ranking), decisions, "recommend")
 
 
 def timed_each(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -16,7 +16,7 @@ from cranfield._record import Step
 from cranfield._table import Table
 from cranfield.data import Vocabulary
 from cranfield.rankings.calibration import Calibration
-from cranfield.rankings.lists import Ties
+from cranfield.rankings.lists import ListOrder, Ties, ranks_of_whole
 
 # Number of lists shown in a notebook, and of items of each.
 _SHOWN = 5
@@ -27,7 +27,8 @@ class Run:
     """The ranked lists of one system, best first, whether it was trained here or read from a file.
 
     A list belongs to a user. Usually a user has one list; in the one-relevant design (Bellogín et al. 2017) there
-    is one for each relevant test item, of which only that item and its rank are kept.
+    is one for each relevant test item, of which only that item and its rank are kept. Lists that were given by ranks
+    may leave places out, whose items are not known.
 
     Parameters
     ----------
@@ -55,7 +56,7 @@ class Run:
     ranks
         The rank of each entry, from 1; None if the lists are whole, so that the k-th entry has rank k.
     lengths
-        The number of items each list ranked; None if the lists are whole.
+        The number of items each list ranked, known or not; None if the lists are whole.
     groups, group_names
         The group of each list as an index of ``group_names``; None if the lists are not grouped. In the one-relevant
         design of a split with popularity groups it is the group of the relevant item.
@@ -110,11 +111,12 @@ class Run:
 
     def _repr_html_(self) -> str:
         rows = []
+        sizes = self.list_lengths if self.one_relevant else np.diff(self.indptr)
         for place in range(min(_SHOWN, len(self))):
             held = slice(self.indptr[place], min(self.indptr[place + 1], self.indptr[place] + _SHOWN))
             ranks = range(1, _SHOWN + 1) if self.ranks is None else self.ranks[held]
             items = [f"{rank}. {item}" for rank, item in zip(ranks, self.item_ids.ids(self.items[held]))]
-            more = int(self.list_lengths[place]) - len(items)
+            more = int(sizes[place]) - len(items)
             user = f"{self.user_ids.ids(self.users[place : place + 1])[0]}"
             rows.append([user, ", ".join(items) + (f", and {more:,} more" if more else "")])
         notes = [f"and {len(self) - _SHOWN:,} more lists"] if len(self) > _SHOWN else []
@@ -125,12 +127,46 @@ class Run:
         """The number of items each list ranked."""
         return np.diff(self.indptr).astype(np.int32) if self.lengths is None else self.lengths
 
+    @property
+    def entry_ranks(self) -> NDArray[np.int32]:
+        """The rank of each entry, from 1."""
+        return ranks_of_whole(self.indptr) if self.ranks is None else self.ranks
+
+    @property
+    def has_gaps(self) -> bool:
+        """Whether some lists leave places out, so that not all their items are known."""
+        return self.ranks is not None and not self.one_relevant
+
+    def without_gaps(self) -> Run:
+        """Return the lists without the places that they leave out."""
+        if not self.has_gaps:
+            return self
+        counts = {
+            name: count for name, count in self.counts.items() if name not in ("missing_ranks", "lists_with_gaps")
+        }
+        return replace(self, ranks=None, lengths=None, counts=counts)
+
+    def refuse_gaps(self, what: str) -> None:
+        """Raise an error if some items of the lists are not known; ``what`` needs them."""
+        if self.has_gaps:
+            raise SettingError(
+                f"the ranks of {self.name} leave places out, and {what} needs every item of a list; give whole lists, "
+                "or close the gaps with gaps='close' (--gaps close)"
+            )
+
     @cached_property
     def n_distinct_items(self) -> int:
         """The number of different items that the lists hold."""
         held = np.zeros(len(self.item_ids), dtype=np.bool_)
         held[self.items] = True
         return int(np.count_nonzero(held))
+
+    @property
+    def has_ties(self) -> bool:
+        """Whether two items of a list have the same score, or the same rank if there are no scores."""
+        if self.scores is None:
+            return self.counts.get("tied_items", 0) > 0
+        return len(self.tied_starts) - 1 < len(self.scores)
 
     def ties_across(self, n: int) -> NDArray[np.bool_]:
         """Whether each list has a tie across the cut-off: its n-th and (n + 1)-th items have the same score.
@@ -155,19 +191,60 @@ class Run:
         tied[owner[owner == next_owner]] = True
         return tied
 
+    def with_ties(self, ties: Ties) -> Run:
+        """Return the same lists with items of equal score ordered by another rule; see ``ties``.
+
+        Examples
+        --------
+        >>> import cranfield as cf
+        >>> run = cf.read_run({"ann": {"x": 0.5, "y": 0.5}}, name="mine", ties="input")
+        >>> run.frame()["item"].to_list(), run.with_ties("trec_eval").frame()["item"].to_list()
+        (['x', 'y'], ['y', 'x'])
+        """
+        ListOrder(ties)  # refuses a rule that does not exist
+        if ties == self.ties:
+            return self
+        if not self.has_ties:
+            return replace(self, ties=ties)
+        if self.scores is None or ties == "input":
+            lost = "which of its items are tied" if self.scores is None else "the order of its tied items in the input"
+            raise SettingError(
+                f"ties={ties!r} cannot be applied to the run {self.name!r}, since {lost} is not known any more; read "
+                f"it with ties={ties!r}, or leave ties out"
+            )
+        if self.ties != "input":  # both other rules store the lists in trec_eval's order
+            return replace(self, ties=ties)
+        lists = np.repeat(np.arange(len(self)), np.diff(self.indptr))
+        order = np.lexsort((-self.item_ids.string_order[self.items], -self.scores, lists))
+        predictions = None if self.predictions is None else self.predictions[order]
+        return replace(
+            self, items=self.items[order], scores=self.scores[order], predictions=predictions, ties=ties
+        )  # fmt: skip
+
+    @property
+    def tied_starts(self) -> NDArray[np.int64]:
+        """The first entry of each group of equal scores in a list, and the end of the last group."""
+        assert self.scores is not None
+        new = np.ones(len(self.scores) + 1, dtype=np.bool_)
+        new[1:-1] = self.scores[1:] != self.scores[:-1]
+        new[self.indptr] = True
+        return np.flatnonzero(new)
+
     def frame(self) -> pl.DataFrame:
-        """Return the lists with their ids: columns user, item, rank and, where known, score, prediction and group."""
-        sizes = np.diff(self.indptr)
-        if self.ranks is None:
-            ranks = np.arange(len(self.items), dtype=np.int64) - np.repeat(self.indptr[:-1], sizes) + 1
-        else:
-            ranks = self.ranks.astype(np.int64)
+        """Return the lists with their ids: columns user, item, rank and, where known, score, prediction and group.
+
+        If the system gave equal ranks, and ties are averaged, tied items have the rank of the first of them.
+        """
+        sizes, ranks = np.diff(self.indptr), self.entry_ranks
+        if self.made_scores:
+            starts = self.tied_starts
+            ranks = np.repeat(ranks[starts[:-1]], np.diff(starts))
         columns: dict[str, Any] = {
             "user": self.user_ids.ids(np.repeat(self.users, sizes)),
             "item": self.item_ids.ids(self.items),
-            "rank": ranks,
+            "rank": ranks.astype(np.int64),
         }
-        if self.scores is not None:
+        if self.scores is not None and not self.made_scores:
             columns["score"] = self.scores
         if self.predictions is not None:
             columns["prediction"] = self.predictions

@@ -14,7 +14,7 @@ from cranfield._progress import progress
 from cranfield._random import stream
 from cranfield._record import Step
 from cranfield.data import Ratings
-from cranfield.data.relevance import threshold_on
+from cranfield.data.relevance import Relevance
 from cranfield.rankings.ranking import Ranking
 from cranfield.recommenders.work import blocks
 
@@ -69,7 +69,7 @@ class Targets:
         if needs and self.test is None:
             raise SettingError(f"{needs} needs the test ratings; give a split, or --test")
         needed = self.test is not None and self.ranking.needs_relevance
-        threshold = threshold_on(self._test, self.ranking.threshold, self.train) if needed else None
+        threshold = Relevance.of(self._test, self.ranking.threshold, self.train).threshold if needed else None
         object.__setattr__(self, "ranking", self.ranking.with_(threshold=threshold))
         if self.ranking.candidates == "group" and self.item_groups is None:
             raise SettingError(

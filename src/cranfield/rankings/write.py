@@ -31,7 +31,8 @@ def write_run(run: Run, path: str | Path) -> Path:
 
     Notes
     -----
-    trec_eval orders a list by its scores alone. So a TREC file of a run without scores has the scores -1, -2, -3, ...
+    trec_eval orders a list by its scores alone. So a TREC file of a run without scores has the scores -1, -2, -3, ...,
+    and a run whose ranks leave places out cannot be written as one.
 
     Examples
     --------
@@ -44,10 +45,9 @@ def write_run(run: Run, path: str | Path) -> Path:
     """
     path = Path(path)
     trec = path.suffix.lower() in _TREC_ENDINGS
-    if run.ranks is not None and (trec or not run.one_relevant):
+    if run.ranks is not None and trec:
         raise SettingError(
-            f"the lists of {run.name} are incomplete and would be read back as complete ones; "
-            + ("write .parquet or .tsv" if run.one_relevant else "keep them in memory")
+            f"the lists of {run.name} are incomplete and would be read back as complete ones; write .parquet or .tsv"
         )
     if run.one_relevant:
         columns = ONE_RELEVANT if run.groups is None else (*ONE_RELEVANT, "group")
@@ -63,7 +63,7 @@ def write_run(run: Run, path: str | Path) -> Path:
 def _trec_table(run: Run) -> pl.DataFrame:
     frame = run.frame()
     tag = "_".join(run.name.split()) or "run"
-    score = pl.col("score") if run.scores is not None else -pl.col("rank")
+    score = -pl.col("rank") if run.scores is None or run.made_scores else pl.col("score")
     for role in ("user", "item"):
         spaced = frame[role].cast(pl.String).str.contains(r"\s")
         if spaced.any():

@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from cranfield._decisions import refuse_old_words
 from cranfield._spelling import Spelling, parse
 from cranfield.data import Ratings
 from cranfield.measures import Measuring, Scores
@@ -29,7 +28,6 @@ def other_decisions(
     lists: Sequence[Kind] = ("full", "condensed"),
     train: Ratings | None = None,
     negative_grades: NegativeGrades = "judged",
-    **renamed: Any,
 ) -> Iterator[Scores]:
     """Measure runs under other thresholds, with full and condensed lists, at further cut-offs and with other gains.
 
@@ -59,7 +57,6 @@ def other_decisions(
     >>> [(one.step.settings["threshold"], one.metrics) for one in others]
     [(4.0, ('P@5',)), (5.0, ('P@5',))]
     """
-    refuse_old_words("other_decisions", renamed, {"condensed": "lists=['full', 'condensed']"})
     judged = as_judged(runs, test, None, Context(train), negative_grades=negative_grades)
     systems = [judged_run.ranked for judged_run in judged if judged_run.ranked is not None]
     if any(system.one_relevant for system in systems):

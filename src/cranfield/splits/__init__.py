@@ -46,8 +46,3 @@ __all__ = [
 ]
 
 import_modules(__name__, __path__)
-
-
-def __getattr__(name: str) -> object:
-    now = "; it is now cranfield.splits.predefined" if name == "given" else ""
-    raise AttributeError(f"module 'cranfield.splits' has no attribute {name!r}{now}")

@@ -30,8 +30,6 @@ def predefined(_: Any, overlap: str = "error") -> str:
 def _split(name: str, value: Any) -> str:
     """Return a split in its standard spelling."""
     known = parse(value).name
-    if known == "given":
-        raise SettingError(f"{name}='given' is now '{value.replace('given', 'predefined', 1)}'; write that instead")
     try:
         if known == "predefined":
             PREDEFINED.call(value, None)

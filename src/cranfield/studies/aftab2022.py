@@ -12,7 +12,7 @@ import numpy as np
 from cranfield import _checks
 from cranfield._errors import SettingError
 from cranfield.data import Ratings, describe
-from cranfield.data.relevance import usual_threshold
+from cranfield.data.relevance import Relevance
 from cranfield.experiments.store import Store
 from cranfield.studies._bias_panel import numbered
 from cranfield.studies._claims import OF_SPLITS
@@ -80,7 +80,7 @@ def _liked(data: Ratings, threshold: float | None) -> float:
             f"every rating of {data.name or 'the ratings'} is {data.grades[0]:g}, so there is no error to rank "
             "by; give explicit ratings"
         )
-    liked = usual_threshold(float(data.grades[0]), float(data.grades[-1])) if threshold is None else threshold
+    liked = Relevance.of(data).threshold if threshold is None else threshold
     if not data.grades[0] < liked <= data.grades[-1]:
         raise SettingError(
             f"threshold={liked:g} makes all or none of {data.name or 'the ratings'} liked; they are from "

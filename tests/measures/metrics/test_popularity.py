@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import cranfield as cf
 from cranfield import Ratings, SettingError
 from cranfield.measures import Metric, by_popularity
 
@@ -193,3 +194,21 @@ def test_shares_of_popularity_groups_are_shares_also_where_they_sum_to_1(ratings
     train, test = ratings_of({1: {1: 5}}), ratings_of({1: {1: 5}})
     with pytest.raises(SettingError, match=r"head=1\.5"):
         by_popularity({"mine": {1: [1]}}, test, "Recall", train=train, groups={"head": 1.5, "tail": -0.5})
+
+
+@pytest.mark.parametrize("undefined", ["zero", "leave out"])
+@pytest.mark.parametrize(
+    ("metric", "limit"),
+    [
+        ("StratRecall(gamma=0)@5", "Recall@5"),
+        ("AOA@5", "Recall@5"),
+        ("SNIPS(gamma=1, smooth=1)@5", "StratRecall(gamma=inf, count=all, smooth=1)@5"),
+    ],
+)
+def test_the_documented_limits_hold_in_averages(metric, limit, undefined):
+    rng = np.random.default_rng(4)
+    ratings = [(user, item, int(rng.integers(1, 6))) for user in range(12) for item in rng.permutation(30)[:8].tolist()]
+    train, test = cf.read(ratings[::2]), cf.read([*ratings[1::2], (99, 3, 1)])
+    runs = {"mine": {user: rng.permutation(30)[:9].tolist() for user in range(12)}}
+    mine, theirs = cf.measure(runs, test, [metric, limit], train=train, threshold=4).average(undefined=undefined)[0]
+    assert mine == pytest.approx(theirs, rel=1e-12)

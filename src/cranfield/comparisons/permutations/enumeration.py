@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,10 +11,15 @@ from cranfield.comparisons.sample import ROUNDING, Floats
 
 # If all sums are either within rounding of each other or this many times further apart, ties are unambiguous.
 _CLEAR = 100
+# Merging almost equal differences may move their sum by this share of all rounding errors.
+_MOVED = 0.1
 # In a half with more than 2^16 sums, equal sums are merged as long as there are at most 2^17; without merging, up to
 # 2^20 sums are allowed.
 EASY_HALF, LARGEST_HALF = 16.0, 20.0
 _MOST_MERGED = 1 << 17
+# If this many users or more have the same difference, the numbers of plus signs further than this many standard
+# deviations from their mean are left out; their probability is below 1e-17.
+MANY, _REACH = 1000, 9.0
 
 
 class Count(NamedTuple):
@@ -32,8 +37,19 @@ def size(d: Floats, noise: Floats | None = None) -> float:
     >>> size(np.array([0.5, 0.5, 0.5, 0.2]))
     3.0
     """
-    _, counts = _distinct(*_non_zero(d, noise))
+    _, counts = distinct(d, noise)
     return float(np.log2(counts + 1.0).sum())
+
+
+def distinct(d: Floats, noise: Floats | None = None) -> tuple[Floats, Floats]:
+    """Return the distinct absolute differences that are not 0, up to rounding, and how many users have each.
+
+    Examples
+    --------
+    >>> [part.tolist() for part in distinct(np.array([0.5, -0.5, 0.0, 0.2]))]
+    [[0.2, 0.5], [1.0, 2.0]]
+    """
+    return _distinct(*_non_zero(d, noise))
 
 
 def enumerate_sums(d: Floats, noise: Floats | None = None, hidden: float = 0.0) -> Count | None:
@@ -63,7 +79,7 @@ def enumerate_sums(d: Floats, noise: Floats | None = None, hidden: float = 0.0) 
     if sums is None:
         return None
     slack = float(noise.sum()) + hidden
-    total, near = float(d.sum()), 2 * slack + sums.drift
+    total, near = float(d.sum()), 2 * (1 + _MOVED) * slack + sums.drift
     reached = sums.at_least(total - near)
     tied = reached - sums.at_least(total + near)
     smallest = float(np.abs(d).min(initial=np.inf))
@@ -86,7 +102,10 @@ def _set_apart(d: Floats, noise: Floats, hidden: float) -> tuple[float, float, F
     """
     if d.sum() < 0:
         d = -d
-    order = np.argsort(np.abs(d), kind="stable")
+    sizes = np.abs(d)
+    if 2 * sizes.max(initial=0.0) <= sizes.sum():
+        return 0.0, 2.0, d, noise
+    order = np.argsort(sizes)
     d, noise = d[order], noise[order]
     others = np.cumsum(np.abs(d)) - np.abs(d)
     slack = np.cumsum(noise) + hidden
@@ -159,15 +178,23 @@ def _ascending(sums: Floats, weights: Floats | None) -> tuple[Floats, Floats | N
 
 
 def _distinct(d: Floats, noise: Floats) -> tuple[Floats, Floats]:
-    """Return the distinct absolute differences and how often each occurs, up to rounding."""
-    order = np.argsort(np.abs(d), kind="stable")
+    """Return the distinct absolute differences and how often each occurs, up to rounding.
+
+    Neighbours are the same if the rounding error of either explains their distance, unless that would move the
+    differences by more than a small share of all rounding errors; then it must be that of both.
+    """
+    order = np.argsort(np.abs(d))
     values, noise = np.abs(d)[order], noise[order]
     if len(values) == 0:
         return values, values
-    apart = np.diff(values) > np.minimum(noise[1:], noise[:-1])
-    starts = np.append(0, 1 + np.flatnonzero(apart))
-    counts = np.diff(starts, append=len(values)).astype(np.float64)
-    return np.add.reduceat(values, starts) / counts, counts
+    for explains in (np.maximum, np.minimum):
+        apart = np.diff(values) > explains(noise[1:], noise[:-1])
+        starts = np.append(0, 1 + np.flatnonzero(apart))
+        counts = np.diff(starts, append=len(values))
+        means = np.add.reduceat(values, starts) / counts
+        if np.abs(values - np.repeat(means, counts)).sum() <= _MOVED * noise.sum():
+            break
+    return means, counts.astype(np.float64)
 
 
 def _halve(counts: Floats) -> tuple[list[int], list[int]]:
@@ -177,7 +204,7 @@ def _halve(counts: Floats) -> tuple[list[int], list[int]]:
     for place in np.argsort(-counts, kind="stable"):
         half = int(sizes[1] < sizes[0])
         halves[half].append(int(place))
-        sizes[half] += np.log2(counts[place] + 1.0)
+        sizes[half] += np.log2(_widths(counts)[place])
     return halves
 
 
@@ -186,7 +213,7 @@ def _sums(values: Floats, counts: Floats) -> _Half | None:
 
     The probabilities are None if all are equally likely.
     """
-    bits = np.log2(counts + 1.0).sum()
+    bits = np.log2(_widths(counts)).sum()
     if bits > EASY_HALF:
         merged = _merged_sums(values, counts)
         if merged is not None or bits > LARGEST_HALF:
@@ -209,8 +236,8 @@ def _merged_sums(values: Floats, counts: Floats) -> _Half | None:
     """
     sums, weights, drift = np.zeros(1), np.ones(1), 0.0
     same = ROUNDING * float(values @ counts)
-    for value, count in zip(values, counts):
-        if len(sums) * (count + 1) > _MOST_MERGED:
+    for value, count, width in zip(values, counts, _widths(counts)):
+        if len(sums) * width > _MOST_MERGED:
             return None
         # The sums consist of ascending runs, which a stable sort merges quickly.
         sums = np.add.outer(_splits(value, count), sums).ravel()
@@ -224,22 +251,61 @@ def _merged_sums(values: Floats, counts: Floats) -> _Half | None:
     return _Half(sums, weights, drift)
 
 
+def drawn_sums(values: Floats, counts: NDArray[Any], n_samples: int, random: np.random.Generator) -> Floats:
+    """Return Σ ±d_u under random sign patterns, where ``counts`` users have the difference of each of the ``values``.
+
+    Σ v (2 B − c) with B binomial(c, 1/2), by its inverse distribution function: the time does not depend on the number
+    of users.
+
+    Examples
+    --------
+    >>> from cranfield._random import stream
+    >>> sums = drawn_sums(np.array([0.5, 2.0]), np.array([10**6, 3]), 1000, stream(0, "example"))
+    >>> bool(abs(sums.std() / np.sqrt(0.25 * 10**6 + 12) - 1) < 0.1)
+    True
+    """
+    sums = np.zeros(n_samples)
+    for value, count in zip(values, counts):
+        upto = np.cumsum(_chances(count))
+        sums += _splits(value, count)[np.searchsorted(upto[:-1], random.random(n_samples), side="right")]
+    return sums
+
+
+def _widths(counts: Floats) -> Floats:
+    """Return how many numbers of plus signs are considered for each count."""
+    return np.where(counts < MANY, counts + 1.0, np.floor(_REACH * np.sqrt(counts)) + 1)
+
+
 def _splits(value: float, count: float) -> Floats:
     """Return the sums of ``count`` equal values for every number of plus signs."""
-    return value * (2 * np.arange(count + 1) - count)
+    return value * (2 * _plus_signs(count) - count)
+
+
+def _plus_signs(count: float) -> Floats:
+    """Return the numbers of plus signs: all of them, or those near the mean if there are many users."""
+    reach = count / 2 if count < MANY else _REACH / 2 * np.sqrt(count)
+    return np.arange(np.ceil(count / 2 - reach), np.floor(count / 2 + reach) + 1)
 
 
 def _chances(count: float) -> Floats:
-    """Return the probability of every number of plus signs."""
+    """Return the probability of every number of plus signs.
+
+    Examples
+    --------
+    >>> from scipy.stats import binom
+    >>> k = _plus_signs(100_001)
+    >>> bool(np.abs(_chances(100_001) / binom.pmf(k, 100_001, 0.5) - 1).max() < 1e-11)
+    True
+    """
     from scipy.special import comb
 
-    k = np.arange(count + 1)
-    if count < 1000:
+    k = _plus_signs(count)
+    if count < MANY:
         # The coefficients are exact as long as they fit a float; the powers of 2 are always exact.
         exact: Floats = comb(count, k) * np.exp2(-count)
         return exact
-    # Importing it takes half a second.
-    from scipy.stats import binom
-
-    chances: Floats = binom.pmf(k, count, 0.5)
-    return chances
+    # P(k + 1) / P(k) = (c − k) / (k + 1), from the middle to the end, and the same to the other end.
+    middle = len(k) // 2
+    half = np.append(1.0, np.cumprod((count - k[middle:-1]) / (k[middle:-1] + 1)))
+    chances = np.concatenate([half[::-1][:middle], half])
+    return chances / chances.sum()

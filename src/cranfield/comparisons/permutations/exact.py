@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cranfield._settings import settings
 from cranfield.comparisons.permutations import enumeration, inversion
-from cranfield.comparisons.permutations.lattice import common_step
+from cranfield.comparisons.permutations.lattice import common_step, common_step_of_rows
 from cranfield.comparisons.permutations.saddlepoint import tail
-from cranfield.comparisons.sample import Differences, Floats, Sample
+from cranfield.comparisons.sample import Differences, Floats, Sample, slices_of_users
 from cranfield.comparisons.verdict import Verdict
 
 TINY = 1e-11
@@ -26,6 +28,8 @@ _TABLE = 20_000_000
 _SQUARED = 1e120
 # If this many differences have no common step, all of them together have none.
 _A_LOOK = 64
+# With more users than this, the differences of two pairs at a time would need too much memory.
+_ONE_BY_ONE = 1 << 19
 
 
 def exact(sample: Sample, tolerance: float) -> tuple[Verdict, NDArray[np.intp]]:
@@ -34,15 +38,25 @@ def exact(sample: Sample, tolerance: float) -> tuple[Verdict, NDArray[np.intp]]:
     These are the pairs whose error exceeds ``tolerance``, unless all sums were counted: then rounding is the only
     error, and samples have it too.
     """
-    step = common_step(sample.tested) or 0.0
-    with ThreadPoolExecutor(settings.workers) as pool:
-        solved = pool.map(
-            lambda pairs: Block(sample.rounded_differences(pairs), step).solve(tolerance), sample.blocks()
-        )
-        blocks = list(solved)
-    p, error, method = (np.concatenate([getattr(block, name) for block in blocks]) for name in ("p", "error", "method"))
+    step = common_step_of_rows(sample.tested_row(system) for system in range(len(sample.systems))) or 0.0
+    with ThreadPoolExecutor(settings.workers if sample.n_users <= _ONE_BY_ONE else 1) as pool:
+        solved = pool.map(lambda pairs: _solved(sample, pairs, step, tolerance), sample.blocks())
+        p, error, method = (np.concatenate(parts) for parts in zip(*solved))
     unsettled = np.flatnonzero((error > tolerance) & (method != "enumeration"))
     return Verdict(np.where(sample.n > 0, p, np.nan), method, error), unsettled
+
+
+class Solved(NamedTuple):
+    """The p-values of some pairs, their errors, and how each was computed."""
+
+    p: Floats
+    error: Floats
+    method: NDArray[np.object_]
+
+
+def _solved(sample: Sample, pairs: slice, step: float, tolerance: float) -> Solved:
+    """Return only the results of a block: its arrays are as large as the values."""
+    return Block(sample.rounded_differences(pairs), step).solve(tolerance)
 
 
 @dataclass(eq=False)
@@ -80,8 +94,8 @@ class Block:
         shift = -exponents[:, None]
         return Differences(np.ldexp(d, shift), np.ldexp(noise, shift), np.ldexp(hidden, -exponents))
 
-    def solve(self, tolerance: float) -> Block:
-        """Fill in every p-value, within ``tolerance`` if an exact method achieves it."""
+    def solve(self, tolerance: float) -> Solved:
+        """Compute every p-value, within ``tolerance`` if an exact method achieves it."""
         self.method[self.s == 0] = "equal means"
         self.method[self.n == 0] = "identical"
         self._enumerate_the_few()
@@ -90,10 +104,11 @@ class Block:
         if self.step:
             self._invert_on_the_lattice()
         self._invert(tolerance)
-        for pair in np.flatnonzero((self.p < TINY) & (self.method != "saddlepoint") & (self.method != "enumeration")):
+        # Enumeration leaves out the far tails if there are many users.
+        small = (self.method == "saddlepoint") | ((self.method == "enumeration") & (self.n < enumeration.MANY))
+        for pair in np.flatnonzero((self.p < TINY) & ~small):
             self._approximate_the_tail(pair)
-        self.p = np.clip(self.p, inversion.smallest(self.n), 1.0)
-        return self
+        return Solved(np.clip(self.p, inversion.smallest(self.n), 1.0), self.error, self.method)
 
     def _open(self) -> NDArray[np.bool_]:
         return np.array([method is None for method in self.method], dtype=bool)
@@ -108,7 +123,7 @@ class Block:
 
     def _enumerate(self, pair: np.intp) -> None:
         count = enumeration.enumerate_sums(self.signed[pair], self.noise[pair], self.hidden[pair])
-        if count is not None:
+        if count is not None and (self.method[pair] is None or count.unsure < self.error[pair]):
             self._settle(pair, count.p, inversion.ROUNDING + count.unsure, "enumeration")
 
     def _approximate_the_tail(self, pair: np.intp) -> None:
@@ -117,41 +132,50 @@ class Block:
 
     def _own_step(self, pair: np.intp) -> float:
         """Return the common step of the differences of one pair, which may be larger than that of all values."""
+        if self.step:
+            parts = (self.d[pair, part] / self.step for part in slices_of_users(self.d.shape[1]))
+            return self.step * int(np.gcd.reduce([np.gcd.reduce(np.rint(steps).astype(np.int64)) for steps in parts]))
         differing = self.d[pair] > 0
         d, noise = self.d[pair][differing], self.noise[pair][differing]
-        if self.step:
-            return self.step * int(np.gcd.reduce(np.rint(d / self.step).astype(np.int64)))
         return (common_step(d, noise) or 0.0) if common_step(d[:_A_LOOK], noise[:_A_LOOK]) else 0.0
 
     def _invert_on_the_lattice(self) -> None:
         rows = np.flatnonzero(self._open())
         if len(rows) == 0:
             return
-        steps = np.rint(self.d[rows] / self.step).astype(np.int64)
-        width = int(steps.max()) + 1
+        width = int(np.rint(self.d[rows].max() / self.step)) + 1
         if width * len(rows) > _TABLE:
             return
-        counts = np.bincount((steps + width * np.arange(len(rows))[:, None]).ravel(), minlength=width * len(rows))
-        counts = counts.reshape(len(rows), width)
-        sizes = np.flatnonzero(counts[:, 1:].any(axis=0)) + 1
-        s = np.abs(np.rint(self.signed[rows] / self.step).sum(axis=1))
+        counts, s = np.zeros((len(rows), width)), np.zeros(len(rows))
+        for part in slices_of_users(self.d.shape[1]):
+            steps = np.rint(self.signed[rows, part] / self.step).astype(np.intp)
+            s += steps.sum(axis=1)
+            steps = np.abs(steps) + width * np.arange(len(rows))[:, None]
+            counts += np.bincount(steps.ravel(), minlength=counts.size).reshape(counts.shape)
+        s, sizes = np.abs(s), np.flatnonzero(counts[:, 1:].any(axis=0)) + 1
         nodes = inversion.lattice_nodes(s, self.sigma[rows] / self.step)
         if nodes * len(sizes) > _TABLE:
             return
-        p = inversion.invert_lattice(counts[:, sizes].astype(np.float64), sizes.astype(np.float64), s, nodes)
+        p = inversion.invert_lattice(counts[:, sizes], sizes.astype(np.float64), s, nodes)
         self._settle(rows, p, inversion.ROUNDING, "lattice")
 
     def _invert(self, tolerance: float) -> None:
         rows = np.flatnonzero(self._open())
         if len(rows) == 0:
             return
-        p = inversion.invert(self.d[rows], self.s[rows], self.step)
+        d = self.d if len(rows) == len(self.d) else self.d[rows]
+        p = inversion.invert(d, self.s[rows], self.step)
         for pair, value in zip(rows, p):
             ordered = np.sort(self.d[pair])[-self.n[pair] :]
             error = inversion.left_over(ordered, inversion.REACH / self.sigma[pair], self.step) + inversion.ROUNDING
             tied = inversion.left_to_ties(ordered, self.slack[pair], self.step)
-            if error > tolerance >= tied:
-                value, error = inversion.invert_further(ordered, self.s[pair], self.step, tolerance)
+            further = partial(inversion.invert_further, ordered, self.s[pair], self.step)
+            equal = inversion.mostly_equal(ordered)
+            if error > tolerance >= tied and not equal:
+                value, error = further(tolerance)
             self._settle(pair, value, error + tied, "inversion")
             if error + tied > tolerance:
                 self._enumerate(pair)
+            if equal and self.method[pair] == "inversion" and error > max(tolerance, tied):
+                value, error = further(max(tolerance, tied))
+                self._settle(pair, value, error + tied, "inversion")

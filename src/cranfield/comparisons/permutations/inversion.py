@@ -25,7 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cranfield.comparisons.permutations.ties import tie_chance
-from cranfield.comparisons.sample import Floats
+from cranfield.comparisons.sample import Floats, slices_of_users
 
 REACH = 9.0
 """The sum runs over 0 < θ < REACH / σ, and S is assumed to lie within REACH σ."""
@@ -41,7 +41,11 @@ _TAU = (np.arange(_NODES) + 0.5) / _NODES
 _WATCHED_REACHES, _WATCHED_PERIODS = 16, 64
 _WATCHED_NODES, _WATCHED_USERS = 4096, 100
 _SAFETY = 10
-_MOST_NODES = 8192
+# Maximum number of nodes, and of cosines (distinct differences × nodes); more nodes if differences are mostly equal.
+_MOST_NODES, _MOST_COSINES = 8192, 1 << 27
+_MOST_NODES_IF_EQUAL, _MOST_COSINES_IF_EQUAL = 1 << 20, 1 << 24
+# Differences are mostly equal if there are this many users per distinct difference.
+_EQUAL = 16
 
 
 def _log_cos_coefficients() -> Floats:
@@ -60,7 +64,8 @@ def invert(d: Floats, s: Floats, step: float = 0.0) -> Floats:
     term; the few users (at most REACH²) with d_u REACH > σ are added one by one.
     """
     sigma = np.sqrt(np.einsum("pu,pu->p", d, d))
-    return CosineSums.of(d, sigma).invert(s, sigma, step)
+    first, *others = (CosineSums.of(d[:, part], sigma) for part in slices_of_users(d.shape[1]))
+    return sum(others, first).invert(s, sigma, step)
 
 
 @dataclass(frozen=True, eq=False)
@@ -124,32 +129,67 @@ def left_over(
     """Return how much the nodes beyond ``end`` may add to the p-value of ascending, non-zero differences.
 
     This is (2/π) ∫ |φ(θ)| / θ dθ, by a sum over nodes from ``end`` to 16 times ``end`` or 64 half periods of the
-    largest difference, whichever is further. At each node, |φ| is at most the product over any subset of the users: a
-    hundred of them, spread over the sizes of the differences, are multiplied out, and of the others those with d_u θ <
-    π/2 contribute exp(−d_u² θ² / 2). φ is not evaluated between these nodes, so the sum is multiplied by ten; tests
-    check this against enumeration. `left_to_ties` covers φ further out. If ``ordered`` holds only some of the
-    differences, ``squares_below`` returns a lower bound on Σ d_u² of all differences below a size.
+    largest difference, whichever is further. At each node, |φ| is at most the product over any subset of the users: if
+    the differences have many distinct sizes, a hundred users, spread over the sizes, are multiplied out, and of the
+    others those with d_u θ < π/2 contribute exp(−d_u² θ² / 2). φ is not evaluated between these nodes, so the sum is
+    multiplied by ten; tests check this against enumeration. `left_to_ties` covers φ further out. If ``ordered`` holds
+    only some of the differences, ``squares_below`` returns a lower bound on Σ d_u² of all differences below a size.
     """
-    watched = np.linspace(0, len(ordered) - 1, min(len(ordered), _WATCHED_USERS)).astype(np.intp)
-    d = ordered[watched]
-    far = max(_WATCHED_REACHES * end, _WATCHED_PERIODS * np.pi / d[-1])
+    sizes, counts = np.unique(ordered, return_counts=True)
+    far = max(_WATCHED_REACHES * end, _WATCHED_PERIODS * np.pi / sizes[-1])
     if step:
         far = min(far, np.pi / (2 * step))
-    spacing = max(0.5 / np.sqrt((d**2).sum()), (far - end) / _WATCHED_NODES)
-    theta = np.arange(end + spacing / 2, far, spacing)
-    squares = ordered**2
-    squares[watched] = 0.0
-    below = np.concatenate([[0.0], np.cumsum(squares)])[np.searchsorted(ordered, np.pi / 2 / theta)]
-    if squares_below is not None:
-        own = np.concatenate([[0.0], np.cumsum(d**2)])[np.searchsorted(d, np.pi / 2 / theta)]
-        below = np.maximum(squares_below(np.pi / 2 / theta) - own, 0.0)
-    # Users × nodes, in single precision: a product down the columns is many times faster than along the rows.
-    cosines = np.multiply.outer(d.astype(np.float32), theta.astype(np.float32))
-    np.cos(cosines, out=cosines)
-    phi = np.abs(np.multiply.reduce(cosines, axis=0)) * np.exp(-0.5 * theta**2 * below)
+    spacing = 0.5 / np.sqrt((counts * sizes**2).sum())
+    is_cheap = (far - end) / spacing * len(sizes) <= _MOST_COSINES_IF_EQUAL
+    if squares_below is None and is_cheap and mostly_equal(ordered):
+        # All users are multiplied out, at nodes so close that no peak is missed.
+        theta = np.arange(end + spacing / 2, far, spacing)
+        phi = _size_of_phi(sizes, counts, theta)
+    else:
+        theta, phi, spacing = _phi_of_some(ordered, sizes, counts, end, far, squares_below)
     # On a lattice, 1/θ approximates h / sin(hθ), which is at most π/2 times as large.
     missed = (1.0 if step else 2 / np.pi) * spacing * (phi / theta).sum()
     return _SAFETY * float(missed)
+
+
+def _size_of_phi(sizes: Floats, counts: NDArray[np.int64], theta: Floats) -> Floats:
+    """Return |φ| at nodes in single precision, which is enough for a bound."""
+    logs = np.zeros(len(theta), dtype=np.float32)
+    for size, count in zip(sizes.astype(np.float32), counts.astype(np.float32)):
+        cosines = np.cos(size * theta.astype(np.float32))
+        logs += count * np.log(np.maximum(np.abs(cosines, out=cosines), 1e-30, out=cosines), out=cosines)
+    return np.exp(logs.astype(np.float64))
+
+
+def _phi_of_some(
+    ordered: Floats,
+    sizes: Floats,
+    counts: NDArray[np.int64],
+    end: float,
+    far: float,
+    squares_below: Callable[[Floats], Floats] | None,
+) -> tuple[Floats, Floats, float]:
+    """Return nodes between ``end`` and ``far``, an upper bound on |φ| at each, and their spacing; see `left_over`."""
+    watched = np.linspace(0, len(sizes) - 1, min(len(sizes), _WATCHED_USERS)).astype(np.intp)
+    # One user of each size, and further users in proportion if there are fewer sizes.
+    users = np.linspace(0, len(ordered) - 1, _WATCHED_USERS - len(watched)).astype(np.intp)
+    more = np.bincount(np.searchsorted(np.cumsum(counts), users, side="right"), minlength=len(sizes))
+    times = np.minimum(1 + more, counts)[watched]
+    d = np.repeat(sizes[watched], times)
+    spacing = max(0.5 / np.sqrt((d**2).sum()), (far - end) / _WATCHED_NODES)
+    theta = np.arange(end + spacing / 2, far, spacing)
+    squares = counts * sizes**2
+    squares[watched] -= times * sizes[watched] ** 2
+    smaller = np.searchsorted(sizes, np.pi / 2 / theta)
+    below = np.where(smaller > 0, np.cumsum(squares, out=squares)[smaller - 1], 0.0)
+    if squares_below is not None:
+        own = np.concatenate([[0.0], np.cumsum(d**2)])[np.searchsorted(d, np.pi / 2 / theta)]
+        below = squares_below(np.pi / 2 / theta) - own
+    # Users × nodes, in single precision: a product down the columns is many times faster than along the rows.
+    cosines = np.multiply.outer(d.astype(np.float32), theta.astype(np.float32))
+    np.cos(cosines, out=cosines)
+    phi = np.abs(np.multiply.reduce(cosines, axis=0)) * np.exp(-0.5 * theta**2 * np.maximum(below, 0.0))
+    return theta, phi, spacing
 
 
 def left_to_ties(ordered: Floats, slack: float, step: float = 0.0) -> float:
@@ -163,14 +203,35 @@ def left_to_ties(ordered: Floats, slack: float, step: float = 0.0) -> float:
     return _SAFETY * tie_chance(ordered, slack, step) / 2
 
 
+def mostly_equal(ordered: Floats) -> bool:
+    """Return whether ascending differences have few distinct sizes, as those of two-valued metrics and a margin."""
+    return bool(_EQUAL * (1 + np.count_nonzero(np.diff(ordered))) <= len(ordered))
+
+
 def invert_further(d: Floats, s: float, step: float, tolerance: float) -> tuple[float, float]:
     """Return P(|S| ≥ s) and its error for one pair whose φ is not negligible at 9/σ.
 
-    It is the same sum over more nodes, doubled until the error is within ``tolerance`` or there are 8,192 nodes.
+    It is the same sum over more nodes, doubled until the error is within ``tolerance`` or there are 8,192 nodes: more
+    if there are few distinct differences, and fewer if there are very many.
     """
     ordered, sigma = np.sort(d), float(np.sqrt((d**2).sum()))
+    sizes, counts = np.unique(ordered, return_counts=True)
+    most = min(_MOST_NODES, _MOST_COSINES // len(sizes))
+    if mostly_equal(ordered):
+        most = min(_MOST_NODES_IF_EQUAL, max(_MOST_COSINES_IF_EQUAL // len(sizes), most))
     missed = partial(left_over, ordered, step=step)
-    return further(lambda theta: PhiSums.of(d, theta).phi, sigma, s, step, tolerance, missed)
+    return further(partial(_phi, sizes, counts), sigma, s, step, tolerance, missed, most)
+
+
+def _phi(sizes: Floats, counts: NDArray[np.int64], theta: Floats) -> Floats:
+    """Return φ at nodes, for differences of some sizes and the number of users that have each."""
+    log_phi, negative = np.zeros(len(theta)), np.zeros(len(theta), dtype=np.int64)
+    at_once = max(1, (1 << 18) // len(theta))
+    for start in range(0, len(sizes), at_once):
+        part = slice(start, start + at_once)
+        sums = PhiSums.of(sizes[part], theta, counts[part])
+        log_phi, negative = log_phi + sums.logs, negative + sums.negative
+    return PhiSums(log_phi, negative).phi
 
 
 def further(
@@ -180,18 +241,19 @@ def further(
     step: float,
     tolerance: float,
     missed: Callable[[float], float],
+    most: int = _MOST_NODES,
 ) -> tuple[float, float]:
     """Do the same as `invert_further`, given φ and the bound on what nodes beyond a point may add as functions."""
     delta = 2 * np.pi / (s + REACH * sigma)
     total, done, error = 0.0, 0, np.inf
-    nodes, last = 64, _MOST_NODES
+    nodes, last = 64, most
     if step:  # θ ends at π/2h, and the nodes fill that range evenly
         last = int(np.ceil(np.pi / (2 * step * delta)))
         delta = np.pi / (2 * step * last)
-    while error > tolerance and done < min(last, _MOST_NODES):
-        nodes = min(nodes, last)
-        for start in range(done, nodes, 64):
-            theta = (np.arange(start, min(start + 64, nodes), dtype=np.float64) + 0.5) * delta
+    while error > tolerance and done < min(last, most):
+        nodes, at_once = min(nodes, last), max(64, nodes // 16)
+        for start in range(done, nodes, at_once):
+            theta = (np.arange(start, min(start + at_once, nodes), dtype=np.float64) + 0.5) * delta
             total += float((phi(theta) * _kernel(theta, s, step)).sum())
         done, nodes = nodes, 2 * nodes
         error = 0.0 if step and done == last else missed(done * delta)
@@ -206,10 +268,14 @@ class PhiSums:
     negative: NDArray[np.int64]
 
     @classmethod
-    def of(cls, d: Floats, theta: Floats) -> PhiSums:
-        """Compute the sums of differences at nodes."""
-        cosines = np.cos(np.multiply.outer(theta, d))
-        return cls(np.log(np.maximum(np.abs(cosines), 1e-300)).sum(axis=1), (cosines < 0).sum(axis=1))
+    def of(cls, d: Floats, theta: Floats, counts: NDArray[np.int64] | None = None) -> PhiSums:
+        """Compute the sums of differences, each of which ``counts`` users have, at nodes."""
+        angles = np.multiply.outer(theta, d)
+        if counts is None or counts.max() == 1:
+            cosines = np.cos(angles, out=angles)
+            return cls(np.log(np.maximum(np.abs(cosines), 1e-300)).sum(axis=1), (cosines < 0).sum(axis=1))
+        logs, negative = _log_cosines(angles)
+        return cls((logs * counts).sum(axis=1), (negative * counts).sum(axis=1))
 
     def __add__(self, other: PhiSums) -> PhiSums:
         return PhiSums(self.logs + other.logs, self.negative + other.negative)
@@ -219,6 +285,25 @@ class PhiSums:
         """φ at the nodes."""
         phi: Floats = np.exp(self.logs) * (1 - 2 * (self.negative % 2))
         return phi
+
+
+def _log_cosines(angles: Floats) -> tuple[Floats, NDArray[np.bool_]]:
+    """Return log|cos x|, and where cos x is negative.
+
+    Near 1, the logarithm of a rounded cosine has an absolute error of 1e-16, which many equal differences multiply;
+    log(1 − sin² x) / 2 has not.
+
+    Examples
+    --------
+    >>> round(float(1e6 * _log_cosines(np.array([1e-6]))[0][0]), 18)
+    -5e-07
+    """
+    cosines = np.cos(angles)
+    sines = np.sin(angles, out=angles)
+    with np.errstate(divide="ignore"):
+        near = 0.5 * np.log1p(-np.square(sines, out=sines))
+    logs = np.where(np.abs(cosines) > 0.5, near, np.log(np.maximum(np.abs(cosines), 1e-300)))
+    return logs, cosines < 0
 
 
 def invert_lattice(counts: Floats, multiples: Floats, s: Floats, n_nodes: int) -> Floats:
@@ -239,9 +324,9 @@ def invert_lattice(counts: Floats, multiples: Floats, s: Floats, n_nodes: int) -
     size = max(1, (1 << 20) // len(multiples))
     for start in range(0, n_nodes, size):
         theta = (np.arange(start, min(start + size, n_nodes)) + 0.5) * (np.pi / 2 / n_nodes)
-        cosines = np.cos(np.multiply.outer(multiples, theta))
-        log_phi = counts @ np.log(np.maximum(np.abs(cosines), 1e-300))
-        negative = counts @ (cosines < 0).astype(np.float64)
+        log_cosines, are_negative = _log_cosines(np.multiply.outer(multiples, theta))
+        log_phi = counts @ log_cosines
+        negative = counts @ are_negative.astype(np.float64)
         phi = np.exp(log_phi) * (1 - 2 * (negative % 2))
         inside += (phi * _kernel(theta[None, :], s[:, None], 1.0)).sum(axis=1)
     return 1 - inside / n_nodes

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterable
 
 import numpy as np
 
-from cranfield.comparisons.sample import Floats
+from cranfield.comparisons.sample import Floats, slices_of_users
 
 # Every value must be a multiple of the step up to rounding (this share of the value), and the largest value at most
 # this many steps.
@@ -48,42 +48,25 @@ def common_step(values: Floats, noise: Floats | None = None) -> float | None:
     return step if fits.all() else None
 
 
-@dataclass(frozen=True)
-class CommonStep:
-    """The common step of values that are stored in parts, as far as known: the steps of parts can be combined.
-
-    ``step`` is 0 if there is none and infinite if there are no values; `fits` makes the final check.
+def common_step_of_rows(rows: Iterable[Floats]) -> float | None:
+    """Return the common step of all values of some rows, of which only the distinct values are kept.
 
     Examples
     --------
-    >>> (CommonStep.of(np.array([0.5, 1.5])) + CommonStep.of(np.array([0.2, 0.7]))).value
+    >>> common_step_of_rows([np.array([0.5, 1.5]), np.array([0.2, 0.0])])
     0.1
     """
-
-    largest: float
-    step: float
-
-    @classmethod
-    def of(cls, values: Floats) -> CommonStep:
-        """Find the step of the values of a part."""
-        sizes = np.abs(values[np.isfinite(values) & (values != 0)])
-        if len(sizes) == 0:
-            return cls(0.0, np.inf)
-        return cls(float(sizes.max()), common_step(sizes) or 0.0)
-
-    def __add__(self, other: CommonStep) -> CommonStep:
-        largest, steps = max(self.largest, other.largest), sorted((self.step, other.step))
-        if steps[0] == 0 or steps[1] == np.inf:
-            return CommonStep(largest, steps[0])
-        step = _divisor(steps[0], steps[1], largest / _MOST_STEPS / 2)
-        return CommonStep(largest, step if step >= largest / _MOST_STEPS else 0.0)
-
-    @property
-    def value(self) -> float:
-        """The step; 0 if there is none."""
-        if self.step in (0.0, np.inf):
-            return 0.0
-        return float(self.largest / np.rint(self.largest / self.step))
+    distinct, step = np.zeros(0), None
+    for row in rows:
+        for part in slices_of_users(len(row)):
+            sizes = np.unique(np.abs(row[part]))
+            known = np.union1d(distinct, sizes[(sizes > 0) & np.isfinite(sizes)])
+            if len(known) > len(distinct):
+                # More values have no larger step, so most samples without one are recognised by their first users.
+                distinct, step = known, common_step(known)
+                if step is None:
+                    return None
+    return step
 
 
 def fits(values: Floats, step: float) -> bool:

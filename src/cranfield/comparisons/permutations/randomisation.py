@@ -13,6 +13,9 @@ from cranfield.comparisons.permutations.monte_carlo import monte_carlo
 from cranfield.comparisons.sample import Sample
 from cranfield.comparisons.verdict import Verdict, sampling_error, significance_tests
 
+# Patterns of more signs than this (users × resamples) take more than a few seconds, and are not drawn unless asked for.
+_MOST_SIGNS = 1 << 31
+
 
 @significance_tests.register(aliases=("fisher",))
 def permutation(
@@ -28,7 +31,8 @@ def permutation(
     If the two systems were alike, each user's difference d_u could just as well have had the opposite sign. The
     p-value is the share of the 2^n sign patterns whose sum is at least as far from 0 as the observed one: p = P(|Σ
     ±d_u| ≥ |Σ d_u|), including ties. Zero differences change nothing and are dropped. If the exact p is not known to
-    within ``tolerance`` and ``resamples`` random patterns are more accurate, these are used.
+    within ``tolerance`` and ``resamples`` random patterns are more accurate, these are used, unless there are so many
+    users with different values that drawing the patterns would take too long.
     """
     method = _checks.one_of("method", method, ("exact", "monte-carlo"))
     n_samples, plus_one = _checks.whole("resamples", resamples), _checks.flag("plus_one", plus_one)
@@ -41,7 +45,7 @@ def permutation(
         unsettled = unsettled[verdict.error[unsettled] > sampling_error(verdict.p[unsettled], n_samples)]
         if len(unsettled):
             part = replace(sample, first=sample.first[unsettled], second=sample.second[unsettled])
-            drawn = monte_carlo([part], n_samples, seed, plus_one)[0]
+            drawn = monte_carlo([part], n_samples, seed, plus_one, _MOST_SIGNS)[0]
             nearer = drawn.error < verdict.error[unsettled]
             for name in ("p", "error", "method"):
                 np.put(getattr(verdict, name), unsettled[nearer], getattr(drawn, name)[nearer])

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from cranfield.comparisons.sample import Floats
+from cranfield.comparisons.sample import Floats, slices_of_users
 
 
 def tail(d: Floats, step: float = 0.0) -> float:
@@ -31,7 +31,8 @@ def tail(d: Floats, step: float = 0.0) -> float:
     try:
         question = next(search)
         while True:
-            question = search.send(TailSums.of(d, *question))
+            parts = (TailSums.of(d[part], *question) for part in slices_of_users(len(d)))
+            question = search.send(sum(parts, TailSums()))
     except StopIteration as end:
         p: float = end.value
     return p

@@ -8,12 +8,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cranfield._random import stream
-from cranfield.comparisons.sample import Floats
+from cranfield.comparisons.permutations.enumeration import drawn_sums
+from cranfield.comparisons.sample import ROUNDING, Floats
 
 # This many random patterns form 2^23 pairs, which detect probabilities above about 2e-7.
 _PATTERNS = 4096
 # Subsets of these numbers of users are tried first; if one has no ties, all users are taken to have none.
 _USERS = (64, 512)
+# Up to this many users, the sign of each is drawn; above, the number of plus signs among the users of each size, for
+# the sizes that most users have.
+_MOST_SIGNS, _MOST_SIZES = 4096, 256
 
 
 def tie_chance(ordered: Floats, slack: float, step: float = 0.0) -> float:
@@ -24,7 +28,8 @@ def tie_chance(ordered: Floats, slack: float, step: float = 0.0) -> float:
     Few distinct values give many equal sums, even without a common step: with one relevant item nDCG is 1 or 1/log₂ 3
     or ..., and patterns with the same count of each value have the same sum. Random patterns are drawn, and the pairs
     with equal sums are counted. Ties are at least as common among fewer users, so a subset may be enough to show
-    that ties are rare. With a step h, any sums on that lattice tie with probability 2h / σ√π; this is not reported.
+    that ties are rare; the same holds for a subset of the sizes. With a step h, any sums on that lattice tie with
+    probability 2h / σ√π; this is not reported.
 
     Examples
     --------
@@ -42,7 +47,7 @@ def tie_chance(ordered: Floats, slack: float, step: float = 0.0) -> float:
 
 
 def _met(d: Floats, slack: float, step: float) -> float:
-    sums = np.sort(np.abs(_random_sums(d)))
+    sums = np.sort(np.abs(_random_sums(d) if len(d) <= _MOST_SIGNS else _sums_of_sizes(d)))
     starts = np.flatnonzero(np.diff(sums, prepend=-np.inf) > 2 * slack)
     runs = np.diff(starts, append=len(sums)).astype(np.float64)
     chance = float((runs * (runs - 1)).sum()) / (_PATTERNS * (_PATTERNS - 1))
@@ -59,6 +64,14 @@ def _random_sums(d: Floats) -> Floats:
     for eight, byte in zip(eights, _bytes(1 << (len(eights) - 1).bit_length())):
         sums += (signs * eight).sum(axis=1)[byte]
     return sums
+
+
+def _sums_of_sizes(ordered: Floats) -> Floats:
+    """Return Σ ±d_u under random patterns, over the users of the most common sizes."""
+    starts = np.flatnonzero(np.diff(ordered, prepend=-np.inf) > ROUNDING * ordered)
+    counts = np.diff(starts, append=len(ordered))
+    most = np.argsort(-counts, kind="stable")[:_MOST_SIZES]
+    return drawn_sums(ordered[starts[most]], counts[most], _PATTERNS, stream(0, "compare", "ties"))
 
 
 @cache

@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from cranfield._decisions import refuse_old_words
 from cranfield._errors import CranfieldWarning, SettingError
 from cranfield._numbers import number_text
 from cranfield._spelling import Spelling, parse
@@ -21,9 +20,9 @@ from cranfield.measures.definition import Metric
 from cranfield.measures.dialects.peers import Dialect, Users, tools
 from cranfield.measures.inputs import as_metrics
 from cranfield.measures.judgments import NegativeGrades
-from cranfield.measures.measuring import RENAMED, Kind, measure
+from cranfield.measures.measuring import Kind, measure
 from cranfield.measures.scores import Scores
-from cranfield.rankings.lists import Ties
+from cranfield.rankings.lists import Gaps, Ties
 
 OURS = "cranfield"
 
@@ -37,18 +36,18 @@ def across_tools(
     *,
     threshold: float | str | None = AUTO,
     lists: Kind = "full",
-    ties: Ties = "trec_eval",
+    ties: Ties | None = None,
+    gaps: Gaps = "keep",
     train: Ratings | None = None,
     published: float | str | None = None,
     negative_grades: NegativeGrades = "judged",
     strict: bool = False,
-    **renamed: Any,
 ) -> pl.DataFrame:
     """Measure runs by a metric as each tool understands its name.
 
     Parameters
     ----------
-    runs, test, threshold, lists, ties, negative_grades, strict
+    runs, test, threshold, lists, ties, gaps, negative_grades, strict
         As in `measure`; its warnings are Python warnings here. Tools without a threshold get only the relevant test
         ratings, as their users would do.
     train
@@ -73,13 +72,12 @@ def across_tools(
     >>> frame.filter(pl.col("tool").is_in(["cranfield", "lenskit", "implicit"])).select("spelling", "value").rows()
     [('P@4', 0.125), ('P(dialect=implicit)@4', 0.3333333333333333), ('P(dialect=lenskit)@4', 0.25)]
     """
-    refuse_old_words("across_tools", renamed, RENAMED)
     printed = None if published is None else _half_a_digit(published)
     wanted = as_metrics(metrics)
     readings = {metric: list(_readings(metric)) for metric in wanted}
     spellings = [str(metric) for ours in wanted for metric in (ours, *(theirs for theirs, _, _ in readings[ours]))]
     scores = measure(
-        runs, test, spellings, threshold=threshold, lists=lists, ties=ties, train=train,
+        runs, test, spellings, threshold=threshold, lists=lists, ties=ties, gaps=gaps, train=train,
         negative_grades=negative_grades, strict=strict,
     )  # fmt: skip
     scores.only([str(metric) for metric in wanted]).check_measured()

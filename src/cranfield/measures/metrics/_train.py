@@ -48,8 +48,18 @@ def translated(values: NDArray[np.float64], own: Vocabulary, theirs: Vocabulary,
     return np.where(codes == UNKNOWN, missing, np.append(values, missing)[codes])
 
 
+def dead_items(judged: Judged) -> NDArray[np.bool_] | None:
+    """Return which items of the run are outside the catalogue, and so earn nothing; None if there are none."""
+    live = judged.context.live
+    assert judged.run is not None
+    codes = None if live is None else live.translation(judged.run.item_ids)
+    return None if codes is None or (codes != UNKNOWN).all() else codes == UNKNOWN
+
+
 def catalogue(judged: Judged) -> Vocabulary:
-    """Return the items that could be recommended: those of the test set's vocabulary and of the training ratings."""
+    """Return the items that can be recommended: those of the catalogue, or of the test and the training set."""
+    if judged.context.live is not None:
+        return judged.context.live
     test = judged.judgments.item_ids
     train = judged.context.train
     if train is None:

@@ -1,7 +1,8 @@
 """Beyond accuracy: properties of the listed items, whether or not the user likes them.
 
-These use whole lists, so their cost grows with the lists, not with the judged items. The catalogue is the items of the
-training and the test set. If ties are averaged, these use the stored order.
+These use whole lists, so their cost grows with the lists, not with the judged items. The catalogue is the given one
+together with the items of the test set, or the items of the training and the test set if none is given. An item outside
+a given catalogue keeps its place and earns nothing. If ties are averaged, these use the stored order.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from cranfield.measures.definition import Values, metric
 from cranfield.measures.id_counts import IdCounts
 from cranfield.measures.judged import Judged
 from cranfield.measures.metrics._ratio import ratio
-from cranfield.measures.metrics._train import catalogue, codes_of, item_counts, train_of, translated
+from cranfield.measures.metrics._train import catalogue, codes_of, dead_items, item_counts, train_of, translated
 from cranfield.measures.metrics.graded import logarithmic
 from cranfield.measures.pooled import Pooled
 
@@ -37,8 +38,9 @@ class Exposure:
         """Count the items of judged lists."""
         items = judged.entries.items
         assert judged.run is not None  # it has entries
-        known = judged.run.item_ids
-        return cls(IdCounts(known, np.bincount(items, minlength=len(known))[None]), catalogue(judged))
+        known, dead = judged.run.item_ids, dead_items(judged)
+        times = np.bincount(items, minlength=len(known))
+        return cls(IdCounts(known, (times if dead is None else np.where(dead, 0, times))[None]), catalogue(judged))
 
     def __add__(self, other: Exposure) -> Exposure:
         return Exposure(self.shown + other.shown, Vocabulary.union([self.catalogue, other.catalogue]))
@@ -72,7 +74,7 @@ def _number_shown(exposure: Exposure) -> float:
 
 @_of_all_lists("AggregateDiversity", aliases=("AggDiv",))
 def aggregate_diversity(judged: Judged) -> Pooled:
-    """Aggregate diversity: the number of distinct items in the lists, in the catalogue or not."""
+    """Aggregate diversity: the number of distinct items in the lists; only items of the catalogue, if one is given."""
     return Pooled(Exposure.of(judged), _number_shown)
 
 
@@ -132,7 +134,8 @@ Discount = Literal["none", "log"] | None
 def _mean_novelty(judged: Judged, novelty: Values, discount: Discount, relevant: bool) -> Values:
     """Return Σ_k disc(k) rel_k novelty_k / Σ_k disc(k) over the ranks of each list; NaN for an empty list."""
     discount = discount or "none"
-    depth = judged.depth
+    depth, dead = judged.depth, dead_items(judged)
+    novelty = novelty if dead is None else np.where(dead, 0.0, novelty)
     by_rank = np.ones(depth) if discount == "none" else logarithmic(depth)
     whole = np.append(0.0, np.cumsum(by_rank))[judged.lengths]
     if relevant:
@@ -160,8 +163,9 @@ def _train_counts(judged: Judged, metric_name: str) -> Values:
 def expected_popularity_complement(judged: Judged, *, discount: Discount = "none", relevant: bool = False) -> Values:
     """Expected popularity complement, a novelty: the mean over the list of 1 − |U_i|/|U|.
 
-    |U_i| of the |U| training users rated item i; 1 for an item nobody rated. ``discount=log`` weighs rank k by
-    1/log2(k + 1); with ``relevant=true`` only relevant items count. Vargas and Castells (2011).
+    |U_i| of the |U| training users rated item i; 1 for an item nobody rated, 0 for one outside the given catalogue.
+    ``discount=log`` weighs rank k by 1/log2(k + 1); with ``relevant=true`` only relevant items count. Vargas and
+    Castells (2011).
     """
     users = max(int(np.count_nonzero(train_of(judged, "EPC").user_counts)), 1)
     novelty = 1.0 - np.nan_to_num(_train_counts(judged, "EPC")) / users
@@ -172,7 +176,8 @@ def expected_popularity_complement(judged: Judged, *, discount: Discount = "none
 def expected_free_discovery(judged: Judged, *, discount: Discount = "none", relevant: bool = False) -> Values:
     """Expected free discovery, a novelty: the mean over the list of −log2(|U_i| / Σ_j |U_j|), in bits.
 
-    An item without training ratings counts as the rarest that has one. Parameters as in ``EPC``.
+    An item without training ratings counts as the rarest that has one; 0 for one outside the given catalogue.
+    Parameters as in ``EPC``.
     """
     counts = _train_counts(judged, "EFD")
     train = train_of(judged, "EFD")
@@ -197,7 +202,9 @@ def full_rank(judged: Judged, *, cutoff: int | None = None, which: Literal["mean
     """
     entries = judged.entries
     assert judged.offsets is not None
-    ranks = entries.places - judged.offsets[entries.lists] + 1.0
+    assert judged.run is not None  # it has entries
+    offsets, full_ranks = judged.offsets[entries.lists], judged.run.ranks
+    ranks = entries.places - offsets + 1.0 if full_ranks is None else full_ranks[entries.places].astype(np.float64)
     counts = np.bincount(entries.lists, minlength=judged.n_lists)
     if which == "last":
         ranks = np.where(entries.ranks == judged.lengths[entries.lists], ranks, 0.0)

@@ -15,7 +15,7 @@ from cranfield.measures._scale import power_of_two
 from cranfield.measures.definition import Values, metric
 from cranfield.measures.judged import Entries, Judged
 from cranfield.measures.metrics._ratio import ratio
-from cranfield.measures.metrics._train import codes_of, train_of
+from cranfield.measures.metrics._train import codes_of, dead_items, train_of
 
 # Approximate number of cells of a block of lists × training users.
 _CELLS = 1 << 22
@@ -37,26 +37,34 @@ def intra_list_diversity(judged: Judged) -> Values:
 
     ``similarity`` of the measurement is a function of two Series of item ids, or a square array with a row for each
     item of the test set's vocabulary. Without it, sim is the cosine of the items' training ratings. An unknown item has
-    similarity 0 to all others. Undefined for a list of fewer than two items.
+    similarity 0 to all others. A pair with an item outside the given catalogue, or with a place that the ranks leave
+    out, counts 0. Undefined for a list of fewer
+    than two items.
     """
     similarity = judged.context.similarity
-    entries = judged.entries
+    entries, dead = judged.entries, dead_items(judged)
+    if dead is not None:  # only the pairs of live items can differ
+        entries = entries.only(~dead[entries.items])
     if similarity is None:
         total = _sum_of_cosines(judged, entries, train_of(judged, "ILD without similarity"))
     elif callable(similarity):
         total = _sum_of_function(judged, entries, similarity)
     else:
         total = _sum_of_table(judged, entries, _table(judged, similarity))
-    lengths = judged.lengths.astype(np.float64)
-    pairs = lengths * (lengths - 1.0) / 2.0
-    return 1.0 - ratio(total, pairs)
+    known = _pairs(np.bincount(entries.lists, minlength=judged.n_lists))
+    return ratio(known - total, _pairs(judged.lengths))
+
+
+def _pairs(sizes: NDArray[Any]) -> Values:
+    sizes = sizes.astype(np.float64)
+    return sizes * (sizes - 1.0) / 2.0
 
 
 def _sum_of_function(judged: Judged, entries: Entries, similarity: Callable[[Any, Any], Any]) -> Values:
     assert judged.run is not None
     ids = judged.run.item_ids
     total = np.zeros(judged.n_lists)
-    for _, below, step in expanded(entries.ranks - 1):
+    for _, below, step in expanded(entries.above):
         first, second = (ids.ids(entries.items[places]) for places in (below - 1 - step, below))
         with np.errstate(all="warn"):
             values = np.asarray(similarity(first, second), dtype=np.float64)

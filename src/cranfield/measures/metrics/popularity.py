@@ -1,7 +1,7 @@
 """Popularity-aware metrics, which correct for the fact that most test ratings are of popular items.
 
 Popularity is counted in the training ratings. A relevant test item without training ratings has no weight, unless
-``smooth`` adds to every count; a user with only such items is left out (NaN).
+``smooth`` adds to every count; for a user with only such items the metric is undefined (NaN).
 """
 
 from __future__ import annotations
@@ -23,7 +23,6 @@ from cranfield.measures.metrics.graded import logarithmic
 _popular = partial(
     metric,
     family="popularity",
-    zero_if_undefined=False,
     bounds=False,
     averages_ties=True,
 )
@@ -44,7 +43,9 @@ def _popularity(judged: Judged, metric_name: str, count: str, smooth: float) -> 
 
 
 def _powers(counts: Values, exponent: float) -> Values:
-    """Return counts^(−exponent), 0 for items without a count."""
+    """Return counts^(−exponent): 1 for every item if the exponent is 0, otherwise 0 for items without a count."""
+    if exponent == 0:
+        return np.ones(len(counts))
     return np.where(counts > 0, np.power(np.where(counts > 0, counts, 1.0), -exponent), 0.0)
 
 
