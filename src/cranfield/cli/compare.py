@@ -167,7 +167,7 @@ def command(
     if isinstance(loaded, Loaded):
         segments = [
             compare_segments(segment, significance=significance, **options)
-            for segment in segments_of(loaded, metrics, by_segment)
+            for segment in segments_of(loaded, metrics, by_segment, catalogue)
         ]
         answers = notes_on_judgments(loaded, metrics, judgments)
     if gated or format not in ("table", "json") or power is not None:

@@ -174,7 +174,7 @@ def command(
         predictions = examine_for((*metrics, "CSE"), whole.runs, whole.test, train=whole.train)
         assert predictions is not None  # CSE needs them
         put_frame(predictions.migration(), migration)
-    segments = segments_of(all_at_once(loaded), metrics, by_segment) if by_segment else []
+    segments = segments_of(all_at_once(loaded), metrics, by_segment, catalogue) if by_segment else []
     times = times_random_of(all_at_once(loaded), metrics, averaging, candidates, seed) if times_random else None
     corrected = corrected_runs(all_at_once(loaded), metrics, candidates, level) if correct_sampled else {}
     how: dict[str, Any] = {"interval": interval, "level": level, "seed": seed}

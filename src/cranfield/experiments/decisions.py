@@ -436,17 +436,6 @@ def _consistent_test(average: Spelling, test: Spelling) -> None:
                 f"significance='{test}' tests a different average than average='{average}'; set average='{wanted}', or "
                 "give the test the epsilon of the average"
             )
-    elif average.name == "geometric" and test.name == "student":
-        epsilon = f"{settings.get('epsilon', 1e-5):g}"
-        raise SettingError(
-            f"significance='student' tests arithmetic means, and average='{average}' is geometric; set "
-            f"significance='log_student(epsilon={epsilon})', the log form"
-            + (
-                ""
-                if settings.get("form") == "adjusted"
-                else f", and average='geometric(form=adjusted, epsilon={epsilon})'"
-            )
-        )
     elif average.name in _UNTESTED and test.name != "sign":
         raise SettingError(
             f"significance='{test.name}' does not test a {average.name}, because paired tests look at averages of "

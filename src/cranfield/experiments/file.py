@@ -21,7 +21,7 @@ from cranfield.experiments.experiment import ASSESSING, AUDITING, NOTES, Experim
 from cranfield.experiments.presets import Preset
 from cranfield.experiments.presets import preset as find_preset
 from cranfield.experiments.source import FEATURES, KINDS, READING, Source
-from cranfield.experiments.system import System
+from cranfield.experiments.system import LIST_READING, System
 from cranfield.experiments.tuning import Tuning, space_of
 from cranfield.measures.segment_groups import file_and_column
 from cranfield.measures.segmenting import is_built_in
@@ -30,7 +30,7 @@ from cranfield.recommenders import displayed_name
 TOP = ("title", "seed", "repetitions", "decisions", "data", "systems", "notes", "assess", "audit")
 """The keys of an experiment file."""
 
-SYSTEM = ("system", "run", "gaps", "search", "metric", "trials")
+SYSTEM = ("system", "run", *LIST_READING, "search", "metric", "trials")
 """The keys of a system that is given as a table instead of a spelling."""
 
 _LETTERS = {
@@ -184,17 +184,18 @@ def _systems(stated: object) -> Iterator[System]:
 def _system(name: str, table: Mapping[str, Any]) -> System:
     where = f"systems.{name}"
     _known(where, table, SYSTEM)
+    reading = {key: table[key] for key in LIST_READING if key in table}
     if "search" not in table:
         for key in ("metric", "trials"):
             if key in table:
                 raise SettingError(f"{where}: {key} belongs to a search; add one, as in search = {{ k = [50, 100] }}")
-        return System(name, table.get("system"), table.get("run"), gaps=table.get("gaps"))
+        return System(name, table.get("system"), table.get("run"), **reading)
     try:
         space = space_of(_table("search", table["search"]))
         tuning = Tuning(space, table.get("metric"), table.get("trials"))
     except SettingError as error:
         raise SettingError(f"{where}: {error}") from error
-    return System(name, table.get("system"), table.get("run"), tuning, table.get("gaps"))
+    return System(name, table.get("system"), table.get("run"), tuning, **reading)
 
 
 def _table(where: str, value: object) -> Mapping[str, Any]:
@@ -242,7 +243,7 @@ def toml_of(experiment: Experiment, about: str = _ABOUT_DEFAULTS) -> str:
 
 def _stated(system: System) -> Any:
     if system.run is not None:
-        return {"run": system.run, **({} if system.gaps is None else {"gaps": system.gaps})}
+        return {"run": system.run, **system.reading}
     return system.spelling if system.tuning is None else {"system": system.spelling, **system.tuning.as_dict()}
 
 

@@ -16,15 +16,15 @@ if TYPE_CHECKING:
 
 
 def given_checksum(line: Pipeline, cell: Unit) -> str:
-    """Return a hash of the file of a system's ranked lists, and how its ranks are read."""
+    """Return a hash of the file of a system's ranked lists, and how it is read."""
     checksum = input_checksum(line.experiment.path(str(cell.system.run_file(cell.source.name))))
-    return f"{checksum}, gaps {cell.system.gaps or 'keep'}"
+    return ", ".join([checksum, *(f"{key} {value}" for key, value in cell.system.reading.items())])
 
 
 def given_run(line: Pipeline, source: str, system: str) -> Run:
     """Return the ranked lists of a system from its file, for a set of ratings."""
     given = next(known for known in line.experiment.systems if known.name == system)
-    return read_run(line.experiment.path(str(given.run_file(source))), name=system, gaps=given.gaps or "keep")
+    return read_run(line.experiment.path(str(given.run_file(source))), name=system, **given.reading)
 
 
 def check_given_runs(line: Pipeline, unit: Unit, test: Ratings, train: Ratings) -> None:

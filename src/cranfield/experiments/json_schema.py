@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, get_args
+from typing import Any
 
 from cranfield.experiments.decisions import DECISIONS, takes
 from cranfield.experiments.experiment import ASSESSING, AUDITING, NOTES
 from cranfield.experiments.source import FEATURES, KINDS, READING
-from cranfield.rankings.lists import Gaps
+from cranfield.experiments.system import LIST_READING
 
 _TEXT: dict[str, Any] = {"type": "string"}
 _LIST: dict[str, Any] = {"type": "array", "items": _TEXT}
@@ -88,7 +88,8 @@ def _source() -> dict[str, Any]:
 
 
 def _systems() -> dict[str, Any]:
-    run = {**_table({"run": _TEXT, "gaps": {"enum": [*get_args(Gaps)]}}), "required": ["run"]}
+    reading = {key: {"enum": [*values]} for key, values in LIST_READING.items()}
+    run = {**_table({"run": _TEXT, **reading}), "required": ["run"]}
     number: dict[str, Any] = {"type": "number"}
     between = {**_table({"low": number, "high": number, "log": {"type": "boolean"}}), "required": ["low", "high"]}
     values = {"anyOf": [{"type": "array", "minItems": 1}, between]}

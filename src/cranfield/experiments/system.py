@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import get_args
+from typing import Any, get_args
 
 from cranfield._checks import one_of
 from cranfield._errors import SettingError
 from cranfield._own_code import check_form, names_code
 from cranfield._spelling import parse
 from cranfield.experiments.tuning import Tuning
-from cranfield.rankings.lists import Gaps
+from cranfield.rankings.lists import Gaps, Ties
 from cranfield.recommenders import recommender
 
 # Names become file and folder names.
 _NAME = re.compile(r"[\w(][\w.()=,+-]*( [\w.()=,+-]+)*")
+
+LIST_READING = {"ties": get_args(Ties), "gaps": get_args(Gaps)}
+"""Options for reading a file of ranked lists, and their values."""
 
 
 @dataclass(frozen=True)
@@ -30,8 +33,9 @@ class System:
         The recommender, with its parameters.
     run
         The file; ``{data}`` in its name stands for the name of the data.
-    gaps
-        What ranks in the file mean that leave places out, as for `read_run`; None for its default.
+    ties, gaps
+        How items of equal score are ordered, and what ranks mean that leave places out, as for `read_run`; None for its
+        default.
     tuning
         Hyper-parameters to search on a validation part; None for no search.
     """
@@ -40,6 +44,7 @@ class System:
     spelling: str | None = None
     run: str | None = None
     tuning: Tuning | None = None
+    ties: Ties | None = None
     gaps: Gaps | None = None
 
     def __post_init__(self) -> None:
@@ -55,10 +60,10 @@ class System:
             except SettingError as error:
                 raise SettingError(f"systems.{self.name}: {error}") from None
             object.__setattr__(self, "spelling", str(parse(self.spelling)))
-        if self.gaps is not None:
+        for key, value in self.reading.items():
             if self.run is None:
-                raise SettingError(f"systems.{self.name}: gaps is for ranked lists, run = 'file'; leave it out")
-            one_of(f"systems.{self.name}.gaps", self.gaps, get_args(Gaps))
+                raise SettingError(f"systems.{self.name}: {key} is for ranked lists, run = 'file'; leave it out")
+            one_of(f"systems.{self.name}.{key}", value, LIST_READING[key])
         if self.tuning is not None:
             if self.spelling is None:
                 raise SettingError(f"systems.{self.name} is a file, so there is nothing to search; leave search out")
@@ -66,6 +71,11 @@ class System:
                 self.tuning.check(self.spelling)
             except SettingError as error:
                 raise SettingError(f"systems.{self.name}: {error}") from None
+
+    @property
+    def reading(self) -> dict[str, Any]:
+        """How the file of ranked lists is read, where the experiment says so."""
+        return {key: value for key in LIST_READING if (value := getattr(self, key)) is not None}
 
     def run_file(self, data: str) -> str | None:
         """Return the file of ranked lists for a set of ratings."""

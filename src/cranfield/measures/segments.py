@@ -17,6 +17,7 @@ from cranfield.data import Ratings
 from cranfield.data.relevance import AUTO
 from cranfield.measures.averages import Average
 from cranfield.measures.averaging import PLAIN, Averaging, AveragingOptions
+from cranfield.measures.catalogue import NONE, with_live
 from cranfield.measures.context import Context
 from cranfield.measures.definition import Metric
 from cranfield.measures.folds import repetition_of_lists
@@ -186,6 +187,7 @@ def measure_segments(
     gaps: Gaps = "keep",
     train: Ratings | None = None,
     negative_grades: NegativeGrades = "judged",
+    catalogue: Any = NONE,
     data: Any = None,
     reading: Mapping[str, Any] = NOTHING,
 ) -> Segments:
@@ -197,7 +199,7 @@ def measure_segments(
 
     Parameters
     ----------
-    runs, test, metrics, threshold, lists, ties, gaps, train, negative_grades
+    runs, test, metrics, threshold, lists, ties, gaps, train, negative_grades, catalogue
         As for `measure`.
     by
         ``activity``, ``popularity``, ``period`` (see the built-in segments); a file or a frame with a user (or item)
@@ -220,6 +222,7 @@ def measure_segments(
     measuring = Measuring(metrics=metrics, threshold=threshold, lists=lists)
     ratings = None if test is None else as_test(test)
     judged = as_judged(runs, ratings, threshold, Context(train), ties=ties, gaps=gaps, negative_grades=negative_grades)
+    judged = with_live(judged, catalogue, train)
     data = test if data is None and not isinstance(test, Ratings) else data
     return judged_segments(judged, measuring, by, test=ratings, train=train, data=data, reading=reading)
 

@@ -128,6 +128,12 @@ def opened_run(source: Any, session: Any, *, tag: bool = False, ties: Any = "tre
     refuse_text_options(table.label, tag, options)
     runs = SparkRuns.of_table(table, own_name=own_name, ties=ties, **options)
     assert isinstance(runs, SparkRuns)
+    if runs.layout == "table" and not {"score", "rank", "prediction"} & runs.roles.keys():
+        raise InputError(
+            "the lists have neither scores nor ranks, and Spark rows have no order",
+            source=table.label,
+            remedy="give a column of scores or ranks",
+        )
     return runs
 
 

@@ -242,6 +242,7 @@ class RunTables:
             indptr=np.zeros(1, dtype=np.int64),
             items=np.zeros(0, dtype=np.int32),
             scores=scores,
+            predictions=np.zeros(0) if "prediction" in self.roles else None,
             ties=self.order.ties,
             history=self.history,
             **self.about,
