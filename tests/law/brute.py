@@ -31,7 +31,8 @@ def automatic_threshold(ratings: list[float]) -> float:
         return 4.0
     if high <= 1 or high > 10 or (low <= 0 and high <= 3):
         return 1.0
-    return max(float(math.ceil(low + 0.75 * (high - low))), 1.0)
+    low = min(low, 1.0)
+    return min(float(math.ceil(low + 0.75 * (high - low))), high)
 
 
 # ------------------------------------------------------------------------------------------------- lists
@@ -619,7 +620,7 @@ class Reference:
 
     def _shares(self) -> tuple[dict, dict]:
         filled, unjudged = {}, {}
-        longest = max(len(self._list(row[0], row[1])[0]) for row in self._everyone())
+        longest = max(len(places) for places, _, _ in self.lists.values())
         for spelling in self.setting.metrics:
             depth = METRICS[spelling].cutoff or longest
             for name in self.systems:
@@ -633,10 +634,6 @@ class Reference:
                 ]
                 unjudged[name, spelling] = len(blank) / len(shown) if shown else NAN
         return filled, unjudged
-
-    def _everyone(self) -> set[tuple]:
-        """Return (system, user) of every list, also of users without test ratings."""
-        return {(name, row[0]) for name, rows in self.world.lists.items() for row in rows}
 
     def _dead(self, item: object) -> bool:
         return self.live is not None and item not in self.live | {i for own in self.test.values() for i in own}

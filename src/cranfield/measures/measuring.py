@@ -345,7 +345,7 @@ def measure_judged(
     systems, judgments, wanted = [_ranked(lists) for lists in judged], judged[0].judgments, measuring.wanted
     if not of_part:
         check_predictions(judged, measuring.of_predictions)
-    longest = max(system.longest for system in systems)
+    longest = max(int(lists.lengths.max(initial=0)) for lists in judged)
     views = [lists.condensed() if measuring.lists == "condensed" else lists for lists in judged]
     measured = [_measure_system(view, wanted, bounds, longest, of_part) for view in views]
     counts = [{**system.counts, **lists.counts} for system, lists in zip(systems, judged)]

@@ -59,7 +59,7 @@ class Scores(Tabled):
         the others.
     filled
         systems × metrics: Coverage@d = (1/(d·lists)) Σ min(d, length), where d is the metric's cut-off (or the length
-        of the longest list of any system).
+        of the longest list of any system for a test user).
     unjudged
         systems × metrics: the share of the recommended items down to the cut-off that have no test rating.
     nonexistent
