@@ -169,7 +169,7 @@ def command(
             compare_segments(segment, significance=significance, **options)
             for segment in segments_of(loaded, metrics, by_segment)
         ]
-        answers = notes_on_judgments(loaded, metrics, judgments)
+        answers = notes_on_judgments(loaded, scores, judgments)
     if gated or format not in ("table", "json") or power is not None:
         tell(answers)
     gate = (result.no_worse(by=str(no_worse)) if margin else result.better()) if gated else None
