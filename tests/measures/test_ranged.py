@@ -10,6 +10,7 @@ import pytest
 from polars.testing import assert_frame_equal
 
 import cranfield as cf
+from cranfield.cli import main
 from cranfield.measures import known_metrics
 from cranfield.measures.engines import measure_tables
 from cranfield.measures.judged_table import JudgedTable
@@ -224,6 +225,24 @@ def test_levels_of_relevance_are_those_of_all_users(tmp_path):
     runs, test = world(8)
     paths = [written(tmp_path, runs, "runs.parquet"), written(tmp_path, test, "test.parquet")]
     same(*(cf.measure(*paths, ["nDCG@3", "RMSE"], engine=engine, levels="all") for engine in ("ranges", "memory")))
+
+
+@pytest.mark.parametrize("reading", ["unjudged", "pooled"])
+def test_levels_and_margins_leave_out_grades_that_are_not_judgments_on_every_route(tmp_path, reading, capsys):
+    runs, test = world(2)
+    runs = runs.filter(pl.col("score").is_not_nan())
+    test = test.with_columns(rating=pl.when(pl.col("rating") == 2).then(-0.5).otherwise("rating"))
+    paths = written(tmp_path, runs, "runs.parquet"), written(tmp_path, test, "test.parquet")
+    options = {"negative_grades": reading, "levels": "all"}
+    mine, theirs = (
+        cf.measure(*paths, ["RR", "PerfectSell"], engine=engine, **options) for engine in ("ranges", "memory")
+    )
+    same(mine, theirs)
+    assert "RR(rel=1)" in mine.metrics
+    for engine in ("ranges", "memory"):
+        main(["evaluate", "--test", paths[1], paths[0], "-m", "RR", "--levels", "all", "--negative-grades", reading,
+              "--engine", engine, "--format", "csv"])  # fmt: skip
+        assert "RR(rel=1)" in capsys.readouterr().out
 
 
 def test_scores_that_are_not_ratings_are_refused_alike(tmp_path):

@@ -193,7 +193,7 @@ class Loaded:
 
     def at_levels(self, metrics: Sequence[str], levels: str) -> tuple[str, ...]:
         """Return metrics at the requested levels of relevance, and print what these are."""
-        return _at_levels(metrics, levels, lambda: self.test.grades, self.train)
+        return _at_levels(metrics, levels, self)
 
     def measure(self, metrics: Sequence[str], *, bounds: bool = False, catalogue: str = NONE) -> Scores:
         """Measure the runs."""
@@ -223,7 +223,7 @@ class OpenedTables:
 
     def at_levels(self, metrics: Sequence[str], levels: str) -> tuple[str, ...]:
         """Return metrics at the requested levels of relevance, and print what these are."""
-        return _at_levels(metrics, levels, lambda: self.test.grades, self.train)
+        return _at_levels(metrics, levels, self)
 
     def measure(self, metrics: Sequence[str], *, bounds: bool = False, catalogue: str = NONE) -> Scores:
         """Measure the runs."""
@@ -257,15 +257,14 @@ class OpenedTables:
         ]
 
 
-def _at_levels(
-    metrics: Sequence[str], levels: str, grades: Callable[[], Any], train: Ratings | None
-) -> tuple[str, ...]:
+def _at_levels(metrics: Sequence[str], levels: str, loaded: Loaded | OpenedTables) -> tuple[str, ...]:
     if levels == "none":
         return tuple(metrics)
-    from cranfield.data.scale import RatingScale
+    from cranfield.data.relevance import Relevance
     from cranfield.measures.levels import at_levels, levels_note
 
-    scale = RatingScale.of(grades(), *([] if train is None else [train.grades]))
+    judged = loaded.options.negative_grades == "judged"
+    scale = Relevance.of(loaded.test, train=loaded.train, negative=judged).scale
     tell([levels_note(scale)])
     return tuple(map(str, at_levels(metrics, scale)))
 

@@ -201,7 +201,7 @@ def part_plan(
                 "lists into memory (engine='memory', --engine memory)"
             )
     systems = check_system_names([name for tables in runs for name in tables.systems])
-    relevance = Relevance.of(test, measuring.threshold, train)
+    relevance = Relevance.of(test, measuring.threshold, train, negative=negative_grades == "judged")
     live = None
     if not is_no_catalogue(catalogue):
         of_ratings = partial(_judged_items, negative_grades=negative_grades)
