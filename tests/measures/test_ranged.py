@@ -397,6 +397,22 @@ def test_the_threshold_follows_from_the_merged_ratings(tmp_path, ascends):
     assert mine.average()[:, 0].tolist() == pytest.approx([1 / 18, 0])
 
 
+def test_a_count_that_cannot_be_one_is_named_with_its_row(tmp_path):
+    runs, test = world(8)
+    test = test.sort("user", maintain_order=True).with_columns(
+        rating=pl.when(pl.int_range(pl.len()) == 31).then(-1.0).otherwise("rating")
+    )
+    paths = [written(tmp_path, runs, "runs.parquet"), written(tmp_path, test, "test.parquet")]
+    table = HeldOutTable.opened(Path(paths[1]), counts="celma")
+    errors = []
+    for test in (lambda: table, lambda: cf.read(paths[1], counts="celma")):
+        with pytest.raises(cf.InputError) as error:
+            measure_tables([RunTables.opened(Path(paths[0]))], test(), Measuring(metrics=["RR"]))
+        errors.append(str(error.value))
+    assert errors[0] == errors[1]
+    assert "test.parquet, row 32, column 'rating': a play count of -1 is negative" in errors[0]
+
+
 def test_counts_become_ratings_before_the_threshold_is_chosen(tmp_path):
     runs, test = world(3)
     plays = test.with_columns(rating=(pl.col("rating") * 37) % 101 + 1)

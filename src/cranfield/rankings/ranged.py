@@ -439,8 +439,9 @@ class HeldOutTable:
         """Read rows, looking for faults in the column of one role."""
         columns = {name: pl.Series(np.arange(len(column))) for name in self.roles.values()}
         columns[self.roles.get("rating", "rating")] = pl.Series(np.ones(len(column)))
+        how = {**self.reading, "repeated": "last"}
         try:
-            read(pl.DataFrame({**columns, self.roles[role]: column}), **self._chosen, repeated="last")
+            read(pl.DataFrame({**columns, self.roles[role]: column}), **self._chosen, **how)
         except InputError as error:
             row = None if error.row is None else error.row + start
             raise InputError(
