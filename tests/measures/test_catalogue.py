@@ -136,3 +136,11 @@ def test_items_outside_the_catalogue_keep_their_places_and_earn_nothing(seed):
     shown = {item for items in lists.values() for item in items} & live
     assert scores.overall[0, 3:].tolist() == pytest.approx([len(shown), len(shown) / len(live)])
     assert (scores.item_coverage[0], scores.catalogue) == (pytest.approx(len(shown) / len(live)), "the catalogue")
+
+
+def test_large_floats_cannot_name_the_items_of_a_catalogue(tmp_path):
+    frame = pl.DataFrame({"item": [1.0, 2.0**53]})
+    frame.write_parquet(tmp_path / "items.parquet")
+    for catalogue in (frame["item"].to_list(), frame, str(tmp_path / "items.parquet")):
+        with pytest.raises(cf.InputError, match=r"row 2: 9007199254740992\.0 is a float of 2\^53 or more"):
+            cf.measure({"mine": {1: [1]}}, cf.Ratings.of([1], [1]), "RR", catalogue=catalogue)

@@ -159,3 +159,13 @@ def test_the_interval_of_a_difference_stays_among_possible_differences():
     row = cf.compare(cf.measure(TWO_USERS, test, ["RR", "DCG"])).frame().select("lower", "upper").rows()
     assert row[0] == (-1.0, 1.0)
     assert row[1][0] < -3
+
+
+def test_joining_does_not_merge_users_whose_ids_are_large_whole_numbers():
+    large = 2**53
+    parts = [
+        cf.measure({"mine": {user: ["x"] for user in users}}, cf.Ratings.of(users, ["x"] * len(users)), "RR")
+        for users in ([5.0], [large, large + 1])
+    ]
+    joined = cf.Scores.join(parts)
+    assert joined.per_user()["user"].to_list() == [5, large, large + 1]
