@@ -147,6 +147,29 @@ def test_lists_in_cells_are_read_by_ranges(tmp_path):
     same(*(cf.measure(*paths, METRICS, engine=engine) for engine in ("ranges", "memory")))
 
 
+@pytest.mark.parametrize(
+    "cells",
+    [
+        {"item": ["13", "12 11"]},
+        {"item": ["13", "11 12"], "score": ["0.2", "0.1 0.9"]},
+        {"item": ["[13]", "[12]", "[11]"], "score": ["0.2", "0.9", "0.1"]},
+        {"item": ["[13]", "[12]", "[11]"], "score": [0.2, 0.9, 0.1]},
+        {"item": [[13], [12], [11]], "score": [0.2, 0.9, 0.1]},
+    ],
+)
+def test_lists_in_cells_are_known_alike_whatever_holds_them_and_whichever_comes_first(tmp_path, cells):
+    frame = pl.DataFrame({"user": [2, 1, 1][: len(cells["item"])], **cells})
+    test = pl.DataFrame({"user": [1, 1, 2], "item": [11, 12, 13], "rating": [5, 2, 5]})
+    paths = written(tmp_path, frame, "lists.parquet"), written(tmp_path, test, "test.parquet")
+    routes = [({"lists": frame}, "auto"), (paths[0], "memory"), (paths[0], "ranges")]
+    if frame.schema["item"] == pl.String:
+        frame.write_csv(tmp_path / "lists.csv")
+        routes.append((tmp_path / "lists.csv", "auto"))
+    for source, engine in routes:
+        scores = cf.measure(source, paths[1], ["RR", "P@2"], engine=engine)
+        assert scores.values.tolist() == [[[0.5, 1.0], [0.5, 0.5]]], engine
+
+
 def test_training_ratings_and_a_catalogue_say_the_same_by_ranges(tmp_path):
     runs, test = world(4)
     # A third of the items in the lists exist nowhere else.

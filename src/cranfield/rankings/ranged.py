@@ -16,6 +16,7 @@ from cranfield._errors import InputError, SettingError
 from cranfield._record import Step
 from cranfield.data import Ratings, Vocabulary, read
 from cranfield.data.columns import find_columns
+from cranfield.data.frames import SAMPLE
 from cranfield.data.parquet import ParquetTable, RowTable
 from cranfield.data.ranges import BATCH, user_ranges
 from cranfield.data.repeated import RepeatedPairError
@@ -108,7 +109,9 @@ class RunTables:
         systems = () if column is None else cls.systems_in(table, column)
         if column is None or (among_others and len(systems) == 1):
             systems, column = (name or own_name,), None
-        head = table.rows(0, 1, [column_name for column_name in table.names if column_name != column])
+        head = table.rows(
+            0, min(SAMPLE, len(table)), [column_name for column_name in table.names if column_name != column]
+        )
         layout, columns = choose_layout(RunTable(head.to_dict(), table.label, True, _none, _none), given, format)
         if layout.name == "one-relevant":
             raise SettingError(
