@@ -33,7 +33,7 @@ from cranfield.measures.measuring import Kind, Measuring
 if TYPE_CHECKING:
     from cranfield._record import Step
     from cranfield.data import Ratings
-    from cranfield.measures import Scores
+    from cranfield.measures import Judged, Scores
     from cranfield.rankings import Run
     from cranfield.rankings.ranged import HeldOutTable, RunTables
 
@@ -59,6 +59,7 @@ class MeasuringOptions:
     strict: bool
     reading: Mapping[str, Any]
     run_reading: Mapping[str, Any]
+    catalogue: str = NONE
 
     def load(self) -> Loaded:
         """Read the files."""
@@ -195,15 +196,30 @@ class Loaded:
         """Return metrics at the requested levels of relevance, and print what these are."""
         return _at_levels(metrics, levels, self)
 
-    def measure(self, metrics: Sequence[str], *, bounds: bool = False, catalogue: str = NONE) -> Scores:
+    def measure(self, metrics: Sequence[str], *, bounds: bool = False) -> Scores:
         """Measure the runs."""
         from cranfield.measures import measure
 
         return measure(
             self.runs, self.test, metrics, threshold=self.options.threshold, lists=self.options.lists,
             train=self.train, negative_grades=self.options.negative_grades, bounds=bounds, strict=self.options.strict,
-            catalogue=catalogue,
+            catalogue=self.options.catalogue,
         )  # fmt: skip
+
+    @property
+    def lists(self) -> Sequence[Run | Judged]:
+        """The runs, or their judged lists if items outside a catalogue earn nothing."""
+        from cranfield.measures.catalogue import with_live
+        from cranfield.measures.context import Context
+        from cranfield.measures.measuring import as_judged
+
+        how = self.options
+        if how.catalogue == NONE:
+            return self.runs
+        judged = as_judged(
+            self.runs, self.test, how.threshold, Context(self.train), negative_grades=how.negative_grades
+        )
+        return with_live(judged, how.catalogue, self.train)
 
     @property
     def histories(self) -> list[tuple[str, Sequence[Step]]]:
@@ -225,7 +241,7 @@ class OpenedTables:
         """Return metrics at the requested levels of relevance, and print what these are."""
         return _at_levels(metrics, levels, self)
 
-    def measure(self, metrics: Sequence[str], *, bounds: bool = False, catalogue: str = NONE) -> Scores:
+    def measure(self, metrics: Sequence[str], *, bounds: bool = False) -> Scores:
         """Measure the runs."""
         from cranfield.measures.engines import measure_tables, part_plan
 
@@ -233,7 +249,7 @@ class OpenedTables:
         measuring = Measuring(metrics=metrics, threshold=options.threshold, lists=options.lists)
         how: dict[str, Any] = {
             "train": self.train, "negative_grades": options.negative_grades, "bounds": bounds,
-            "strict": options.strict, "catalogue": catalogue,
+            "strict": options.strict, "catalogue": options.catalogue,
         }  # fmt: skip
         if self.on_spark:
             from cranfield.measures.spark import measure_tables_on_spark
@@ -396,7 +412,8 @@ def measuring_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
     @wraps(command)
     def with_measuring(**options: Any) -> Any:
-        measuring = MeasuringOptions(**{field.name: options.pop(field.name) for field in fields(MeasuringOptions)})
+        names = [field.name for field in fields(MeasuringOptions) if field.name in options]
+        measuring = MeasuringOptions(**{name: options.pop(name) for name in names})
         _check_outputs(measuring, {name: options[name] for name in _OUTPUTS if options.get(name) is not None})
         return command(measuring=measuring, **options)
 

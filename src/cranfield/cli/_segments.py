@@ -36,7 +36,7 @@ def segments_of(loaded: Loaded, metrics: Sequence[str], by: Sequence[str]) -> li
     reading = options.reading_of_test
     return [
         measure_segments(
-            loaded.runs, loaded.test, metrics, by=segment, threshold=options.threshold, lists=options.lists,
+            loaded.lists, loaded.test, metrics, by=segment, threshold=options.threshold, lists=options.lists,
             train=loaded.train, negative_grades=options.negative_grades, data=options.test,
             reading=reading,
         )

@@ -125,7 +125,6 @@ def command(
     no_worse: str | None,
     better: bool,
     power: float | None,
-    catalogue: str,
     tipping_point: bool,
     tipping_figure: str | None,
     judgments: str | None,
@@ -161,7 +160,7 @@ def command(
     if isinstance(loaded, Loaded):
         loaded = with_judgments(loaded, judgments)
     metrics = loaded.at_levels(metrics, levels)
-    scores = loaded.measure(metrics, catalogue=catalogue)
+    scores = loaded.measure(metrics)
     result = compare(scores, significance=significance, **options)
     segments, answers = [], []
     if isinstance(loaded, Loaded):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Literal
 
@@ -309,7 +309,10 @@ def _as_given(
             raise SettingError(f"{names.count(name)} judged lists are called {name!r}; give each run its own name")
     own_level = threshold is None or threshold == AUTO
     level = given[0].judgments.threshold if own_level else check.number("threshold", threshold)
-    fresh = [lists.fresh() if context.is_empty else lists.fresh(context=context) for lists in given]
+    fresh = [
+        lists.fresh() if context.is_empty else lists.fresh(context=replace(context, live=lists.context.live))
+        for lists in given
+    ]
     return [lists.fresh(judgments=lists.judgments.at(level)) for lists in fresh]
 
 

@@ -19,8 +19,8 @@ from cranfield.experiments.inputs import input_checksum, segment_data
 from cranfield.experiments.pipeline import Pipeline, Unit
 from cranfield.experiments.stage import OUT, Stage
 from cranfield.experiments.stages.data import decided, vocabularies
-from cranfield.experiments.stages.judged import JUDGED, judged_of
-from cranfield.experiments.stages.scores import SCORES
+from cranfield.experiments.stages.judged import JUDGED
+from cranfield.experiments.stages.scores import SCORES, lists_of
 from cranfield.experiments.stages.splits import SPLITS, measured_test, split_of
 from cranfield.experiments.store import Made
 from cranfield.experiments.user_code import own_metrics
@@ -114,7 +114,7 @@ class _Segments(Stage[SegmentResults]):
         parts = []
         for part in line.units("part", unit):
             split = split_of(line, part)
-            judged = as_judged(judged_of(line, part), None, measuring.threshold, Context(split.train))
+            judged = as_judged(lists_of(line, part), None, measuring.threshold, Context(split.train))
             test, data = measured_test(line, part), segment_data(line.experiment, unit.source)
             parts.append(
                 judged_segments(
