@@ -44,6 +44,24 @@ def whole(name: str, value: object, at_least: int = 1) -> int:
     return int(number)
 
 
+MOST_DRAWS = 10_000_000
+"""The largest number of random draws; more would take days."""
+
+
+def draws(name: str, value: object, at_least: int = 1) -> int:
+    """Return ``value`` if it is a number of random draws: a whole number, ``at_least`` or larger, and not absurd.
+
+    Examples
+    --------
+    >>> draws("samples", 25)
+    25
+    """
+    number = whole(name, value, at_least)
+    if number > MOST_DRAWS:
+        raise SettingError(f"{name}={value!r} would never end; give at most {MOST_DRAWS:,}")
+    return number
+
+
 def all_or_whole(name: str, value: object, at_least: int = 1) -> str | int:
     """Return ``value`` if it is a whole number of at least ``at_least``; return ``"all"`` for ``"all"`` and for None.
 

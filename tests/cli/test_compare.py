@@ -154,6 +154,17 @@ def test_a_file_can_be_written(run, files):
         (("good.csv", "guess.csv", "--correction", "hom"), "hom"),
         (("good.csv", "guess.csv", "--significance", "wilcoxon(continuity=5)"), "continuity=5 of wilcoxon is neither"),
         (("good.csv", "guess.csv", "--power", "nan"), "difference=nan is not a number"),
+        (
+            ("good.csv", "guess.csv", "--power", "0"),
+            "difference=0 is not a difference to detect; give a number above 0",
+        ),
+        (("good.csv", "guess.csv", "--power", "-0.1"), "difference=-0.1 is not a difference to detect"),
+        (("good.csv", "guess.csv", "--memory", "-1"), "'-1' is not a size; write bytes, or a size such as 500MB"),
+        (("good.csv", "guess.csv", "--resamples", "1000000000000"), "resamples=1000000000000 of permutation is out of"),
+        (
+            ("good.csv", "guess.csv", "--threshold", "9", "--tipping-point"),
+            "nothing can be measured: no test rating is 9 or more",
+        ),
         (("good.csv", "guess.csv", "--subsets", "5", "--subset-size", "3"), "subset_size=3.0 is not a share"),
     ],
 )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, TypedDict
 
 from cranfield._checks import flag
 from cranfield._errors import SettingError
@@ -34,6 +34,17 @@ OPENED_ON_LISTS = ("lists", *MEASURED, *AVERAGED)
 
 PRESET = "measuring"
 """The default preset; ``lists`` is opened as well, so that condensed lists are included."""
+
+
+class ListOptions(TypedDict, total=False):
+    """The options of `audit_runs` that an audit of an experiment does not have."""
+
+    train: Ratings | None
+    metric: str
+    threshold: float | None
+    kinds: Mapping[str, str] | None
+    gaps: Gaps
+    strict: bool
 
 
 def audit_runs(

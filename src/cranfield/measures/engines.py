@@ -47,8 +47,9 @@ def is_large(runs: Any, test: Any, engine: str, memory: str | int | None) -> boo
     Only runs in Parquet are read by ranges. The test set can have any format, and is read by ranges if it is Parquet.
     """
     engine = check.one_of("engine", engine, get_args(Engine))
+    most = None if memory is None else size(memory)
     if engine == "memory":
-        if memory is not None:
+        if most is not None:
             raise SettingError(
                 "memory=... (--memory) limits ranges of users, and engine='memory' has none; leave one of them out"
             )
