@@ -130,7 +130,7 @@ def _rows(path: Path) -> int:
 
 
 def _files(path: Path) -> list[Path]:
-    if path.is_dir() and (parts := sorted(path.glob("part-*"))):
+    if path.is_dir() and (parts := sorted(path.glob("part-*")) or sorted(path.rglob("*.parquet"))):
         return parts
     return [file_and_member(path)[0]]
 
