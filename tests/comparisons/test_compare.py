@@ -411,6 +411,11 @@ class TestDisplay:
             "epsilon=0 must be above 0",
         ),
         ({"a": [0.1], "b": [0.2]}, {"average": "median"}, "cannot be compared by their median"),
+        (
+            {"a": [0.1], "b": [0.2]},
+            {"average": "median", "significance": "sign"},
+            "better for more users, set average='mean' and significance='sign'",
+        ),
         ({"a": [0.1], "b": [0.2]}, {"average": "meen"}, "did you mean 'mean'?"),
         ({"a": [0.1], "b": [0.2]}, {"subsets": 3, "subset_size": 2}, "subset_size=2 is not a share"),
         (

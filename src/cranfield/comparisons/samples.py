@@ -297,7 +297,7 @@ def _scale(scale: Average) -> Average:
         raise SettingError(
             f"systems cannot be compared by their {scale.spelling.name}, since a paired test looks at averages of "
             f"differences; use average={', '.join(AVERAGES)}; to test which is "
-            "better for more users, set significance='sign'"
+            "better for more users, set average='mean' and significance='sign'"
         )
     return scale
 
