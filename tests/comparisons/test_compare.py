@@ -434,7 +434,7 @@ class TestDisplay:
         (
             {"a": [0.1], "b": [0.2]},
             {"subsets": 10**12},
-            "subsets=1000000000000 would never end; give at most 10,000,000",
+            "subsets=1000000000000 is too large; give at most 10,000,000",
         ),
     ],
 )

@@ -277,7 +277,7 @@ def advise(
     cannot be judged by a criterion, such as a metric of the whole system by significance, gets 0 there. Bootstrap draws
     of the systems show how certain the ranking is.
     """
-    draws, seed = _checks.draws("draws", draws), _checks.whole("seed", seed, at_least=0)
+    draws, seed = _checks.whole("draws", draws), _checks.whole("seed", seed, at_least=0)
     whole = evidence.judge(np.ones((1, evidence.systems)))[0]
     counted = weights_of(weights, evidence.criteria)
     known = [c for c, name in enumerate(evidence.criteria) if not np.isnan(whole[c]).all() and counted[name] > 0]

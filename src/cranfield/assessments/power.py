@@ -166,7 +166,7 @@ def power_of(
 ) -> DiscriminativePower:
     """Measure discriminative power; see `discriminative_power`."""
     _checks.one_of("folds", folds, _FOLDS)
-    resamples, seed = _checks.draws("resamples", resamples, at_least=0), _checks.whole("seed", seed, at_least=0)
+    resamples, seed = _checks.whole("resamples", resamples, at_least=0), _checks.whole("seed", seed, at_least=0)
     counted = parts if folds == "each" else [join_folds(parts)]
     averaging = averaging.with_(by="list" if folds == "pool" else "user")
     tested = tested_average(comparing.significance, averaging)

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Unpack
+from typing import Any
 
 from cranfield._errors import SettingError
 from cranfield.audits.answers import Audit
-from cranfield.audits.given import ListOptions, audit_runs
+from cranfield.audits.given import audit_runs
 from cranfield.audits.stage import AUDITED
 from cranfield.audits.true_values import from_here
 from cranfield.experiments import Experiment, Results, run
@@ -31,7 +31,7 @@ def audit(
     stages: Stages = silent,
     report: Callable[[Results, Path], list[Path]] | None = None,
     allow_code: bool = False,
-    **of_lists: Unpack[ListOptions],
+    **of_lists: Any,
 ) -> Audit:
     """Audit an experiment, or given ranked lists: compute whether the winner remains the same under other decisions.
 
@@ -90,7 +90,7 @@ def audit(
         return audited
     if not isinstance(experiment, Experiment | str | Path):
         raise SettingError("ranked lists are audited with the test ratings; give them as test=...")
-    _refuse("an experiment", dict(of_lists))
+    _refuse("an experiment", of_lists)
     experiment, out = experiment_and_folder(experiment, out, seed)
     results = run(
         with_audit(experiment, preset=preset, vary=vary, budget=budget, truth=truth),

@@ -207,18 +207,14 @@ class Loaded:
         )  # fmt: skip
 
     @property
-    def lists(self) -> Sequence[Run | Judged]:
-        """The runs, or their judged lists if items outside a catalogue earn nothing."""
+    def lists(self) -> list[Judged]:
+        """The judged lists of the runs; items outside a catalogue earn nothing."""
         from cranfield.measures.catalogue import with_live
         from cranfield.measures.context import Context
         from cranfield.measures.measuring import as_judged
 
-        how = self.options
-        if how.catalogue == NONE:
-            return self.runs
-        judged = as_judged(
-            self.runs, self.test, how.threshold, Context(self.train), negative_grades=how.negative_grades
-        )
+        how, context = self.options, Context(self.train)
+        judged = as_judged(self.runs, self.test, how.threshold, context, negative_grades=how.negative_grades)
         return with_live(judged, how.catalogue, self.train)
 
     @property

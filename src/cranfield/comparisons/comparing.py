@@ -144,7 +144,7 @@ class Comparing(Decided):
         check=_baseline,
         phrase=unless(NO_BASELINE, "against {}"),
     )
-    subsets: Any = borrowed(0, partial(_checks.draws, at_least=0))
+    subsets: Any = borrowed(0, partial(_checks.whole, at_least=0, at_most=_checks.MOST_DRAWS))
     subset_size: Any = borrowed(0.5, _checks.share)
 
     def _check_together(self) -> None:

@@ -151,6 +151,8 @@ def _item_column(frame: pl.DataFrame, label: str) -> pl.Series:
 
 def with_live(judged: Sequence[Judged], catalogue: Any, train: Ratings | None) -> list[Judged]:
     """Return lists in which items outside a catalogue earn nothing; an item with a test rating is always live."""
+    if is_no_catalogue(catalogue):
+        return list(judged)
     if any(lists.ranked is not None and lists.ranked.one_relevant for lists in judged):
         raise SettingError(
             "a catalogue needs whole lists, but these hold only their relevant item; leave the catalogue out"

@@ -19,7 +19,7 @@ from cranfield.experiments.stages.splits import SPLITS, measured_test, serving_o
 from cranfield.experiments.store import Made
 from cranfield.experiments.user_code import own_metrics
 from cranfield.measures import Judged, Scores, measure
-from cranfield.measures.catalogue import catalogue_ids, is_no_catalogue, with_live
+from cranfield.measures.catalogue import catalogue_ids, with_live
 from cranfield.measures.windows import in_window
 
 _SCORES, _CATALOGUE = "scores.npz", "catalogue.parquet"
@@ -88,8 +88,6 @@ def lists_of(line: Pipeline, part: Unit) -> list[Judged]:
     The catalogue is the one that the scores were measured with, or that of the experiment before there are any.
     """
     judged, catalogue, scores = judged_of(line, part), catalogue_of(line.experiment), line.made(SCORES, part)
-    if is_no_catalogue(catalogue):
-        return judged
     if scores is not None and _CATALOGUE in scores.files:
         catalogue = scores.path(_CATALOGUE)
     return with_live(judged, catalogue, split_of(line, part).train)
