@@ -242,10 +242,9 @@ def measure(
         runs, test, threshold, context, ties=ties, gaps=gaps, negative_grades=negative_grades, groups=groups
     )
     warnings = check_inputs(judged, test, strict=strict)
-    if is_no_catalogue(catalogue):
-        return measure_judged(judged, measuring, bounds=bounds, warnings=warnings)
     judged = with_live(judged, catalogue, train)
-    return with_catalogue(measure_judged(judged, measuring, bounds=bounds, warnings=warnings), judged)
+    scores = measure_judged(judged, measuring, bounds=bounds, warnings=warnings)
+    return scores if is_no_catalogue(catalogue) else with_catalogue(scores, judged)
 
 
 def as_judged(
