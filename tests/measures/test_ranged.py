@@ -170,6 +170,18 @@ def test_lists_in_cells_are_known_alike_whatever_holds_them_and_whichever_comes_
         assert scores.values.tolist() == [[[0.5, 1.0], [0.5, 0.5]]], engine
 
 
+def test_a_range_of_lists_with_one_item_each_is_read_as_the_other_ranges(tmp_path):
+    cells = [(user, "13" if user < 60 else "12 11") for user in range(90)]
+    frame = pl.DataFrame(cells, schema=["user", "item"], orient="row")
+    rows = [(user, item, 5) for user in range(90) for item in (11, 13)]
+    test = pl.DataFrame(rows, schema=["user", "item", "rating"], orient="row")
+    paths = written(tmp_path, frame, "lists.parquet"), written(tmp_path, test, "test.parquet")
+    by_ranges, at_once = (cf.measure(*paths, ["RR", "P@2"], engine=engine) for engine in ("ranges", "memory"))
+    assert by_ranges.step.settings["blocks"] > 3
+    same(by_ranges, at_once)
+    assert by_ranges.values[0, 0].tolist() == [1.0] * 60 + [0.5] * 30
+
+
 def test_training_ratings_and_a_catalogue_say_the_same_by_ranges(tmp_path):
     runs, test = world(4)
     # A third of the items in the lists exist nowhere else.

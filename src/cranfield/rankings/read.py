@@ -24,10 +24,10 @@ from cranfield.rankings.calibrating import predicts_ratings
 from cranfield.rankings.calibration import Calibration
 from cranfield.rankings.dicts import rows_of_dict
 from cranfield.rankings.encode import encode
-from cranfield.rankings.files import PLAIN_TEXT, TextOptions, open_bytes, open_file, system_name
+from cranfield.rankings.files import TextOptions, open_bytes, open_file, system_name
 from cranfield.rankings.frames import is_frame, table_of_frame, table_of_tuples
 from cranfield.rankings.groups import groups_by_list, named_groups
-from cranfield.rankings.layouts import GivenColumns, Rows, choose_layout
+from cranfield.rankings.layouts import LAYOUTS, GivenColumns, Rows, choose_layout
 from cranfield.rankings.lists import Gaps, ListEntries, ListOrder, Ties, arrange, first_rank, lengths_of
 from cranfield.rankings.names import file_name
 from cranfield.rankings.numbers import numbers
@@ -138,9 +138,10 @@ def _order(ties: Ties | None, gaps: Gaps) -> ListOrder:
     return ListOrder("trec_eval" if ties is None else ties, gaps)
 
 
-def read_part(frame: pl.DataFrame, given: GivenColumns, order: ListOrder, *, name: str, format: str) -> Run:
-    """Read the lists of some users, given all their rows; ``order`` says what follows from the rows of all users."""
-    return _one_run(_content(frame, PLAIN_TEXT), given, name=name, format=format, order=order)
+def read_part(frame: pl.DataFrame, roles: Roles, order: ListOrder, *, name: str, layout: str) -> Run:
+    """Read the lists of some users, given all their rows and what follows from the rows of all users."""
+    table = table_of_frame(frame)
+    return _run(_Opened(LAYOUTS[layout].take(table, roles), layout, table.source, None, roles, table), name, order)
 
 
 def read_runs(sources: Any, *, system: str | int | None = None, **reading: Any) -> list[Run]:
