@@ -30,8 +30,12 @@ def share(name: str, value: object) -> float:
     return float(number)
 
 
-def whole(name: str, value: object, at_least: int = 1) -> int:
-    """Return ``value`` if it is a whole number, ``at_least`` or larger.
+MOST_DRAWS = 10_000_000
+"""The largest number of random draws; more would take days."""
+
+
+def whole(name: str, value: object, at_least: int = 1, at_most: float = math.inf) -> int:
+    """Return ``value`` if it is a whole number, ``at_least`` or larger and not above ``at_most``.
 
     Examples
     --------
@@ -41,6 +45,8 @@ def whole(name: str, value: object, at_least: int = 1) -> int:
     number = _number(value)
     if number is None or not math.isfinite(number) or number != int(number) or number < at_least:
         raise SettingError(f"{name}={value!r} is not a whole number of at least {at_least}; give one")
+    if number > at_most:
+        raise SettingError(f"{name}={value!r} is too large; give at most {at_most:,}")
     return int(number)
 
 

@@ -347,3 +347,13 @@ def test_one_system_has_no_order_and_folds_need_the_same_systems(make_world):
         assess_folds([], ["P@10"])
     with pytest.raises(SettingError, match="1 folds and 2 training sets"):
         assess_folds([(runs, test)], ["P@10"], trains=[test, test])
+
+
+@pytest.mark.parametrize("metrics", ["P@2", ["P@2", "RR"]])
+def test_nothing_relevant_gives_no_advice(metrics):
+    test = cf.Ratings.of([1, 2, 3], [1, 1, 2], [3, 2, 1])
+    runs = {"a": {1: [1, 2], 2: [2, 1], 3: [2, 1]}, "b": {1: [2, 1], 2: [1, 2], 3: [1, 2]}}
+    with pytest.raises(cf.SettingError, match="nothing can be measured: no test rating is 4 or more; the highest is 3"):
+        cf.assess(runs, test, metrics, threshold=4, samples=2)
+    with pytest.raises(cf.SettingError, match="samples=1000000000000 is too large"):
+        cf.assess(runs, test, metrics, samples=10**12)

@@ -106,3 +106,20 @@ def test_a_start_without_a_cutoff_is_refused_where_cutoffs_are_opened(short, spl
     with pytest.raises(SettingError, match="RR has no cut-off, and an audit of given lists opens it"):
         audit_runs(short, split.test, metric="RR")
     assert audit_runs(short, split.test, metric="RR", vary={"threshold": [4, 5]}).grid.n_universes == 2
+
+
+def test_the_one_verb_audits_lists_as_it_audits_experiments(short, split, tmp_path):
+    options = {"metric": "P@5", "threshold": 4, "train": split.train, "vary": {"cutoff": [3, 5]}}
+    mine, theirs = (
+        cf.audit(short, tmp_path / "out", test=split.test, **options),
+        audit_runs(short, split.test, **options),
+    )
+    assert mine.verdict == theirs.verdict
+    assert cf.audits.read_audit(tmp_path / "out").verdict == theirs.verdict
+    for runs in (short, {run.name: run for run in short}, short[0], 3):
+        with pytest.raises(SettingError, match=r"ranked lists are audited with the test ratings; give them as test="):
+            cf.audit(runs)
+    with pytest.raises(SettingError, match=r"metric=\.\.\. does nothing in an audit of an experiment; leave it out"):
+        cf.audit("experiment.toml", metric="P@5")
+    with pytest.raises(SettingError, match=r"allow_code=\.\.\. does nothing in an audit of ranked lists; leave it out"):
+        cf.audit(short, test=split.test, allow_code=True)

@@ -137,3 +137,55 @@ def test_given_lists_are_audited(cranfield, tmp_path):
     assert f"The report: {page}" in result.out
     assert "combinations that are left out, with the reason" in page.read_text()
     assert (tmp_path / "out" / "figures" / "curve.svg").is_file()
+
+
+OWN = """
+from pathlib import Path
+import numpy as np
+import cranfield as cf
+Path(__file__).with_name("imported").touch()
+
+class Mine:
+    def __init__(self, k=1):
+        self.k = k
+    def fit(self, train):
+        self.scores = train.item_counts % (self.k + 1)
+        return self
+    def score(self, users):
+        return np.tile(self.scores, (len(users), 1)).astype(float)
+
+@cf.metric("OwnHitsOfAudit")
+def hits(judged):
+    return judged.n_hits > 0
+"""
+
+
+def test_an_audit_varies_your_own_metrics_and_systems_if_they_are_allowed(cranfield, file):
+    file.with_name("mine_of_audit.py").write_text(OWN)
+    file.write_text(
+        FILE.replace('"knn(k=5)"', '"mine_of_audit:Mine(k=3)"').replace("cutoff = [5, 10]", 'metrics = ["P@5", "RR@5"]')
+        + '[audit.systems.near]\nk = [3, 6]\n[decisions]\nmetrics = "mine_of_audit:hits@5"\n'
+    )
+    for options in ((), ("--allow-code",)):
+        for command in ("audit", "run"):
+            planned = cranfield(command, file, "--dry-run", *options)
+            assert planned.code == 0, planned.err
+        assert not file.with_name("imported").exists()
+    assert "universes        12" in cranfield("audit", file, "--dry-run").out
+    refused = cranfield("audit", file, "--no-report")
+    assert (refused.code, refused.err.count("\n")) == (2, 2)
+    assert "names code" in refused.err
+    audited = cranfield("audit", file, "--no-report", "--allow-code")
+    assert audited.code == 0, audited.err
+    grid = json.loads((file.with_suffix("") / "audit" / "audit.json").read_text())["grid"]
+    assert grid["universes"] == 12
+
+
+def test_a_metric_of_your_own_that_only_the_audit_names_needs_permission_too(cranfield, file):
+    file.with_name("mine_of_audit.py").write_text(OWN)
+    file.write_text(FILE.replace("cutoff = [5, 10]", 'metrics = ["P@10", "mine_of_audit:hits@10"]'))
+    refused = cranfield("run", file, "--no-report")
+    assert refused.code == 2
+    assert "audit.vary names code, mine_of_audit:hits, which is only run if it is allowed" in refused.err
+    assert not file.with_name("imported").exists()
+    assert cranfield("run", file, "--no-report", "--allow-code").code == 0

@@ -1,11 +1,13 @@
 from __future__ import annotations
 
 import csv
+import hashlib
 import io
 import json
 import re
 
 import numpy as np
+import polars as pl
 import pytest
 
 import cranfield as cf
@@ -154,6 +156,17 @@ def test_a_file_can_be_written(run, files):
         (("good.csv", "guess.csv", "--correction", "hom"), "hom"),
         (("good.csv", "guess.csv", "--significance", "wilcoxon(continuity=5)"), "continuity=5 of wilcoxon is neither"),
         (("good.csv", "guess.csv", "--power", "nan"), "difference=nan is not a number"),
+        (
+            ("good.csv", "guess.csv", "--power", "0"),
+            "difference=0 is not a difference to detect; give a number above 0",
+        ),
+        (("good.csv", "guess.csv", "--power", "-0.1"), "difference=-0.1 is not a difference to detect"),
+        (("good.csv", "guess.csv", "--memory", "-1"), "'-1' is not a size; write bytes, or a size such as 500MB"),
+        (("good.csv", "guess.csv", "--resamples", "1000000000000"), "resamples=1000000000000 of permutation is out of"),
+        (
+            ("good.csv", "guess.csv", "--threshold", "9", "--tipping-point"),
+            "nothing can be measured: no test rating is 9 or more",
+        ),
         (("good.csv", "guess.csv", "--subsets", "5", "--subset-size", "3"), "subset_size=3.0 is not a share"),
     ],
 )
@@ -280,3 +293,38 @@ def test_segments_are_refused_where_they_would_not_be_shown(files, towns, cranfi
     code, _, err = cranfield(*base, "--format", "matrix")
     assert code == 2
     assert "--segment does nothing with --no-worse, --better, --power or --format matrix" in err
+
+
+@pytest.mark.parametrize("gate", [(), ("--baseline", "guess", "--no-worse", "2%")])
+def test_json_says_what_it_was_computed_from(files, cranfield, gate):
+    (files / "groups.csv").write_text("user,group\n" + "".join(f"u{user:02},{user % 2}\n" for user in range(USERS)))
+    more = () if gate else ("--segment", "groups.csv:group")
+    words = ("other.csv", "guess.csv", "-m", "P@5", "--gaps", "close", "--format", "json", *gate, *more)
+    told = json.loads(cranfield("compare", "--test", "test.csv", *words).out)
+    assert told["version"] == cf.__version__
+    named = {"test": "test.csv", "run": ["other.csv", "guess.csv"], **({} if gate else {"segment": "groups.csv"})}
+    files_of = [(role, file) for role, held in named.items() for file in ([held] if isinstance(held, str) else held)]
+    expected = [
+        {"role": role, "file": file, "sha256": hashlib.sha256((files / file).read_bytes()).hexdigest()}
+        for role, file in files_of
+    ]
+    assert told["inputs"] == expected
+    settings = told["settings"]
+    assert (settings["threshold"], settings["metrics"], settings["lists"], settings["ties"], settings["catalogue"]) == (
+        4.0, ["P@5"], "full", "trec_eval", "none",
+    )  # fmt: skip
+    assert settings["reading"]["gaps"] == "close"
+    assert (settings["significance"], settings["average"], settings["alpha"]) == ("permutation", "mean", 0.05)
+
+
+def test_the_checksum_of_a_folder_follows_from_all_its_files(files, cranfield):
+    for name in ("other", "guess"):
+        home = files / "runs" / f"system={name}"
+        home.mkdir(parents=True, exist_ok=True)
+        pl.read_csv(files / f"{name}.csv").write_parquet(home / "lists.parquet")
+    checksums = []
+    for _ in range(2):
+        told = json.loads(cranfield("compare", "--test", "test.csv", "runs", "-m", "P@5", "--format", "json").out)
+        checksums.append(told["inputs"][1]["sha256"])
+        pl.read_csv(files / "guess.csv").reverse().write_parquet(files / "runs" / "system=guess" / "lists.parquet")
+    assert len(set(checksums)) == 2

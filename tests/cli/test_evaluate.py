@@ -64,7 +64,8 @@ def test_what_was_found_out_and_what_happened_is_said_beside_any_format(files, c
         assert all(note in notes for note in said)
 
 
-def test_coverage_of_places_and_items_stands_beside_the_averages(evaluate):
+def test_coverage_of_places_and_items_stands_beside_the_averages(evaluate, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "200")
     header, _, mine, _ = evaluate("-m", "P@2", "-m", "RR@3", "--threshold", "4").splitlines()[1:5]
     names = [name.strip() for name in header.split("  ") if name.strip()]
     assert names == ["system", "P@2", "RR@3", "users", "places@3", "items in test and lists", "unjudged@3"]

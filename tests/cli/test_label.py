@@ -61,6 +61,22 @@ def test_without_a_file_the_first_pairs_are_printed(files, cranfield):
     assert "listed by" in asked.out
 
 
+def test_what_compare_says_of_judgments_is_of_the_threshold_that_it_measures_with(tmp_path, monkeypatch, cranfield):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "test.csv").write_text("user,item,rating\n1,x,7\n1,y,9\n2,x,8\n2,y,1\n")
+    (tmp_path / "train.csv").write_text("user,item,rating\n1,z,10\n2,z,1\n")  # relevant from 8, without it from 7
+    (tmp_path / "a.csv").write_text("user,item\n1,x\n2,p\n")
+    (tmp_path / "b.csv").write_text("user,item\n1,q\n2,q\n")
+    (tmp_path / "ask.csv").write_text("user,item,rating\n2,q,1\n")
+    base = ("compare", "--test", "test.csv", "a.csv", "b.csv", "-m", "P@1", "--judgments", "ask.csv")
+    mine, given, other = (
+        cranfield(*base, "--train", "train.csv", *more).out for more in ((), ("--threshold", "8"), ("--threshold", "7"))
+    )
+    assert "relevant from 8" in mine
+    assert mine == given
+    assert mine != other
+
+
 def test_judgments_that_contradict_the_test_set_end_with_2(files, cranfield):
     row = (files / "test.csv").read_text().splitlines()[1].split(",")
     (files / "back.csv").write_text(f"user,item,rating\n{row[0]},{row[1]},99\n")

@@ -390,7 +390,11 @@ class TestDisplay:
         ({"a": [0.1], "b": [0.2]}, {"significance": "wilcoxon(zero=pratt)"}, "did you mean 'zeros'?"),
         ({"a": [0.1], "b": [0.2]}, {"significance": "t", "method": "exact"}, "student has no parameter 'method'"),
         ({"a": [0.1], "b": [0.2]}, {"method": "excat"}, "did you mean 'exact'?"),
-        ({"a": [0.1], "b": [0.2]}, {"resamples": 0}, "resamples=0 is not a whole number of at least 1"),
+        (
+            {"a": [0.1], "b": [0.2]},
+            {"resamples": 0},
+            "resamples=0 of permutation is out of range; give a number at least 1",
+        ),
         ({"a": [0.1], "b": [0.2]}, {"correction": "holmes"}, "did you mean 'holm'?"),
         ({"a": [0.1], "b": [0.2]}, {"alpha": 5}, "alpha=5 is not a share"),
         ({"a": [0.1], "b": [0.2]}, {"baseline": "aa"}, "did you mean 'a'?"),
@@ -407,12 +411,30 @@ class TestDisplay:
             "epsilon=0 must be above 0",
         ),
         ({"a": [0.1], "b": [0.2]}, {"average": "median"}, "cannot be compared by their median"),
+        (
+            {"a": [0.1], "b": [0.2]},
+            {"average": "median", "significance": "sign"},
+            "better for more users, set average='mean' and significance='sign'",
+        ),
         ({"a": [0.1], "b": [0.2]}, {"average": "meen"}, "did you mean 'mean'?"),
         ({"a": [0.1], "b": [0.2]}, {"subsets": 3, "subset_size": 2}, "subset_size=2 is not a share"),
         (
             {"a": [0.1], "b": [0.2]},
             {"significance": "permutation(resamples=10)", "resamples": 20},
             "contradict each other",
+        ),
+        *(
+            ({"a": [0.1], "b": [0.2]}, options, "is out of range; give a number at most 1e+07")
+            for options in (
+                {"resamples": 10**12},
+                {"significance": f"bootstrap(resamples={10**12})"},
+                {"significance": "tukey(resamples=10000001)"},
+            )
+        ),
+        (
+            {"a": [0.1], "b": [0.2]},
+            {"subsets": 10**12},
+            "subsets=1000000000000 is too large; give at most 10,000,000",
         ),
     ],
 )

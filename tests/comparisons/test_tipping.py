@@ -165,3 +165,10 @@ def test_averaged_ties_have_no_ranks_to_count():
     runs = cf.read_runs(lists, ties="average")
     with pytest.raises(SettingError, match="are averaged"):
         cf.tipping_points(runs, cf.Ratings.of(["ann"], ["x"], [5]))
+
+
+@pytest.mark.parametrize("metric", ["P@2", "AP", "nDCG@2"])
+def test_nothing_relevant_has_no_tipping_point(runs_and_test, metric):
+    runs, test = runs_and_test
+    with pytest.raises(SettingError, match="nothing can be measured: no test rating is 9 or more; the highest is 5"):
+        cf.tipping_points(runs, test, metric, threshold=9)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import numpy as np
 import polars as pl
 import pytest
 
 from cranfield import InputError, SettingError
 from cranfield.experiments import Decisions, Experiment, Results, Source, System, plan, run
+from cranfield.reports import other_decisions
 
 TRAIN = [("ann", "w"), ("bob", "x"), ("cid", "y"), ("cid", "z")]
 TEST = [("ann", "x"), ("bob", "y"), ("cid", "x")]
@@ -81,3 +83,20 @@ def test_a_catalogue_stands_in_the_phrase():
 def test_lists_of_one_relevant_item_have_no_catalogue():
     with pytest.raises(SettingError, match="needs whole lists"):
         Decisions(relevant="one", catalogue="train")
+
+
+def test_groups_of_users_and_the_page_have_the_catalogue_of_the_results(experiment, tmp_path):
+    (tmp_path / "groups.csv").write_text("user,group\nann,a\nbob,b\ncid,b\n")
+    decided = experiment(metrics=("EPC@2", "P@2"), segment=("groups.csv:group",))
+    run(decided, tmp_path / "out")
+    results = Results(tmp_path / "out")
+    kept = results.findings("tiny").scores.values
+    (segment,) = results.segments("tiny")
+    np.testing.assert_array_equal(segment.averaged.scores.values, kept)
+    assert kept[1, 0].tolist() == pytest.approx([1 / 3, 0, 2 / 3])  # of the lists x ghost, ghost phantom, and x
+    (part,) = results.measured("tiny")
+    shown = [
+        variant.values
+        for variant in other_decisions(part.judged, part.test, ["EPC@2", "P@2"], lists=["full"], train=part.train)
+    ]
+    np.testing.assert_array_equal(shown[0], kept)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import numpy as np
 import polars as pl
 import pytest
@@ -136,3 +138,35 @@ def test_items_outside_the_catalogue_keep_their_places_and_earn_nothing(seed):
     shown = {item for items in lists.values() for item in items} & live
     assert scores.overall[0, 3:].tolist() == pytest.approx([len(shown), len(shown) / len(live)])
     assert (scores.item_coverage[0], scores.catalogue) == (pytest.approx(len(shown) / len(live)), "the catalogue")
+
+
+def test_large_floats_cannot_name_the_items_of_a_catalogue(tmp_path):
+    frame = pl.DataFrame({"item": [1.0, 2.0**53]})
+    frame.write_parquet(tmp_path / "items.parquet")
+    for catalogue in (frame["item"].to_list(), frame, str(tmp_path / "items.parquet")):
+        with pytest.raises(cf.InputError, match=r"row 2: 9007199254740992\.0 is a float of 2\^53 or more"):
+            cf.measure({"mine": {1: [1]}}, cf.Ratings.of([1], [1]), "RR", catalogue=catalogue)
+
+
+def test_groups_and_the_page_of_a_command_have_its_catalogue(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(1)
+    for name in ("a", "b"):
+        rows = [(user, int(item), -k) for user in range(8) for k, item in enumerate(rng.permutation(30)[:6])]
+        pl.DataFrame(rows, schema=["user", "item", "score"], orient="row").write_csv(f"{name}.csv")
+    for name, first in (("test", 0), ("train", 15)):
+        rows = [(user, first + int(item)) for user in range(8) for item in rng.permutation(15)[:4]]
+        pl.DataFrame(rows, schema=["user", "item"], orient="row").write_csv(f"{name}.csv")
+    pl.DataFrame({"item": range(20)}).write_csv("items.csv")
+    pl.DataFrame({"user": range(8), "group": ["x", "y"] * 4}).write_csv("groups.csv")
+    pages = []
+    monkeypatch.setattr("cranfield.reports.write_report", lambda *_, **page: pages.append(list(page["variants"])))
+    options = ["--test", "test.csv", "--train", "train.csv", "a.csv", "b.csv", "--catalogue", "items.csv"]
+    options += ["-m", "EPC@4", "-m", "ILD@4"]
+    main(["evaluate", *options, "--segment", "groups.csv:group", "--format", "json", "--report", "page.html"])
+    rows = pl.DataFrame(json.loads(capsys.readouterr().out))
+    of_groups = rows.filter(pl.col("group").is_not_null()).group_by("system", "metric", maintain_order=True)
+    whole = rows.filter(pl.col("group").is_null())
+    np.testing.assert_allclose(of_groups.agg(pl.col("mean").mean())["mean"], whole["mean"], rtol=1e-12)
+    page = pages[0][0].frame().filter(pl.col("metric").is_in(["EPC@4", "ILD@4"]))
+    np.testing.assert_allclose(page["mean"], whole["mean"], rtol=1e-12)

@@ -5,11 +5,13 @@ from __future__ import annotations
 import warnings
 
 import numpy as np
+import polars as pl
 import pytest
 
 import cranfield as cf
 from cranfield import SettingError
 from cranfield.measures import Judgments, Metric, judge, known_metrics, measure
+from cranfield.measures.definition import possible_values
 from cranfield.rankings import read_run
 
 # requires, zero_if_undefined, bounds
@@ -86,6 +88,43 @@ def test_a_metric_is_undefined_exactly_where_what_it_requires_is_missing(name, j
     if name == "AUC":  # it also needs an item in the list that is not relevant
         expected -= {"no list"}
     assert {user for user, value in zip(users, values) if not np.isnan(value)} == expected
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("options", [{}, {"ties": "average"}, {"lists": "condensed", "threshold": -1}])
+def test_no_value_is_below_the_lowest_or_above_the_highest_of_its_metric(seed, options):
+    random = np.random.default_rng(seed)
+
+    def ratings(lowest):
+        pairs = np.unique(random.integers(0, [12, 15], (70, 2)), axis=0)
+        return cf.Ratings.of(*pairs.T.tolist(), random.integers(lowest, 6, len(pairs)).tolist())
+
+    rows = [
+        (user, int(item), float(random.integers(1, 6))) for user in range(11) for item in random.permutation(18)[:9]
+    ]
+    frame = pl.DataFrame(rows, schema=["user", "item", "score"], orient="row")
+    gained = [
+        "nDCG(gain=exp)@4",
+        "DCG(gain=exp1)",
+        "RBP(gain=expfull)",
+        "ERR(rmax=user)",
+        "RBO(ties=b)",
+        "TauAP(ties=b)",
+    ]
+    ours = {name: one.cutoff for name, one in _ours().items() if not one.whole_system}
+    cut, whole = ([name for name, cutoff in ours.items() if cutoff != kind] for kind in ("none", "required"))
+    metrics = [*(f"{name}@3" for name in cut), *whole, *gained]
+    scores = measure({"mine": frame}, ratings(-1 if seed % 2 else 1), metrics, train=ratings(1), bounds=True, **options)
+    for m, name in enumerate(scores.metrics):
+        low, high = possible_values(name)
+        held = np.concatenate([scores.values[:, m].ravel(), scores.bounds[:, :, m].ravel()])
+        held = held[~np.isnan(held)]
+        assert ((held >= low - 1e-12) & (held <= high + 1e-12)).all(), name
+
+
+def test_a_metric_that_is_not_known_here_has_no_limits():
+    assert possible_values("P(dialect=lenskit)@5") == (-np.inf, np.inf)
+    assert possible_values("somebody:metric@5") == (-np.inf, np.inf)
 
 
 def test_graded_rbp_and_its_residual_need_no_relevant_item():

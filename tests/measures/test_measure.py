@@ -195,7 +195,7 @@ def test_how_ties_were_broken_is_recorded_as_the_runs_were_read():
 
 def test_two_runs_of_one_name_are_refused():
     one = cf.read_run({"ann": ["v"]}, name="a")
-    with pytest.raises(cf.SettingError, match="2 runs are called 'a'"):
+    with pytest.raises(cf.InputError, match="two systems are called 'a'"):
         measure([one, one], TEST, "P@1")
 
 
@@ -351,10 +351,14 @@ def test_ties_are_ordered_as_asked_in_runs_as_in_rows(read_with, ties):
     test = cf.Ratings.of(["ann", "bob", "bob"], ["x", "x", "v"])
     run = cf.read_run(TIED, name="mine", ties=read_with)
     metrics = ["RR", "P@1", "ERR", "bpref"]
-    mine, theirs = (cf.measure(given, test, metrics, ties=ties).values for given in (run, {"mine": TIED}))
-    np.testing.assert_array_equal(mine, theirs)
+    expected = cf.measure({"mine": TIED}, test, metrics, ties=ties).values
+    among_others = [run, {"user": ["ann"], "item": ["x"]}]
+    routes = run, [run], {"mine": run}, cf.read_run(run, ties=ties), cf.judge({"mine": run}, test, ties=ties)
+    for given in (*routes, among_others, iter([run])):
+        np.testing.assert_array_equal(cf.measure(given, test, metrics, ties=ties).values[:1], expected)
     kept = cf.measure(run, test, metrics).values
     np.testing.assert_array_equal(kept, cf.measure({"mine": TIED}, test, metrics, ties=read_with).values)
+    np.testing.assert_array_equal(kept, cf.measure({"mine": run}, test, metrics).values)
 
 
 def test_the_order_of_the_input_cannot_be_asked_of_a_run_that_lost_it():
@@ -367,6 +371,31 @@ def test_the_order_of_the_input_cannot_be_asked_of_a_run_that_lost_it():
     ranked = cf.read_run(pl.DataFrame({"user": ["ann"] * 2, "item": ["x", "y"], "rank": [1, 1]}), name="mine")
     with pytest.raises(cf.SettingError, match="read it with ties='average'"):
         cf.measure(ranked, test, "RR", ties="average")
+
+
+@pytest.mark.parametrize("ties", ["input", "average"])
+def test_ties_cannot_be_asked_of_one_relevant_lists_which_know_none(tmp_path, ties):
+    frame = pl.DataFrame({"user": ["ann", "bob"], "item": ["x", "x"], "rank": [1, 2], "length": [3, 3]})
+    frame.write_csv(tmp_path / "one.csv")
+    test = cf.Ratings.of(["ann", "bob"], ["x", "x"])
+    for given in (cf.read_run(frame, name="one"), str(tmp_path / "one.csv")):
+        assert cf.measure(given, test, "RR").average().item() == 0.75
+        with pytest.raises(cf.SettingError, match="has one-relevant lists: of them only the rank of an item is known"):
+            cf.measure(given, test, "RR", ties=ties)
+
+
+@pytest.mark.parametrize("kind", ["pandas", "arrow", "polars", "lazy", "open file"])
+def test_one_frame_or_open_file_is_measured_as_its_path_is(tmp_path, kind):
+    frame = pl.concat([TIED.with_columns(system=pl.lit(name)) for name in ("a", "b")])
+    frame.write_csv(tmp_path / "runs.csv")
+    given = {
+        "pandas": frame.to_pandas, "arrow": frame.to_arrow, "polars": frame.clone, "lazy": frame.lazy,
+        "open file": (tmp_path / "runs.csv").open,
+    }[kind]()  # fmt: skip
+    test = cf.Ratings.of(["ann", "bob"], ["x", "x"])
+    mine, theirs = (cf.measure(source, test, "RR") for source in (given, str(tmp_path / "runs.csv")))
+    assert mine.systems == theirs.systems == ("a", "b")
+    np.testing.assert_array_equal(mine.values, theirs.values)
 
 
 def test_judged_lists_keep_their_ties():

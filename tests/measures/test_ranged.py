@@ -10,6 +10,7 @@ import pytest
 from polars.testing import assert_frame_equal
 
 import cranfield as cf
+from cranfield.cli import main
 from cranfield.measures import known_metrics
 from cranfield.measures.engines import measure_tables
 from cranfield.measures.judged_table import JudgedTable
@@ -146,6 +147,41 @@ def test_lists_in_cells_are_read_by_ranges(tmp_path):
     same(*(cf.measure(*paths, METRICS, engine=engine) for engine in ("ranges", "memory")))
 
 
+@pytest.mark.parametrize(
+    "cells",
+    [
+        {"item": ["13", "12 11"]},
+        {"item": ["13", "11 12"], "score": ["0.2", "0.1 0.9"]},
+        {"item": ["[13]", "[12]", "[11]"], "score": ["0.2", "0.9", "0.1"]},
+        {"item": ["[13]", "[12]", "[11]"], "score": [0.2, 0.9, 0.1]},
+        {"item": [[13], [12], [11]], "score": [0.2, 0.9, 0.1]},
+    ],
+)
+def test_lists_in_cells_are_known_alike_whatever_holds_them_and_whichever_comes_first(tmp_path, cells):
+    frame = pl.DataFrame({"user": [2, 1, 1][: len(cells["item"])], **cells})
+    test = pl.DataFrame({"user": [1, 1, 2], "item": [11, 12, 13], "rating": [5, 2, 5]})
+    paths = written(tmp_path, frame, "lists.parquet"), written(tmp_path, test, "test.parquet")
+    routes = [({"lists": frame}, "auto"), (paths[0], "memory"), (paths[0], "ranges")]
+    if frame.schema["item"] == pl.String:
+        frame.write_csv(tmp_path / "lists.csv")
+        routes.append((tmp_path / "lists.csv", "auto"))
+    for source, engine in routes:
+        scores = cf.measure(source, paths[1], ["RR", "P@2"], engine=engine)
+        assert scores.values.tolist() == [[[0.5, 1.0], [0.5, 0.5]]], engine
+
+
+def test_a_range_of_lists_with_one_item_each_is_read_as_the_other_ranges(tmp_path):
+    cells = [(user, "13" if user < 60 else "12 11") for user in range(90)]
+    frame = pl.DataFrame(cells, schema=["user", "item"], orient="row")
+    rows = [(user, item, 5) for user in range(90) for item in (11, 13)]
+    test = pl.DataFrame(rows, schema=["user", "item", "rating"], orient="row")
+    paths = written(tmp_path, frame, "lists.parquet"), written(tmp_path, test, "test.parquet")
+    by_ranges, at_once = (cf.measure(*paths, ["RR", "P@2"], engine=engine) for engine in ("ranges", "memory"))
+    assert by_ranges.step.settings["blocks"] > 3
+    same(by_ranges, at_once)
+    assert by_ranges.values[0, 0].tolist() == [1.0] * 60 + [0.5] * 30
+
+
 def test_training_ratings_and_a_catalogue_say_the_same_by_ranges(tmp_path):
     runs, test = world(4)
     # A third of the items in the lists exist nowhere else.
@@ -224,6 +260,24 @@ def test_levels_of_relevance_are_those_of_all_users(tmp_path):
     runs, test = world(8)
     paths = [written(tmp_path, runs, "runs.parquet"), written(tmp_path, test, "test.parquet")]
     same(*(cf.measure(*paths, ["nDCG@3", "RMSE"], engine=engine, levels="all") for engine in ("ranges", "memory")))
+
+
+@pytest.mark.parametrize("reading", ["unjudged", "pooled"])
+def test_levels_and_margins_leave_out_grades_that_are_not_judgments_on_every_route(tmp_path, reading, capsys):
+    runs, test = world(2)
+    runs = runs.filter(pl.col("score").is_not_nan())
+    test = test.with_columns(rating=pl.when(pl.col("rating") == 2).then(-0.5).otherwise("rating"))
+    paths = written(tmp_path, runs, "runs.parquet"), written(tmp_path, test, "test.parquet")
+    options = {"negative_grades": reading, "levels": "all"}
+    mine, theirs = (
+        cf.measure(*paths, ["RR", "PerfectSell"], engine=engine, **options) for engine in ("ranges", "memory")
+    )
+    same(mine, theirs)
+    assert "RR(rel=1)" in mine.metrics
+    for engine in ("ranges", "memory"):
+        main(["evaluate", "--test", paths[1], paths[0], "-m", "RR", "--levels", "all", "--negative-grades", reading,
+              "--engine", engine, "--format", "csv"])  # fmt: skip
+        assert "RR(rel=1)" in capsys.readouterr().out
 
 
 def test_scores_that_are_not_ratings_are_refused_alike(tmp_path):
@@ -376,6 +430,22 @@ def test_the_threshold_follows_from_the_merged_ratings(tmp_path, ascends):
     assert mine.step.settings["threshold"] == theirs.step.settings["threshold"] == 7
     same(mine, theirs)
     assert mine.average()[:, 0].tolist() == pytest.approx([1 / 18, 0])
+
+
+def test_a_count_that_cannot_be_one_is_named_with_its_row(tmp_path):
+    runs, test = world(8)
+    test = test.sort("user", maintain_order=True).with_columns(
+        rating=pl.when(pl.int_range(pl.len()) == 31).then(-1.0).otherwise("rating")
+    )
+    paths = [written(tmp_path, runs, "runs.parquet"), written(tmp_path, test, "test.parquet")]
+    table = HeldOutTable.opened(Path(paths[1]), counts="celma")
+    errors = []
+    for test in (lambda: table, lambda: cf.read(paths[1], counts="celma")):
+        with pytest.raises(cf.InputError) as error:
+            measure_tables([RunTables.opened(Path(paths[0]))], test(), Measuring(metrics=["RR"]))
+        errors.append(str(error.value))
+    assert errors[0] == errors[1]
+    assert "test.parquet, row 32, column 'rating': a play count of -1 is negative" in errors[0]
 
 
 def test_counts_become_ratings_before_the_threshold_is_chosen(tmp_path):

@@ -5,7 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
+import polars as pl
 import pytest
+from scipy import stats
 
 import cranfield as cf
 from cranfield import Vocabulary
@@ -126,3 +128,44 @@ def test_a_bootstrap_of_many_users_draws_blocks_and_agrees_with_the_analytic_int
         assert by_blocks[end] == pytest.approx(analytic[end], abs=0.002)
     mixed = scores.of_lists(np.ones(scores.n_lists, dtype=bool))
     assert mixed.frame(average, interval="bootstrap").row(1, named=True) == by_blocks
+
+
+TWO_USERS = {"mine": {"ann": ["x"], "bob": ["y"]}, "other": {"ann": ["x"], "bob": ["z", "x"]}}
+
+
+@pytest.mark.parametrize("average", ["mean", "weighted(by=relevant)"])
+def test_the_interval_of_two_users_does_not_leave_the_range_of_the_metric(average):
+    test = cf.Ratings.of(["ann", "bob"], ["x", "x"])
+    scores = cf.measure(TWO_USERS, test, ["RR", "DCG", "Tau"])
+    frame = scores.frame(average).filter(pl.col("system") == "mine")
+    assert frame["mean"].to_list()[:2] == [0.5, 0.5]
+    ends = frame.select("lower", "upper").rows()
+    half = stats.t.ppf(0.975, 1) / 2
+    assert ends[0] == (0.0, 1.0)  # Student's t reaches from -5.9 to 6.9
+    assert ends[1] == pytest.approx((0.0, 0.5 + half))
+    assert "0.5000 ±0.5000" in str(scores)
+
+
+def test_the_range_of_a_metric_does_not_limit_standings_nor_values_outside_of_it():
+    test = cf.Ratings.of(["ann", "bob"], ["x", "x"])
+    scores = cf.measure(TWO_USERS, test, "RR")
+    assert scores.frame("standardised(form=z)")["lower"].min() < -1
+    beyond = replace(scores, values=scores.values * 3)
+    assert beyond.frame().filter(pl.col("system") == "mine")["upper"].item() > 3
+
+
+def test_the_interval_of_a_difference_stays_among_possible_differences():
+    test = cf.Ratings.of(["ann", "bob"], ["x", "x"])
+    row = cf.compare(cf.measure(TWO_USERS, test, ["RR", "DCG"])).frame().select("lower", "upper").rows()
+    assert row[0] == (-1.0, 1.0)
+    assert row[1][0] < -3
+
+
+def test_joining_does_not_merge_users_whose_ids_are_large_whole_numbers():
+    large = 2**53
+    parts = [
+        cf.measure({"mine": {user: ["x"] for user in users}}, cf.Ratings.of(users, ["x"] * len(users)), "RR")
+        for users in ([5.0], [large, large + 1])
+    ]
+    joined = cf.Scores.join(parts)
+    assert joined.per_user()["user"].to_list() == [5, large, large + 1]

@@ -102,6 +102,16 @@ def test_text_ids_ranks_several_frames_and_a_test_set_in_memory_meet(spark):
     assert_frame_equal(mine.frame(), theirs.frame(), rel_tol=1e-12, abs_tol=1e-14)
 
 
+@pytest.mark.parametrize(
+    "cells", [{"item": ["13", "12 11"]}, {"item": ["[13]", "[12]", "[11]"], "score": [0.2, 0.9, 0.1]}]
+)
+def test_lists_in_cells_are_known_whichever_comes_first(spark, cells):
+    frame = pl.DataFrame({"user": [2, 1, 1][: len(cells["item"])], **cells})
+    test = pl.DataFrame({"user": [1, 1, 2], "item": [11, 12, 13], "rating": [5, 2, 5]})
+    scores = cf.measure({"lists": to_spark(frame, spark)}, to_spark(test, spark), ["RR", "P@2"])
+    assert scores.values.tolist() == [[[0.5, 1.0], [0.5, 0.5]]]
+
+
 def test_ranks_that_leave_places_out_are_places_as_in_memory(spark):
     runs, test = world(4, users=20)
     runs = runs.drop("score").with_columns(rank=(pl.col("item") * 7 + pl.col("user")) % 30)

@@ -213,10 +213,10 @@ def assess_folds(
         correlation,
         rounded_to(decimals),
         _checks.share("alpha", alpha),
-        _checks.whole("samples", samples),
+        _checks.whole("samples", samples, at_most=_checks.MOST_DRAWS),
         _checks.whole("seed", seed, at_least=0),
     )
-    resamples = _checks.whole("resamples", resamples, at_least=0)
+    resamples = _checks.whole("resamples", resamples, at_least=0, at_most=_checks.MOST_DRAWS)
     comparing = Comparing(significance=significance, correction="none", alpha=alpha)
     grids, chunks = grids_of(ways, sizes), Chunks(out)
     weights_of(weights, ["power", *(name for name, grid in grids.items() if min(grid) < 1.0), "agreement"])

@@ -3,7 +3,6 @@
 from cranfield.audits.answers import Audit
 from cranfield.audits.auditing import audit
 from cranfield.audits.files import read_audit
-from cranfield.audits.given import audit_runs
 from cranfield.audits.grid import Change, Grid, Opened, OptionKind
 from cranfield.audits.planning import AuditPlan, plan_audit
 from cranfield.audits.terms import Terms
@@ -17,7 +16,6 @@ __all__ = [
     "OptionKind",
     "Terms",
     "audit",
-    "audit_runs",
     "plan_audit",
     "read_audit",
 ]

@@ -9,6 +9,7 @@ from typing import Any
 
 from cranfield import _checks as check
 from cranfield._errors import SettingError
+from cranfield._own_code import may_be_called
 from cranfield._spelling import nearest, parse
 from cranfield.audits.grid import KINDS, Opened, OptionKind
 from cranfield.audits.options import (
@@ -300,8 +301,10 @@ def _start(experiment: Experiment, name: str, options: Mapping[str, Any], values
         return experiment.seed
     if name.startswith(SYSTEMS):
         system, parameter = split_parameter(name)
-        spelling = next(entry.spelling for entry in experiment.systems if entry.name == system)
-        return getattr(recommender(str(spelling), experiment.seed), parameter)
+        spelling = str(next(entry.spelling for entry in experiment.systems if entry.name == system))
+        if not may_be_called(spelling):  # a plan does not import code, and does not know its defaults
+            return dict(parse(spelling).parameters).get(parameter, values[0])
+        return getattr(recommender(spelling, experiment.seed), parameter)
     return getattr(decisions, name)
 
 

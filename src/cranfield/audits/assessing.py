@@ -19,7 +19,7 @@ from cranfield.experiments import Experiment
 from cranfield.experiments.pipeline import Pipeline
 from cranfield.experiments.stages.assess import options_of
 from cranfield.experiments.stages.data import decided
-from cranfield.experiments.stages.judged import judged_of
+from cranfield.experiments.stages.scores import lists_of
 from cranfield.experiments.stages.splits import split_of
 from cranfield.measures.correlation import kendall_tau_b
 
@@ -86,7 +86,7 @@ def _assessed(children: Children, number: int, experiment: Experiment) -> Assess
     parts = line.units("part")
     measuring = decided(line, line.units("source")[0]).measuring
     assessment = assess_folds(
-        [(judged_of(line, part), None) for part in parts],
+        [(lists_of(line, part), None) for part in parts],
         threshold=measuring.threshold,
         lists=measuring.lists,
         trains=[split_of(line, part).train for part in parts],

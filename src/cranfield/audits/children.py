@@ -19,7 +19,7 @@ from cranfield.audits.universes import SetupLists
 from cranfield.experiments.pipeline import Pipeline, Unit
 from cranfield.experiments.stage import Stage
 from cranfield.experiments.stages import DATA, JUDGED, MODELS, RUNS, SEARCHES, SPLITS
-from cranfield.experiments.stages.judged import judged_of
+from cranfield.experiments.stages.scores import lists_of
 from cranfield.measures.judged import Judged
 from cranfield.measures.judgments import Judgments
 from cranfield.rankings import Ranking
@@ -89,7 +89,7 @@ class Children:
             raise CranfieldError(self.reasons[number])
         line = self.lines[number]
         start, data = self.crossing.menu.experiment.decisions, line.experiment.data[0].name
-        parts = [self._with_shared(judged_of(line, part)) for part in line.units("part")]
+        parts = [self._with_shared(lists_of(line, part)) for part in line.units("part")]
         self._judgments = [part[0].judgments for part in parts]
         lists = SetupLists(
             parts,

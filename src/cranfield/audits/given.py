@@ -52,38 +52,12 @@ def audit_runs(
     seed: int = 0,
     strict: bool = False,
 ) -> Audit:
-    """Audit given ranked lists: compute whether the winner remains the same under other decisions.
+    """Audit given ranked lists; the options are those of `cranfield.audits.audit`.
 
     Only decisions that need no training can be opened: which items count (``lists``), metrics, cut-offs, thresholds,
     averages, coverage. Condensed lists are left out, with the reason, if the given lists are too short for them: each
-    list was cut somewhere, and the rated items below the cut are not known.
-
-    Parameters
-    ----------
-    runs, test, gaps
-        As for `measure`.
-    train
-        The training ratings, which determine which test items a system could score.
-    metric, threshold
-        The starting point: the metric, and the lowest relevant rating, by default as for `measure`.
-    preset, vary, kinds, budget
-        As in the table ``[audit]`` of an experiment. Without a preset and options, the preset is ``measuring`` with
-        full and condensed lists; cut-offs that the lists do not reach are left out of a preset.
-    truth
-        The true value of every system, if known, where larger is better; or a file with the columns ``system`` and
-        ``value``.
-    seed
-        Fixes all random draws.
-    strict
-        Turn warnings about implausible inputs into errors.
-
-    Examples
-    --------
-    >>> test = Ratings.of(["ann", "ann", "bob", "bob"], ["x", "y", "x", "z"], [5, 2, 4, 4])
-    >>> runs = {"mine": {"ann": ["x", "z"], "bob": ["z", "y"]}, "yours": {"ann": ["z", "y"], "bob": ["y", "x"]}}
-    >>> audit = audit_runs(runs, test, metric="P@2", vary={"cutoff": [1, 2]})
-    >>> audit.grid
-    Grid(1 decisions, 2 cells, 2 universes)
+    list was cut somewhere, and the rated items below the cut are not known. Cut-offs that the lists do not reach are
+    left out of a preset.
     """
     test = as_test(test)
     judged = as_judged(runs, test, AUTO if threshold is None else threshold, Context(train), gaps=gaps)

@@ -12,6 +12,7 @@ import numpy as np
 from cranfield import _checks as check
 from cranfield import splits
 from cranfield._errors import ImpossibleSplitError, NothingLeftError, SettingError
+from cranfield._own_code import may_be_called
 from cranfield._registry import Registry
 from cranfield._spelling import nearest, parse
 from cranfield.audits.grid import OptionKind
@@ -19,9 +20,9 @@ from cranfield.audits.significance import OPENED, checked_significance
 from cranfield.data import Ratings, filters
 from cranfield.experiments import Experiment
 from cranfield.experiments.decisions import DECISIONS, checked_value
-from cranfield.measures import Metric, known_metrics
+from cranfield.measures import known_metrics
 from cranfield.measures.averages import WEIGHTS, Average
-from cranfield.measures.definition import METRICS, Definition
+from cranfield.measures.definition import METRICS, Definition, spelled_metric
 from cranfield.measures.metrics.gains import GAINS
 from cranfield.recommenders import recommender
 from cranfield.recommenders.registry import system_among
@@ -136,8 +137,8 @@ def _metric(_: Experiment, value: Any) -> str:
     if metric_definition(value).whole_system:
         raise SettingError(f"metrics: {value} has one value for a whole system; an audit needs one for each user")
     # Whether a cut-off is missing depends on what else is opened.
-    checked = Metric.of(str(replace(parsed, cutoff=parsed.cutoff or 10)))
-    return str(replace(parse(str(checked)), cutoff=parsed.cutoff))
+    checked = spelled_metric(str(replace(parsed, cutoff=parsed.cutoff or 10)))
+    return str(replace(parse(checked), cutoff=parsed.cutoff))
 
 
 def _gain(_: Experiment, value: Any) -> str:
@@ -228,8 +229,10 @@ def _parameter(name: str, experiment: Experiment) -> Openable:
         raise SettingError(f"audit.systems.{system}: it is a file of ranked lists, which has no parameters")
 
     def checked(_: Experiment, value: Any) -> Any:
+        spelling = with_parameter(str(spellings[system]), parameter, value)
         try:
-            recommender(with_parameter(str(spellings[system]), parameter, value))
+            if may_be_called(spelling):
+                recommender(spelling)
         except SettingError as error:
             raise SettingError(f"audit.systems.{system}: {error}") from None
         return value
@@ -262,11 +265,15 @@ def metric_at(base: str, cutoff: int | None, gain: str | None) -> str:
         parsed = parse(with_parameter(str(parsed), "gain", gain))
     if cutoff is not None and definition.cutoff != "none":
         parsed = replace(parsed, cutoff=cutoff)
-    return str(Metric.of(str(parsed)))
+    return spelled_metric(str(parsed))
 
 
 def metric_definition(spelling: str) -> Definition:
-    """Return the definition of the metric in a spelling, with or without a cut-off."""
+    """Return the definition of the metric in a spelling, with or without a cut-off.
+
+    A plan does not import the user's code, so it takes the usual properties for those of such a metric.
+    """
     known_metrics()
-    definition: Definition = METRICS.find(parse(spelling).name)
+    name = parse(spelling).name
+    definition: Definition = METRICS.find(name) if may_be_called(spelling) else Definition(name, lambda _: None)
     return definition

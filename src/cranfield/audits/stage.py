@@ -17,6 +17,7 @@ from cranfield.audits.files import read_audit
 from cranfield.audits.notes import notes_on
 from cranfield.audits.true_values import check_truth, true_values, truth_made_of
 from cranfield.experiments import Experiment
+from cranfield.experiments.inputs import catalogue_digest
 from cranfield.experiments.pipeline import Pipeline, Stages, Unit
 from cranfield.experiments.stage import OUT, Size, Stage
 from cranfield.experiments.stages.assess import ASSESS, options_of
@@ -78,6 +79,7 @@ class Audited(Stage[Audit]):
             "start": menu.experiment.decisions.as_dict(),
             "systems": [system.name for system in menu.experiment.systems],
             "judged": children.digests(),
+            "catalogue": catalogue_digest(line.experiment),
             "own": own_metrics(metrics, line.experiment),
             "assess": None if line.experiment.assess is None else options_of(line.experiment),
             "seed": menu.experiment.seed,

@@ -158,7 +158,7 @@ def estimate(
         Intervals are percentiles of bootstrap resamples of users, in which the propensities are rescaled so that
         their sum is the number of test ratings of the resample.
     """
-    n, resamples = check.whole("n", n), check.whole("resamples", resamples)
+    n, resamples = check.whole("n", n), check.whole("resamples", resamples, at_most=check.MOST_DRAWS)
     level, seed = check.share("level", level), check.whole("seed", seed, at_least=0)
     clip = _checked_clip(clip)
     if train is None:

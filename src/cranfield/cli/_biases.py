@@ -23,7 +23,7 @@ def times_random_of(
     from cranfield.biases import times_random
 
     return times_random(
-        loaded.runs, loaded.test, metrics, threshold=loaded.options.threshold, lists=loaded.options.lists,
+        loaded.lists, loaded.test, metrics, threshold=loaded.options.threshold, lists=loaded.options.lists,
         train=loaded.train, negative_grades=loaded.options.negative_grades, seed=seed, average=averaging,
         candidates=candidates,
     )  # fmt: skip

@@ -33,7 +33,7 @@ from cranfield.measures.measuring import Kind, Measuring
 if TYPE_CHECKING:
     from cranfield._record import Step
     from cranfield.data import Ratings
-    from cranfield.measures import Scores
+    from cranfield.measures import Judged, Scores
     from cranfield.rankings import Run
     from cranfield.rankings.ranged import HeldOutTable, RunTables
 
@@ -59,6 +59,7 @@ class MeasuringOptions:
     strict: bool
     reading: Mapping[str, Any]
     run_reading: Mapping[str, Any]
+    catalogue: str = NONE
 
     def load(self) -> Loaded:
         """Read the files."""
@@ -193,17 +194,28 @@ class Loaded:
 
     def at_levels(self, metrics: Sequence[str], levels: str) -> tuple[str, ...]:
         """Return metrics at the requested levels of relevance, and print what these are."""
-        return _at_levels(metrics, levels, lambda: self.test.grades, self.train)
+        return _at_levels(metrics, levels, self)
 
-    def measure(self, metrics: Sequence[str], *, bounds: bool = False, catalogue: str = NONE) -> Scores:
+    def measure(self, metrics: Sequence[str], *, bounds: bool = False) -> Scores:
         """Measure the runs."""
         from cranfield.measures import measure
 
         return measure(
             self.runs, self.test, metrics, threshold=self.options.threshold, lists=self.options.lists,
             train=self.train, negative_grades=self.options.negative_grades, bounds=bounds, strict=self.options.strict,
-            catalogue=catalogue,
+            catalogue=self.options.catalogue,
         )  # fmt: skip
+
+    @property
+    def lists(self) -> list[Judged]:
+        """The judged lists of the runs; items outside a catalogue earn nothing."""
+        from cranfield.measures.catalogue import with_live
+        from cranfield.measures.context import Context
+        from cranfield.measures.measuring import as_judged
+
+        how, context = self.options, Context(self.train)
+        judged = as_judged(self.runs, self.test, how.threshold, context, negative_grades=how.negative_grades)
+        return with_live(judged, how.catalogue, self.train)
 
     @property
     def histories(self) -> list[tuple[str, Sequence[Step]]]:
@@ -223,9 +235,9 @@ class OpenedTables:
 
     def at_levels(self, metrics: Sequence[str], levels: str) -> tuple[str, ...]:
         """Return metrics at the requested levels of relevance, and print what these are."""
-        return _at_levels(metrics, levels, lambda: self.test.grades, self.train)
+        return _at_levels(metrics, levels, self)
 
-    def measure(self, metrics: Sequence[str], *, bounds: bool = False, catalogue: str = NONE) -> Scores:
+    def measure(self, metrics: Sequence[str], *, bounds: bool = False) -> Scores:
         """Measure the runs."""
         from cranfield.measures.engines import measure_tables, part_plan
 
@@ -233,7 +245,7 @@ class OpenedTables:
         measuring = Measuring(metrics=metrics, threshold=options.threshold, lists=options.lists)
         how: dict[str, Any] = {
             "train": self.train, "negative_grades": options.negative_grades, "bounds": bounds,
-            "strict": options.strict, "catalogue": catalogue,
+            "strict": options.strict, "catalogue": options.catalogue,
         }  # fmt: skip
         if self.on_spark:
             from cranfield.measures.spark import measure_tables_on_spark
@@ -257,15 +269,14 @@ class OpenedTables:
         ]
 
 
-def _at_levels(
-    metrics: Sequence[str], levels: str, grades: Callable[[], Any], train: Ratings | None
-) -> tuple[str, ...]:
+def _at_levels(metrics: Sequence[str], levels: str, loaded: Loaded | OpenedTables) -> tuple[str, ...]:
     if levels == "none":
         return tuple(metrics)
-    from cranfield.data.scale import RatingScale
+    from cranfield.data.relevance import Relevance
     from cranfield.measures.levels import at_levels, levels_note
 
-    scale = RatingScale.of(grades(), *([] if train is None else [train.grades]))
+    judged = loaded.options.negative_grades == "judged"
+    scale = Relevance.of(loaded.test, train=loaded.train, negative=judged).scale
     tell([levels_note(scale)])
     return tuple(map(str, at_levels(metrics, scale)))
 
@@ -397,7 +408,8 @@ def measuring_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
     @wraps(command)
     def with_measuring(**options: Any) -> Any:
-        measuring = MeasuringOptions(**{field.name: options.pop(field.name) for field in fields(MeasuringOptions)})
+        names = [field.name for field in fields(MeasuringOptions) if field.name in options]
+        measuring = MeasuringOptions(**{name: options.pop(name) for name in names})
         _check_outputs(measuring, {name: options[name] for name in _OUTPUTS if options.get(name) is not None})
         return command(measuring=measuring, **options)
 

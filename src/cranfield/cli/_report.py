@@ -81,7 +81,7 @@ def write_page(
     from cranfield.reports import other_decisions, write_report
 
     variants = other_decisions(
-        loaded.runs, loaded.test, metrics, train=loaded.train, negative_grades=loaded.options.negative_grades
+        loaded.lists, loaded.test, metrics, train=loaded.train, negative_grades=loaded.options.negative_grades
     )
     write_report(
         report,

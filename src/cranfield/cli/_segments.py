@@ -28,7 +28,7 @@ def segment_option(command: Command) -> Command:
     )(command)
 
 
-def segments_of(loaded: Loaded, metrics: Sequence[str], by: Sequence[str], catalogue: str) -> list[Segments]:
+def segments_of(loaded: Loaded, metrics: Sequence[str], by: Sequence[str]) -> list[Segments]:
     """Measure the runs by each of the segments."""
     from cranfield.measures import Segmenting, measure_segments
 
@@ -36,8 +36,8 @@ def segments_of(loaded: Loaded, metrics: Sequence[str], by: Sequence[str], catal
     reading = options.reading_of_test
     return [
         measure_segments(
-            loaded.runs, loaded.test, metrics, by=segment, threshold=options.threshold, lists=options.lists,
-            train=loaded.train, negative_grades=options.negative_grades, catalogue=catalogue, data=options.test,
+            loaded.lists, loaded.test, metrics, by=segment, threshold=options.threshold, lists=options.lists,
+            train=loaded.train, negative_grades=options.negative_grades, data=options.test,
             reading=reading,
         )
         for segment in Segmenting(by).segment

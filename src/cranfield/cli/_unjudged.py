@@ -14,6 +14,7 @@ from cranfield.cli._output import put, put_text, written
 from cranfield.comparisons import add_judgments, label, tipping_points
 from cranfield.comparisons.labelling import CAVEATS
 from cranfield.comparisons.unjudged_pairs import LINEAR
+from cranfield.measures import Scores
 from cranfield.measures.inputs import as_metrics
 
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -85,15 +86,16 @@ def with_judgments(loaded: Loaded, judgments: str | None) -> Loaded:
     return loaded if judgments is None else replace(loaded, test=add_judgments(loaded.test, judgments))
 
 
-def notes_on_judgments(loaded: Loaded, metrics: Sequence[str], judgments: str | None) -> list[str]:
+def notes_on_judgments(loaded: Loaded, scores: Scores, judgments: str | None) -> list[str]:
     """Return how comparisons of two systems stand with the collected judgments, and notes for the reader."""
     if judgments is None:
         return []
     sentences = []
     if len(loaded.runs) == 2:
-        for metric in as_metrics(metrics):
+        for metric in as_metrics(scores.metrics):
             if metric.definition.name in LINEAR and metric.cutoff is not None:
-                sentences.append(label(loaded.runs, loaded.test, metric, threshold=loaded.options.threshold).sentence)
+                level = scores.step.settings["threshold"]
+                sentences.append(label(loaded.runs, loaded.test, metric, threshold=level).sentence)
     return [*sentences, *CAVEATS]
 
 

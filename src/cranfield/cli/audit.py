@@ -107,7 +107,7 @@ def command(
 
     planned = plan_audit(files[0], out, preset=preset, budget=budget, truth=truth, seed=own_seed)
     if dry_run:
-        refuse_idle("with --dry-run", "allow_code", "wanted", "show")
+        refuse_idle("with --dry-run", "wanted", "show")
         say(planned)
         return
     if not settings.quiet:
@@ -150,6 +150,6 @@ def _say_where(folder: Path, page: Path | None, show: bool) -> None:
 
 
 def _of_lists(loaded: Loaded, **options: Any) -> Audit:
-    from cranfield.audits.given import audit_runs
+    from cranfield.audits import audit
 
-    return audit_runs(loaded.runs, loaded.test, train=loaded.train, strict=loaded.options.strict, **options)
+    return audit(loaded.runs, test=loaded.test, train=loaded.train, strict=loaded.options.strict, **options)

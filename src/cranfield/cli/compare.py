@@ -28,6 +28,7 @@ from cranfield.cli._measuring import (
     tell,
 )
 from cranfield.cli._output import output_options, put, put_text, written
+from cranfield.cli._provenance import with_provenance
 from cranfield.cli._report import report_option, write_page
 from cranfield.cli._segments import segment_option, segments_of, with_groups
 from cranfield.cli._unjudged import (
@@ -41,7 +42,7 @@ from cranfield.comparisons import Comparison, compare_segments
 from cranfield.comparisons.comparing import Comparing, compare
 from cranfield.comparisons.gate import Gate, Margin
 from cranfield.comparisons.sentences import p_text
-from cranfield.measures import DEFAULT_METRICS, Averaging
+from cranfield.measures import DEFAULT_METRICS, Average, Averaging
 
 _EXAMPLES = """\b
 Examples:
@@ -125,7 +126,6 @@ def command(
     no_worse: str | None,
     better: bool,
     power: float | None,
-    catalogue: str,
     tipping_point: bool,
     tipping_figure: str | None,
     judgments: str | None,
@@ -161,23 +161,28 @@ def command(
     if isinstance(loaded, Loaded):
         loaded = with_judgments(loaded, judgments)
     metrics = loaded.at_levels(metrics, levels)
-    scores = loaded.measure(metrics, catalogue=catalogue)
+    scores = loaded.measure(metrics)
     result = compare(scores, significance=significance, **options)
     segments, answers = [], []
     if isinstance(loaded, Loaded):
         segments = [
             compare_segments(segment, significance=significance, **options)
-            for segment in segments_of(loaded, metrics, by_segment, catalogue)
+            for segment in segments_of(loaded, metrics, by_segment)
         ]
-        answers = notes_on_judgments(loaded, metrics, judgments)
+        answers = notes_on_judgments(loaded, scores, judgments)
     if gated or format not in ("table", "json") or power is not None:
         tell(answers)
     gate = (result.no_worse(by=str(no_worse)) if margin else result.better()) if gated else None
     if format not in ("table", "json") or power is not None:
         tell(f"Warning: {warning}." for warning in scores.warnings)  # otherwise the verdict prints them
+    result = result if gate is None else replace(result, claims=tuple(gate.sentences))
+    full: dict[str, Any] = {}
+    if format == "json" and power is None:
+        others = [("judgments", judgments), ("weights", Average.of(options["average"]).weights)]
+        others += [("segment", text) for text in by_segment]
+        full = with_provenance(result.as_dict(), measuring, scores, others)
     if gate is not None:
-        result = replace(result, claims=tuple(gate.sentences))
-        _put_gate(gate, result, format, out)
+        _put_gate(gate, result, format, full, out)
     elif power is not None:
         put(_frame(result.power(power), format, result, "paired t"), out)
     elif format == "matrix":
@@ -193,7 +198,7 @@ def command(
     elif format == "json":
         by_group = {"segments": [segment.as_dict() for segment in segments]} if segments else {}
         unjudged = {"judgments": answers} if answers else {}
-        put(json.dumps({**result.as_dict(), **by_group, **unjudged}, indent=1, ensure_ascii=False), out)
+        put(json.dumps({**full, **by_group, **unjudged}, indent=1, ensure_ascii=False), out)
     else:
         put_text("\n\n".join(map(str, (result, *segments, *answers))), out)
     tell(note for note in scores.notes if note not in scores.warnings)
@@ -221,11 +226,11 @@ def _gated(no_worse: str | None, better: bool, power: float | None, baseline: st
     return given[0]
 
 
-def _put_gate(gate: Gate, result: Comparison, format: str, out: str | None) -> None:
+def _put_gate(gate: Gate, result: Comparison, format: str, full: dict[str, Any], out: str | None) -> None:
     if format == "csv":
         put(written(gate.frame(), "csv"), out)
     elif format == "json":
-        put(json.dumps({"gate": gate.as_dict(), **result.as_dict()}, indent=1, ensure_ascii=False), out)
+        put(json.dumps({"gate": gate.as_dict(), **full}, indent=1, ensure_ascii=False), out)
     else:
         put_text("\n".join((*result.verdict, "", gate.table().text())), out)
 

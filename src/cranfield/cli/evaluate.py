@@ -125,7 +125,6 @@ def command(
     metrics: tuple[str, ...],
     levels: str,
     bounds: bool,
-    catalogue: str,
     times_random: bool,
     over_draws: int | None,
     relevant: Any,
@@ -159,10 +158,10 @@ def command(
         refuse_idle("without --over-draws", "relevant")
         if not times_random and not correct_sampled:
             refuse_idle("without --times-random, --over-draws or --correct-sampled", "candidates")
-        scores = loaded.measure(metrics, bounds=bounds, catalogue=catalogue)
+        scores = loaded.measure(metrics, bounds=bounds)
     else:
         extras = {"--bounds": bounds, "--times-random": times_random, "--segment": by_segment, "--report": report,
-                  "--catalogue": catalogue != NONE, "--correct-sampled": correct_sampled}  # fmt: skip
+                  "--catalogue": measuring.catalogue != NONE, "--correct-sampled": correct_sampled}  # fmt: skip
         others = [name for name, given in extras.items() if given]
         scores = measured_over_draws(all_at_once(loaded), metrics, over_draws, relevant, candidates, others)
     scores.check_measured()
@@ -174,7 +173,7 @@ def command(
         predictions = examine_for((*metrics, "CSE"), whole.runs, whole.test, train=whole.train)
         assert predictions is not None  # CSE needs them
         put_frame(predictions.migration(), migration)
-    segments = segments_of(all_at_once(loaded), metrics, by_segment, catalogue) if by_segment else []
+    segments = segments_of(all_at_once(loaded), metrics, by_segment) if by_segment else []
     times = times_random_of(all_at_once(loaded), metrics, averaging, candidates, seed) if times_random else None
     corrected = corrected_runs(all_at_once(loaded), metrics, candidates, level) if correct_sampled else {}
     how: dict[str, Any] = {"interval": interval, "level": level, "seed": seed}

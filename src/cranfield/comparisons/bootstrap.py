@@ -13,7 +13,7 @@ from cranfield._progress import progress
 from cranfield._random import stream
 from cranfield.comparisons.sample import Floats, Sample
 from cranfield.comparisons.student import moments, unit_of
-from cranfield.comparisons.verdict import Verdict, significance_tests
+from cranfield.comparisons.verdict import Resamples, Verdict, significance_tests
 
 # Maximum number of draws (resamples × users) per block.
 _BLOCK = 1 << 21
@@ -22,7 +22,7 @@ _BLOCK = 1 << 21
 @significance_tests.register
 def bootstrap(
     data: Sequence[Sample],
-    resamples: int = 1000,
+    resamples: Resamples = 1000,
     plus_one: bool = True,
     seed: int = 0,
     alpha: float = 0.05,
@@ -34,10 +34,10 @@ def bootstrap(
     resampled mean differences. A single user gives p = 1. All pairs and metrics use the same resamples.
     More than 10,000 users are drawn in 10,000 blocks (`Sample.blocks_of_users`).
     """
-    n_samples, plus_one = _checks.whole("resamples", resamples), _checks.flag("plus_one", plus_one)
+    plus_one = _checks.flag("plus_one", plus_one)
     return [
-        _verdict(sample, result, n_samples, plus_one, alpha)
-        for sample, result in zip(data, resampled(data, n_samples, seed))
+        _verdict(sample, result, resamples, plus_one, alpha)
+        for sample, result in zip(data, resampled(data, resamples, seed))
     ]
 
 

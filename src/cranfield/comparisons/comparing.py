@@ -144,7 +144,7 @@ class Comparing(Decided):
         check=_baseline,
         phrase=unless(NO_BASELINE, "against {}"),
     )
-    subsets: Any = borrowed(0, partial(_checks.whole, at_least=0))
+    subsets: Any = borrowed(0, partial(_checks.whole, at_least=0, at_most=_checks.MOST_DRAWS))
     subset_size: Any = borrowed(0.5, _checks.share)
 
     def _check_together(self) -> None:
@@ -360,7 +360,10 @@ def comparison_rows(
     # A test's own intervals hold for each pair alone, except those of Tukey's test.
     by_the_test = not together or parse(comparing.significance).name == "tukey"
     ends = (verdict.lower, verdict.upper) if by_the_test else (None, None)
-    lower, upper = (own if own is not None else of_t for own, of_t in zip(ends, (effect.lower, effect.upper)))
+    most = np.maximum(sample.largest, np.abs(effect.difference))
+    lower, upper = (
+        np.clip(own if own is not None else of_t, -most, most) for own, of_t in zip(ends, (effect.lower, effect.upper))
+    )
     relative = relative.widened(effect.widened)
     if parse(comparing.significance).name != "tukey":  # its intervals hold for all pairs together
         relative = relative.beside(lower, upper)

@@ -191,6 +191,10 @@ class Comparison:
         _checks.share("wanted", wanted)
         if difference is not None:
             difference = _checks.number("difference", difference)
+            if not 0 < difference < np.inf:
+                raise SettingError(
+                    f"difference={difference:g} is not a difference to detect; give a number above 0, such as 0.01"
+                )
         n, error, degrees = (
             self.rows[name].to_numpy().astype(np.float64) for name in ("n", "standard_error", "degrees")
         )

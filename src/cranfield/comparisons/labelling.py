@@ -273,11 +273,4 @@ def _two(runs: Any, test: Any, threshold: float | str | None) -> TwoSystems:
     if len(systems) != 2:
         given = "1 is" if len(systems) == 1 else f"{len(systems)} are"
         raise SettingError(f"judgments are collected to compare two systems, and {given} given; give two")
-    lowest = Relevance.of(ratings, threshold).threshold
-    if not (ratings.values >= lowest).any():
-        highest = float(ratings.values.max(initial=-np.inf))
-        raise SettingError(
-            f"nothing can be measured: no test rating is {lowest:g} or more; the highest is {highest:g}; lower "
-            "--threshold (threshold=...)"
-        )
-    return TwoSystems(systems[0], systems[1], ratings, lowest)
+    return TwoSystems(systems[0], systems[1], ratings, Relevance.of(ratings, threshold).threshold)

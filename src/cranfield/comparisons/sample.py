@@ -97,6 +97,8 @@ class Sample:
         has no value. None if there are no repetitions.
     keys
         A number for each user derived from the user's id, if there are many users; see `blocks_of_users`.
+    largest
+        The largest possible difference of two averages.
     """
 
     metric: str
@@ -111,6 +113,7 @@ class Sample:
     lower_is_better: bool = False
     cells: Floats | None = None
     keys: Keys | None = None
+    largest: float = np.inf
 
     @property
     def n_pairs(self) -> int:

@@ -22,6 +22,7 @@ from cranfield.measures.averages import Average
 from cranfield.measures.averaging import Averaging
 from cranfield.measures.counting import defined_for_all, over_groups
 from cranfield.measures.crossed import cells_of
+from cranfield.measures.definition import possible_values
 from cranfield.measures.folds import join_folds
 from cranfield.measures.phrases import all_systems
 from cranfield.measures.scores import Scores
@@ -71,6 +72,7 @@ def make_samples(
         notes.see(scores.metrics[place], lists_without(missing, scores, averaging), zero)
         cells = None if cells_of is None else cells_of(values)
         values, weights = unit(values)
+        low, high = possible_values(scores.metrics[place])
         samples.append(
             Sample(
                 scores.metrics[place],
@@ -83,6 +85,7 @@ def make_samples(
                 lower_is_better=scores.lower_is_better[place],
                 cells=cells,
                 keys=keys,
+                largest=high - low if averaging.kind.of_all is None else np.inf,
             )
         )
     return samples, notes.sentences()
@@ -294,7 +297,7 @@ def _scale(scale: Average) -> Average:
         raise SettingError(
             f"systems cannot be compared by their {scale.spelling.name}, since a paired test looks at averages of "
             f"differences; use average={', '.join(AVERAGES)}; to test which is "
-            "better for more users, set significance='sign'"
+            "better for more users, set average='mean' and significance='sign'"
         )
     return scale
 

@@ -230,7 +230,7 @@ def tipping_points(
             f"base={base:g} is not a share below 1; give 0 or the share of unjudged items that are liked"
         )
     lowest = Relevance.of(ratings, threshold).threshold
-    draws, seed = check.whole("draws", draws), check.whole("seed", seed, at_least=0)
+    draws, seed = check.whole("draws", draws, at_most=check.MOST_DRAWS), check.whole("seed", seed, at_least=0)
     points = [
         _point(TwoSystems(first, second, ratings, lowest), metric, base, draws, seed)
         for metric in wanted

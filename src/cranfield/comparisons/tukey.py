@@ -11,12 +11,12 @@ from cranfield import _checks
 from cranfield._progress import progress
 from cranfield._random import stream
 from cranfield.comparisons.sample import ROUNDING, Floats, Sample
-from cranfield.comparisons.verdict import Verdict, significance_tests
+from cranfield.comparisons.verdict import Resamples, Verdict, significance_tests
 
 
 @significance_tests.register
 def tukey(
-    data: Sequence[Sample], resamples: int = 5000, plus_one: bool = True, seed: int = 0, alpha: float = 0.05
+    data: Sequence[Sample], resamples: Resamples = 5000, plus_one: bool = True, seed: int = 0, alpha: float = 0.05
 ) -> list[Verdict]:
     """Randomised Tukey HSD (Carterette 2012).
 
@@ -26,11 +26,11 @@ def tukey(
     − mean_j ± the 1 − α quantile of d*, hold simultaneously with probability 1 − α. With two systems this is the
     permutation test. Users that do not count for every system are left out.
     """
-    n_samples, plus_one = _checks.whole("resamples", resamples), _checks.flag("plus_one", plus_one)
+    plus_one = _checks.flag("plus_one", plus_one)
     tables = [_table(sample) for sample in data]
-    ranges = _ranges(tables, n_samples, seed)
+    ranges = _ranges(tables, resamples, seed)
     return [
-        _verdict(sample, table, spread, n_samples, plus_one, alpha)
+        _verdict(sample, table, spread, resamples, plus_one, alpha)
         for sample, table, spread in zip(data, tables, ranges)
     ]
 

@@ -59,7 +59,13 @@ class TwoSystems:
         self.runs, self.test, self.threshold = (first, second), test, threshold
         self.item_ids = Vocabulary.union([test.item_ids, first.item_ids, second.item_ids])
         relevant = test.values[test.values >= threshold]
-        self.grade = float(relevant.mean()) if len(relevant) else threshold
+        if not len(relevant):
+            highest = float(test.values.max(initial=-np.inf))
+            raise SettingError(
+                f"nothing can be measured: no test rating is {threshold:g} or more; the highest is {highest:g}; lower "
+                "--threshold (threshold=...)"
+            )
+        self.grade = float(relevant.mean())
 
     def unjudged(self, metric: Metric) -> tuple[Pairs, Pairs, Pairs]:
         """Return the unjudged pairs above the cut-off that only the first system lists, only the second, and both."""

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import Annotated
 
 import numpy as np
 from numpy.typing import NDArray
 
+from cranfield._checks import MOST_DRAWS, Limits
 from cranfield._errors import SettingError
 from cranfield._registry import Registry
 from cranfield._spelling import parse
@@ -16,6 +18,10 @@ from cranfield.comparisons.sample import Floats, Sample
 significance_tests: Registry[Callable[..., list[Verdict]]] = Registry("significance test")
 """The paired tests by name. A new one is a function from samples (one per metric) to verdicts, with
 ``@significance_tests.register`` above it."""
+
+
+Resamples = Annotated[int, Limits(low=1, high=MOST_DRAWS)]
+"""How often a test draws."""
 
 
 def spelled_test(test: str, method: str | None = None, resamples: int | None = None) -> str:

@@ -26,6 +26,9 @@ _UNREADABLE = (
     *(pl.exceptions.PolarsError, pl.exceptions.PanicException),
     *(TypeError, ValueError, NotImplementedError, OverflowError),
 )
+SAMPLE = 100
+"""Number of rows to inspect for the content of a column."""
+
 # Bytes per value once it is read.
 _VALUE = 8
 # The units of NumPy's dates that Polars knows.
@@ -51,8 +54,8 @@ class FrameTable:
         return dict(zip(ROLES, range(self.width)))
 
     def head(self) -> pl.DataFrame:
-        """Return the first row."""
-        return self._collected(self._frame.head(1))
+        """Return the first rows."""
+        return self._collected(self._frame.head(SAMPLE))
 
     def check_size(self, limit: int) -> None:
         """Refuse a table whose rows take more than ``limit`` bytes; its Parquet file may be small if values repeat."""

@@ -72,9 +72,9 @@ class Relevance:
     threshold
         The lowest relevant rating.
     grades
-        The distinct test ratings, ascending, after repeated ratings were merged.
+        The distinct test ratings that are judgments, ascending, after repeated ratings were merged.
     scale
-        The scale of the test and training ratings.
+        The scale of these and of the training ratings.
 
     Examples
     --------
@@ -90,20 +90,27 @@ class Relevance:
     scale: RatingScale
 
     @classmethod
-    def of(cls, test: RatedTest, threshold: Any = AUTO, train: Ratings | None = None) -> Relevance:
+    def of(
+        cls, test: RatedTest, threshold: Any = AUTO, train: Ratings | None = None, *, negative: bool = True
+    ) -> Relevance:
         """Decide what is relevant: ``auto`` chooses a threshold for the scale, and None means 1, as in trec_eval.
 
         The scale is that of the test and training ratings together, if both are given: a small test set may lack the
-        ends of the scale.
+        ends of the scale. ``negative``: whether test ratings below 0 are judgments; the threshold follows from all.
         """
         grades = np.asarray(test.grades, dtype=np.float64)
-        known = [part for part in (grades, train.grades if isinstance(train, Ratings) else None) if part is not None]
-        scale = RatingScale.of(*known) if any(map(len, known)) else RatingScale(ANY, ANY)
         if isinstance(threshold, str) and threshold == AUTO:
+            scale = _scale(grades, train)
             lowest = usual_threshold(scale.low, scale.high)
         else:
             lowest = ANY if threshold is None else check.number("threshold", threshold)
-        return cls(lowest, grades, scale)
+        grades = grades if negative else grades[grades >= 0]
+        return cls(lowest, grades, _scale(grades, train))
+
+
+def _scale(grades: NDArray[np.float64], train: Ratings | None) -> RatingScale:
+    known = [grades, *([train.grades] if isinstance(train, Ratings) else [])]
+    return RatingScale.of(*known) if any(map(len, known)) else RatingScale(ANY, ANY)
 
 
 def auto_or_number(name: str, value: Any) -> float | str | None:

@@ -58,12 +58,16 @@ class Vocabulary:
     def union(cls, vocabularies: Sequence[Vocabulary]) -> Vocabulary:
         """Return the vocabulary of all ids in several others; ids become text if those of any of them are text.
 
+        Numbers of different types become whole numbers if all are, otherwise floats, if no two of them become the same.
+
         Examples
         --------
         >>> Vocabulary.union([Vocabulary.of([2, 1]), Vocabulary.of([3, 1])]).all.to_list()
         [1, 2, 3]
         >>> Vocabulary.union([Vocabulary.of([2]), Vocabulary.of(["a"])]).all.to_list()
         ['2', 'a']
+        >>> Vocabulary.union([Vocabulary.of([2**53 + 1, 2**53]), Vocabulary.of([5.0])]).all.to_list()
+        [5, 9007199254740992, 9007199254740993]
         """
         if all(vocabulary == vocabularies[0] for vocabulary in vocabularies):
             return vocabularies[0]
@@ -74,6 +78,10 @@ class Vocabulary:
             # A stable sort merges sorted runs in linear time.
             ids = np.sort(np.concatenate([vocabulary.all.to_numpy() for vocabulary in vocabularies]), kind="stable")
             return cls(pl.Series(ids[np.append(True, ids[1:] != ids[:-1])[: len(ids)]], dtype=dtype))
+        for kind in (pl.Int64(), pl.Int128(), pl.Float64()):
+            alike = [_like(vocabulary.all, kind) for vocabulary in vocabularies if vocabulary.dtype.is_numeric()]
+            if len(alike) == len(vocabularies) and not any(ids.null_count() for ids in alike):
+                return cls.of(pl.concat(alike))
         # Polars can concatenate frames, but not series, with ids of different types.
         frames = [vocabulary.all.to_frame() for vocabulary in vocabularies]
         return cls.of(pl.concat(frames, how="vertical_relaxed").to_series())

@@ -67,6 +67,12 @@ def check_catalogue(experiment: Experiment) -> None:
             ) from error
 
 
+def catalogue_digest(experiment: Experiment) -> str:
+    """Return a hash of the catalogue file, or the keyword given instead of a file."""
+    catalogue = catalogue_of(experiment)
+    return input_checksum(catalogue) if isinstance(catalogue, Path) else catalogue
+
+
 def catalogue_of(experiment: Experiment) -> str | Path:
     """Return the path of the catalogue file, or the keyword that the experiment gives instead."""
     catalogue = experiment.decisions.catalogue
@@ -124,7 +130,7 @@ def _rows(path: Path) -> int:
 
 
 def _files(path: Path) -> list[Path]:
-    if path.is_dir() and (parts := sorted(path.glob("part-*"))):
+    if path.is_dir() and (parts := sorted(path.glob("part-*")) or sorted(path.rglob("*.parquet"))):
         return parts
     return [file_and_member(path)[0]]
 

@@ -36,7 +36,7 @@ from cranfield.experiments.stages import (
     Report,
 )
 from cranfield.experiments.stages.data import decided
-from cranfield.experiments.stages.judged import judged_of
+from cranfield.experiments.stages.scores import lists_of
 from cranfield.experiments.stages.searches import spelling_of
 from cranfield.experiments.stages.splits import measured_test, split_of
 from cranfield.experiments.store import HOME, Artifact, Store, check_folder
@@ -172,13 +172,14 @@ class Results:
         self._whole(DATA, source)
         for part in line.units("part", source):
             self._whole(SPLITS, part)
+            self._whole(SCORES, part)
             for cell in line.units("cell", part):
                 self._whole(JUDGED, cell)
                 if RUNS.wants(line, cell):
                     self._whole(RUNS, cell)
             split = split_of(line, part)
             window = split.step.effect["cut"] if line.decisions.has_windows else None
-            yield Measured(tuple(judged_of(line, part)), measured_test(line, part), split.train, window)
+            yield Measured(tuple(lists_of(line, part)), measured_test(line, part), split.train, window)
 
     def steps(self, data: str) -> list[tuple[str, Step]]:
         """Return the steps applied to a set of ratings before it was measured, by stage name."""

@@ -67,6 +67,7 @@ def _code_of_metrics(experiment: Experiment) -> list[tuple[str, str]]:
         *(("decisions.metrics", metric) for metric in experiment.decisions.metrics),
         *((f"systems.{name}.metric", metric) for name, metric in searched),
         *(("assess.metrics", metric) for metric in as_several((experiment.assess or {}).get("metrics", ()))),
+        *(("audit.vary", metric) for metric in as_several((experiment.audit or {}).get("vary", {}).get("metrics", ()))),
     ]
     return [(key, spelling) for key, spelling in stated if names_code(spelling)]
 

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from cranfield._hashing import MOST_BLOCKS
 from cranfield.measures.averaging import Averaging
 from cranfield.measures.crossed import cells_of, crossed
+from cranfield.measures.definition import possible_values
 from cranfield.measures.scores import Scores
 
 _SCHEMA: Mapping[str, Any] = {
@@ -83,6 +84,8 @@ def _row(
         row["spread"], ends = _over_repetitions(scores, s, m, averaging, level)
         if ends is not None and interval == "analytic":
             (lower, upper), method = ends, "Student's t, users crossed with repetitions"
+    if averaging.kind.of_all is None:
+        lower, upper = _possible((lower, upper), values, scores.metrics[m])
     return {
         **row,
         "mean": kind(values, weights),
@@ -93,6 +96,16 @@ def _row(
         "lists": len(values),
         "undefined": missing,
     }
+
+
+def _possible(ends: tuple[float, float], values: NDArray[np.float64], metric: str) -> tuple[float, float]:
+    """Return the part of an interval that lies between the lowest and the highest value of a metric.
+
+    An average is always there, so the interval holds at the same level. With few users most of it may be outside.
+    """
+    low, high = possible_values(metric)
+    lower = max(ends[0], low) if values.min(initial=np.inf) >= low else ends[0]
+    return lower, min(ends[1], high) if values.max(initial=-np.inf) <= high else ends[1]
 
 
 def _over_repetitions(

@@ -123,7 +123,9 @@ def true_values(runs: Any, truth: Truth, *, cutoff: int = 10, threshold: float |
 def user_draws(users: int, resamples: int, seed: int) -> Floats:
     """Return resamples × users: the share of each user in a bootstrap sample."""
     generator = stream(check.whole("seed", seed, at_least=0), "true values", "users")
-    picks = (generator.random((check.whole("resamples", resamples), users)) * users).astype(np.int64)
+    picks = (generator.random((check.whole("resamples", resamples, at_most=check.MOST_DRAWS), users)) * users).astype(
+        np.int64
+    )
     flat = picks + np.arange(len(picks))[:, None] * users
     counts = np.bincount(flat.ravel(), minlength=len(picks) * users).reshape(len(picks), users)
     return np.asarray(counts / max(users, 1))

@@ -20,6 +20,7 @@ from cranfield._polars import read_parquet, readable
 from cranfield.data import UNKNOWN, Ratings, Vocabulary
 from cranfield.data.columns import place_by_name
 from cranfield.data.sources import contents, is_parquet
+from cranfield.data.vocabulary import check_exact
 from cranfield.measures.definition import Metric
 from cranfield.measures.judged import Judged
 from cranfield.measures.outside import EXAMPLES, Outside, catalogue_notes
@@ -97,6 +98,11 @@ def catalogue_ids(catalogue: Any, train: Ratings | None = None) -> Vocabulary:
         ids = _item_column(catalogue if isinstance(catalogue, pl.DataFrame) else pl.DataFrame(catalogue), "catalogue")
     else:
         ids = _of_ids(catalogue)
+    try:
+        check_exact(ids)
+    except InputError as error:
+        source = str(catalogue) if isinstance(catalogue, str | Path) else "the catalogue"
+        raise InputError(error.problem, source=source, row=error.row, remedy=error.remedy) from None
     ids = ids.drop_nulls()
     if len(ids) == 0:
         raise InputError("the catalogue holds no items", remedy="give one with at least one id")

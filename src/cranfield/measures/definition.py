@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import Any, ClassVar, Literal, TypeVar
@@ -13,7 +14,7 @@ from numpy.typing import NDArray
 
 from cranfield._checks import Limits, flag, one_of
 from cranfield._code_hash import is_ours
-from cranfield._errors import SettingError
+from cranfield._errors import CranfieldError, SettingError
 from cranfield._own_code import check_form, imported, names_code
 from cranfield._registry import Cutoff, Entry, Registry
 from cranfield._spelling import Spelling, parse
@@ -21,6 +22,8 @@ from cranfield.measures.judged import Judged
 from cranfield.measures.pooled import Pooled
 
 Values = NDArray[np.float64]
+SHARE = (0.0, 1.0)
+"""The lowest and the highest value of a share; see `Definition`."""
 F = TypeVar("F", bound=Callable[..., Any])
 Need = Literal["predictions", "train", "similarity", "whole lists"]
 Requirement = Literal[
@@ -80,6 +83,8 @@ class Definition(Entry[Callable[..., Any]]):
     condensed
         Whether it is defined on condensed lists, so that its cut-off counts items with a test rating, as for the
         agreement with the user's own order.
+    between
+        The lowest and the highest value that it can have; intervals do not leave them.
     """
 
     cutoff: Cutoff = "optional"
@@ -92,6 +97,7 @@ class Definition(Entry[Callable[..., Any]]):
     whole_system: bool = False
     averages_ties: bool = False
     condensed: bool = False
+    between: tuple[float, float] = (-np.inf, np.inf)
 
     common: ClassVar[Mapping[str, Limits]] = {
         # The lowest relevant rating, instead of the threshold of the measurement; see `Metric._at_level`.
@@ -217,6 +223,19 @@ def metric(
         return function
 
     return register
+
+
+def possible_values(metric: str) -> tuple[float, float]:
+    """Return the lowest and the highest value that a metric can have, given its spelling; infinite if not known.
+
+    Examples
+    --------
+    >>> possible_values("nDCG@10"), possible_values("RMSE")
+    ((0.0, 1.0), (0.0, inf))
+    """
+    with suppress(CranfieldError):  # a metric that cannot be imported here
+        return Metric.of(metric).definition.between
+    return -np.inf, np.inf
 
 
 def known_metrics() -> Mapping[str, Definition]:

@@ -47,8 +47,9 @@ def is_large(runs: Any, test: Any, engine: str, memory: str | int | None) -> boo
     Only runs in Parquet are read by ranges. The test set can have any format, and is read by ranges if it is Parquet.
     """
     engine = check.one_of("engine", engine, get_args(Engine))
+    most = None if memory is None else size(memory)
     if engine == "memory":
-        if memory is not None:
+        if most is not None:
             raise SettingError(
                 "memory=... (--memory) limits ranges of users, and engine='memory' has none; leave one of them out"
             )
@@ -201,7 +202,7 @@ def part_plan(
                 "lists into memory (engine='memory', --engine memory)"
             )
     systems = check_system_names([name for tables in runs for name in tables.systems])
-    relevance = Relevance.of(test, measuring.threshold, train)
+    relevance = Relevance.of(test, measuring.threshold, train, negative=negative_grades == "judged")
     live = None
     if not is_no_catalogue(catalogue):
         of_ratings = partial(_judged_items, negative_grades=negative_grades)

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, get_args
 from weakref import WeakKeyDictionary
-
-import polars as pl
 
 from cranfield._checks import one_of
 from cranfield._errors import SettingError
@@ -20,7 +17,7 @@ from cranfield.measures.judgments import Judgments, NegativeGrades
 from cranfield.measures.notes import notes_on_negative_grades
 from cranfield.rankings.lists import Gaps, ListOrder, Ties
 from cranfield.rankings.qrels import read_test
-from cranfield.rankings.read import read_runs
+from cranfield.rankings.read import is_one_source, read_runs
 from cranfield.rankings.run import Run
 
 
@@ -29,21 +26,11 @@ def as_runs(runs: Any, ties: Ties | None = None, gaps: Gaps = "keep") -> list[Ru
 
     Runs keep their order of tied items unless ``ties`` is given; others are read in trec_eval's order by default.
     """
-    order = ListOrder(ties or "trec_eval", gaps)
     if isinstance(runs, Run | Judged):
         runs = [runs]
-    if isinstance(runs, Iterable) and not isinstance(runs, str | Mapping | pl.DataFrame):
+    if isinstance(runs, Iterable) and not isinstance(runs, Mapping) and not is_one_source(runs):
         runs = [_run_of(run) if isinstance(run, Judged) else run for run in runs]
-    if not (isinstance(runs, list) and all(isinstance(run, Run) for run in runs)):
-        runs = read_runs(runs, ties=order.ties, gaps=order.gaps)
-    elif ties is not None:
-        runs = [run.with_ties(order.ties) for run in runs]
-    if not runs:
-        raise SettingError("there is no run to measure; give at least one")
-    name, often = Counter(run.name for run in runs).most_common(1)[0]
-    if often > 1:
-        raise SettingError(f"{often} runs are called {name!r}; give each its own name")
-    return [run.without_gaps() if order.gaps == "close" else run for run in runs]
+    return read_runs(runs, ties=ties, gaps=gaps)
 
 
 def refuse_closing(judged: Sequence[Judged], gaps: Gaps) -> None:

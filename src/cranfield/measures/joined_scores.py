@@ -9,7 +9,6 @@ from operator import add
 from typing import Any
 
 import numpy as np
-import polars as pl
 from numpy.typing import NDArray
 
 from cranfield._errors import InputError, SettingError
@@ -112,16 +111,8 @@ def _of_all(columns: Sequence[NDArray[Any] | None]) -> NDArray[Any] | None:
 
 def users_of(parts: Sequence[Scores]) -> tuple[Vocabulary, NDArray[np.int32]]:
     """Return the users of all parts, and the user of each list."""
-    ids = _all_users(parts)
+    ids = Vocabulary.union([part.user_ids for part in parts])
     return ids, np.concatenate([_codes(ids, part) for part in parts])
-
-
-def _all_users(parts: Sequence[Scores]) -> Vocabulary:
-    first = parts[0].user_ids
-    if all(part.user_ids == first for part in parts[1:]):
-        return first
-    # Frames with ids of different types can be concatenated, series cannot.
-    return Vocabulary.of(pl.concat([part.user_ids.all.to_frame("id") for part in parts], how="vertical_relaxed")["id"])
 
 
 def _codes(ids: Vocabulary, part: Scores) -> NDArray[np.int32]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Literal
 
@@ -242,10 +242,9 @@ def measure(
         runs, test, threshold, context, ties=ties, gaps=gaps, negative_grades=negative_grades, groups=groups
     )
     warnings = check_inputs(judged, test, strict=strict)
-    if is_no_catalogue(catalogue):
-        return measure_judged(judged, measuring, bounds=bounds, warnings=warnings)
     judged = with_live(judged, catalogue, train)
-    return with_catalogue(measure_judged(judged, measuring, bounds=bounds, warnings=warnings), judged)
+    scores = measure_judged(judged, measuring, bounds=bounds, warnings=warnings)
+    return scores if is_no_catalogue(catalogue) else with_catalogue(scores, judged)
 
 
 def as_judged(
@@ -309,7 +308,10 @@ def _as_given(
             raise SettingError(f"{names.count(name)} judged lists are called {name!r}; give each run its own name")
     own_level = threshold is None or threshold == AUTO
     level = given[0].judgments.threshold if own_level else check.number("threshold", threshold)
-    fresh = [lists.fresh() if context.is_empty else lists.fresh(context=context) for lists in given]
+    fresh = [
+        lists.fresh() if context.is_empty else lists.fresh(context=replace(context, live=lists.context.live))
+        for lists in given
+    ]
     return [lists.fresh(judgments=lists.judgments.at(level)) for lists in fresh]
 
 

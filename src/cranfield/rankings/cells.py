@@ -108,7 +108,7 @@ def are_lists(cells: Sequence[object], users: Sequence[object], name: str) -> bo
     texts = [cell.strip() for cell in cells if isinstance(cell, str) and cell.strip()]
     if not texts or len(texts) < sum(cell is not None and cell != "" for cell in cells):
         return False
-    if all(text[0] == "[" and text[-1] == "]" for text in texts):
+    if in_brackets(texts):
         return True
     if not any(map(_has_gap, texts)):
         return False
@@ -131,8 +131,13 @@ def are_several(cells: Sequence[object]) -> bool:
     >>> are_several(["0.9 0.8", "0.5"]), are_several(["0.9", "0.8"])
     (True, False)
     """
+    return any(isinstance(cell, str) and _has_gap(cell) for cell in cells) or in_brackets(cells)
+
+
+def in_brackets(cells: Sequence[object]) -> bool:
+    """Whether all cells with text are in brackets, and there are some."""
     texts = [cell.strip() for cell in cells if isinstance(cell, str) and cell.strip()]
-    return any(map(_has_gap, texts)) or (bool(texts) and all(text[0] == "[" and text[-1] == "]" for text in texts))
+    return bool(texts) and all(text[0] == "[" and text[-1] == "]" for text in texts)
 
 
 def taken_apart(column: pl.Series) -> pl.Series:

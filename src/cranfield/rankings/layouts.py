@@ -16,7 +16,7 @@ from cranfield.data.layout import is_number
 from cranfield.data.text import integers_if_all
 from cranfield.data.values import Fault
 from cranfield.data.vocabulary import as_series
-from cranfield.rankings.cells import are_lists, are_several, have_scores, taken_apart
+from cranfield.rankings.cells import are_lists, are_several, have_scores, in_brackets, taken_apart
 from cranfield.rankings.roles import find_roles
 from cranfield.rankings.table import Roles, RunTable
 
@@ -157,7 +157,8 @@ def _joined_roles(table: RunTable, given: GivenColumns) -> Roles | None:
     if roles is None or not are_lists(table.sample(roles["item"]), table.sample(roles["user"]), roles["item"]):
         return None
     for role in _OF_ITEMS:
-        if role in roles and not are_several(table.sample(roles[role])):
+        # Beside lists in brackets, a single value belongs to a single item.
+        if role in roles and not (are_several(table.sample(roles[role])) or in_brackets(table.sample(roles["item"]))):
             return None
     return {role: name for role, name in roles.items() if role in ("user", "item", *_OF_ITEMS)}
 

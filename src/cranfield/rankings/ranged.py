@@ -16,6 +16,7 @@ from cranfield._errors import InputError, SettingError
 from cranfield._record import Step
 from cranfield.data import Ratings, Vocabulary, read
 from cranfield.data.columns import find_columns
+from cranfield.data.frames import SAMPLE
 from cranfield.data.parquet import ParquetTable, RowTable
 from cranfield.data.ranges import BATCH, user_ranges
 from cranfield.data.repeated import RepeatedPairError
@@ -108,7 +109,7 @@ class RunTables:
         systems = () if column is None else cls.systems_in(table, column)
         if column is None or (among_others and len(systems) == 1):
             systems, column = (name or own_name,), None
-        head = table.rows(0, 1, [column_name for column_name in table.names if column_name != column])
+        head = table.rows(0, SAMPLE, [column_name for column_name in table.names if column_name != column])
         layout, columns = choose_layout(RunTable(head.to_dict(), table.label, True, _none, _none), given, format)
         if layout.name == "one-relevant":
             raise SettingError(
@@ -223,12 +224,8 @@ class RunTables:
         if frame.is_empty():
             return self._empty(name, frame)
         by: Any = "score" if name in self.scored else "rank"
-        run = read_part(frame, self._given, replace(self.order, by=by), name=name, format=self.layout)
+        run = read_part(frame, self.roles, replace(self.order, by=by), name=name, layout=self.layout)
         return replace(run, history=self.history, **self.about)
-
-    @property
-    def _given(self) -> dict[str, Any]:
-        return {role: column for role, column in self.roles.items() if role in _ROLES}
 
     def _empty(self, name: str, frame: pl.DataFrame) -> Run:
         scores = np.zeros(0) if name in self.scored else None
@@ -267,7 +264,7 @@ class RunTables:
         by: Any = None if role is None else "rank" if role == "rank" and self.scored != self.systems else "score"
         order = replace(self.order, ties="input", by=by)
         try:
-            read_part(frame.select(self.roles.values()), self._given, order, name="", format=self.layout)
+            read_part(frame.select(self.roles.values()), self.roles, order, name="", layout=self.layout)
         except InputError as error:
             row = None if error.row is None else error.row + start
             raise InputError(
@@ -440,8 +437,9 @@ class HeldOutTable:
         """Read rows, looking for faults in the column of one role."""
         columns = {name: pl.Series(np.arange(len(column))) for name in self.roles.values()}
         columns[self.roles.get("rating", "rating")] = pl.Series(np.ones(len(column)))
+        how = {**self.reading, "repeated": "last"}
         try:
-            read(pl.DataFrame({**columns, self.roles[role]: column}), **self._chosen, repeated="last")
+            read(pl.DataFrame({**columns, self.roles[role]: column}), **self._chosen, **how)
         except InputError as error:
             row = None if error.row is None else error.row + start
             raise InputError(

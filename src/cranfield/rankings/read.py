@@ -24,10 +24,10 @@ from cranfield.rankings.calibrating import predicts_ratings
 from cranfield.rankings.calibration import Calibration
 from cranfield.rankings.dicts import rows_of_dict
 from cranfield.rankings.encode import encode
-from cranfield.rankings.files import PLAIN_TEXT, TextOptions, open_bytes, open_file, system_name
+from cranfield.rankings.files import TextOptions, open_bytes, open_file, system_name
 from cranfield.rankings.frames import is_frame, table_of_frame, table_of_tuples
 from cranfield.rankings.groups import groups_by_list, named_groups
-from cranfield.rankings.layouts import GivenColumns, Rows, choose_layout
+from cranfield.rankings.layouts import LAYOUTS, GivenColumns, Rows, choose_layout
 from cranfield.rankings.lists import Gaps, ListEntries, ListOrder, Ties, arrange, first_rank, lengths_of
 from cranfield.rankings.names import file_name
 from cranfield.rankings.numbers import numbers
@@ -66,7 +66,7 @@ def read_run(
     name: str | None = None,
     tag: bool = False,
     format: str | None = None,
-    ties: Ties = "trec_eval",
+    ties: Ties | None = None,
     gaps: Gaps = "keep",
     user: str | int | None = None,
     item: str | int | None = None,
@@ -97,7 +97,8 @@ def read_run(
         ``"recbole"``, ``"rectools"``, ...
     ties
         How items of equal score are ordered: ``"trec_eval"``, by item id as text, descending; ``"input"``, in input
-        order; ``"average"``, metrics in expectation over all orders of the tied items.
+        order; ``"average"``, metrics in expectation over all orders of the tied items. By default a `Run` keeps the
+        order that it has, and everything else is read in trec_eval's order.
     gaps
         What ranks mean if there are no scores. ``"keep"``: a rank is a place in a list, counted from 0 if any rank of
         the source is 0, otherwise from 1. A place that no rank names has an unknown item. Items of equal rank take the
@@ -123,8 +124,9 @@ def read_run(
     >>> run.frame().rows()
     [('ann', 'y', 1, 0.9), ('ann', 'x', 2, 0.3), ('bob', 'x', 1, 0.1)]
     """
-    order = ListOrder(ties, gaps)
+    order = _order(ties, gaps)
     if isinstance(source, Run):
+        source = source if ties is None else source.with_ties(ties)
         source = source.without_gaps() if gaps == "close" else source
         return source if name is None else replace(source, name=name)
     given: GivenColumns = {"user": user, "item": item, "score": score, "rank": rank, "prediction": prediction}
@@ -132,9 +134,14 @@ def read_run(
     return _one_run(content, given, name=name, tag=tag, format=format, order=order)
 
 
-def read_part(frame: pl.DataFrame, given: GivenColumns, order: ListOrder, *, name: str, format: str) -> Run:
-    """Read the lists of some users, given all their rows; ``order`` says what follows from the rows of all users."""
-    return _one_run(_content(frame, PLAIN_TEXT), given, name=name, format=format, order=order)
+def _order(ties: Ties | None, gaps: Gaps) -> ListOrder:
+    return ListOrder("trec_eval" if ties is None else ties, gaps)
+
+
+def read_part(frame: pl.DataFrame, roles: Roles, order: ListOrder, *, name: str, layout: str) -> Run:
+    """Read the lists of some users, given all their rows and what follows from the rows of all users."""
+    table = table_of_frame(frame)
+    return _run(_Opened(LAYOUTS[layout].take(table, roles), layout, table.source, None, roles, table), name, order)
 
 
 def read_runs(sources: Any, *, system: str | int | None = None, **reading: Any) -> list[Run]:
@@ -157,7 +164,7 @@ def read_runs(sources: Any, *, system: str | int | None = None, **reading: Any) 
     """
     if isinstance(sources, Mapping):
         runs = [read_run(source, name=str(name), **reading) for name, source in sources.items()]
-    elif isinstance(sources, (str, os.PathLike)) or is_frame(sources):
+    elif is_one_source(sources):
         runs = _by_system(sources, system, reading)
     elif isinstance(sources, Iterable):
         runs = [run for source in sources for run in _by_system(source, system, reading, among_others=True)]
@@ -166,6 +173,11 @@ def read_runs(sources: Any, *, system: str | int | None = None, **reading: Any) 
     if not runs:
         raise InputError("there are no runs", remedy="give at least one file, frame or dictionary")
     return check_names(runs)
+
+
+def is_one_source(sources: Any) -> bool:
+    """Whether this is one file or frame, not several of them."""
+    return isinstance(sources, (str, os.PathLike)) or is_frame(sources) or hasattr(sources, "read")
 
 
 def check_names(runs: list[Run]) -> list[Run]:
@@ -320,7 +332,7 @@ def _run(opened: _Opened, name: str, order: ListOrder) -> Run:
     if rows.sizes is not None:
         users = np.repeat(users, rows.sizes)
     if rows.lengths is not None:
-        return _one_relevant_run(opened, name, user_ids, users, item_ids, items)
+        return _one_relevant_run(opened, name, user_ids, users, item_ids, items).with_ties(order.ties)
     scores, ranks, predictions = (
         None if column is None else _numbers(column, role, opened)
         for role, column in (("score", rows.scores), ("rank", rows.ranks), ("prediction", rows.predictions))
@@ -450,7 +462,7 @@ def _by_system(
     if isinstance(source, Run):
         return [read_run(source, **reading)]
     how = dict(reading)
-    order = ListOrder(how.pop("ties", "trec_eval"), how.pop("gaps", "keep"))
+    order = _order(how.pop("ties", None), how.pop("gaps", "keep"))
     given: GivenColumns = {role: how.pop(role, None) for role in ("user", "item", "score", "rank", "prediction")}
     written = {name: how.pop(name) for name in ("separator", "header", "quote", "encoding") if name in how}
     content = _content(source, TextOptions(**written, wanted=_names({**given, "system": system})))

@@ -204,6 +204,11 @@ class Run:
         ListOrder(ties)  # refuses a rule that does not exist
         if ties == self.ties:
             return self
+        if self.one_relevant:
+            raise SettingError(
+                f"ties={ties!r} cannot be applied to the run {self.name!r}, which has one-relevant lists: of them only "
+                "the rank of an item is known; leave ties (--ties) out"
+            )
         if not self.has_ties:
             return replace(self, ties=ties)
         if self.scores is None or ties == "input":

@@ -7,10 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from cranfield._errors import InputError
+from cranfield.data.frames import SAMPLE
 from cranfield.data.values import Fault
-
-# Number of rows to inspect for the content of a column.
-_SAMPLE = 100
 
 Roles = Mapping[str, str]
 """The name of the column of each role: user, item, score and so on."""
@@ -48,7 +46,7 @@ class RunTable:
     def sample(self, name: str) -> list[Any]:
         """Return the first values of a column."""
         column = self.head[name]
-        return list(column.head(_SAMPLE) if hasattr(column, "head") else column[:_SAMPLE])
+        return list(column.head(SAMPLE) if hasattr(column, "head") else column[:SAMPLE])
 
     def first(self, place: int) -> Any:
         """Return the first value of a column."""

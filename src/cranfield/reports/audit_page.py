@@ -35,7 +35,7 @@ def audit_page(audit: Audit, *, title: str = _TITLE, lead: str = "") -> str:
     >>> import cranfield as cf
     >>> test = cf.Ratings.of(["ann", "ann", "bob", "bob"], ["x", "y", "x", "z"], [5, 2, 4, 4])
     >>> runs = {"mine": {"ann": ["x", "z"], "bob": ["z", "y"]}, "yours": {"ann": ["z", "y"], "bob": ["y", "x"]}}
-    >>> html = audit_page(cf.audits.audit_runs(runs, test, metric="P@2", vary={"cutoff": [1, 2]}))
+    >>> html = audit_page(cf.audit(runs, test=test, metric="P@2", vary={"cutoff": [1, 2]}))
     >>> html.startswith("<!doctype html>") and "is not a probability" in html
     True
     """

@@ -15,7 +15,7 @@ from cranfield import _checks
 from cranfield._numbers import percent_text
 from cranfield._phrases import listed
 from cranfield.assessments import Assessment, assess
-from cranfield.audits import Audit, audit_runs
+from cranfield.audits import Audit, audit
 from cranfield.biases import Bias, bias
 from cranfield.comparisons import Comparison, compare
 from cranfield.data import Ratings, simulate
@@ -314,7 +314,7 @@ def _audit(runs: list[Run], test: Ratings, scores: Mapping[str, Scores], seed: i
     chosen = [runs[system] for system in dict.fromkeys([*published[:_AUDITED].tolist(), int(truly[0])])]
     true_values = dict(zip(scores[TRUTH].systems, scores[TRUTH].average()[:, scores[TRUTH].metric(METRIC)].tolist()))
     known = {run.name: true_values[run.name] for run in chosen}
-    return audit_runs(chosen, test, metric=METRIC, threshold=_THRESHOLD, vary=_OPENED, truth=known, seed=seed)
+    return audit(chosen, test=test, metric=METRIC, threshold=_THRESHOLD, vary=_OPENED, truth=known, seed=seed)
 
 
 def _test_sets(world: World, split: Split) -> dict[str, Ratings]:

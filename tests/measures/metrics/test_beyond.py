@@ -139,7 +139,14 @@ def test_novelty_needs_the_training_ratings(judged_of):
             Metric.of(name)(judged_of({1: {1: 1.0}}, {1: {1: 5}}))
 
 
-def test_ids_of_the_test_set_that_cannot_be_ids_of_training_add_nothing_to_the_catalogue():
-    train, test = Ratings.of([1, 2], [10, 20]), Ratings.of([1, 1], ["10", "x"])
-    judged = judge({"mine": {1: ["10", "x"]}}, test, train=train)
-    assert catalogue(judged).all.to_list() == [10, 20]
+@pytest.mark.parametrize(
+    ("trained", "tested", "every"),
+    [
+        ([10, 20], ["10", "x"], ["10", "20", "x"]),
+        ([10.0, 20.0], [10, 2**53, 2**53 + 1], [10, 20, 2**53, 2**53 + 1]),
+    ],
+)
+def test_every_item_of_training_and_test_is_in_the_catalogue_whatever_the_type_of_its_id(trained, tested, every):
+    train, test = Ratings.of([1, 2], trained), Ratings.of([1] * len(tested), tested)
+    judged = judge({"mine": {1: tested}}, test, train=train)
+    assert catalogue(judged).all.to_list() == every

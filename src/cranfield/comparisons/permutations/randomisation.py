@@ -11,7 +11,7 @@ from cranfield import _checks
 from cranfield.comparisons.permutations.exact import exact
 from cranfield.comparisons.permutations.monte_carlo import monte_carlo
 from cranfield.comparisons.sample import Sample
-from cranfield.comparisons.verdict import Verdict, sampling_error, significance_tests
+from cranfield.comparisons.verdict import Resamples, Verdict, sampling_error, significance_tests
 
 # Patterns of more signs than this (users × resamples) take more than a few seconds, and are not drawn unless asked for.
 _MOST_SIGNS = 1 << 31
@@ -21,7 +21,7 @@ _MOST_SIGNS = 1 << 31
 def permutation(
     data: Sequence[Sample],
     method: str = "exact",
-    resamples: int = 100_000,
+    resamples: Resamples = 100_000,
     plus_one: bool = True,
     tolerance: float = 1e-6,
     seed: int = 0,
@@ -35,17 +35,17 @@ def permutation(
     users with different values that drawing the patterns would take too long.
     """
     method = _checks.one_of("method", method, ("exact", "monte-carlo"))
-    n_samples, plus_one = _checks.whole("resamples", resamples), _checks.flag("plus_one", plus_one)
+    plus_one = _checks.flag("plus_one", plus_one)
     tolerance = _checks.number("tolerance", tolerance)
     if method == "monte-carlo":
-        return monte_carlo(data, n_samples, seed, plus_one)
+        return monte_carlo(data, resamples, seed, plus_one)
     verdicts = []
     for sample in data:
         verdict, unsettled = exact(sample, tolerance)
-        unsettled = unsettled[verdict.error[unsettled] > sampling_error(verdict.p[unsettled], n_samples)]
+        unsettled = unsettled[verdict.error[unsettled] > sampling_error(verdict.p[unsettled], resamples)]
         if len(unsettled):
             part = replace(sample, first=sample.first[unsettled], second=sample.second[unsettled])
-            drawn = monte_carlo([part], n_samples, seed, plus_one, _MOST_SIGNS)[0]
+            drawn = monte_carlo([part], resamples, seed, plus_one, _MOST_SIGNS)[0]
             nearer = drawn.error < verdict.error[unsettled]
             for name in ("p", "error", "method"):
                 np.put(getattr(verdict, name), unsettled[nearer], getattr(drawn, name)[nearer])

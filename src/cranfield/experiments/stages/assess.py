@@ -17,8 +17,8 @@ from cranfield.experiments.experiment import Experiment
 from cranfield.experiments.pipeline import Pipeline, Unit
 from cranfield.experiments.stage import OUT, Size, Stage
 from cranfield.experiments.stages.data import decided
-from cranfield.experiments.stages.judged import JUDGED, judged_of
-from cranfield.experiments.stages.scores import SCORES
+from cranfield.experiments.stages.judged import JUDGED
+from cranfield.experiments.stages.scores import SCORES, lists_of
 from cranfield.experiments.stages.splits import split_of
 from cranfield.experiments.store import Made
 from cranfield.experiments.user_code import own_metrics, own_of
@@ -59,7 +59,7 @@ class _Assess(Stage[Assessment]):
 
         measuring, parts = decided(line, unit).measuring, line.units("part", unit)
         assessment = assess_folds(
-            [(judged_of(line, part), None) for part in parts],
+            [(lists_of(line, part), None) for part in parts],
             threshold=measuring.threshold,
             lists=measuring.lists,
             trains=[split_of(line, part).train for part in parts],

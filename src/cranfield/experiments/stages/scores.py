@@ -6,10 +6,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import polars as pl
 
 from cranfield.data.writing import write_table
 from cranfield.experiments.codes import read_scores, save_scores, scores_table
-from cranfield.experiments.inputs import catalogue_of, input_checksum
+from cranfield.experiments.inputs import catalogue_digest, catalogue_of
 from cranfield.experiments.pipeline import Pipeline, Unit
 from cranfield.experiments.stage import LEAST, Size, Stage
 from cranfield.experiments.stages.data import decided, vocabularies
@@ -17,8 +18,11 @@ from cranfield.experiments.stages.judged import JUDGED, judged_of
 from cranfield.experiments.stages.splits import SPLITS, measured_test, serving_of, split_of
 from cranfield.experiments.store import Made
 from cranfield.experiments.user_code import own_metrics
-from cranfield.measures import Scores, measure
+from cranfield.measures import Judged, Scores, measure
+from cranfield.measures.catalogue import catalogue_ids, with_live
 from cranfield.measures.windows import in_window
+
+_SCORES, _CATALOGUE = "scores.npz", "catalogue.parquet"
 
 
 class _Scores(Stage[Scores]):
@@ -33,7 +37,7 @@ class _Scores(Stage[Scores]):
             "measuring": decided(line, unit).measuring.as_dict(),
             "own": own_metrics(line.decisions.metrics, line.experiment),
             "served": serving_of(line, unit),
-            "catalogue": _catalogue_digest(line),
+            "catalogue": catalogue_digest(line.experiment),
             **({"windows": True} if line.decisions.has_windows else {}),
         }
 
@@ -42,7 +46,7 @@ class _Scores(Stage[Scores]):
         judged = [
             # Lists from a file are checked before they are measured, which needs the lists themselves.
             lists if cell.system.run is None else lists.fresh(source=lists.run)
-            for cell, lists in zip(line.units("cell", unit), judged_of(line, unit))
+            for cell, lists in zip(line.units("cell", unit), lists_of(line, unit))
         ]
         scores = measure(
             judged,
@@ -52,14 +56,14 @@ class _Scores(Stage[Scores]):
         )
         if line.decisions.has_windows:
             scores = in_window(scores, split.step.effect["cut"])
-        path, facts = save_scores(scores, place / "scores.npz")
+        path, facts = save_scores(scores, place / _SCORES)
         removed = np.count_nonzero(split.test.user_counts) - np.count_nonzero(test.user_counts)
-        return [path], {**facts, "removed_test_users": int(removed)}
+        return [path, *_kept(catalogue_of(line.experiment), place)], {**facts, "removed_test_users": int(removed)}
 
     def read(self, line: Pipeline, unit: Unit) -> Scores:
         """Return the scores of a part."""
         artifact = line.artifact(self, unit)
-        return read_scores(artifact.path(), artifact.facts, vocabularies(line, unit).users)
+        return read_scores(artifact.path(_SCORES), artifact.facts, vocabularies(line, unit).users)
 
     def export(self, line: Pipeline, unit: Unit, folder: Path) -> list[Path]:
         """Write the scores with the ids of the users."""
@@ -69,10 +73,21 @@ class _Scores(Stage[Scores]):
         return max(len(line.experiment.systems) * len(line.decisions.metrics) * size.users * 5e-6, LEAST)
 
 
-def _catalogue_digest(line: Pipeline) -> str:
-    """Return a hash of the catalogue file, or the keyword given instead of a file."""
-    catalogue = catalogue_of(line.experiment)
-    return input_checksum(catalogue) if isinstance(catalogue, Path) else catalogue
+def _kept(catalogue: str | Path, place: Path) -> list[Path]:
+    """Write the items of a catalogue file into a folder; return the file, if there is one."""
+    items = [catalogue_ids(catalogue).all] if isinstance(catalogue, Path) else []
+    return [write_table(pl.DataFrame({"item": ids}), place / _CATALOGUE) for ids in items]
 
 
 SCORES = _Scores()
+
+
+def lists_of(line: Pipeline, part: Unit) -> list[Judged]:
+    """Return the judged lists of every system on a part; items outside a catalogue earn nothing.
+
+    The catalogue is the one that the scores were measured with, or that of the experiment before there are any.
+    """
+    judged, catalogue, scores = judged_of(line, part), catalogue_of(line.experiment), line.made(SCORES, part)
+    if scores is not None and _CATALOGUE in scores.files:
+        catalogue = scores.path(_CATALOGUE)
+    return with_live(judged, catalogue, split_of(line, part).train)

@@ -15,18 +15,17 @@ from cranfield.data.writing import write_table
 from cranfield.experiments.codes import read_segments, save_segments
 from cranfield.experiments.decisions import IN_TABLES
 from cranfield.experiments.experiment import Experiment
-from cranfield.experiments.inputs import catalogue_of, input_checksum, segment_data
+from cranfield.experiments.inputs import input_checksum, segment_data
 from cranfield.experiments.pipeline import Pipeline, Unit
 from cranfield.experiments.stage import OUT, Stage
 from cranfield.experiments.stages.data import decided, vocabularies
-from cranfield.experiments.stages.judged import JUDGED, judged_of
-from cranfield.experiments.stages.scores import SCORES
+from cranfield.experiments.stages.judged import JUDGED
+from cranfield.experiments.stages.scores import SCORES, lists_of
 from cranfield.experiments.stages.splits import SPLITS, measured_test, split_of
 from cranfield.experiments.store import Made
 from cranfield.experiments.user_code import own_metrics
 from cranfield.experiments.weights import keep_weights, weights_checksum, with_weights
 from cranfield.measures import Segments, judged_segments
-from cranfield.measures.catalogue import with_live
 from cranfield.measures.context import Context
 from cranfield.measures.measuring import as_judged
 from cranfield.measures.segment_groups import file_and_column
@@ -115,8 +114,7 @@ class _Segments(Stage[SegmentResults]):
         parts = []
         for part in line.units("part", unit):
             split = split_of(line, part)
-            judged = as_judged(judged_of(line, part), None, measuring.threshold, Context(split.train))
-            judged = with_live(judged, catalogue_of(line.experiment), split.train)
+            judged = as_judged(lists_of(line, part), None, measuring.threshold, Context(split.train))
             test, data = measured_test(line, part), segment_data(line.experiment, unit.source)
             parts.append(
                 judged_segments(

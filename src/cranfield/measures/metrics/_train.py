@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-import polars as pl
 from numpy.typing import NDArray
 
 from cranfield._errors import SettingError
@@ -67,5 +66,4 @@ def catalogue(judged: Judged) -> Vocabulary:
     codes = train.item_ids.translation(test)
     if codes is None or (codes != UNKNOWN).all():
         return train.item_ids
-    ids = train.item_ids.all
-    return Vocabulary.of(pl.concat([ids, test.all.cast(ids.dtype, strict=False).drop_nulls()]))
+    return Vocabulary.union([train.item_ids, test])

@@ -24,6 +24,7 @@ _agreement = partial(
     bounds=False,
     condensed=True,
     averages_ties=True,
+    between=(-1.0, 1.0),
 )
 
 

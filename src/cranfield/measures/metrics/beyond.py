@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cranfield.data import UNKNOWN, Vocabulary
-from cranfield.measures.definition import Values, metric
+from cranfield.measures.definition import SHARE, Values, metric
 from cranfield.measures.id_counts import IdCounts
 from cranfield.measures.judged import Judged
 from cranfield.measures.metrics._ratio import ratio
@@ -23,7 +23,7 @@ from cranfield.measures.metrics._train import catalogue, codes_of, dead_items, i
 from cranfield.measures.metrics.graded import logarithmic
 from cranfield.measures.pooled import Pooled
 
-_beyond = partial(metric, family="beyond-accuracy", zero_if_undefined=False, bounds=False)
+_beyond = partial(metric, family="beyond-accuracy", zero_if_undefined=False, bounds=False, between=(0.0, np.inf))
 
 
 @dataclass(frozen=True, eq=False)
@@ -159,7 +159,7 @@ def _train_counts(judged: Judged, metric_name: str) -> Values:
     return np.where(counts > 0, counts, np.nan)
 
 
-@_beyond("EPC", requires="items in the list", needs=("train", "whole lists"))
+@_beyond("EPC", requires="items in the list", needs=("train", "whole lists"), between=SHARE)
 def expected_popularity_complement(judged: Judged, *, discount: Discount = "none", relevant: bool = False) -> Values:
     """Expected popularity complement, a novelty: the mean over the list of 1 − |U_i|/|U|.
 
@@ -186,7 +186,7 @@ def expected_free_discovery(judged: Judged, *, discount: Discount = "none", rele
     return _mean_novelty(judged, novelty, discount, relevant)
 
 
-@_beyond("Unjudged", requires="items in the list", averages_ties=True, lower_is_better=True)
+@_beyond("Unjudged", requires="items in the list", averages_ties=True, lower_is_better=True, between=SHARE)
 def unjudged(judged: Judged) -> Values:
     """The share of a list that has no test rating (Cañamares et al. 2020, Figure 3); undefined for an empty list."""
     known = judged.discounted(np.ones(judged.depth), np.ones(len(judged)))
@@ -213,13 +213,13 @@ def full_rank(judged: Judged, *, cutoff: int | None = None, which: Literal["mean
     return np.where(enough, total if which == "last" else total / np.maximum(counts, 1), np.nan)
 
 
-@_beyond("Coverage", requires="nothing", averages_ties=True, cutoff="required")
+@_beyond("Coverage", requires="nothing", averages_ties=True, cutoff="required", between=SHARE)
 def coverage(judged: Judged, *, cutoff: int) -> Values:
     """The share of n ranks that a system fills: Coverage@n = min(n, length)/n (Cañamares et al. 2020, decision C4)."""
     return judged.lengths / cutoff
 
 
-@_beyond("UserCoverage", requires="nothing", averages_ties=True, cutoff="none")
+@_beyond("UserCoverage", requires="nothing", averages_ties=True, cutoff="none", between=SHARE)
 def user_coverage(judged: Judged) -> Values:
     """1 if the user gets a list with at least one item, otherwise 0: Coverage@1."""
     return (judged.lengths > 0).astype(np.float64)

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from cranfield._checks import Limits
 from cranfield._errors import SettingError
 from cranfield.measures._scale import power_for
-from cranfield.measures.definition import Values, metric
+from cranfield.measures.definition import SHARE, Values, metric
 from cranfield.measures.judged import Judged
 from cranfield.measures.pooled import Pooled
 from cranfield.measures.predicted import Predicted, calibration_curve, predicted_of, scale_of
@@ -35,14 +35,15 @@ _of_predictions = partial(
     bounds=False,
     needs=("predictions",),
     condensed=True,
+    between=(0.0, np.inf),
 )
 
 ROUNDING = 1e-6
 """An error that exceeds the margin by less than this counts as within it."""
 
 
-def _error(name: str, *aliases: str) -> Callable[[Callable[..., Values]], Callable[..., Values]]:
-    return _of_predictions(name, lower_is_better=True, aliases=tuple(aliases))
+def _error(name: str, **properties: Any) -> Callable[[Callable[..., Values]], Callable[..., Values]]:
+    return _of_predictions(name, lower_is_better=True, **properties)
 
 
 @_error("CSE")
@@ -66,7 +67,7 @@ def worst_discounted_error(judged: Judged, *, unrated: float | None = None) -> V
     return predicted.discounted(predicted.worst)
 
 
-@_error("SDCSE", "MSDCSE")
+@_error("SDCSE", aliases=("MSDCSE",), between=SHARE)
 def standard_discounted_error(judged: Judged, *, unrated: float | None = None) -> Values:
     """Standard DCSE: DCSE / WDCSE, in 0 … 1; 0 without any error. Equation (14); its mean over users is MSDCSE, (15).
 
@@ -80,7 +81,7 @@ def standard_discounted_error(judged: Judged, *, unrated: float | None = None) -
     return np.where(np.isnan(worst), np.nan, np.minimum(ratio, 1.0))
 
 
-@_of_predictions("SDCSEacc", aliases=("SDCSEaccuracy",))
+@_of_predictions("SDCSEacc", aliases=("SDCSEaccuracy",), between=SHARE)
 def standard_discounted_accuracy(judged: Judged, *, unrated: float | None = None) -> Values:
     """The accuracy form of SDCSE, 1 − SDCSE: higher is better. The form of the paper's tables and examples."""
     return 1.0 - standard_discounted_error(judged, unrated=unrated)
@@ -112,7 +113,7 @@ def _beyond(judged: Judged, metric_name: str, margin: float | str, unrated: floa
     return predicted_of(judged, metric_name, unrated).errors, margin_of(judged, margin) + ROUNDING
 
 
-@_error("UpSell")
+@_error("UpSell", between=SHARE)
 def up_sell(judged: Judged, *, margin: SellMargin = "half", unrated: float | None = None) -> Values:
     """Up-sell: the share of the items predicted too high, p_k > y_k + λ, where λ is ``margin``.
 
@@ -122,7 +123,7 @@ def up_sell(judged: Judged, *, margin: SellMargin = "half", unrated: float | Non
     return predicted_of(judged, "UpSell", unrated).mean(errors < -limit)
 
 
-@_error("DownSell")
+@_error("DownSell", between=SHARE)
 def down_sell(judged: Judged, *, margin: SellMargin = "half", unrated: float | None = None) -> Values:
     """Down-sell: the share of the items predicted too low, p_k < y_k − λ, where λ is ``margin``.
 
@@ -133,7 +134,7 @@ def down_sell(judged: Judged, *, margin: SellMargin = "half", unrated: float | N
     return predicted_of(judged, "DownSell", unrated).mean(errors > limit)
 
 
-@_of_predictions("PerfectSell")
+@_of_predictions("PerfectSell", between=SHARE)
 def perfect_sell(judged: Judged, *, margin: SellMargin = "half", unrated: float | None = None) -> Values:
     """Perfect-sell: the share of the items predicted within the margin, |p_k − y_k| ≤ λ. Equation (18)."""
     errors, limit = _beyond(judged, "PerfectSell", margin, unrated)

@@ -13,7 +13,7 @@ from typing import Literal
 
 import numpy as np
 
-from cranfield.measures.definition import Values, metric
+from cranfield.measures.definition import SHARE, Values, metric
 from cranfield.measures.judged import Judged
 from cranfield.measures.judgments import Judgments
 from cranfield.measures.metrics.gains import relative_powers
@@ -29,6 +29,7 @@ _false_positive = partial(
     bounds=True,
     averages_ties=True,
     lower_is_better=True,
+    between=SHARE,
 )
 
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from cranfield._checks import Limits
 from cranfield._errors import SettingError
-from cranfield.measures.definition import Values, metric
+from cranfield.measures.definition import SHARE, Values, metric
 from cranfield.measures.judged import Judged
 from cranfield.measures.judgments import Judgments
 from cranfield.measures.metrics._ratio import ratio
@@ -24,7 +24,7 @@ from cranfield.measures.metrics.gains import (
     within_reach,
 )
 
-_graded = partial(metric, family="graded", zero_if_undefined=True, bounds=True)
+_graded = partial(metric, family="graded", zero_if_undefined=True, bounds=True, between=SHARE)
 
 
 def logarithmic(n: int) -> Values:
@@ -32,7 +32,7 @@ def logarithmic(n: int) -> Values:
     return 1.0 / np.log2(np.arange(2, n + 2))
 
 
-@_graded("DCG", requires="nothing", averages_ties=True)
+@_graded("DCG", requires="nothing", averages_ties=True, between=(0.0, np.inf))
 def dcg(judged: Judged, *, gain: GainName = "rating") -> Values:
     """Discounted cumulative gain: Σ_{k≤n} g(k) / log2(k + 1); 0 for items without a test rating.
 
@@ -137,6 +137,7 @@ def rbp(judged: Judged, *, p: Persistence = 0.8, gain: GainName = "binary") -> V
     bounds=True,
     averages_ties=True,
     lower_is_better=True,
+    between=SHARE,
     aliases=("RBP_residual",),
 )
 def rbp_residual(judged: Judged, *, p: Persistence = 0.8) -> Values:

@@ -7,13 +7,15 @@ from typing import Literal
 
 import numpy as np
 
-from cranfield.measures.definition import Values, metric
+from cranfield.measures.definition import SHARE, Values, metric
 from cranfield.measures.judged import Judged
 from cranfield.measures.metrics._ratio import ratio
 
 _EPSILON = 1e-5
 
-_incomplete = partial(metric, family="incomplete", requires="relevant items", zero_if_undefined=True, bounds=True)
+_incomplete = partial(
+    metric, family="incomplete", requires="relevant items", zero_if_undefined=True, bounds=True, between=SHARE
+)
 
 
 def _mean_over_relevant(judged: Judged, terms: Values) -> Values:

@@ -25,6 +25,7 @@ _popular = partial(
     family="popularity",
     bounds=False,
     averages_ties=True,
+    between=(0.0, np.inf),
 )
 
 

@@ -11,12 +11,14 @@ from functools import partial
 
 import numpy as np
 
-from cranfield.measures.definition import Values, metric
+from cranfield.measures.definition import SHARE, Values, metric
 from cranfield.measures.judged import Judged
 from cranfield.measures.metrics._ratio import ratio
 from cranfield.measures.metrics._ties import expected_average_precision, expected_reciprocal_rank, probability_of_a_hit
 
-_ranking = partial(metric, family="ranking", requires="relevant items", zero_if_undefined=True, bounds=True)
+_ranking = partial(
+    metric, family="ranking", requires="relevant items", zero_if_undefined=True, bounds=True, between=SHARE
+)
 
 
 @_ranking("P", averages_ties=True, aliases=("Precision", "Prec"))
