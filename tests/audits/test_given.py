@@ -106,3 +106,10 @@ def test_a_start_without_a_cutoff_is_refused_where_cutoffs_are_opened(short, spl
     with pytest.raises(SettingError, match="RR has no cut-off, and an audit of given lists opens it"):
         audit_runs(short, split.test, metric="RR")
     assert audit_runs(short, split.test, metric="RR", vary={"threshold": [4, 5]}).grid.n_universes == 2
+
+
+@pytest.mark.parametrize("threshold", ["auto", None, 3.0])
+def test_a_threshold_means_what_it_means_in_measure(short, split, threshold):
+    found = audit_runs(short, split.test, metric="P@5", threshold=threshold, vary={"cutoff": [5, 10]})
+    measured = cf.measure(short, split.test, ["P@5", "P@10"], threshold=threshold).average()
+    assert sorted(found.averages.ravel().tolist()) == pytest.approx(sorted(measured.ravel().tolist()))

@@ -42,7 +42,7 @@ def audit_runs(
     *,
     train: Ratings | None = None,
     metric: str = "P@10",
-    threshold: float | None = None,
+    threshold: float | str | None = AUTO,
     preset: str | None = None,
     vary: Mapping[str, Any] | None = None,
     kinds: Mapping[str, str] | None = None,
@@ -65,7 +65,7 @@ def audit_runs(
     train
         The training ratings, which determine which test items a system could score.
     metric, threshold
-        The starting point: the metric, and the lowest relevant rating, by default as for `measure`.
+        The starting point: the metric, and the lowest relevant rating, as for `measure`.
     preset, vary, kinds, budget
         As in the table ``[audit]`` of an experiment. Without a preset and options, the preset is ``measuring`` with
         full and condensed lists; cut-offs that the lists do not reach are left out of a preset.
@@ -86,7 +86,7 @@ def audit_runs(
     Grid(1 decisions, 2 cells, 2 universes)
     """
     test = as_test(test)
-    judged = as_judged(runs, test, AUTO if threshold is None else threshold, Context(train), gaps=gaps)
+    judged = as_judged(runs, test, threshold, Context(train), gaps=gaps)
     warnings = [f"Warning: {warning}." for warning in check_inputs(judged, test, strict=flag("strict", strict))]
     longest = max(lists.depth for lists in judged)
     table = _table(longest, metric, preset, vary, kinds, budget)

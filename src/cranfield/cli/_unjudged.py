@@ -14,6 +14,7 @@ from cranfield.cli._output import put, put_text, written
 from cranfield.comparisons import add_judgments, label, tipping_points
 from cranfield.comparisons.labelling import CAVEATS
 from cranfield.comparisons.unjudged_pairs import LINEAR
+from cranfield.data.relevance import Relevance
 from cranfield.measures.inputs import as_metrics
 
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -90,10 +91,12 @@ def notes_on_judgments(loaded: Loaded, metrics: Sequence[str], judgments: str | 
     if judgments is None:
         return []
     sentences = []
+    # The training ratings, too, may decide the threshold of the comparison.
+    level = Relevance.of(loaded.test, loaded.options.threshold, loaded.train).threshold
     if len(loaded.runs) == 2:
         for metric in as_metrics(metrics):
             if metric.definition.name in LINEAR and metric.cutoff is not None:
-                sentences.append(label(loaded.runs, loaded.test, metric, threshold=loaded.options.threshold).sentence)
+                sentences.append(label(loaded.runs, loaded.test, metric, threshold=level).sentence)
     return [*sentences, *CAVEATS]
 
 
