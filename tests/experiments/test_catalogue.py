@@ -5,6 +5,7 @@ from __future__ import annotations
 import polars as pl
 import pytest
 
+import cranfield as cf
 from cranfield import InputError, SettingError
 from cranfield.experiments import Decisions, Experiment, Results, Source, System, plan, run
 
@@ -81,3 +82,26 @@ def test_a_catalogue_stands_in_the_phrase():
 def test_lists_of_one_relevant_item_have_no_catalogue():
     with pytest.raises(SettingError, match="needs whole lists"):
         Decisions(relevant="one", catalogue="train")
+
+
+@pytest.mark.parametrize(
+    ("split", "served"),
+    [
+        ("random(train=0.6, validation=0.2)", {}),
+        ("temporal(train=0.6, new_items=drop)", {}),
+        ("strong_generalisation(users=0.3)", {}),
+        ("random(train=0.6)", {"sample": 20}),
+    ],
+)
+def test_the_catalogue_of_an_experiment_is_that_of_its_exported_files(tiny, tmp_path, split, served):
+    """The vocabulary of a split has items of other parts and other users, too."""
+    metrics = ("ItemCoverage@3", "Gini@3", "GiniDiversity@3")
+    data = (Source("tiny", simulate="world(users=60, items=240, ratings=900)"),)
+    out = tmp_path / "out"
+    systems = (System("popularity", "popularity"), System("near", "knn(k=5)"))
+    results = run(tiny(data=data, systems=systems, decisions={"split": split, "metrics": metrics, **served}), out)
+    train, test = (cf.read(out / f"splits/tiny/{part}.parquet") for part in ("train", "test"))
+    assert len(train.item_ids) < 178  # those of all ratings
+    runs = [out / f"runs/tiny/{name}.parquet" for name in ("popularity", "near")]
+    found = cf.measure(runs, test, metrics, train=train).average()
+    assert found.ravel().tolist() == pytest.approx(results.averages()["mean"].to_list(), rel=1e-12)

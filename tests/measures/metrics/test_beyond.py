@@ -139,7 +139,7 @@ def test_novelty_needs_the_training_ratings(judged_of):
             Metric.of(name)(judged_of({1: {1: 1.0}}, {1: {1: 5}}))
 
 
-def test_ids_of_the_test_set_that_cannot_be_ids_of_training_add_nothing_to_the_catalogue():
+def test_ids_of_the_catalogue_are_compared_as_text_if_some_are_text():
     train, test = Ratings.of([1, 2], [10, 20]), Ratings.of([1, 1], ["10", "x"])
     judged = judge({"mine": {1: ["10", "x"]}}, test, train=train)
-    assert catalogue(judged).all.to_list() == [10, 20]
+    assert catalogue(judged).all.to_list() == ["10", "20", "x"]
