@@ -51,6 +51,13 @@ def test_the_results_the_verdict_and_the_card_count_them(experiment, tmp_path, c
     assert "60.0%" in card
 
 
+def test_a_strict_run_refuses_given_lists_with_them_also_after_a_run_that_was_not(experiment, tmp_path):
+    run(experiment(), tmp_path / "out")
+    with pytest.raises(InputError, match="written recommends 2 items that are not in the catalogue"):
+        run(experiment(), tmp_path / "out", strict=True)
+    run(experiment(catalogue="none"), tmp_path / "out", strict=True)
+
+
 def test_another_catalogue_measures_anew_and_trains_nothing(experiment, tmp_path):
     run(experiment(), tmp_path / "out")
     (tmp_path / "items.txt").write_text("w\nx\ny\nz\nghost\n")

@@ -246,7 +246,7 @@ def measure(
     if is_no_catalogue(catalogue):
         return measure_judged(judged, measuring, bounds=bounds, warnings=warnings)
     judged = with_live(judged, catalogue, train)
-    return with_catalogue(measure_judged(judged, measuring, bounds=bounds, warnings=warnings), judged)
+    return with_catalogue(measure_judged(judged, measuring, bounds=bounds, warnings=warnings), judged, strict=strict)
 
 
 def as_judged(
