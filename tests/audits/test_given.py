@@ -123,3 +123,10 @@ def test_the_one_verb_audits_lists_as_it_audits_experiments(short, split, tmp_pa
         cf.audit("experiment.toml", metric="P@5")
     with pytest.raises(SettingError, match=r"allow_code=\.\.\. does nothing in an audit of ranked lists; leave it out"):
         cf.audit(short, test=split.test, allow_code=True)
+
+
+@pytest.mark.parametrize("threshold", ["auto", None, 3.0])
+def test_a_threshold_means_what_it_means_in_measure(short, split, threshold):
+    found = audit_runs(short, split.test, metric="P@5", threshold=threshold, vary={"cutoff": [5, 10]})
+    measured = cf.measure(short, split.test, ["P@5", "P@10"], threshold=threshold).average()
+    assert sorted(found.averages.ravel().tolist()) == pytest.approx(sorted(measured.ravel().tolist()))

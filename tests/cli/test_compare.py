@@ -1,10 +1,14 @@
 from __future__ import annotations
 
 import csv
+import errno
 import hashlib
 import io
 import json
+import os
 import re
+import subprocess
+import sys
 
 import numpy as np
 import polars as pl
@@ -109,6 +113,35 @@ def test_a_gate_exits_with_0_only_if_the_claim_is_shown_for_every_run(files, cra
     both = _gate(cranfield, "good.csv", "other.csv", "guess.csv", "--baseline", "guess", "--better")
     assert both.code == 1
     assert both.out.startswith("undecided: “better than guess” is shown for 1 of 2 systems and metrics.")
+
+
+class _Unread(io.StringIO):
+    """A stream whose reader is gone."""
+
+    def write(self, text):
+        raise BrokenPipeError(errno.EPIPE, "Broken pipe")
+
+
+@pytest.mark.parametrize("stream", [None, _Unread()], ids=["closed", "unread"])
+@pytest.mark.parametrize("format", ["table", "json", "csv"])
+def test_the_exit_code_of_a_gate_does_not_depend_on_whether_somebody_reads_it(
+    files, cranfield, monkeypatch, stream, format
+):
+    for new, old, code in (("good", "guess", 0), ("guess", "good", 1)):
+        with monkeypatch.context() as patch:
+            patch.setattr("sys.stdout", stream)
+            patch.setattr("sys.stderr", stream)
+            found = _gate(cranfield, f"{new}.csv", f"{old}.csv", "--baseline", old, "--better", "--format", format)
+        assert found.code == code
+
+
+@pytest.mark.skipif(os.name != "posix", reason="it needs a shell")
+@pytest.mark.parametrize("end", [">&-", ">&- 2>&-", "2>&1 | exec 0<&-"])
+def test_a_gate_that_passed_exits_with_0_without_a_word_if_its_output_is_closed(files, end):
+    command = f"{sys.executable} -m cranfield compare --test test.csv --threshold 4 -m P@5 good.csv guess.csv"
+    script = f"set -o pipefail; {command} --baseline guess --better {end}"
+    done = subprocess.run(["bash", "-c", script], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
 
 
 def test_a_gate_says_which_users_have_no_list(files, cranfield):

@@ -121,3 +121,14 @@ def test_a_file_with_an_answer_that_is_not_a_number_is_not_written_over(files, c
     found = cranfield("label", *BASE, "--budget", "3", "--out", "answers.csv")
     assert (found.code, "--out answers.csv already holds answers" in found.err) == (2, True)
     assert (files / "answers.csv").read_text().endswith("1,2,yes\n")
+
+
+def test_the_threshold_of_collected_judgments_is_that_of_the_comparison(files, cranfield):
+    """Test ratings of 7 and 9, of a scale that goes up to 10 in training, where 8 is the lowest relevant one."""
+    nine = pl.read_csv("test.csv").with_columns(pl.col("rating") * 2 - 1)
+    nine.write_csv("nine.csv")
+    nine.select("user", item=pl.col("item") + 1000, rating=pl.lit(10)).write_csv("train.csv")
+    nine.head(1).write_csv("back.csv")
+    given = ("--test", "nine.csv", "a.csv", "b.csv", "--train", "train.csv", "--judgments", "back.csv", "-m", "P@5")
+    auto, eight, seven = (cranfield("compare", *given, "--threshold", level).out for level in ("auto", "8", "7"))
+    assert auto == eight != seven

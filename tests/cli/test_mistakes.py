@@ -38,6 +38,8 @@ FILES = {
     "knn.csv": _text(KNN),
     "als.csv": _text(ALS),
     "copy.csv": _text(KNN),
+    "few.csv": _text([(ITEMS[0],)], "item"),
+    "ghost.csv": _text([*ALS, (USERS[0], 9999, 0.5)]),
     "counts.csv": _text([(user, item, 40 + place) for place, (user, item, _) in enumerate(KNN)]),
     "log.csv": _text(TEST, "visitor,page,stars"),
     "qrels.txt": "".join(f"{user} 0 {item} {grade}\n" for user, item, grade in TEST),
@@ -122,6 +124,9 @@ MISTAKES = {
         0,
     ),
     "a copy, strictly": Mistake(f"{C} knn.csv copy.csv --strict", "knn and copy hold the same lists"),
+    "items outside a catalogue, strictly": Mistake(
+        f"{C} knn.csv ghost.csv --catalogue few.csv --strict", "ghost recommends 1 item that is not in the catalogue"
+    ),
     "training items in the lists": Mistake(
         f"{E} --train train.csv seen.csv",
         "lists hold items from their user's training ratings, which take up places and are hardly ever in the test "

@@ -217,3 +217,18 @@ def test_too_few_users_for_a_test_of_the_order_are_said_to_be_so():
     scores = as_scores({"a": [0.1, 0.9, 0.3], "b": [0.2, 0.8, 0.1]})
     said = cf.compare_segments(scores.segments({0: "x", 1: "y", 2: "y"})).verdict[-1]
     assert said.endswith("two systems change places between a group and the rest, with too few users to test it.")
+
+
+def test_the_table_and_the_verdict_of_a_group_say_how_many_users_are_compared_by_each_metric():
+    """One system has lists for three users of five, so novelty is compared over these, and precision over all."""
+    users = range(10)
+    test = cf.Ratings.of(list(users), ["x"] * 10)
+    runs = {"a": {u: ["x", "y"] for u in users}, "b": {u: ["y", "x"] for u in users if u % 5 < 3}}
+    train = cf.Ratings.of([20, 20, 21], ["x", "y", "x"])
+    segments = cf.measure(runs, test, ["P@1", "EPC@1"], train=train).segments({u: f"g{u // 5}" for u in users})
+    found = cf.compare_segments(segments)
+    assert found.frame().filter(group="g0")["n"].to_list() == [5, 3]
+    assert [row[2].text for row in found.table().rows] == ["3 to 5"] * 4
+    assert found.verdict[0].startswith("given, g0 (3 to 5 users): ")
+    alone = cf.compare_segments(replace(segments, scores=segments.scores.only(["EPC@1"])))
+    assert alone.verdict[0].startswith("given, g0 (3 users): ")

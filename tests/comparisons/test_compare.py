@@ -9,6 +9,7 @@ import numpy as np
 import polars as pl
 import pytest
 
+import cranfield as cf
 from cranfield._errors import CranfieldError, InputError, SettingError
 from cranfield.comparisons import Comparison, compare
 from cranfield.data import Vocabulary
@@ -554,3 +555,12 @@ def test_a_bootstrap_test_of_many_users_draws_blocks():
     assert drawn["method"].item() == "bootstrap, 10,000 blocks of users"
     for end in ("lower", "upper"):
         assert drawn[end].item() == pytest.approx(student[end].item(), rel=0.1)
+
+
+def test_the_caption_names_the_metrics_that_leave_users_out_although_others_count_0():
+    test = cf.Ratings.of(["ann", "bob", "bob"], ["x", "x", "y"], [5, 1, 5])
+    runs = {"a": {"ann": ["x"], "bob": ["y", "x"]}, "b": {"ann": ["y"], "bob": ["x", "y"]}}
+    scores = cf.measure(runs, test, ["P@1", "AntiRR"], threshold=4)
+    assert "undefined count as 0, but are left out by AntiRR;" in cf.compare(scores).caption
+    assert "undefined are left out;" in cf.compare(scores, metrics=["AntiRR"]).caption
+    assert "undefined count as 0;" in cf.compare(scores, metrics=["P@1"]).caption

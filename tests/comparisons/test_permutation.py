@@ -428,6 +428,48 @@ def test_many_differences_with_one_giant_still_have_an_exact_p():
     assert p == pytest.approx(norm.sf(rest.sum() / np.sqrt((rest**2).sum())), abs=0.01)
 
 
+@pytest.mark.parametrize("kind", ["any", "one size", "lattice"])
+def test_few_large_differences_among_small_ones_have_the_p_of_enumeration(kind):
+    rng = np.random.default_rng(5)
+    tried = 0
+    for _ in range(40):
+        n, large = int(rng.integers(22, 31)), int(rng.integers(1, 5))
+        small = {"any": rng.random(n), "one size": np.ones(n), "lattice": rng.integers(1, 6, n)}[kind] / 100
+        giants = rng.random(large) * rng.choice([0.3, 1, 5, 100])
+        d = np.append(small, giants) * rng.choice([-1, 1], n + large)
+        step = 0.0 if kind == "any" else 0.01
+        d = d if kind == "any" else np.rint(d / step) * step
+        ordered, slack = np.sort(np.abs(d[d != 0])), ROUNDING * np.abs(d).sum()
+        apart = inversion.few_large(ordered)
+        if apart and abs(d.sum()) > slack:  # otherwise p is 1
+            p, error, tied = inversion.invert_apart(ordered, apart, abs(d.sum()), slack, step)
+            assert abs(p - enumeration.enumerate_sums(d).p) <= error + tied
+            tried += error < 1e-3
+    assert tried >= {"any": 5, "lattice": 5, "one size": 0}[kind]  # a lattice of one step has few sums
+
+
+@pytest.mark.parametrize("giants", [1, 5, 12])
+def test_few_large_differences_among_many_need_neither_samples_nor_many_nodes(giants, monkeypatch):
+    """A margin moves the values of all users a little, and only a few of them differ by more."""
+    monkeypatch.setattr("cranfield.comparisons.permutations.randomisation.monte_carlo", None)
+    monkeypatch.setattr(inversion, "invert_further", lambda *_: 1 / 0)
+    rng = np.random.default_rng(giants)
+    for margin in (1e-4, 1e-6, 1e-9, -1e-6, -1e-9):
+        d = margin * rng.random(20_000)
+        d[:giants] += rng.random(giants) - 0.4
+        _, method, error = exact_p(d)
+        assert method in ("inversion", "saddlepoint")
+        assert error <= 1e-6
+
+
+def test_many_differences_that_cannot_be_enumerated_are_given_up_at_once(monkeypatch):
+    calls = []
+    widths = enumeration._widths
+    monkeypatch.setattr(enumeration, "_widths", lambda counts: calls.append(len(counts)) or widths(counts))
+    assert enumeration.enumerate_sums(np.random.default_rng(0).random(2_000)) is None
+    assert sum(calls) < 10 * 2_000  # before, this grew with the square of the users
+
+
 def test_what_no_exact_way_can_settle_is_sampled_if_that_is_surer_and_said_so(monkeypatch):
     sample = sample_of(np.random.default_rng(0).normal(size=60))
     p = exact_p(sample.values[0])[0]

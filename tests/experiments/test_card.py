@@ -9,6 +9,8 @@ import pytest
 import cranfield as cf
 from cranfield.data import simulate
 from cranfield.experiments import Decisions, Source, System, run
+from cranfield.experiments.checklist import checklist
+from cranfield.experiments.paragraph import paragraph
 
 
 @pytest.fixture(scope="module")
@@ -66,6 +68,15 @@ def test_the_paragraph_for_a_paper_is_latex(results):
     # Every special character is escaped, in users' text and in ours.
     assert re.search(r"(?<!\\)[%#&_]", text) is None
     assert "AP@100 and RR@100 (relevant from 4 (P, Recall, AP, RR); nDCG: gain = rating)" in text
+
+
+def test_users_without_a_value_count_0_except_by_metrics_where_0_is_a_result(results):
+    card = json.loads((results.path / "card.json").read_text())
+    assert "users for whom a metric is undefined count as 0. " in paragraph(card)
+    card["decisions"]["metrics"] = ["P@10", "AntiRR@10"]
+    said = {item.topic: item.reported for item in checklist(card)}
+    assert said["users for whom a metric is undefined"] == "they count as 0, but are left out by AntiRR@10"
+    assert "users for whom a metric is undefined count as 0, but are left out by AntiRR@10. " in paragraph(card)
 
 
 def test_the_coverage_is_at_the_depth_of_the_deepest_metric_and_says_so(results):

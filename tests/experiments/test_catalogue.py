@@ -6,6 +6,7 @@ import numpy as np
 import polars as pl
 import pytest
 
+import cranfield as cf
 from cranfield import InputError, SettingError
 from cranfield.experiments import Decisions, Experiment, Results, Source, System, plan, run
 from cranfield.reports import other_decisions
@@ -50,6 +51,13 @@ def test_the_results_the_verdict_and_the_card_count_them(experiment, tmp_path, c
     card = (tmp_path / "out" / "card.md").read_text()
     assert "nonexistent@2" in card
     assert "60.0%" in card
+
+
+def test_a_strict_run_refuses_given_lists_with_them_also_after_a_run_that_was_not(experiment, tmp_path):
+    run(experiment(), tmp_path / "out")
+    with pytest.raises(InputError, match="written recommends 2 items that are not in the catalogue"):
+        run(experiment(), tmp_path / "out", strict=True)
+    run(experiment(catalogue="none"), tmp_path / "out", strict=True)
 
 
 def test_another_catalogue_measures_anew_and_trains_nothing(experiment, tmp_path):
@@ -100,3 +108,26 @@ def test_groups_of_users_and_the_page_have_the_catalogue_of_the_results(experime
         for variant in other_decisions(part.judged, part.test, ["EPC@2", "P@2"], lists=["full"], train=part.train)
     ]
     np.testing.assert_array_equal(shown[0], kept)
+
+
+@pytest.mark.parametrize(
+    ("split", "served"),
+    [
+        ("random(train=0.6, validation=0.2)", {}),
+        ("temporal(train=0.6, new_items=drop)", {}),
+        ("strong_generalisation(users=0.3)", {}),
+        ("random(train=0.6)", {"sample": 20}),
+    ],
+)
+def test_the_catalogue_of_an_experiment_is_that_of_its_exported_files(tiny, tmp_path, split, served):
+    """The vocabulary of a split has items of other parts and other users, too."""
+    metrics = ("ItemCoverage@3", "Gini@3", "GiniDiversity@3")
+    data = (Source("tiny", simulate="world(users=60, items=240, ratings=900)"),)
+    out = tmp_path / "out"
+    systems = (System("popularity", "popularity"), System("near", "knn(k=5)"))
+    results = run(tiny(data=data, systems=systems, decisions={"split": split, "metrics": metrics, **served}), out)
+    train, test = (cf.read(out / f"splits/tiny/{part}.parquet") for part in ("train", "test"))
+    assert len(train.item_ids) < 178  # those of all ratings
+    runs = [out / f"runs/tiny/{name}.parquet" for name in ("popularity", "near")]
+    found = cf.measure(runs, test, metrics, train=train).average()
+    assert found.ravel().tolist() == pytest.approx(results.averages()["mean"].to_list(), rel=1e-12)

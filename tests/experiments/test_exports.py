@@ -58,10 +58,38 @@ def test_files_are_written_where_they_are_missing_or_different(store):
     times = {path: path.stat().st_mtime_ns for path in (store.path / "runs").iterdir()}
     _publish(store, {"runs/a": ("one", ["runs/a.txt", "runs/b.txt"])})
     assert {path: path.stat().st_mtime_ns for path in (store.path / "runs").iterdir()} == times
-    (store.path / "runs" / "a.txt").write_text("damaged")
     (store.path / "runs" / "b.txt").unlink()
     _publish(store, {"runs/a": ("one", ["runs/a.txt", "runs/b.txt"])})
     assert _files(store) == {"runs/a.txt": "one in runs/a.txt", "runs/b.txt": "one in runs/b.txt"}
+
+
+@pytest.mark.parametrize("text", ["one", "two"])  # the same artifact again, and a new one
+def test_a_file_that_somebody_edited_is_kept_under_another_name_and_that_is_said_once(store, text):
+    _publish(store, {"runs/a": ("one", ["runs/a.txt", "runs/b.txt"])})
+    expected = {f"runs/{name}.txt": f"{text} in runs/{name}.txt" for name in "ab"}
+    for name in ("runs/a.edited.txt", "runs/a.edited2.txt"):
+        (store.path / "runs" / "a.txt").write_text(f"edited for {name}")
+        with pytest.warns(CranfieldWarning, match="your version is kept as") as said:
+            _publish(store, {"runs/a": (text, ["runs/a.txt", "runs/b.txt"])})
+        assert [str(one.message).endswith(name.removeprefix("runs/")) for one in said] == [True]
+        expected[name] = f"edited for {name}"
+        assert _files(store) == expected
+    _publish(store, {"runs/a": (text, ["runs/a.txt", "runs/b.txt"])})  # without a word
+    _publish(store, {})
+    assert _files(store) == {file: content for file, content in expected.items() if "edited" in file}
+
+
+def test_a_file_that_is_a_link_is_replaced_and_never_written_through(store, tmp_path):
+    _publish(store, {"runs/a": ("one", ["runs/a.txt"])})
+    other = tmp_path / "other.txt"
+    other.write_text("theirs")
+    (store.path / "runs" / "a.txt").unlink()
+    (store.path / "runs" / "a.txt").symlink_to(other)
+    with pytest.warns(CranfieldWarning, match=r"kept as a\.edited\.txt"):
+        _publish(store, {"runs/a": ("two", ["runs/a.txt"])})
+    assert (store.path / "runs" / "a.txt").read_text() == "two in runs/a.txt"
+    assert not (store.path / "runs" / "a.txt").is_symlink()
+    assert other.read_text() == (store.path / "runs" / "a.edited.txt").read_text() == "theirs"
 
 
 def test_files_of_another_experiment_are_replaced_or_removed(store):
@@ -121,8 +149,10 @@ def test_what_the_user_writes_is_never_replaced_unless_it_was_ours_nor_removed(t
                     # A file in place of a folder is an error.
                     with contextlib.suppress(CranfieldError):
                         _publish(store, wanted)
-                # A changed file of ours counts as damaged if it is needed again.
+                # A changed file of ours is written again if it is needed, and kept under another name.
                 again = {file for name in step for file in files[name] if file in known}
+                moved = {text for file, text in mine.items() if file in again}
+                assert moved <= set(_files(store).values())
                 mine = {file: text for file, text in mine.items() if file not in again}
                 assert {file: text for file, text in _files(store).items() if file in mine} == mine
                 continue
@@ -154,3 +184,27 @@ def test_a_stranger_in_the_folder_of_an_experiment_stays_through_all_runs(tiny, 
         run(tiny(decisions={"length": "all"}), out)
     for name in ("runs/tiny/near.parquet", "notes.txt", "scores/mine.csv"):
         assert (out / name).read_text() == "mine"
+
+
+def test_edits_of_a_card_and_of_a_table_survive_the_next_run(tiny, tiny_folder):
+    edited = {"card.md": "my own words", "tables/tiny-averages.md": "my own table"}
+    before = {name: (tiny_folder / name).read_text() for name in edited}
+    for name, text in edited.items():
+        (tiny_folder / name).write_text(text)
+    with pytest.warns(CranfieldWarning, match="your version is kept as") as said:
+        run(tiny(), tiny_folder)
+    assert len(said) == 2
+    for name, text in edited.items():
+        assert (tiny_folder / name).read_text() == before[name]
+        assert (tiny_folder / name.replace(".md", ".edited.md")).read_text() == text
+
+
+@pytest.mark.parametrize("file", ["log.jsonl", ".cranfield/process", ".cranfield/lock"])
+def test_a_link_that_would_be_written_through_is_refused(tiny, tiny_folder, tmp_path, file):
+    other = tmp_path / "other.txt"
+    other.write_text("theirs")
+    (tiny_folder / file).unlink()
+    (tiny_folder / file).symlink_to(other)
+    with pytest.raises(CranfieldError, match=f"{file} is a symbolic link, and a run would write through it; remove"):
+        run(tiny(), tiny_folder)
+    assert other.read_text() == "theirs"

@@ -220,8 +220,8 @@ def test_every_pair_of_values_occurs():
     assert len(QUESTIONS) * 3 == sum(len(question.routes) for question in QUESTIONS)
 
 
-def _other_threshold(test, threshold, train=None):
-    return replace(Relevance.of(test, threshold, train), threshold=1.0)
+def _other_threshold(*given, **options):
+    return replace(Relevance.of(*given, **options), threshold=1.0)
 
 
 MUTANTS = {

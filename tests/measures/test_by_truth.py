@@ -62,3 +62,12 @@ def test_a_draw_of_users_is_a_draw_with_replacement():
 def test_a_number_of_probabilities_that_does_not_fit_is_refused(truth):
     with pytest.raises(SettingError, match="1 probabilities for 4 judgments"):
         cf.splits.Truth(truth.train, truth.judged, np.array([0.5]), True, truth.step)
+
+
+def test_no_mean_is_above_1_though_weights_can_make_it_so():
+    truth = truths.given(TRAIN, cf.Ratings.of(["ann", "bob"], ["y", "z"], [5, 5]), probability=0.4)
+    values = true_values({"mine": {"ann": ["y"], "bob": ["z"]}}, truth, cutoff=1, threshold=4)
+    assert values.precision.tolist() == [[2.5, 2.5]]
+    assert values.mean_precision.tolist() == [1.0]
+    row = values.frame(resamples=50).row(0, named=True)
+    assert (row["precision"], row["lower"], row["upper"]) == (1.0, 1.0, 1.0)

@@ -45,6 +45,23 @@ def test_the_table_the_frame_and_the_verdict_name_them():
     assert any(sentence in said for said in cf.compare(scores).sentences())
 
 
+@pytest.mark.parametrize("engine", ["memory", "ranges"])
+def test_a_strict_measurement_refuses_them(engine, tmp_path):
+    files = {name: tmp_path / f"{name.replace(' ', '-')}.parquet" for name in RUNS}
+    for name, path in files.items():
+        cf.write_run(cf.read_run(RUNS[name], name=name), path)
+    cf.write(TEST, tmp_path / "test.parquet")
+
+    def measured(name, **options):
+        test = tmp_path / "test.parquet"
+        return cf.measure(files[name], test, "P@2", catalogue=["x", "y", "w"], engine=engine, **options)
+
+    assert measured("real", strict=True).warnings == ()
+    assert len(measured("made up").warnings) == 1
+    with pytest.raises(InputError, match="recommends 2 items that are not in the catalogue"):
+        measured("made up", strict=True)
+
+
 def test_an_item_with_a_test_rating_exists():
     scores = cf.measure(RUNS, TEST, "P@2", catalogue=["w"])
     assert scores.nonexistent.tolist() == [[0], [0.5]]

@@ -226,3 +226,16 @@ def test_judge_takes_one_run_and_judgments_keep_their_reading():
     nameless = Judged(made.judgments, made.lists, made.ranks, made.pointers, made.lengths)
     with pytest.raises(cf.SettingError, match="do not say which run they belong to"):
         cf.measure(nameless, metrics="P@1")
+
+
+@pytest.mark.parametrize("threshold", ["auto", None, 4.0])
+def test_a_threshold_means_the_same_for_lists_judged_lists_and_those_of_a_file(threshold, tmp_path):
+    test = cf.Ratings.of(["ann", "ann", "bob"], ["x", "y", "x"], [5, 3, 2])
+    run = read_run({"ann": ["y", "x"], "bob": ["x"]}, name="mine")
+    expected = cf.measure(run, test, "RR", threshold=threshold).average()
+    judged = cf.judge(run, test)
+    path = cf.save_judged(judged, tmp_path / "mine.npz")
+    for lists in (judged, cf.judge(run, test, threshold=threshold), cf.read_judged(path, test, threshold=threshold)):
+        assert cf.measure(lists, metrics="RR", threshold=threshold).average() == expected
+    if threshold == "auto":
+        assert cf.measure(cf.read_judged(path, test), metrics="RR").average() == expected == [[0.25]]

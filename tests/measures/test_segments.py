@@ -55,12 +55,12 @@ def test_groups_of_users_are_averaged_by_themselves(scores):
 def test_new_light_and_heavy_users_are_told_by_their_training_ratings(scores, train):
     # Half of the users with at least 5 training ratings (5, 7, 8 and 22) have at most 7; dee has none.
     found = scores.segments("activity", train=train)
-    assert {name: found.n_users(name) for name in found.names} == {"new": 2, "light": 1, "heavy": 1}
+    assert {name: found.users(name) for name in found.names} == {"new": "2", "light": "1", "heavy": "1"}
     assert found.notes == (
         "new users have fewer than 5 training ratings, light ones 5 to 7, and heavy ones more than 7",
     )
     other = scores.segments("activity(new=1, light=0.9)", train=train)
-    assert {name: other.n_users(name) for name in other.names} == {"new": 1, "light": 3}
+    assert {name: other.users(name) for name in other.names} == {"new": "1", "light": "3"}
 
 
 def test_activity_without_training_ratings_says_what_it_needs(scores):
@@ -75,7 +75,7 @@ def test_only_the_test_items_of_a_group_count(runs, test_set):
     old = cf.Ratings.of(["ann", "ann", "bob", "cid"], ["x", "y", "y", "x"])
     expected = cf.measure(runs, old, "RR").average()[:, 0]
     assert [_means(found, "RR")["old", system] for system in ("one", "two")] == expected.tolist()
-    assert found.n_users("new") == 2
+    assert found.users("new") == "2"
 
 
 def test_popularity_groups_are_those_of_by_popularity(runs, test_set):
@@ -113,7 +113,7 @@ def test_a_file_names_a_group_for_each_user_and_the_others_are_unknown(scores, t
     frame.write_csv(path) if ending == "csv" else frame.write_parquet(path)
     found = scores.segments(f"{path}:age")
     assert found.names == ("old", "young", "unknown")
-    assert found.n_users("unknown") == 2
+    assert found.users("unknown") == "2"
     assert f"2 of 4 lists have users without a group in {path}:age: they are in the group unknown" in found.notes
 
 

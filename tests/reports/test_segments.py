@@ -29,3 +29,14 @@ def test_scores_that_are_not_compared_have_averages_alone(make_scores):
 
 def test_without_groups_there_is_no_section():
     assert by_group([], Averaging(), 0.95) is None
+
+
+def test_the_page_says_how_many_users_of_a_group_are_compared():
+    test = cf.Ratings.of(list(range(10)), ["x"] * 10)
+    runs = {"a": {u: ["x", "y"] for u in range(10)}, "b": {u: ["y", "x"] for u in range(10) if u % 5 < 3}}
+    scores = cf.measure(runs, test, "EPC@1", train=cf.Ratings.of([20, 20, 21], ["x", "y", "x"]))
+    compared = cf.compare_segments(scores.segments({u: f"g{u // 5}" for u in range(10)}))
+    html = by_group([compared], Averaging(), 0.95).html
+    assert "given, g0 (3 users)" in html
+    assert ">3</td>" in html
+    assert ">5</td>" not in html

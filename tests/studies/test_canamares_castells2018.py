@@ -259,3 +259,11 @@ def test_estimates_are_those_of_the_library():
     for number, name in enumerate(("IPS", "SNIPS", "DR (item mean)", "DR (svd)")):
         expected = [frame.filter(system=run.name, estimator=name)["estimate"].item() for run in runs]
         assert own[number].tolist() == pytest.approx(expected), name
+
+
+def test_a_precision_and_its_interval_are_at_most_1_though_weighted_judgments_can_make_them_more():
+    sums = Sums(("P@1 if all were judged",), ("one", "two"), np.array([[[[2.0, 1.5]], [[0.5, 0.0]]]]), np.ones((1, 2)))
+    assert sums.means("P@1 if all were judged")[0].tolist() == [1.75, 0.25]
+    value, lower, upper = sums.precision("P@1 if all were judged")
+    assert value.tolist() == [1.0, 0.25]
+    assert (lower.max(), upper.max()) == (1.0, 1.0)

@@ -8,6 +8,7 @@ import polars as pl
 import pytest
 
 from cranfield import CranfieldError, SettingError
+from cranfield._errors import CranfieldWarning
 from cranfield.experiments.store import Store
 from cranfield.measures import measure
 from cranfield.rankings import recommend
@@ -136,7 +137,8 @@ def test_a_damaged_list_is_made_again(run_again, tmp_path):
     for damaged in (exported, stored.place(key) / "run.parquet"):
         damaged.write_bytes(damaged.read_bytes()[:-10])
     before = len(_log(tmp_path / "out"))
-    again = run_again("valcarce2020", tmp_path / "out", **options)
+    with pytest.warns(CranfieldWarning, match=r"is kept as popularity\.edited\.parquet"):
+        again = run_again("valcarce2020", tmp_path / "out", **options)
     made = [one["artifact"] for one in _log(tmp_path / "out")[before:] if one["did"] == "made"]
     assert made == ["runs/fold-1/popularity"]
     assert exported.read_bytes() == whole

@@ -42,7 +42,7 @@ def audit_runs(
     *,
     train: Ratings | None = None,
     metric: str = "P@10",
-    threshold: float | None = None,
+    threshold: float | str | None = AUTO,
     preset: str | None = None,
     vary: Mapping[str, Any] | None = None,
     kinds: Mapping[str, str] | None = None,
@@ -60,7 +60,7 @@ def audit_runs(
     left out of a preset.
     """
     test = as_test(test)
-    judged = as_judged(runs, test, AUTO if threshold is None else threshold, Context(train), gaps=gaps)
+    judged = as_judged(runs, test, threshold, Context(train), gaps=gaps)
     warnings = [f"Warning: {warning}." for warning in check_inputs(judged, test, strict=flag("strict", strict))]
     longest = max(lists.depth for lists in judged)
     table = _table(longest, metric, preset, vary, kinds, budget)

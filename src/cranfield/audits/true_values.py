@@ -246,7 +246,8 @@ def _by_judgments(experiment: Experiment, source: Source, metric: str) -> Callab
 
     def value(spelling: str) -> float:
         run = _run(experiment, spelling, truth.train, metric)
-        return float(estimated(run, truth, cutoff=cutoff, threshold=experiment.decisions.threshold).precision.mean())
+        values = estimated(run, truth, cutoff=cutoff, threshold=experiment.decisions.threshold)
+        return float(values.mean_precision[0])
 
     return value
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from contextlib import suppress
 from typing import NoReturn
@@ -17,6 +16,7 @@ from cranfield._version import __version__
 from cranfield.cli._going_on import Stopped
 from cranfield.cli._group import LazyGroup, common_options
 from cranfield.cli._notes import printed_notes
+from cranfield.cli._streams import drop, unread_is_dropped
 
 _COMMANDS = {
     "data": "List, fetch, describe, filter and simulate rating data.",
@@ -67,6 +67,11 @@ def cranfield(seed: int) -> None:
 
 def main(arguments: list[str] | None = None) -> None:
     """Run the command line; an error that the user can fix is one line on standard error and exit code 2."""
+    with unread_is_dropped():
+        _main(arguments)
+
+
+def _main(arguments: list[str] | None) -> None:
     try:
         release()
         vars(settings).update(vars(Settings()))
@@ -79,9 +84,6 @@ def main(arguments: list[str] | None = None) -> None:
         sys.exit(2)
     except (click.Abort, KeyboardInterrupt) as stop:
         _end(f"stopped{_how_to_go_on(stop)}", 130)
-    except BrokenPipeError:
-        _drop_output()
-        sys.exit(141)
     except Exception as error:
         message = _told(error)
         if message is None:
@@ -108,7 +110,7 @@ def _told(error: Exception) -> str | None:
     if is_short_of_memory(error):
         return SHORT_OF_MEMORY.format(f" ({error})" if str(error) else "")
     if isinstance(error, OSError):
-        _drop_output()
+        drop(sys.stdout)
         place = "the output" if error.filename is None else error.filename
         return (
             f"{place} cannot be read or written ({error.strerror or error}); free some space, or choose another place"
@@ -128,9 +130,3 @@ def _end(why: str, code: int = 2) -> NoReturn:
     with suppress(OSError):  # standard error may be on the full disk
         click.echo(f"cranfield: {one_line(why)}", err=True)
     sys.exit(code)
-
-
-def _drop_output() -> None:
-    """Discard unwritten output, because Python would try again at exit, and complain."""
-    with suppress(OSError, ValueError):
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

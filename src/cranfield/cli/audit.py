@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from cranfield._settings import settings
+from cranfield.cli._decisions import decision_option
 from cranfield.cli._given import is_given, refuse_idle
 from cranfield.cli._group import common_options, jobs_option
 from cranfield.cli._measuring import LIST_OPTIONS, Loaded, list_options
@@ -17,6 +18,7 @@ from cranfield.cli._output import refuse_file, say, say_line
 from cranfield.cli._reading import READING_OPTIONS
 from cranfield.cli._report import can_draw, experiment_report
 from cranfield.cli._stages import stages
+from cranfield.measures import Measuring
 
 if TYPE_CHECKING:
     from cranfield.audits import Audit
@@ -46,7 +48,7 @@ Examples:
 )
 @click.option("--test", metavar="FILE", help="The held-out ratings; FILE... are then ranked lists.")
 @click.option("--train", metavar="FILE", help="With --test: the training ratings.")
-@click.option("--threshold", type=float, metavar="R", help="With --test: the lowest relevant rating.")
+@decision_option(Measuring.decisions()["threshold"], metavar="R")
 @click.option("-m", "--metric", default="P@10", show_default=True, help="With --test: the metric to start from.")
 @click.option(
     "--report/--no-report", "wanted", default=True, show_default=True, help="Also write a report and figures."
@@ -69,7 +71,7 @@ def command(
     dry_run: bool,
     test: str | None,
     train: str | None,
-    threshold: float | None,
+    threshold: Any,
     metric: str,
     wanted: bool,
     show: bool,

@@ -11,7 +11,6 @@ import numpy as np
 import polars as pl
 
 from cranfield._errors import InputError
-from cranfield._numbers import count_text
 from cranfield._table import Table
 from cranfield.comparisons.comparing import compare, tested_average
 from cranfield.comparisons.comparison import Comparison
@@ -48,18 +47,11 @@ class SegmentComparison:
     averaging: Averaging
     alpha: float
 
-    @property
-    def averaged(self) -> Segments:
-        """The scores by group; see `Segments`."""
-        return self.segments
-
     @cached_property
-    def n_users(self) -> Mapping[str, int]:
-        """How many users of each group are compared by some metric."""
-        return {
-            name: self.segments.n_users(name, self.averaging) if compared is None else int(compared.rows["n"].max())  # type: ignore[arg-type]
-            for name, compared in self.comparisons.items()
-        }
+    def averaged(self) -> Segments:
+        """The scores by group, with the numbers of users that are compared; see `Segments`."""
+        counts = {name: part.rows["n"].to_list() for name, part in self.comparisons.items() if part is not None}
+        return replace(self.segments, compared=counts)
 
     def frame(self) -> pl.DataFrame:
         """Return `Comparison.frame` of every group, with the columns ``segment`` and ``group`` in front."""
@@ -79,7 +71,8 @@ class SegmentComparison:
         """The verdict of each group in words, then the groups in which the order of systems is reversed."""
         said = []
         for name, comparison in self.comparisons.items():
-            group = f"{self.segments.name}, {name} ({count_text(self.n_users[name], 'user')})"
+            users = self.averaged.users(name, self.averaging)
+            group = f"{self.segments.name}, {name} ({users} {'user' if users == '1' else 'users'})"
             sentences = (
                 ["nothing can be said, since nothing is measured there."]
                 if comparison is None
@@ -141,7 +134,7 @@ class SegmentComparison:
 
     def table(self) -> Table:
         """Return the averages by group as a table for people."""
-        averages = self.segments.table(self.averaging, level=1 - self.alpha, users=self.n_users)
+        averages = self.averaged.table(self.averaging, level=1 - self.alpha)
         return replace(averages, notes=self.notes)
 
     def as_dict(self) -> dict[str, Any]:

@@ -30,6 +30,7 @@ from cranfield.comparisons.verdict import Verdict, spelled_test
 from cranfield.measures.averaging import Averaging, AveragingOptions
 from cranfield.measures.crossed import crossed
 from cranfield.measures.scores import Scores
+from cranfield.measures.scores_table import left_out_by
 from cranfield.recommenders.registry import system_among
 
 
@@ -310,6 +311,7 @@ def compare_scores(
             *scores.made_for,
         ),
         warnings=scores.warnings,
+        left_out=tuple(name for name in left_out_by(scores, averaging) if name in {part.metric for part in data}),
         step=Step("compare", comparison_settings(comparing, averaging, seed), notes=notes),
     )
 

@@ -77,6 +77,8 @@ class Comparison:
         The values by user that claims are tested with; empty for a comparison that was read from a folder.
     warnings
         Warnings about implausible inputs: see `Scores.warnings`.
+    left_out
+        The metrics that leave some users out, for whom they are undefined.
     beside
         The kind of average shown in the other tables, if it has no paired test and means are compared instead.
     step
@@ -103,6 +105,7 @@ class Comparison:
     samples: tuple[Sample, ...] = field(default=(), repr=False)
     warnings: tuple[str, ...] = ()
     beside: str = ""
+    left_out: tuple[str, ...] = ()
     step: Step = field(default_factory=lambda: Step("compare"))
 
     def frame(self) -> pl.DataFrame:
@@ -420,7 +423,7 @@ class Comparison:
             test,
             correction,
             f"alpha {self.alpha:g}",
-            *averaging_phrases(averaged),
+            *averaging_phrases(averaged, self.metrics, self.left_out),
             self.population,
             self.relevance,
         ]

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from cranfield.experiments.decisions import phrases
-from cranfield.measures.phrases import relevance_phrase
+from cranfield.measures.phrases import relevance_phrase, undefined_phrase
 
 
 @dataclass(frozen=True)
@@ -131,8 +131,8 @@ def _measurement(card: Mapping[str, Any]) -> Iterator[Item]:
     decisions = card["decisions"]
     yield Item("C2", "the metrics, with depth and gain", ", ".join(decisions["metrics"]))
     yield Item("C2", "the rating that makes an item relevant", relevance_text(card))
-    undefined = {"zero": "they count as 0", "leave out": "they are left out"}[decisions["undefined"]]
-    yield Item("C2", "users for whom a metric is undefined", undefined)
+    undefined = undefined_phrase(decisions["undefined"], decisions["metrics"])
+    yield Item("C2", "users for whom a metric is undefined", f"they {undefined}")
     yield Item("C3", "how values are aggregated over users", decisions["average"])
     covered = {"full": "they count as 0", "reduced": "they are left out"}[decisions["coverage"]]
     yield Item("C4", "users without a list", covered)

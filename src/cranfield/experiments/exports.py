@@ -1,18 +1,21 @@
 """Exports: the artifacts of the current experiment as files with readable names and ids, next to the store.
 
 A table (``.cranfield/exports.json``) says which files are ours: for each artifact its key, and for each file the
-checksums that it had when we wrote it. A file that is missing or has changed is written again. A file that is not in
-the table belongs to somebody else: it is never replaced or removed.
+checksums that it had when we wrote it. A file that is missing or has changed is written again; the changed one is kept
+next to it, since somebody may have edited it. A file that is not in the table belongs to somebody else: it is never
+replaced or removed.
 """
 
 from __future__ import annotations
 
 import errno
 import json
+import os
 import shutil
 import warnings
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -112,10 +115,13 @@ class Exports:
                 stacklevel=2,
             )
         ours = {file: checksum for file, checksum in checksums.items() if file not in strangers}
+        edited = [file for file in ours if there[file] not in (None, checksums[file], *self._files.get(file, ()))]
         for file, checksum in ours.items():
             self._files[file] = [*(earlier for earlier in self._files.get(file, ()) if earlier != checksum), checksum]
         self._artifacts[artifact.name] = {"key": artifact.key, "files": list(ours)}
         self._save()
+        for file in edited:
+            _keep_edited(self._root / file)
         for file, checksum in ours.items():
             if there[file] != checksum:
                 _move(written[file], self._root / file)
@@ -134,6 +140,21 @@ class Exports:
             self._artifacts = {name: artifact for name, artifact in self._artifacts.items() if name in self._wanted}
             self._files = {file: self._files[file][-1:] for file in self._files if file in kept}
             self._save()
+
+
+def _keep_edited(path: Path) -> None:
+    """Give a file that somebody has changed another name, under which nothing will ever replace it."""
+    kept = path.with_name(f"{path.stem}.edited{path.suffix}")
+    for number in count(2):
+        if not os.path.lexists(kept):
+            break
+        kept = path.with_name(f"{path.stem}.edited{number}{path.suffix}")
+    path.rename(kept)
+    warnings.warn(
+        f"{path} was changed after cranfield wrote it, and is written again; your version is kept as {kept.name}",
+        CranfieldWarning,
+        stacklevel=2,
+    )
 
 
 def _move(path: Path, target: Path) -> None:

@@ -5,10 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from cranfield.data import Ratings
-from cranfield.experiments.inputs import input_checksum
+from cranfield.experiments.inputs import catalogue_of, input_checksum
+from cranfield.measures.catalogue import is_no_catalogue, outside_of, with_live
 from cranfield.measures.context import Context
 from cranfield.measures.measuring import as_judged
-from cranfield.measures.plausibility import check_inputs
+from cranfield.measures.outside import catalogue_notes
+from cranfield.measures.plausibility import accepted, check_inputs
 from cranfield.rankings import Run, read_run
 
 if TYPE_CHECKING:
@@ -35,4 +37,9 @@ def check_given_runs(line: Pipeline, unit: Unit, test: Ratings, train: Ratings) 
     names = [system.name for system in line.experiment.systems if system.run is not None]
     if names:
         runs = [given_run(line, unit.source.name, name) for name in names]
-        check_inputs(as_judged(runs, test, None, Context(train)), strict=line.strict)
+        judged = as_judged(runs, test, None, Context(train))
+        check_inputs(judged, strict=line.strict)
+        catalogue = catalogue_of(line.experiment)
+        if line.strict and not is_no_catalogue(catalogue):
+            outside = [outside_of(lists, ())[0] for lists in with_live(judged, catalogue, train)]
+            accepted(list(catalogue_notes(names, outside)), strict=True)

@@ -9,7 +9,7 @@ from cranfield._phrases import listed
 from cranfield._spelling import Spelling, parse
 from cranfield._table import latex_text
 from cranfield.experiments.checklist import relevance_text
-from cranfield.measures.phrases import average_phrase, metric_phrase
+from cranfield.measures.phrases import average_phrase, metric_phrase, undefined_phrase
 from cranfield.splits.splitting import split_phrase
 
 _TESTS = {
@@ -113,11 +113,11 @@ def _system(name: str, parameters: Mapping[str, Any] | None) -> str:
 
 
 def _measures(card: Mapping[str, Any], decisions: Mapping[str, Any]) -> Iterator[str]:
-    undefined = {"zero": "counts as 0", "leave out": "is left out"}[decisions["undefined"]]
+    undefined = undefined_phrase(decisions["undefined"], decisions["metrics"])
     metrics = listed([metric_phrase(metric) for metric in decisions["metrics"]])
     yield (
-        f"We report the {average_phrase(decisions['average'])} over users of {metrics} ({relevance_text(card)}); a "
-        f"user for whom a metric is undefined {undefined}"
+        f"We report the {average_phrase(decisions['average'])} over users of {metrics} ({relevance_text(card)}); "
+        f"users for whom a metric is undefined {undefined}"
     )
     uncovered = {"full": "count as 0", "reduced": "are left out"}[decisions["coverage"]]
     least = min(coverage["users"] for by in card["coverage"].values() for coverage in by.values())

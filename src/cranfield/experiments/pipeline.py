@@ -168,7 +168,7 @@ class Pipeline:
     def take(self, stage: Stage[Any], advance: Callable[[], None] = lambda: None) -> None:
         """Make the missing artifacts of a stage, and export all of them."""
         units = {stage.name_for(unit): unit for unit in stage.units(self)}
-        made_of = {name: stage.made_of(self, unit) for name, unit in units.items()}
+        made_of = {name: stage.inputs_of(self, unit) for name, unit in units.items()}
         there = {name: self.store.kept(name, made_of[name]) for name in units}
         missing = {name: units[name] for name, artifact in there.items() if artifact is None}
         for _ in range(len(units) - len(missing)):

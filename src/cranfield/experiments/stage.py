@@ -53,6 +53,9 @@ class Stage(ABC, Generic[T]):
     inputs: ClassVar[tuple[str, ...]]
     """The stages whose artifacts it reads."""
 
+    version: ClassVar[int] = 1
+    """Part of the key of its artifacts. Raise it when the same inputs give another artifact; a test compares them."""
+
     exported: ClassVar[bool] = False
     """Whether its artifacts are readable files in the folder of the experiment."""
 
@@ -84,6 +87,10 @@ class Stage(ABC, Generic[T]):
     @abstractmethod
     def made_of(self, line: Pipeline, unit: Unit) -> Mapping[str, Any]:
         """Return everything that the bytes of an artifact depend on, ready for JSON."""
+
+    def inputs_of(self, line: Pipeline, unit: Unit) -> dict[str, Any]:
+        """Return what an artifact is stored under: what it is made of, and the version of the stage."""
+        return {"version": self.version, **self.made_of(line, unit)}
 
     @abstractmethod
     def make(self, line: Pipeline, unit: Unit, place: Path) -> Made:

@@ -446,6 +446,9 @@ def open_store(path: str | Path) -> Iterator[Store]:
     path = Path(path)
     check_folder(path)
     store = Store(path)
+    for file in (path / LOG, path / HOME / "lock", path / HOME / "process"):
+        if file.is_symlink():
+            raise CranfieldError(f"{file} is a symbolic link, and a run would write through it; remove the link")
     with store.writing():
         (path / HOME / TEMPORARIES).mkdir(parents=True, exist_ok=True)
         handle = (path / HOME / "lock").open("a+b")

@@ -36,10 +36,15 @@ def own_of(registry: Registry[Any], spellings: Iterable[str]) -> list[str]:
 
 
 def own_system(spelling: str, experiment: Experiment) -> list[str]:
-    """Return a hash of the class of a system that is not ours, or of its source file."""
+    """Return what the algorithm of a system depends on, without importing the user's code: see `system_code`."""
     if names_code(spelling):
         return [source_hash(spelling, experiment.base)]
-    return own(type(recommender(spelling)))
+    return system_code(type(recommender(spelling)))
+
+
+def system_code(system: type[Any]) -> list[str]:
+    """Return the version of one of our systems, or a hash of the class of another."""
+    return own(system) or [f"version {system.version}"]
 
 
 def own_metrics(spellings: Iterable[str], experiment: Experiment) -> list[str]:

@@ -58,16 +58,22 @@ class TrueValues:
         """
         return self.relevant / self.cutoff
 
+    @property
+    def mean_precision(self) -> Floats:
+        """The true precision of each system: the mean over users, and 1 if few weighted judgments make it more."""
+        return np.minimum(self.precision.mean(axis=1), 1.0)
+
     def frame(self, *, level: float = 0.95, resamples: int = 1_000, seed: int = 0) -> pl.DataFrame:
         """Return one row per system: ``system, precision, lower, upper, liked, liked_lower, liked_upper, counted``.
 
         ``liked`` is the weighted share of the judged items in the lists that are relevant; ``counted`` is the
-        unweighted precision, in which unjudged items count as 0. The intervals are bootstrap percentiles over users.
+        unweighted precision, in which unjudged items count as 0. The intervals are bootstrap percentiles over users. A
+        precision and the ends of its interval are at most 1 (`mean_precision`).
         """
         level = check.number("level", level)
         draws = user_draws(len(self.users), resamples, seed)
         tails = (50 * (1 - level), 50 * (1 + level))
-        values = self.precision @ draws.T
+        values = np.minimum(self.precision @ draws.T, 1.0)
         with np.errstate(invalid="ignore", divide="ignore"):
             shares = (self.relevant @ draws.T) / (self.judged @ draws.T)
             liked = self.relevant.sum(axis=1) / self.judged.sum(axis=1)
@@ -76,7 +82,7 @@ class TrueValues:
         return pl.DataFrame(
             {
                 "system": self.systems,
-                "precision": self.precision.mean(axis=1),
+                "precision": self.mean_precision,
                 "lower": lower,
                 "upper": upper,
                 "liked": liked,

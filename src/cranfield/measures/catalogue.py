@@ -24,6 +24,7 @@ from cranfield.data.vocabulary import check_exact
 from cranfield.measures.definition import Metric
 from cranfield.measures.judged import Judged
 from cranfield.measures.outside import EXAMPLES, Outside, catalogue_notes
+from cranfield.measures.plausibility import accepted
 from cranfield.measures.scores import Scores
 
 NONE, TRAIN = "none", "train"
@@ -184,18 +185,23 @@ def outside_of(judged: Judged, cutoffs: Sequence[int]) -> tuple[Outside, NDArray
     return outside, shares, shown
 
 
-def with_catalogue(scores: Scores, judged: Sequence[Judged]) -> Scores:
+def with_catalogue(scores: Scores, judged: Sequence[Judged], *, strict: bool) -> Scores:
     """Return scores that count items outside a catalogue separately from unjudged items."""
     cutoffs = [Metric.of(metric).cutoff or max(scores.longest, 1) for metric in scores.metrics]
-    return with_outside(scores, *zip(*(outside_of(lists, cutoffs) for lists in judged)))
+    return with_outside(scores, *zip(*(outside_of(lists, cutoffs) for lists in judged)), strict=strict)
 
 
 def with_outside(
-    scores: Scores, outside: tuple[Outside, ...], of_systems: Sequence[NDArray[np.float64]], shown: Sequence[float]
+    scores: Scores,
+    outside: tuple[Outside, ...],
+    of_systems: Sequence[NDArray[np.float64]],
+    shown: Sequence[float],
+    *,
+    strict: bool,
 ) -> Scores:
     """Return scores with the items of each system outside a catalogue, their share by metric, and item coverage."""
     shares = np.stack(of_systems)
-    notes = tuple(catalogue_notes(scores.systems, outside))
+    notes = accepted(list(catalogue_notes(scores.systems, outside)), strict=strict)
     return replace(
         scores,
         nonexistent=shares,

@@ -14,15 +14,15 @@ from typing import Any
 
 import numpy as np
 
-from cranfield._checks import number
 from cranfield._errors import InputError, SettingError
 from cranfield._files import whole_file
 from cranfield.data import Ratings
+from cranfield.data.relevance import AUTO
 from cranfield.measures.context import Context
 from cranfield.measures.draws import Draw
-from cranfield.measures.inputs import as_judgments
 from cranfield.measures.joining import one_relevant
 from cranfield.measures.judged import Judged
+from cranfield.measures.judging import judgments_under
 from cranfield.measures.judgments import Judgments, NegativeGrades
 from cranfield.measures.ranked import Ranked
 from cranfield.rankings.run import Run
@@ -80,7 +80,7 @@ def read_judged(
     test: Any,
     run: Run | Callable[[], Run] | None = None,
     *,
-    threshold: float | None = None,
+    threshold: float | str | None = AUTO,
     train: Ratings | None = None,
     similarity: Any = None,
     negative_grades: NegativeGrades = "judged",
@@ -97,7 +97,7 @@ def read_judged(
         The run that was judged, or a function that reads it, which is called only if a metric needs whole lists, scores
         or predictions. Without it such metrics are refused.
     threshold, train, similarity, negative_grades
-        As for `judge`.
+        As for `judge`; the file does not contain a threshold.
     """
     path = Path(path)
     about, arrays = _opened(path)
@@ -106,15 +106,12 @@ def read_judged(
     }
     ranked = Ranked(**facts)
     sizes = arrays.pop("sizes", None)
-    judgments = test if isinstance(test, Judgments) else as_judgments(test, None, negative_grades)
+    judgments = judgments_under(test, threshold, negative_grades, train)
     lists_judgments = _of_keys(judgments.base, arrays.pop("keys")) if ranked.one_relevant else judgments
     if lists_judgments is None or _digest(lists_judgments) != about["judgments"]:
         raise InputError("these lists were judged by another test set", source=path, remedy="judge the run again")
-    judgments = lists_judgments.at(judgments.threshold)
-    if threshold is not None:
-        judgments = judgments.at(number("threshold", threshold))
     return Judged(
-        judgments=judgments,
+        judgments=lists_judgments.at(judgments.threshold),
         **arrays,
         source=_checked(run, ranked, path),
         is_condensed=about["is_condensed"],

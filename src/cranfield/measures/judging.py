@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from cranfield._checks import number
 from cranfield._errors import InputError, SettingError
 from cranfield.data import UNKNOWN, Ratings
-from cranfield.data.relevance import AUTO
+from cranfield.data.relevance import ANY, AUTO
 from cranfield.measures.context import Context
 from cranfield.measures.inputs import as_judgments, as_runs
 from cranfield.measures.joining import Join, join, one_relevant
@@ -54,7 +54,7 @@ def judge(
         The held-out `Ratings`, anything that `read_test` accepts, or `Judgments` made from them.
     threshold, ties, gaps, train, similarity, negative_grades
         As for `measure`; ``Judged.at`` returns the same lists under another threshold. `Judgments` keep their own
-        threshold unless another is given.
+        threshold with ``auto``.
     groups
         The name of the group of each list: by the id of its user, or one per list in the order of the judgments; by
         default the groups of the run.
@@ -72,20 +72,24 @@ def judge(
     runs = as_runs(run, ties, gaps)
     if len(runs) > 1:
         raise SettingError(f"judge takes one run, and {len(runs)} were given; judge each one separately")
-    judgments = _judgments(test, threshold, negative_grades, train)
+    judgments = judgments_under(test, threshold, negative_grades, train)
     return judged_by(runs[0], judgments, Context(train, similarity), groups)
 
 
-def _judgments(
-    test: Any, threshold: float | str | None, negative_grades: NegativeGrades, train: Ratings | None
+def judgments_under(
+    test: Any,
+    threshold: float | str | None,
+    negative_grades: NegativeGrades = "judged",
+    train: Ratings | None = None,
 ) -> Judgments:
+    """Return the judgments of a test set under a threshold; existing ones keep theirs with ``auto``."""
     if not isinstance(test, Judgments):
         return as_judgments(test, threshold, negative_grades, train)
     if negative_grades != "judged":
         raise SettingError(
             f"negative_grades={negative_grades!r} was decided when these judgments were made; leave it out here"
         )
-    return test if threshold is None or threshold == AUTO else test.at(number("threshold", threshold))
+    return test if threshold == AUTO else test.at(ANY if threshold is None else number("threshold", threshold))
 
 
 def judged_by(run: Run, judgments: Judgments, context: Context, groups: Groups | None = None) -> Judged:

@@ -94,10 +94,18 @@ class Judgments:
     _whole: Judgments | None = field(default=None, repr=False)
 
     @classmethod
-    def of(cls, test: Ratings, threshold: float, negative_grades: NegativeGrades = "judged") -> Judgments:
+    def of(
+        cls,
+        test: Ratings,
+        threshold: float,
+        negative_grades: NegativeGrades = "judged",
+        *,
+        whole: Judgments | None = None,
+    ) -> Judgments:
         """Make the judgments of a test set: one list per user with a test rating.
 
-        If ``negative_grades`` are not judged, a user with only such grades has no list.
+        If ``negative_grades`` are not judged, a user with only such grades has no list. ``whole`` are the judgments of
+        all users, if these are those of some of them; the rating scale and the catalogue follow from it.
         """
         pool = None
         if negative_grades != "judged" and (test.values < 0).any():
@@ -118,6 +126,7 @@ class Judgments:
             user_ids=test.user_ids,
             item_ids=test.item_ids,
             pool=pool,
+            _whole=whole,
         )
 
     def changed(self, **changes: Any) -> Judgments:
@@ -200,7 +209,9 @@ class Judgments:
 
     @of_base
     def judged_items(self) -> Vocabulary:
-        """The items with a test rating."""
+        """The items with a rating in the whole test set that these judgments may be a part of."""
+        if self._whole is not None:
+            return self._whole.judged_items
         return Vocabulary(self.item_ids.ids(np.unique(self.items)))
 
     @of_base

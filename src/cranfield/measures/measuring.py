@@ -23,7 +23,7 @@ from cranfield.measures.context import Context
 from cranfield.measures.definition import Metric, spelled_metric
 from cranfield.measures.inputs import as_judgments, as_runs, as_test, refuse_closing, some_metrics
 from cranfield.measures.judged import Judged
-from cranfield.measures.judging import Groups, judged_by
+from cranfield.measures.judging import Groups, judged_by, judgments_under
 from cranfield.measures.judgments import Judgments, NegativeGrades
 from cranfield.measures.levels import at_levels, levels_note
 from cranfield.measures.notes import Graded, notes_on, notes_on_whom
@@ -178,7 +178,8 @@ def measure(
     threshold
         The lowest rating that makes an item relevant. ``auto`` chooses it from the test ratings, and from the training
         ratings if they are given: 4 of 5, the upper quarter of other scales up to 10, and 1 for clicks, counts and TREC
-        qrels; see `cranfield.data.relevance.usual_threshold`. None: 1, as in trec_eval. Judged lists keep theirs.
+        qrels; see `cranfield.data.relevance.usual_threshold`. None: 1, as in trec_eval. Judged lists keep
+        theirs with ``auto``.
     levels
         ``all`` also measures each metric at three levels of relevance: the whole rating scale, its upper half and its
         upper quarter (from 1, 3 and 4 of 5). Items below the level are not relevant: metrics of error leave them out,
@@ -244,7 +245,7 @@ def measure(
     warnings = check_inputs(judged, test, strict=strict)
     judged = with_live(judged, catalogue, train)
     scores = measure_judged(judged, measuring, bounds=bounds, warnings=warnings)
-    return scores if is_no_catalogue(catalogue) else with_catalogue(scores, judged)
+    return scores if is_no_catalogue(catalogue) else with_catalogue(scores, judged, strict=strict)
 
 
 def as_judged(
@@ -306,8 +307,7 @@ def _as_given(
     for name in names:
         if names.count(name) > 1:
             raise SettingError(f"{names.count(name)} judged lists are called {name!r}; give each run its own name")
-    own_level = threshold is None or threshold == AUTO
-    level = given[0].judgments.threshold if own_level else check.number("threshold", threshold)
+    level = judgments_under(given[0].judgments, threshold).threshold
     fresh = [
         lists.fresh() if context.is_empty else lists.fresh(context=replace(context, live=lists.context.live))
         for lists in given

@@ -285,7 +285,7 @@ def _put_together(table: ValueTable, tally: Tally, plan: PartPlan, histories: Se
         step=Step(facts.step.action, {**facts.step.settings, "test": None}),
     )
     if plan.live is not None:
-        whole = with_outside(whole, *zip(*(_outside(system, plan) for system in systems)))
+        whole = with_outside(whole, *zip(*(_outside(system, plan) for system in systems)), strict=plan.strict)
     scores = table.scores(whole)
     few = [of_run for of_run, served in zip(ranked, scores.n_covered) if served < scores.n_lists]
     return replace(scores, made_for=notes_on_whom(few))

@@ -59,23 +59,48 @@ def average_phrase(average: str) -> str:
 
 
 _COVERAGE = {"full": "users without a list count as 0", "reduced": "users without a list are left out"}
-_UNDEFINED = {
-    "zero": "users for whom a metric is undefined count as 0",
-    "leave out": "users for whom a metric is undefined are left out",
-}
 
 
-def averaging_phrases(settings: Mapping[str, Any]) -> list[str]:
-    """Return how lists are averaged, with a clause for each given decision.
+def averaging_phrases(
+    settings: Mapping[str, Any], metrics: Sequence[str] = (), left_out: Sequence[str] = ()
+) -> list[str]:
+    """Return how lists are averaged, with a clause for each given decision; see `undefined_phrase`.
 
     Examples
     --------
     >>> averaging_phrases({"average": "mean", "coverage": "full"})
     ['average: mean', 'users without a list count as 0']
     """
-    average = [f"average: {settings['average']}"] if "average" in settings else []
-    words = {"coverage": _COVERAGE, "undefined": _UNDEFINED}
-    return [*average, *(phrases[settings[name]] for name, phrases in words.items() if name in settings)]
+    said = [f"average: {settings['average']}"] if "average" in settings else []
+    said += [_COVERAGE[settings["coverage"]]] if "coverage" in settings else []
+    if "undefined" in settings:
+        said.append(
+            f"users for whom a metric is undefined {undefined_phrase(settings['undefined'], metrics, left_out)}"
+        )
+    return said
+
+
+def undefined_phrase(undefined: str, metrics: Sequence[str], left_out: Sequence[str] | None = None) -> str:
+    """Return how users without a value count in averages, as the end of a sentence.
+
+    ``left_out`` are the metrics that leave them out in any case, since 0 is a result there; by default those whose
+    definition says so.
+
+    Examples
+    --------
+    >>> undefined_phrase("zero", ["P@10", "AntiRR@10"]), undefined_phrase("zero", ["AntiRR@10"])
+    ('count as 0, but are left out by AntiRR@10', 'are left out')
+    """
+    if left_out is None:
+        left_out = [name for name in metrics if (known := _known(name)) is not None and _leaves_out(known)]
+    if undefined == "leave out" or len(left_out) == len(metrics) > 0:
+        return "are left out"
+    return f"count as 0, but are left out by {', '.join(left_out)}" if left_out else "count as 0"
+
+
+def _leaves_out(metric: Metric) -> bool:
+    definition = metric.definition
+    return not (metric.zero_if_undefined or definition.whole_system or definition.requires == "nothing")
 
 
 _COLUMNS = {

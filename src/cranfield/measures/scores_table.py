@@ -199,23 +199,17 @@ def _common(scores: Scores) -> str:
 
 def _averaged(scores: Scores, averaging: Averaging) -> list[str]:
     """Return how lists are averaged, in clauses."""
-    average, coverage, undefined = averaging_phrases(
-        {"average": averaging.average, "coverage": averaging.coverage, "undefined": averaging.undefined}
-    )
-    if averaging.undefined == "zero":
-        undefined = _undefined(scores, averaging, undefined)
+    decided = {"average": averaging.average, "coverage": averaging.coverage, "undefined": averaging.undefined}
+    average, coverage, undefined = averaging_phrases(decided, scores.metrics, left_out_by(scores, averaging))
     if averaging.coverage == "reduced" and len(scores.systems) > 1:
         coverage = f"over the {_common(scores)} that {all_systems(len(scores.systems))} serve"
     groups = [] if averaging.groups == "pooled" else [f"groups: {averaging.groups}"]
     return [average, *groups, coverage, undefined]
 
 
-def _undefined(scores: Scores, averaging: Averaging, as_zero: str) -> str:
-    """Return how users without a value count; 0 is a result of some metrics, which always leave these users out."""
-    left_out = [metric for m, metric in enumerate(scores.metrics) if any(scores.left_out(m, averaging)[1])]
-    if len(left_out) == len(scores.metrics):
-        return averaging_phrases({"undefined": "leave out"})[0]
-    return f"{as_zero}, but are left out by {', '.join(left_out)}" if left_out else as_zero
+def left_out_by(scores: Scores, averaging: Averaging) -> tuple[str, ...]:
+    """Return the metrics that leave some users out, since they are undefined for them and 0 is a result there."""
+    return tuple(metric for m, metric in enumerate(scores.metrics) if any(scores.left_out(m, averaging)[1]))
 
 
 def _best_first(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal, Unpack
 
 import numpy as np
@@ -50,12 +50,15 @@ class Segments:
         same list, for which only the test ratings of the group count.
     notes
         How the groups are made, in sentences.
+    compared
+        If systems were compared in each group: how many users were, by the metrics.
     """
 
     name: str
     of: SegmentOf
     scores: Scores
     notes: tuple[str, ...] = ()
+    compared: Mapping[str, Sequence[int]] = field(default_factory=dict)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -71,12 +74,16 @@ class Segments:
         """Return the scores of one group."""
         return self.scores.group(name)
 
-    def n_users(self, name: str, averaging: Averaging = PLAIN) -> int:
-        """Return how many users of a group count in the averages of some metric."""
+    def users(self, name: str, averaging: Averaging = PLAIN) -> str:
+        """Return how many users of a group are compared, or count in averages: ``60``, or ``60 to 100``.
+
+        There are two numbers if a metric has no value for some users, who are left out.
+        """
         averaging = averaging.with_(groups="pooled", by="user")
         scores = averaging.taken_of(self.group(name))
         cells = [(s, m) for s in range(len(scores.systems)) for m in range(len(scores.metrics))]
-        return max((len(scores.counted(s, m, averaging).values) for s, m in cells), default=0)
+        counts = self.compared.get(name) or [len(scores.counted(s, m, averaging).values) for s, m in cells] or [0]
+        return " to ".join(f"{count:,}" for count in sorted({min(counts), max(counts)}))
 
     @takes_decisions(Averaging)
     def frame(
@@ -106,23 +113,19 @@ class Segments:
         level: float | None = LEVEL,
         interval: IntervalKind = "analytic",
         seed: int = 0,
-        users: Mapping[str, int] | None = None,
         **decisions: Unpack[AveragingOptions],
     ) -> Table:
-        """Return the averages as a table for people: one row per group and system, the best of each group in bold.
-
-        ``users`` is how many users of each group are shown to count; by default those of the averages.
-        """
+        """Return the averages as a table for people: one row per group and system, the best of each group in bold."""
         averaging = Averaging.of(average, **decisions).with_(groups="pooled")
         rows: list[list[Cell]] = []
         intervals = ""
         for name in self.names:
             part = self.group(name).table(averaging, level=level, interval=interval, seed=seed)
             intervals = "".join(part.caption.rpartition("; interval: ")[1:]) if level is not None else ""
-            count = self.n_users(name, averaging) if users is None else users[name]
+            users = self.users(name, averaging)
             for cells in part.rows:
                 system, *means = [cell if isinstance(cell, Cell) else Cell(cell) for cell in cells]
-                rows.append([Cell(name), system, Cell(f"{count:,}"), *means[: len(self.scores.metrics)]])
+                rows.append([Cell(name), system, Cell(users), *means[: len(self.scores.metrics)]])
         header = ["group", "system", "users", *self.scores.metrics]
         _, _, how = self.scores.table(averaging).caption.partition("; ")
         return Table(header, rows, f"by {self.name}, groups of {self.of}; {how}{intervals}", self.notes)

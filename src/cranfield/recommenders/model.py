@@ -55,6 +55,8 @@ class Model:
     name: ClassVar[str]
     displayed: ClassVar[str]
     """The name shown with its results; see `register`."""
+    version: ClassVar[int] = 1
+    """Part of the key of its stored models. Raise it when the same ratings give another model; a test compares them."""
     one_thread: ClassVar[bool] = False
     """Whether it trains on one thread, so that the same seed gives the same lists; such systems take longest."""
     needs_positive: ClassVar[bool] = False

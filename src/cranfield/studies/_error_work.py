@@ -30,6 +30,7 @@ from cranfield.measures.averages import Average
 from cranfield.rankings import Ranking, Run, Serving
 from cranfield.rankings.recommending import timed_each
 from cranfield.rankings.serving import measured_ratings
+from cranfield.recommenders import recommender
 from cranfield.splits import Split, random
 from cranfield.studies._error_models import ErrorModels
 from cranfield.studies._options_work import SplitMeasurement, ValueRows
@@ -141,6 +142,7 @@ class ErrorWork:
             "test": split.test.fingerprint,
             "features": _features(self.data),
             "system": spelling,
+            "version": recommender(spelling).version,
             "seed": seed,
         }
         return f"runs/{self.place}/{version}/split-{seed}/{stem}", made_of

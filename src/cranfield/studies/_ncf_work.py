@@ -228,7 +228,12 @@ class NcfWork:
         return {trained: self._read(artifact) for trained, artifact in there.items() if artifact is not None}, failed
 
     def _made_of(self, trained: Trained) -> dict[str, Any]:
-        return {**self._benchmark.identity, "system": trained.spelling, "seed": trained.seed}
+        return {
+            **self._benchmark.identity,
+            "system": trained.spelling,
+            "version": trained.system().version,
+            "seed": trained.seed,
+        }
 
     def _make(self, trained: Trained, place: Path) -> Made:
         checkpoint = self._store.checkpoint(trained.stem, self._made_of(trained))

@@ -162,7 +162,7 @@ def _published_table(results: Found) -> Exhibit:
     labels = _LABELS
     values = {label: here.means(label)[0] for label in labels}
     ranges = {label: here.interval(label) for label in labels}
-    complete, (lower, upper) = half.means(COMPLETE_P1)[0], half.interval(COMPLETE_P1)
+    complete, lower, upper = half.precision(COMPLETE_P1)
     clean_ndcg, (low_ndcg, high_ndcg) = half.means(TRUE_NDCG)[0], half.interval(TRUE_NDCG)
     rows: list[list[str | Cell]] = []
     tidy: list[dict[str, Any]] = []
@@ -214,12 +214,12 @@ def _designs_table(results: Found) -> Exhibit:
     half, folds = results.lists["actual"], results.weighted
     assert folds is not None
     columns = {
-        "published: true P@10": (folds.means(TRUE_P10)[0], *folds.interval(TRUE_P10)),
-        "weighted: P@10 if all were judged": (folds.means(COMPLETE_P10)[0], *folds.interval(COMPLETE_P10)),
-        "random half: P@10 if all were judged": (half.means(COMPLETE_P10)[0], *half.interval(COMPLETE_P10)),
+        "published: true P@10": folds.precision(TRUE_P10),
+        "weighted: P@10 if all were judged": folds.precision(COMPLETE_P10),
+        "random half: P@10 if all were judged": half.precision(COMPLETE_P10),
         "random half: liked among judged": (half.ratios(RELEVANT, JUDGED)[0], *half.interval(RELEVANT, JUDGED)),
-        "random half: true P@10": (half.means(TRUE_P10)[0], *half.interval(TRUE_P10)),
-        OBSERVED_P10: (half.means(OBSERVED_P10)[0], *half.interval(OBSERVED_P10)),
+        "random half: true P@10": half.precision(TRUE_P10),
+        OBSERVED_P10: half.precision(OBSERVED_P10),
     }
     caption = "All systems by three designs of the truth"
     notes = [_INTERVALS, _FLAW]
@@ -229,9 +229,9 @@ def _designs_table(results: Found) -> Exhibit:
 def _systems_table(results: Found) -> Exhibit:
     (lists,) = results.lists.values()
     columns = {
-        COMPLETE_P10: (lists.means(COMPLETE_P10)[0], *lists.interval(COMPLETE_P10)),
+        COMPLETE_P10: lists.precision(COMPLETE_P10),
         "liked among judged": (lists.ratios(RELEVANT, JUDGED)[0], *lists.interval(RELEVANT, JUDGED)),
-        OBSERVED_P10: (lists.means(OBSERVED_P10)[0], *lists.interval(OBSERVED_P10)),
+        OBSERVED_P10: lists.precision(OBSERVED_P10),
     }
     caption = "All systems by the judgments that are given"
     return _by_system(

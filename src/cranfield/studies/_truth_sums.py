@@ -48,6 +48,14 @@ class Sums:
         users = np.ones((1, self.served.shape[1])) if weights is None else weights
         return np.asarray((self._weighted(label, users) / (self.served @ users.T)).mean(axis=1).T)
 
+    def precision(self, label: str) -> tuple[Floats, Floats, Floats]:
+        """Return the mean of each system and its interval, of a number that is a precision.
+
+        None is above 1, though an estimate from few weighted judgments can be.
+        """
+        lower, upper = (np.minimum(end, 1.0) for end in self.interval(label))
+        return np.minimum(self.means(label)[0], 1.0), lower, upper
+
     def ratios(self, above: str, below: str, weights: Floats | None = None) -> Floats:
         """Return draws × systems: the ratio of two numbers, each summed over folds and users."""
         users = np.ones((1, self.served.shape[1])) if weights is None else weights

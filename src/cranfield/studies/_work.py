@@ -123,6 +123,7 @@ class _FoldWork:
             **self._data,
             "system": system,
             "parameters": dict(vars(recommender(system, self._asked.seed))),
+            "version": recommender(system).version,
             "n": LENGTH,
             "candidates": CANDIDATES,
             "seed": self._asked.seed,

@@ -196,19 +196,13 @@ def test_shares_of_popularity_groups_are_shares_also_where_they_sum_to_1(ratings
         by_popularity({"mine": {1: [1]}}, test, "Recall", train=train, groups={"head": 1.5, "tail": -0.5})
 
 
-@pytest.mark.parametrize("undefined", ["zero", "leave out"])
-@pytest.mark.parametrize(
-    ("metric", "limit"),
-    [
-        ("StratRecall(gamma=0)@5", "Recall@5"),
-        ("AOA@5", "Recall@5"),
-        ("SNIPS(gamma=1, smooth=1)@5", "StratRecall(gamma=inf, count=all, smooth=1)@5"),
-    ],
-)
-def test_the_documented_limits_hold_in_averages(metric, limit, undefined):
-    rng = np.random.default_rng(4)
-    ratings = [(user, item, int(rng.integers(1, 6))) for user in range(12) for item in rng.permutation(30)[:8].tolist()]
-    train, test = cf.read(ratings[::2]), cf.read([*ratings[1::2], (99, 3, 1)])
-    runs = {"mine": {user: rng.permutation(30)[:9].tolist() for user in range(12)}}
-    mine, theirs = cf.measure(runs, test, [metric, limit], train=train, threshold=4).average(undefined=undefined)[0]
-    assert mine == pytest.approx(theirs, rel=1e-12)
+def test_snips_is_stratified_recall_unless_a_probability_reaches_1():
+    """Here all unseen pairs but one are rated, so the two most popular items are certain to be."""
+    counts = {0: 50, 1: 20, 2: 1}
+    train = cf.read([(100 + user, item, 5) for item, times in counts.items() for user in range(times)])
+    pairs = [(user, item, 5) for user in range(10) for item in counts if (user, item) != (9, 2)]
+    runs = {"mine": {user: [0] for user in range(10)}}
+    scores = cf.measure(runs, cf.read(pairs), ["SNIPS(gamma=1)", "StratRecall(gamma=inf, count=all)"], train=train)
+    inverse = {0: 1.0, 1: 1.0, 2: 10 / 9}  # the last item is rated by 9 of 10 users
+    assert scores.values[0, 0, 0] == pytest.approx(inverse[0] / sum(inverse.values()))
+    assert scores.values[0, 1, 0] == pytest.approx((1 / 50) / (1 / 50 + 1 / 20 + 1))

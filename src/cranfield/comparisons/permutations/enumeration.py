@@ -200,11 +200,11 @@ def _distinct(d: Floats, noise: Floats) -> tuple[Floats, Floats]:
 def _halve(counts: Floats) -> tuple[list[int], list[int]]:
     """Split the distinct values so that both halves have about the same number of sums."""
     halves: tuple[list[int], list[int]] = ([], [])
-    sizes = [0.0, 0.0]
-    for place in np.argsort(-counts, kind="stable"):
+    sizes, bits = [0.0, 0.0], np.log2(_widths(counts)).tolist()
+    for place in np.argsort(-counts, kind="stable").tolist():
         half = int(sizes[1] < sizes[0])
-        halves[half].append(int(place))
-        sizes[half] += np.log2(_widths(counts)[place])
+        halves[half].append(place)
+        sizes[half] += bits[place]
     return halves
 
 

@@ -171,6 +171,9 @@ class Block:
             tied = inversion.left_to_ties(ordered, self.slack[pair], self.step)
             further = partial(inversion.invert_further, ordered, self.s[pair], self.step)
             equal = inversion.mostly_equal(ordered)
+            large = inversion.few_large(ordered) if error > tolerance else 0
+            if large:
+                value, error, tied = inversion.invert_apart(ordered, large, self.s[pair], self.slack[pair], self.step)
             if error > tolerance >= tied and not equal:
                 value, error = further(tolerance)
             self._settle(pair, value, error + tied, "inversion")

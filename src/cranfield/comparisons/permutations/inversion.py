@@ -16,9 +16,7 @@ equal sums may add.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -44,6 +42,8 @@ _SAFETY = 10
 # Maximum number of nodes, and of cosines (distinct differences × nodes); more nodes if differences are mostly equal.
 _MOST_NODES, _MOST_COSINES = 8192, 1 << 27
 _MOST_NODES_IF_EQUAL, _MOST_COSINES_IF_EQUAL = 1 << 20, 1 << 24
+# A difference is large if it is this many standard deviations of the others; the signs of 12 large ones are enumerated.
+_LARGE, _MOST_LARGE = 0.5, 12
 # Differences are mostly equal if there are this many users per distinct difference.
 _EQUAL = 16
 
@@ -118,22 +118,58 @@ class CosineSums:
         return 1 - (2 * REACH / _NODES / np.pi) * (phi * _kernel(theta, s[:, None], step)).sum(axis=1) / sigma
 
 
+def few_large(ordered: Floats) -> int:
+    """Return how many of ascending differences are large beside all smaller ones together; 0 if these are too many.
+
+    Examples
+    --------
+    >>> few_large(np.array([0.1] * 100 + [3.0, 50.0])), few_large(np.array([0.1] * 100))
+    (2, 0)
+    """
+    top = ordered[-_MOST_LARGE - 1 :]
+    below = (ordered[: -len(top)] ** 2).sum() + np.append(0.0, np.cumsum(top[:-1] ** 2))
+    large = np.flatnonzero((top > _LARGE * np.sqrt(below)) & (below > 0))
+    return len(top) - int(large[0]) if len(large) and large[0] > 0 else 0
+
+
+def invert_apart(ordered: Floats, large: int, s: float, slack: float, step: float = 0.0) -> tuple[float, float, float]:
+    """Return P(|S| ≥ s), its error and that by ties for one pair, of which a few ``large`` differences hide the others.
+
+    For every sum c of the signed large differences, the other differences have to add up to T ≥ s − c or T ≤ −s − c.
+    c and −c are equally likely, so P(|S| ≥ s) is the mean of 2 P(T ≥ s − c), with T by inversion. Where s − c is far
+    from every T, the probability is 0 or 1 without an error.
+    """
+    others, sums = ordered[:-large], np.zeros(1)
+    for size in ordered[-large:]:
+        sums = np.concatenate([sums - size, sums + size])
+    sigma = float(np.sqrt((others**2).sum()))
+    enough = s - sums
+    # P(T ≥ −x) is the probability of T < x, the next sum below which is 2h lower.
+    least = np.where(enough > 0, enough, 2 * step - enough)
+    near = np.clip(least, 0.0, FAR * sigma)
+    tails = CosineSums.of(others[None], np.array([sigma])).invert(near, np.full(len(near), sigma), step) / 2
+    tails = np.where(least > FAR * sigma, 0.0, tails)
+    in_reach = float((np.abs(enough) <= FAR * sigma + 2 * slack).mean())
+    missed = in_reach * left_over(others, REACH / sigma, step) if in_reach else 0.0
+    if 4 * step * REACH > np.pi * sigma:  # so few users that the lattice ends before the nodes, or soon after
+        missed = in_reach
+    tied = in_reach * left_to_ties(others, slack, step) if in_reach else 0.0
+    return float(2 * np.where(enough > 0, tails, 1 - tails).mean()), missed + ROUNDING, tied
+
+
 def _kernel(theta: Any, s: Any, step: float) -> Floats:
     value: Floats = np.sin(s * theta) / theta if step == 0 else step * np.sin((s - step) * theta) / np.sin(step * theta)
     return value
 
 
-def left_over(
-    ordered: Floats, end: float, step: float = 0.0, squares_below: Callable[[Floats], Floats] | None = None
-) -> float:
+def left_over(ordered: Floats, end: float, step: float = 0.0) -> float:
     """Return how much the nodes beyond ``end`` may add to the p-value of ascending, non-zero differences.
 
     This is (2/π) ∫ |φ(θ)| / θ dθ, by a sum over nodes from ``end`` to 16 times ``end`` or 64 half periods of the
     largest difference, whichever is further. At each node, |φ| is at most the product over any subset of the users: if
     the differences have many distinct sizes, a hundred users, spread over the sizes, are multiplied out, and of the
     others those with d_u θ < π/2 contribute exp(−d_u² θ² / 2). φ is not evaluated between these nodes, so the sum is
-    multiplied by ten; tests check this against enumeration. `left_to_ties` covers φ further out. If ``ordered`` holds
-    only some of the differences, ``squares_below`` returns a lower bound on Σ d_u² of all differences below a size.
+    multiplied by ten; tests check this against enumeration. `left_to_ties` covers φ further out.
     """
     sizes, counts = np.unique(ordered, return_counts=True)
     far = max(_WATCHED_REACHES * end, _WATCHED_PERIODS * np.pi / sizes[-1])
@@ -141,12 +177,12 @@ def left_over(
         far = min(far, np.pi / (2 * step))
     spacing = 0.5 / np.sqrt((counts * sizes**2).sum())
     is_cheap = (far - end) / spacing * len(sizes) <= _MOST_COSINES_IF_EQUAL
-    if squares_below is None and is_cheap and mostly_equal(ordered):
+    if is_cheap and mostly_equal(ordered):
         # All users are multiplied out, at nodes so close that no peak is missed.
         theta = np.arange(end + spacing / 2, far, spacing)
         phi = _size_of_phi(sizes, counts, theta)
     else:
-        theta, phi, spacing = _phi_of_some(ordered, sizes, counts, end, far, squares_below)
+        theta, phi, spacing = _phi_of_some(ordered, sizes, counts, end, far)
     # On a lattice, 1/θ approximates h / sin(hθ), which is at most π/2 times as large.
     missed = (1.0 if step else 2 / np.pi) * spacing * (phi / theta).sum()
     return _SAFETY * float(missed)
@@ -162,12 +198,7 @@ def _size_of_phi(sizes: Floats, counts: NDArray[np.int64], theta: Floats) -> Flo
 
 
 def _phi_of_some(
-    ordered: Floats,
-    sizes: Floats,
-    counts: NDArray[np.int64],
-    end: float,
-    far: float,
-    squares_below: Callable[[Floats], Floats] | None,
+    ordered: Floats, sizes: Floats, counts: NDArray[np.int64], end: float, far: float
 ) -> tuple[Floats, Floats, float]:
     """Return nodes between ``end`` and ``far``, an upper bound on |φ| at each, and their spacing; see `left_over`."""
     watched = np.linspace(0, len(sizes) - 1, min(len(sizes), _WATCHED_USERS)).astype(np.intp)
@@ -182,9 +213,6 @@ def _phi_of_some(
     squares[watched] -= times * sizes[watched] ** 2
     smaller = np.searchsorted(sizes, np.pi / 2 / theta)
     below = np.where(smaller > 0, np.cumsum(squares, out=squares)[smaller - 1], 0.0)
-    if squares_below is not None:
-        own = np.concatenate([[0.0], np.cumsum(d**2)])[np.searchsorted(d, np.pi / 2 / theta)]
-        below = squares_below(np.pi / 2 / theta) - own
     # Users × nodes, in single precision: a product down the columns is many times faster than along the rows.
     cosines = np.multiply.outer(d.astype(np.float32), theta.astype(np.float32))
     np.cos(cosines, out=cosines)
@@ -212,40 +240,16 @@ def invert_further(d: Floats, s: float, step: float, tolerance: float) -> tuple[
     """Return P(|S| ≥ s) and its error for one pair whose φ is not negligible at 9/σ.
 
     It is the same sum over more nodes, doubled until the error is within ``tolerance`` or there are 8,192 nodes: more
-    if there are few distinct differences, and fewer if there are very many.
+    if there are few distinct differences, and fewer if there are very many large ones.
     """
     ordered, sigma = np.sort(d), float(np.sqrt((d**2).sum()))
     sizes, counts = np.unique(ordered, return_counts=True)
-    most = min(_MOST_NODES, _MOST_COSINES // len(sizes))
+    delta = 2 * np.pi / (s + REACH * sigma)
+    large = int(np.count_nonzero(sizes * delta * _MOST_NODES > 1))
+    most = min(_MOST_NODES, _MOST_COSINES // max(large, 1))
     if mostly_equal(ordered):
         most = min(_MOST_NODES_IF_EQUAL, max(_MOST_COSINES_IF_EQUAL // len(sizes), most))
-    missed = partial(left_over, ordered, step=step)
-    return further(partial(_phi, sizes, counts), sigma, s, step, tolerance, missed, most)
-
-
-def _phi(sizes: Floats, counts: NDArray[np.int64], theta: Floats) -> Floats:
-    """Return φ at nodes, for differences of some sizes and the number of users that have each."""
-    log_phi, negative = np.zeros(len(theta)), np.zeros(len(theta), dtype=np.int64)
-    at_once = max(1, (1 << 18) // len(theta))
-    for start in range(0, len(sizes), at_once):
-        part = slice(start, start + at_once)
-        sums = PhiSums.of(sizes[part], theta, counts[part])
-        log_phi, negative = log_phi + sums.logs, negative + sums.negative
-    return PhiSums(log_phi, negative).phi
-
-
-def further(
-    phi: Callable[[Floats], Floats],
-    sigma: float,
-    s: float,
-    step: float,
-    tolerance: float,
-    missed: Callable[[float], float],
-    most: int = _MOST_NODES,
-) -> tuple[float, float]:
-    """Do the same as `invert_further`, given φ and the bound on what nodes beyond a point may add as functions."""
-    delta = 2 * np.pi / (s + REACH * sigma)
-    total, done, error = 0.0, 0, np.inf
+    phi, total, done, error = _Phi(sizes, counts), 0.0, 0, np.inf
     nodes, last = 64, most
     if step:  # θ ends at π/2h, and the nodes fill that range evenly
         last = int(np.ceil(np.pi / (2 * step * delta)))
@@ -254,37 +258,47 @@ def further(
         nodes, at_once = min(nodes, last), max(64, nodes // 16)
         for start in range(done, nodes, at_once):
             theta = (np.arange(start, min(start + at_once, nodes), dtype=np.float64) + 0.5) * delta
-            total += float((phi(theta) * _kernel(theta, s, step)).sum())
+            total += float((phi.at(theta) * _kernel(theta, s, step)).sum())
         done, nodes = nodes, 2 * nodes
-        error = 0.0 if step and done == last else missed(done * delta)
+        error = 0.0 if step and done == last else left_over(ordered, done * delta, step)
     return 1 - (2 * delta / np.pi) * total, error + ROUNDING
 
 
-@dataclass(frozen=True, eq=False)
-class PhiSums:
-    """Σ log|cos(d_u θ)| at nodes, and how many cosines are negative: sums over parts of the users can be added."""
+class _Phi:
+    """φ of differences of some ascending sizes and the number of users that have each.
 
-    logs: Floats
-    negative: NDArray[np.int64]
+    log cos of small angles is taken from power sums, which serve many nodes, and that of others one by one.
+    """
 
-    @classmethod
-    def of(cls, d: Floats, theta: Floats, counts: NDArray[np.int64] | None = None) -> PhiSums:
-        """Compute the sums of differences, each of which ``counts`` users have, at nodes."""
-        angles = np.multiply.outer(theta, d)
-        if counts is None or counts.max() == 1:
-            cosines = np.cos(angles, out=angles)
-            return cls(np.log(np.maximum(np.abs(cosines), 1e-300)).sum(axis=1), (cosines < 0).sum(axis=1))
-        logs, negative = _log_cosines(angles)
-        return cls((logs * counts).sum(axis=1), (negative * counts).sum(axis=1))
+    def __init__(self, sizes: Floats, counts: NDArray[np.int64]) -> None:
+        self._sizes, self._counts = sizes, counts
+        self._upto, self._small, self._powers = 0.0, 0, np.zeros(_TERMS)
 
-    def __add__(self, other: PhiSums) -> PhiSums:
-        return PhiSums(self.logs + other.logs, self.negative + other.negative)
-
-    @property
-    def phi(self) -> Floats:
-        """φ at the nodes."""
-        phi: Floats = np.exp(self.logs) * (1 - 2 * (self.negative % 2))
+    def at(self, theta: Floats) -> Floats:
+        """Return φ at ascending nodes."""
+        if theta[-1] > self._upto:
+            self._sum_powers(2 * theta[-1])
+        log_phi = -(self._powers * _log_cos_coefficients()) @ (theta / self._upto) ** (
+            2 * np.arange(1, _TERMS + 1)[:, None]
+        )
+        negative = np.zeros(len(theta), dtype=np.int64)
+        at_once = max(1, (1 << 18) // len(theta))
+        for start in range(self._small, len(self._sizes), at_once):
+            part = slice(start, start + at_once)
+            logs, are_negative = _log_cosines(np.multiply.outer(theta, self._sizes[part]))
+            log_phi += (logs * self._counts[part]).sum(axis=1)
+            negative += (are_negative * self._counts[part]).sum(axis=1)
+        phi: Floats = np.exp(log_phi) * (1 - 2 * (negative % 2))
         return phi
+
+    def _sum_powers(self, upto: float) -> None:
+        """Sum the powers of the angles that are at most 1 up to a node."""
+        self._upto, self._small = upto, int(np.searchsorted(self._sizes * upto, 1.0, side="right"))
+        squares = (self._sizes[: self._small] * upto) ** 2
+        power = self._counts[: self._small].astype(np.float64)
+        for m in range(_TERMS):
+            power *= squares
+            self._powers[m] = power.sum()
 
 
 def _log_cosines(angles: Floats) -> tuple[Floats, NDArray[np.bool_]]:

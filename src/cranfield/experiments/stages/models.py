@@ -47,8 +47,6 @@ class _Models(Stage[Recommender]):
             **({"validation": parts["validation"]} if "validation" in parts and _looks_at_validation(spelling) else {}),
             **features_of(line, unit, spelling),
             "vocabularies": [data.files.get(file) for file in VOCABULARIES],
-            # Changes the key: models from before this entry may also know the users and items of the test part.
-            "known": "users and items with training ratings",
             "system": spelling,
             "parameters": parameters_of(line, unit),
             "own": own_system(spelling, line.experiment),

@@ -14,7 +14,7 @@ from cranfield.experiments.stages.data import decided, vocabularies
 from cranfield.experiments.stages.models import MODELS
 from cranfield.experiments.stages.splits import SPLITS, serving_of
 from cranfield.experiments.store import Made
-from cranfield.experiments.user_code import own
+from cranfield.experiments.user_code import system_code
 from cranfield.rankings import Run, write_run
 from cranfield.rankings.fill import fill_system
 
@@ -40,7 +40,7 @@ class _Runs(Stage[Run]):
             **({"calibration": line.artifact(CALIBRATED, unit).digest} if calibrated else {}),
             "serving": serving_of(line, unit),
             "ranking": ranking.as_dict(),
-            "fill": None if fill is None else [dict(vars(fill)), own(type(fill))],
+            "fill": None if fill is None else [dict(vars(fill)), system_code(type(fill))],
             "test": test,
             **_profiles(line, unit),
             "seed": line.seed(unit),

@@ -52,7 +52,7 @@ class _Searches(Stage[None]):
 
     def make(self, line: Pipeline, unit: Unit, place: Path) -> Made:
         """Search on the validation part; the test part is not used."""
-        split, made_of = split_of(line, unit), self.made_of(line, unit)
+        split, made_of = split_of(line, unit), self.inputs_of(line, unit)
         validation = "the validation part" if split.validation is not None else "a fifth of the training part"
         try:
             tried = search(

@@ -157,7 +157,9 @@ def measured_test(line: Pipeline, unit: Unit) -> Ratings:
 
 
 def _judgments(line: Pipeline, unit: Unit) -> Judgments:
-    return Judgments.of(measured_test(line, unit), decided(line, unit).measuring.threshold)
+    threshold, test = decided(line, unit).measuring.threshold, split_of(line, unit).test
+    served = measured_test(line, unit)
+    return Judgments.of(served, threshold, whole=None if len(served) == len(test) else Judgments.of(test, threshold))
 
 
 def measured_judgments(line: Pipeline, unit: Unit) -> Judgments:

@@ -56,14 +56,14 @@ def dead_items(judged: Judged) -> NDArray[np.bool_] | None:
 
 
 def catalogue(judged: Judged) -> Vocabulary:
-    """Return the items that can be recommended: those of the catalogue, or of the test and the training set."""
-    if judged.context.live is not None:
-        return judged.context.live
-    test = judged.judgments.item_ids
-    train = judged.context.train
-    if train is None:
-        return test
-    codes = train.item_ids.translation(test)
-    if codes is None or (codes != UNKNOWN).all():
-        return train.item_ids
-    return Vocabulary.union([train.item_ids, test])
+    """Return the items that can be recommended: those of the catalogue, or those with a test or training rating.
+
+    Vocabularies are no catalogue: that of a split also has the items of other parts, which no file of the two tells.
+    """
+    live, train = judged.context.live, judged.context.train
+    if live is not None or train is None:
+        return judged.judgments.judged_items if live is None else live
+    rated = once(
+        judged.context.kept, "rated items", lambda: Vocabulary(train.item_ids.ids(np.flatnonzero(train.item_counts)))
+    )
+    return Vocabulary.union([rated, judged.judgments.judged_items])

@@ -181,8 +181,8 @@ def self_normalised(
 ) -> Values:
     """Self-normalised inverse-propensity estimate: Σ_{i in S_u} c(rank of i)/p_i over Σ_{i in S_u} 1/p_i.
 
-    As ``IPS``, and bounded by the worth c. With ``utility=recall`` it is stratified recall with β = (γ + 1)/2.
-    Yang et al. (2018).
+    As ``IPS``, and bounded by the worth c. With ``utility=recall`` it is stratified recall with β = (γ + 1)/2
+    and ``count=all``, unless a p_i reaches 1, as in a test set that is nearly complete. Yang et al. (2018).
     """
     inverse = _inverse_propensities(judged, "SNIPS", gamma, count, smooth, clip)
     gains = _gains(judged, inverse)
