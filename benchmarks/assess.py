@@ -21,8 +21,8 @@ import cranfield as cf
 from cranfield._settings import settings
 from cranfield.assessments import SCENARIOS, assess
 from cranfield.assessments.scenarios import SIZES
-from cranfield.data import Vocabulary
 from cranfield.rankings.run import Run
+from cranfield.tables import Vocabulary
 
 SYSTEMS, DEPTH = 21, 100
 SHAPES = {"MovieLens 1M": (6_040, 3_706, 200_000), "BeerAdvocate": (33_388, 37_000, 314_000)}

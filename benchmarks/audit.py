@@ -36,10 +36,10 @@ from cranfield.audits.universes import SetupLists
 from cranfield.experiments import Experiment, Source, System
 from cranfield.experiments.pipeline import Pipeline
 from cranfield.experiments.stages import DATA
-from cranfield.experiments.store import open_store
+from cranfield.judgments.judged import Judged
 from cranfield.measures.averaging import Averaging
-from cranfield.measures.judged import Judged
 from cranfield.rankings import Run
+from cranfield.store.store import open_store
 
 # The project's targets on two cores, in seconds.
 BARS = {

@@ -27,7 +27,7 @@ from cranfield.audits.joint import STATISTICS, Scope, joint_tests
 from cranfield.experiments import Decisions, Experiment, Source, System
 from cranfield.experiments.pipeline import Pipeline
 from cranfield.experiments.stages import DATA
-from cranfield.experiments.store import open_store
+from cranfield.store.store import open_store
 
 LEVELS = (0.01, 0.05, 0.10)
 MF = "wrmf(factors=50, alpha=1, regularization=0.1, target=rating, binary=false, seed={seed})"

@@ -18,8 +18,8 @@ import numpy as np
 
 from cranfield._settings import settings
 from cranfield.comparisons import compare
-from cranfield.data import Vocabulary
 from cranfield.measures.scores import Scores
+from cranfield.tables import Vocabulary
 
 METRICS = ("P@10", "P@100", "Recall@100", "F1@100", "AP@100", "nDCG@100", "RR@100", "ERR@100", "bpref@100")
 

@@ -63,7 +63,7 @@ CHANGES: dict[str, Any] = {
 
 # Where each counted function may be found; the first that exists is wrapped.
 COUNTED = {
-    "joins": (("cranfield.measures.judging", "join"), ("cranfield.measures.judging", "_hits")),
+    "joins": (("cranfield.judgments.judging", "join"), ("cranfield.judgments.judging", "_hits")),
     "measure": (("cranfield.experiments.stages.scores", "measure"), ("cranfield.experiments.stages", "measure")),
     "comparisons": (("cranfield.experiments.findings", "compare"),),
 }
@@ -81,7 +81,7 @@ def counting() -> Iterator[Counter[str]]:
                 undo.append((home, name, getattr(home, name)))
                 setattr(home, name, _counted(counts, what, getattr(home, name)))
                 break
-    from cranfield.data.vocabulary import Vocabulary
+    from cranfield.tables.vocabulary import Vocabulary
 
     undo.append((Vocabulary, "codes", Vocabulary.codes))
     Vocabulary.codes = _counted(counts, "look-ups of ids", Vocabulary.codes)  # type: ignore[method-assign]

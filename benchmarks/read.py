@@ -37,7 +37,7 @@ def _movielens() -> pl.DataFrame:
     if path.exists():
         frame = pl.read_parquet(path).select("user", "item", "rating")
     else:
-        from cranfield.data import simulate
+        from cranfield import simulate
 
         frame = simulate.world(6_040, 3_706, 1_000_209).ratings.frame().with_columns(pl.col("rating").cast(pl.Int8))
     times = np.random.default_rng(1).integers(956_703_932, 1_046_454_590, len(frame))

@@ -23,7 +23,7 @@ import numpy as np
 
 from cranfield import CranfieldError
 from cranfield._settings import settings
-from cranfield.data import Ratings, Vocabulary
+from cranfield.data import Ratings
 from cranfield.measures.measuring import measure
 from cranfield.rankings import Ranking, rank
 from cranfield.rankings.read import read_run
@@ -32,6 +32,7 @@ from cranfield.rankings.run import Run
 from cranfield.rankings.top import TieOrder, top
 from cranfield.recommenders import SYSTEMS, as_recommender, work
 from cranfield.splits import Split, random
+from cranfield.tables import Vocabulary
 
 PAPER = (
     *("random", "popularity", "chi2", "kld", "rsv", "rw", "rm1", "rm2", "lm-wsr-ub", "lm-wsr-ib", "nncosngbr-ub"),

@@ -197,7 +197,7 @@ def _resident() -> int:
 
 def measure_way(way: str, run: Path, test: Path, metrics: list[str]) -> None:
     if way == "spark":  # a session serves many jobs, so its start is not timed
-        from cranfield.data.spark import spark_session
+        from cranfield.tables.spark import spark_session
 
         spark_session("local[2]")
     elif way in ("replay", "recommenders"):

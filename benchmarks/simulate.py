@@ -16,7 +16,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from cranfield.data import simulate
+from cranfield import simulate
 
 SIZE = (6_040, 3_706, 1_000_209)
 TARGET = 10.0

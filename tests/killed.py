@@ -59,7 +59,7 @@ def start(command: list[str], out: Path, at: Moment | None = None, modules: Path
 
 def _deadly(where: int | str, when: str) -> None:
     """Let the process die before or after it does something: the n-th renaming, or the first record of a stage."""
-    from cranfield.experiments.store import Record
+    from cranfield.store.store import Record
 
     owner, name = (Path, "replace") if isinstance(where, int) else (Record, "write")
     whole, seen = getattr(owner, name), [0]
@@ -165,7 +165,7 @@ if __name__ == "__main__":
     # What a process has written survives its kill; fsync only matters for a power cut.
     os.fsync = lambda _: None  # type: ignore[assignment]
     # Import before forking, so that no child has to import most of the package or look up library versions.
-    from cranfield.experiments.versions import versions
+    from cranfield.store.environment import versions
 
     importlib.import_module("cranfield.experiments.stages")
     versions()

@@ -21,14 +21,20 @@ import cranfield
 
 SOURCE = Path(__file__).parents[1] / "src" / "cranfield"
 LINE = [
+    "tables",
     "data",
+    "datasets",
+    "simulate",
     "splits",
     "recommenders",
     "rankings",
+    "judgments",
+    "metrics",
     "measures",
     "comparisons",
     "biases",
     "assessments",
+    "store",
     "experiments",
     "audits",
     "reports",

@@ -24,10 +24,10 @@ from click.testing import CliRunner
 
 import cranfield as cf
 from cranfield.cli import cranfield
-from cranfield.data.datasets import index, store
+from cranfield.datasets import index, store
 from cranfield.experiments.file import experiment_of
-from cranfield.measures.definition import METRICS, Metric
-from cranfield.measures.dialects.peers import TOOLS
+from cranfield.metrics.definition import METRICS, Metric
+from cranfield.metrics.dialects.peers import TOOLS
 from cranfield.recommenders import SYSTEMS, recommender
 from cranfield.studies import replicate
 

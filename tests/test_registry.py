@@ -15,15 +15,15 @@ from cranfield._registry import Entry, Registry
 from cranfield._spelling import Spelling
 from cranfield.assessments import SCENARIOS
 from cranfield.assessments.scenarios import Scenario, scenario
-from cranfield.comparisons.corrections import corrections
-from cranfield.comparisons.verdict import significance_tests
+from cranfield.comparisons import CORRECTIONS, SIGNIFICANCE_TESTS
 from cranfield.data import filters
-from cranfield.measures import Average, Metric
+from cranfield.measures import Average
 from cranfield.measures.averages import AVERAGES
-from cranfield.measures.definition import METRICS
-from cranfield.measures.dialects import Tool, Users, tool
-from cranfield.measures.dialects.peers import TOOLS
-from cranfield.measures.metrics.gains import GAINS
+from cranfield.metrics import Metric
+from cranfield.metrics.definition import METRICS
+from cranfield.metrics.dialects import Tool, Users, tool
+from cranfield.metrics.dialects.peers import TOOLS
+from cranfield.metrics.gains import GAINS
 from cranfield.recommenders import SYSTEMS
 from cranfield.splits import registry as splits
 
@@ -34,8 +34,8 @@ KINDS = {
     "gain": (GAINS, "exp", "expp"),
     "filter": (filters.registry, "k_core", "k_cor"),
     "split": (splits, "leave_out", "leave_aut"),
-    "significance test": (significance_tests, "wilcoxon", "wilcoxn"),
-    "correction": (corrections, "holm", "holn"),
+    "significance test": (SIGNIFICANCE_TESTS, "wilcoxon", "wilcoxn"),
+    "correction": (CORRECTIONS, "holm", "holn"),
     "scenario": (SCENARIOS, "popular", "populer"),
     "dialect": (TOOLS, "lenskit", "lensckit"),
     "system": (SYSTEMS, "popularity", "popularty"),
@@ -241,7 +241,7 @@ def test_a_wrong_average_is_one_line(spelling, problem):
         (filters.registry, "k_core(k=half)", "k=half of k_core is not a whole number"),
         (filters.registry, "sample(share=many)", "share=many of sample is not a number"),
         (splits, "random(exact=1)", "exact=1 of random is neither true nor false"),
-        (significance_tests, "permutation(resamples=few)", "resamples=few of permutation is not a whole number"),
+        (SIGNIFICANCE_TESTS, "permutation(resamples=few)", "resamples=few of permutation is not a whole number"),
     ],
 )
 def test_the_kind_of_a_parameter_is_checked_before_anything_is_computed(registry, spelling, problem):
@@ -251,5 +251,5 @@ def test_the_kind_of_a_parameter_is_checked_before_anything_is_computed(registry
 
 
 def test_an_alias_of_a_significance_test_is_spelled_by_its_name():
-    assert str(significance_tests.spelling("fisher(resamples=10)")) == "permutation(resamples=10)"
-    assert {"t", "log_t", "fisher"}.isdisjoint(significance_tests)
+    assert str(SIGNIFICANCE_TESTS.spelling("fisher(resamples=10)")) == "permutation(resamples=10)"
+    assert {"t", "log_t", "fisher"}.isdisjoint(SIGNIFICANCE_TESTS)

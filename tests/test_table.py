@@ -113,7 +113,7 @@ def test_latex_refers_to_a_table_by_its_label():
 
 
 def test_what_our_own_words_use_is_known_to_latex():
-    from cranfield.measures.phrases import relevance_phrase
+    from cranfield.metrics.phrases import relevance_phrase
 
     gains = relevance_phrase(["nDCG(gain=exp)@10", "RBP(gain=exp1)", "P@10"], 4.0)
     for text in (gains, "1–5 × 3 ± 2 → ∞, α ≤ 0.05 “shown” …"):

@@ -53,13 +53,13 @@ class Kind:
 def _kinds() -> list[Kind]:
     """Return the kinds of registered things, in the order of the stages of an evaluation."""
     from cranfield.assessments.scenarios import SCENARIOS
-    from cranfield.comparisons.corrections import corrections
-    from cranfield.comparisons.verdict import significance_tests
+    from cranfield.comparisons.corrections import CORRECTIONS
+    from cranfield.comparisons.verdict import SIGNIFICANCE_TESTS
     from cranfield.data import filters
     from cranfield.experiments.source import SIMULATIONS
     from cranfield.measures.averages import AVERAGES
-    from cranfield.measures.metrics.gains import GAINS
     from cranfield.measures.segmenting import SEGMENTS
+    from cranfield.metrics.gains import GAINS
     from cranfield.recommenders import SYSTEMS
     from cranfield.splits.methods import registry as splits
 
@@ -90,9 +90,9 @@ def _kinds() -> list[Kind]:
             "tests",
             "Significance tests",
             "Decision D. See [comparing systems](../compare.md).",
-            entries(significance_tests),
+            entries(SIGNIFICANCE_TESTS),
         ),
-        Kind("corrections", "Corrections", "For several comparisons at once.", entries(corrections)),
+        Kind("corrections", "Corrections", "For several comparisons at once.", entries(CORRECTIONS)),
         Kind(
             "scenarios",
             "Scenarios of missing ratings",
@@ -231,10 +231,10 @@ def _cell(text: str) -> str:
 
 
 def _dialects_page() -> str:
-    from cranfield.measures import dialects
-    from cranfield.measures.dialects.peers import TOOLS
+    from cranfield.metrics import dialects
+    from cranfield.metrics.dialects.peers import TOOLS
 
-    assert dialects.across_tools  # importing the package registers its tools
+    assert dialects.compare_tools  # importing the package registers its tools
 
     parts = ["# Dialects", "", "What other tools mean by the name of a metric. See [dialects](../dialects.md).", ""]
     for tool in TOOLS.values():

@@ -13,7 +13,7 @@ _starting.guard()
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from cranfield import splits
+from cranfield import simulate, splits
 from cranfield._errors import (
     CranfieldError,
     CranfieldWarning,
@@ -37,36 +37,29 @@ from cranfield.comparisons import (
     labelling_curve,
     tipping_points,
 )
-from cranfield.data import Ratings, Vocabulary, celma, describe, filters, read, simulate, write
+from cranfield.data import Ratings, celma, describe, filters, read, write
+from cranfield.judgments import Judged, judge, read_judged, save_judged
 from cranfield.measures import (
-    Judged,
-    Metric,
     Scores,
     Segments,
-    bounds,
     by_popularity,
     examine_predictions,
-    gain,
-    judge,
-    known_metrics,
     measure,
     measure_segments,
-    metric,
-    read_judged,
     risk,
-    save_judged,
     standardise,
 )
+from cranfield.metrics import Metric, bounds, gain, known_metrics, metric
 from cranfield.rankings import Run, Targets, calibrate, read_run, read_runs, read_test, recommend, write_run
 from cranfield.recommenders import Recommender
 from cranfield.splits import Split, SplitCheck, check_split
+from cranfield.tables import Vocabulary
 
 if TYPE_CHECKING:
-    from cranfield import experiments
-    from cranfield.audits.auditing import audit
+    from cranfield import datasets, experiments
+    from cranfield.audits import audit
     from cranfield.biases import bias, correct_sampled, density, estimate, expected_over_draws, times_random
-    from cranfield.data import datasets
-    from cranfield.measures.dialects import across_tools
+    from cranfield.measures import compare_tools
     from cranfield.reports import write_report
 
 __all__ = [
@@ -93,7 +86,6 @@ __all__ = [
     "Targets",
     "Vocabulary",
     "__version__",
-    "across_tools",
     "add_judgments",
     "assess",
     "assess_folds",
@@ -106,6 +98,7 @@ __all__ = [
     "check_split",
     "compare",
     "compare_segments",
+    "compare_tools",
     "correct_sampled",
     "datasets",
     "density",
@@ -146,9 +139,9 @@ __all__ = [
 
 # Rarely needed names are imported on first use.
 _LATER = {
-    "datasets": ("cranfield.data.datasets", None),
-    "across_tools": ("cranfield.measures.dialects", "across_tools"),
-    "audit": ("cranfield.audits.auditing", "audit"),
+    "datasets": ("cranfield.datasets", None),
+    "compare_tools": ("cranfield.measures", "compare_tools"),
+    "audit": ("cranfield.audits", "audit"),
     "bias": ("cranfield.biases", "bias"),
     "correct_sampled": ("cranfield.biases", "correct_sampled"),
     "density": ("cranfield.biases", "density"),

@@ -24,7 +24,7 @@ class UnwrittenError(CranfieldError):
 
 
 def cache_root() -> Path:
-    """Return the cache folder, for everything kept between runs: see `cranfield.data.datasets.cache_folder`."""
+    """Return the cache folder, for everything kept between runs: see `cranfield.datasets.cache_folder`."""
     if own := os.environ.get("CRANFIELD_CACHE"):
         return Path(own).expanduser()
     if xdg := os.environ.get("XDG_CACHE_HOME"):

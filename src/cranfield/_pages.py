@@ -7,11 +7,11 @@ from types import TracebackType
 
 _PAGES: Mapping[str, str] = {
     "data": "data",
-    "data.datasets": "datasets",
+    "datasets": "datasets",
     "data.filters": "splits",
     "data.filtering": "splits",
-    **dict.fromkeys(("data.ranges", "data.spark", "rankings.ranged", "measures.ranged", "measures.spark"), "scale"),
-    "data.simulate": "simulate",
+    **dict.fromkeys(("tables.ranges", "tables.spark", "rankings.ranged", "measures.ranged", "measures.spark"), "scale"),
+    "simulate": "simulate",
     "splits": "splits",
     "recommenders": "recommenders",
     "rankings": "ranking",
@@ -19,10 +19,11 @@ _PAGES: Mapping[str, str] = {
         "cells", "dicts", "encode", "files", "frames", "layouts", "lists", "names", "numbers", "qrels", "read", "roles",
         "run", "several", "table", "trec", "write",
     )), "runs"),
+    "judgments": "evaluate",
+    "metrics": "metrics/README",
+    "metrics.dialects": "dialects",
     "measures": "evaluate",
-    "measures.definition": "metrics/README",
-    "measures.metrics": "metrics/README",
-    "measures.dialects": "dialects",
+    "measures.other_tools": "dialects",
     **dict.fromkeys((f"measures.{module}" for module in ("segments", "segmenting", "segment_groups")), "segments"),
     "comparisons": "compare",
     "comparisons.by_segment": "segments",
@@ -30,6 +31,7 @@ _PAGES: Mapping[str, str] = {
     **dict.fromkeys((f"comparisons.{module}" for module in ("labelling", "tipping", "unjudged_pairs")), "unjudged"),
     "biases": "bias",
     "assessments": "assess",
+    "store": "experiment",
     "experiments": "experiment",
     "audits": "audit",
     "reports": "report",
@@ -47,21 +49,19 @@ _PAGES: Mapping[str, str] = {
 }  # fmt: skip
 """The page of each stage, of each module whose page differs from that of its stage, and of each command."""
 
-_SHARED = tuple(f"data.{module}" for module in ("sources", "compressed", "text", "columns", "frames", "layout"))
-"""Modules that read both ratings and runs; their errors have the page of the module that called them."""
-
 
 def page_for(error: BaseException) -> str | None:
     """Return the page that helps with an error, as a path from the root of the repository; None if there is none.
 
-    It is the page of the innermost stage that the error was raised through. An error raised from another one, to say
+    It is the page of the innermost stage that the error was raised through. Tables are read by several stages, and an
+    error there has the page of the stage that reads them. An error raised from another one, to say
     where it came from, has the page of that other one.
     """
     cause = error.__cause__
     if isinstance(cause, type(error)) and (page := page_for(cause)) is not None:
         return page
     for module in reversed(list(_modules(error.__traceback__))):
-        while module and module not in _SHARED:
+        while module:
             if module in _PAGES:
                 return f"docs/{_PAGES[module]}.md"
             module = module.rpartition(".")[0]

@@ -6,7 +6,7 @@ import pytest
 from cranfield import SettingError
 from cranfield.assessments import assess
 from cranfield.assessments.cutoffs import PAPER_CUTOFFS, at_cutoffs
-from cranfield.measures import Metric
+from cranfield.metrics import Metric
 
 
 def test_metrics_are_taken_at_every_cutoff_once():

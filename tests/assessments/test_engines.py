@@ -60,7 +60,7 @@ def test_ranges_of_users_give_the_result_in_memory_also_with_finished_parts(worl
 
 @pytest.mark.spark
 def test_spark_gives_the_result_in_memory(spark, world, capsys):
-    from cranfield.data.spark import to_spark
+    from cranfield.tables.spark import to_spark
 
     runs, test = (to_spark(pl.read_parquet(file), spark) for file in world)
     assert_same(cf.assess(runs, test, METRICS, **OPTIONS), cf.assess(*world, METRICS, engine="memory", **OPTIONS))

@@ -8,9 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import cranfield as cf
+from cranfield import simulate
 from cranfield.assessments.subset_scores import MaskedScores
-from cranfield.data import simulate
-from cranfield.measures import Metric, judge
+from cranfield.judgments import judge
+from cranfield.metrics import Metric
 
 
 @pytest.fixture(scope="module")

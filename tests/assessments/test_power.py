@@ -12,8 +12,8 @@ import cranfield as cf
 from cranfield._errors import InputError, SettingError
 from cranfield.assessments import discriminative_power, join_folds
 from cranfield.comparisons import compare
-from cranfield.data import Vocabulary
 from cranfield.measures.scores import Scores
+from cranfield.tables import Vocabulary
 
 
 def scores_of(values, ids=None, metrics=None):

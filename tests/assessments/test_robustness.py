@@ -10,7 +10,7 @@ from cranfield._settings import settings
 from cranfield.assessments import assess
 from cranfield.assessments.robustness import correlations, flipped
 from cranfield.assessments.scenarios import SCENARIOS
-from cranfield.measures import Judgments
+from cranfield.judgments import Judgments
 
 METRICS = ["P@10", "nDCG@10", "AP@10", "RR", "bpref", "infAP@10", "ERR@10"]
 AVERAGES = [
@@ -122,7 +122,7 @@ def test_results_are_the_same_for_any_number_of_threads(world, monkeypatch):
 
 
 def test_tau_ap_is_an_option(world):
-    from cranfield.measures.correlation import tau_ap
+    from cranfield.metrics.correlation import tau_ap
 
     runs, test = world
     found = assess(runs, test, ["P@10"], threshold=4, scenarios="ratings", sizes=[0.2], samples=3, correlation="tau-ap")

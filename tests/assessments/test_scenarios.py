@@ -5,7 +5,7 @@ import pytest
 
 from cranfield import Ratings, SettingError
 from cranfield.assessments.scenarios import SCENARIOS, SIZES, _smallest, grids_of, scenario, sizes_of
-from cranfield.measures import Judgments
+from cranfield.judgments import Judgments
 
 
 @pytest.fixture(scope="module")

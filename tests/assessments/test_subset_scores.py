@@ -10,7 +10,9 @@ from hypothesis import strategies as st
 from cranfield import Ratings, metric
 from cranfield.assessments import sampling_plan, subset_scores
 from cranfield.assessments.subset_scores import MaskedScores
-from cranfield.measures import Average, Judgments, Metric, judge
+from cranfield.judgments import Judgments, judge
+from cranfield.measures import Average
+from cranfield.metrics import Metric
 from cranfield.rankings import read_run
 
 WALKED = [

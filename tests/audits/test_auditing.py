@@ -18,7 +18,7 @@ from cranfield.audits.planning import plan_audit
 from cranfield.experiments import Decisions, Results, Source, System, run
 from cranfield.experiments.pipeline import Pipeline
 from cranfield.experiments.stages import DATA
-from cranfield.experiments.store import open_store
+from cranfield.store.store import open_store
 
 VARY = {
     "split": ["random(train=0.5)", "random(train=0.8)"],

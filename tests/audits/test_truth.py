@@ -7,13 +7,12 @@ import pytest
 from scipy.stats import kendalltau
 
 import cranfield as cf
-from cranfield import CranfieldError, Ratings, SettingError
+from cranfield import CranfieldError, Ratings, SettingError, datasets
 from cranfield.audits import Audit, read_audit
 from cranfield.audits.asking import menu_of
 from cranfield.audits.crossing import cross
 from cranfield.audits.given import audit_runs
 from cranfield.audits.true_values import check_truth, true_values
-from cranfield.data import datasets
 from cranfield.experiments import Source, System
 from cranfield.experiments.tuning import Tuning
 

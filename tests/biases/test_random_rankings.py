@@ -9,7 +9,7 @@ import pytest
 
 import cranfield as cf
 from cranfield.biases import density, times_random
-from cranfield.measures import Metric
+from cranfield.metrics import Metric
 
 CLOSED = ["P", "Recall", "HitRate", "RR", "AP", "DCG", "nDCG", "nDCG(gain=exp)", "F1", "RBP", "AntiP", "RScore"]
 

@@ -9,7 +9,7 @@ import json
 import pytest
 
 import cranfield as cf
-from cranfield.measures.dialects import across_tools
+from cranfield.measures.other_tools import compare_tools
 
 TEST = "user,item,rating\nann,x,5\nann,y,2\nbob,y,4\ncid,x,4\n"
 RUN = "user,item,score\nann,x,0.9\nann,z,0.8\nbob,z,0.7\nbob,y,0.2\n"
@@ -31,7 +31,7 @@ def speak(tmp_path, monkeypatch, cranfield):
 
 def _expected(metric):
     test = cf.Ratings.of(["ann", "ann", "bob", "cid"], ["x", "y", "y", "x"], [5, 2, 4, 4])
-    return across_tools({"mine": {"ann": ["x", "z"], "bob": ["z", "y"]}}, test, metric, threshold=4)
+    return compare_tools({"mine": {"ann": ["x", "z"], "bob": ["z", "y"]}}, test, metric, threshold=4)
 
 
 def test_csv_and_json_hold_the_frame_of_the_function(speak):

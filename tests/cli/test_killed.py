@@ -6,7 +6,7 @@ import os
 
 import pytest
 
-from cranfield.data import simulate
+from cranfield import simulate
 from cranfield.data.writing import write
 from cranfield.rankings import recommend, write_run
 from cranfield.splits import random

@@ -30,7 +30,7 @@ def test_a_study_is_run_from_files_with_a_given_split(tmp_path, cranfield):
 
 def test_a_known_dataset_is_taken_by_its_name(tmp_path, monkeypatch, cranfield):
     ratings = simulate.world(users=60, items=40, ratings=1_200, seed=1).ratings
-    monkeypatch.setattr("cranfield.data.datasets.load", lambda name, part: replace(ratings, name=name))
+    monkeypatch.setattr("cranfield.datasets.load", lambda name, part: replace(ratings, name=name))
     monkeypatch.chdir(tmp_path)
     given = []
 

@@ -12,8 +12,8 @@ import pytest
 import cranfield as cf
 from cranfield._errors import CranfieldError, InputError, SettingError
 from cranfield.comparisons import Comparison, compare
-from cranfield.data import Vocabulary
 from cranfield.measures.scores import Scores
+from cranfield.tables import Vocabulary
 
 
 def scores_of(values, metrics=None, *, covered=None, users=None, lower=None, judged=None, systems=None):

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cranfield.comparisons import compare
-from cranfield.comparisons.corrections import benjamini_hochberg, bonferroni, corrections, holm, none
+from cranfield.comparisons.corrections import CORRECTIONS, benjamini_hochberg, bonferroni, holm, none
 
 p_values = st.lists(st.floats(0, 1), min_size=1, max_size=15).map(np.array)
 
@@ -39,11 +39,11 @@ def test_corrected_values_are_ordered_and_never_smaller(p):
     assert np.all(bonferroni(p) <= 1)
 
 
-@pytest.mark.parametrize("name", list(corrections))
+@pytest.mark.parametrize("name", list(CORRECTIONS))
 def test_a_pair_without_a_p_value_stays_without_one_and_does_not_count(name):
-    corrected = corrections.call(name, np.array([0.01, np.nan, 0.02]))
+    corrected = CORRECTIONS.call(name, np.array([0.01, np.nan, 0.02]))
     assert np.isnan(corrected[1])
-    assert corrected[[0, 2]] == pytest.approx(corrections.call(name, np.array([0.01, 0.02])))
+    assert corrected[[0, 2]] == pytest.approx(CORRECTIONS.call(name, np.array([0.01, 0.02])))
 
 
 @pytest.mark.parametrize("worlds", [25, pytest.param(400, marks=pytest.mark.slow)])

@@ -10,7 +10,7 @@ import cranfield as cf
 from cranfield import InputError, SettingError
 from cranfield.comparisons.contest import Contest
 from cranfield.comparisons.unjudged_pairs import TwoSystems
-from cranfield.measures import Metric
+from cranfield.metrics import Metric
 
 
 @pytest.fixture(scope="module")

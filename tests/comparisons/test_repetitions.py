@@ -14,9 +14,9 @@ from cranfield.comparisons.errors import crossed_sign_test, crossed_test, standa
 from cranfield.comparisons.samples import as_scores, make_samples
 from cranfield.comparisons.sign import sign
 from cranfield.comparisons.student import student
-from cranfield.data import Vocabulary
 from cranfield.measures import Averaging
 from cranfield.measures.folds import join_folds
+from cranfield.tables import Vocabulary
 
 
 def _repetitions(rng, users=200, times=4, seed_sd=0.011, gain=0.0):

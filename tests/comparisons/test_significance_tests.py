@@ -12,7 +12,7 @@ from cranfield.comparisons.permutations import permutation
 from cranfield.comparisons.sample import Sample
 from cranfield.comparisons.student import student
 from cranfield.comparisons.tukey import tukey
-from cranfield.comparisons.verdict import significance_tests
+from cranfield.comparisons.verdict import SIGNIFICANCE_TESTS
 
 
 def sample_of(values, weights=None):
@@ -124,28 +124,28 @@ def test_tests_of_ranks_and_signs_have_no_weights(test):
         compare({"a": [0.1, 0.2], "b": [0.3, 0.1]}, significance=test, average="weighted(by=judged)")
 
 
-@pytest.mark.parametrize("test", list(significance_tests))
+@pytest.mark.parametrize("test", list(SIGNIFICANCE_TESTS))
 def test_systems_that_are_alike_for_every_user_have_p_1(test):
     values = {"a": [0.5, 0.2, 0.0, 1.0], "b": [0.5, 0.2, 0.0, 1.0]}
     row = compare(values, significance=test).frame().row(0, named=True)
     assert (row["p"], row["difference"], row["effect"], row["significant"]) == (1.0, 0.0, 0.0, False)
 
 
-@pytest.mark.parametrize("test", list(significance_tests))
+@pytest.mark.parametrize("test", list(SIGNIFICANCE_TESTS))
 def test_a_constant_metric_has_p_1(test):
     assert (
         compare({"a": [0.0] * 5, "b": [0.0] * 5, "c": [0.0] * 5}, significance=test).frame()["p"].to_list() == [1.0] * 3
     )
 
 
-@pytest.mark.parametrize("test", list(significance_tests))
+@pytest.mark.parametrize("test", list(SIGNIFICANCE_TESTS))
 def test_one_user_proves_nothing(test):
     row = compare({"a": [0.9], "b": [0.1]}, significance=test).frame().row(0, named=True)
     assert row["p"] == pytest.approx(1.0)
     assert row["n"] == 1
 
 
-@pytest.mark.parametrize("test", list(significance_tests))
+@pytest.mark.parametrize("test", list(SIGNIFICANCE_TESTS))
 def test_p_values_lie_between_0_and_1_and_the_seed_fixes_them(test):
     values = dict(zip("abc", _values()))
     first, second = (compare(values, significance=test, seed=5).frame()["p"].to_list() for _ in range(2))
@@ -184,7 +184,7 @@ def test_splitting_ties_makes_the_sign_test_more_careful():
 
 @pytest.mark.parametrize("exponent", [-900, 600])
 # log_student is left out because its ε is a fixed value, which does not scale with the others.
-@pytest.mark.parametrize("test", sorted(set(significance_tests) - {"log_student"}))
+@pytest.mark.parametrize("test", sorted(set(SIGNIFICANCE_TESTS) - {"log_student"}))
 def test_very_small_and_very_large_values_give_the_p_values_of_ordinary_ones(test, exponent):
     ordinary = dict(zip("abc", _values(n=12)))
     scaled = {name: np.ldexp(values, exponent) for name, values in ordinary.items()}

@@ -12,7 +12,7 @@ from cranfield._figures import definition
 from cranfield.comparisons import tipping
 from cranfield.comparisons.tipping import DASH
 from cranfield.comparisons.unjudged_pairs import TwoSystems
-from cranfield.measures import Metric
+from cranfield.metrics import Metric
 
 
 @pytest.fixture(scope="module")

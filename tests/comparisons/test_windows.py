@@ -11,10 +11,10 @@ import pytest
 from cranfield import compare
 from cranfield.comparisons.samples import as_scores
 from cranfield.comparisons.windows import window_leads
-from cranfield.data import Vocabulary
 from cranfield.measures import Averaging
 from cranfield.measures.folds import join_folds
 from cranfield.measures.windows import in_window, window_frame, windows_of
+from cranfield.tables import Vocabulary
 
 MEANS = Averaging(groups="equal")
 

@@ -8,9 +8,10 @@ import pytest
 
 import cranfield as cf
 from cranfield._errors import InputError
-from cranfield.data import Ratings, Vocabulary, filters
+from cranfield.data import Ratings, filters
 from cranfield.data.features import Features
 from cranfield.splits import registry as splits
+from cranfield.tables import Vocabulary
 
 _USERS = [user for user in range(1, 31) for _ in range(10)]
 _ITEMS = [item for user in range(30) for item in range(user % 5, user % 5 + 10)]

@@ -232,7 +232,7 @@ class TestIds:
 
     @pytest.mark.parametrize("before", range(1, 12))
     def test_a_leading_zero_is_seen_wherever_the_file_is_cut_into_blocks(self, before, monkeypatch):
-        monkeypatch.setattr("cranfield.data.text._BLOCK", 8)
+        monkeypatch.setattr("cranfield.tables.text._BLOCK", 8)
         lines = [f"{10**before},2,3.05", "1,2,0.5", "02,2,3.05"]
         assert text("\n".join(lines)).user_ids.all.to_list() == sorted([str(10**before), "1", "02"])
         assert text("\n".join(lines[:2])).user_ids.all.to_list() == [1, 10**before]

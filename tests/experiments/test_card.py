@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 
 import cranfield as cf
-from cranfield.data import simulate
+from cranfield import simulate
 from cranfield.experiments import Decisions, Source, System, run
 from cranfield.experiments.checklist import checklist
 from cranfield.experiments.paragraph import paragraph

@@ -94,7 +94,7 @@ def test_the_command_says_what_it_would_free_and_frees_it_with_yes(tiny, tiny_fo
 
 def _stopped(tiny, folder, stage="scores"):
     """Run an experiment and stop it where the file of a stage is written and its record is not; return what is left."""
-    from cranfield.experiments.store import Record
+    from cranfield.store.store import Record
 
     write = Record.write
 
@@ -124,7 +124,7 @@ def test_what_a_stopped_run_left_half_made_is_named_and_freed(tiny, tmp_path):
 
 
 def test_a_folder_that_a_run_is_writing_is_not_called_half_made(tiny, tmp_path):
-    from cranfield.experiments.store import open_store
+    from cranfield.store.store import open_store
 
     left = _stopped(tiny, tmp_path)
     with open_store(tmp_path):

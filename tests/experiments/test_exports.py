@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from cranfield._errors import CranfieldError, CranfieldWarning
 from cranfield._files import write_text
 from cranfield.experiments import run
-from cranfield.experiments.exports import Exports
-from cranfield.experiments.store import open_store
+from cranfield.store.exports import Exports
+from cranfield.store.store import open_store
 
 
 @pytest.fixture

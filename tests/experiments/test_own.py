@@ -11,14 +11,16 @@ import polars as pl
 import pytest
 
 import cranfield as cf
+from cranfield import simulate
 from cranfield.comparisons.student import student
-from cranfield.comparisons.verdict import significance_tests
+from cranfield.comparisons.verdict import SIGNIFICANCE_TESTS
 from cranfield.comparisons.wilcoxon import wilcoxon
-from cranfield.data import filters, simulate
-from cranfield.experiments import Decisions, Source, System, run, store
+from cranfield.data import filters
+from cranfield.experiments import Decisions, Source, System, run
 from cranfield.experiments.tuning import Tuning
 from cranfield.recommenders import Model, register, setting
 from cranfield.splits import registry as split_registry
+from cranfield.store import store
 
 _TWO = (System("popularity", "popularity"), System("random", "random"))
 
@@ -49,7 +51,7 @@ def _metric(k):
 
 
 def _test(k):
-    @significance_tests.register
+    @SIGNIFICANCE_TESTS.register
     def my_test(samples):
         return student(samples) if k > 5 else wilcoxon(samples)
 

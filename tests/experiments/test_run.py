@@ -13,6 +13,7 @@ import pytest
 from polars.testing import assert_frame_equal
 
 import cranfield as cf
+from cranfield import simulate
 from cranfield._errors import (
     CranfieldError,
     CranfieldWarning,
@@ -22,11 +23,10 @@ from cranfield._errors import (
     SettingError,
 )
 from cranfield.cli import main
-from cranfield.data import simulate
 from cranfield.experiments import Decisions, Results, Source, System, plan, run
 from cranfield.experiments.presets import PRESETS
-from cranfield.experiments.store import Store
 from cranfield.splits import apply
+from cranfield.store.store import Store
 
 
 def _made(out):
@@ -438,7 +438,7 @@ def test_pairs_in_both_parts_are_refused_or_dropped_and_told(divided):
 
 
 def test_a_known_dataset_is_taken_as_it_was_published_or_split(tmp_path, monkeypatch):
-    from cranfield.data import datasets
+    from cranfield import datasets
 
     monkeypatch.setenv("CRANFIELD_CACHE", str(tmp_path / "cache"))
     rng = np.random.default_rng(1)

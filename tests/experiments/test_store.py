@@ -15,8 +15,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cranfield._errors import CranfieldError, CranfieldWarning
-from cranfield.data.writing import write_table
-from cranfield.experiments.store import Store, open_store
+from cranfield.store.store import Store, open_store
+from cranfield.tables.writing import write_table
 
 
 class Maker:
@@ -176,7 +176,7 @@ def test_what_a_killed_process_left_half_written_is_swept_away(tmp_path):
 import os, signal, sys
 from pathlib import Path
 from cranfield._files import whole_file
-from cranfield.experiments.store import open_store
+from cranfield.store.store import open_store
 
 with open_store(sys.argv[1]) as store, whole_file(store.path / "runs" / "a.parquet") as temporary:
     temporary.write_text("half")
@@ -303,7 +303,7 @@ def test_a_damaged_folder_json_is_rebuilt_and_no_finished_work_is_lost(tmp_path,
 
 def test_records_of_another_version_are_not_taken_for_ours(tmp_path, monkeypatch):
     with monkeypatch.context() as older:
-        older.setattr("cranfield.experiments.store.__version__", "0.0.1")
+        older.setattr("cranfield.store.store.__version__", "0.0.1")
         with open_store(tmp_path) as store:
             store.artifact("runs/a", {"k": 1}, Maker())
     (tmp_path / ".cranfield" / "folder.json").write_text("half")
@@ -323,7 +323,7 @@ def test_the_results_of_a_folder_without_its_folder_json_are_read(tiny, tmp_path
 
 
 def test_two_processes_cannot_use_one_folder(tmp_path):
-    code = "import sys; from cranfield.experiments.store import open_store; open_store(sys.argv[1]).__enter__()"
+    code = "import sys; from cranfield.store.store import open_store; open_store(sys.argv[1]).__enter__()"
     with open_store(tmp_path):
         other = subprocess.run([sys.executable, "-c", code, str(tmp_path)], capture_output=True, text=True)
     assert other.returncode != 0

@@ -6,8 +6,8 @@ import json
 
 import pytest
 
+from cranfield import simulate
 from cranfield._errors import SettingError
-from cranfield.data import simulate
 from cranfield.experiments import Results, Source, plan, run
 
 

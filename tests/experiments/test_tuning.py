@@ -8,8 +8,8 @@ import sys
 import polars as pl
 import pytest
 
+from cranfield import simulate
 from cranfield._errors import MissingExtraError, SettingError
-from cranfield.data import simulate
 from cranfield.experiments import Decisions, Range, System, Tuning, plan, run, search
 from cranfield.experiments.stages import searches
 from cranfield.experiments.stages.splits import split_of

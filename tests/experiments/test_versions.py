@@ -25,7 +25,7 @@ from cranfield.audits.stage import Audited
 from cranfield.data import filters
 from cranfield.experiments import run
 from cranfield.experiments.stages import DATA, MODELS, SCORES, SPLITS, STAGES
-from cranfield.measures import known_metrics
+from cranfield.metrics import known_metrics
 from cranfield.recommenders import SYSTEMS, recommender
 from cranfield.splits import apply
 from cranfield.splits import registry as splits

@@ -30,8 +30,8 @@ finally:
 from cranfield import CranfieldError, Scores
 from cranfield.data.relevance import Relevance
 from cranfield.measures import engines, measuring, parts, ranged, value_table
-from cranfield.measures.metrics import beyond
 from cranfield.measures.value_table import ValueTable
+from cranfield.metrics import beyond
 from cranfield.rankings import lists
 
 AS_RUNS, MAPPED = measuring.as_runs, ValueTable._mapped

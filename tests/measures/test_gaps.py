@@ -17,7 +17,8 @@ import cranfield as cf
 from cranfield.biases import bias, estimate
 from cranfield.cli import main
 from cranfield.comparisons import tipping_points
-from cranfield.measures import known_metrics, read_judged, save_judged
+from cranfield.judgments import read_judged, save_judged
+from cranfield.metrics import known_metrics
 from cranfield.rankings import read_run, write_run
 from cranfield.rankings.lists import LAST_PLACE
 
@@ -178,7 +179,7 @@ def world(seed, first=1, users=24):
 def small_ranges(monkeypatch):
     for name, value in (("_LARGEST_RANGE", 4000), ("_SMALLEST_RANGE", 1), ("_READING", 0)):
         monkeypatch.setattr(f"cranfield.measures.ranged.{name}", value)
-    for module in ("data.ranges", "rankings.ranged"):
+    for module in ("tables.ranges", "rankings.ranged"):
         monkeypatch.setattr(f"cranfield.{module}.BATCH", 30)
 
 

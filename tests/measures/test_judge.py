@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cranfield import Ratings
-from cranfield.measures import Judgments, judge
+from cranfield.judgments import Judgments, judge
 from cranfield.rankings import read_run
 
 LISTS = st.dictionaries(st.integers(0, 5), st.lists(st.integers(0, 9), min_size=1, max_size=5, unique=True), min_size=1)

@@ -12,10 +12,11 @@ from hypothesis import given, reject
 from hypothesis import strategies as st
 
 import cranfield as cf
-from cranfield.data import Vocabulary
-from cranfield.measures import Judged, Judgments, known_metrics
-from cranfield.measures import judging as judging_module
+from cranfield.judgments import Judged, Judgments
+from cranfield.judgments import judging as judging_module
+from cranfield.metrics import known_metrics
 from cranfield.rankings import read_run
+from cranfield.tables import Vocabulary
 
 RUNS = {
     "one": {"ann": {"x": 3.0, "y": 2.0, "z": 2.0}, "bob": {"y": 2.0, "w": 1.0}, "eve": {"x": 1.0}},
@@ -60,7 +61,7 @@ def test_measuring_comparing_assessing_and_reporting_join_once_per_run(joins, en
     comparison = cf.compare(scores)
     assessment = cf.assess(runs, TEST, ["P@2", "nDCG@2"], threshold=4, scenarios="ratings", sizes=[1, 0.5], samples=2)
     cf.by_popularity(runs, TEST, "P@2", train=TRAIN, lists="condensed")
-    cf.across_tools(runs, TEST, "P@2", threshold=3)
+    cf.compare_tools(runs, TEST, "P@2", threshold=3)
     variants = other_decisions(runs, TEST, ["P@2"], train=TRAIN)
     cf.write_report(tmp_path / "page.html", scores, comparison, assessment, variants=variants)
     assert joins == {"one": 1, "two": 1}

@@ -9,7 +9,7 @@ import cranfield as cf
 from cranfield import SettingError
 from cranfield.assessments import assess
 from cranfield.measures import by_popularity, measure
-from cranfield.measures.dialects import across_tools
+from cranfield.measures.other_tools import compare_tools
 from cranfield.rankings import read_test
 
 QRELS = {"t1": {"a": 1, "b": -1, "c": 0, "d": 2, "e": -2}, "t2": {"a": -1, "b": 1}}
@@ -80,7 +80,7 @@ def test_a_user_with_nothing_else_is_not_measured_and_a_note_says_so():
 
 def test_every_verb_that_takes_a_test_set_takes_the_reading():
     test = read_test(QRELS)
-    frame = across_tools(RUNS, test, "AP", threshold=1, lists="condensed", negative_grades="unjudged")
+    frame = compare_tools(RUNS, test, "AP", threshold=1, lists="condensed", negative_grades="unjudged")
     assert (
         frame["value"][0]
         == measure(RUNS, test, "AP", threshold=1, lists="condensed", negative_grades="unjudged").average()

@@ -9,9 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cranfield import Ratings, SettingError
-from cranfield.measures import Metric, examine_predictions, judge
+from cranfield.judgments import judge
+from cranfield.measures import examine_predictions
 from cranfield.measures.predicted_figures import by_rank
 from cranfield.measures.predicted_ratings import MOST_GRADES, examine_for, over_folds
+from cranfield.metrics import Metric
 from cranfield.rankings import read_run
 
 TEST = Ratings.of([1, 1, 1, 2, 2], [*"abcab"], [5, 3, 1, 4, 2])

@@ -11,11 +11,11 @@ from polars.testing import assert_frame_equal
 
 import cranfield as cf
 from cranfield.cli import main
-from cranfield.measures import known_metrics
+from cranfield.judgments.judged_table import JudgedTable
 from cranfield.measures.engines import measure_tables
-from cranfield.measures.judged_table import JudgedTable
 from cranfield.measures.measuring import Measuring
 from cranfield.measures.value_table import ValueTable
+from cranfield.metrics import known_metrics
 from cranfield.rankings.ranged import HeldOutTable, RunTables
 
 METRICS = ["P@5", "nDCG(gain=exp1)@3", "nDCG", "AP@5", "ERR", "RR", "ItemCoverage", "Gini@3", "RMSE", "PooledRMSE"]
@@ -27,7 +27,7 @@ def small_ranges(monkeypatch):
     monkeypatch.setattr("cranfield.measures.ranged._LARGEST_RANGE", 6000)
     monkeypatch.setattr("cranfield.measures.ranged._SMALLEST_RANGE", 1)
     monkeypatch.setattr("cranfield.measures.ranged._READING", 0)
-    for module in ("data.ranges", "rankings.ranged"):
+    for module in ("tables.ranges", "rankings.ranged"):
         monkeypatch.setattr(f"cranfield.{module}.BATCH", 40)
 
 

@@ -22,8 +22,6 @@ from cranfield.cli import main
 pytestmark = pytest.mark.spark
 pytest.importorskip("pyspark", reason="pyspark is not installed: pip install 'cranfield[spark]'")
 
-from cranfield.data.spark import has_java, spark_session, to_spark  # noqa: E402
-from cranfield.data.spark_blocks import arrow_batches, partitions_for  # noqa: E402
 from cranfield.measures.spark import (  # noqa: E402
     _SUMS,
     SparkTest,
@@ -32,6 +30,8 @@ from cranfield.measures.spark import (  # noqa: E402
     _OfRatings,
     _pickled,
 )
+from cranfield.tables.spark import has_java, spark_session, to_spark  # noqa: E402
+from cranfield.tables.spark_blocks import arrow_batches, partitions_for  # noqa: E402
 
 if not has_java():
     pytest.skip("Spark needs Java, and there is none", allow_module_level=True)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import cranfield as cf
-from cranfield.measures.dialects import across_tools
+from cranfield.measures.other_tools import compare_tools
 
 PRODUCE = runpy.run_path(str(Path(__file__).parents[1] / "measures" / "dialects" / "fixtures" / "produce.py"))
 
@@ -25,6 +25,6 @@ def test_a_dialect_gives_the_number_that_the_installed_tool_prints(name, kind):
             pytest.skip(f"{name} is installed without all it needs: {missing}")
         rows = [(user, item, rating) for user, rated in made["test"].items() for item, rating in rated.items()]
         plain = sorted({one.partition("(")[0] + one.partition(")")[2] for one in printed})
-        frame = across_tools({"run": made["run"]}, cf.Ratings.of(*zip(*rows)), plain, threshold=PRODUCE["THRESHOLD"])
+        frame = compare_tools({"run": made["run"]}, cf.Ratings.of(*zip(*rows)), plain, threshold=PRODUCE["THRESHOLD"])
         ours = dict(frame.select("spelling", "value").iter_rows())
         assert {one: ours[one] for one in printed} == pytest.approx(printed, rel=1e-9, abs=1e-9)

@@ -7,7 +7,7 @@ import pytest
 from scipy.sparse import csr_matrix
 
 import cranfield as cf
-from cranfield.measures.dialects import across_tools
+from cranfield.measures.other_tools import compare_tools
 
 evaluation = pytest.importorskip("implicit.evaluation")
 
@@ -35,7 +35,7 @@ def test_implicit(seed, k):
     rows = [(int(u), int(i), float(ratings[u, i])) for u, i in zip(*np.nonzero(ratings))]
     names = ["P", "AP", "nDCG", "AUC"]
     test = cf.Ratings.of(*zip(*rows))
-    frame = across_tools({"run": lists}, test, [f"{name}@{k}" for name in names], threshold=4)
+    frame = compare_tools({"run": lists}, test, [f"{name}@{k}" for name in names], threshold=4)
     ours = dict(frame.select("spelling", "value").iter_rows())
     relevant = csr_matrix(np.where(ratings >= 4, ratings, 0))
     theirs = evaluation.ranking_metrics_at_k(_Given(lists), relevant, relevant, K=k, show_progress=False)

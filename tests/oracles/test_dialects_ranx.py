@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import cranfield as cf
-from cranfield.measures.dialects import across_tools
+from cranfield.measures.other_tools import compare_tools
 
 NAMES = {
     "P(dialect=ranx)@5": "precision@5-l2",
@@ -39,7 +39,7 @@ def test_ranx(seed):
     }
     rows = [(user, item, rating) for user, rated in test.items() for item, rating in rated.items()]
     plain = sorted({name.partition("(")[0] + name.partition(")")[2] for name in NAMES})
-    frame = across_tools({"run": run}, cf.Ratings.of(*zip(*rows)), plain, threshold=2)
+    frame = compare_tools({"run": run}, cf.Ratings.of(*zip(*rows)), plain, threshold=2)
     ours = dict(frame.select("spelling", "value").iter_rows())
     theirs = ranx.evaluate(ranx.Qrels(test), ranx.Run(run), list(NAMES.values()), make_comparable=True)
     assert {name: ours[name] for name in NAMES} == pytest.approx({n: theirs[own] for n, own in NAMES.items()}, abs=1e-9)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import cranfield as cf
-from cranfield.measures.dialects import across_tools
+from cranfield.measures.other_tools import compare_tools
 
 pytrec_eval = pytest.importorskip("pytrec_eval")
 
@@ -34,7 +34,7 @@ def test_trec_eval(seed):
     test, run = _world(seed)
     rows = [(user, item, rating) for user, rated in test.items() for item, rating in rated.items()]
     names = [f"{name}@5" for name in (*OF_WHOLE_RUN, *OF_CUT_RUN)]
-    frame = across_tools({"run": run}, cf.Ratings.of(*zip(*rows)), names, threshold=2)
+    frame = compare_tools({"run": run}, cf.Ratings.of(*zip(*rows)), names, threshold=2)
     ours = dict(frame.select("spelling", "value").iter_rows())
     cut = {user: dict(list(scored.items())[:5]) for user, scored in run.items()}
     for lists, measures in ((run, OF_WHOLE_RUN), (cut, OF_CUT_RUN)):

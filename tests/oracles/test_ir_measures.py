@@ -12,7 +12,8 @@ import numpy as np
 import pytest
 
 from cranfield import Ratings
-from cranfield.measures import Judgments, Metric, judge
+from cranfield.judgments import Judgments, judge
+from cranfield.metrics import Metric
 from cranfield.rankings import read_run
 
 PAIRS = {

@@ -12,7 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cranfield import Ratings
-from cranfield.measures import Judgments, Metric, judge, measure
+from cranfield.judgments import Judgments, judge
+from cranfield.measures import measure
+from cranfield.metrics import Metric
 from cranfield.rankings import read_run
 
 READINGS = ("judged", "unjudged", "pooled")

@@ -9,7 +9,9 @@ import pytrec_eval
 from cranfield import Ratings
 from cranfield.assessments.scenarios import SCENARIOS
 from cranfield.assessments.subset_scores import MaskedScores
-from cranfield.measures import Average, Judgments, Metric, judge
+from cranfield.judgments import Judgments, judge
+from cranfield.measures import Average
+from cranfield.metrics import Metric
 from cranfield.rankings import read_run
 
 NAMES = {

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from cranfield.data import simulate
+from cranfield import simulate
 
 pytrec_eval = pytest.importorskip("pytrec_eval")
 

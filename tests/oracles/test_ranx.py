@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from cranfield import Ratings
-from cranfield.measures import Judgments, Metric, judge
+from cranfield.judgments import Judgments, judge
+from cranfield.metrics import Metric
 from cranfield.rankings import read_run
 
 GRADED = {"nDCG(gain=exp)@10": "ndcg_burges@10", "nDCG@10": "ndcg@10"}

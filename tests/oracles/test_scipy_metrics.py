@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from cranfield import Ratings
-from cranfield.measures import Judgments, Metric, judge
-from cranfield.measures.correlation import kendall_tau_b, spearman
+from cranfield.judgments import Judgments, judge
+from cranfield.metrics import Metric
+from cranfield.metrics.correlation import kendall_tau_b, spearman
 from cranfield.rankings import read_run
 
 VECTORS = st.lists(st.tuples(st.integers(0, 5), st.integers(0, 5)), max_size=15)

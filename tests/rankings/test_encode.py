@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cranfield import InputError
-from cranfield.data.vocabulary import UNKNOWN
 from cranfield.rankings.encode import encode
+from cranfield.tables.vocabulary import UNKNOWN
 
 
 @given(

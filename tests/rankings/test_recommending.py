@@ -14,12 +14,13 @@ from scipy import sparse
 
 from cranfield import InputError, SettingError
 from cranfield._settings import settings
-from cranfield.data import Ratings, Vocabulary
+from cranfield.data import Ratings
 from cranfield.rankings import Ranking, Targets
 from cranfield.rankings.recommending import recommend, recommend_each
 from cranfield.recommenders import recommender
 from cranfield.splits import Split
 from cranfield.splits import random as random_split
+from cranfield.tables import Vocabulary
 
 
 class Given:

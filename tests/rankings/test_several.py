@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from cranfield.data import simulate
+from cranfield import simulate
 from cranfield.rankings import Ranking, Serving, rank, rank_under
 from cranfield.recommenders import recommender
 from cranfield.splits import random

@@ -7,10 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cranfield import SettingError
-from cranfield.data import Ratings, Vocabulary, simulate
+from cranfield import SettingError, simulate
+from cranfield.data import Ratings
 from cranfield.rankings import Ranking, Targets, recommend
 from cranfield.splits import percentiles, random
+from cranfield.tables import Vocabulary
 
 
 def _split(seed=0, users=12, items=25, method=random):

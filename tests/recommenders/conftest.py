@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from cranfield.data import Ratings, Vocabulary
+from cranfield.data import Ratings
+from cranfield.tables import Vocabulary
 
 
 def small_world(seed: int = 0, users: int = 14, items: int = 17) -> Ratings:

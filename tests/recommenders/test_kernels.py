@@ -14,7 +14,7 @@ from scipy import sparse
 import cranfield as cf
 from cranfield.recommenders import SYSTEMS, work
 from cranfield.recommenders._sparse import dense_product, sparse_times_dense
-from cranfield.recommenders.largest import largest
+from cranfield.recommenders.selection import largest
 
 pytest.importorskip("numba")
 

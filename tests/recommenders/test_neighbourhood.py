@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy import sparse
 
-from cranfield.recommenders.largest import largest
 from cranfield.recommenders.neighbourhood import cosine_neighbours
+from cranfield.recommenders.selection import largest
 
 
 @given(

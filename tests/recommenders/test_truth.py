@@ -6,7 +6,7 @@ from importlib.util import find_spec
 
 import pytest
 
-from cranfield.data import simulate
+from cranfield import simulate
 from cranfield.rankings.recommending import recommend
 from cranfield.recommenders import SYSTEMS
 from cranfield.recommenders.networks import NetworkModel

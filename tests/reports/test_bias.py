@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import cranfield as cf
-from cranfield.reports.page import page
+from cranfield.reports.html_page import page
 from cranfield.reports.sections import bias as section
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from cranfield.experiments import Decisions, Experiment, Source, System, read_experiment, run
 from cranfield.experiments.decisions import IN_TABLES
-from cranfield.measures import judging
+from cranfield.judgments import judging
 from cranfield.reports import report_experiment
 
 pytestmark = pytest.mark.usefixtures("undrawn")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from cranfield.data import simulate
+from cranfield import simulate
 from cranfield.studies import replicate
 
 SYSTEMS = ("random", "popularity", "average", "knn(k=5)", "ease")

@@ -9,9 +9,8 @@ import polars as pl
 import pytest
 from scipy.stats import ttest_rel
 
-from cranfield import SettingError, measure, recommend
+from cranfield import SettingError, measure, recommend, simulate
 from cranfield._figures import definition, svg
-from cranfield.data import simulate
 from cranfield.data.filters import sample
 from cranfield.recommenders import recommender
 from cranfield.splits import random

@@ -9,12 +9,11 @@ import polars as pl
 import pytest
 
 import cranfield as cf
-from cranfield import SettingError
+from cranfield import SettingError, simulate
 from cranfield._figures import definition
 from cranfield.biases import estimate
 from cranfield.cli import main
 from cranfield.cli._reading import DEFAULTS, observed_and_judged
-from cranfield.data import simulate
 from cranfield.splits import truths
 from cranfield.studies import _truth_worlds, canamares_castells2018, replicate
 from cranfield.studies._resampled import discovery, resampled

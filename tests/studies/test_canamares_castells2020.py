@@ -9,9 +9,8 @@ import polars as pl
 import pytest
 from scipy.stats import ttest_rel
 
-from cranfield import measure, recommend
+from cranfield import measure, recommend, simulate
 from cranfield._figures import definition
-from cranfield.data import simulate
 from cranfield.recommenders import recommender
 from cranfield.splits import k_fold
 from cranfield.studies import canamares_castells2020, replicate

@@ -8,8 +8,7 @@ from dataclasses import replace
 import pytest
 from scipy.stats import kendalltau
 
-from cranfield import SettingError
-from cranfield.data import simulate
+from cranfield import SettingError, simulate
 from cranfield.studies import replicate
 from cranfield.studies._claims import Finding
 from cranfield.studies._joining import _over_repetitions

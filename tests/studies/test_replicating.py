@@ -9,10 +9,10 @@ import pytest
 
 from cranfield import CranfieldError, SettingError
 from cranfield._errors import CranfieldWarning
-from cranfield.experiments.store import Store
 from cranfield.measures import measure
 from cranfield.rankings import recommend
 from cranfield.splits import k_fold, per_user
+from cranfield.store.store import Store
 from cranfield.studies import STUDIES, SYSTEMS, replicate
 from cranfield.studies.valcarce2020 import arithmetic
 

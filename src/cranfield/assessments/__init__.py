@@ -1,17 +1,20 @@
 """Assessing metrics: how well they tell systems apart, and whether they can be trusted on incomplete data."""
 
-from cranfield.assessments.advice import Advice
-from cranfield.assessments.assessing import assess, assess_folds
-from cranfield.assessments.assessment import Assessment
+from cranfield.assessments.advice import Advice, draws_of_systems
+from cranfield.assessments.assessing import NINE, assess, assess_folds
+from cranfield.assessments.assessment import STUDIES, Assessment
 from cranfield.assessments.chunks import Chunks
 from cranfield.assessments.fold import Fold
 from cranfield.assessments.power import DiscriminativePower, discriminative_power
-from cranfield.assessments.robustness import Sampling
-from cranfield.assessments.scenarios import SCENARIOS, Scenario
-from cranfield.measures.folds import join_folds
+from cranfield.assessments.robustness import Sampling, rounded_to
+from cranfield.assessments.scenarios import SCENARIOS, SIZES, Scenario, sizes_of
+from cranfield.measures import join_folds
 
 __all__ = [
+    "NINE",
     "SCENARIOS",
+    "SIZES",
+    "STUDIES",
     "Advice",
     "Assessment",
     "Chunks",
@@ -22,5 +25,8 @@ __all__ = [
     "assess",
     "assess_folds",
     "discriminative_power",
+    "draws_of_systems",
     "join_folds",
+    "rounded_to",
+    "sizes_of",
 ]

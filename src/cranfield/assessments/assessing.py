@@ -23,18 +23,12 @@ from cranfield.assessments.power import power_of
 from cranfield.assessments.robustness import CORRELATIONS, Correlation, Sampling, rounded_to
 from cranfield.assessments.sampling_plan import compiled
 from cranfield.assessments.scenarios import SCENARIOS, Scenario, Sizes, grids_of, scenario
-from cranfield.comparisons.comparing import Comparing
-from cranfield.comparisons.samples import AVERAGES
-from cranfield.data import Ratings
-from cranfield.data.relevance import AUTO
-from cranfield.measures.averages import Average
-from cranfield.measures.averaging import Averaging, Undefined
-from cranfield.measures.definition import Metric
-from cranfield.measures.engines import Engine
-from cranfield.measures.judgments import NegativeGrades
-from cranfield.measures.measuring import Kind, Measuring
-from cranfield.measures.scores import Scores
-from cranfield.rankings.lists import Gaps, Ties
+from cranfield.comparisons import AVERAGES, Comparing
+from cranfield.data import AUTO, Ratings
+from cranfield.judgments import NegativeGrades
+from cranfield.measures import Average, Averaging, Engine, Kind, Measuring, Scores, Undefined
+from cranfield.metrics import Metric
+from cranfield.rankings import Gaps, Ties
 
 _Named = TypeVar("_Named")
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 import polars as pl
 
 from cranfield import _checks
-from cranfield.measures.definition import Metric
+from cranfield.metrics import Metric
 
 PAPER_CUTOFFS = tuple(range(5, 101, 5))
 """5 to 100 in steps of 5, as in Valcarce et al. (2018)."""

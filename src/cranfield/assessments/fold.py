@@ -20,13 +20,9 @@ from cranfield.assessments.robustness import Robustness, Sampling
 from cranfield.assessments.scenarios import Scenario
 from cranfield.assessments.subset_scores import MaskedScores
 from cranfield.data import Ratings
-from cranfield.measures.averaging import Undefined
-from cranfield.measures.context import Context
-from cranfield.measures.engines import Engine, judged_and_measured
-from cranfield.measures.judged import Judged
-from cranfield.measures.judgments import NegativeGrades
-from cranfield.measures.measuring import Measuring
-from cranfield.rankings.lists import Gaps, Ties
+from cranfield.judgments import Context, Judged, NegativeGrades
+from cranfield.measures import Engine, Measuring, Undefined, judged_and_measured
+from cranfield.rankings import Gaps, Ties
 
 
 class Fold:

@@ -11,15 +11,19 @@ import polars as pl
 from cranfield import _checks
 from cranfield._record import Step
 from cranfield._table import Cell, Table
-from cranfield.comparisons import Comparison
-from cranfield.comparisons.bootstrap import cannot_differ, resampled
-from cranfield.comparisons.comparing import Comparing, compare_scores, tested_average
-from cranfield.comparisons.samples import as_scores, make_samples
-from cranfield.comparisons.sentences import p_text
-from cranfield.comparisons.verdict import spelled_test
-from cranfield.measures.averaging import Averaging, Coverage, Undefined
-from cranfield.measures.folds import join_folds
-from cranfield.measures.scores import Scores
+from cranfield.comparisons import (
+    Comparing,
+    Comparison,
+    as_scores,
+    cannot_differ,
+    compare_scores,
+    make_samples,
+    p_text,
+    resampled,
+    spelled_test,
+    tested_average,
+)
+from cranfield.measures import Averaging, Coverage, Scores, Undefined, join_folds
 
 _FOLDS = ("average", "pool", "each")
 

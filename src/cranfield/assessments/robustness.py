@@ -19,10 +19,9 @@ from cranfield.assessments.chunks import Chunks
 from cranfield.assessments.scenarios import Scenario
 from cranfield.assessments.subset_scores import MaskedScores
 from cranfield.assessments.verdicts import verdicts
-from cranfield.measures.averages import Average
-from cranfield.measures.correlation import Paired
-from cranfield.measures.definition import Metric
-from cranfield.recommenders.work import blas_threads, in_threads
+from cranfield.measures import Average
+from cranfield.metrics import Metric, Paired
+from cranfield.recommenders import blas_threads, in_threads
 
 Correlation = Literal["tau-b", "tau-ap"]
 CORRELATIONS = ("tau-b", "tau-ap")

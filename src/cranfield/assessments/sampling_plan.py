@@ -10,11 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cranfield.measures.definition import Metric
-from cranfield.measures.judged import Judged
-from cranfield.measures.judgments import Judgments
-from cranfield.measures.metrics.gains import EXPONENTIAL, GAINS, above_one, powers_less_one
-from cranfield.measures.metrics.graded import logarithmic
+from cranfield.judgments import Judged, Judgments
+from cranfield.metrics import EXPONENTIAL, GAINS, Metric, above_one, logarithmic, powers_less_one
 
 _BEYOND = np.iinfo(np.int64).max
 # The compiled walk adds up gains without scaling. Sums and quotients of ratings within these bounds neither overflow

@@ -18,7 +18,7 @@ from cranfield._errors import SettingError
 from cranfield._random import stream
 from cranfield._registry import Registry
 from cranfield._rounding import nearest_count
-from cranfield.measures.judgments import Judgments
+from cranfield.judgments import Judgments
 
 DrawnUnit = Literal["ratings", "items", "users"]
 Sizes = str | Sequence[float]

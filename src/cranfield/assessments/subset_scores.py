@@ -11,10 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cranfield.assessments.sampling_plan import Hits, SamplingPlan, compiled, is_known, is_summable
-from cranfield.measures.averages import Average
-from cranfield.measures.definition import Metric
-from cranfield.measures.judged import Judged
-from cranfield.measures.judgments import Judgments
+from cranfield.judgments import Judged, Judgments
+from cranfield.measures import Average
+from cranfield.metrics import Metric
 
 # Maximum number of values (64 MB) per block of metrics in each thread.
 _CELLS = 1 << 23

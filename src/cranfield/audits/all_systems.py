@@ -8,9 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cranfield._errors import SettingError
-from cranfield.data.vocabulary import Vocabulary
-from cranfield.measures.averaging import Averaging
-from cranfield.measures.scores import Scores
+from cranfield.measures import Averaging, Scores
+from cranfield.tables import Vocabulary
 
 Floats = NDArray[np.float64]
 

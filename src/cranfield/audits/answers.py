@@ -34,7 +34,7 @@ from cranfield.audits.true_values import KnownValues
 from cranfield.audits.truth import OPTION_KINDS, PAIR_KINDS, TruthFindings, said_of_truth, truth_of
 from cranfield.audits.verdict import verdict
 from cranfield.audits.wording import left_out_text, share_text
-from cranfield.comparisons.corrections import holm
+from cranfield.comparisons import holm
 
 OWN_COLUMNS = (
     "cell", "universe", "start", "weight", "users", "system_a", "system_b", "average_a", "average_b", "difference",

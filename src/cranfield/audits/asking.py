@@ -23,9 +23,8 @@ from cranfield.audits.options import (
 )
 from cranfield.audits.presets import USUAL, preset_options
 from cranfield.audits.significance import OPENED, PairedTest
-from cranfield.comparisons.comparing import CORRECTION
-from cranfield.experiments import Experiment
-from cranfield.experiments.decisions import DECISIONS
+from cranfield.comparisons import CORRECTION
+from cranfield.experiments import DECISIONS, Experiment
 from cranfield.recommenders import recommender
 
 BUDGET = 5_000

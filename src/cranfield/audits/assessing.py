@@ -9,19 +9,13 @@ import numpy as np
 
 from cranfield._errors import CranfieldError
 from cranfield._progress import progress, unheard
-from cranfield.assessments import Assessment, assess_folds
-from cranfield.assessments.advice import Advice
+from cranfield.assessments import Advice, Assessment, assess_folds
 from cranfield.audits.advice import ADVICE_KINDS
 from cranfield.audits.children import Children
 from cranfield.audits.crossing import Crossing
 from cranfield.audits.menu import question_text
-from cranfield.experiments import Experiment
-from cranfield.experiments.pipeline import Pipeline
-from cranfield.experiments.stages.assess import options_of
-from cranfield.experiments.stages.data import decided
-from cranfield.experiments.stages.scores import lists_of
-from cranfield.experiments.stages.splits import split_of
-from cranfield.measures.correlation import kendall_tau_b
+from cranfield.experiments import Experiment, Pipeline, decided, lists_of, options_of, split_of
+from cranfield.metrics import kendall_tau_b
 
 DESIGNS = ("split", "lists", "candidates", "relevant", "nonrelevant", "unrated", "keep_seen")
 """The decisions about the split and about which items a list may hold."""

@@ -12,9 +12,7 @@ from cranfield.audits.answers import Audit
 from cranfield.audits.given import audit_runs
 from cranfield.audits.stage import AUDITED
 from cranfield.audits.true_values import from_here
-from cranfield.experiments import Experiment, Results, run
-from cranfield.experiments.pipeline import Stages, silent
-from cranfield.experiments.running import experiment_and_folder
+from cranfield.experiments import Experiment, Results, Stages, experiment_and_folder, run, silent
 
 
 def audit(

@@ -16,12 +16,8 @@ from cranfield.audits.crossing import Crossing, cross
 from cranfield.audits.given_lists import given_lists
 from cranfield.audits.setups import Setup
 from cranfield.audits.universes import SetupLists
-from cranfield.experiments.pipeline import Pipeline, Unit
-from cranfield.experiments.stage import Stage
-from cranfield.experiments.stages import DATA, JUDGED, MODELS, RUNS, SEARCHES, SPLITS
-from cranfield.experiments.stages.scores import lists_of
-from cranfield.measures.judged import Judged
-from cranfield.measures.judgments import Judgments
+from cranfield.experiments import DATA, JUDGED, MODELS, RUNS, SEARCHES, SPLITS, Pipeline, Stage, Unit, lists_of
+from cranfield.judgments import Judged, Judgments
 from cranfield.rankings import Ranking
 
 STAGES: tuple[Stage[Any], ...] = (DATA, SPLITS, SEARCHES, MODELS, RUNS, JUDGED)

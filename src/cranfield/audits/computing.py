@@ -18,7 +18,7 @@ from cranfield.audits.crossing import Crossing, Universe
 from cranfield.audits.grid import Grid
 from cranfield.audits.terms import Terms
 from cranfield.audits.universes import Averaged, SetupLists
-from cranfield.recommenders.work import one_ahead
+from cranfield.recommenders import one_ahead
 
 Floats = NDArray[np.float64]
 

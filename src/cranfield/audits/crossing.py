@@ -25,7 +25,7 @@ from cranfield.audits.setups import (
     of_setup,
     setup_of,
 )
-from cranfield.measures.averaging import Averaging
+from cranfield.measures import Averaging
 
 Cells = NDArray[np.int32]
 T = TypeVar("T")

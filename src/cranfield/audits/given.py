@@ -19,15 +19,11 @@ from cranfield.audits.presets import preset_options
 from cranfield.audits.setups import AVERAGED, MEASURED, deepest
 from cranfield.audits.true_values import given_truth
 from cranfield.audits.universes import SetupLists
-from cranfield.data import Ratings
-from cranfield.data.relevance import AUTO
+from cranfield.data import AUTO, Ratings
 from cranfield.experiments import Decisions, Experiment, Source, System
-from cranfield.measures.context import Context
-from cranfield.measures.inputs import as_test
-from cranfield.measures.judged import Judged
-from cranfield.measures.measuring import as_judged
-from cranfield.measures.plausibility import check_inputs
-from cranfield.rankings.lists import Gaps
+from cranfield.judgments import Context, Judged, as_test, check_inputs
+from cranfield.measures import as_judged
+from cranfield.rankings import Gaps
 
 OPENED_ON_LISTS = ("lists", *MEASURED, *AVERAGED)
 """The decisions that can be opened on given lists."""

@@ -12,8 +12,8 @@ from cranfield._errors import SettingError
 from cranfield._numbers import percent_text
 from cranfield.audits.setups import Measurement
 from cranfield.audits.universes import MeasuredLists, SetupLists
-from cranfield.measures.definition import Metric
-from cranfield.measures.judged import Judged
+from cranfield.judgments import Judged
+from cranfield.metrics import Metric
 
 
 @dataclass(frozen=True, eq=False)

@@ -27,7 +27,7 @@ import numpy as np
 from cranfield._errors import SettingError
 from cranfield.audits.grid import Grid
 from cranfield.audits.leads import Floats
-from cranfield.recommenders.work import blas_threads
+from cranfield.recommenders import blas_threads
 
 # 2^n sets of decisions are enumerated if the grid is not a product.
 _MOST_DECISIONS = 16

@@ -35,7 +35,7 @@ from cranfield._progress import progress
 from cranfield._random import stream
 from cranfield.audits.leads import Floats, critical_z
 from cranfield.audits.terms import Singles
-from cranfield.recommenders.work import blas_threads, in_threads
+from cranfield.recommenders import blas_threads, in_threads
 
 DRAWS = 10_000
 """Default number of draws of signs, and of users."""

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from cranfield.measures.averages import Average
+from cranfield.measures import Average
 
 Floats = NDArray[np.float64]
 Transform = Callable[[Floats], Floats]

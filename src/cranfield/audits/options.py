@@ -18,14 +18,10 @@ from cranfield._spelling import nearest, parse
 from cranfield.audits.grid import OptionKind
 from cranfield.audits.significance import OPENED, checked_significance
 from cranfield.data import Ratings, filters
-from cranfield.experiments import Experiment
-from cranfield.experiments.decisions import DECISIONS, checked_value
-from cranfield.measures import known_metrics
-from cranfield.measures.averages import WEIGHTS, Average
-from cranfield.measures.definition import METRICS, Definition, spelled_metric
-from cranfield.measures.metrics.gains import GAINS
-from cranfield.recommenders import recommender
-from cranfield.recommenders.registry import system_among
+from cranfield.experiments import DECISIONS, Experiment, checked_value
+from cranfield.measures import WEIGHTS, Average
+from cranfield.metrics import GAINS, METRICS, Definition, known_metrics, spelled_metric
+from cranfield.recommenders import recommender, system_among
 
 UNJUDGED = ("not relevant", "relevant")
 """What items without a test rating may count as."""

@@ -15,9 +15,7 @@ from cranfield.audits.crossing import Crossing, cross
 from cranfield.audits.notes import notes_on
 from cranfield.audits.stage import AUDITED
 from cranfield.audits.wording import left_out_text
-from cranfield.experiments import Experiment, Plan, plan
-from cranfield.experiments.planning import about
-from cranfield.experiments.running import experiment_and_folder
+from cranfield.experiments import Experiment, Plan, about, experiment_and_folder, plan
 
 _STEPS = {"models": "trainings", "runs": "rankings", "judged": "judged"}
 

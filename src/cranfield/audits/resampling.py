@@ -13,7 +13,7 @@ from cranfield._progress import progress
 from cranfield._random import stream
 from cranfield.audits.leads import Floats, effect_of
 from cranfield.audits.terms import Singles, Terms
-from cranfield.recommenders.work import blas_threads, in_threads
+from cranfield.recommenders import blas_threads, in_threads
 
 Result = TypeVar("Result")
 

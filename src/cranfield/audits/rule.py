@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from cranfield.audits.conditions import Condition, conditions_of
 from cranfield.audits.grid import Grid
-from cranfield.recommenders.work import blas_threads
+from cranfield.recommenders import blas_threads
 
 MOST_CONDITIONS = 3
 

@@ -11,11 +11,9 @@ from typing import Any
 from cranfield._spelling import parse
 from cranfield.audits.asking import Menu
 from cranfield.audits.options import SYSTEMS, metric_at, split_parameter, with_parameter
-from cranfield.data.relevance import AUTO
-from cranfield.experiments import Experiment, System
-from cranfield.experiments.decisions import DECISIONS
-from cranfield.experiments.stages.data import draws
-from cranfield.measures.averaging import Averaging
+from cranfield.data import AUTO
+from cranfield.experiments import DECISIONS, Experiment, System, draws
+from cranfield.measures import Averaging
 from cranfield.recommenders import recommender
 from cranfield.splits import registry as split_registry
 
@@ -48,7 +46,7 @@ class Setup:
     @property
     def name(self) -> str:
         """The name of the set-up in the store of artifacts."""
-        from cranfield.experiments.store import fingerprint
+        from cranfield.store import fingerprint
 
         return fingerprint(self.key)[:12]
 

@@ -20,12 +20,8 @@ from cranfield.audits.menu import question_text
 from cranfield.audits.pair import Effort, PairAudit, Question
 from cranfield.audits.terms import Singles, Terms
 from cranfield.audits.wording import share_text
-from cranfield.comparisons.comparing import Comparing
-from cranfield.comparisons.corrections import corrections
-from cranfield.comparisons.sample import Sample
-from cranfield.comparisons.sentences import p_text
-from cranfield.comparisons.verdict import Verdict, significance_tests
-from cranfield.experiments.decisions import checked_value
+from cranfield.comparisons import CORRECTIONS, SIGNIFICANCE_TESTS, Comparing, Sample, Verdict, p_text
+from cranfield.experiments import checked_value
 
 OPENED = ("significance", "correction")
 """The decisions that change only what is significant."""
@@ -146,7 +142,7 @@ def _on_lattice(levels: Floats) -> Floats:
 def _verdicts(significance: str, x: Floats, seed: int) -> list[Verdict]:
     first, second = np.array([0]), np.array([1])
     sample = Sample("x", ("first", "second"), np.stack([x, np.zeros(len(x))]), first, second)
-    verdicts: list[Verdict] = significance_tests.call(significance, [sample], seed=seed, alpha=Comparing.alpha)
+    verdicts: list[Verdict] = SIGNIFICANCE_TESTS.call(significance, [sample], seed=seed, alpha=Comparing.alpha)
     return verdicts
 
 
@@ -213,7 +209,7 @@ def significance_rows(
 
 def _corrected(correction: str, p: Floats) -> Floats:
     """Return p-values, pairs × universes, corrected over the pairs of each universe."""
-    columns = [corrections.call(correction, column) for column in p.T]
+    columns = [CORRECTIONS.call(correction, column) for column in p.T]
     return np.stack(columns, axis=1)
 
 

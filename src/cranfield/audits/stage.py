@@ -16,13 +16,20 @@ from cranfield.audits.crossing import check_options
 from cranfield.audits.files import read_audit
 from cranfield.audits.notes import notes_on
 from cranfield.audits.true_values import check_truth, true_values, truth_made_of
-from cranfield.experiments import Experiment
-from cranfield.experiments.inputs import catalogue_digest
-from cranfield.experiments.pipeline import Pipeline, Stages, Unit
-from cranfield.experiments.stage import OUT, Size, Stage
-from cranfield.experiments.stages.assess import ASSESS, options_of
-from cranfield.experiments.store import Made
-from cranfield.experiments.user_code import own_metrics
+from cranfield.experiments import (
+    ASSESS,
+    OUT,
+    Experiment,
+    Pipeline,
+    Size,
+    Stage,
+    Stages,
+    Unit,
+    catalogue_digest,
+    options_of,
+    own_metrics,
+)
+from cranfield.store import Made
 
 HOME = "audit"
 """The folder of an audit within that of its experiment."""

@@ -20,14 +20,11 @@ from cranfield.audits.grid import Grid
 from cranfield.audits.leads import Floats
 from cranfield.audits.options import SYSTEMS, split_parameter, with_parameter
 from cranfield.data import Ratings
-from cranfield.data.simulate import World
-from cranfield.data.simulate.true_value import METRICS, parse_metric
-from cranfield.experiments import Experiment, Source
-from cranfield.experiments.inputs import filtered, input_checksum
-from cranfield.experiments.source import SIMULATIONS
+from cranfield.experiments import SIMULATIONS, Experiment, Source, filtered, input_checksum
 from cranfield.measures import true_values as estimated
 from cranfield.rankings import Ranking, Run, rank_under
 from cranfield.recommenders import recommender
+from cranfield.simulate import METRICS, World, parse_metric
 from cranfield.splits import truths
 
 
@@ -211,7 +208,7 @@ def _spelled(experiment: Experiment, parameters: Sequence[Opening], options: Seq
 
 def _has_judgments(source: Source) -> bool:
     """Whether a source is a dataset with a test part of random items, separate from what people chose to rate."""
-    from cranfield.data.datasets import find
+    from cranfield.datasets import find
 
     return source.dataset is not None and find(source.dataset).parts == ("train", "test")
 
@@ -233,7 +230,7 @@ def _by_judgments(experiment: Experiment, source: Source, metric: str) -> Callab
     If the observed ratings are among these (CM100k), a random half of them is the truth, and systems are trained on the
     observed ratings in the other half.
     """
-    from cranfield.data.datasets import load_pair
+    from cranfield.datasets import load_pair
 
     observed, judged = load_pair(str(source.dataset))
     pairs = [own.users.astype(np.int64) * own.n_items + own.items for own in (observed, judged)]

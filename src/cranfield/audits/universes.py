@@ -15,12 +15,9 @@ from cranfield._errors import SettingError
 from cranfield.audits.all_systems import rescaled
 from cranfield.audits.linear import LINEAR, transform_of
 from cranfield.audits.setups import Measurement
-from cranfield.measures.averages import Average
-from cranfield.measures.averaging import OF_GROUPS, Averaging
-from cranfield.measures.counting import over_groups
-from cranfield.measures.definition import Metric
-from cranfield.measures.judged import Judged
-from cranfield.measures.unjudged_bounds import bounds, has_bounds
+from cranfield.judgments import Judged
+from cranfield.measures import OF_GROUPS, Average, Averaging, over_groups
+from cranfield.metrics import Metric, bounds, has_bounds
 
 Floats = NDArray[np.float64]
 JudgedPart = Sequence[Judged]

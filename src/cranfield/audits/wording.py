@@ -9,7 +9,7 @@ from contextlib import suppress
 from cranfield._decisions import in_one_form
 from cranfield._errors import CranfieldError
 from cranfield._numbers import DASH, count_text
-from cranfield.experiments.decisions import DECISIONS
+from cranfield.experiments import DECISIONS
 
 
 def share_text(share: float | None, *, short: bool = False) -> str:

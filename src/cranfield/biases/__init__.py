@@ -5,12 +5,14 @@ from cranfield.biases.biasing import bias
 from cranfield.biases.densities import Density, density, density_of
 from cranfield.biases.drawn_targets import expected_over_draws
 from cranfield.biases.estimators import Estimates, estimate
+from cranfield.biases.neutral_lists import thinned_uniformly
 from cranfield.biases.precision_formulas import ExpectedPrecision, expected_precision, one_relevant_bounds
-from cranfield.biases.propensities import Propensities, fit_propensities, given_propensities
+from cranfield.biases.propensities import KINDS, Propensities, fit_propensities, given_propensities
 from cranfield.biases.random_rankings import RandomTargets, TimesRandom, times_random, times_random_of
 from cranfield.biases.sampled_metrics import CorrectedMetrics, correct_runs, correct_sampled
 
 __all__ = [
+    "KINDS",
     "Bias",
     "CorrectedMetrics",
     "Density",
@@ -30,6 +32,7 @@ __all__ = [
     "fit_propensities",
     "given_propensities",
     "one_relevant_bounds",
+    "thinned_uniformly",
     "times_random",
     "times_random_of",
 ]

@@ -18,7 +18,7 @@ from cranfield.biases.estimators import Estimates
 from cranfield.biases.protocols import CHOSEN, SAYS, Protocol
 from cranfield.biases.random_rankings import TimesRandom
 from cranfield.comparisons import Comparison
-from cranfield.measures.correlation import kendall_tau_b
+from cranfield.metrics import kendall_tau_b
 
 # Maximum number of changed conclusions that are listed one by one.
 _SPELLED = 4

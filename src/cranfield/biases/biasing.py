@@ -19,19 +19,14 @@ from cranfield.biases.precision_formulas import expected_precision
 from cranfield.biases.protocols import Protocols, protocols_of_data, protocols_of_lists
 from cranfield.biases.random_rankings import RandomTargets, times_random_of
 from cranfield.comparisons import compare
-from cranfield.data import UNKNOWN, Ratings
-from cranfield.data.relevance import AUTO, Relevance
-from cranfield.measures.averaging import PLAIN
-from cranfield.measures.context import Context
-from cranfield.measures.definition import Metric
-from cranfield.measures.inputs import as_runs, as_test
-from cranfield.measures.judging import judged_by
-from cranfield.measures.measuring import Measuring, as_judged, measure
-from cranfield.rankings.lists import Gaps, Ties
-from cranfield.rankings.recommending import recommend
-from cranfield.rankings.run import Run
-from cranfield.recommenders.adapters import named_systems
-from cranfield.splits.split import Split
+from cranfield.data import AUTO, Ratings, Relevance
+from cranfield.judgments import Context, as_runs, as_test, judged_by
+from cranfield.measures import PLAIN, Measuring, as_judged, measure
+from cranfield.metrics import Metric
+from cranfield.rankings import Gaps, Run, Ties, recommend
+from cranfield.recommenders import named_systems
+from cranfield.splits import Split
+from cranfield.tables import UNKNOWN
 
 SYSTEMS = ("popularity", "random", "average", "knn", "puresvd")
 """The systems to train if none are named."""

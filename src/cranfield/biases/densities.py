@@ -12,10 +12,9 @@ from numpy.typing import NDArray
 from cranfield._decisions import takes_decisions
 from cranfield._errors import SettingError
 from cranfield._table import Table
-from cranfield.data.relevance import AUTO, Relevance
-from cranfield.rankings.ranking import Ranking, RankingOptions
-from cranfield.rankings.targets import Targets
-from cranfield.splits.split import Split
+from cranfield.data import AUTO, Relevance
+from cranfield.rankings import Ranking, RankingOptions, Targets
+from cranfield.splits import Split
 
 # Maximum number of cells (users × items) per block.
 _CELLS = 1 << 24

@@ -13,19 +13,11 @@ from cranfield import _checks as check
 from cranfield._errors import InputError, SettingError
 from cranfield._record import Step
 from cranfield.biases.random_rankings import RandomTargets
-from cranfield.data import Ratings
-from cranfield.data.relevance import AUTO
-from cranfield.measures.context import Context
-from cranfield.measures.definition import Metric
-from cranfield.measures.draws import Draw
-from cranfield.measures.inputs import as_test
-from cranfield.measures.judged import Judged
-from cranfield.measures.judging import judged_by
-from cranfield.measures.measuring import DEFAULT_METRICS, Measuring, as_judged, measure_judged
-from cranfield.measures.over_draws import check_expected
-from cranfield.measures.scores import Scores
-from cranfield.rankings.lists import Gaps, Ties
-from cranfield.rankings.run import Run
+from cranfield.data import AUTO, Ratings
+from cranfield.judgments import Context, Draw, Judged, as_test, judged_by
+from cranfield.measures import DEFAULT_METRICS, Measuring, Scores, as_judged, measure_judged
+from cranfield.metrics import Metric, check_expected
+from cranfield.rankings import Gaps, Run, Ties
 
 _MANY = 0.01
 """A note is added if more than this share of the candidates is in no list."""

@@ -21,16 +21,13 @@ from cranfield._random import stream
 from cranfield._record import Step
 from cranfield._table import Table
 from cranfield.biases.propensities import KINDS, Propensities, fit_propensities, given_propensities
-from cranfield.data import UNKNOWN, Ratings
-from cranfield.data.relevance import AUTO
-from cranfield.measures.context import Context
-from cranfield.measures.inputs import as_runs, as_test
-from cranfield.measures.judged import Judged
-from cranfield.measures.measuring import as_judged
-from cranfield.rankings.lists import Gaps, Ties
+from cranfield.data import AUTO, Ratings
+from cranfield.judgments import Context, Judged, as_runs, as_test
+from cranfield.measures import as_judged
+from cranfield.rankings import Gaps, Ties
 from cranfield.recommenders import recommender
-from cranfield.splits import predefined
-from cranfield.splits.split import Split
+from cranfield.splits import Split, predefined
+from cranfield.tables import UNKNOWN
 
 Floats = NDArray[np.float64]
 

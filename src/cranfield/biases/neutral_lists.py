@@ -18,12 +18,11 @@ from numpy.typing import NDArray
 
 from cranfield._errors import SettingError
 from cranfield._random import stream
-from cranfield.data import UNKNOWN, Ratings
-from cranfield.measures.joining import one_relevant
-from cranfield.measures.judged import Judged
-from cranfield.measures.ranked import Ranked
-from cranfield.rankings.run import Run
-from cranfield.splits.split import Split
+from cranfield.data import Ratings
+from cranfield.judgments import Judged, Ranked, one_relevant
+from cranfield.rankings import Run
+from cranfield.splits import Split
+from cranfield.tables import UNKNOWN
 
 LongCodes = NDArray[np.int64]
 

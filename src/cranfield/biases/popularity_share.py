@@ -8,12 +8,11 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from cranfield.data import UNKNOWN
-from cranfield.measures.judged import Judged
-from cranfield.measures.popularity_groups import HEAD_MID_TAIL, by_popularity, group_of_items
-from cranfield.measures.scores import Scores
-from cranfield.rankings.run import Run
-from cranfield.splits.split import Split
+from cranfield.judgments import Judged
+from cranfield.measures import HEAD_MID_TAIL, Scores, by_popularity, group_of_items
+from cranfield.rankings import Run
+from cranfield.splits import Split
+from cranfield.tables import UNKNOWN
 
 Values = NDArray[np.float64]
 

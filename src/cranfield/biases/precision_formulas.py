@@ -15,9 +15,9 @@ from cranfield import _checks as check
 from cranfield._errors import SettingError
 from cranfield.biases.densities import Density
 from cranfield.data import Ratings
-from cranfield.measures.judged import Judged
-from cranfield.rankings.run import Run
-from cranfield.splits.split import Split
+from cranfield.judgments import Judged
+from cranfield.rankings import Run
+from cranfield.splits import Split
 
 
 @dataclass(frozen=True)

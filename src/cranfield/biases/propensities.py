@@ -17,8 +17,9 @@ from numpy.typing import NDArray
 from cranfield import _checks as check
 from cranfield._errors import InputError, SettingError
 from cranfield._random import stream
-from cranfield.data import UNKNOWN, Ratings
-from cranfield.splits.split import Split
+from cranfield.data import Ratings
+from cranfield.splits import Split
+from cranfield.tables import UNKNOWN
 
 Floats = NDArray[np.float64]
 PropensityKind = Literal["popularity", "logistic"]

@@ -18,22 +18,12 @@ import numpy as np
 
 from cranfield._errors import CranfieldError, ImpossibleSplitError, SettingError
 from cranfield.biases.neutral_lists import CodedLists, among_targets, each_relevant_alone, thinned_uniformly
-from cranfield.data import Ratings
-from cranfield.data.relevance import Relevance
-from cranfield.measures.averaging import Averaging
-from cranfield.measures.context import Context
-from cranfield.measures.inputs import as_runs
-from cranfield.measures.judged import Judged
-from cranfield.measures.measuring import Measuring, as_judged, measure, measure_judged
-from cranfield.measures.scores import Scores
-from cranfield.rankings.fitting import fit_each
-from cranfield.rankings.ranking import Ranking
-from cranfield.rankings.run import Run
-from cranfield.rankings.several import rank_under
-from cranfield.recommenders.adapters import named_systems
-from cranfield.splits import random, uniform_test
-from cranfield.splits.by_popularity import popularity_groups
-from cranfield.splits.split import Split
+from cranfield.data import Ratings, Relevance
+from cranfield.judgments import Context, Judged, as_runs
+from cranfield.measures import Averaging, Measuring, Scores, as_judged, measure, measure_judged
+from cranfield.rankings import Ranking, Run, fit_each, rank_under
+from cranfield.recommenders import named_systems
+from cranfield.splits import Split, popularity_groups, random, uniform_test
 
 CHOSEN = "AR"
 

@@ -22,22 +22,21 @@ from cranfield._progress import progress
 from cranfield._random import stream
 from cranfield._table import Table
 from cranfield.biases.densities import Density, density_of
-from cranfield.data import Ratings
-from cranfield.data.relevance import AUTO
-from cranfield.measures.averages import Average
-from cranfield.measures.averaging import Averaging, AveragingOptions
-from cranfield.measures.context import Context
-from cranfield.measures.definition import Metric
-from cranfield.measures.inputs import as_test
-from cranfield.measures.judged import Judged
-from cranfield.measures.judging import judged_by
-from cranfield.measures.judgments import Judgments, NegativeGrades
-from cranfield.measures.measuring import DEFAULT_METRICS, Kind, Measuring, as_judged, measure_judged
-from cranfield.measures.ranked import Ranked
-from cranfield.measures.scores import Scores
-from cranfield.rankings.lists import Gaps, Ties
-from cranfield.rankings.run import Run
-from cranfield.rankings.targets import Targets
+from cranfield.data import AUTO, Ratings
+from cranfield.judgments import Context, Judged, Judgments, NegativeGrades, Ranked, as_test, judged_by
+from cranfield.measures import (
+    DEFAULT_METRICS,
+    Average,
+    Averaging,
+    AveragingOptions,
+    Kind,
+    Measuring,
+    Scores,
+    as_judged,
+    measure_judged,
+)
+from cranfield.metrics import Metric
+from cranfield.rankings import Gaps, Run, Targets, Ties
 
 DRAWS = 100
 """Number of random rankings to draw for a metric without a closed form."""

@@ -21,15 +21,11 @@ from cranfield import _checks as check
 from cranfield._errors import InputError, SettingError
 from cranfield._table import Table
 from cranfield.biases.random_rankings import RandomTargets
-from cranfield.data import Ratings
-from cranfield.data.relevance import AUTO
-from cranfield.measures.context import Context
-from cranfield.measures.definition import Metric
-from cranfield.measures.inputs import as_metrics, as_test
-from cranfield.measures.judging import judged_by
-from cranfield.measures.judgments import Judgments
-from cranfield.measures.measuring import as_judged
-from cranfield.rankings.run import Run
+from cranfield.data import AUTO, Ratings
+from cranfield.judgments import Context, Judgments, as_test, judged_by
+from cranfield.measures import as_judged
+from cranfield.metrics import Metric, as_metrics
+from cranfield.rankings import Run
 
 Floats = NDArray[np.float64]
 SUPPORTED = ("HitRate", "Recall", "P", "RR", "AP", "nDCG")

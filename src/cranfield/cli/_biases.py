@@ -13,7 +13,7 @@ from cranfield.measures import Averaging, Scores
 
 if TYPE_CHECKING:
     from cranfield.biases import CorrectedMetrics, TimesRandom
-    from cranfield.reports.section import Section
+    from cranfield.reports import Section
 
 
 def times_random_of(
@@ -48,7 +48,7 @@ def measured_over_draws(
 
 def times_random_section(times: TimesRandom) -> Section:
     """Return the section of a page on times random."""
-    from cranfield.reports.sections.times_random import beside_random
+    from cranfield.reports import beside_random
 
     return beside_random(times)
 

@@ -24,18 +24,15 @@ from cranfield.cli._reading import (
     reading_options,
     run_reading_options,
 )
-from cranfield.measures.averaging import Averaging, By
-from cranfield.measures.catalogue import NONE, Cataloguing
-from cranfield.measures.engines import Engine
-from cranfield.measures.judgments import NegativeGrades
-from cranfield.measures.measuring import Kind, Measuring
+from cranfield.judgments import NONE, Cataloguing, NegativeGrades
+from cranfield.measures import Averaging, By, Engine, Kind, Measuring
 
 if TYPE_CHECKING:
     from cranfield._record import Step
     from cranfield.data import Ratings
-    from cranfield.measures import Judged, Scores
-    from cranfield.rankings import Run
-    from cranfield.rankings.ranged import HeldOutTable, RunTables
+    from cranfield.judgments import Judged
+    from cranfield.measures import Scores
+    from cranfield.rankings import HeldOutTable, Run, RunTables
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -79,9 +76,8 @@ class MeasuringOptions:
     def open(self, engine: str, memory: str | None, master: str | None = None) -> Loaded | OpenedTables:
         """Read the files, or open them if they are read by ranges of users or on Spark."""
         from cranfield.data import read
-        from cranfield.measures.engines import is_large, parquet_path
-        from cranfield.rankings import read_test
-        from cranfield.rankings.ranged import HeldOutTable, RunTables
+        from cranfield.measures import is_large, parquet_path
+        from cranfield.rankings import HeldOutTable, RunTables, read_test
 
         if engine == "spark":
             refuse_idle("with --engine spark", "memory")
@@ -109,8 +105,8 @@ class MeasuringOptions:
     def _opened_on_spark(self, master: str | None) -> OpenedTables:
         """Open files with Spark; it gets the paths unchanged, because it supports more file systems."""
         from cranfield.data import read
-        from cranfield.data.spark import spark_session
-        from cranfield.measures.spark import opened_run, opened_test
+        from cranfield.measures import opened_run, opened_test
+        from cranfield.tables import spark_session
 
         session = spark_session(master)
         columns, ratings, several = self._columns, self._how_ratings, len(self.runs) > 1
@@ -144,7 +140,7 @@ class MeasuringOptions:
         return self._how(self.test, self.reading, [self.test])
 
     def _read_runs(self, columns: SharedColumns) -> list[Run]:
-        from cranfield.rankings.read import check_names
+        from cranfield.rankings import check_names
 
         reader = _read_one_file if len(self.runs) == 1 else _read_among_others
         runs = [columns.read(reader, path, **self._how_run(path)) for path in self._runs]
@@ -209,9 +205,8 @@ class Loaded:
     @property
     def lists(self) -> list[Judged]:
         """The judged lists of the runs; items outside a catalogue earn nothing."""
-        from cranfield.measures.catalogue import with_live
-        from cranfield.measures.context import Context
-        from cranfield.measures.measuring import as_judged
+        from cranfield.judgments import Context, with_live
+        from cranfield.measures import as_judged
 
         how, context = self.options, Context(self.train)
         judged = as_judged(self.runs, self.test, how.threshold, context, negative_grades=how.negative_grades)
@@ -239,7 +234,7 @@ class OpenedTables:
 
     def measure(self, metrics: Sequence[str], *, bounds: bool = False) -> Scores:
         """Measure the runs."""
-        from cranfield.measures.engines import measure_tables, part_plan
+        from cranfield.measures import measure_tables, part_plan
 
         options = self.options
         measuring = Measuring(metrics=metrics, threshold=options.threshold, lists=options.lists)
@@ -248,7 +243,7 @@ class OpenedTables:
             "strict": options.strict, "catalogue": options.catalogue,
         }  # fmt: skip
         if self.on_spark:
-            from cranfield.measures.spark import measure_tables_on_spark
+            from cranfield.measures import measure_tables_on_spark
 
             runs: Any = self.runs
             test: Any = self.test
@@ -272,8 +267,8 @@ class OpenedTables:
 def _at_levels(metrics: Sequence[str], levels: str, loaded: Loaded | OpenedTables) -> tuple[str, ...]:
     if levels == "none":
         return tuple(metrics)
-    from cranfield.data.relevance import Relevance
-    from cranfield.measures.levels import at_levels, levels_note
+    from cranfield.data import Relevance
+    from cranfield.metrics import at_levels, levels_note
 
     judged = loaded.options.negative_grades == "judged"
     scale = Relevance.of(loaded.test, train=loaded.train, negative=judged).scale
@@ -447,8 +442,7 @@ def tell(notes: Iterable[str]) -> None:
 
 def tell_of_grades(loaded: Loaded, metrics: Sequence[str]) -> None:
     """Print notes about the scale of the test set, for output that has no room for them."""
-    from cranfield.measures.inputs import as_metrics
-    from cranfield.measures.notes import notes_on_grades
+    from cranfield.metrics import as_metrics, notes_on_grades
 
     tell(notes_on_grades(loaded.test, as_metrics(metrics), loaded.options.negative_grades))
 

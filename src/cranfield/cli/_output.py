@@ -18,7 +18,7 @@ from cranfield._polars import sink_parquet, write_csv, write_parquet
 from cranfield._settings import settings
 from cranfield._shown import shown, shown_lines
 from cranfield._table import Table, csv_of
-from cranfield.data.spark import spark_session, to_spark
+from cranfield.tables import spark_session, to_spark
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 

@@ -10,9 +10,8 @@ from cranfield._errors import InputError
 from cranfield._files import meant
 from cranfield._version import __version__
 from cranfield.cli._measuring import MeasuringOptions
-from cranfield.experiments.inputs import input_checksum
-from cranfield.measures import Scores
-from cranfield.measures.segment_groups import file_and_column
+from cranfield.experiments import input_checksum
+from cranfield.measures import Scores, file_and_column
 
 # What belongs to the work, not to the question: a hash of the test set, and the number of blocks.
 _NOT_DECIDED = ("test", "blocks")

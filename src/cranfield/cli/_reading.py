@@ -15,12 +15,10 @@ from cranfield._files import meant
 from cranfield._polars import read_parquet
 from cranfield._spelling import suggestion
 from cranfield.cli._group import unpack_option
-from cranfield.data import Ratings, read
-from cranfield.data.columns import MissingColumnError
-from cranfield.data.repeated import Repeated
-from cranfield.data.sources import is_parquet
-from cranfield.rankings.lists import Gaps
-from cranfield.splits.split import Split
+from cranfield.data import Ratings, Repeated, read
+from cranfield.rankings import Gaps
+from cranfield.splits import Split
+from cranfield.tables import MissingColumnError, is_parquet
 
 Read = TypeVar("Read")
 
@@ -244,7 +242,7 @@ class SharedColumns:
 
 def file_or_dataset(source: str, reading: dict[str, Any], part: str | None = None) -> Ratings:
     """Read a file of ratings, or load the known dataset of that name (a ``part`` of it, if published in parts)."""
-    from cranfield.data import datasets
+    from cranfield import datasets
 
     known = source.lower() in datasets.known()
     path = Path(source)
@@ -265,7 +263,7 @@ def file_or_dataset(source: str, reading: dict[str, Any], part: str | None = Non
 
 def is_in_parts(source: str) -> bool:
     """Whether a source is the name of a dataset with a training and a test part."""
-    from cranfield.data import datasets
+    from cranfield import datasets
 
     named = not Path(source).exists() and source.lower() in datasets.known()
     return named and datasets.find(source.lower()).parts == ("train", "test")
@@ -273,8 +271,8 @@ def is_in_parts(source: str) -> bool:
 
 def ratings_or_plays(source: str, reading: dict[str, Any]) -> Ratings | Split:
     """Read ratings; for Last.fm 1K read the plays, divided by time as in Bellogín et al. (2017)."""
-    from cranfield.data import datasets
-    from cranfield.data.datasets.cache import cached
+    from cranfield import datasets
+    from cranfield.datasets import cached
     from cranfield.splits import predefined
 
     divided = "lastfm-1k-temporal"
@@ -293,7 +291,7 @@ def observed_and_judged(source: str, reading: dict[str, Any]) -> tuple[Ratings, 
     They are the two parts of a dataset; or the ratings that the column ``known`` marks, and all of them; or the parts
     ``train`` and ``test`` named by the column ``split`` of a Parquet file.
     """
-    from cranfield.data import datasets
+    from cranfield import datasets
 
     if not Path(source).is_file():
         file_or_dataset(source, reading)  # raises an error if the name is wrong

@@ -16,13 +16,10 @@ from cranfield.cli._measuring import Loaded
 from cranfield.cli._output import say
 from cranfield.comparisons import Comparison, SegmentComparison
 from cranfield.experiments import Results
-from cranfield.measures import Averaging, Scores, Segments
-from cranfield.measures.averaging import PLAIN
-from cranfield.measures.predicted_ratings import examine_for
-from cranfield.measures.scores_table import LEVEL
+from cranfield.measures import LEVEL, PLAIN, Averaging, Scores, Segments, examine_for
 
 if TYPE_CHECKING:
-    from cranfield.reports.section import Section
+    from cranfield.reports import Section
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 

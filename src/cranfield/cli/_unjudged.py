@@ -11,11 +11,9 @@ import click
 from cranfield.cli._given import refuse_idle
 from cranfield.cli._measuring import Loaded, MeasuringOptions, tell
 from cranfield.cli._output import put, put_text, written
-from cranfield.comparisons import add_judgments, label, tipping_points
-from cranfield.comparisons.labelling import CAVEATS
-from cranfield.comparisons.unjudged_pairs import LINEAR
+from cranfield.comparisons import CAVEATS, LINEAR, add_judgments, label, tipping_points
 from cranfield.measures import Scores
-from cranfield.measures.inputs import as_metrics
+from cranfield.metrics import as_metrics
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 

@@ -15,9 +15,7 @@ from cranfield._errors import InputError, SettingError
 from cranfield._figures import Style, check_libraries
 from cranfield._settings import settings
 from cranfield._shown import shown_lines
-from cranfield.assessments.assessing import NINE, assess_folds
-from cranfield.assessments.assessment import STUDIES
-from cranfield.assessments.scenarios import SCENARIOS, SIZES
+from cranfield.assessments import NINE, SCENARIOS, SIZES, STUDIES, assess_folds
 from cranfield.cli._decisions import decision_option
 from cranfield.cli._given import refuse_idle
 from cranfield.cli._going_on import AGAIN, goes_on

@@ -102,10 +102,8 @@ def command(
     if len(files) != 1:
         raise click.UsageError("an audit takes one experiment file; give --test to audit ranked lists")
     own_seed = seed if is_given("seed") else None
-    from cranfield.audits.auditing import audit
-    from cranfield.audits.planning import plan_audit
-    from cranfield.audits.stage import HOME
-    from cranfield.experiments.running import experiment_and_folder
+    from cranfield.audits import HOME, audit, plan_audit
+    from cranfield.experiments import experiment_and_folder
 
     planned = plan_audit(files[0], out, preset=preset, budget=budget, truth=truth, seed=own_seed)
     if dry_run:
@@ -138,7 +136,7 @@ def _write(audited: Audit, folder: Path, wanted: bool, show: bool) -> None:
     audited.save(folder)
     page = None
     if wanted and can_draw():
-        from cranfield.reports.audit_page import write_audit
+        from cranfield.reports import write_audit
 
         page, *_ = write_audit(audited, folder)
     _say_where(folder, page, show)

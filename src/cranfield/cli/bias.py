@@ -132,16 +132,14 @@ def command(
     _put(answer, format, out)
     tell(answer.notes)
     if report is not None:
-        from cranfield.reports.page import page
-        from cranfield.reports.reporting import write_page
-        from cranfield.reports.sections.bias import TITLE, bias_sections
+        from cranfield.reports import TITLE, bias_sections, page, write_page
 
         write_page(report, page(TITLE, bias_sections(answer)))
 
 
 def _propensities(given: str | None) -> Any:
     """Return the name of a model, or propensities from a column of a file."""
-    from cranfield.biases.propensities import KINDS
+    from cranfield.biases import KINDS
     from cranfield.data import read
 
     if given is None or given in KINDS:

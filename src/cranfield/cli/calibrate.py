@@ -15,11 +15,9 @@ from cranfield.cli._group import process_options
 from cranfield.cli._output import say_line
 from cranfield.cli._reading import for_file, reading_options, run_reading_options
 from cranfield.data import read
-from cranfield.measures.context import Context
-from cranfield.measures.measuring import as_judged
-from cranfield.measures.plausibility import check_inputs
-from cranfield.rankings import calibrate, read_run, write_run
-from cranfield.rankings.calibration import CALIBRATIONS
+from cranfield.judgments import Context, check_inputs
+from cranfield.measures import as_judged
+from cranfield.rankings import CALIBRATIONS, calibrate, read_run, write_run
 
 _EXAMPLES = """\b
 Examples:

@@ -17,8 +17,7 @@ from cranfield.cli._group import process_options
 from cranfield.cli._output import output_options, put, put_text, say_line, written
 from cranfield.cli._reading import for_file, reading_options
 from cranfield.data import read
-from cranfield.splits.check_findings import PROMISES
-from cranfield.splits.checking import SplitCheck, check_split, side_by_side, split_folders
+from cranfield.splits import PROMISES, SplitCheck, check_split, side_by_side, split_folders
 
 _EXAMPLES = """\b
 Examples:
@@ -71,7 +70,7 @@ def command(
         said = "\n\n".join("\n".join(check.sentences()) for check in checks)
         put_text(f"{said}\n\n{side_by_side(checks).text()}", out)
     if report is not None:
-        from cranfield.reports.split_page import write_split_page
+        from cranfield.reports import write_split_page
 
         say_line(f"written to {write_split_page(report, checks)}", err=True)
     if fail and any(check.wrong for check in checks):

@@ -38,10 +38,7 @@ from cranfield.cli._unjudged import (
     tipping_options,
     with_judgments,
 )
-from cranfield.comparisons import Comparison, compare_segments
-from cranfield.comparisons.comparing import Comparing, compare
-from cranfield.comparisons.gate import Gate, Margin
-from cranfield.comparisons.sentences import p_text
+from cranfield.comparisons import Comparing, Comparison, Gate, Margin, compare, compare_segments, p_text
 from cranfield.measures import DEFAULT_METRICS, Average, Averaging
 
 _EXAMPLES = """\b

@@ -11,8 +11,7 @@ from cranfield.cli._group import common_options
 from cranfield.cli._output import make_folder, say, say_line
 from cranfield.cli._report import style_option
 from cranfield.cli._stages import stages
-from cranfield.reports.demonstration import SIZES, demo
-from cranfield.reports.figures import Style, check_libraries
+from cranfield.reports import SIZES, Style, check_libraries, demo
 
 _EXAMPLES = """\b
 Examples:

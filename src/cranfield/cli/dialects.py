@@ -7,7 +7,7 @@ import click
 from cranfield.cli._group import process_options
 from cranfield.cli._measuring import MeasuringOptions, measuring_options, metric_option, tell_of_grades
 from cranfield.cli._output import output_options, put, put_table, written
-from cranfield.measures.dialects import across_tools, dialects_table
+from cranfield.measures import compare_tools, dialects_table
 
 _EXAMPLES = """\b
 Examples:
@@ -30,7 +30,7 @@ def command(
 ) -> None:
     """Show what a metric's name means in other tools, on your data."""
     loaded = measuring.load()
-    frame = across_tools(
+    frame = compare_tools(
         loaded.runs, loaded.test, metrics, threshold=measuring.threshold, lists=measuring.lists, train=loaded.train,
         published=published, negative_grades=measuring.negative_grades, strict=measuring.strict,
     )  # fmt: skip

@@ -30,10 +30,9 @@ from cranfield.cli._measuring import (
 from cranfield.cli._output import check_frame_file, output_options, put, put_frame, put_tables, put_values, written
 from cranfield.cli._report import report_option, write_page
 from cranfield.cli._segments import segment_option, segments_of, with_groups
-from cranfield.measures import DEFAULT_METRICS, Averaging
-from cranfield.measures.catalogue import NONE
-from cranfield.measures.notes import notes_on_reading
-from cranfield.measures.predicted_ratings import examine_for
+from cranfield.judgments import NONE
+from cranfield.measures import DEFAULT_METRICS, Averaging, examine_for
+from cranfield.metrics import notes_on_reading
 
 _EXAMPLES = """\b
 Examples:

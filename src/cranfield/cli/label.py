@@ -9,8 +9,7 @@ from cranfield.cli._given import refuse_idle
 from cranfield.cli._group import process_options
 from cranfield.cli._measuring import MeasuringOptions, measuring_options, tell
 from cranfield.cli._unjudged import judgments_option, show_labelling, with_judgments
-from cranfield.comparisons import label
-from cranfield.comparisons.answers import is_answered
+from cranfield.comparisons import is_answered, label
 
 _EXAMPLES = """\b
 Examples:

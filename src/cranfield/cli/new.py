@@ -8,8 +8,7 @@ import click
 
 from cranfield.cli._given import refuse_idle
 from cranfield.cli._output import say, say_line
-from cranfield.experiments import new_experiment, schema
-from cranfield.experiments.presets import PRESETS
+from cranfield.experiments import PRESETS, new_experiment, schema
 
 _EXAMPLES = """\b
 Examples:

@@ -26,17 +26,22 @@ from cranfield.cli._measuring import spark_options
 from cranfield.cli._output import make_folder, put_on_spark, refuse_file, say, say_line
 from cranfield.cli._own_code import runs_named_code
 from cranfield.cli._reading import for_file, reading_options
-from cranfield.data import Ratings, read
-from cranfield.data.reading import with_features
-from cranfield.data.spark import read_spark, spark_session
+from cranfield.data import Ratings, read, with_features
 from cranfield.measures import Measuring
-from cranfield.rankings import Ranking, Run, Serving, file_name, recommend_each, write_run
-from cranfield.rankings.fill import fill_system
-from cranfield.rankings.recommending import decided
-from cranfield.rankings.spark_lists import recommend_on_spark
+from cranfield.rankings import (
+    Ranking,
+    Run,
+    Serving,
+    decided,
+    file_name,
+    fill_system,
+    recommend_each,
+    recommend_on_spark,
+    write_run,
+)
 from cranfield.recommenders import recommender, signatures
-from cranfield.splits import Split, predefined
-from cranfield.splits.item_groups import read_item_groups
+from cranfield.splits import Split, predefined, read_item_groups
+from cranfield.tables import read_spark, spark_session
 
 _CHECKPOINTS = ".cranfield-checkpoints"
 _FORMATS = ["parquet", "tsv", "csv", "trec"]

@@ -7,7 +7,7 @@ from typing import Any, get_args
 import click
 
 from cranfield._settings import settings
-from cranfield.assessments.scenarios import SIZES
+from cranfield.assessments import SIZES
 from cranfield.cli._going_on import AGAIN, goes_on
 from cranfield.cli._group import common_options, jobs_option
 from cranfield.cli._measuring import tell
@@ -22,14 +22,10 @@ from cranfield.cli._reading import (
     reading_options,
 )
 from cranfield.data import Ratings
-from cranfield.measures.judgments import NegativeGrades
-from cranfield.measures.notes import notes_on_negative_grades
+from cranfield.judgments import NegativeGrades, notes_on_negative_grades
 from cranfield.rankings import read_test
 from cranfield.splits import Split
-from cranfield.studies import STUDIES, replicate
-from cranfield.studies.bellogin2017 import BELLOGIN_2017
-from cranfield.studies.canamares_castells2018 import CANAMARES_CASTELLS_2018
-from cranfield.studies.canamares_castells2020 import CANAMARES_CASTELLS_2020
+from cranfield.studies import BELLOGIN_2017, CANAMARES_CASTELLS_2018, CANAMARES_CASTELLS_2020, STUDIES, replicate
 
 _EXAMPLES = """\b
 Examples:

@@ -7,8 +7,7 @@ import webbrowser
 import click
 
 from cranfield._settings import settings
-from cranfield.audits.auditing import audit_of
-from cranfield.audits.stage import AUDITED
+from cranfield.audits import AUDITED, audit_of
 from cranfield.cli._given import is_given, refuse_idle
 from cranfield.cli._going_on import AGAIN, goes_on
 from cranfield.cli._group import common_options, jobs_option, unpack_option

@@ -14,9 +14,8 @@ from cranfield.cli._group import common_options
 from cranfield.cli._output import refuse_file, say_line
 from cranfield.cli._reading import file_or_dataset, for_file, reading_options
 from cranfield.data import filters as data_filters
-from cranfield.data.writing import FORMATS
-from cranfield.splits import Split, apply, predefined, registry, write
-from cranfield.splits.splitting import Splitting
+from cranfield.splits import Split, Splitting, apply, predefined, registry, write
+from cranfield.tables import FORMATS
 
 _DEFAULT = Splitting().split
 

@@ -13,9 +13,8 @@ import numpy as np
 import polars as pl
 
 from cranfield._errors import InputError
-from cranfield.data import Ratings, read
-from cranfield.data.together import over_one_vocabulary
-from cranfield.measures.inputs import as_test
+from cranfield.data import Ratings, over_one_vocabulary, read
+from cranfield.judgments import as_test
 
 _COLUMNS = ("user", "item", "rating")
 

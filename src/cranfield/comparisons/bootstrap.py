@@ -13,13 +13,13 @@ from cranfield._progress import progress
 from cranfield._random import stream
 from cranfield.comparisons.sample import Floats, Sample
 from cranfield.comparisons.student import moments, unit_of
-from cranfield.comparisons.verdict import Resamples, Verdict, significance_tests
+from cranfield.comparisons.verdict import SIGNIFICANCE_TESTS, Resamples, Verdict
 
 # Maximum number of draws (resamples × users) per block.
 _BLOCK = 1 << 21
 
 
-@significance_tests.register
+@SIGNIFICANCE_TESTS.register
 def bootstrap(
     data: Sequence[Sample],
     resamples: Resamples = 1000,

@@ -17,7 +17,7 @@ from cranfield._phrases import unless
 from cranfield._record import Step
 from cranfield._spelling import parse
 from cranfield.comparisons.comparison import Comparison
-from cranfield.comparisons.corrections import corrections
+from cranfield.comparisons.corrections import CORRECTIONS
 from cranfield.comparisons.effect import effects, outcomes_of
 from cranfield.comparisons.errors import chosen_test
 from cranfield.comparisons.relative import Relative, relative_differences
@@ -27,11 +27,8 @@ from cranfield.comparisons.shortfall import shortfall_sentences
 from cranfield.comparisons.simultaneous import largest_statistics
 from cranfield.comparisons.subsampling import rejected_share
 from cranfield.comparisons.verdict import Verdict, spelled_test
-from cranfield.measures.averaging import Averaging, AveragingOptions
-from cranfield.measures.crossed import crossed
-from cranfield.measures.scores import Scores
-from cranfield.measures.scores_table import left_out_by
-from cranfield.recommenders.registry import system_among
+from cranfield.measures import Averaging, AveragingOptions, Scores, crossed, left_out_by
+from cranfield.recommenders import system_among
 
 
 def _significance(_: str, value: Any) -> str:
@@ -39,7 +36,7 @@ def _significance(_: str, value: Any) -> str:
 
 
 def _correction(_: str, value: Any) -> str:
-    return str(corrections.spelling(value))
+    return str(CORRECTIONS.spelling(value))
 
 
 def _baseline(name: str, value: Any) -> str:
@@ -369,7 +366,7 @@ def comparison_rows(
     relative = relative.widened(effect.widened)
     if parse(comparing.significance).name != "tukey":  # its intervals hold for all pairs together
         relative = relative.beside(lower, upper)
-    corrected: Floats = corrections.call(comparing.correction, verdict.p)
+    corrected: Floats = CORRECTIONS.call(comparing.correction, verdict.p)
     if largest is not None and comparing.correction == CORRECTION:
         corrected = largest.corrected(verdict.p, effect.p_of_t)
     significant = corrected < comparing.alpha

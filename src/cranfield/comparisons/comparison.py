@@ -33,8 +33,8 @@ from cranfield.comparisons.sentences import (
     trained_once,
     verdict,
 )
-from cranfield.measures.phrases import averaging_phrases
-from cranfield.recommenders.registry import system_among
+from cranfield.metrics import averaging_phrases
+from cranfield.recommenders import system_among
 
 _PAIR = ["metric", "system_a", "system_b"]
 # Longer comparisons are shown by system instead of by pair.

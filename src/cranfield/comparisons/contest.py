@@ -10,7 +10,9 @@ from numpy.typing import NDArray
 from cranfield._errors import SettingError
 from cranfield.comparisons.unjudged_pairs import LINEAR, Pairs, TwoSystems, check_metric
 from cranfield.data import Ratings
-from cranfield.measures import Metric, judge, measure
+from cranfield.judgments import judge
+from cranfield.measures import measure
+from cranfield.metrics import Metric
 from cranfield.rankings import Run
 
 Floats = NDArray[np.float64]

@@ -9,17 +9,17 @@ import numpy as np
 from cranfield._registry import Registry
 from cranfield.comparisons.sample import Floats
 
-corrections: Registry[Callable[[Floats], Floats]] = Registry("correction")
+CORRECTIONS: Registry[Callable[[Floats], Floats]] = Registry("correction")
 """The corrections by name; each takes the p-values of a family and returns corrected ones. NaN stays NaN."""
 
 
-@corrections.register
+@CORRECTIONS.register
 def none(p: Floats) -> Floats:
     """Return the p-values as they are."""
     return p.copy()
 
 
-@corrections.register
+@CORRECTIONS.register
 def bonferroni(p: Floats) -> Floats:
     """Multiply by the number of comparisons: controls the chance of any false finding.
 
@@ -31,7 +31,7 @@ def bonferroni(p: Floats) -> Floats:
     return np.minimum(p * np.count_nonzero(~np.isnan(p)), 1.0)
 
 
-@corrections.register
+@CORRECTIONS.register
 def holm(p: Floats) -> Floats:
     """Holm's step-down procedure (1979): the same control as Bonferroni's, and never less power.
 
@@ -45,7 +45,7 @@ def holm(p: Floats) -> Floats:
     return _in_place(p, order, np.minimum(steps, 1.0))
 
 
-@corrections.register
+@CORRECTIONS.register
 def max_t(p: Floats) -> Floats:
     """Westfall and Young's single-step max-|t| procedure (1993): the same control, with intervals that agree.
 
@@ -60,7 +60,7 @@ def max_t(p: Floats) -> Floats:
     return bonferroni(p)
 
 
-@corrections.register
+@CORRECTIONS.register
 def benjamini_hochberg(p: Floats) -> Floats:
     """Benjamini and Hochberg's step-up procedure (1995): controls the share of false findings.
 

@@ -12,9 +12,9 @@ from cranfield._errors import SettingError
 from cranfield._spelling import parse
 from cranfield.comparisons.sample import Floats, Sample
 from cranfield.comparisons.student import moments
-from cranfield.comparisons.verdict import Verdict, significance_tests
+from cranfield.comparisons.verdict import SIGNIFICANCE_TESTS, Verdict
 from cranfield.comparisons.wilcoxon import refuse_weights
-from cranfield.measures.crossed import Crossed, crossed
+from cranfield.measures import Crossed, crossed
 
 _OF_AVERAGES = ("permutation", "student", "log_student", "bootstrap")
 
@@ -74,7 +74,7 @@ def chosen_test(
 ) -> Callable[[Sequence[Sample]], list[Verdict]]:
     """Return the chosen test or, with repetitions, the test over users crossed with repetitions."""
     if data[0].cells is None:
-        return partial(significance_tests.call, significance, seed=seed, alpha=alpha)
+        return partial(SIGNIFICANCE_TESTS.call, significance, seed=seed, alpha=alpha)
     check_repeated(significance)
     return crossed_sign_test if parse(significance).name == "sign" else crossed_test
 

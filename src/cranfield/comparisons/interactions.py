@@ -13,9 +13,7 @@ from cranfield.comparisons.corrections import holm
 from cranfield.comparisons.sample import Floats, Sample
 from cranfield.comparisons.samples import distinct_users, make_samples
 from cranfield.comparisons.student import moments, p_of_t
-from cranfield.measures import Scores, Segments
-from cranfield.measures.averaging import Averaging
-from cranfield.measures.crossed import crossed
+from cranfield.measures import Averaging, Scores, Segments, crossed
 
 # A difference of averages smaller than this is rounding error and has no sign.
 _ROUNDING = 1e-12

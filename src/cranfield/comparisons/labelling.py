@@ -16,10 +16,9 @@ from cranfield._random import stream
 from cranfield._table import Table
 from cranfield.comparisons.contest import Contest
 from cranfield.comparisons.unjudged_pairs import TwoSystems
-from cranfield.data import Ratings
-from cranfield.data.relevance import AUTO, Relevance
-from cranfield.measures import Metric
-from cranfield.measures.inputs import as_metrics, as_runs, as_test
+from cranfield.data import AUTO, Ratings, Relevance
+from cranfield.judgments import as_runs, as_test
+from cranfield.metrics import Metric, as_metrics
 
 CAVEATS = (
     "Only the users themselves can judge: ask the user whom a row names, nobody else.",

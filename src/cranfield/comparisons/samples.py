@@ -15,17 +15,9 @@ from cranfield._hashing import Keys
 from cranfield._numbers import count_text
 from cranfield._spelling import nearest
 from cranfield.comparisons.sample import Floats, Sample
-from cranfield.data import Vocabulary
-from cranfield.data.spark import is_spark
-from cranfield.data.spark_blocks import frames_of
-from cranfield.measures.averages import Average
-from cranfield.measures.averaging import Averaging
-from cranfield.measures.counting import defined_for_all, over_groups
-from cranfield.measures.crossed import cells_of
-from cranfield.measures.definition import possible_values
-from cranfield.measures.folds import join_folds
-from cranfield.measures.phrases import all_systems
-from cranfield.measures.scores import Scores
+from cranfield.measures import Average, Averaging, Scores, cells_of, defined_for_all, join_folds, over_groups
+from cranfield.metrics import all_systems, possible_values
+from cranfield.tables import Vocabulary, frames_of, is_spark
 
 # Weights that differ by less than this share of the largest are equal.
 _BALANCED = 1e-12

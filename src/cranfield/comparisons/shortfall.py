@@ -6,8 +6,8 @@ from dataclasses import replace
 
 from cranfield._phrases import listed
 from cranfield.comparisons.comparison import Comparison
-from cranfield.measures.phrases import all_systems
-from cranfield.measures.scores import Scores
+from cranfield.measures import Scores
+from cranfield.metrics import all_systems
 
 
 def shortfall_sentences(scores: Scores, common: Comparison | None) -> tuple[str, ...]:

@@ -10,11 +10,11 @@ from numpy.typing import NDArray
 
 from cranfield import _checks
 from cranfield.comparisons.sample import Sample
-from cranfield.comparisons.verdict import Verdict, significance_tests
+from cranfield.comparisons.verdict import SIGNIFICANCE_TESTS, Verdict
 from cranfield.comparisons.wilcoxon import refuse_weights
 
 
-@significance_tests.register
+@SIGNIFICANCE_TESTS.register
 def sign(data: Sequence[Sample], ties: str = "drop") -> list[Verdict]:
     """Sign test: the two-sided binomial test of whether each system is equally likely to be better.
 

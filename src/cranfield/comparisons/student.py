@@ -10,13 +10,13 @@ import numpy as np
 from cranfield import _checks
 from cranfield._errors import SettingError
 from cranfield.comparisons.sample import Floats, Sample, slices_of_users
-from cranfield.comparisons.verdict import Verdict, significance_tests
+from cranfield.comparisons.verdict import SIGNIFICANCE_TESTS, Verdict
 
 # Sums of squares below this may have lost digits, since the squares are near the smallest floats.
 _SMALLEST_SQUARE = 1e-280
 
 
-@significance_tests.register(aliases=("t",))
+@SIGNIFICANCE_TESTS.register(aliases=("t",))
 def student(data: Sequence[Sample]) -> list[Verdict]:
     """Student's paired t-test: t = mean(d) / (sd(d) / √n), with n − 1 degrees of freedom.
 
@@ -26,7 +26,7 @@ def student(data: Sequence[Sample]) -> list[Verdict]:
     return [_student(sample) for sample in data]
 
 
-@significance_tests.register(aliases=("log_t",))
+@SIGNIFICANCE_TESTS.register(aliases=("log_t",))
 def log_student(data: Sequence[Sample], epsilon: float = 1e-5) -> list[Verdict]:
     """Student's paired t-test on log(x + ε), which compares geometric means."""
     if not _checks.number("epsilon", epsilon) > 0:

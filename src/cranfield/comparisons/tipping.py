@@ -17,9 +17,9 @@ from cranfield._numbers import DASH
 from cranfield._random import stream
 from cranfield._table import Table
 from cranfield.comparisons.unjudged_pairs import GROUPS, LINEAR, Pairs, TwoSystems, check_metric
-from cranfield.data.relevance import AUTO, Relevance
-from cranfield.measures import Metric
-from cranfield.measures.inputs import as_metrics, as_runs, as_test
+from cranfield.data import AUTO, Relevance
+from cranfield.judgments import as_runs, as_test
+from cranfield.metrics import Metric, as_metrics
 from cranfield.rankings import Run
 
 DifferenceFunction = Callable[[Sequence[Pairs]], float]

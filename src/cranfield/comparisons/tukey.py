@@ -11,10 +11,10 @@ from cranfield import _checks
 from cranfield._progress import progress
 from cranfield._random import stream
 from cranfield.comparisons.sample import ROUNDING, Floats, Sample
-from cranfield.comparisons.verdict import Resamples, Verdict, significance_tests
+from cranfield.comparisons.verdict import SIGNIFICANCE_TESTS, Resamples, Verdict
 
 
-@significance_tests.register
+@SIGNIFICANCE_TESTS.register
 def tukey(
     data: Sequence[Sample], resamples: Resamples = 5000, plus_one: bool = True, seed: int = 0, alpha: float = 0.05
 ) -> list[Verdict]:

@@ -9,11 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cranfield._errors import SettingError
-from cranfield.data import Ratings, Vocabulary
-from cranfield.measures import Metric, judge, measure
-from cranfield.measures.unjudged_bounds import has_bounds
+from cranfield.data import Ratings
+from cranfield.judgments import judge
+from cranfield.measures import measure
+from cranfield.metrics import Metric, has_bounds
 from cranfield.rankings import Run
 from cranfield.splits import popularity_groups
+from cranfield.tables import Vocabulary
 
 LINEAR = ("P", "DCG", "RBP")
 """Metrics that are sums over the items of a list: the contribution of an unjudged item depends on no other item."""

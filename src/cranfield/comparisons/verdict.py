@@ -15,9 +15,9 @@ from cranfield._registry import Registry
 from cranfield._spelling import parse
 from cranfield.comparisons.sample import Floats, Sample
 
-significance_tests: Registry[Callable[..., list[Verdict]]] = Registry("significance test")
+SIGNIFICANCE_TESTS: Registry[Callable[..., list[Verdict]]] = Registry("significance test")
 """The paired tests by name. A new one is a function from samples (one per metric) to verdicts, with
-``@significance_tests.register`` above it."""
+``@SIGNIFICANCE_TESTS.register`` above it."""
 
 
 Resamples = Annotated[int, Limits(low=1, high=MOST_DRAWS)]
@@ -40,7 +40,7 @@ def spelled_test(test: str, method: str | None = None, resamples: int | None = N
             if key in parameters and parameters[key] != value:
                 raise SettingError(f"{test!r} and {key}={value!r} contradict each other; give one of them")
             parameters[key] = value
-    return str(significance_tests.spelling(str(replace(spelling, parameters=tuple(parameters.items())))))
+    return str(SIGNIFICANCE_TESTS.spelling(str(replace(spelling, parameters=tuple(parameters.items())))))
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,10 +9,10 @@ import numpy as np
 from cranfield import _checks
 from cranfield._errors import SettingError
 from cranfield.comparisons.sample import Floats, Sample
-from cranfield.comparisons.verdict import Verdict, significance_tests
+from cranfield.comparisons.verdict import SIGNIFICANCE_TESTS, Verdict
 
 
-@significance_tests.register
+@SIGNIFICANCE_TESTS.register
 def wilcoxon(data: Sequence[Sample], zeros: str = "wilcox", continuity: bool = False) -> list[Verdict]:
     """Wilcoxon's signed rank test, as in `scipy.stats.wilcoxon`.
 

@@ -9,9 +9,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from cranfield.measures.averaging import Averaging
-from cranfield.measures.scores import Scores
-from cranfield.measures.windows import windows_of
+from cranfield.measures import Averaging, Scores, windows_of
 
 FEWEST_WINDOWS = 6
 """With fewer windows, even a lead in all of them has a p-value above .05, so none is reported."""

@@ -11,11 +11,7 @@ import numpy as np
 import polars as pl
 
 from cranfield._errors import InputError
-from cranfield.data.columns import place_by_name
-from cranfield.data.frames import FrameTable
-from cranfield.data.text import TextTable
-from cranfield.data.values import Fault, encoded
-from cranfield.data.vocabulary import UNKNOWN, Vocabulary
+from cranfield.tables import UNKNOWN, Fault, FrameTable, TextTable, Vocabulary, encoded, place_by_name
 
 About = Literal["user", "item"]
 """What a table of features describes."""

@@ -20,9 +20,9 @@ from cranfield._random import stream
 from cranfield._record import Step
 from cranfield._registry import Registry
 from cranfield._rounding import nearest_count
-from cranfield.data.moment import day, seconds
 from cranfield.data.popularity import head_items
 from cranfield.data.ratings import Ratings, check_ratings
+from cranfield.tables import day, seconds
 
 __all__ = [
     "apply",

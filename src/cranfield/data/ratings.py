@@ -18,7 +18,7 @@ from cranfield._table import Table
 from cranfield.data._order import sort_pairs
 from cranfield.data.features import Features
 from cranfield.data.repeated import Repeated, RepeatedPairError, check_policy, merge
-from cranfield.data.vocabulary import Vocabulary, as_series, check_exact
+from cranfield.tables import Vocabulary, as_series, check_exact
 
 # Number of ratings shown in a notebook.
 _SHOWN = 5

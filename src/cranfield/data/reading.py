@@ -19,20 +19,33 @@ from cranfield._files import meant
 from cranfield._record import Step
 from cranfield._settings import settings
 from cranfield._spelling import nearest
-from cranfield.data.columns import ColumnChoice, Role, find_columns
-from cranfield.data.compressed import unpacked
 from cranfield.data.features import About, Features, features_of
-from cranfield.data.frames import FrameTable, frame_table, parquet_table
 from cranfield.data.long_tail import celma
-from cranfield.data.parquet import is_parquet_folder
 from cranfield.data.ratings import Ratings
 from cranfield.data.repeated import REMEDY, Repeated, RepeatedPairError, check_policy
-from cranfield.data.sources import PARQUET, contents, file_and_member, is_parquet, refuse_text_options, text_table
-from cranfield.data.text import TextTable
-from cranfield.data.values import Fault, encoded
-from cranfield.data.values import ratings as as_ratings
-from cranfield.data.values import times as as_times
-from cranfield.data.vocabulary import UNKNOWN, Vocabulary
+from cranfield.tables import (
+    PARQUET,
+    UNKNOWN,
+    ColumnChoice,
+    Fault,
+    FrameTable,
+    Role,
+    TextTable,
+    Vocabulary,
+    contents,
+    encoded,
+    file_and_member,
+    find_columns,
+    frame_table,
+    is_parquet,
+    is_parquet_folder,
+    parquet_table,
+    refuse_text_options,
+    text_table,
+    unpacked,
+)
+from cranfield.tables import ratings as as_ratings
+from cranfield.tables import times as as_times
 
 _COUNTS = ("keep", "celma")
 _UNCHOSEN: dict[Role, ColumnChoice] = {"user": None, "item": None, "rating": None, "time": None}

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from cranfield._errors import InputError, SettingError
 from cranfield._spelling import nearest
 from cranfield.data._order import SortedPairs
-from cranfield.data.vocabulary import Vocabulary
+from cranfield.tables import Vocabulary, as_polars
 
 Repeated = Literal["error", "last", "first", "mean", "max", "sum"]
 
@@ -96,3 +96,13 @@ def _chosen(
     bounds = np.cumsum(lengths)
     chosen[runs] = by_time[bounds - 1] if last else by_time[bounds - lengths]
     return chosen
+
+
+def repeated_pair(pairs: Any) -> RepeatedPairError | None:
+    """Return the error for the first ``user`` and ``item`` of a dataframe that occur more than once, if any do."""
+    again = pairs.groupBy("user", "item").count().filter("count > 1")
+    first = as_polars(again.orderBy("user", "item").limit(1))
+    if first.is_empty():
+        return None
+    repeats = as_polars(again.selectExpr("sum(count - 1) as repeats")).item()
+    return RepeatedPairError(first["user"][0], first["item"][0], 0, 0, repeats)

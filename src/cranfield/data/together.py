@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from cranfield.data.ratings import Ratings
-from cranfield.data.vocabulary import Vocabulary
+from cranfield.tables import Vocabulary
 
 
 def over_one_vocabulary(parts: Sequence[Ratings]) -> list[Ratings]:

@@ -20,7 +20,7 @@ from cranfield.experiments.stages.searches import SEARCHES, parameters_of
 from cranfield.experiments.stages.segments import SEGMENTS
 from cranfield.experiments.stages.splits import SPLITS
 from cranfield.experiments.system import System
-from cranfield.measures.scores_table import deepest
+from cranfield.measures import deepest
 
 
 def card(line: Pipeline) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from cranfield.experiments.decisions import phrases
-from cranfield.measures.phrases import relevance_phrase, undefined_phrase
+from cranfield.metrics import relevance_phrase, undefined_phrase
 
 
 @dataclass(frozen=True)

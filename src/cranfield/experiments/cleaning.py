@@ -9,9 +9,8 @@ import polars as pl
 
 from cranfield._errors import InputError
 from cranfield._table import Table
-from cranfield.experiments.roots import Root
 from cranfield.experiments.showing import bytes_text
-from cranfield.experiments.store import HOME, Record, Store, check_folder, in_use, open_store
+from cranfield.store import HOME, Record, Root, Store, check_folder, in_use, open_store
 
 _NOBODY = "no experiment"
 

@@ -18,15 +18,11 @@ from cranfield._files import whole_file
 from cranfield._polars import read_parquet
 from cranfield._record import Step
 from cranfield.comparisons import Comparison, SegmentComparison
-from cranfield.data import Ratings, Vocabulary
-from cranfield.data.features import Features
-from cranfield.data.writing import write_table
-from cranfield.measures import Averaging, Scores, Segments
-from cranfield.measures.outside import Outside
-from cranfield.rankings import Run
-from cranfield.rankings.calibration import Calibration
-from cranfield.rankings.lists import lengths_of
+from cranfield.data import Features, Ratings
+from cranfield.measures import Averaging, Outside, Scores, Segments
+from cranfield.rankings import Calibration, Run, lengths_of
 from cranfield.splits import Split
+from cranfield.tables import Vocabulary, write_table
 
 PARTS = ("train", "validation", "test", "profiles")
 """The parts of a split; the code of a part is its position here."""

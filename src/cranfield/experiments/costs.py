@@ -8,16 +8,15 @@ from dataclasses import replace
 from functools import cache
 from math import log2
 
+from cranfield import simulate
 from cranfield._errors import CranfieldError
 from cranfield._settings import settings
 from cranfield._spelling import parse
-from cranfield.data import Ratings, simulate
+from cranfield.data import Ratings
 from cranfield.experiments.decisions import Decisions
 from cranfield.experiments.stage import LEAST, Size
-from cranfield.rankings import Ranking, Serving
-from cranfield.rankings.recommending import timed_each
-from cranfield.recommenders import recommender
-from cranfield.recommenders.epochs import EpochModel
+from cranfield.rankings import Ranking, Serving, timed_each
+from cranfield.recommenders import EpochModel, recommender
 from cranfield.splits import random
 
 # Number of user-item pairs in the simulated world on which a system is timed if no earlier run gives its time.

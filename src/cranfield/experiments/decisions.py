@@ -18,19 +18,13 @@ from cranfield import splits
 from cranfield._decisions import Decided, in_one_form
 from cranfield._errors import SettingError
 from cranfield._spelling import Spelling, nearest, parse
-from cranfield.comparisons.comparing import Comparing
-from cranfield.data.filtering import Filtering
-from cranfield.data.relevance import AUTO, usual_threshold
-from cranfield.data.scale import RatingScale
-from cranfield.measures import Averaging, Measuring, Segmenting
-from cranfield.measures.averaging import OF_GROUPS
-from cranfield.measures.catalogue import NONE, Cataloguing
-from cranfield.measures.draws import Drawing
-from cranfield.measures.levels import at_levels
-from cranfield.measures.over_draws import check_expected
-from cranfield.measures.phrases import relevance_phrase
+from cranfield.comparisons import Comparing
+from cranfield.data import AUTO, Filtering, RatingScale, usual_threshold
+from cranfield.judgments import NONE, Cataloguing, Drawing
+from cranfield.measures import OF_GROUPS, Averaging, Measuring, Segmenting
+from cranfield.metrics import at_levels, check_expected, relevance_phrase
 from cranfield.rankings import Ranking, Serving
-from cranfield.splits.splitting import Splitting
+from cranfield.splits import Splitting
 
 GROUPS: tuple[type[Decided], ...] = (
     *(Filtering, Splitting, Serving, Ranking, Drawing, Cataloguing, Measuring, Averaging, Comparing),

@@ -16,7 +16,7 @@ from cranfield.experiments.decisions import DECISIONS
 from cranfield.experiments.experiment import Experiment
 from cranfield.experiments.results import Results
 from cranfield.experiments.stages import DATA, SCORES
-from cranfield.measures.correlation import kendall_tau_b
+from cranfield.metrics import kendall_tau_b
 
 _KEY = ["data", "system", "metric"]
 

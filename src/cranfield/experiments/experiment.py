@@ -13,14 +13,13 @@ from cranfield._files import meant
 from cranfield._own_code import names_code
 from cranfield._phrases import listed
 from cranfield._spelling import nearest, parse
-from cranfield.comparisons.errors import check_repeated
+from cranfield.comparisons import check_repeated
 from cranfield.experiments.decisions import Decisions
 from cranfield.experiments.source import Source
 from cranfield.experiments.system import System
-from cranfield.measures import Metric
-from cranfield.rankings.calibrating import predicts_ratings
-from cranfield.recommenders.profiles import from_profiles
-from cranfield.recommenders.registry import recommender, system_among
+from cranfield.metrics import Metric
+from cranfield.rankings import predicts_ratings
+from cranfield.recommenders import from_profiles, recommender, system_among
 
 ASSESSING = ("metrics", "scenarios", "sizes", "samples", "averages", "cutoffs", "correlation")
 """The options of `assess` that an experiment may set."""

@@ -15,7 +15,7 @@ from cranfield._errors import InputError, SettingError
 from cranfield._files import write_text
 from cranfield._own_code import names_code
 from cranfield._spelling import nearest, parse
-from cranfield.comparisons.comparing import check_correction
+from cranfield.comparisons import check_correction
 from cranfield.experiments.decisions import DECISIONS, Decisions, known_decision
 from cranfield.experiments.experiment import ASSESSING, AUDITING, NOTES, Experiment
 from cranfield.experiments.presets import Preset
@@ -23,8 +23,7 @@ from cranfield.experiments.presets import preset as find_preset
 from cranfield.experiments.source import FEATURES, KINDS, READING, Source
 from cranfield.experiments.system import LIST_READING, System
 from cranfield.experiments.tuning import Tuning, space_of
-from cranfield.measures.segment_groups import file_and_column
-from cranfield.measures.segmenting import is_built_in
+from cranfield.measures import file_and_column, is_built_in
 from cranfield.recommenders import displayed_name
 
 TOP = ("title", "seed", "repetitions", "decisions", "data", "systems", "notes", "assess", "audit")

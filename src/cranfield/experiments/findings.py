@@ -14,14 +14,10 @@ import polars as pl
 
 from cranfield._files import write_text
 from cranfield._table import Table
-from cranfield.comparisons import Comparison
-from cranfield.comparisons.comparing import compare_scores, tested_average
-from cranfield.comparisons.windows import window_leads
-from cranfield.data.writing import write_table
+from cranfield.comparisons import Comparison, compare_scores, tested_average, window_leads
 from cranfield.experiments.decisions import IN_TABLES, Decisions
-from cranfield.measures import Averaging, Scores
-from cranfield.measures.averaging import PLAIN
-from cranfield.measures.folds import join_folds
+from cranfield.measures import PLAIN, Averaging, Scores, join_folds
+from cranfield.tables import write_table
 
 
 @dataclass(frozen=True, eq=False)

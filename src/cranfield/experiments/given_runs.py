@@ -6,11 +6,8 @@ from typing import TYPE_CHECKING
 
 from cranfield.data import Ratings
 from cranfield.experiments.inputs import catalogue_of, input_checksum
-from cranfield.measures.catalogue import is_no_catalogue, outside_of, with_live
-from cranfield.measures.context import Context
-from cranfield.measures.measuring import as_judged
-from cranfield.measures.outside import catalogue_notes
-from cranfield.measures.plausibility import accepted, check_inputs
+from cranfield.judgments import Context, accepted, check_inputs, is_no_catalogue, with_live
+from cranfield.measures import as_judged, catalogue_notes, outside_of
 from cranfield.rankings import Run, read_run
 
 if TYPE_CHECKING:

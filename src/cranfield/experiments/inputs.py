@@ -16,16 +16,14 @@ from cranfield._errors import InputError, SettingError
 from cranfield._polars import readable, scan_parquet
 from cranfield._record import Step
 from cranfield._spelling import parse
-from cranfield.data import Ratings, filters, read
-from cranfield.data.reading import with_features
-from cranfield.data.sources import contents, file_and_member, is_parquet
+from cranfield.data import Ratings, filters, read, with_features
 from cranfield.experiments.experiment import Experiment
 from cranfield.experiments.source import Source, simulated
-from cranfield.experiments.store import fingerprint
-from cranfield.measures.catalogue import NONE, TRAIN, catalogue_ids
-from cranfield.measures.segment_groups import check_column, file_and_column, given_groups
-from cranfield.measures.segmenting import is_built_in
+from cranfield.judgments import NONE, TRAIN, catalogue_ids
+from cranfield.measures import check_column, file_and_column, given_groups, is_built_in
 from cranfield.splits import Split, apply, predefined
+from cranfield.store import fingerprint
+from cranfield.tables import contents, file_and_member, is_parquet
 
 # Average bytes of a rating in a text file, and the compression ratio of compressed files.
 _BYTES_A_RATING, _PACKED = 22, 4
@@ -146,8 +144,7 @@ def _origin(experiment: Experiment, source: Source, fetching: bool) -> dict[str,
     if source.simulate is not None:
         return {"simulate": source.simulate}
     if source.dataset is not None:
-        from cranfield.data.datasets import fetch, find
-        from cranfield.data.datasets.cache import cached
+        from cranfield.datasets import cached, fetch, find
 
         there = fetch(source.dataset) if fetching else cached(find(source.dataset))
         parts = {} if there is None else {name: part.sha256 for name, part in {**there.parts, **there.features}.items()}
@@ -171,7 +168,7 @@ def _load(experiment: Experiment, source: Source, overlap: str | None) -> dict[s
     if source.simulate is not None:
         return {"ratings": simulated(source.simulate)}
     if source.dataset is not None:
-        from cranfield.data import datasets
+        from cranfield import datasets
 
         if overlap is None:
             return {"ratings": datasets.load(source.dataset)}

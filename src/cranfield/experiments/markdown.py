@@ -7,8 +7,7 @@ from typing import Any
 
 from cranfield._numbers import DASH, number_text, percent_text
 from cranfield._table import Table, markdown_text
-from cranfield.comparisons.comparison import ends_text, share_text
-from cranfield.comparisons.sentences import p_text
+from cranfield.comparisons import ends_text, p_text, share_text
 from cranfield.experiments.decisions import DECISIONS
 
 COMPARED = (

@@ -9,8 +9,8 @@ from cranfield._phrases import listed
 from cranfield._spelling import Spelling, parse
 from cranfield._table import latex_text
 from cranfield.experiments.checklist import relevance_text
-from cranfield.measures.phrases import average_phrase, metric_phrase, undefined_phrase
-from cranfield.splits.splitting import split_phrase
+from cranfield.metrics import average_phrase, metric_phrase, undefined_phrase
+from cranfield.splits import split_phrase
 
 _TESTS = {
     "student": "Student's paired t-test",

@@ -9,13 +9,12 @@ from functools import cached_property, partial
 from typing import Any, Literal, Protocol, TypeVar
 
 from cranfield.experiments.experiment import Experiment
-from cranfield.experiments.exports import Exports
 from cranfield.experiments.inputs import named
 from cranfield.experiments.source import Source
 from cranfield.experiments.stage import Stage
-from cranfield.experiments.store import Artifact, Store
 from cranfield.experiments.system import System
-from cranfield.splits.splitting import Splitting
+from cranfield.splits import Splitting
+from cranfield.store import Artifact, Exports, Store
 
 T = TypeVar("T")
 Level = Literal["experiment", "source", "division", "part", "cell"]

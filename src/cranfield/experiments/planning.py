@@ -28,11 +28,11 @@ from cranfield.experiments.running import experiment_and_folder
 from cranfield.experiments.source import Source
 from cranfield.experiments.stage import Size, Stage
 from cranfield.experiments.stages import DATA, ORDER, SPLITS, STAGES, Report
-from cranfield.experiments.store import Artifact, State, Store, check_folder
 from cranfield.experiments.weights import check_weights
-from cranfield.measures.measuring import check_relevance
-from cranfield.rankings.serving import measured_ratings
+from cranfield.measures import check_relevance
+from cranfield.rankings import measured_ratings
 from cranfield.splits import Split, predefined
+from cranfield.store import Artifact, State, Store, check_folder
 
 _WHY = {"new": "not made yet", "changed": "inputs or code have changed", "damaged": "missing or damaged"}
 # A plan checks decisions on the actual ratings up to these sizes: ratings to read, and user-item pairs to simulate.
@@ -239,7 +239,7 @@ def _guessed_size(line: Pipeline, source: Source) -> Size:
         )
         return Size(users, items, ratings)
     if source.dataset is not None:
-        from cranfield.data.datasets import find
+        from cranfield.datasets import find
 
         counts = find(source.dataset).counts
         ratings = counts.ratings or counts.rows or 1_000_000

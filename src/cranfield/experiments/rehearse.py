@@ -15,17 +15,14 @@ from cranfield._errors import MissingExtraError, SettingError
 from cranfield._own_code import may_be_called
 from cranfield._progress import unheard
 from cranfield._spelling import parse
-from cranfield.comparisons import compare
-from cranfield.comparisons.samples import as_scores
+from cranfield.comparisons import as_scores, compare
 from cranfield.data import Ratings
 from cranfield.experiments.decisions import Decisions
 from cranfield.experiments.pipeline import Pipeline
 from cranfield.experiments.searching import Range, search
 from cranfield.experiments.stages.assess import options_of
-from cranfield.measures import Scores, measure
-from cranfield.measures.averages import Average
-from cranfield.rankings import recommend
-from cranfield.rankings.calibration import Calibration
+from cranfield.measures import Average, Scores, measure
+from cranfield.rankings import Calibration, recommend
 from cranfield.splits import Split, random
 
 

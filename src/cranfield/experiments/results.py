@@ -39,9 +39,10 @@ from cranfield.experiments.stages.data import decided
 from cranfield.experiments.stages.scores import lists_of
 from cranfield.experiments.stages.searches import spelling_of
 from cranfield.experiments.stages.splits import measured_test, split_of
-from cranfield.experiments.store import HOME, Artifact, Store, check_folder
-from cranfield.measures import Judged, Segments
-from cranfield.rankings.calibration import Calibration
+from cranfield.judgments import Judged
+from cranfield.measures import Segments
+from cranfield.rankings import Calibration
+from cranfield.store import HOME, Artifact, Store, check_folder
 
 
 class Measured(NamedTuple):

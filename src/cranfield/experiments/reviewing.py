@@ -20,9 +20,9 @@ from cranfield.experiments.planning import about
 from cranfield.experiments.results import Results
 from cranfield.experiments.searching import Range
 from cranfield.experiments.system import System
-from cranfield.measures.definition import METRICS, known_metrics
+from cranfield.metrics import METRICS, known_metrics
 from cranfield.rankings import Run, read_runs
-from cranfield.splits.checking import check_split, recorded_steps
+from cranfield.splits import check_split, recorded_steps
 
 _AREAS = {
     "A1": "data", "A2": "split", "B1": "users", "B2": "lists", "C1": "lists", "C2": "metrics", "C3": "averages",

@@ -20,9 +20,9 @@ from cranfield.experiments.source import Source  # noqa: F401  (an example names
 from cranfield.experiments.stage import Stage
 from cranfield.experiments.stages import STAGES, Report
 from cranfield.experiments.stages.experiment import stated
-from cranfield.experiments.store import open_store
 from cranfield.experiments.user_code import allowed_code
 from cranfield.experiments.weights import check_weights
+from cranfield.store import open_store
 
 
 def run(

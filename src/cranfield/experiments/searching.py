@@ -19,16 +19,13 @@ from cranfield._files import write_text
 from cranfield._progress import progress
 from cranfield._random import stream
 from cranfield._spelling import Spelling, parse
-from cranfield.data import Ratings
-from cranfield.data.relevance import AUTO
-from cranfield.measures.inputs import as_metrics
-from cranfield.measures.measuring import measure
-from cranfield.rankings.recommending import decided, recommend
-from cranfield.rankings.serving import measured_ratings
-from cranfield.recommenders.epochs import EpochModel
-from cranfield.recommenders.registry import recommender
+from cranfield.data import AUTO, Ratings
+from cranfield.measures import measure
+from cranfield.metrics import as_metrics
+from cranfield.rankings import decided, measured_ratings, recommend
+from cranfield.recommenders import EpochModel, recommender
 from cranfield.splits import Split
-from cranfield.splits.by_chance import random as random_split
+from cranfield.splits import random as random_split
 
 _VALIDATION = 0.2
 

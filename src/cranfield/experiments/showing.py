@@ -13,7 +13,7 @@ from cranfield._table import Table
 from cranfield.experiments.planning import about
 from cranfield.experiments.results import Results
 from cranfield.experiments.stages import ORDER
-from cranfield.experiments.store import Artifact
+from cranfield.store import Artifact
 
 
 @dataclass(frozen=True, eq=False)

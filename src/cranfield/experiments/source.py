@@ -7,10 +7,11 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, ClassVar, Literal, get_args, get_origin, get_type_hints
 
+from cranfield import simulate
 from cranfield._errors import SettingError
 from cranfield._registry import Entry, Registry
 from cranfield._spelling import nearest, parse
-from cranfield.data import Ratings, read, simulate
+from cranfield.data import Ratings, read
 from cranfield.experiments.system import check_name
 
 
@@ -111,7 +112,7 @@ class Source:
         if self.simulate is not None:
             object.__setattr__(self, "simulate", _simulation(self.name, self.simulate))
         if self.dataset is not None:
-            from cranfield.data.datasets import find
+            from cranfield.datasets import find
 
             object.__setattr__(self, "dataset", find(self.dataset).name)
 
@@ -131,7 +132,7 @@ class Source:
     def divided(self) -> bool:
         """Whether it comes as a training and a test part."""
         if self.dataset is not None:
-            from cranfield.data.datasets import find
+            from cranfield.datasets import find
 
             return find(self.dataset).parts == ("train", "test")
         return self.train is not None
@@ -143,7 +144,7 @@ class Source:
             spelling = parse(self.simulate)
             return spelling.name == "popularity" or dict(spelling.parameters).get("times") is False
         if self.dataset is not None:
-            from cranfield.data.datasets import find
+            from cranfield.datasets import find
 
             return not find(self.dataset).times
         return self.reading.get("time") is False

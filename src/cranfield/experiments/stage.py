@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, NamedTuple, TypeVar
 
 from cranfield._files import whole_file
-from cranfield.experiments.store import Made
+from cranfield.store import Made
 
 if TYPE_CHECKING:
     from cranfield.experiments.experiment import Experiment

@@ -11,7 +11,7 @@ from cranfield._errors import SettingError
 from cranfield._own_code import check_form, names_code
 from cranfield._spelling import parse
 from cranfield.experiments.tuning import Tuning
-from cranfield.rankings.lists import Gaps, Ties
+from cranfield.rankings import Gaps, Ties
 from cranfield.recommenders import recommender
 
 # Names become file and folder names.

@@ -12,7 +12,7 @@ from cranfield._errors import SettingError
 from cranfield._own_code import may_be_called
 from cranfield._spelling import Spelling, parse
 from cranfield.experiments.searching import Range
-from cranfield.measures.definition import spelled_metric
+from cranfield.metrics import spelled_metric
 from cranfield.recommenders import recommender
 
 _ENDS = ("low", "high", "log")

@@ -13,9 +13,7 @@ from cranfield._own_code import allowing, names_code, source_hash
 from cranfield._registry import Registry
 from cranfield._spelling import parse
 from cranfield.experiments.experiment import Experiment
-from cranfield.measures import Metric
-from cranfield.measures.inputs import as_several
-from cranfield.measures.metrics.gains import GAINS
+from cranfield.metrics import GAINS, Metric, as_several
 from cranfield.recommenders import recommender
 
 

@@ -6,12 +6,10 @@ from dataclasses import replace
 from pathlib import Path
 
 from cranfield._polars import read_parquet
-from cranfield.data.writing import write_table
 from cranfield.experiments.experiment import Experiment
 from cranfield.experiments.inputs import input_checksum
-from cranfield.measures import Scores
-from cranfield.measures.averages import Average
-from cranfield.measures.user_columns import read_column
+from cranfield.measures import Average, Scores, read_column
+from cranfield.tables import write_table
 
 _KEPT = "weights.parquet"
 

@@ -16,7 +16,7 @@ from cranfield._random import stream
 from cranfield._registry import Registry
 from cranfield._rounding import share_of
 from cranfield._spelling import Spelling, parse
-from cranfield.measures._scale import power_for, power_of_two
+from cranfield.metrics import power_for, power_of_two
 
 Values = NDArray[np.float64]
 Interval = tuple[float, float]

@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 
 from cranfield._hashing import MOST_BLOCKS
 from cranfield.measures.averaging import Averaging
-from cranfield.measures.crossed import cells_of, crossed
-from cranfield.measures.definition import possible_values
+from cranfield.measures.repetitions import cells_of, crossed
 from cranfield.measures.scores import Scores
+from cranfield.metrics import possible_values
 
 _SCHEMA: Mapping[str, Any] = {
     "system": pl.String,

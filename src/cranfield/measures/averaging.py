@@ -11,7 +11,7 @@ from cranfield._decisions import Decided, borrowed, decision
 from cranfield._errors import SettingError
 from cranfield._phrases import unless
 from cranfield.measures.averages import Average
-from cranfield.measures.phrases import average_phrase
+from cranfield.metrics import average_phrase
 
 if TYPE_CHECKING:
     from cranfield.measures.scores import Scores

@@ -12,11 +12,11 @@ from numpy.typing import NDArray
 
 from cranfield import _checks as check
 from cranfield._random import stream
-from cranfield.data.relevance import AUTO, Relevance
-from cranfield.data.vocabulary import UNKNOWN
-from cranfield.measures.inputs import as_runs
-from cranfield.rankings.run import Run
-from cranfield.splits.truths import Truth
+from cranfield.data import AUTO, Relevance
+from cranfield.judgments import as_runs
+from cranfield.rankings import Run
+from cranfield.splits import Truth
+from cranfield.tables import UNKNOWN
 
 Floats = NDArray[np.float64]
 

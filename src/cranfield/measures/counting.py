@@ -7,9 +7,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from cranfield.measures._scale import power_for
 from cranfield.measures.averages import Average, by_user
 from cranfield.measures.averaging import Averaging
+from cranfield.metrics import power_for
 
 Values = NDArray[np.float64]
 

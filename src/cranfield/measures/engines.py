@@ -15,24 +15,24 @@ from cranfield._checksums import check_unchanged
 from cranfield._errors import SettingError
 from cranfield._files import meant
 from cranfield._memory import available_memory, resident_memory, size
-from cranfield.data import Ratings, Vocabulary
-from cranfield.data.parquet import ParquetTable, is_parquet_folder
-from cranfield.data.relevance import Relevance
-from cranfield.data.sources import is_parquet
-from cranfield.data.spark import is_spark
-from cranfield.measures.catalogue import NONE, catalogue_ids, is_no_catalogue
-from cranfield.measures.context import Context
-from cranfield.measures.inputs import as_test
-from cranfield.measures.judged import Judged
-from cranfield.measures.judgments import NegativeGrades
+from cranfield.data import Ratings, Relevance
+from cranfield.judgments import (
+    NONE,
+    Context,
+    Judged,
+    NegativeGrades,
+    as_test,
+    catalogue_ids,
+    check_inputs,
+    is_no_catalogue,
+    same_file,
+)
 from cranfield.measures.measuring import Measuring, as_judged, measure_judged
 from cranfield.measures.parts import Blocks, PartPlan
-from cranfield.measures.plausibility import check_inputs, same_file
 from cranfield.measures.ranged import held_bytes, measure_ranges
 from cranfield.measures.scores import Scores
-from cranfield.rankings.lists import Gaps, Ties
-from cranfield.rankings.ranged import HeldOutTable, RunTables
-from cranfield.rankings.read import check_system_names
+from cranfield.rankings import Gaps, HeldOutTable, RunTables, Ties, check_system_names
+from cranfield.tables import ParquetTable, Vocabulary, is_parquet, is_parquet_folder, is_spark
 
 Engine = Literal["auto", "memory", "ranges", "spark"]
 """``memory``: all at once. ``ranges``: by ranges of users. ``spark``: on Spark. ``auto``: depends on the data."""

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cranfield.measures.joined_scores import check_alike, lists_of
-from cranfield.measures.outside import catalogue_notes, outside_in_folds
+from cranfield.measures.off_catalogue import catalogue_notes, outside_in_folds
 from cranfield.measures.scores import Scores
 
 Floats = NDArray[np.float64]

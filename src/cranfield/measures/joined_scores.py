@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 from cranfield._errors import InputError, SettingError
 from cranfield._spelling import parse
-from cranfield.data import UNKNOWN, Vocabulary
 from cranfield.measures.scores import Scores
+from cranfield.tables import UNKNOWN, Vocabulary
 
 
 def join_scores(parts: Sequence[Scores]) -> Scores:

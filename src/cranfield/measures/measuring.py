@@ -15,26 +15,44 @@ from cranfield._decisions import Decided, borrowed, decision
 from cranfield._errors import CranfieldError, InputError, SettingError
 from cranfield._phrases import unless
 from cranfield._record import Step
-from cranfield.data import Ratings
-from cranfield.data.relevance import AUTO, Relevance, auto_or_number
-from cranfield.data.scale import RatingScale
-from cranfield.measures.catalogue import NONE, is_no_catalogue, with_catalogue, with_live
-from cranfield.measures.context import Context
-from cranfield.measures.definition import Metric, spelled_metric
-from cranfield.measures.inputs import as_judgments, as_runs, as_test, refuse_closing, some_metrics
-from cranfield.measures.judged import Judged
-from cranfield.measures.judging import Groups, judged_by, judgments_under
-from cranfield.measures.judgments import Judgments, NegativeGrades
-from cranfield.measures.levels import at_levels, levels_note
-from cranfield.measures.notes import Graded, notes_on, notes_on_whom
-from cranfield.measures.phrases import metrics_phrase, threshold_phrase
-from cranfield.measures.plausibility import check_inputs
-from cranfield.measures.predicted import check_predictions, scale_of
-from cranfield.measures.ranked import Ranked
+from cranfield.data import AUTO, Ratings, RatingScale, Relevance, auto_or_number
+from cranfield.judgments import (
+    NONE,
+    Context,
+    Groups,
+    Judged,
+    Judgments,
+    NegativeGrades,
+    Ranked,
+    as_judgments,
+    as_runs,
+    as_test,
+    check_inputs,
+    is_no_catalogue,
+    judged_by,
+    judgments_under,
+    refuse_closing,
+    with_live,
+)
+from cranfield.measures.off_catalogue import with_catalogue
 from cranfield.measures.scores import Scores
-from cranfield.measures.unjudged_bounds import bounds as bounds_of
-from cranfield.measures.unjudged_bounds import has_bounds
-from cranfield.rankings.lists import Gaps, Ties
+from cranfield.metrics import (
+    Graded,
+    Metric,
+    at_levels,
+    check_predictions,
+    has_bounds,
+    levels_note,
+    metrics_phrase,
+    notes_on,
+    notes_on_whom,
+    scale_of,
+    some_metrics,
+    spelled_metric,
+    threshold_phrase,
+)
+from cranfield.metrics import bounds as bounds_of
+from cranfield.rankings import Gaps, Ties
 
 DEFAULT_METRICS = ("P@10", "Recall@10", "nDCG@10", "nDCG@100", "AP@100", "RR@100")
 """The default metrics: the usual ones of what users see, and deep ones.

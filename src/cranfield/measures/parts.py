@@ -12,41 +12,41 @@ import polars as pl
 from numpy.typing import NDArray
 
 from cranfield._record import Step
-from cranfield.data import UNKNOWN, Ratings, Vocabulary
-from cranfield.data.relevance import Relevance
-from cranfield.measures.catalogue import with_outside
-from cranfield.measures.context import Context
-from cranfield.measures.definition import Metric
-from cranfield.measures.joined_scores import Services
-from cranfield.measures.judged import Judged
-from cranfield.measures.judged_table import JudgedTable, without_runs
-from cranfield.measures.judging import judged_by
-from cranfield.measures.judgments import Judgments, NegativeGrades, nothing_judged
-from cranfield.measures.levels import levels_note
-from cranfield.measures.measuring import Measuring, measure_judged
-from cranfield.measures.notes import Graded, notes_on, notes_on_whom, on_unread_grades
-from cranfield.measures.outside import Outside
-from cranfield.measures.plausibility import (
+from cranfield.data import Ratings, Relevance
+from cranfield.judgments import (
     COPY,
     ENOUGH_FOR_A_COPY,
     NO_ITEMS,
+    Context,
+    Judged,
+    JudgedTable,
+    Judgments,
+    NegativeGrades,
+    Ranked,
     accepted,
+    judged_by,
     named_once,
+    nothing_judged,
     on_few_met,
     on_items,
     on_no_hits,
     on_seen,
     on_shared,
     on_swapped,
+    on_unread_grades,
     refuse_other_users,
     same_lists_note,
+    without_runs,
 )
-from cranfield.measures.predicted import check_scores
-from cranfield.measures.ranked import Ranked
+from cranfield.measures.joined_scores import Services
+from cranfield.measures.measuring import Measuring, measure_judged
+from cranfield.measures.off_catalogue import Outside, with_outside
 from cranfield.measures.scores import Scores
 from cranfield.measures.tallies import RatingsTally, SystemTally
 from cranfield.measures.value_table import ValueTable
-from cranfield.rankings.run import Run
+from cranfield.metrics import Graded, Metric, check_scores, levels_note, notes_on, notes_on_whom
+from cranfield.rankings import Run
+from cranfield.tables import UNKNOWN, Vocabulary
 
 
 @dataclass(frozen=True, eq=False)

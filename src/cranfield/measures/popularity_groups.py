@@ -11,15 +11,11 @@ from numpy.typing import NDArray
 
 from cranfield._checks import one_of, share, whole
 from cranfield._errors import SettingError
-from cranfield.data import Ratings
-from cranfield.data.relevance import AUTO
-from cranfield.measures.context import Context
-from cranfield.measures.definition import Metric
-from cranfield.measures.judged import Judged
-from cranfield.measures.judgments import NegativeGrades
+from cranfield.data import AUTO, Ratings
+from cranfield.judgments import Context, Judged, NegativeGrades
 from cranfield.measures.measuring import Kind, Measuring, as_judged
-from cranfield.measures.metrics._train import translated
-from cranfield.rankings.lists import Gaps, Ties
+from cranfield.metrics import Metric, translated
+from cranfield.rankings import Gaps, Ties
 
 HEAD_MID_TAIL: Mapping[str, float] = {"head": 0.2, "mid": 0.6, "tail": 0.2}
 """The most popular items with a fifth of the ratings, the least popular items with a fifth, and those between."""

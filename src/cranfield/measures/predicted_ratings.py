@@ -14,14 +14,20 @@ from cranfield import _checks as check
 from cranfield._figures import Style
 from cranfield._own_code import may_be_called
 from cranfield._table import Cell, Table
-from cranfield.data import Ratings
-from cranfield.data.scale import RatingScale
-from cranfield.measures.context import Context
-from cranfield.measures.definition import Metric
+from cranfield.data import Ratings, RatingScale
+from cranfield.judgments import Context
 from cranfield.measures.measuring import as_judged
-from cranfield.measures.metrics.error import ROUNDING, margin_of
-from cranfield.measures.predicted import Predicted, calibration_curve, check_predictions, predicted_of, scale_of
-from cranfield.rankings.lists import Gaps, Ties
+from cranfield.metrics import (
+    ROUNDING,
+    Metric,
+    Predicted,
+    calibration_curve,
+    check_predictions,
+    margin_of,
+    predicted_of,
+    scale_of,
+)
+from cranfield.rankings import Gaps, Ties
 
 MOST_GRADES = 20
 """If ratings have more distinct grades than this, they are shown in ten equal parts of the scale."""

@@ -16,10 +16,13 @@ from cranfield._errors import CranfieldError
 from cranfield._memory import resident_memory, size_text
 from cranfield._progress import progress
 from cranfield._settings import settings
-from cranfield.data import Ratings
-from cranfield.data.parquet import ParquetTable, RowTable
-from cranfield.data.ranges import (
+from cranfield.data import Ratings, RepeatedPairError
+from cranfield.measures.parts import Blocks, Part, PartPlan, measure_part
+from cranfield.rankings import HeldOutTable, RunTables
+from cranfield.tables import (
     AscendingRows,
+    ParquetTable,
+    RowTable,
     Survey,
     common_kind,
     divide,
@@ -27,12 +30,8 @@ from cranfield.data.ranges import (
     range_places,
     range_starts,
     survey,
-    survey_of_ratings,
     temporary_folder,
 )
-from cranfield.data.repeated import RepeatedPairError
-from cranfield.measures.parts import Blocks, Part, PartPlan, measure_part
-from cranfield.rankings.ranged import HeldOutTable, RunTables
 
 RangedSource = RunTables | HeldOutTable
 
@@ -42,6 +41,8 @@ _ROW = 110.0
 _WHOLE_ROW = 40.0
 # Larger ranges are not faster, since their arrays do not fit in the processor's cache.
 _LARGEST_RANGE = 160 << 20
+# The number of ratings from which the users of ranges are taken.
+_SAMPLED = 50_000
 # Smaller ranges are not worth it.
 _SMALLEST_RANGE = 16 << 20
 # Memory for reading, besides the rows of the ranges: a batch and its row groups.
@@ -99,7 +100,7 @@ def _surveys(sources: Sequence[RangedSource], test: HeldOutTable | Ratings) -> l
                 source.check()
             assert users is not None  # otherwise the check has raised an error
             surveys.append(users)
-    return [*surveys, *([survey_of_ratings(test, kind)] if isinstance(test, Ratings) else [])]
+    return [*surveys, *([_survey_of_ratings(test, kind)] if isinstance(test, Ratings) else [])]
 
 
 class _RangeRows(Protocol):
@@ -199,3 +200,10 @@ class _HeldRatings:
             return self._ratings.of_consecutive(int(first), int(last))
         kept = self._ratings.keep(np.repeat(self._places == place, self._ratings.user_counts))
         return replace(kept.compact(), item_ids=kept.item_ids, items=kept.items)
+
+
+def _survey_of_ratings(ratings: Ratings, kind: pl.DataType) -> Survey:
+    """Survey the users of ratings in memory."""
+    step = max(1, len(ratings) // _SAMPLED)
+    users = np.searchsorted(ratings.indptr, np.arange(0, len(ratings), step), side="right") - 1
+    return Survey(True, keys_of(ratings.user_ids.ids(users), kind), step)

@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 from cranfield._checks import Limits, number
 from cranfield._errors import SettingError
 from cranfield._spelling import Spelling
-from cranfield.measures._scale import power_for
 from cranfield.measures.averages import AVERAGES, Average, mean_of
 from cranfield.measures.averaging import PLAIN, Averaging
 from cranfield.measures.scores import Scores
+from cranfield.metrics import power_for
 
 Values = NDArray[np.float64]
 Alpha = Annotated[float, Limits(low=0)]

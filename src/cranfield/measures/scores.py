@@ -17,15 +17,16 @@ from cranfield._errors import SettingError
 from cranfield._numbers import count_text
 from cranfield._record import Step
 from cranfield._spelling import nearest
-from cranfield.data import Ratings, Vocabulary
+from cranfield.data import Ratings
 from cranfield.measures.averages import Average
 from cranfield.measures.averaging import Averaging, AveragingOptions, Undefined
 from cranfield.measures.counting import Counted, counted
-from cranfield.measures.outside import Outside
-from cranfield.measures.phrases import relevance_phrase
+from cranfield.measures.off_catalogue import Outside
 from cranfield.measures.scores_table import LEVEL, Tabled
 from cranfield.measures.user_columns import column_of
-from cranfield.recommenders.registry import system_among
+from cranfield.metrics import relevance_phrase
+from cranfield.recommenders import system_among
+from cranfield.tables import Vocabulary
 
 if TYPE_CHECKING:
     from cranfield.measures.segments import Segments

@@ -16,7 +16,7 @@ from cranfield._spelling import parse
 from cranfield._table import Cell, Table, places
 from cranfield.measures.averages import Average
 from cranfield.measures.averaging import Averaging, AveragingOptions
-from cranfield.measures.phrases import all_systems, averaging_phrases, legend
+from cranfield.metrics import all_systems, averaging_phrases, legend
 
 if TYPE_CHECKING:
     from cranfield.measures.scores import Scores

@@ -12,11 +12,10 @@ import numpy as np
 from cranfield._errors import InputError, SettingError
 from cranfield._files import meant
 from cranfield._spelling import nearest
-from cranfield.data import UNKNOWN, Ratings, Vocabulary, read
-from cranfield.data.columns import Role, place_by_name
-from cranfield.data.reading import column_names
+from cranfield.data import Ratings, column_names, read
 from cranfield.measures.segmenting import SEGMENTS, Basis, Segment, SegmentOf, is_built_in
-from cranfield.rankings.groups import named_groups
+from cranfield.rankings import named_groups
+from cranfield.tables import UNKNOWN, Role, Vocabulary, place_by_name
 
 UNKNOWN_GROUP = "unknown"
 """The group of the users or items that a grouping does not mention."""

@@ -15,10 +15,10 @@ from cranfield._errors import SettingError
 from cranfield._phrases import listed
 from cranfield._registry import Registry
 from cranfield._spelling import parse
-from cranfield.data import Ratings, Vocabulary
-from cranfield.data.moment import day
-from cranfield.measures.metrics._train import translated
+from cranfield.data import Ratings
 from cranfield.measures.popularity_groups import HEAD_MID_TAIL, group_of_items, shares_of
+from cranfield.metrics import translated
+from cranfield.tables import Vocabulary, day
 
 SegmentOf = Literal["users", "items", "ratings"]
 

@@ -13,24 +13,19 @@ from numpy.typing import NDArray
 from cranfield._decisions import takes_decisions
 from cranfield._errors import InputError, SettingError
 from cranfield._table import Cell, Table
-from cranfield.data import Ratings
-from cranfield.data.relevance import AUTO
+from cranfield.data import AUTO, Ratings
+from cranfield.judgments import NONE, Context, Judged, Judgments, NegativeGrades, as_test, with_live
 from cranfield.measures.averages import Average
 from cranfield.measures.averaging import PLAIN, Averaging, AveragingOptions
-from cranfield.measures.catalogue import NONE, with_live
-from cranfield.measures.context import Context
-from cranfield.measures.definition import Metric
 from cranfield.measures.folds import repetition_of_lists
-from cranfield.measures.inputs import as_test
 from cranfield.measures.joined_scores import check_alike, lists_of
-from cranfield.measures.judged import Judged
-from cranfield.measures.judgments import Judgments, NegativeGrades
 from cranfield.measures.measuring import DEFAULT_METRICS, Kind, Measuring, as_judged, measure_judged
 from cranfield.measures.scores import Scores
 from cranfield.measures.scores_table import LEVEL
 from cranfield.measures.segment_groups import NOTHING, segment_of
 from cranfield.measures.segmenting import Basis, Segment, SegmentOf
-from cranfield.rankings.lists import Gaps, Ties
+from cranfield.metrics import Metric
+from cranfield.rankings import Gaps, Ties
 
 IntervalKind = Literal["analytic", "bootstrap"]
 

@@ -17,44 +17,44 @@ from numpy.typing import NDArray
 
 from cranfield._errors import CranfieldError, InputError, SettingError
 from cranfield._memory import available_memory
-from cranfield.data import Ratings, read
-from cranfield.data.repeated import RepeatedPairError
-from cranfield.data.spark import (
+from cranfield.data import Ratings, RepeatedPairError, read, repeated_pair
+from cranfield.judgments import as_test
+from cranfield.measures.engines import parquet_path, part_plan, run_sources
+from cranfield.measures.measuring import Measuring
+from cranfield.measures.parts import Blocks, Part, PartPlan, Tally, measure_part
+from cranfield.rankings import (
+    MISSING,
+    HeldOutTable,
+    Run,
+    RunTables,
+    first_rank,
+    read_test,
+    refuse_text_options,
+    system_name,
+    taken_apart,
+)
+from cranfield.tables import (
+    Fault,
+    Schema,
     SparkTable,
+    arrow_batches,
+    as_ids,
     as_polars,
+    ddl,
     fault_of,
+    id_kind,
     is_spark,
     named_by_ids,
+    own_ids,
+    partitions_for,
     quoted,
     read_spark,
-    repeated_pair,
     set_worker_python,
     spark_session,
     to_spark,
-)
-from cranfield.data.spark_blocks import (
-    Schema,
-    arrow_batches,
-    as_ids,
-    ddl,
-    id_kind,
-    own_ids,
-    partitions_for,
     user_blocks,
 )
-from cranfield.data.values import Fault
-from cranfield.data.values import ratings as as_ratings
-from cranfield.measures.engines import parquet_path, part_plan, run_sources
-from cranfield.measures.inputs import as_test
-from cranfield.measures.measuring import Measuring
-from cranfield.measures.parts import Blocks, Part, PartPlan, Tally, measure_part
-from cranfield.rankings import read_test
-from cranfield.rankings.cells import taken_apart
-from cranfield.rankings.files import system_name
-from cranfield.rankings.lists import first_rank
-from cranfield.rankings.numbers import MISSING
-from cranfield.rankings.ranged import HeldOutTable, RunTables, refuse_text_options
-from cranfield.rankings.run import Run
+from cranfield.tables import ratings as as_ratings
 
 T = TypeVar("T")
 

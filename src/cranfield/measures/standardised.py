@@ -12,11 +12,11 @@ from numpy.typing import NDArray
 from cranfield._errors import SettingError
 from cranfield._record import Step
 from cranfield._spelling import Spelling
-from cranfield.measures._scale import power_of_two
 from cranfield.measures.averages import AVERAGES, Average, mean_of
 from cranfield.measures.averaging import Averaging
 from cranfield.measures.risks import ROUNDING
 from cranfield.measures.scores import Scores
+from cranfield.metrics import power_of_two
 
 Form = Literal["z", "normal", "linear", "empirical"]
 

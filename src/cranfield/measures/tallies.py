@@ -12,16 +12,20 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from cranfield.data import UNKNOWN, Ratings
-from cranfield.measures.id_counts import IdCounts
-from cranfield.measures.inputs import as_judgments
-from cranfield.measures.joining import count_hits
-from cranfield.measures.judged import Judged
-from cranfield.measures.judgments import Judgments
-from cranfield.measures.notes import negative_grades_of
-from cranfield.measures.plausibility import is_copy, shared_ratings
-from cranfield.measures.ranked import Ranked
-from cranfield.rankings.run import Run
+from cranfield.data import Ratings
+from cranfield.judgments import (
+    Judged,
+    Judgments,
+    Ranked,
+    as_judgments,
+    count_hits,
+    is_copy,
+    negative_grades_of,
+    shared_ratings,
+)
+from cranfield.metrics import IdCounts
+from cranfield.rankings import Run
+from cranfield.tables import UNKNOWN
 
 # Number of unmatched ids to keep as examples for messages.
 _UNMET = 2000

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from cranfield._errors import InputError
 from cranfield._polars import UNREADABLE, read_parquet, scan_csv
 from cranfield._spelling import nearest
-from cranfield.data.columns import place_by_name
+from cranfield.tables import place_by_name
 
 
 def read_column(path: Path, column: str) -> pl.DataFrame:

@@ -11,13 +11,12 @@ from cranfield import _checks as check
 from cranfield._errors import SettingError
 from cranfield._random import stream
 from cranfield._record import Step
-from cranfield.data import UNKNOWN, Ratings
-from cranfield.data.scale import RatingScale
+from cranfield.data import Ratings, RatingScale
 from cranfield.rankings.calibration import CALIBRATIONS, SHARE, Calibration, fitted_calibration
 from cranfield.rankings.run import Run
-from cranfield.recommenders.pairs import pair_scores
-from cranfield.recommenders.protocol import Recommender
-from cranfield.splits.split import Split
+from cranfield.recommenders import Recommender, pair_scores
+from cranfield.splits import Split
+from cranfield.tables import UNKNOWN
 
 
 def predicts_ratings(system: Recommender) -> bool | None:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from cranfield._errors import SettingError
 from cranfield._record import Step
 from cranfield._registry import Registry
-from cranfield.data.scale import RatingScale
+from cranfield.data import RatingScale
 
 Values = NDArray[np.float64]
 Knots = tuple[Values, Values]

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 
 import polars as pl
 
-from cranfield.data.layout import is_number, records
 from cranfield.rankings.roles import find_roles
+from cranfield.tables import is_number, records
 
 _SAMPLE_BYTES, _SAMPLE_ROWS = 1 << 16, 100
 _INNER = ("|", ";", ",")

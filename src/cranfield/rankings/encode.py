@@ -9,7 +9,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from cranfield._errors import InputError
-from cranfield.data.vocabulary import UNKNOWN, Vocabulary, as_series, check_exact
+from cranfield.tables import UNKNOWN, Vocabulary, as_series, check_exact
 
 # Number of objects to check before testing whether all come in runs.
 _PROMISE = 1000

@@ -15,24 +15,27 @@ from cranfield._checksums import check_unchanged
 from cranfield._errors import InputError
 from cranfield._files import meant
 from cranfield._shown import shown
-from cranfield.data.compressed import unpacked
-from cranfield.data.frames import FrameTable, parquet_table
-from cranfield.data.layout import Layout, as_utf8, is_number
-from cranfield.data.parquet import is_parquet_folder
-from cranfield.data.sources import (
-    PARQUET,
-    contents,
-    file_and_member,
-    is_parquet,
-    refuse_text_options,
-    text_table,
-)
-from cranfield.data.text import TextTable
-from cranfield.data.values import Fault
 from cranfield.rankings.cells import find_cells
 from cranfield.rankings.roles import find_roles
 from cranfield.rankings.table import Roles, RunTable
 from cranfield.rankings.trec import gap, has_wide_gaps, single_tabs, tidy_trec
+from cranfield.tables import (
+    PARQUET,
+    Fault,
+    FrameTable,
+    Layout,
+    TextTable,
+    as_utf8,
+    contents,
+    file_and_member,
+    is_number,
+    is_parquet,
+    is_parquet_folder,
+    parquet_table,
+    refuse_text_options,
+    text_table,
+    unpacked,
+)
 
 _ARROW = b"ARROW1"
 _LZ4 = b"\x04\x22\x4d\x18"  # ranx's own files

@@ -7,9 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cranfield.recommenders.adapters import as_recommender, checked_scores
-from cranfield.recommenders.model import Model
-from cranfield.recommenders.protocol import Recommender
+from cranfield.recommenders import Model, Recommender, as_recommender, checked_scores
 
 
 def fill_system(fill: Any, seed: int) -> Recommender | None:

@@ -15,14 +15,9 @@ from cranfield._errors import InputError
 from cranfield._memory import available_memory
 from cranfield._progress import progress
 from cranfield._settings import settings
-from cranfield.data import Ratings
-from cranfield.data.ratings import check_ratings
+from cranfield.data import Ratings, check_ratings
 from cranfield.rankings.workers import Done, run_in_workers
-from cranfield.recommenders.adapters import named_systems
-from cranfield.recommenders.epochs import CheckpointError
-from cranfield.recommenders.model import Model
-from cranfield.recommenders.protocol import Recommender, fit_takes
-from cranfield.recommenders.work import blas_threads
+from cranfield.recommenders import CheckpointError, Model, Recommender, blas_threads, fit_takes, named_systems
 
 NOWHERE: Mapping[str, Path] = MappingProxyType({})
 """No checkpoint of any system."""

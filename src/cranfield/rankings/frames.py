@@ -8,8 +8,8 @@ import numpy as np
 import polars as pl
 
 from cranfield._errors import InputError
-from cranfield.data.vocabulary import as_series
 from cranfield.rankings.table import RunTable, table_of_columns
+from cranfield.tables import as_series
 
 
 def is_frame(source: Any) -> bool:

@@ -12,13 +12,10 @@ from numpy.typing import NDArray
 
 from cranfield._errors import InputError, SettingError
 from cranfield._spelling import nearest
-from cranfield.data.layout import is_number
-from cranfield.data.text import integers_if_all
-from cranfield.data.values import Fault
-from cranfield.data.vocabulary import as_series
 from cranfield.rankings.cells import are_lists, are_several, have_scores, in_brackets, taken_apart
 from cranfield.rankings.roles import find_roles
 from cranfield.rankings.table import Roles, RunTable
+from cranfield.tables import Fault, as_series, integers_if_all, is_number
 
 ONE_RELEVANT = ("user", "item", "rank", "length")
 """The columns of a table of one-relevant lists; a column ``group`` may follow."""

@@ -12,9 +12,8 @@ from numpy.typing import NDArray
 
 from cranfield._errors import SettingError
 from cranfield._spelling import nearest
-from cranfield.data import Vocabulary
-from cranfield.data.values import Fault
 from cranfield.rankings.numbers import numbers
+from cranfield.tables import Fault, Vocabulary
 
 Ties = Literal["trec_eval", "input", "average"]
 """How items of equal score are ordered: by id as in trec_eval, as in the input, or averaged over all orders."""

@@ -8,7 +8,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from cranfield.data.values import Fault
+from cranfield.tables import Fault
 
 MISSING = ("", "nan", "na", "n/a", "null", "none")
 """Texts of missing numbers, in lower case."""

@@ -16,14 +16,13 @@ from cranfield._errors import InputError, SettingError
 from cranfield._files import meant
 from cranfield._record import Step
 from cranfield.data import Ratings, read
-from cranfield.data.frames import parquet_table
-from cranfield.data.vocabulary import as_series
 from cranfield.rankings.dicts import rows_of_dict
 from cranfield.rankings.encode import encode
 from cranfield.rankings.files import file_text, json_lists, system_name
 from cranfield.rankings.frames import is_pandas
 from cranfield.rankings.roles import find_roles
 from cranfield.rankings.trec import gap, has_qrels, has_run, tidy_trec
+from cranfield.tables import as_series, parquet_table
 
 
 def read_test(source: Any, *, format: Literal["ratings", "qrels"] | None = None, **reading: Any) -> Ratings:

@@ -14,14 +14,7 @@ from numpy.typing import NDArray
 
 from cranfield._errors import InputError, SettingError
 from cranfield._record import Step
-from cranfield.data import Ratings, Vocabulary, read
-from cranfield.data.columns import find_columns
-from cranfield.data.frames import SAMPLE
-from cranfield.data.parquet import ParquetTable, RowTable
-from cranfield.data.ranges import BATCH, user_ranges
-from cranfield.data.repeated import RepeatedPairError
-from cranfield.data.values import Fault
-from cranfield.data.values import ratings as as_ratings
+from cranfield.data import Ratings, RepeatedPairError, read
 from cranfield.rankings.cells import taken_apart
 from cranfield.rankings.encode import encode
 from cranfield.rankings.files import TextOptions, system_name
@@ -33,6 +26,8 @@ from cranfield.rankings.read import about_run, name_of_run, read_part
 from cranfield.rankings.roles import find_roles
 from cranfield.rankings.run import Run
 from cranfield.rankings.table import RunTable
+from cranfield.tables import BATCH, SAMPLE, Fault, ParquetTable, RowTable, Vocabulary, find_columns, user_ranges
+from cranfield.tables import ratings as as_ratings
 
 T = TypeVar("T")
 

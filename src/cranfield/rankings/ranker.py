@@ -24,13 +24,20 @@ from cranfield.rankings.run import Run
 from cranfield.rankings.serving import EVERYONE, Serving, served_users
 from cranfield.rankings.targets import Targets, rated_cells
 from cranfield.rankings.top import TieOrder, own_top, ranks_among, ranks_among_drawn, top
-from cranfield.recommenders.adapters import checked_scores, system_name
-from cranfield.recommenders.model import Model
-from cranfield.recommenders.pairs import pair_scores
-from cranfield.recommenders.profiles import from_profiles
-from cranfield.recommenders.protocol import GivesLists, Recommender, ScoresPairs
-from cranfield.recommenders.work import blas_threads, blocks, each
-from cranfield.splits.split import Split
+from cranfield.recommenders import (
+    GivesLists,
+    Model,
+    Recommender,
+    ScoresPairs,
+    blas_threads,
+    blocks,
+    checked_scores,
+    each,
+    from_profiles,
+    pair_scores,
+    system_name,
+)
+from cranfield.splits import Split
 
 
 def rank(

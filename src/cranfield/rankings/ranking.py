@@ -12,9 +12,9 @@ from cranfield._errors import SettingError
 from cranfield._own_code import names_code
 from cranfield._phrases import unless
 from cranfield._spelling import parse
-from cranfield.data.relevance import AUTO, auto_or_number
+from cranfield.data import AUTO, auto_or_number
 from cranfield.rankings.calibration import CALIBRATIONS
-from cranfield.recommenders.adapters import as_recommender
+from cranfield.recommenders import as_recommender
 
 
 def _fill(name: str, value: Any) -> Any:

@@ -17,9 +17,6 @@ from cranfield._checksums import made_of
 from cranfield._errors import CranfieldError, InputError, SettingError
 from cranfield._own_code import names_code
 from cranfield._record import Step
-from cranfield.data.compressed import unpacked
-from cranfield.data.values import Fault
-from cranfield.data.vocabulary import Vocabulary, as_series
 from cranfield.rankings.calibrating import predicts_ratings
 from cranfield.rankings.calibration import Calibration
 from cranfield.rankings.dicts import rows_of_dict
@@ -36,6 +33,7 @@ from cranfield.rankings.run import Run
 from cranfield.rankings.serving import made_for
 from cranfield.rankings.table import Roles, RunTable, table_of_columns
 from cranfield.recommenders import displayed_name, recommender
+from cranfield.tables import Fault, Vocabulary, as_series, unpacked
 
 RunSource = Any
 """A path, a dataframe of any library, a dictionary, a run of ranx, a collection of LensKit."""

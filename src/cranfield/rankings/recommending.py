@@ -9,9 +9,7 @@ from typing import Any, Unpack
 
 from cranfield import _checks as check
 from cranfield._decisions import of_groups, takes_decisions
-from cranfield.data import Ratings
-from cranfield.data.relevance import AUTO
-from cranfield.data.spark import is_spark
+from cranfield.data import AUTO, Ratings
 from cranfield.rankings.calibrating import hold_out
 from cranfield.rankings.fill import fill_system
 from cranfield.rankings.fitting import (
@@ -30,10 +28,9 @@ from cranfield.rankings.run import Run
 from cranfield.rankings.serving import EVERYONE, Serving, ServingOptions
 from cranfield.rankings.spark_lists import recommend_on_spark
 from cranfield.rankings.workers import Done
-from cranfield.recommenders.adapters import named_systems
-from cranfield.recommenders.profiles import from_profiles
-from cranfield.recommenders.protocol import Recommender
-from cranfield.splits.split import Split
+from cranfield.recommenders import Recommender, from_profiles, named_systems
+from cranfield.splits import Split
+from cranfield.tables import is_spark
 
 __all__ = ["fit_each", "jobs_for", "rank", "recommend", "recommend_each", "timed_each"]
 

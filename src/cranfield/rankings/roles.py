@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from cranfield._spelling import nearest
-from cranfield.data.columns import MissingColumnError, place_by_name
+from cranfield.tables import MissingColumnError, place_by_name
 
 # Names in lower case without separators, the most specific first. LensKit and RecTools write user_id, item_id, score,
 # rank; RecBole the same with types (user_id:token); RePlay query_id and rating; recommenders userID, itemID,

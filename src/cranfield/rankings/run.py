@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 from cranfield._errors import SettingError
 from cranfield._record import Step
 from cranfield._table import Table
-from cranfield.data import Vocabulary
 from cranfield.rankings.calibration import Calibration
 from cranfield.rankings.lists import ListOrder, Ties, ranks_of_whole
+from cranfield.tables import Vocabulary
 
 # Number of lists shown in a notebook, and of items of each.
 _SHOWN = 5

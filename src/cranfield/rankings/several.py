@@ -16,11 +16,8 @@ from cranfield.rankings.ranking import Ranking
 from cranfield.rankings.run import Run
 from cranfield.rankings.serving import EVERYONE, Serving
 from cranfield.rankings.top import TieOrder
-from cranfield.recommenders.adapters import system_name
-from cranfield.recommenders.model import Model
-from cranfield.recommenders.protocol import GivesLists, Recommender
-from cranfield.recommenders.work import blas_threads, blocks, each
-from cranfield.splits.split import Split
+from cranfield.recommenders import GivesLists, Model, Recommender, blas_threads, blocks, each, system_name
+from cranfield.splits import Split
 
 
 def rank_under(

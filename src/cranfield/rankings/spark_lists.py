@@ -12,16 +12,27 @@ import polars as pl
 from numpy.typing import NDArray
 
 from cranfield._errors import InputError, SettingError
-from cranfield.data import Vocabulary, read
-from cranfield.data.spark import SparkTable, as_polars, named_by_ids, quoted, repeated_pair, set_worker_python
-from cranfield.data.spark_blocks import Schema, arrow_batches, as_ids, ddl, id_kind, partitions_for, user_blocks
+from cranfield.data import read, repeated_pair
 from cranfield.rankings.ranged import HeldOutTable
 from cranfield.rankings.ranking import Ranking
 from cranfield.rankings.serving import EVERYONE, Serving
 from cranfield.rankings.top import TieOrder, top
-from cranfield.recommenders.adapters import named_systems
-from cranfield.recommenders.protocol import Recommender
-from cranfield.recommenders.spark_als import SparkFactors, SparkLeastSquares, vectors
+from cranfield.recommenders import Recommender, SparkFactors, SparkLeastSquares, named_systems, vectors
+from cranfield.tables import (
+    Schema,
+    SparkTable,
+    Vocabulary,
+    arrow_batches,
+    as_ids,
+    as_polars,
+    ddl,
+    id_kind,
+    named_by_ids,
+    partitions_for,
+    quoted,
+    set_worker_python,
+    user_blocks,
+)
 
 # Approximate number of rows read at a time, and number of scores computed at a time.
 _BLOCK_ROWS, _CELLS = 1_000_000, 1 << 22

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from cranfield._errors import InputError
-from cranfield.data.frames import SAMPLE
-from cranfield.data.values import Fault
+from cranfield.tables import SAMPLE, Fault
 
 Roles = Mapping[str, str]
 """The name of the column of each role: user, item, score and so on."""

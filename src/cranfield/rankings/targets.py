@@ -13,10 +13,9 @@ from cranfield._errors import SettingError
 from cranfield._progress import progress
 from cranfield._random import stream
 from cranfield._record import Step
-from cranfield.data import Ratings
-from cranfield.data.relevance import Relevance
+from cranfield.data import Ratings, Relevance
 from cranfield.rankings.ranking import Ranking
-from cranfield.recommenders.work import blocks
+from cranfield.recommenders import blocks
 
 ItemCells = tuple[NDArray[np.int64], NDArray[np.int32]]
 

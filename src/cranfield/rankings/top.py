@@ -10,10 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cranfield._errors import InputError
-from cranfield.data import Vocabulary
 from cranfield.rankings.targets import Targets
-from cranfield.recommenders.adapters import as_array
-from cranfield.recommenders.largest import largest
+from cranfield.recommenders import as_array, largest
+from cranfield.tables import Vocabulary
 
 
 @dataclass(frozen=True, eq=False)

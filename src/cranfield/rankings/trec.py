@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from cranfield.data.layout import is_number
+from cranfield.tables import is_number
 
 _SAMPLE, _BLOCK = 1 << 16, 1 << 20
 _NUMERIC = {6: (3, 4), 4: (3,)}

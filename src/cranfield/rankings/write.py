@@ -9,9 +9,9 @@ import polars as pl
 from cranfield._errors import InputError, SettingError
 from cranfield._files import whole_file
 from cranfield._polars import write_csv
-from cranfield.data.writing import write_table
 from cranfield.rankings.layouts import ONE_RELEVANT
 from cranfield.rankings.run import Run
+from cranfield.tables import write_table
 
 _TREC_ENDINGS = (".trec", ".run")
 

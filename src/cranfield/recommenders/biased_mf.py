@@ -9,8 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cranfield._random import stream
-from cranfield.data import Ratings
-from cranfield.data.scale import RatingScale
+from cranfield.data import Ratings, RatingScale
 from cranfield.recommenders.factors import check_settled, normal_factors, random_state
 from cranfield.recommenders.model import PairModel, setting
 from cranfield.recommenders.registry import register

@@ -10,8 +10,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from cranfield._errors import InputError
-from cranfield.data import Ratings
-from cranfield.data.features import About
+from cranfield.data import About, Ratings
 
 _BETWEEN = "\x1f"
 

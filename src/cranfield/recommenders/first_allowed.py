@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cranfield.data import Vocabulary
 from cranfield.recommenders.work import blocks
+from cranfield.tables import Vocabulary
 
 
 def best_first(scores: NDArray[np.float64], item_ids: Vocabulary) -> NDArray[np.int32]:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cranfield.recommenders._sparse import dense_product, unit_rows
-from cranfield.recommenders.largest import largest
+from cranfield.recommenders.selection import largest
 from cranfield.recommenders.work import blocks, each
 
 

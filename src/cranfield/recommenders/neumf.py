@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from cranfield.data.features import About
+from cranfield.data import About
 from cranfield.recommenders.context import SIDES
 from cranfield.recommenders.model import setting
 from cranfield.recommenders.networks import Weights, dense, rectified

@@ -10,8 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cranfield._random import stream
-from cranfield.data import Ratings
-from cranfield.data.features import About
+from cranfield.data import About, Ratings
 from cranfield.recommenders.context import SIDES, FeatureCoding, rows_of
 from cranfield.recommenders.epochs import Epoch, Numbers, from_threshold
 from cranfield.recommenders.model import setting

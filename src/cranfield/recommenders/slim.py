@@ -10,8 +10,7 @@ from numpy.typing import NDArray
 
 from cranfield._memory import available_memory
 from cranfield._progress import progress
-from cranfield.data import Ratings
-from cranfield.data.scale import RatingScale
+from cranfield.data import Ratings, RatingScale
 from cranfield.recommenders._sparse import ones_like, product_or_nan, rating_matrix
 from cranfield.recommenders.model import setting
 from cranfield.recommenders.neighbourhood import cosine_neighbours

@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 
 from cranfield._errors import SettingError
 from cranfield.data import Ratings
-from cranfield.data.spark import as_polars, spark_session, to_spark
 from cranfield.recommenders.model import PairModel, setting
 from cranfield.recommenders.registry import register
+from cranfield.tables import as_polars, spark_session, to_spark
 
 # Number of buckets in which ids are numbered, so that no task has to see all ids.
 _BUCKETS = 256

@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cranfield._random import stream
-from cranfield.data import UNKNOWN, Ratings
+from cranfield.data import Ratings
+from cranfield.tables import UNKNOWN
 
 # Maximum number of users to evaluate; all of them would take longer than an epoch.
 _USERS = 1000

@@ -3,22 +3,49 @@
 from cranfield.reports import figures
 from cranfield.reports.audit_page import write_audit
 from cranfield.reports.decisions import other_decisions
-from cranfield.reports.demonstration import Demo, demo
+from cranfield.reports.demonstration import SIZES, Demo, demo
 from cranfield.reports.experiment import report_experiment
-from cranfield.reports.reporting import report, write_report
+from cranfield.reports.figures import Style, check_libraries, save, themed
+from cranfield.reports.html_page import page
+from cranfield.reports.markup import Column, Value, downloads, figure, paragraphs, percent, table, text
+from cranfield.reports.reporting import report, write_page, write_report
 from cranfield.reports.section import Section
+from cranfield.reports.sections.bias import TITLE, bias_sections
+from cranfield.reports.sections.card import card
+from cranfield.reports.sections.times_random import beside_random
+from cranfield.reports.split_page import write_split_page
 from cranfield.reports.tables import leaderboard_frame, leaderboard_table
 
 __all__ = [
+    "SIZES",
+    "TITLE",
+    "Column",
     "Demo",
     "Section",
+    "Style",
+    "Value",
+    "beside_random",
+    "bias_sections",
+    "card",
+    "check_libraries",
     "demo",
+    "downloads",
+    "figure",
     "figures",
     "leaderboard_frame",
     "leaderboard_table",
     "other_decisions",
+    "page",
+    "paragraphs",
+    "percent",
     "report",
     "report_experiment",
+    "save",
+    "table",
+    "text",
+    "themed",
     "write_audit",
+    "write_page",
     "write_report",
+    "write_split_page",
 ]

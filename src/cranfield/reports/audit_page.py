@@ -7,12 +7,9 @@ from pathlib import Path
 
 from cranfield._figures import drawn_beside, unchecked_charts
 from cranfield._files import write_text
-from cranfield.audits import Audit
-from cranfield.audits.figures import FIGURES
-from cranfield.audits.tables import audit_tables, pair_tables
-from cranfield.audits.view import View
+from cranfield.audits import FIGURES, Audit, View, audit_tables, pair_tables
 from cranfield.reports import figures
-from cranfield.reports.page import page
+from cranfield.reports.html_page import page
 from cranfield.reports.reporting import write_page
 from cranfield.reports.sections.audit import audit_sections
 

@@ -13,13 +13,8 @@ from numpy.typing import ArrayLike
 
 from cranfield._shown import shown
 from cranfield._table import Table
-from cranfield.audits import Audit
-from cranfield.audits.options import OPENABLE
-from cranfield.audits.shares import ranks_of
-from cranfield.audits.tables import pair_tables
-from cranfield.audits.view import View
-from cranfield.audits.wording import option_words, share_text
-from cranfield.comparisons.sentences import p_text
+from cranfield.audits import OPENABLE, Audit, View, option_words, pair_tables, ranks_of, share_text
+from cranfield.comparisons import p_text
 
 # Maximum size of all pairs in the page, in bytes.
 _MOST_BYTES = 4_000_000

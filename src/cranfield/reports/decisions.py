@@ -9,10 +9,8 @@ import numpy as np
 
 from cranfield._spelling import Spelling, parse
 from cranfield.data import Ratings
-from cranfield.measures import Measuring, Scores
-from cranfield.measures.context import Context
-from cranfield.measures.judgments import NegativeGrades
-from cranfield.measures.measuring import Kind, as_judged, measure_judged
+from cranfield.judgments import Context, NegativeGrades
+from cranfield.measures import Kind, Measuring, Scores, as_judged, measure_judged
 
 _CUTOFFS = (5, 10, 20, 50, 100)
 _GAINS = ("exp", "binary")

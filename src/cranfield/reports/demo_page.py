@@ -10,14 +10,13 @@ from cranfield._figures import drawn_beside, unchecked_charts
 from cranfield._files import write_text
 from cranfield._record import Step
 from cranfield._table import csv_of
-from cranfield.measures import Scores
-from cranfield.measures.averaging import PLAIN
+from cranfield.measures import PLAIN, Scores
 from cranfield.reports import figures
 from cranfield.reports.audit_page import begin_figures, write_tables
 from cranfield.reports.demonstration import HELD_OUT, METRIC, METRICS, RANDOM_ITEMS, SYSTEMS, TRUTH, Demo
 from cranfield.reports.explore import explore, label_of
+from cranfield.reports.html_page import page
 from cranfield.reports.markup import paragraphs, percent, text
-from cranfield.reports.page import page
 from cranfield.reports.reporting import write_page
 from cranfield.reports.section import Section
 from cranfield.reports.sections.audit import audit_section

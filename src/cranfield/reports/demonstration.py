@@ -11,28 +11,26 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cranfield import _checks
+from cranfield import _checks, simulate
 from cranfield._numbers import percent_text
 from cranfield._phrases import listed
 from cranfield.assessments import Assessment, assess
 from cranfield.audits import Audit, audit
 from cranfield.biases import Bias, bias
 from cranfield.comparisons import Comparison, compare
-from cranfield.data import Ratings, simulate
-from cranfield.data.simulate import World
-from cranfield.experiments.pipeline import Stages, silent
-from cranfield.measures import Scores, measure
-from cranfield.measures.correlation import kendall_tau_b
-from cranfield.measures.measuring import Kind
-from cranfield.rankings.recommending import recommend_each
-from cranfield.rankings.run import Run
+from cranfield.data import Ratings
+from cranfield.experiments import Stages, silent
+from cranfield.measures import Kind, Scores, measure
+from cranfield.metrics import kendall_tau_b
+from cranfield.rankings import Run, recommend_each
 from cranfield.recommenders import displayed_name
 from cranfield.reports.decisions import other_decisions
 from cranfield.reports.figures import Style
 from cranfield.reports.markup import paragraphs
 from cranfield.reports.tables import leaderboard_table
-from cranfield.splits.by_chance import random as random_split
-from cranfield.splits.split import Split
+from cranfield.simulate import World
+from cranfield.splits import Split
+from cranfield.splits import random as random_split
 
 SIZES: Mapping[str, dict[str, int]] = {
     "small": {"users": 400, "items": 250, "ratings": 14_000},

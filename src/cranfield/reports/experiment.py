@@ -9,18 +9,20 @@ from typing import Any
 
 from cranfield._figures import unchecked_charts
 from cranfield._own_code import may_be_called
-from cranfield.audits import Audit
-from cranfield.audits.auditing import audit_of
-from cranfield.audits.stage import AUDITED
-from cranfield.audits.stage import HOME as AUDIT_HOME
-from cranfield.experiments import Decisions, Results
-from cranfield.experiments.results import Measured
-from cranfield.measures import PredictedRatings, Scores, measure
-from cranfield.measures.folds import join_folds
-from cranfield.measures.measuring import Kind
-from cranfield.measures.predicted_figures import FIGURES
-from cranfield.measures.predicted_ratings import examine_for, over_folds
-from cranfield.measures.windows import in_window
+from cranfield.audits import AUDITED, Audit, audit_of
+from cranfield.audits import HOME as AUDIT_HOME
+from cranfield.experiments import Decisions, Measured, Results
+from cranfield.measures import (
+    FIGURES,
+    Kind,
+    PredictedRatings,
+    Scores,
+    examine_for,
+    in_window,
+    join_folds,
+    measure,
+    over_folds,
+)
 from cranfield.reports import figures
 from cranfield.reports.audit_page import write_audit
 from cranfield.reports.decisions import other_decisions

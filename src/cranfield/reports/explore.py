@@ -13,13 +13,9 @@ from numpy.typing import NDArray
 from cranfield._errors import CranfieldError, SettingError
 from cranfield._shown import shown
 from cranfield._spelling import parse
-from cranfield.comparisons import Comparison
-from cranfield.comparisons.errors import chosen_test
-from cranfield.comparisons.sample import Sample
-from cranfield.comparisons.samples import AVERAGES as TESTABLE
-from cranfield.comparisons.samples import make_samples, pairs_of
-from cranfield.measures import Averaging, Scores
-from cranfield.measures.averaging import PLAIN
+from cranfield.comparisons import AVERAGES as TESTABLE
+from cranfield.comparisons import Comparison, Sample, chosen_test, make_samples, pairs_of
+from cranfield.measures import PLAIN, Averaging, Scores
 
 AVERAGES = ("mean", "weighted(by=relevant)", "median", "trimmed(share=0.1)", "geometric(form=adjusted, epsilon=0.01)")
 """The kinds of average that a reader may choose from."""

@@ -26,9 +26,7 @@ from cranfield._figures import (
     tips,
 )
 from cranfield.comparisons import Comparison
-from cranfield.measures import Averaging, Scores, Segments
-from cranfield.measures.averaging import PLAIN
-from cranfield.measures.scores_table import LEVEL
+from cranfield.measures import LEVEL, PLAIN, Averaging, Scores, Segments
 from cranfield.reports.orders import best_first
 
 __all__ = [

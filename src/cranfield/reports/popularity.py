@@ -7,10 +7,9 @@ from collections.abc import Sequence
 from cranfield._errors import CranfieldError
 from cranfield._own_code import may_be_called
 from cranfield.biases import bias, times_random
-from cranfield.experiments import Decisions
-from cranfield.experiments.results import Measured
-from cranfield.measures import Metric
-from cranfield.measures.averaging import PLAIN
+from cranfield.experiments import Decisions, Measured
+from cranfield.measures import PLAIN
+from cranfield.metrics import Metric
 from cranfield.reports.section import Section
 from cranfield.reports.sections.bias import bias_section
 from cranfield.reports.sections.times_random import beside_random

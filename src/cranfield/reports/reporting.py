@@ -14,10 +14,8 @@ from cranfield._record import Step
 from cranfield.assessments import Assessment
 from cranfield.audits import Audit
 from cranfield.comparisons import Comparison, SegmentComparison
-from cranfield.measures import Averaging, PredictedRatings, Scores, Segments
-from cranfield.measures.averaging import AveragingOptions
-from cranfield.measures.scores_table import LEVEL
-from cranfield.reports.page import page
+from cranfield.measures import LEVEL, Averaging, AveragingOptions, PredictedRatings, Scores, Segments
+from cranfield.reports.html_page import page
 from cranfield.reports.section import Reported, Section, sections_of
 
 _TITLE = "Which system is better?"

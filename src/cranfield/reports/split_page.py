@@ -11,13 +11,12 @@ import polars as pl
 
 from cranfield._figures import ACCENT, INK, MUTED, Style, altair, data_of, drawn_beside, look, series, themed, tips
 from cranfield._phrases import listed
-from cranfield.data.moment import day
+from cranfield.reports.html_page import page
 from cranfield.reports.markup import downloads, figure, notes, paragraphs, text
-from cranfield.reports.page import page
 from cranfield.reports.reporting import write_page
 from cranfield.reports.section import Section
-from cranfield.splits.check_facts import gap_days
-from cranfield.splits.checking import SplitCheck, side_by_side
+from cranfield.splits import SplitCheck, gap_days, side_by_side
+from cranfield.tables import day
 
 _BINS = 40
 _TITLES = {"wrong": "Wrong", "attention": "To note", "fine": "Fine"}

@@ -10,9 +10,7 @@ import polars as pl
 
 from cranfield._table import Cell, Table
 from cranfield.comparisons import Comparison
-from cranfield.measures import Averaging, Scores
-from cranfield.measures.averaging import PLAIN
-from cranfield.measures.scores_table import LEVEL
+from cranfield.measures import LEVEL, PLAIN, Averaging, Scores
 
 MOST_LETTERED = 40
 """Maximum number of systems with letters; for more, the letters are longer than what they explain."""

@@ -14,8 +14,8 @@ from cranfield._errors import ImpossibleSplitError, SettingError
 from cranfield._numbers import count_text
 from cranfield._random import stream
 from cranfield.data import Ratings
-from cranfield.data.moment import day
 from cranfield.splits._places import places
+from cranfield.tables import day
 
 Mask = NDArray[np.bool_]
 

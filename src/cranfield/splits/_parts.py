@@ -13,8 +13,7 @@ from cranfield import _checks as check
 from cranfield._errors import ImpossibleSplitError
 from cranfield._numbers import count_text
 from cranfield._record import Step
-from cranfield.data import Ratings
-from cranfield.data.ratings import check_ratings
+from cranfield.data import Ratings, check_ratings
 from cranfield.splits.split import Split
 
 TRAIN, VALIDATION, TEST = np.uint8(0), np.uint8(1), np.uint8(2)

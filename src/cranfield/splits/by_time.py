@@ -12,11 +12,11 @@ from cranfield._errors import ImpossibleSplitError, SettingError
 from cranfield._numbers import count_text
 from cranfield._rounding import nearest_count
 from cranfield.data import Ratings
-from cranfield.data.moment import day, seconds
 from cranfield.splits._after_cut import AfterCut
 from cranfield.splits._parts import TEST, TRAIN, UNUSED, VALIDATION, divide, some, timed, validation_share
 from cranfield.splits.methods import registry
 from cranfield.splits.split import Split
+from cranfield.tables import day, seconds
 
 MOST_USERS = "most_users"
 """The cut at which the most users have ratings on both sides."""

@@ -13,12 +13,12 @@ from cranfield._errors import ImpossibleSplitError, SettingError
 from cranfield._numbers import count_text
 from cranfield._phrases import listed
 from cranfield.data import Ratings
-from cranfield.data.moment import day
 from cranfield.splits._after_cut import AfterCut
 from cranfield.splits._parts import TEST, TRAIN, UNUSED, divide, some, timed, validation_share
 from cranfield.splits.by_time import set_newest_aside
 from cranfield.splits.methods import registry
 from cranfield.splits.split import Split, Splits
+from cranfield.tables import day
 
 _UNITS = {"s": 1, "min": 60, "h": 3_600, "d": 86_400, "w": 604_800}
 _DURATION = re.compile(r"(\d{1,12}(?:\.\d{1,6})?) ?(s|min|h|d|w)", re.ASCII)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from cranfield._numbers import count_text, percent_text
-from cranfield.data.moment import day
+from cranfield.tables import day
 
 FindingLevel = Literal["wrong", "attention", "fine"]
 Promise = Literal["any", "user", "global"]

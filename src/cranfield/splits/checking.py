@@ -17,14 +17,12 @@ from cranfield._numbers import count_text, percent_text
 from cranfield._record import Step
 from cranfield._shown import shown
 from cranfield._table import Table
-from cranfield.data import Ratings, read
-from cranfield.data.moment import day
-from cranfield.data.together import over_one_vocabulary
-from cranfield.data.writing import FORMATS
+from cranfield.data import Ratings, over_one_vocabulary, read
 from cranfield.splits.check_facts import facts_of
 from cranfield.splits.check_findings import PROMISES, Promise, SplitFinding, decimals_text, findings_of
 from cranfield.splits.files import RECORD
 from cranfield.splits.split import Split
+from cranfield.tables import FORMATS, day
 
 _PARTS = ("train", "profiles", "validation", "test")
 _GLOBAL = ("temporal", "rolling")

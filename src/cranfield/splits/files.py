@@ -16,9 +16,9 @@ from cranfield._checksums import record as record_checksum
 from cranfield._errors import SettingError
 from cranfield._files import record_path, remove_record, write_text
 from cranfield._progress import progress
-from cranfield.data.writing import FORMATS, write_table
-from cranfield.data.writing import write as write_ratings
+from cranfield.data import write as write_ratings
 from cranfield.splits.split import Split
+from cranfield.tables import FORMATS, write_table
 
 RECORD = "split.json"
 

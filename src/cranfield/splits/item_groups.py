@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from cranfield._errors import InputError
 from cranfield._polars import UNREADABLE, read_parquet, scan_csv
-from cranfield.data import Vocabulary
+from cranfield.tables import Vocabulary
 
 _REMEDY = "give the groups.parquet, .csv or .tsv that cranfield split --method percentiles writes"
 

@@ -11,9 +11,7 @@ from cranfield import _checks as check
 from cranfield._errors import ImpossibleSplitError
 from cranfield._random import stream
 from cranfield._record import Step
-from cranfield.data import Ratings
-from cranfield.data.ratings import check_ratings
-from cranfield.data.together import over_one_vocabulary
+from cranfield.data import Ratings, check_ratings, over_one_vocabulary
 from cranfield.splits._pairs import among, pairs_of
 from cranfield.splits._parts import TRAIN, VALIDATION, coins, describe, validation_share
 from cranfield.splits.split import Split

@@ -20,9 +20,7 @@ from cranfield import _checks as check
 from cranfield._errors import CranfieldWarning, InputError, SettingError
 from cranfield._random import stream
 from cranfield._record import Step
-from cranfield.data import Ratings
-from cranfield.data.ratings import check_ratings
-from cranfield.data.together import over_one_vocabulary
+from cranfield.data import Ratings, check_ratings, over_one_vocabulary
 
 _LARGEST_SPREAD = 1.25
 """If probabilities of judgments differ by more than this factor, an unweighted truth is called flawed."""

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from cranfield.measures.correlation import kendall_tau_b
+from cranfield.metrics import kendall_tau_b
 from cranfield.studies._bias_numbers import BiasNumbers
 from cranfield.studies._bias_work import (
     AI_UAR,

@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 
 from cranfield._figures import altair, data_of, series, themed, tips
-from cranfield.data.popularity import by_popularity
+from cranfield.data import by_popularity
 from cranfield.splits import uniform_test
 from cranfield.studies._bias_numbers import BiasNumbers
 from cranfield.studies._bias_work import (

@@ -10,8 +10,7 @@ import numpy as np
 
 from cranfield import _checks
 from cranfield._errors import ImpossibleSplitError, SettingError
-from cranfield.data import Ratings, celma, describe
-from cranfield.data.filters import min_ratings, positives
+from cranfield.data import Ratings, celma, describe, min_ratings, positives
 from cranfield.splits import Split, predefined, uniform_test
 from cranfield.studies._bias_work import EPSILON, GROUPS, SIGMA, BiasWork
 

@@ -13,18 +13,14 @@ from typing import Any
 
 import numpy as np
 
+from cranfield import simulate
 from cranfield._random import stream
 from cranfield._rounding import nearest_count
 from cranfield.comparisons import compare
-from cranfield.data import Ratings, simulate
-from cranfield.data.popularity import by_popularity, head_items
-from cranfield.measures import Metric, Scores, measure
-from cranfield.measures.averaging import GroupPolicy
-from cranfield.rankings import Ranking, Run, fit_each
-from cranfield.rankings.ranker import Ranker
-from cranfield.rankings.rated import RatedRanker
-from cranfield.rankings.serving import EVERYONE
-from cranfield.rankings.several import rank_with, rankers_for
+from cranfield.data import Ratings, by_popularity, head_items
+from cranfield.measures import GroupPolicy, Scores, measure
+from cranfield.metrics import Metric
+from cranfield.rankings import EVERYONE, Ranker, Ranking, RatedRanker, Run, fit_each, rank_with, rankers_for
 from cranfield.splits import Folds, Split, popularity_groups, random, uniform_test
 from cranfield.studies._lemma import lemma_bounds
 from cranfield.studies._options_work import SplitMeasurement, ValueRows

@@ -15,8 +15,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from cranfield._random import stream
-from cranfield.assessments import SCENARIOS, Assessment
-from cranfield.assessments.advice import draws_of_systems
+from cranfield.assessments import SCENARIOS, Assessment, draws_of_systems
 
 Floats = NDArray[np.float64]
 ClaimVerdict = Literal["holds", "does not hold", "cannot tell"]

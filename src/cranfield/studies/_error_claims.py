@@ -7,7 +7,7 @@ from itertools import combinations
 
 import numpy as np
 
-from cranfield.measures.correlation import kendall_tau_b
+from cranfield.metrics import kendall_tau_b
 from cranfield.studies._claims import Finding, Floats, Saying, finding_over_splits
 from cranfield.studies._error_models import BPR, BPRMF, LCNN, MF, NCF
 from cranfield.studies._error_numbers import ErrorNumbers

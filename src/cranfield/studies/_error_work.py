@@ -21,17 +21,13 @@ from cranfield._errors import CranfieldError, InputError
 from cranfield._progress import progress
 from cranfield.assessments import SCENARIOS, Chunks, Fold, Sampling
 from cranfield.comparisons import compare
-from cranfield.data import Ratings
-from cranfield.data.scale import RatingScale
-from cranfield.experiments.codes import Vocabularies, read_run, run_facts, save_run
-from cranfield.experiments.store import Artifact, Made, Store
-from cranfield.measures import Measuring, Scores, measure
-from cranfield.measures.averages import Average
-from cranfield.rankings import Ranking, Run, Serving
-from cranfield.rankings.recommending import timed_each
-from cranfield.rankings.serving import measured_ratings
+from cranfield.data import Ratings, RatingScale
+from cranfield.experiments import Vocabularies, read_run, run_facts, save_run
+from cranfield.measures import Average, Measuring, Scores, measure
+from cranfield.rankings import Ranking, Run, Serving, measured_ratings, timed_each
 from cranfield.recommenders import recommender
 from cranfield.splits import Split, random
+from cranfield.store import Artifact, Made, Store
 from cranfield.studies._error_models import ErrorModels
 from cranfield.studies._options_work import SplitMeasurement, ValueRows
 

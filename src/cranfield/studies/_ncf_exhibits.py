@@ -12,7 +12,7 @@ from cranfield._figures import altair, data_of, series, themed, tips
 from cranfield._numbers import DASH
 from cranfield._table import Cell, Table
 from cranfield.comparisons import Comparison
-from cranfield.measures.correlation import kendall_tau_b
+from cranfield.metrics import kendall_tau_b
 from cranfield.studies._claims import Finding, Saying, finding_over_splits
 from cranfield.studies._ncf_numbers import (
     DIMENSIONS,

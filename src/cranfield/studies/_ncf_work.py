@@ -20,21 +20,14 @@ from cranfield._errors import CranfieldError, InputError, MissingExtraError
 from cranfield._polars import read_parquet, scan_csv
 from cranfield._progress import announce, progress
 from cranfield._settings import settings
-from cranfield.data import UNKNOWN, Ratings
-from cranfield.data.sources import is_parquet
-from cranfield.experiments.codes import Vocabularies, read_run, run_facts, save_run
-from cranfield.experiments.planning import about
-from cranfield.experiments.store import Artifact, Made, Store
+from cranfield.data import Ratings
+from cranfield.experiments import Vocabularies, about, read_run, run_facts, save_run
 from cranfield.measures import Scores, measure
-from cranfield.rankings import Ranking, Run
-from cranfield.rankings.fitting import fitted
-from cranfield.rankings.ranker import Ranker
-from cranfield.rankings.serving import EVERYONE
-from cranfield.rankings.several import rank_with
-from cranfield.rankings.targets import Drawn
-from cranfield.recommenders import recommender
-from cranfield.recommenders.epochs import EpochModel
+from cranfield.rankings import EVERYONE, Drawn, Ranker, Ranking, Run, fitted, rank_with
+from cranfield.recommenders import EpochModel, recommender
 from cranfield.splits import Split, predefined
+from cranfield.store import Artifact, Made, Store
+from cranfield.tables import UNKNOWN, is_parquet
 
 SAMPLED, FULL = "sampled", "full"
 PROTOCOLS = (SAMPLED, FULL)

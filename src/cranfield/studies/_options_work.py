@@ -17,17 +17,14 @@ import polars as pl
 from cranfield._polars import read_parquet
 from cranfield._progress import progress
 from cranfield.comparisons import compare
-from cranfield.data import Ratings
-from cranfield.data.filters import sample
-from cranfield.data.writing import write_table
-from cranfield.experiments.exports import Exports
-from cranfield.experiments.store import Artifact, Made, Store
-from cranfield.measures import Metric, Scores, measure
-from cranfield.rankings import Ranking, Run, Serving, rank_under
-from cranfield.rankings.serving import EVERYONE, measured_ratings
-from cranfield.recommenders import recommender
-from cranfield.recommenders.protocol import Recommender
+from cranfield.data import Ratings, sample
+from cranfield.measures import Scores, measure
+from cranfield.metrics import Metric
+from cranfield.rankings import EVERYONE, Ranking, Run, Serving, measured_ratings, rank_under
+from cranfield.recommenders import Recommender, recommender
 from cranfield.splits import Split, random
+from cranfield.store import Artifact, Exports, Made, Store
+from cranfield.tables import write_table
 
 KNN, MF = "kNN", "MF"
 RATIOS = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)

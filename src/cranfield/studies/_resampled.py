@@ -8,8 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cranfield._random import stream
-from cranfield.data import Ratings
-from cranfield.data.together import over_one_vocabulary
+from cranfield.data import Ratings, over_one_vocabulary
 
 Variant = Literal["actual", "relevance-independent", "item-independent"]
 VARIANTS: tuple[Variant, ...] = ("actual", "relevance-independent", "item-independent")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import polars as pl
 
-from cranfield.measures.correlation import kendall_tau_b
+from cranfield.metrics import kendall_tau_b
 
 SIZES = (0, 1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 3706)
 """The numbers of unrated targets; 0 is a condensed list, and 3706 a full one on MovieLens 1M."""

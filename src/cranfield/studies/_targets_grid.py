@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from cranfield.comparisons.student import p_of_t
+from cranfield.comparisons import p_of_t
 
 Floats = NDArray[np.float64]
 

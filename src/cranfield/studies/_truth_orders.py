@@ -10,8 +10,8 @@ import polars as pl
 from numpy.typing import NDArray
 
 from cranfield._random import stream
-from cranfield.comparisons.corrections import holm
-from cranfield.measures.by_truth import user_draws
+from cranfield.comparisons import holm
+from cranfield.measures import user_draws
 from cranfield.studies._truth_protocols import Readings
 
 Floats = NDArray[np.float64]

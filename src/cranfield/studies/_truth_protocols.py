@@ -10,10 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cranfield._record import Step
-from cranfield.biases.neutral_lists import thinned_uniformly
-from cranfield.data import Ratings
-from cranfield.data.popularity import head_items
-from cranfield.measures import Metric, Scores, measure, true_values
+from cranfield.biases import thinned_uniformly
+from cranfield.data import Ratings, head_items
+from cranfield.measures import Scores, measure, true_values
+from cranfield.metrics import Metric
 from cranfield.rankings import Ranking, Run
 from cranfield.splits import Split, Truth, popularity_groups
 from cranfield.studies._truth_estimators import ESTIMATORS, estimator_sums

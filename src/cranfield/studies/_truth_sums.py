@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 
 from cranfield._random import stream
 from cranfield.data import Ratings
-from cranfield.measures import measure
-from cranfield.measures.by_truth import row_percentiles, user_draws
+from cranfield.measures import measure, row_percentiles, user_draws
 from cranfield.rankings import Run
 
 Floats = NDArray[np.float64]

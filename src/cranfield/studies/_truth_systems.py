@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 
 from cranfield._errors import SettingError
 from cranfield.data import Ratings
-from cranfield.rankings import Ranking, Run, Serving
-from cranfield.rankings.several import rank_with, rankers_for
+from cranfield.rankings import Ranking, Run, Serving, rank_with, rankers_for
 from cranfield.recommenders import recommender
 from cranfield.splits import Split, Truth
 

@@ -8,8 +8,8 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from cranfield import splits
-from cranfield.data import Ratings, simulate
+from cranfield import simulate, splits
+from cranfield.data import Ratings
 from cranfield.rankings import Run
 from cranfield.studies._truth_orders import TruePairs, values_of
 from cranfield.studies._truth_protocols import Readings, Worth, read_protocols

@@ -15,9 +15,7 @@ from cranfield._polars import read_parquet
 from cranfield._progress import progress
 from cranfield._record import Step
 from cranfield.assessments import SCENARIOS, Assessment, Chunks, Fold, Sampling, discriminative_power
-from cranfield.data import Vocabulary
-from cranfield.data.writing import write_table
-from cranfield.experiments.codes import (
+from cranfield.experiments import (
     Vocabularies,
     read_run,
     read_scores,
@@ -26,16 +24,14 @@ from cranfield.experiments.codes import (
     save_scores,
     scores_table,
 )
-from cranfield.experiments.exports import Exports, Write
-from cranfield.experiments.store import Artifact, Made, Store
-from cranfield.measures import Measuring, Metric, Scores
-from cranfield.measures.averages import Average
-from cranfield.measures.judgments import NegativeGrades
-from cranfield.rankings import Run, file_name, write_run
-from cranfield.rankings.ranking import Ranking
-from cranfield.rankings.recommending import timed_each
+from cranfield.judgments import NegativeGrades
+from cranfield.measures import Average, Measuring, Scores
+from cranfield.metrics import Metric
+from cranfield.rankings import Ranking, Run, file_name, timed_each, write_run
 from cranfield.recommenders import recommender
 from cranfield.splits import Split
+from cranfield.store import Artifact, Exports, Made, Store, Write
+from cranfield.tables import Vocabulary, write_table
 
 LENGTH = 100
 """The length of the papers' lists."""

@@ -14,12 +14,22 @@ import polars as pl
 from cranfield._files import write_text
 from cranfield._record import Step
 from cranfield._table import Cell, Table, csv_of, markdown_text
-from cranfield.reports.figures import save, themed
-from cranfield.reports.markup import Column, Value, downloads, figure, paragraphs, percent, table, text
-from cranfield.reports.page import page
-from cranfield.reports.reporting import write_page
-from cranfield.reports.section import Section
-from cranfield.reports.sections.card import card
+from cranfield.reports import (
+    Column,
+    Section,
+    Value,
+    card,
+    downloads,
+    figure,
+    page,
+    paragraphs,
+    percent,
+    save,
+    table,
+    text,
+    themed,
+    write_page,
+)
 from cranfield.studies._claims import ClaimRule, Finding, frame_of
 from cranfield.studies._study import Exhibit
 from cranfield.studies.replication import Replication

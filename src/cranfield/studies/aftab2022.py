@@ -11,9 +11,8 @@ import numpy as np
 
 from cranfield import _checks
 from cranfield._errors import SettingError
-from cranfield.data import Ratings, describe
-from cranfield.data.relevance import Relevance
-from cranfield.experiments.store import Store
+from cranfield.data import Ratings, Relevance, describe
+from cranfield.store import Store
 from cranfield.studies._bias_panel import numbered
 from cranfield.studies._claims import OF_SPLITS
 from cranfield.studies._error_claims import together

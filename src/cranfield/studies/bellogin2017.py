@@ -9,8 +9,8 @@ from collections.abc import Sequence
 
 from cranfield import _checks
 from cranfield.data import Ratings
-from cranfield.experiments.store import Store
 from cranfield.splits import Split
+from cranfield.store import Store
 from cranfield.studies import _bias_figures as figures
 from cranfield.studies._bias_claims import claims_of
 from cranfield.studies._bias_numbers import BiasNumbers

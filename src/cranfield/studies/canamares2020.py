@@ -13,7 +13,7 @@ from cranfield import _checks
 from cranfield._errors import SettingError
 from cranfield._table import Table
 from cranfield.data import Ratings, describe
-from cranfield.experiments.store import Store
+from cranfield.store import Store
 from cranfield.studies import _options_figures as figures
 from cranfield.studies._claims import OF_SPLITS, Finding
 from cranfield.studies._options_claims import claims_of

@@ -19,11 +19,8 @@ from cranfield import _checks
 from cranfield._errors import SettingError
 from cranfield._polars import read_parquet
 from cranfield._progress import progress
-from cranfield.data import Ratings
-from cranfield.data.together import over_one_vocabulary
-from cranfield.data.writing import write_table
-from cranfield.experiments.exports import Exports
-from cranfield.experiments.store import Made, Store
+from cranfield.data import Ratings, over_one_vocabulary
+from cranfield.store import Exports, Made, Store
 from cranfield.studies import _truth_claims, _truth_exhibits
 from cranfield.studies._claims import OF_SPLITS
 from cranfield.studies._resampled import ALL_PAIRS, JUDGED_PAIRS, VARIANTS
@@ -43,6 +40,7 @@ from cranfield.studies._truth_work import (
 )
 from cranfield.studies._truth_worlds import BASE, KNOBS, world_readings, world_scores
 from cranfield.studies._truth_worlds import SYSTEMS as WORLD_SYSTEMS
+from cranfield.tables import write_table
 
 REPETITIONS = 10
 """Number of times the paper repeats its five folds."""

@@ -19,18 +19,13 @@ from cranfield import _checks
 from cranfield._polars import read_parquet
 from cranfield._progress import progress
 from cranfield._random import stream
-from cranfield.comparisons.student import moments, p_of_t
-from cranfield.data import Ratings
-from cranfield.data.together import over_one_vocabulary
-from cranfield.data.writing import write_table
-from cranfield.experiments.exports import Exports
-from cranfield.experiments.store import Artifact, Made, Store
+from cranfield.comparisons import moments, p_of_t
+from cranfield.data import Ratings, over_one_vocabulary
 from cranfield.measures import measure
-from cranfield.rankings import Ranking, Run, Serving
-from cranfield.rankings.ranker import Ranker
-from cranfield.rankings.several import rank_with
+from cranfield.rankings import Ranker, Ranking, Run, Serving, rank_with
 from cranfield.recommenders import recommender
 from cranfield.splits import Split, k_fold, truths
+from cranfield.store import Artifact, Exports, Made, Store
 from cranfield.studies._claims import OF_SPLITS
 from cranfield.studies._study import PanelResults, PanelStudy
 from cranfield.studies._targets import (
@@ -47,6 +42,7 @@ from cranfield.studies._targets import (
 from cranfield.studies._targets_claims import claims_of
 from cranfield.studies._targets_exhibits import exhibits_of
 from cranfield.studies._targets_grid import PairSums, grid_of
+from cranfield.tables import write_table
 
 Floats = NDArray[np.float64]
 

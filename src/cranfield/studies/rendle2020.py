@@ -10,8 +10,8 @@ from typing import Any
 
 from cranfield._errors import SettingError
 from cranfield.data import Ratings, describe
-from cranfield.experiments.store import Store
 from cranfield.recommenders import displayed_name, recommender
+from cranfield.store import Store
 from cranfield.studies._claims import OF_SPLITS
 from cranfield.studies._ncf_exhibits import claims_of, exhibits_of
 from cranfield.studies._ncf_numbers import (

@@ -10,16 +10,14 @@ from cranfield import _checks
 from cranfield._errors import SettingError
 from cranfield._record import Step
 from cranfield._spelling import nearest
-from cranfield.assessments.robustness import rounded_to
-from cranfield.assessments.scenarios import sizes_of
+from cranfield.assessments import rounded_to, sizes_of
 from cranfield.data import Ratings, describe
-from cranfield.experiments.store import open_store
-from cranfield.measures.judgments import NegativeGrades
-from cranfield.measures.notes import notes_on_negative_grades
+from cranfield.judgments import NegativeGrades, notes_on_negative_grades
 from cranfield.rankings import file_name
 from cranfield.recommenders import recommender
-from cranfield.reports.figures import check_libraries
+from cranfield.reports import check_libraries
 from cranfield.splits import Split, k_fold, per_user, predefined, random
+from cranfield.store import open_store
 from cranfield.studies._joining import StudyPart, joined
 from cranfield.studies._study import SYSTEMS, PanelStudy, Study, StudyResults, data_names
 from cranfield.studies._work import Asked, Work

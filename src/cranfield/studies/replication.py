@@ -13,7 +13,7 @@ from cranfield._shown import shown
 from cranfield._spelling import nearest
 from cranfield._table import Table
 from cranfield.assessments import Assessment
-from cranfield.reports.markup import percent
+from cranfield.reports import percent
 from cranfield.studies._claims import OF_SYSTEMS, SURE, ClaimRule, Finding, frame_of
 from cranfield.studies._study import Exhibit
 

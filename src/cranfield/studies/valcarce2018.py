@@ -12,8 +12,7 @@ import polars as pl
 
 from cranfield._numbers import number_text
 from cranfield._table import Table
-from cranfield.assessments import Assessment
-from cranfield.assessments.scenarios import SIZES
+from cranfield.assessments import SIZES, Assessment
 from cranfield.studies._claims import Finding, Floats, Saying, Standing, finding
 from cranfield.studies._exhibits import (
     Printed,

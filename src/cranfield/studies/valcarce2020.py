@@ -8,8 +8,7 @@ from __future__ import annotations
 import numpy as np
 import polars as pl
 
-from cranfield.assessments import Assessment
-from cranfield.assessments.scenarios import SIZES
+from cranfield.assessments import SIZES, Assessment
 from cranfield.studies._claims import Finding, Floats, Saying, Standing, finding, title_of
 from cranfield.studies._exhibits import (
     Printed,

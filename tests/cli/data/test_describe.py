@@ -101,7 +101,8 @@ def test_a_name_that_is_neither_file_nor_dataset(run):
 
 
 def test_a_known_dataset(run, monkeypatch):
-    from cranfield.data import Ratings, datasets
+    from cranfield import datasets
+    from cranfield.data import Ratings
 
     monkeypatch.setattr(datasets, "load", lambda name, part: Ratings.of([1, 2], [1, 1]))
     assert "users" in run("ML-1M")[1]

@@ -10,8 +10,8 @@ import numpy as np
 import polars as pl
 import pytest
 
+from cranfield import simulate
 from cranfield.cli.data.simulate import command
-from cranfield.data import simulate
 from cranfield.data.reading import read
 
 SMALL = ("--users", 60, "--items", 40, "--ratings", 600)

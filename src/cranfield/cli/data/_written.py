@@ -10,8 +10,8 @@ from cranfield._checksums import record as record_checksum
 from cranfield._errors import SettingError
 from cranfield._version import __version__
 from cranfield.cli._output import put
-from cranfield.data import Ratings
-from cranfield.data.writing import check_format, write
+from cranfield.data import Ratings, write
+from cranfield.tables import check_format
 
 
 def check_outputs(out: str, *others: str) -> None:

@@ -36,7 +36,7 @@ def command(name: str, from_path: Path | None, force: bool, no_verify: bool) -> 
     'cranfield data list' shows the names. Fetched data are kept in the folder named by CRANFIELD_CACHE, or else in the
     usual cache folder of the system.
     """
-    from cranfield.data.datasets import fetch, find
+    from cranfield.datasets import fetch, find
 
     dataset = find(name)
     there = fetch(dataset, from_path=from_path, force=force, verify=not no_verify)

@@ -30,7 +30,7 @@ def command(text: str, form: str) -> None:
     """List the known datasets, or those whose name contains TEXT."""
     import polars as pl
 
-    from cranfield.data.datasets import listing
+    from cranfield.datasets import listing
 
     frame = listing().filter(pl.col("name").str.contains(text.lower(), literal=True))
     if form == "csv":

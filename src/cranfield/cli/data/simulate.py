@@ -9,6 +9,7 @@ from typing import Any
 
 import click
 
+from cranfield import simulate
 from cranfield._checksums import record as record_checksum
 from cranfield._errors import SettingError
 from cranfield._settings import settings
@@ -17,11 +18,8 @@ from cranfield.cli._group import common_options
 from cranfield.cli._output import say_line
 from cranfield.cli._reading import READING_OPTIONS, reading_options
 from cranfield.cli.data._written import check_outputs, write_with_record
-from cranfield.data import simulate
-from cranfield.data.ratings import Ratings
-from cranfield.data.reading import read
-from cranfield.data.simulate.truth import World, check_pairs
-from cranfield.data.writing import write
+from cranfield.data import Ratings, read, write
+from cranfield.simulate import World, check_pairs
 
 _EXAMPLES = """\b
 Examples:

@@ -11,13 +11,13 @@ from cranfield import _checks
 from cranfield.comparisons.permutations.exact import exact
 from cranfield.comparisons.permutations.monte_carlo import monte_carlo
 from cranfield.comparisons.sample import Sample
-from cranfield.comparisons.verdict import Resamples, Verdict, sampling_error, significance_tests
+from cranfield.comparisons.verdict import SIGNIFICANCE_TESTS, Resamples, Verdict, sampling_error
 
 # Patterns of more signs than this (users × resamples) take more than a few seconds, and are not drawn unless asked for.
 _MOST_SIGNS = 1 << 31
 
 
-@significance_tests.register(aliases=("fisher",))
+@SIGNIFICANCE_TESTS.register(aliases=("fisher",))
 def permutation(
     data: Sequence[Sample],
     method: str = "exact",

@@ -10,8 +10,7 @@ import numpy as np
 from cranfield._polars import read_parquet
 from cranfield._settings import settings
 from cranfield.assessments import Assessment
-from cranfield.comparisons.verdict import significance_tests
-from cranfield.data.writing import write_table
+from cranfield.comparisons import SIGNIFICANCE_TESTS
 from cranfield.experiments.codes import plain, step_of
 from cranfield.experiments.experiment import Experiment
 from cranfield.experiments.pipeline import Pipeline, Unit
@@ -20,8 +19,9 @@ from cranfield.experiments.stages.data import decided
 from cranfield.experiments.stages.judged import JUDGED
 from cranfield.experiments.stages.scores import SCORES, lists_of
 from cranfield.experiments.stages.splits import split_of
-from cranfield.experiments.store import Made
 from cranfield.experiments.user_code import own_metrics, own_of
+from cranfield.store import Made
+from cranfield.tables import write_table
 
 STUDIES = ("robustness", "power", "correlation", "groups", "advice", "samples", "curves")
 """The frames of an assessment that are stored."""
@@ -48,7 +48,7 @@ class _Assess(Stage[Assessment]):
             "asked": options,
             "own": [
                 *own_metrics(options["metrics"], line.experiment),
-                *own_of(significance_tests, [options["significance"]]),
+                *own_of(SIGNIFICANCE_TESTS, [options["significance"]]),
             ],
             "studies": list(STUDIES),
             "seed": line.experiment.seed,

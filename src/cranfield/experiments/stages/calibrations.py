@@ -12,9 +12,8 @@ from cranfield.experiments.stage import LEAST, Size, Stage
 from cranfield.experiments.stages.data import decided
 from cranfield.experiments.stages.models import MODELS
 from cranfield.experiments.stages.splits import SPLITS, held_out, split_of
-from cranfield.experiments.store import Made
-from cranfield.rankings.calibration import Calibration
-from cranfield.rankings.ranker import Ranker
+from cranfield.rankings import Calibration, Ranker
+from cranfield.store import Made
 
 _FILE = "calibration.json"
 

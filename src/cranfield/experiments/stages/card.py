@@ -12,7 +12,7 @@ from cranfield.experiments.markdown import markdown
 from cranfield.experiments.paragraph import paragraph
 from cranfield.experiments.pipeline import Pipeline, Unit
 from cranfield.experiments.stage import OUT, Stage
-from cranfield.experiments.store import Made
+from cranfield.store import Made
 
 
 class _Card(Stage[dict[str, Any]]):

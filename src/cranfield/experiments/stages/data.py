@@ -20,9 +20,9 @@ from cranfield.experiments.decisions import Decisions
 from cranfield.experiments.inputs import filtered, load, origin, together
 from cranfield.experiments.pipeline import Pipeline, Unit
 from cranfield.experiments.stage import LEAST, Size, Stage
-from cranfield.experiments.store import Made
 from cranfield.experiments.user_code import own_of
 from cranfield.recommenders import recommender
+from cranfield.store import Made
 
 VOCABULARIES = ("users.parquet", "items.parquet")
 FEATURE_FILES = ("users-features.parquet", "items-features.parquet")

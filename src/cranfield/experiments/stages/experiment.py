@@ -9,7 +9,7 @@ from cranfield._files import write_text
 from cranfield.experiments.file import moved, toml_of
 from cranfield.experiments.pipeline import Pipeline, Unit
 from cranfield.experiments.stage import OUT, Stage
-from cranfield.experiments.store import Made
+from cranfield.store import Made
 
 FILE = "experiment.toml"
 

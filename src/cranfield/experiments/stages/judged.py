@@ -14,10 +14,9 @@ from cranfield.experiments.stage import LEAST, Size, Stage
 from cranfield.experiments.stages.data import decided
 from cranfield.experiments.stages.runs import RUNS, run_digest
 from cranfield.experiments.stages.splits import SPLITS, measured_judgments, serving_of, split_of
-from cranfield.experiments.store import Made
-from cranfield.measures import Judged, judge, read_judged, save_judged
-from cranfield.measures.draws import Draw
+from cranfield.judgments import Draw, Judged, judge, read_judged, save_judged
 from cranfield.rankings import Ranking, Targets
+from cranfield.store import Made
 
 # Seconds to look up one item of a list in the test part, and the approximate length of a list.
 _MET, _LONG = 2e-8, 100

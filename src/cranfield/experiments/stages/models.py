@@ -15,15 +15,20 @@ from cranfield.experiments.stage import Size, Stage
 from cranfield.experiments.stages.data import DATA, VOCABULARIES, features_of
 from cranfield.experiments.stages.searches import parameters_of, spelling_of
 from cranfield.experiments.stages.splits import SPLITS, split_of, training_of
-from cranfield.experiments.store import Made
 from cranfield.experiments.user_code import own_system
-from cranfield.rankings.fitting import fit_each, fitted
-from cranfield.recommenders import recommender
-from cranfield.recommenders.epochs import EpochModel
-from cranfield.recommenders.kept import can_be_kept, read_model, save_model
-from cranfield.recommenders.model import Model
-from cranfield.recommenders.protocol import Recommender, fit_takes
-from cranfield.recommenders.state import CannotKeepError
+from cranfield.rankings import fit_each, fitted
+from cranfield.recommenders import (
+    CannotKeepError,
+    EpochModel,
+    Model,
+    Recommender,
+    can_be_kept,
+    fit_takes,
+    read_model,
+    recommender,
+    save_model,
+)
+from cranfield.store import Made
 
 _FILE = "model.npz"
 

@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from cranfield.experiments.pipeline import Pipeline, Unit
 from cranfield.experiments.stage import OUT, Size, Stage
-from cranfield.experiments.store import Made
 from cranfield.experiments.user_code import own
-from cranfield.experiments.versions import versions
+from cranfield.store import Made, versions
 
 if TYPE_CHECKING:
     from cranfield.experiments.results import Results

@@ -8,18 +8,17 @@ from typing import Any
 import polars as pl
 
 from cranfield._polars import read_parquet
-from cranfield.comparisons.corrections import corrections
-from cranfield.comparisons.verdict import significance_tests
+from cranfield.comparisons import CORRECTIONS, SIGNIFICANCE_TESTS
 from cranfield.experiments.codes import read_comparison, save_comparison
 from cranfield.experiments.findings import Findings, findings
 from cranfield.experiments.pipeline import Pipeline, Unit
 from cranfield.experiments.stage import OUT, Stage
 from cranfield.experiments.stages.scores import SCORES
 from cranfield.experiments.stages.searches import parameters_of
-from cranfield.experiments.store import Made
 from cranfield.experiments.user_code import own_of
 from cranfield.experiments.weights import keep_weights, weights_checksum, with_weights
-from cranfield.measures.folds import join_folds
+from cranfield.measures import join_folds
+from cranfield.store import Made
 
 _COMPARISON = "comparison.parquet"
 
@@ -38,8 +37,8 @@ class _Results(Stage[Findings]):
             "weights": weights_checksum(line.experiment),
             "comparing": decisions.comparing.as_dict(),
             "own": [
-                *own_of(significance_tests, [decisions.significance]),
-                *own_of(corrections, [decisions.correction]),
+                *own_of(SIGNIFICANCE_TESTS, [decisions.significance]),
+                *own_of(CORRECTIONS, [decisions.correction]),
             ],
             "once": list(_trained_once(line, unit)),
             "seed": line.experiment.seed,

@@ -13,10 +13,9 @@ from cranfield.experiments.stages.calibrations import CALIBRATED, ranker_of
 from cranfield.experiments.stages.data import decided, vocabularies
 from cranfield.experiments.stages.models import MODELS
 from cranfield.experiments.stages.splits import SPLITS, serving_of
-from cranfield.experiments.store import Made
 from cranfield.experiments.user_code import system_code
-from cranfield.rankings import Run, write_run
-from cranfield.rankings.fill import fill_system
+from cranfield.rankings import Run, fill_system, write_run
+from cranfield.store import Made
 
 # Seconds to rank one item for one user.
 _RANKED = 2e-8

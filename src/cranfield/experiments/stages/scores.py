@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from cranfield.data.writing import write_table
 from cranfield.experiments.codes import read_scores, save_scores, scores_table
 from cranfield.experiments.inputs import catalogue_digest, catalogue_of
 from cranfield.experiments.pipeline import Pipeline, Unit
@@ -16,11 +15,11 @@ from cranfield.experiments.stage import LEAST, Size, Stage
 from cranfield.experiments.stages.data import decided, vocabularies
 from cranfield.experiments.stages.judged import JUDGED, judged_of
 from cranfield.experiments.stages.splits import SPLITS, measured_test, serving_of, split_of
-from cranfield.experiments.store import Made
 from cranfield.experiments.user_code import own_metrics
-from cranfield.measures import Judged, Scores, measure
-from cranfield.measures.catalogue import catalogue_ids, with_live
-from cranfield.measures.windows import in_window
+from cranfield.judgments import Judged, catalogue_ids, with_live
+from cranfield.measures import Scores, in_window, measure
+from cranfield.store import Made
+from cranfield.tables import write_table
 
 _SCORES, _CATALOGUE = "scores.npz", "catalogue.parquet"
 

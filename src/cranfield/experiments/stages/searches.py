@@ -8,17 +8,17 @@ from typing import Any
 from cranfield._errors import SettingError
 from cranfield._own_code import names_code, takes_parameter
 from cranfield._spelling import parse
-from cranfield.data.writing import write_table
 from cranfield.experiments.costs import training_time
 from cranfield.experiments.pipeline import Pipeline, Unit
 from cranfield.experiments.searching import search
 from cranfield.experiments.stage import OUT, Size, Stage
 from cranfield.experiments.stages.data import decided, features_of
 from cranfield.experiments.stages.splits import SPLITS, split_of
-from cranfield.experiments.store import Made
 from cranfield.experiments.tuning import Tuning
 from cranfield.experiments.user_code import own_metrics, own_system
 from cranfield.recommenders import recommender
+from cranfield.store import Made
+from cranfield.tables import write_table
 
 
 class _Searches(Stage[None]):

@@ -11,7 +11,6 @@ import polars as pl
 
 from cranfield._files import write_text
 from cranfield.comparisons import SegmentComparison, compare_segments
-from cranfield.data.writing import write_table
 from cranfield.experiments.codes import read_segments, save_segments
 from cranfield.experiments.decisions import IN_TABLES
 from cranfield.experiments.experiment import Experiment
@@ -22,15 +21,13 @@ from cranfield.experiments.stages.data import decided, vocabularies
 from cranfield.experiments.stages.judged import JUDGED
 from cranfield.experiments.stages.scores import SCORES, lists_of
 from cranfield.experiments.stages.splits import SPLITS, measured_test, split_of
-from cranfield.experiments.store import Made
 from cranfield.experiments.user_code import own_metrics
 from cranfield.experiments.weights import keep_weights, weights_checksum, with_weights
-from cranfield.measures import Segments, judged_segments
-from cranfield.measures.context import Context
-from cranfield.measures.measuring import as_judged
-from cranfield.measures.segment_groups import file_and_column
-from cranfield.measures.segmenting import SEGMENTS as BUILT_IN
-from cranfield.measures.segmenting import Basis, is_built_in
+from cranfield.judgments import Context
+from cranfield.measures import SEGMENTS as BUILT_IN
+from cranfield.measures import Basis, Segments, as_judged, file_and_column, is_built_in, judged_segments
+from cranfield.store import Made
+from cranfield.tables import write_table
 
 _UNDIVIDED = "Warm and cold are not shown separately: at least one test part holds only one of them."
 

@@ -15,15 +15,13 @@ from cranfield.experiments.inputs import divided, named
 from cranfield.experiments.pipeline import Pipeline, Unit
 from cranfield.experiments.stage import LEAST, Size, Stage
 from cranfield.experiments.stages.data import DATA, decided, draws
-from cranfield.experiments.store import Artifact, Made
 from cranfield.experiments.user_code import own_of
-from cranfield.measures.judgments import Judgments
-from cranfield.measures.measuring import check_relevance
-from cranfield.rankings.calibrating import HeldOut, hold_out
-from cranfield.rankings.serving import measured_ratings
-from cranfield.splits import Split, predefined, registry
+from cranfield.judgments import Judgments
+from cranfield.measures import check_relevance
+from cranfield.rankings import HeldOut, hold_out, measured_ratings
+from cranfield.splits import Split, Splits, predefined, registry
 from cranfield.splits import write as write_split
-from cranfield.splits.split import Splits
+from cranfield.store import Artifact, Made
 
 
 class _Splits(Stage[Sequence[Split]]):

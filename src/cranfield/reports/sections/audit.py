@@ -8,9 +8,7 @@ from typing import Any
 
 from cranfield._figures import definition, svg_on_page
 from cranfield._table import Table
-from cranfield.audits import Audit
-from cranfield.audits.tables import audit_tables
-from cranfield.audits.verdict import NOT_A_PROBABILITY
+from cranfield.audits import NOT_A_PROBABILITY, Audit, audit_tables
 from cranfield.reports import figures
 from cranfield.reports.audited import ShownPair, audited, shortened
 from cranfield.reports.markup import Column, Value, downloads, figure, notes, paragraphs, table, text

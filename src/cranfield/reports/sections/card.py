@@ -8,9 +8,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from cranfield._record import Step
-from cranfield.experiments.versions import versions
 from cranfield.reports.markup import notes, text
 from cranfield.reports.section import FURTHER, Reported, Section, on_page
+from cranfield.store import versions
 
 _LIBRARIES = ("numpy", "scipy", "polars", "altair", "vl-convert-python")
 

@@ -10,9 +10,8 @@ from numpy.typing import NDArray
 
 from cranfield._numbers import number_text
 from cranfield._phrases import listed
-from cranfield.measures import Averaging, Scores
-from cranfield.measures.averaging import PLAIN
-from cranfield.measures.correlation import kendall_tau_b
+from cranfield.measures import PLAIN, Averaging, Scores
+from cranfield.metrics import kendall_tau_b
 from cranfield.reports.markup import Column, Value, downloads, paragraphs, table, text
 from cranfield.reports.orders import best_first
 from cranfield.reports.section import Reported, Section, on_page

@@ -9,9 +9,7 @@ import numpy as np
 
 from cranfield._numbers import number_text
 from cranfield.comparisons import Comparison
-from cranfield.measures import Averaging, Scores
-from cranfield.measures.averaging import PLAIN
-from cranfield.measures.scores_table import LEVEL, deepest, on_left_out
+from cranfield.measures import LEVEL, PLAIN, Averaging, Scores, deepest, on_left_out
 from cranfield.reports import figures
 from cranfield.reports.markup import Column, Value, downloads, figure, notes, percent, table, text
 from cranfield.reports.section import Reported, Section, on_page

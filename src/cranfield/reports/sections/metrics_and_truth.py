@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import polars as pl
 
 from cranfield._numbers import number_text
-from cranfield.assessments.advice import Advice
+from cranfield.assessments import Advice
 from cranfield.reports.markup import Column, Value, downloads, paragraphs, table, text
 from cranfield.reports.section import Section
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import polars as pl
 
 from cranfield._numbers import number_text
-from cranfield.measures.correlation import kendall_tau_b
+from cranfield.metrics import kendall_tau_b
 from cranfield.reports import figures
 from cranfield.reports.markup import Column, Value, downloads, figure, paragraphs, percent, table, text
 from cranfield.reports.section import Section

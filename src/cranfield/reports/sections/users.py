@@ -5,9 +5,8 @@ from __future__ import annotations
 import numpy as np
 import polars as pl
 
-from cranfield.measures import Averaging, Scores
-from cranfield.measures.averaging import PLAIN
-from cranfield.measures.phrases import average_phrase
+from cranfield.measures import PLAIN, Averaging, Scores
+from cranfield.metrics import average_phrase
 from cranfield.reports import figures
 from cranfield.reports.markup import downloads, figure, paragraphs
 from cranfield.reports.section import Reported, Section, on_page

@@ -8,8 +8,8 @@ import polars as pl
 
 from cranfield._figures import altair, data_of, look, series, themed, tips
 from cranfield._numbers import number_text
-from cranfield.comparisons.windows import leads_frame, window_leads
-from cranfield.measures.windows import window_frame, windows_of
+from cranfield.comparisons import leads_frame, window_leads
+from cranfield.measures import window_frame, windows_of
 from cranfield.reports import figures
 from cranfield.reports.markup import Column, Value, downloads, figure, paragraphs, table, text
 from cranfield.reports.section import Reported, Section, on_page

@@ -1,0 +1,22 @@
+"""Known datasets: listed, fetched, checked, cached and loaded by name."""
+
+from cranfield.datasets.cache import Cached, cache_folder, cached
+from cranfield.datasets.entry import Counts, Dataset
+from cranfield.datasets.index import catalogue, find
+from cranfield.datasets.overview import known, listing
+from cranfield.datasets.store import fetch, load, load_pair
+
+__all__ = [
+    "Cached",
+    "Counts",
+    "Dataset",
+    "cache_folder",
+    "cached",
+    "catalogue",
+    "fetch",
+    "find",
+    "known",
+    "listing",
+    "load",
+    "load_pair",
+]

@@ -1,0 +1,142 @@
+"""`Tool`: another program with metrics of the same names, and what it does differently."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from enum import Enum
+from functools import wraps
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cranfield._errors import SettingError
+from cranfield._registry import Cutoff, Registry
+from cranfield.judgments import Judged
+from cranfield.metrics.definition import Definition, Values
+
+
+class Users(Enum):
+    """The users that a tool averages over, in words. A counted user for whom a metric is undefined counts as 0."""
+
+    JUDGED = "averages over every test user, 0 without a list, as here"
+    JUDGED_WITH_LIST = "test users without a list are left out"
+    RELEVANT = "users without relevant test items are left out; those without a list count as 0"
+    RELEVANT_WITH_LIST = "users without a list or without relevant test items are left out"
+    WITH_LIST = (
+        "averages over all users with a list, 0 without relevant test items, those unknown to the test set too; "
+        "test users without a list are left out"
+    )
+
+    def counted(self, judged: Judged) -> NDArray[np.bool_]:
+        """Return which lists are counted."""
+        counted = np.ones(judged.n_lists, dtype=bool)
+        if self in (Users.RELEVANT, Users.RELEVANT_WITH_LIST):
+            counted &= judged.n_relevant > 0
+        if self in (Users.JUDGED_WITH_LIST, Users.RELEVANT_WITH_LIST, Users.WITH_LIST):
+            counted &= judged.lengths > 0
+        return counted
+
+
+@dataclass(frozen=True)
+class Dialect:
+    """A tool's definition of a metric.
+
+    Parameters
+    ----------
+    tool
+        The tool.
+    definition
+        Its function as a `Metric` uses it: one value per list, NaN for lists that the tool leaves out, so that the mean
+        of what is left is the number that the tool prints.
+    own_name
+        The tool's name for it.
+    words
+        How its value differs from ours, with its defaults (the empty key) and with each option worth showing.
+    users
+        The users it averages over.
+    """
+
+    tool: Tool
+    definition: Definition
+    own_name: str
+    words: Mapping[str, str]
+    users: Users
+
+    def sentence(self, option: str = "") -> str:
+        """Return a sentence on how it differs from ours."""
+        return f"{self.tool.title} {self.tool.version}, {self.own_name}: {self.words[option]}; {self.users.value}."
+
+
+class Tool:
+    """A program with its own metrics.
+
+    Parameters
+    ----------
+    name, title
+        Its name in ``dialect=``, and its name as its authors write it.
+    version
+        The version that the dialects were checked against.
+    users
+        The users it averages over, unless a metric says otherwise.
+    """
+
+    def __init__(self, name: str, title: str, version: str, users: Users) -> None:
+        self.name, self.title, self.version, self.users = name, title, version, users
+        self.dialects: Registry[Dialect] = Registry(f"{title} metric")
+        TOOLS.add(name, self)
+
+    def dialect(
+        self,
+        metric: str,
+        own_name: str,
+        words: str,
+        *,
+        options: Mapping[str, str] | None = None,
+        users: Users | None = None,
+        cutoff: Cutoff = "optional",
+        averages_ties: bool = True,
+    ) -> Callable[[Callable[..., Values]], Callable[..., Values]]:
+        """Register the tool's definition of a metric: a function of `Judged` lists, like that of a metric.
+
+        ``options`` holds other settings of the tool that are worth showing, as ``parameter=value``, with their words.
+        """
+        rule = users or self.users
+
+        def register(function: Callable[..., Values]) -> Callable[..., Values]:
+            @wraps(function)
+            def of_counted(judged: Judged, **parameters: Any) -> Values:
+                values = np.nan_to_num(function(judged, **parameters), nan=0.0)
+                return np.where(rule.counted(judged), values, np.nan)
+
+            definition = Definition(metric, of_counted, family="dialects", cutoff=cutoff, averages_ties=averages_ties)
+            self.dialects.add(metric, Dialect(self, definition, own_name, {"": words, **(options or {})}, rule))
+            return function
+
+        return register
+
+
+TOOLS: Registry[Tool] = Registry("dialect")
+"""The tools by name; making a `Tool` registers it."""
+
+
+def tool(name: str) -> Tool:
+    """Return a tool by its name, or raise an error that suggests the nearest."""
+    known: Tool = TOOLS.find(name).thing
+    return known
+
+
+def dialect(metric: str, name: str) -> Dialect:
+    """Return a tool's definition of a metric, or raise an error that lists its metrics."""
+    spoken = tool(name)
+    if metric not in spoken.dialects:
+        raise SettingError(
+            f"{spoken.title} has no {metric}; dialect={name} is known for {', '.join(sorted(spoken.dialects))}"
+        )
+    return spoken.dialects[metric]
+
+
+def tools() -> tuple[Tool, ...]:
+    """Return all tools."""
+    return tuple(TOOLS.values())

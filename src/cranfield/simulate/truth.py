@@ -1,0 +1,242 @@
+"""`World`: users and items whose preferences are known, and the ratings that were observed."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cranfield import _checks as check
+from cranfield._errors import SettingError
+from cranfield._random import stream
+from cranfield._record import Step
+from cranfield.data import Ratings, check_ratings
+from cranfield.simulate.observation import inclusion, rates
+from cranfield.simulate.tastes import Tastes, blocks, normal, sample_users
+from cranfield.simulate.true_value import list_values, lists_as_codes, parse_metric, repeated_entry
+from cranfield.tables import UNKNOWN
+
+_MOST_PAIRS = 50_000_000
+
+
+@dataclass(frozen=True, eq=False)
+class World:
+    """A simulated world: the truth about every pair of a user and an item, and the observed ratings.
+
+    Made by `world`. Users and items are given by their codes, their positions in the vocabularies of ``ratings``. The
+    matrix of all pairs is never stored: it is computed again for the requested users.
+
+    Parameters
+    ----------
+    ratings
+        The observed ratings.
+    tastes
+        The latent tastes that determine every preference.
+    exposure
+        How often each item is met for reasons other than being liked.
+    relevance_bias
+        How strongly users prefer to rate what they like: one grade more makes a rating e to this power times as likely.
+    noise
+        The standard deviation of the error of a single rating, in standard deviations of the preference score.
+    threshold
+        The lowest relevant grade.
+    seed
+        The seed it was made with.
+
+    Examples
+    --------
+    >>> from cranfield import simulate
+    >>> small = simulate.world(users=200, items=100, ratings=3_000)
+    >>> small
+    World(200 users, 100 items, 3,000 ratings observed, 32.0 % of all pairs relevant)
+    >>> small.preference([0, 1]).shape
+    (2, 100)
+    >>> best = {1: (small.preference([0])[0].argsort()[::-1] + 1).tolist()}
+    >>> small.true_value(best, "nDCG@10")
+    array([1.])
+    """
+
+    ratings: Ratings
+    tastes: Tastes
+    exposure: NDArray[np.float64]
+    relevance_bias: float
+    noise: float
+    threshold: float
+    seed: int
+
+    def __repr__(self) -> str:
+        relevant = self.relevant(sample_users(self.ratings.n_users, self.ratings.n_items)).mean()
+        return (
+            f"World({self.ratings.n_users:,} users, {self.ratings.n_items:,} items, {len(self.ratings):,} ratings "
+            f"observed, {100 * relevant:.1f} % of all pairs relevant)"
+        )
+
+    def _repr_html_(self) -> str:
+        return f"<p>{html.escape(repr(self))}</p>{self.ratings._repr_html_()}"
+
+    def preference(self, users: Any = None) -> NDArray[np.float32]:
+        """Return the true grade of every item, one row per requested user code (everybody by default)."""
+        codes = self._codes(users)
+        grades = np.empty((len(codes), self.ratings.n_items), dtype=np.float32)
+        for rows, block in self._rows(codes):
+            grades[rows] = self.tastes.grade(self.tastes.score(block))
+        return grades
+
+    def relevant(self, users: Any = None) -> NDArray[np.bool_]:
+        """Return whether each item is truly relevant, one row per requested user code (everybody by default)."""
+        return self.preference(users) >= np.float32(self.threshold)
+
+    def propensity(self, users: Any = None) -> NDArray[np.float64]:
+        r"""Return the probability with which each pair was observed, one row per requested user code.
+
+        An item is met at the rate :math:`w_{ui} = x_i\, e^{b\, r_{ui}}`, its exposure times a function of its true
+        grade. The probability is :math:`\pi_{ui} = 1 - e^{-\tau_u w_{ui}}`, with :math:`\tau_u` chosen so that
+        :math:`\sum_i \pi_{ui}` is the user's profile size. Pairs are drawn with exactly these probabilities (to a
+        millionth), given the profile sizes.
+        """
+        codes = self._codes(users)
+        probabilities = np.empty((len(codes), self.ratings.n_items))
+        for rows, block in self._rows(codes):
+            weights = rates(self.tastes.grade(self.tastes.score(block)), self.exposure, self.relevance_bias)
+            probabilities[rows] = inclusion(weights, self.ratings.user_counts[block])
+        return probabilities
+
+    def truth(self, users: Any = None) -> Ratings:
+        """Return the true grade of every item for the requested user codes as ratings: complete judgments."""
+        codes = np.unique(self._codes(users))
+        n_items = self.ratings.n_items
+        check_pairs(len(codes), n_items)
+        counts = np.zeros(self.ratings.n_users + 1, dtype=np.int64)
+        counts[codes + 1] = n_items
+        return Ratings(
+            self.ratings.user_ids,
+            self.ratings.item_ids,
+            np.cumsum(counts),
+            np.tile(np.arange(n_items, dtype=np.int32), len(codes)),
+            self.preference(codes).ravel(),
+            name="simulated truth",
+            history=(*self.ratings.history, Step("simulate.truth", {"users": len(codes)})),
+        )
+
+    def random_test(self, per_user: int = 10, users: Any = None) -> Ratings:
+        """Return ratings of items drawn uniformly at random: an unbiased test set, like those of Yahoo R3 and Coat.
+
+        Observed pairs are not drawn again; a user with fewer unobserved items than ``per_user`` rates all of them. The
+        ratings have the same noise as the observed ones. Each user has their own random stream, so a draw does not
+        depend on which other users are requested.
+        """
+        per_user = check.whole("per_user", per_user)
+        codes = np.unique(self._codes(users))
+        drawn = [self._random_items(int(user), per_user) for user in codes]
+        sizes = np.array([len(items) for items in drawn], dtype=np.int64)
+        who = np.repeat(codes.astype(np.int32), sizes)
+        what = np.concatenate([np.empty(0, dtype=np.int32), *drawn])
+        errors = [stream(self.seed, "simulate.random_test", "noise", int(user)).random(per_user) for user in codes]
+        noise = np.concatenate([np.empty(0), *(error[:size] for error, size in zip(errors, sizes.tolist()))])
+        return Ratings.from_codes(
+            self.ratings.user_ids,
+            self.ratings.item_ids,
+            who,
+            what,
+            self.tastes.grade(self.tastes.pair_score(who, what) + self.noise * normal(noise)),
+            name="simulated random test",
+            history=(
+                *self.ratings.history,
+                Step("simulate.random_test", {"per_user": per_user, "users": len(codes)}, {"ratings": len(who)}),
+            ),
+        )
+
+    def true_value(self, lists: Any, metric: str = "nDCG@10", *, exclude: Ratings | None = None) -> NDArray[np.float64]:
+        r"""Return the true value of each ranked list, with every item judged.
+
+        Parameters
+        ----------
+        lists
+            A `Run`, or a mapping of user ids to item ids, best first.
+        metric
+            ``P@n``, ``Recall@n`` or ``nDCG@n`` (the gain is the grade, the discount :math:`\log_2(k + 1)`).
+        exclude
+            Ratings whose pairs no list should hold, usually the training set that the lists were made from. They are
+            not candidates: such an item adds nothing to a list that holds it, nor to the best possible list.
+
+        Returns
+        -------
+        array
+            A value for each list, in the order of the lists; NaN if it is undefined, because a user has no
+            relevant candidate (Recall) or no candidate with a gain (nDCG).
+        """
+        spelling = parse_metric(metric)
+        users, indptr, items = lists_as_codes(lists, self.ratings.user_ids, self.ratings.item_ids)
+        again = repeated_entry(users, indptr, items, self.ratings.n_items)
+        if again is not None:
+            item = self.ratings.item_ids.ids([items[again]])[0]
+            raise SettingError(f"item {item!r} is in one list twice; list an item once")
+        if exclude is not None:
+            check_ratings(exclude)
+        held = None if exclude is None else _over(exclude, self.ratings)
+        values = np.empty(len(users))
+        for rows, block in self._rows(users):
+            values[rows] = list_values(
+                spelling,
+                indptr[rows.start : rows.stop + 1],
+                items,
+                self.tastes.grade(self.tastes.score(block)),
+                self.threshold,
+                _held(held, block, self.ratings.n_items),
+            )
+        return values
+
+    def _random_items(self, user: int, size: int) -> NDArray[np.int32]:
+        keys = stream(self.seed, "simulate.random_test", user).random(self.ratings.n_items)
+        keys[self.ratings.items[self.ratings.profile(user)]] = np.inf
+        size = min(size, int(np.isfinite(keys).sum()))
+        return np.sort(np.argsort(keys, kind="stable")[:size]).astype(np.int32)
+
+    def _rows(self, codes: NDArray[np.integer]) -> Iterator[tuple[slice, NDArray[np.integer]]]:
+        """Yield blocks of a bounded number of pairs: the position of each block and its user codes."""
+        for rows in blocks(len(codes), self.ratings.n_items):
+            yield rows, codes[rows]
+
+    def _codes(self, users: Any) -> NDArray[np.int64]:
+        if users is None:
+            return np.arange(self.ratings.n_users)
+        codes = np.atleast_1d(np.asarray(users))
+        if not np.issubdtype(codes.dtype, np.integer):
+            raise SettingError(f"give users as codes, whole numbers from 0, not as {codes.dtype}")
+        if len(codes) and not (codes.min() >= 0 and codes.max() < self.ratings.n_users):
+            raise SettingError(
+                f"user codes go from 0 to {self.ratings.n_users - 1}, not from {codes.min()} to {codes.max()}"
+            )
+        return codes.astype(np.int64)
+
+
+def check_pairs(users: int, items: int) -> None:
+    """Refuse to hold the truth about more pairs than fit in memory."""
+    if users * items > _MOST_PAIRS:
+        raise SettingError(
+            f"the truth about {users:,} users x {items:,} items is {users * items:,} pairs, more than {_MOST_PAIRS:,}; "
+            "ask for fewer users"
+        )
+
+
+def _over(ratings: Ratings, world: Ratings) -> Ratings:
+    """Return ratings with the codes of the world's vocabularies."""
+    if ratings.user_ids == world.user_ids and ratings.item_ids == world.item_ids:
+        return ratings
+    users = world.user_ids.codes(ratings.user_ids.ids(ratings.users))
+    items = world.item_ids.codes(ratings.item_ids.ids(ratings.items))
+    known = (users != UNKNOWN) & (items != UNKNOWN)
+    return Ratings.from_codes(world.user_ids, world.item_ids, users[known], items[known], ratings.values[known])
+
+
+def _held(ratings: Ratings | None, users: NDArray[np.integer], n_items: int) -> NDArray[np.bool_]:
+    """Return which items each user has in ``ratings``."""
+    held = np.zeros((len(users), n_items), dtype=np.bool_)
+    if ratings is not None:
+        for row, user in enumerate(users.tolist()):
+            held[row, ratings.items[ratings.profile(user)]] = True
+    return held

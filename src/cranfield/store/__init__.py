@@ -1,0 +1,34 @@
+"""The store: artifacts filed by the hash of what they are made of, and the readable files exported from it."""
+
+from cranfield.store.environment import versions
+from cranfield.store.exports import Exports, Write
+from cranfield.store.roots import Root
+from cranfield.store.store import (
+    HOME,
+    Artifact,
+    Made,
+    Record,
+    State,
+    Store,
+    check_folder,
+    fingerprint,
+    in_use,
+    open_store,
+)
+
+__all__ = [
+    "HOME",
+    "Artifact",
+    "Exports",
+    "Made",
+    "Record",
+    "Root",
+    "State",
+    "Store",
+    "Write",
+    "check_folder",
+    "fingerprint",
+    "in_use",
+    "open_store",
+    "versions",
+]

@@ -1,0 +1,239 @@
+"""Columns of any type converted to ids, ratings and times, with the row of the first value that is not valid."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+from uuid import UUID
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from cranfield._errors import InputError
+from cranfield.tables.columns import Role
+from cranfield.tables.vocabulary import Vocabulary, check_exact
+
+# The first whole number too large to be a time in seconds (the year 5138). It and its multiples by a thousand are taken
+# for milliseconds, microseconds and nanoseconds.
+_TOO_LATE = 10**11
+# The usual range of times in seconds: from 1973 to 2096.
+_USUAL, _UNUSUAL = 10**8, 4 * 10**9
+_ISO = ("%Y-%m-%dT%H:%M:%S%.f", "%Y-%m-%dT%H:%M")
+_ID_REMEDY = "use numbers, text or dates"
+# Types of other libraries that Polars has a name for and passes on.
+_EXTENSION: Any = getattr(pl, "BaseExtension", ())
+# Times are checked in blocks, to save memory.
+_BLOCK = 1 << 18
+# Maximum length of a value in a message.
+_SHOWN = 60
+
+
+class Fault(Exception):
+    """A value that cannot be used: its row in the column, counted from 0, what is wrong and what to do."""
+
+    def __init__(self, row: int, problem: str, remedy: str) -> None:
+        super().__init__(problem)
+        self.row, self.problem, self.remedy = row, problem, remedy
+
+
+def encoded(column: pl.Series, role: Role) -> tuple[Vocabulary, NDArray[np.int32]]:
+    """Return the vocabulary of a column of ids, and the code of each of them."""
+    remedy = "give every rating a user and an item, or leave the row out"
+    if column.null_count():
+        raise Fault(_first(column.is_null()), f"the {role} is missing", remedy)
+    column = _uuids_as_text(_categories_as_text(column))
+    if column.dtype.is_nested() or isinstance(column.dtype, _EXTENSION):
+        raise Fault(0, f"{_shown(column[0])} cannot be an id", _ID_REMEDY)
+    try:
+        check_exact(column)
+    except InputError as error:
+        raise Fault((error.row or 1) - 1, error.problem, str(error.remedy)) from None
+    vocabulary, codes = Vocabulary.encode(column)
+    if column.dtype == pl.String and (blank := vocabulary.all.str.strip_chars() == "").any():
+        raise Fault(int(np.argmax(np.isin(codes, blank.arg_true()))), f"the {role} is missing", remedy)
+    if column.dtype.is_float() and column.is_nan().any():
+        raise Fault(_first(column.is_nan()), f"the {role} is missing (NaN)", remedy)
+    return vocabulary, codes
+
+
+def _categories_as_text(column: pl.Series) -> pl.Series:
+    return column.cast(pl.String) if isinstance(column.dtype, (pl.Categorical, pl.Enum)) else column
+
+
+def _uuids_as_text(column: pl.Series) -> pl.Series:
+    """Return a column of Python objects as text if they are UUIDs, for which Polars has no type."""
+    if column.dtype != pl.Object:
+        return column
+    odd = next((row for row, value in enumerate(column) if not isinstance(value, UUID)), None)
+    if odd is not None:
+        raise Fault(odd, f"{_shown(column[odd])} cannot be an id", _ID_REMEDY)
+    return pl.Series([str(value) for value in column])
+
+
+def ratings(column: pl.Series) -> NDArray[Any]:
+    """Return a column of ratings as finite numbers."""
+    remedy = "write a number or leave the row out"
+    column = numbers = _categories_as_text(column)
+    if column.dtype == pl.String:
+        text = column.str.strip_chars()
+        numbers = text.cast(pl.Float64, strict=False)
+        broken = (numbers.is_null() & (text != "")).fill_null(False)
+        if broken.any():
+            row = _first(broken)
+            comma = " (with a decimal point)" if "," in column[row] else ""
+            raise Fault(row, f"{_shown(column[row])} is not a number", f"write a number{comma} or leave the row out")
+    elif not (column.dtype.is_numeric() or column.dtype in (pl.Boolean, pl.Null)):
+        problem = f"{_shown(column[0])} is not a number"
+        raise Fault(0, problem, "choose the column of the ratings, or rating=False for none (--no-rating)")
+    if numbers.null_count():
+        raise Fault(_first(numbers.is_null()), "the rating is missing", remedy)
+    values = _singles(numbers) if len(numbers) else None
+    if values is None:
+        values = numbers.cast(pl.Float64).to_numpy()
+        if not (finite := np.isfinite(values)).all():
+            row = int(np.argmin(finite))
+            raise Fault(row, f"{values[row]} is not a finite number", remedy)
+    return values
+
+
+def _singles(numbers: pl.Series) -> NDArray[np.float32] | None:
+    """Return the numbers as float32, or None if that changes one of them or one is not finite."""
+    single = np.empty(len(numbers), dtype=np.float32)
+    start = 0
+    for chunk in numbers.get_chunks():
+        wide = chunk.cast(pl.Float64).to_numpy()
+        part = single[start : start + len(wide)]
+        with np.errstate(over="ignore"):
+            part[:] = wide
+        if not (part == wide).all() or not np.isfinite(part).all():
+            return None
+        start += len(wide)
+    return single
+
+
+def times(column: pl.Series) -> NDArray[np.int64]:
+    """Return a column of times as whole seconds since 1970 (UTC).
+
+    Whole numbers whose largest is 10¹¹ or more are milliseconds, 10¹⁴ microseconds and 10¹⁷ nanoseconds; numbers
+    clearly in another unit than most are refused. They are dates if every one of them is written as one: 20011231.
+    """
+    remedy = "write seconds, milliseconds or an ISO date in every row, or read without times (time=False, --no-time)"
+    column = _categories_as_text(column)
+    if column.dtype == pl.String:
+        text = column.str.strip_chars()
+        column = _from_text(text)
+        broken = (column.is_null() & (text != "")).fill_null(False)
+        if broken.any():
+            row = _first(broken)
+            raise Fault(row, f"{_shown(text[row])} is not a time", remedy)
+    if column.null_count():
+        raise Fault(_first(column.is_null()), "the time is missing", remedy)
+    if column.dtype == pl.Date or isinstance(column.dtype, pl.Datetime):
+        return _since_1970(column)
+    if not column.dtype.is_numeric():
+        raise Fault(0, f"{_shown(column[0])} is not a time", remedy)
+    # Numbers that are not finite, or too large for an integer, become null.
+    whole = (column if column.dtype.is_integer() else _in_bounds(column.floor())).cast(pl.Int64, strict=False)
+    if whole.null_count():
+        row = _first(whole.is_null())
+        raise Fault(row, f"{column[row]} is not a time", remedy)
+    dates = _basic_dates(whole)
+    return _seconds(whole.to_numpy()) if dates is None else _since_1970(dates)
+
+
+def _in_bounds(numbers: pl.Series) -> pl.Series:
+    """Return null for numbers that may not fit in 64 bits: the float -2⁶³ may be any of the integers near it."""
+    return (
+        numbers.to_frame()
+        .select(pl.when(pl.nth(0).is_between(-(2.0**63), 2.0**63, closed="none")).then(pl.nth(0)))
+        .to_series()
+    )
+
+
+def _since_1970(dates: pl.Series) -> NDArray[np.int64]:
+    return dates.cast(pl.Datetime("us")).dt.epoch("s").cast(pl.Int64).to_numpy()
+
+
+def _basic_dates(numbers: pl.Series) -> pl.Series | None:
+    """Return whole numbers as dates if each is one in ISO 8601's basic form; as seconds they would be in 1970."""
+    if not numbers.is_between(19_000_101, 21_001_231).all():
+        return None
+    dates = numbers.cast(pl.String).str.to_date("%Y%m%d", strict=False)
+    return None if dates.null_count() or not len(dates) else dates
+
+
+def _seconds(numbers: NDArray[np.int64]) -> NDArray[np.int64]:
+    if not len(numbers):
+        return numbers
+    latest = max(abs(int(numbers.max())), abs(int(numbers.min())))
+    scale = 1
+    while latest >= _TOO_LATE * scale and scale < 10**9:
+        scale *= 1000
+    if scale == 1:
+        return numbers
+    _refuse_two_units(numbers, scale)
+    return numbers // scale
+
+
+def _refuse_two_units(numbers: NDArray[np.int64], scale: int) -> None:
+    """Refuse times of which some are usual in a coarser unit, but in early 1970 in the unit of the largest.
+
+    If others are in between, they may come from a clock that started at 0, and nothing is refused.
+    """
+    coarser = scale // 1000
+    while coarser:
+        counts = np.zeros(4, dtype=np.int64)
+        for _, sizes in _sizes(numbers, coarser):
+            counts += np.bincount(sizes, minlength=4)
+        _, usual, between, finer = counts
+        if usual and not between:
+            rare = 1 if usual <= finer else 3
+            matches = ((start, sizes == rare) for start, sizes in _sizes(numbers, coarser))
+            row = next(start + int(np.argmax(these)) for start, these in matches if these.any())
+            raise Fault(
+                row,
+                f"{numbers[row]} is a time in a different unit from most",
+                "write all times in seconds or all in milliseconds, or read without times (time=False, --no-time)",
+            )
+        coarser //= 1000
+
+
+def _sizes(numbers: NDArray[np.int64], unit: int) -> Iterator[tuple[int, NDArray[np.intp]]]:
+    """Yield blocks that say whether times are too small for a unit (0), usual (1), late (2) or too late (3)."""
+    edges = np.array([_USUAL, _UNUSUAL, _TOO_LATE], dtype=np.uint64) * np.uint64(unit)
+    for start in range(0, len(numbers), _BLOCK):
+        # The absolute value of the smallest signed number does not fit in a signed one.
+        sizes = np.abs(numbers[start : start + _BLOCK]).view(np.uint64)
+        yield start, np.searchsorted(edges, sizes, side="right")
+
+
+def _from_text(text: pl.Series) -> pl.Series:
+    """Read text as numbers, or as ISO dates with or without time of day and zone, whichever fits more rows."""
+    if text.null_count() == len(text):
+        return text.cast(pl.Int64)
+    for kind in (pl.Int64, pl.Float64):
+        numbers = text.cast(kind, strict=False)
+        if numbers.null_count() == text.null_count():
+            return numbers
+    text = text.str.replace(" ", "T", literal=True).str.replace(r"\s*(?:UTC|GMT)$", "Z")
+    readings = [
+        text.str.to_datetime(form + "%#z", strict=False, time_unit="us", time_zone="UTC").dt.replace_time_zone(None)
+        for form in _ISO
+    ]
+    readings += [text.str.to_datetime(form, strict=False, time_unit="us") for form in _ISO]
+    readings.append(text.str.to_date("%Y-%m-%d", strict=False).cast(pl.Datetime("us")))
+    dates = pl.select(pl.coalesce(readings)).to_series()
+    return numbers if numbers.null_count() <= dates.null_count() else dates
+
+
+def _shown(value: object) -> str:
+    """Return a value as text for a message: on one line, and cut if it is long."""
+    value = value.to_list() if isinstance(value, pl.Series) else value
+    text = " ".join(repr(value).split()) if not isinstance(value, str) else repr(value)
+    return text if len(text) <= _SHOWN else f"{text[: _SHOWN - 3]}..."
+
+
+def _first(mask: pl.Series) -> int:
+    place = mask.arg_max()
+    return 0 if place is None else place
