@@ -304,9 +304,15 @@ class TestDisplay:
 
     def test_no_difference_is_said_as_such(self):
         said = compare({"a": [0.1, 0.2], "b": [0.2, 0.1]}).sentences()[0]
-        assert "a (0.1500) and b (0.1500) are level" in said
+        assert "there is no significant difference between a (0.1500) and b (0.1500): 0.0000 [" in said
         assert "a single test of these users shows a difference of" in said
-        assert "b (0.2000) and a (0.1500) are level" in compare({"a": [0.1, 0.2], "b": [0.3, 0.1]}).sentences()[0]
+        said = compare({"a": [0.1, 0.2], "b": [0.3, 0.1]}).sentences()[0]
+        assert "there is no significant difference between b (0.2000) and a (0.1500): 0.0500 [" in said
+        alone = compare({"a": [0.5], "b": [0.352]}).sentences()[0]
+        assert "a (0.5000) and b (0.3520): 0.1480, +42 % (too few users for an interval) (p = 1;" in alone
+        assert alone.endswith("equal for 0 of 1 user).")
+        same = compare({"a": [0.5, 0.2], "b": [0.5, 0.2]}).sentences()
+        assert same == ["value: a (0.3500) and b (0.3500) have the same value for each of 2 users."]
 
     def test_a_baseline_is_named(self):
         overall, first, _ = self.result(baseline="pop").sentences()
