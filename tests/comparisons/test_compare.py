@@ -354,12 +354,22 @@ class TestDisplay:
         shown = result.table().rows[0][result.table().header.index("d_z")]
         assert shown == f"+{d.mean() / d.std(ddof=1):.2f}"
 
-    def test_the_interval_of_an_effect_is_that_of_a_large_sample(self):
-        d = np.array([0.4, 0.2, 0.1, -0.2])
-        row = compare({"a": d, "b": 0 * d}, significance="student").frame().row(0, named=True)
-        effect = d.mean() / d.std(ddof=1)
-        reach = 3.182446 * np.sqrt(1 / 4 + effect**2 / (2 * 4))
-        assert [row["effect_lower"], row["effect_upper"]] == pytest.approx([effect - reach, effect + reach], rel=1e-6)
+    @pytest.mark.parametrize("n", [2, 3, 4, 20, 400])
+    @pytest.mark.parametrize("mean", [-1.5, 0.0, 0.2, 3.0])
+    def test_the_interval_of_an_effect_is_that_of_the_noncentral_t(self, n, mean):
+        from scipy import stats
+
+        d = np.random.default_rng(n).normal(mean, 1, n)
+        row = compare({"a": d, "b": 0 * d}, significance="student", alpha=0.1).frame().row(0, named=True)
+        t = np.sqrt(n) * d.mean() / d.std(ddof=1)
+        if abs(t) > 35:  # where SciPy's distribution function is not to be trusted
+            pytest.skip("t is too large")
+        chances = [stats.nct.cdf(t, n - 1, np.sqrt(n) * row[f"effect_{end}"]) for end in ("lower", "upper")]
+        assert chances == pytest.approx([0.95, 0.05], abs=1e-7)
+
+    def test_the_interval_of_an_effect_of_identical_systems_is_around_0(self):
+        row = compare({"a": [0.5] * 9, "b": [0.5] * 9}, significance="student").frame().row(0, named=True)
+        assert (row["effect_lower"], row["effect_upper"]) == pytest.approx((-1.959964 / 3, 1.959964 / 3), rel=1e-6)
 
     def test_letters_need_every_pair(self):
         with pytest.raises(SettingError, match="leave out the baseline"):
