@@ -355,15 +355,13 @@ class TestDisplay:
         assert shown == f"+{d.mean() / d.std(ddof=1):.2f}"
 
     @pytest.mark.parametrize("n", [2, 3, 4, 20, 400])
-    @pytest.mark.parametrize("mean", [-1.5, 0.0, 0.2, 3.0])
+    @pytest.mark.parametrize("mean", [-1.5, 0.0, 0.2, 1.5])
     def test_the_interval_of_an_effect_is_that_of_the_noncentral_t(self, n, mean):
         from scipy import stats
 
         d = np.random.default_rng(n).normal(mean, 1, n)
         row = compare({"a": d, "b": 0 * d}, significance="student", alpha=0.1).frame().row(0, named=True)
         t = np.sqrt(n) * d.mean() / d.std(ddof=1)
-        if abs(t) > 35:  # where SciPy's distribution function is not to be trusted
-            pytest.skip("t is too large")
         chances = [stats.nct.cdf(t, n - 1, np.sqrt(n) * row[f"effect_{end}"]) for end in ("lower", "upper")]
         assert chances == pytest.approx([0.95, 0.05], abs=1e-7)
 
