@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import replace
 
 import numpy as np
 import pytest
+from scipy import stats
 
 import cranfield as cf
 from cranfield.comparisons import compare_segments
-from cranfield.comparisons.interactions import interactions
+from cranfield.comparisons.interactions import divided_anew, interactions
 from cranfield.comparisons.samples import as_scores
 from cranfield.measures import Averaging, Segments
 from cranfield.measures.folds import join_folds
 
-N = 120
+N = 240
 
 
 def _segments(effects, seed=0, systems=("a", "b")):
@@ -83,7 +85,7 @@ def test_a_group_in_which_the_order_turns_round_is_named_with_its_test():
 
 
 def test_a_change_of_places_that_chance_can_explain_is_said_to_be_one():
-    segments, _ = _segments({"light": 0.01, "heavy": -0.01}, seed=3)
+    segments, _ = _segments({"light": 0.006, "heavy": -0.006}, seed=3)
     (said,) = cf.compare_segments(segments, significance="student").turned
     assert "change places between a group and the rest, not significantly (smallest corrected p" in said
 
@@ -145,6 +147,57 @@ def test_a_group_without_weight_is_left_out():
     assert found.turned == ["given: no two systems change places in any group."]
 
 
+def _differences(rng, kind, shape):
+    """Draw differences of users that all have the same distribution."""
+    some = rng.random(shape) < 0.1
+    return {
+        "normal": rng.normal(size=shape),
+        "skewed": rng.exponential(size=shape),
+        "few differ": np.where(some, rng.normal(size=shape), 0.0),
+        "few gain": np.where(some, rng.exponential(size=shape), 0.0),
+        "two values": some.astype(float),
+    }[kind]
+
+
+@pytest.mark.parametrize("kind", ["normal", "skewed", "few differ", "few gain", "two values"])
+@pytest.mark.parametrize(
+    ("n", "worlds"), [(3, 150), (10, 150), *(pytest.param(n, 4000, marks=pytest.mark.slow) for n in (2, 3, 5, 10, 50))]
+)
+def test_the_interaction_of_a_small_group_keeps_its_level(kind, n, worlds):
+    rng = np.random.default_rng(n)
+    p = divided_anew(_differences(rng, kind, (worlds, n)), _differences(rng, kind, (worlds, 120)))
+    for alpha in (0.01, 0.05):
+        assert (p < alpha).mean() <= alpha + 3 * np.sqrt(alpha * (1 - alpha) / worlds)
+    if kind == "normal" and worlds > 1000:
+        assert (p < 0.05).mean() >= 0.035  # nor is it too careful
+
+
+def test_the_interaction_of_a_small_group_is_a_permutation_of_welchs_t():
+    """All 120 ways of choosing 3 of 10 users, in a loop."""
+    rng = np.random.default_rng(3)
+    few, many = rng.normal(1, 1, 3), rng.normal(size=7)
+    values = np.append(few, many)
+    found = [
+        abs(stats.ttest_ind(values[list(side)], np.delete(values, list(side)), equal_var=False).statistic)
+        for side in itertools.combinations(range(10), 3)
+    ]
+    exact = np.mean(np.array(found) >= found[0] - 1e-12)
+    for sides in ((few, many), (many, few)):
+        assert divided_anew(sides[0][None], sides[1][None])[0] == pytest.approx(exact, abs=0.015)
+    missing = divided_anew(np.append(few, np.nan)[None], np.append(np.nan, many)[None])[0]
+    assert missing == pytest.approx(exact, abs=0.015)
+
+
+def test_a_small_group_is_named_with_its_test_and_one_user_is_not_tested():
+    rng = np.random.default_rng(1)
+    scores = as_scores({"a": rng.random(300), "b": rng.random(300)})
+    groups = {user: "one" if user == 0 else "few" if user < 40 else "many" for user in range(300)}
+    found = cf.compare_segments(scores.segments(groups)).interactions
+    tests = dict(found.select("group", "test").rows())
+    assert tests["few"] == tests["many"] == "permutation of Welch's t"
+    assert np.isnan(found.filter(group="one")["p"].item())
+
+
 @pytest.mark.slow
 def test_false_alarms_of_the_interaction_are_as_many_as_alpha_allows():
     hits = 0
@@ -186,6 +239,17 @@ def test_the_spread_between_repetitions_is_in_the_test_of_an_interaction(kind):
     # The means of the repetitions vary by 0.3, so the error is close to 0.3 / √3.
     assert spread["standard_error"][0] == pytest.approx(0.3 / np.sqrt(3), rel=0.05)
     assert spread["test"][0].endswith(", users crossed with repetitions")
+
+
+def test_a_group_of_few_users_in_several_repetitions_is_not_tested():
+    rng, parts = np.random.default_rng(2), []
+    for _ in range(3):
+        scores = as_scores({"a": rng.random(60), "b": rng.random(60)})
+        groups = np.where(np.arange(60) < 9, 0, 1).astype(np.int16)
+        parts.append(Segments("g", "users", replace(scores, groups=groups, group_names=("few", "many"))))
+    found = compare_segments(Segments.join(parts, range(3)), significance="student")
+    assert np.isnan(found.interactions["p"].to_numpy()).all()
+    assert not found.interactions["significant"].any()
 
 
 def _changing(rng, users=60, times=3):

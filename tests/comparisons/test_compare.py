@@ -304,9 +304,15 @@ class TestDisplay:
 
     def test_no_difference_is_said_as_such(self):
         said = compare({"a": [0.1, 0.2], "b": [0.2, 0.1]}).sentences()[0]
-        assert "a (0.1500) and b (0.1500) are level" in said
+        assert "there is no significant difference between a (0.1500) and b (0.1500): 0.0000 [" in said
         assert "a single test of these users shows a difference of" in said
-        assert "b (0.2000) and a (0.1500) are level" in compare({"a": [0.1, 0.2], "b": [0.3, 0.1]}).sentences()[0]
+        said = compare({"a": [0.1, 0.2], "b": [0.3, 0.1]}).sentences()[0]
+        assert "there is no significant difference between b (0.2000) and a (0.1500): 0.0500 [" in said
+        alone = compare({"a": [0.5], "b": [0.352]}).sentences()[0]
+        assert "a (0.5000) and b (0.3520): 0.1480, +42 % (too few users for an interval) (p = 1;" in alone
+        assert alone.endswith("equal for 0 of 1 user).")
+        same = compare({"a": [0.5, 0.2], "b": [0.5, 0.2]}).sentences()
+        assert same == ["value: a (0.3500) and b (0.3500) have the same value for each of 2 users."]
 
     def test_a_baseline_is_named(self):
         overall, first, _ = self.result(baseline="pop").sentences()
@@ -348,12 +354,20 @@ class TestDisplay:
         shown = result.table().rows[0][result.table().header.index("d_z")]
         assert shown == f"+{d.mean() / d.std(ddof=1):.2f}"
 
-    def test_the_interval_of_an_effect_is_that_of_a_large_sample(self):
-        d = np.array([0.4, 0.2, 0.1, -0.2])
-        row = compare({"a": d, "b": 0 * d}, significance="student").frame().row(0, named=True)
-        effect = d.mean() / d.std(ddof=1)
-        reach = 3.182446 * np.sqrt(1 / 4 + effect**2 / (2 * 4))
-        assert [row["effect_lower"], row["effect_upper"]] == pytest.approx([effect - reach, effect + reach], rel=1e-6)
+    @pytest.mark.parametrize("n", [2, 3, 4, 20, 400])
+    @pytest.mark.parametrize("mean", [-1.5, 0.0, 0.2, 1.5])
+    def test_the_interval_of_an_effect_is_that_of_the_noncentral_t(self, n, mean):
+        from scipy import stats
+
+        d = np.random.default_rng(n).normal(mean, 1, n)
+        row = compare({"a": d, "b": 0 * d}, significance="student", alpha=0.1).frame().row(0, named=True)
+        t = np.sqrt(n) * d.mean() / d.std(ddof=1)
+        chances = [stats.nct.cdf(t, n - 1, np.sqrt(n) * row[f"effect_{end}"]) for end in ("lower", "upper")]
+        assert chances == pytest.approx([0.95, 0.05], abs=1e-7)
+
+    def test_the_interval_of_an_effect_of_identical_systems_is_around_0(self):
+        row = compare({"a": [0.5] * 9, "b": [0.5] * 9}, significance="student").frame().row(0, named=True)
+        assert (row["effect_lower"], row["effect_upper"]) == pytest.approx((-1.959964 / 3, 1.959964 / 3), rel=1e-6)
 
     def test_letters_need_every_pair(self):
         with pytest.raises(SettingError, match="leave out the baseline"):

@@ -271,3 +271,23 @@ def test_repetitions_that_agree_need_as_many_users_as_one_and_those_that_differ_
         needed.append(result.better("new", than="old").rows["users_needed"].item())
     assert needed[1] == pytest.approx(needed[0], rel=0.02)
     assert needed[2] > 1.2 * needed[0]
+
+
+@pytest.mark.parametrize("by", ["1%", 0.01])
+def test_systems_that_are_equal_for_every_user_are_said_to_be_as_good(by):
+    values = np.random.default_rng(0).random(200)
+    found = compare({"new": values, "old": values.copy()}).no_worse("new", than="old", by=by)
+    assert found.frame()["limit"].item() == 0.0
+    assert "; it is at worst as good (one-sided 95 % limit; p < 0.0001; 200 users)." in str(found)
+    better = str(compare({"new": values, "old": values.copy()}).better("new", than="old"))
+    assert "undecided: new (" in better
+    assert " is as good as old (" in better
+
+
+@pytest.mark.parametrize("shift", [0.0, 0.001])
+@pytest.mark.parametrize("users", [1, 2, 4, 5, 60])
+def test_a_limit_without_spread_is_there_only_if_the_test_can_reject_at_all(users, shift):
+    values = np.round(np.random.default_rng(0).random(users), 3)
+    found = compare({"new": values + shift, "old": values}).no_worse("new", than="old", by=0.1).frame()
+    assert np.isnan(found["limit"].item()) == (users < 5)  # 2^-4 is above 0.05
+    assert (found["outcome"].item() == "shown") == (users >= 5)

@@ -7,8 +7,9 @@ import pytest
 
 from cranfield._errors import SettingError
 from cranfield.comparisons import compare
+from cranfield.comparisons.effect import noncentralities
 from cranfield.comparisons.equivalence import two_one_sided
-from cranfield.comparisons.power import power, smallest_shift, users_needed
+from cranfield.comparisons.power import chance_above, power, smallest_shift, users_needed
 
 
 @pytest.mark.parametrize(
@@ -131,3 +132,29 @@ def test_a_margin_must_be_above_zero():
     for margin in (0, "0.1", float("nan")):
         with pytest.raises(SettingError, match=f"margin={margin!r}"):
             compare(_two()).equivalence(margin)
+
+
+@pytest.mark.parametrize("degrees", [1, 5, 200, 1_000, 30_000, 1_000_000])
+@pytest.mark.parametrize("t", [41.0, 100.0, 600.0])
+def test_the_noncentral_t_far_from_0_is_the_integral_over_its_denominator(degrees, t):
+    from scipy import stats
+    from scipy.special import ndtr
+
+    shift = t + np.array([-3, -1, 0, 2]) * np.sqrt(1 + t**2 / (2 * degrees))
+    shift = shift[shift > 40]
+    chi, nodes = stats.chi(degrees), np.polynomial.legendre.leggauss(100)
+    ends = np.linspace(chi.ppf(1e-15), chi.isf(1e-15), 200)
+    middle, half = (ends[1:, None] + ends[:-1, None]) / 2, np.diff(ends)[:, None] / 2
+    places, weights = (middle + half * nodes[0]).ravel(), (half * nodes[1]).ravel()
+    expected = (weights * chi.pdf(places) * ndtr(shift[:, None] - t * places / np.sqrt(degrees))).sum(axis=1)
+    found = chance_above(np.full(len(shift), t), shift, np.full(len(shift), float(degrees)))
+    assert found == pytest.approx(expected, abs=2e-9)
+
+
+@pytest.mark.parametrize(("t", "degrees"), [(0.0, 4.0), (2.5, 1.0), (-3.0, 30.0), (60.0, 9.0), (-500.0, 1e6)])
+def test_an_interval_of_the_noncentrality_holds_as_often_as_it_says(t, degrees):
+    rng = np.random.default_rng(1)
+    lower, upper = (float(end[0]) for end in noncentralities(np.array([t]), np.array([degrees]), 0.1))
+    z, c = rng.normal(size=100_000), np.sqrt(rng.chisquare(degrees, 100_000) / degrees)
+    assert ((lower + z) / c >= t).mean() == pytest.approx(0.05, abs=0.003)
+    assert ((upper + z) / c <= t).mean() == pytest.approx(0.05, abs=0.003)

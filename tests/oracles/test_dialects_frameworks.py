@@ -10,7 +10,7 @@ import pytest
 import cranfield as cf
 from cranfield.measures.other_tools import compare_tools
 
-PRODUCE = runpy.run_path(str(Path(__file__).parents[1] / "measures" / "dialects" / "fixtures" / "produce.py"))
+PRODUCE = runpy.run_path(str(Path(__file__).parents[1] / "metrics" / "dialects" / "fixtures" / "produce.py"))
 
 
 @pytest.mark.parametrize("kind", ["ragged", "relevant", "complete"])

@@ -207,7 +207,7 @@ def test_equal_scores_have_a_page_that_says_so(tmp_path):
     scores = cf.measure({"one": same, "two": same, "three": same}, test, ["P@2", "RR"], threshold=4)
     comparison = cf.compare(scores)
     made = report(scores, comparison)
-    assert comparison.verdict[0] == "one, two and three are level at the top by both metrics."
+    assert comparison.verdict[0] == "There is no significant difference between one, two and three by both metrics."
     assert all(sentence in made for sentence in comparison.verdict)
     assert "No pair of systems differs significantly" in made
 

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from cranfield.comparisons.errors import standard_errors
+from cranfield.comparisons.gate import enclosed
+from cranfield.comparisons.power import chance_above
 from cranfield.comparisons.sample import Floats, Sample
 from cranfield.comparisons.student import moments
 
@@ -28,8 +30,8 @@ class Effects:
     spread
         The standard deviation of the difference between repetitions; None without repetitions.
     effect, effect_lower, effect_upper
-        d_z = mean(d) / sd(d), the standardised paired difference, and its interval d_z ± t √(1/n + d_z²/2n), widened in
-        the same way.
+        d_z = mean(d) / sd(d), the standardised paired difference, and its interval: that of the non-centrality of t,
+        times the standard error over sd(d), which is 1/√n without repetitions.
     wins, ties, losses
         For how many users the first system is better than, as good as or worse than the second.
     superiority
@@ -78,7 +80,9 @@ def effects(sample: Sample, outcomes: Outcomes, alpha: float, level: float | Non
         alone = stdtrit(np.maximum(n - 1, 1), 1 - alpha / 2)
         widened = np.where(errors.users_error > 0, reach / (alone * errors.users_error), 1.0)
         d_z = np.where((sd > 0) & (n > 1), difference / sd, np.where(difference == 0, 0.0, np.nan))
-        d_reach = widened * alone * np.sqrt(1 / n + d_z**2 / (2 * n))
+        t = np.where(difference == 0, 0.0, difference / errors.error)
+        scale = np.where(sd > 0, errors.error / sd, 1 / np.sqrt(n))
+        least, most = noncentralities(t, errors.degrees, alpha if level is None else level)
         superiority = (wins + ties / 2) / n
     if sample.lower_is_better:
         wins, losses, superiority = losses, wins, 1 - superiority
@@ -93,13 +97,38 @@ def effects(sample: Sample, outcomes: Outcomes, alpha: float, level: float | Non
         widened,
         errors.spread,
         d_z,
-        np.where(n > 1, d_z - d_reach, np.nan),
-        np.where(n > 1, d_z + d_reach, np.nan),
+        np.where(n > 1, scale * least, np.nan),
+        np.where(n > 1, scale * most, np.nan),
         wins,
         ties,
         losses,
         superiority,
     )
+
+
+def noncentralities(t: Floats, degrees: Floats, alpha: float) -> tuple[Floats, Floats]:
+    """Return the 1 − α interval of the non-centrality behind each t: where P(T ≥ t), and P(T ≤ t), is α/2.
+
+    Examples
+    --------
+    >>> [end.round(3).tolist() for end in noncentralities(np.array([2.0, -50.0]), np.array([10.0, 10.0]), 0.05)]
+    [[-0.184, -71.64], [4.101, -28.39]]
+    """
+    from scipy.special import ndtri
+
+    size, ends = np.where(np.isfinite(t), np.abs(t), 0.0), []
+    degrees, z = np.maximum(np.nan_to_num(degrees), 1.0), -float(ndtri(alpha / 2))
+    for side in (-1.0, 1.0):
+
+        def inside(shift: Floats, side: float = side) -> Floats:
+            """Return how far inside the interval a shift is, in normal deviates, which are almost linear in it."""
+            chance = np.clip(chance_above(size, shift, degrees), 1e-300, 1 - 1e-16)
+            return np.asarray(z - side * ndtri(chance))
+
+        far = size + side * (1.5 * z * np.sqrt(1 + size**2 / (2 * degrees)) + 1)
+        ends.append(enclosed(inside, size, far, inside(size), inside(far), np.full(len(size), 1e-8))[1])
+    lower, upper = (np.where(np.isfinite(t), end, np.nan) for end in ends)
+    return np.where(t < 0, -upper, lower), np.where(t < 0, -lower, upper)
 
 
 Outcomes = tuple[Floats, Floats, Floats, Floats]

@@ -144,7 +144,8 @@ class Gate:
             return f"{opening} {self._claim(base)}; {worst} {evidence}."
         goal = f"within {self.margin}" if self.margin.size else "better"
         worst = f"{worst}, not {goal}" if limit_known else worst
-        return f"{opening} {gain} than {base}; {worst} {evidence}. {_wanted(row)}"
+        than = "as good as" if row["gain"] == 0 else f"{gain} than"
+        return f"{opening} {than} {base}; {worst} {evidence}. {_wanted(row)}"
 
     def _evidence(self, row: dict[str, Any]) -> str:
         systems = self.rows.filter(metric=row["metric"]).height
@@ -193,6 +194,8 @@ _NAMED = (("system", "mean"), ("baseline", "baseline_mean"))
 
 
 def _amount(gain: float, relative: bool) -> str:
+    if gain == 0:
+        return "as good"
     word = "better" if gain > 0 else "worse"
     return f"{100 * abs(gain):.3g} % {word}" if relative else f"{abs(gain):.4f} {word}"
 
@@ -337,8 +340,8 @@ class _Claim:
         """Return the smallest gain that the test does not reject at its level; the largest if ``rising``.
 
         The p-value of the claim falls with the margin and that of its opposite rises, so the margin at which the
-        p-value equals the level can be enclosed ever more closely. NaN if no margin reaches the level, for example with
-        very few users.
+        p-value equals the level can be enclosed ever more closely; a limit that cannot be told from 0 is 0. NaN if no
+        margin reaches the level, for example with very few users.
         """
         from scipy.special import ndtri, stdtrit
 
@@ -355,7 +358,7 @@ class _Claim:
 
         # Student's limit, and a little more.
         reach = 1.001 * stdtrit(self._errors.degrees, 1 - levels)
-        far = np.minimum(near + side * reach * step, most)
+        far = np.minimum(near + side * np.where(step > 0, reach * step, 1.0), most)
         for _ in range(_DOUBLINGS):
             at_far = beyond(far)
             short = (at_far >= 0) & (far < most) & (step > 0)
@@ -364,7 +367,8 @@ class _Claim:
             far = np.where(short, np.minimum(near + 2 * (far - near), most), far)
         # Where the two are equally good, p is about one half.
         near, far = enclosed(beyond, near, far, -ndtri(levels), at_far, _CLOSE * step)
-        return np.where(step > 0, np.where(at_far < 0, -far, np.nan), np.where(np.isnan(error), np.nan, self._gain))
+        limit = np.where(step > 0, np.where(np.abs(far) <= _CLOSE * step, 0.0, -far), self._gain)
+        return np.where(np.isnan(error) | (at_far >= 0), np.nan, limit)
 
     @cached_property
     def _errors(self) -> Errors:

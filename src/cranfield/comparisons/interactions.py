@@ -9,6 +9,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from cranfield._random import stream
 from cranfield.comparisons.corrections import holm
 from cranfield.comparisons.sample import Floats, Sample
 from cranfield.comparisons.samples import distinct_users, make_samples
@@ -18,6 +19,11 @@ from cranfield.measures import Averaging, Scores, Segments, crossed
 # A difference of averages smaller than this is rounding error and has no sign.
 _ROUNDING = 1e-12
 _CROSSED = ", users crossed with repetitions"
+# With up to this many users on a side, their p-value is that of random divisions of all users, of which so many are
+# drawn: differences that are 0 for most users are far from normal in a small group.
+_FEW, _DIVISIONS = 200, 10_000
+# If users are crossed with repetitions, they cannot be divided anew; groups of fewer users are not tested.
+_LEAST = 10
 
 _SCHEMA: Mapping[str, Any] = {
     **dict.fromkeys(("metric", "system_a", "system_b", "group"), pl.String),
@@ -40,12 +46,14 @@ def interactions(
     """Return, for each metric, pair of systems and group, the difference inside the group and outside it.
 
     If no user is on both sides, as in groups of users, the test is Welch's test of two independent samples (1947), with
-    the degrees of freedom of Welch and Satterthwaite. If users are on both sides, as in groups of items, it is
-    Student's paired test of the difference inside minus the difference outside, over the users who are on both. The
-    values of users are their influences on the average (`Sample.influences`). If users were measured in several
-    repetitions, the error includes the spread between repetitions (`crossed`). A user who is in the group in only some
-    of the repetitions, such as a light user, is on both sides but not paired. p-values are corrected by Holm's
-    procedure over all groups and pairs of a metric; two groups that are each other's complement count once.
+    the degrees of freedom of Welch and Satterthwaite; with at most 200 users on a side, it is the permutation test with
+    Welch's t (`divided_anew`). If users are on both sides, as in groups of items, it is Student's paired test of the
+    difference inside minus the difference outside, over the users who are on both. The values of users are their
+    influences on the average (`Sample.influences`). If users were measured in several repetitions, the error includes
+    the spread between repetitions (`crossed`). A user who is in the group in only some of the repetitions, such as a
+    light user, is on both sides but not paired; with fewer than 10 users on a side there is no test. p-values are
+    corrected by Holm's procedure over all groups and pairs of a metric; two groups that are each other's complement
+    count once.
 
     Columns: ``metric, system_a, system_b, group``; the differences (a − b) ``inside`` and ``outside`` with the numbers
     of users ``n_inside, n_outside``; ``interaction`` = inside − outside over the users that are tested, its
@@ -95,7 +103,13 @@ def _rows(
             else:
                 over_both = crossed(_unpaired(*sides, place_in, place_out))
             error, degrees = over_both.error, np.where(degrees > 0, over_both.degrees, 0.0)
+        few = np.minimum(n_in, n_out)
+        if inside.cells is not None and not is_paired:
+            degrees = np.where(few < _LEAST, 0.0, degrees)
         p = np.where(np.isnan(difference) | (degrees <= 0), np.nan, p_of_t(difference, error, degrees + 1))
+        if inside.cells is None and not is_paired:
+            permuted = np.flatnonzero((few > 1) & (few <= _FEW))
+            p[permuted] = divided_anew(x[permuted], y[permuted])
         parts.append((mean_in, mean_out, n_in, n_out, difference, error, p))
     mean_in, mean_out, n_in, n_out, difference, error, p = (np.concatenate(column) for column in zip(*parts))
     first, second = ([inside.systems[place] for place in places] for places in (inside.first, inside.second))
@@ -114,10 +128,68 @@ def _rows(
             "standard_error": error,
             "p": p,
             "turns": signs[0] * signs[1] < 0,
-            "test": [("paired t" if is_paired else "Welch's t") + _CROSSED * (inside.cells is not None)] * len(p),
+            "test": _tests(is_paired, inside.cells is not None, np.minimum(n_in, n_out)),
         },
         schema=_SCHEMA,
     )
+
+
+def _tests(is_paired: bool, is_crossed: bool, few: Floats) -> list[str]:
+    """Return the name of the test of each pair."""
+    name = ("paired t" if is_paired else "Welch's t") + _CROSSED * is_crossed
+    permuted = [not (is_paired or is_crossed) and 1 < n <= _FEW for n in few]
+    return [f"permutation of {name}" if is_permuted else name for is_permuted in permuted]
+
+
+def divided_anew(inside: Floats, outside: Floats) -> Floats:
+    """Return, for pairs × users on two sides, how often Welch's |t| of a random division is at least the observed one.
+
+    The divisions have sides of the same sizes; the observed one is among them. The test is exact if the differences of
+    both sides are distributed alike, and right for many users if only their means are equal (Janssen 1997). NaN is a
+    user who does not count.
+
+    Examples
+    --------
+    >>> float(divided_anew(np.array([[9.0, 8.0]]), np.array([[1.0, 2.0, 3.0, 2.0, 1.0]]))[0]) < 0.1
+    True
+    """
+    from scipy import sparse
+
+    # Whichever of two groups of the same size is inside, the divisions are the same.
+    few, many = sorted((inside, outside), key=lambda side: (side.shape[1], float(np.nansum(side))))
+    values, p = np.concatenate([few, many], axis=1), np.empty(len(inside))
+    patterns, pattern = np.unique(~np.isnan(values), axis=0, return_inverse=True)
+    for place, counted in enumerate(patterns):
+        pairs, n, size = pattern.ravel() == place, int(counted[: few.shape[1]].sum()), int(counted.sum())
+        drawn = _drawn_users(n, size).ravel()
+        rows = np.repeat(np.arange(_DIVISIONS), n)
+        side = sparse.csr_array((np.ones(len(rows)), (rows, drawn)), shape=(_DIVISIONS, size))
+        t = _sizes_of_t(side, n, values[np.ix_(pairs, counted)])
+        p[pairs] = (t >= t[0] * (1 - _ROUNDING)).mean(axis=0)
+    return p
+
+
+def _drawn_users(n: int, size: int) -> NDArray[np.int64]:
+    """Return divisions × n: which of ``size`` users are on a side; the first n in the first division (Floyd 1987)."""
+    draws = stream(0, "segments", "divisions").random((_DIVISIONS, n))
+    drawn = np.empty((_DIVISIONS, n), dtype=np.int64)
+    for place, last in enumerate(range(size - n, size)):
+        drawn[:, place] = draws[:, place] * (last + 1)
+        taken = (drawn[:, :place] == drawn[:, place, None]).any(axis=1)
+        drawn[taken, place] = last
+    drawn[0] = np.arange(n)
+    return drawn
+
+
+def _sizes_of_t(side: Any, n: int, values: Floats) -> Floats:
+    """Return divisions × pairs: Welch's |t|, given which users of each division are on the side of ``n`` users."""
+    values = values - values.mean(axis=1, keepdims=True)
+    others = values.shape[1] - n
+    total, squares = side @ values.T, side @ (values**2).T
+    spread = np.maximum(squares - total**2 / n, 0.0) / (n * (n - 1))
+    rest = np.maximum((values**2).sum(axis=1) - squares - total**2 / others, 0.0) / (others * max(others - 1, 1))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.asarray(np.nan_to_num(np.abs(total / n + total / others) / np.sqrt(spread + rest), posinf=1e300))
 
 
 def _is_paired(inside: Sample, outside: Sample, place_in: NDArray[np.intp], place_out: NDArray[np.intp]) -> bool:

@@ -44,20 +44,37 @@ def power_of_shift(shift: ArrayLike, degrees: ArrayLike, alpha: float = 0.05) ->
     critical = t.isf(alpha / 2, freedom)
     # Far from 0 the other tail adds nothing, and its cdf is numerically unreliable there.
     other = np.where(shift < 5, np.nan_to_num(nct.cdf(-critical, freedom, np.minimum(shift, 5))), 0.0)
-    near = nct.sf(critical, freedom, np.minimum(shift, _FAR))
-    far = shift > _FAR
-    chance = (np.where(far, _far(shift, critical, freedom), near) if far.any() else near) + other
-    return np.clip(chance, 0.0, 1.0)
+    return np.clip(chance_above(critical, shift, freedom) + other, 0.0, 1.0)
 
 
-def _far(shift: Floats, critical: Floats, freedom: Floats) -> Floats:
-    """Return P(T > critical) for a large shift, where T = (shift + Z) / √(χ²/ν) depends little on the normal Z."""
-    from scipy.special import gammainc
+def chance_above(t: Floats, shift: Floats, degrees: Floats) -> Floats:
+    """Return P(T > t) for T of the non-central t distribution with a non-centrality of ``shift``, for t of 0 or more.
 
-    z, weights = np.polynomial.hermite_e.hermegauss(9)
-    ratio = (np.maximum(shift, _FAR)[..., None] + z) / critical[..., None]
-    half = freedom[..., None] / 2
-    chance: Floats = (gammainc(half, half * ratio**2) * weights).sum(axis=-1) / weights.sum()
+    Examples
+    --------
+    >>> chance_above(np.array([2.0, 60.0]), np.array([2.0, 60.0]), np.array([10.0, 10.0])).round(3).tolist()
+    [0.519, 0.559]
+    """
+    from scipy.stats import nct
+
+    near, far = nct.sf(t, degrees, np.clip(shift, -_FAR, _FAR)), shift > _FAR
+    chance: Floats = np.where(far, _far(shift, t, degrees), near) if far.any() else near
+    return chance
+
+
+def _far(shift: Floats, t: Floats, degrees: Floats) -> Floats:
+    """Return P(T > t) for a large shift, T = (shift + Z) / C with Z normal and C = √(χ²/ν).
+
+    It is the mean over Z of a probability of C, or the other way round, whichever of the two changes more slowly.
+    """
+    from scipy.special import gammainc, gammaincinv, ndtr
+
+    z, weights = np.polynomial.hermite_e.hermegauss(41)
+    shift, t, half = np.maximum(shift, _FAR)[..., None], t[..., None], degrees[..., None] / 2
+    with np.errstate(divide="ignore"):
+        of_c = gammainc(half, half * ((shift + z) / t) ** 2)
+    of_z = ndtr(shift - t * np.sqrt(gammaincinv(half, ndtr(z)) / half))
+    chance: Floats = (np.where(t**2 > 4 * half, of_c, of_z) * weights).sum(axis=-1) / weights.sum()
     return chance
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from cranfield._numbers import DASH, number_text, rounded
+from cranfield._numbers import DASH, count_text, number_text, rounded
 from cranfield._phrases import listed
 from cranfield.comparisons.tiers import Row, Tiers, tiers
 
@@ -133,7 +133,7 @@ class Lead:
     @property
     def ties(self) -> str:
         """The number of users for whom the two are equal, in words."""
-        return f"equal for {self.row['ties']:,} of {self.row['n']:,} users"
+        return f"equal for {self.row['ties']:,} of {count_text(self.row['n'], 'user')}"
 
     @property
     def could_show(self) -> str:
@@ -264,7 +264,10 @@ def _of_two(metric: MetricFacts) -> str:
     if row["significant"]:
         users = f"{row['n']:,} users: {better}, equal for {row['ties']:,}, {worse}"
         return f"{names[0]} is better than {names[1]} by {lead} ({p}; {users})."
-    return f"{names[0]} and {names[1]} are level: {lead} ({p}; {better}, {worse}, {lead.could_show})."
+    if metric.is_equal:
+        return f"{names[0]} and {names[1]} have the same value for {_every(row['n'])}."
+    difference = f"there is no significant difference between {names[0]} and {names[1]}"
+    return f"{difference}: {lead} ({p}; {better}, {worse}, {lead.could_show})."
 
 
 def _of_many(metric: MetricFacts) -> str:
@@ -293,7 +296,8 @@ def _top(metric: MetricFacts, standing: Tiers) -> str:
             return f"all {len(standing.top)} systems have the same value for every user, {average} on average"
         if len({f"{mean:.12g}" for mean in metric.means.values()}) == 1:
             return f"all {len(standing.top)} systems have the same average, {average}"
-        return f"all {len(standing.top)} systems are level ({largest}; {best} has the best average, {average})"
+        what = f"there is no significant difference between the {len(standing.top)} systems"
+        return f"{what} ({largest}; {best} has the best average, {average})"
     return f"{_names(standing.top)} are level at the top ({average}; {largest})"
 
 
@@ -325,7 +329,7 @@ def _against(metric: MetricFacts, baseline: str) -> str:
     if level:
         leads = {system: metric.pair(system, baseline) for system in level}
         named = [f"{system} ({lead}, {_p(pairs[system])}; {lead.ties})" for system, lead in leads.items()]
-        said.append(f"level with it: {_names(named)}")
+        said.append(f"no significant difference from it: {_names(named)}")
         ranked = sorted(leads.values(), key=lambda lead: lead.row["smallest_difference"] or 0.0)
         sizes = list(dict.fromkeys(filter(None, (ranked[0].smallest, ranked[-1].smallest))))
         if sizes:
@@ -339,6 +343,8 @@ def _overall(metrics: Sequence[MetricFacts], by_all: str, baseline: str | None) 
         return _overall_against(metrics, baseline)
     tops = {metric.name: metric.tiers.top for metric in metrics}
     leaders = [system for system in metrics[0].means if all(system in top for top in tops.values())]
+    if len(leaders) == len(metrics[0].means):
+        return f"There is no significant difference between {_names(leaders)} by {by_all}."
     if len(leaders) > 1:
         return f"{_names(leaders)} are level at the top by {by_all}."
     alone = {system: sum(top == (system,) for top in tops.values()) for system in metrics[0].means}
@@ -369,6 +375,10 @@ def _overall_against(metrics: Sequence[MetricFacts], baseline: str) -> str:
             count[1] += row["better"] == baseline
     named = [f"{system} by {better} (worse by {worse})" for system, (better, worse) in counts.items()]
     return f"Better than {baseline}, of {len(metrics)} metrics: {_names(named)}."
+
+
+def _every(users: int) -> str:
+    return "the only user" if users == 1 else f"each of {users:,} users"
 
 
 def _all(metrics: int, without: int) -> str:
