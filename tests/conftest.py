@@ -20,8 +20,7 @@ from hypothesis import strategies as st
 import cranfield
 from cranfield import Ratings
 from cranfield.assessments import SCENARIOS
-from cranfield.comparisons.corrections import CORRECTIONS
-from cranfield.comparisons.verdict import SIGNIFICANCE_TESTS
+from cranfield.comparisons.p_values import CORRECTIONS, SIGNIFICANCE_TESTS
 from cranfield.data import filters
 from cranfield.judgments import Judgments, judge
 from cranfield.measures.averages import AVERAGES

@@ -7,7 +7,7 @@ import pytest
 
 from cranfield import filters, splits
 from cranfield._rounding import nearest_count, share_of
-from cranfield.comparisons import subsampling
+from cranfield.comparisons import comparing as subsampling
 from cranfield.data import Ratings
 
 

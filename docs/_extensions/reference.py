@@ -53,8 +53,7 @@ class Kind:
 def _kinds() -> list[Kind]:
     """Return the kinds of registered things, in the order of the stages of an evaluation."""
     from cranfield.assessments.scenarios import SCENARIOS
-    from cranfield.comparisons.corrections import CORRECTIONS
-    from cranfield.comparisons.verdict import SIGNIFICANCE_TESTS
+    from cranfield.comparisons.p_values import CORRECTIONS, SIGNIFICANCE_TESTS
     from cranfield.data import filters
     from cranfield.experiments.source import SIMULATIONS
     from cranfield.measures.averages import AVERAGES

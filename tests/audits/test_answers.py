@@ -8,7 +8,7 @@ import pytest
 
 from cranfield._errors import SettingError
 from cranfield.audits import Audit, Grid, Opened, Terms
-from cranfield.comparisons.corrections import holm
+from cranfield.comparisons.p_values import holm
 
 
 def test_the_frame_has_one_row_per_cell_and_pair_with_its_options(audit, grid):

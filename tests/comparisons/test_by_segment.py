@@ -60,7 +60,7 @@ def test_the_interaction_of_items_is_paired_by_user():
 
 
 def test_interactions_are_corrected_over_groups_and_pairs():
-    from cranfield.comparisons.corrections import holm
+    from cranfield.comparisons.p_values import holm
 
     segments, _ = _segments({"x": 0.1, "y": 0.0, "z": 0.02}, systems=("a", "b", "c"))
     found = cf.compare_segments(segments, significance="student").interactions

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cranfield.comparisons import compare
-from cranfield.comparisons.corrections import CORRECTIONS, benjamini_hochberg, bonferroni, holm, none
+from cranfield.comparisons.p_values import CORRECTIONS, benjamini_hochberg, bonferroni, holm, none
 
 p_values = st.lists(st.floats(0, 1), min_size=1, max_size=15).map(np.array)
 

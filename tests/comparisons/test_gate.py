@@ -10,9 +10,9 @@ from scipy.special import stdtrit
 
 from cranfield._errors import SettingError
 from cranfield.comparisons import compare
+from cranfield.comparisons.effects import users_needed
 from cranfield.comparisons.errors import chosen_test
 from cranfield.comparisons.gate import Margin, gate
-from cranfield.comparisons.power import users_needed
 from cranfield.comparisons.samples import as_scores, make_samples
 from cranfield.measures import Averaging
 
@@ -81,7 +81,7 @@ def test_a_gate_of_a_two_valued_metric_never_draws_the_signs_of_many_users(by, m
     def refuse(*_):
         raise AssertionError("signs were drawn")
 
-    monkeypatch.setattr("cranfield.comparisons.permutations.randomisation.monte_carlo", refuse)
+    monkeypatch.setattr("cranfield.comparisons.significance.permutation.monte_carlo", refuse)
     values = two_valued(60_000)
     row = compare(values).no_worse("new", than="old", by=by).rows.row(0, named=True)
     d = values["new"] - values["old"]

@@ -8,8 +8,8 @@ import pytest
 
 import cranfield as cf
 from cranfield import InputError, SettingError
-from cranfield.comparisons.contest import Contest
-from cranfield.comparisons.unjudged_pairs import TwoSystems
+from cranfield.comparisons.labelling import Contest
+from cranfield.comparisons.tipping import TwoSystems
 from cranfield.metrics import Metric
 
 

@@ -14,12 +14,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cranfield._settings import settings
-from cranfield.comparisons.permutations import enumeration, inversion, permutation, ties
-from cranfield.comparisons.permutations.exact import exact
-from cranfield.comparisons.permutations.lattice import common_step
+from cranfield.comparisons.permutations import enumeration, inversion
+from cranfield.comparisons.permutations.exact import common_step, exact, tail
 from cranfield.comparisons.permutations.monte_carlo import monte_carlo
-from cranfield.comparisons.permutations.saddlepoint import tail
 from cranfield.comparisons.sample import ROUNDING, Sample
+from cranfield.comparisons.significance.permutation import permutation
 
 
 def sample_of(d):
@@ -246,7 +245,7 @@ def test_ties_among_many_users_are_counted_by_size_without_an_array_of_signs():
     ordered = np.sort(np.repeat([small, 1 - small, 1.0], [300_000, 2000, 1500]))
     slack = ROUNDING * ordered.sum()
     tracemalloc.start()
-    chance = ties.tie_chance(ordered, slack)
+    chance = inversion.tie_chance(ordered, slack)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < 8 * ordered.nbytes
@@ -289,7 +288,7 @@ def test_two_valued_differences_and_a_margin_have_the_p_of_three_binomials(margi
     def refuse(*_):
         raise AssertionError("nothing need be drawn")
 
-    monkeypatch.setattr(sys.modules["cranfield.comparisons.permutations.randomisation"], "monte_carlo", refuse)
+    monkeypatch.setattr(sys.modules["cranfield.comparisons.significance.permutation"], "monte_carlo", refuse)
     sizes = (1 + margin, 1 - margin, margin)
     d = np.concatenate([np.repeat(sizes, plus), -np.repeat(sizes, minus)])
     p, _, error = exact_p(d)
@@ -451,7 +450,7 @@ def test_few_large_differences_among_small_ones_have_the_p_of_enumeration(kind):
 @pytest.mark.parametrize("giants", [1, 5, 12])
 def test_few_large_differences_among_many_need_neither_samples_nor_many_nodes(giants, monkeypatch):
     """A margin moves the values of all users a little, and only a few of them differ by more."""
-    monkeypatch.setattr("cranfield.comparisons.permutations.randomisation.monte_carlo", None)
+    monkeypatch.setattr("cranfield.comparisons.significance.permutation.monte_carlo", None)
     monkeypatch.setattr(inversion, "invert_further", lambda *_: 1 / 0)
     rng = np.random.default_rng(giants)
     for margin in (1e-4, 1e-6, 1e-9, -1e-6, -1e-9):

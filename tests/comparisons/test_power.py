@@ -7,9 +7,14 @@ import pytest
 
 from cranfield._errors import SettingError
 from cranfield.comparisons import compare
-from cranfield.comparisons.effect import noncentralities
-from cranfield.comparisons.equivalence import two_one_sided
-from cranfield.comparisons.power import chance_above, power, smallest_shift, users_needed
+from cranfield.comparisons.effects import (
+    chance_above,
+    noncentralities,
+    power,
+    smallest_shift,
+    two_one_sided,
+    users_needed,
+)
 
 
 @pytest.mark.parametrize(

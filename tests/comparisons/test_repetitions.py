@@ -12,8 +12,8 @@ from cranfield._errors import SettingError
 from cranfield.comparisons import compare
 from cranfield.comparisons.errors import crossed_sign_test, crossed_test, standard_errors
 from cranfield.comparisons.samples import as_scores, make_samples
-from cranfield.comparisons.sign import sign
-from cranfield.comparisons.student import student
+from cranfield.comparisons.significance.ranks import sign
+from cranfield.comparisons.significance.student import student
 from cranfield.measures import Averaging
 from cranfield.measures.folds import join_folds
 from cranfield.tables import Vocabulary

@@ -11,7 +11,7 @@ import pytest
 from cranfield.comparisons import compare
 from cranfield.comparisons.sample import Sample
 from cranfield.comparisons.samples import as_scores, make_samples
-from cranfield.comparisons.student import moments
+from cranfield.comparisons.significance.student import moments
 from cranfield.measures import Averaging
 
 EVERY_PAIR = slice(0, 3)

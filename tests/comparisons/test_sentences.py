@@ -241,7 +241,7 @@ def test_the_best_of_most_metrics_is_named_where_nobody_is_level_with_it():
 
 
 def test_an_interval_of_a_share_beyond_a_hundred_times_is_not_shown():
-    from cranfield.comparisons.relative import Relative
+    from cranfield.comparisons.intervals import Relative
 
     wide = Relative(np.array([1.0, 1.0]), np.array([0.5, 0.5]), np.array([1.6, 1.6])).widened(np.array([2.0, 60.0]))
     assert not np.isnan(wide.upper[0])

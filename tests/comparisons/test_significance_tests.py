@@ -7,12 +7,12 @@ import pytest
 
 from cranfield._errors import SettingError
 from cranfield.comparisons import compare
-from cranfield.comparisons.bootstrap import bootstrap, resampled
-from cranfield.comparisons.permutations import permutation
+from cranfield.comparisons.p_values import SIGNIFICANCE_TESTS
 from cranfield.comparisons.sample import Sample
-from cranfield.comparisons.student import student
-from cranfield.comparisons.tukey import tukey
-from cranfield.comparisons.verdict import SIGNIFICANCE_TESTS
+from cranfield.comparisons.significance.bootstrap import bootstrap, resampled
+from cranfield.comparisons.significance.permutation import permutation
+from cranfield.comparisons.significance.student import student
+from cranfield.comparisons.significance.tukey import tukey
 
 
 def sample_of(values, weights=None):

@@ -9,10 +9,10 @@ import pytest
 from scipy.special import stdtrit
 
 from cranfield._errors import SettingError
-from cranfield.comparisons import compare, simultaneous
-from cranfield.comparisons.effect import effects, outcomes_of
+from cranfield.comparisons import compare, intervals
+from cranfield.comparisons.effects import effects, outcomes_of
+from cranfield.comparisons.intervals import largest_statistics
 from cranfield.comparisons.samples import as_scores, make_samples
-from cranfield.comparisons.simultaneous import largest_statistics
 from cranfield.measures import Averaging
 
 MEANS = np.array([0.30, 0.30, 0.32, 0.33, 0.36])
@@ -95,7 +95,7 @@ def test_pairs_over_different_users_have_the_same_level_as_over_the_same_ones(mo
     more[0, -1] = np.nan
     other = replace(same, values=more)
     assert not other.same_users
-    monkeypatch.setattr(simultaneous, "_PAIRS_AT_ONCE", 3)
+    monkeypatch.setattr(intervals, "_PAIRS_AT_ONCE", 3)
     assert pair_level(other, 0.05, 0) == pytest.approx(pair_level(same, 0.05, 0), rel=0.2)
 
 

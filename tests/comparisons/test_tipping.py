@@ -10,8 +10,7 @@ import cranfield as cf
 from cranfield import SettingError
 from cranfield._figures import definition
 from cranfield.comparisons import tipping
-from cranfield.comparisons.tipping import DASH
-from cranfield.comparisons.unjudged_pairs import TwoSystems
+from cranfield.comparisons.tipping import DASH, TwoSystems
 from cranfield.metrics import Metric
 
 

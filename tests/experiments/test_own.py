@@ -12,9 +12,9 @@ import pytest
 
 import cranfield as cf
 from cranfield import simulate
-from cranfield.comparisons.student import student
-from cranfield.comparisons.verdict import SIGNIFICANCE_TESTS
-from cranfield.comparisons.wilcoxon import wilcoxon
+from cranfield.comparisons.p_values import SIGNIFICANCE_TESTS
+from cranfield.comparisons.significance.ranks import wilcoxon
+from cranfield.comparisons.significance.student import student
 from cranfield.data import filters
 from cranfield.experiments import Decisions, Source, System, run
 from cranfield.experiments.tuning import Tuning

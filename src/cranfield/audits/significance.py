@@ -20,7 +20,7 @@ from cranfield.audits.menu import question_text
 from cranfield.audits.pair import Effort, PairAudit, Question
 from cranfield.audits.terms import Singles, Terms
 from cranfield.audits.wording import share_text
-from cranfield.comparisons import CORRECTIONS, SIGNIFICANCE_TESTS, Comparing, Sample, Verdict, p_text
+from cranfield.comparisons import CORRECTIONS, SIGNIFICANCE_TESTS, Comparing, Sample, TestResult, p_text
 from cranfield.experiments import checked_value
 
 OPENED = ("significance", "correction")
@@ -139,10 +139,10 @@ def _on_lattice(levels: Floats) -> Floats:
     return lattice
 
 
-def _verdicts(significance: str, x: Floats, seed: int) -> list[Verdict]:
+def _verdicts(significance: str, x: Floats, seed: int) -> list[TestResult]:
     first, second = np.array([0]), np.array([1])
     sample = Sample("x", ("first", "second"), np.stack([x, np.zeros(len(x))]), first, second)
-    verdicts: list[Verdict] = SIGNIFICANCE_TESTS.call(significance, [sample], seed=seed, alpha=Comparing.alpha)
+    verdicts: list[TestResult] = SIGNIFICANCE_TESTS.call(significance, [sample], seed=seed, alpha=Comparing.alpha)
     return verdicts
 
 

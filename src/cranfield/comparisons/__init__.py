@@ -1,14 +1,7 @@
 """Comparing systems: paired tests, corrections, effect sizes, power and equivalence (decision D)."""
 
-# The tests register themselves when they are imported.
-from cranfield.comparisons import bootstrap as _bootstrap  # noqa: F401
-from cranfield.comparisons import permutations as _permutation  # noqa: F401
-from cranfield.comparisons import sign as _sign  # noqa: F401
-from cranfield.comparisons import student as _student  # noqa: F401
-from cranfield.comparisons import tukey as _tukey  # noqa: F401
-from cranfield.comparisons import wilcoxon as _wilcoxon  # noqa: F401
+from cranfield.comparisons import significance as _significance  # noqa: F401  (registers the tests)
 from cranfield.comparisons.answers import add_judgments, is_answered
-from cranfield.comparisons.bootstrap import cannot_differ, resampled
 from cranfield.comparisons.by_segment import SegmentComparison, compare_segments
 from cranfield.comparisons.comparing import (
     CORRECTION,
@@ -19,17 +12,15 @@ from cranfield.comparisons.comparing import (
     tested_average,
 )
 from cranfield.comparisons.comparison import Comparison, ends_text, share_text
-from cranfield.comparisons.corrections import CORRECTIONS, holm
-from cranfield.comparisons.errors import check_repeated, chosen_test
+from cranfield.comparisons.errors import check_repeated, chosen_test, moments, p_of_t
 from cranfield.comparisons.gate import Gate, Margin
 from cranfield.comparisons.labelling import CAVEATS, Labelling, label, labelling_curve
+from cranfield.comparisons.p_values import CORRECTIONS, SIGNIFICANCE_TESTS, TestResult, holm, spelled_test
 from cranfield.comparisons.sample import Sample
 from cranfield.comparisons.samples import AVERAGES, as_scores, make_samples, pairs_of
 from cranfield.comparisons.sentences import p_text
-from cranfield.comparisons.student import moments, p_of_t
-from cranfield.comparisons.tipping import TippingPoint, TippingPoints, tipping_points
-from cranfield.comparisons.unjudged_pairs import LINEAR
-from cranfield.comparisons.verdict import SIGNIFICANCE_TESTS, Verdict, spelled_test
+from cranfield.comparisons.significance.bootstrap import cannot_differ, resampled
+from cranfield.comparisons.tipping import LINEAR, TippingPoint, TippingPoints, tipping_points
 from cranfield.comparisons.windows import leads_frame, window_leads
 
 __all__ = [
@@ -46,9 +37,9 @@ __all__ = [
     "Margin",
     "Sample",
     "SegmentComparison",
+    "TestResult",
     "TippingPoint",
     "TippingPoints",
-    "Verdict",
     "add_judgments",
     "as_scores",
     "cannot_differ",

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, TypedDict, Unpack
 
@@ -13,22 +13,96 @@ import polars as pl
 from cranfield import _checks
 from cranfield._decisions import Decided, borrowed, decision, of_groups, takes_decisions
 from cranfield._errors import SettingError
-from cranfield._phrases import unless
+from cranfield._phrases import listed, unless
+from cranfield._progress import progress
+from cranfield._random import stream
 from cranfield._record import Step
+from cranfield._rounding import nearest_count
 from cranfield._spelling import parse
 from cranfield.comparisons.comparison import Comparison
-from cranfield.comparisons.corrections import CORRECTIONS
-from cranfield.comparisons.effect import effects, outcomes_of
+from cranfield.comparisons.effects import effects, outcomes_of
 from cranfield.comparisons.errors import chosen_test
-from cranfield.comparisons.relative import Relative, relative_differences
+from cranfield.comparisons.intervals import Relative, largest_statistics, relative_differences
+from cranfield.comparisons.p_values import CORRECTIONS, TestResult, spelled_test
 from cranfield.comparisons.sample import Floats, Sample
 from cranfield.comparisons.samples import as_scores, make_samples, population
-from cranfield.comparisons.shortfall import shortfall_sentences
-from cranfield.comparisons.simultaneous import largest_statistics
-from cranfield.comparisons.subsampling import rejected_share
-from cranfield.comparisons.verdict import Verdict, spelled_test
 from cranfield.measures import Averaging, AveragingOptions, Scores, crossed, left_out_by
+from cranfield.metrics import all_systems
 from cranfield.recommenders import system_among
+
+
+def rejected_share(
+    data: Sequence[Sample],
+    test: Callable[[Sequence[Sample]], list[TestResult]],
+    *,
+    subsets: int,
+    size: float,
+    alpha: float,
+    seed: int,
+) -> list[Floats]:
+    """Return, for each sample and pair, the share of user subsets in which the test rejects at ``alpha``.
+
+    Decision D of Cañamares, Castells and Moffat (2020): ``subsets`` random subsets of the users, each a share ``size``
+    of them (rounded half up, at least one user) drawn without replacement, with the test repeated in each.
+    """
+    n_users = data[0].values.shape[1]
+    n_drawn = max(1, int(nearest_count(size, n_users)))
+    rejected = [np.zeros(sample.n_pairs) for sample in data]
+    with progress("Testing subsets of users", total=subsets, unit="subsets") as bar:
+        for k in range(subsets):
+            keys = stream(seed, "compare", "subset", k).random(n_users)
+            users = np.sort(np.argsort(keys, kind="stable")[:n_drawn])
+            for count, verdict in zip(rejected, test([sample.restrict(users) for sample in data])):
+                count += verdict.p < alpha
+            bar.advance()
+    return [count / subsets for count in rejected]
+
+
+def shortfall_sentences(scores: Scores, common: Comparison | None) -> tuple[str, ...]:
+    """Return the sentences; ``common`` is the comparison over the users that every system serves, if there are any.
+
+    Averages over all users mix how good lists are with how many users have one. The comparison among the users that all
+    systems serve has its own averages and its own test.
+    """
+    served, lists = scores.n_covered, scores.n_lists
+    # With folds, or with one list for each relevant item, some of a user's lists may be missing.
+    all_of_them = "the users" if lists == scores.n_users else "the lists"
+    if scores.serve_alike:
+        systems = "Both" if len(scores.systems) == 2 else "All"
+        who = f"{systems} systems serve the same {_share(served[0], lists)} of {all_of_them}"
+    else:
+        by_count: dict[int, list[str]] = {}
+        for name, count in zip(scores.systems, served.tolist()):
+            if count < lists:
+                by_count.setdefault(count, []).append(name)
+        parts = [
+            f"{listed(names)} {'serves' if len(names) == 1 else 'serve'} {_share(count, lists)}"
+            for count, names in by_count.items()
+        ]
+        who = f"{listed(parts)} of {all_of_them}"
+    who = f"{who}, and a user without a list counts as an empty list"
+    if common is None:
+        return (f"{who}; there is no user that {all_systems(len(scores.systems))} serve.",)
+    among = f"among the {common.population.removeprefix('over the ')}"
+    nothing = common.nothing_relevant
+    findings = replace(common, population="", trained_once=(), repetitions=1, spread=(), warnings=(), shortfall=())
+    first, *others = findings.sentences(most=1)
+    # If nothing is relevant, the verdict over all users already says so.
+    others = [sentence for sentence in others if not nothing or not sentence.endswith(f"{nothing}.")]
+    return (f"{who}; {among}: {first}", *(f"{among.capitalize()}: {sentence}" for sentence in others))
+
+
+def _share(count: int, total: int) -> str:
+    """Return a share in percent; 0 and 100 only if they are exact.
+
+    Examples
+    --------
+    >>> _share(36, 100), _share(1, 3000), _share(2999, 3000)
+    ('36 %', '0.03 %', '99.97 %')
+    """
+    percent = 100 * count / total
+    digits = next((n for n in range(4) if 0 < round(percent, n) < 100), 4) if 0 < count < total else 0
+    return f"{percent:.{digits}f} %"
 
 
 def _significance(_: str, value: Any) -> str:
@@ -277,7 +351,7 @@ def compare_scores(
     # The averages are over the users of the test: over other users, the systems could be in the opposite order.
     data = [sample.of_common_users() for sample in data]
     run = chosen_test(data, significance, alpha, seed)
-    verdicts: list[Verdict] = run(data)
+    verdicts: list[TestResult] = run(data)
     relative = relative_differences(data, alpha, seed)
     rows = [comparison_rows(*parts, comparing, seed) for parts in zip(data, verdicts, relative)]
     if comparing.subsets:
@@ -350,7 +424,7 @@ def tested_average(significance: str, averaging: Averaging) -> Averaging:
 
 
 def comparison_rows(
-    sample: Sample, verdict: Verdict, relative: Relative, comparing: Comparing, seed: int
+    sample: Sample, verdict: TestResult, relative: Relative, comparing: Comparing, seed: int
 ) -> pl.DataFrame:
     """Return the rows of one metric, one per pair; see `Comparison.frame`."""
     together, outcomes = comparing.correction != "none", outcomes_of(sample)

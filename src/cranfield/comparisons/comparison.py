@@ -17,12 +17,10 @@ from cranfield._phrases import listed
 from cranfield._record import Step
 from cranfield._spelling import nearest, parse
 from cranfield._table import Cell, Table, places
-from cranfield.comparisons.equivalence import two_one_sided
+from cranfield.comparisons.effects import power_of_shift, smallest_shift, two_one_sided, users_needed
 from cranfield.comparisons.errors import chosen_test
 from cranfield.comparisons.gate import NONE as NO_MARGIN
 from cranfield.comparisons.gate import Gate, Margin, gate, pairs_with
-from cranfield.comparisons.letters import compact_letters
-from cranfield.comparisons.power import power_of_shift, smallest_shift, users_needed
 from cranfield.comparisons.sample import Floats, Sample
 from cranfield.comparisons.sentences import (
     MetricFacts,
@@ -33,6 +31,7 @@ from cranfield.comparisons.sentences import (
     trained_once,
     verdict,
 )
+from cranfield.comparisons.standings import compact_letters
 from cranfield.metrics import averaging_phrases
 from cranfield.recommenders import system_among
 

@@ -1,4 +1,4 @@
-"""Standard errors of the differences: over users, or over users crossed with repetitions."""
+"""Moments and standard errors of differences: over users, or over users crossed with repetitions."""
 
 from __future__ import annotations
 
@@ -10,13 +10,77 @@ import numpy as np
 
 from cranfield._errors import SettingError
 from cranfield._spelling import parse
-from cranfield.comparisons.sample import Floats, Sample
-from cranfield.comparisons.student import moments
-from cranfield.comparisons.verdict import SIGNIFICANCE_TESTS, Verdict
-from cranfield.comparisons.wilcoxon import refuse_weights
+from cranfield.comparisons.p_values import SIGNIFICANCE_TESTS, TestResult
+from cranfield.comparisons.sample import Floats, Sample, slices_of_users
 from cranfield.measures import Crossed, crossed
 
 _OF_AVERAGES = ("permutation", "student", "log_student", "bootstrap")
+
+
+# Sums of squares below this may have lost digits, since the squares are near the smallest floats.
+_SMALLEST_SQUARE = 1e-280
+
+
+def moments(d: Floats) -> tuple[Floats, Floats, Floats]:
+    """Return n, the mean and the standard deviation (n − 1) of each row, ignoring NaN; spread from rounding is 0.
+
+    Examples
+    --------
+    >>> [part.tolist() for part in moments(np.array([[1.0, 3.0, np.nan]]))]
+    [[2.0], [2.0], [1.4142135623730951]]
+    """
+    n, total, squares = (np.zeros(len(d)) for _ in range(3))
+    for users in slices_of_users(d.shape[1]):
+        counted = ~np.isnan(d[:, users])
+        n += counted.sum(axis=1)
+        total += np.where(counted, d[:, users], 0.0).sum(axis=1)
+    mean = np.where(n > 0, total / np.maximum(n, 1), np.nan)
+    for users in slices_of_users(d.shape[1]):
+        centred = _centred(d[:, users], mean)
+        squares += np.einsum("pu,pu->p", centred, centred)
+    sd = np.sqrt(squares / np.maximum(n - 1, 1))
+    extreme = (squares < _SMALLEST_SQUARE) | ~np.isfinite(squares)
+    if extreme.any():
+        centred = _centred(d[extreme], mean[extreme])
+        unit = unit_of(centred)
+        scaled = centred / unit[:, None]
+        sd[extreme] = unit * np.sqrt(np.einsum("pu,pu->p", scaled, scaled) / np.maximum(n[extreme] - 1, 1))
+    return n, mean, zero_if_rounding(sd, mean)
+
+
+def _centred(d: Floats, mean: Floats) -> Floats:
+    """Return the distances from the mean of each row; 0 for NaN."""
+    centred = d - mean[:, None]
+    centred[np.isnan(centred)] = 0.0
+    return centred
+
+
+def zero_if_rounding(sd: Floats, mean: Floats) -> Floats:
+    """Return standard deviations, with 0 for those that are only rounding."""
+    with np.errstate(invalid="ignore"):
+        return np.where(sd <= 1e-12 * np.abs(mean), 0.0, sd)
+
+
+def unit_of(d: Floats) -> Floats:
+    """Return a power of 2 near the largest absolute value of each row, or 1: dividing by it is exact.
+
+    Examples
+    --------
+    >>> unit_of(np.array([[3.0, -5.0, np.nan], [0.0, 0.0, 0.0]])).tolist()
+    [4.0, 1.0]
+    """
+    largest = np.fmax.reduce(np.abs(d), axis=1, initial=0.0)
+    return np.where(largest > 0, np.ldexp(1.0, np.frexp(largest)[1] - 1), 1.0)
+
+
+def p_of_t(mean: Floats, standard_error: Floats, n: Floats) -> Floats:
+    """Return the two-sided p-value of t = mean / standard error with n − 1 degrees of freedom."""
+    from scipy.special import stdtr
+
+    with np.errstate(divide="ignore", invalid="ignore"):
+        t = np.where(mean == 0, 0.0, np.abs(mean) / standard_error)
+    p: Floats = np.where(n > 1, 2 * stdtr(np.maximum(n - 1, 1), -t), 1.0)
+    return p
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,7 +135,7 @@ def check_repeated(significance: str) -> None:
 
 def chosen_test(
     data: Sequence[Sample], significance: str, alpha: float, seed: int
-) -> Callable[[Sequence[Sample]], list[Verdict]]:
+) -> Callable[[Sequence[Sample]], list[TestResult]]:
     """Return the chosen test or, with repetitions, the test over users crossed with repetitions."""
     if data[0].cells is None:
         return partial(SIGNIFICANCE_TESTS.call, significance, seed=seed, alpha=alpha)
@@ -79,17 +143,17 @@ def chosen_test(
     return crossed_sign_test if parse(significance).name == "sign" else crossed_test
 
 
-def crossed_test(data: Sequence[Sample]) -> list[Verdict]:
+def crossed_test(data: Sequence[Sample]) -> list[TestResult]:
     """Return t = difference / standard error of every pair, over users crossed with repetitions (`crossed`)."""
     return [_crossed(sample) for sample in data]
 
 
-def _crossed(sample: Sample) -> Verdict:
+def _crossed(sample: Sample) -> TestResult:
     a, b = sample.averages(slice(0, sample.n_pairs))
     return _by_t(np.where(a == b, 0.0, a - b), standard_errors(sample), sample)
 
 
-def crossed_sign_test(data: Sequence[Sample]) -> list[Verdict]:
+def crossed_sign_test(data: Sequence[Sample]) -> list[TestResult]:
     """Return the sign test of every pair over users crossed with repetitions: `crossed_test` of the signs.
 
     A user's value in a repetition is 1 if the first system is better there, −1 if the second one is, and 0 if they tie.
@@ -98,7 +162,7 @@ def crossed_sign_test(data: Sequence[Sample]) -> list[Verdict]:
     return [_crossed_signs(sample) for sample in data]
 
 
-def _crossed_signs(sample: Sample) -> Verdict:
+def _crossed_signs(sample: Sample) -> TestResult:
     assert sample.cells is not None
     refuse_weights(sample, "sign")
     cells = replace(sample, values=sample.cells.reshape(len(sample.systems), -1), cells=None)
@@ -112,13 +176,13 @@ def _crossed_signs(sample: Sample) -> Verdict:
     return replace(_by_t(mean, _together([errors for _, errors in blocks]), sample), direction=mean)
 
 
-def _by_t(mean: Floats, errors: Errors, sample: Sample) -> Verdict:
+def _by_t(mean: Floats, errors: Errors, sample: Sample) -> TestResult:
     from scipy.special import stdtr
 
     with np.errstate(divide="ignore", invalid="ignore"):
         t = np.where(mean == 0, 0.0, np.abs(mean) / errors.error)
     p = np.where(sample.n > 1, 2 * stdtr(errors.degrees, -t), 1.0)
-    return Verdict.by_formula(p, "crossed", sample)
+    return TestResult.by_formula(p, "crossed", sample)
 
 
 def _together(parts: Sequence[Crossed]) -> Errors:
@@ -129,3 +193,10 @@ def _together(parts: Sequence[Crossed]) -> Errors:
             for name in ("error", "degrees", "users_error", "spread")
         )
     )
+
+
+def refuse_weights(sample: Sample, test: str) -> Sample:
+    """Return the sample; raise an error if it has weights, because tests of ranks or signs have no weighted form."""
+    if sample.weights is not None:
+        raise SettingError(f"the {test} test has no weighted form; use average='mean', or significance='permutation'")
+    return sample

@@ -14,15 +14,14 @@ from cranfield._errors import SettingError
 from cranfield._numbers import number_text
 from cranfield._spelling import parse
 from cranfield._table import Table
-from cranfield.comparisons.corrections import holm
+from cranfield.comparisons.effects import enclosed, users_needed
 from cranfield.comparisons.errors import Errors, standard_errors
-from cranfield.comparisons.power import users_needed
+from cranfield.comparisons.p_values import TestResult, holm
 from cranfield.comparisons.sample import Floats, Sample
 from cranfield.comparisons.sentences import p_text
-from cranfield.comparisons.verdict import Verdict
 
 GateOutcome = Literal["shown", "undecided", "worse"]
-GateTest = Callable[[Sequence[Sample]], list[Verdict]]
+GateTest = Callable[[Sequence[Sample]], list[TestResult]]
 
 # A limit is found to within this share of a standard error.
 _CLOSE = 4e-6
@@ -394,60 +393,6 @@ class _Claim:
                 fixed = errors.error**2 - errors.users_error**2
                 needed = np.ceil(np.where(wanted > fixed, n * errors.users_error**2 / (wanted - fixed), np.inf))
         return np.where(np.isnan(errors.error), np.nan, np.where(ahead > 0, needed, np.inf))
-
-
-def enclosed(
-    function: Callable[[Floats], Floats],
-    above: Floats,
-    below: Floats,
-    at_above: Floats,
-    at_below: Floats,
-    close: Floats,
-) -> tuple[Floats, Floats]:
-    """Return arguments less than ``close`` apart at which functions are not below 0, and below 0.
-
-    The ITP method (Oliveira and Takahashi 2021) for several functions at once. Each step goes to where a line between
-    the two ends is 0, moved a little towards the middle so that both ends get close. It needs few steps for a function
-    that is nearly linear, and at most six more than bisection for any other. Functions that are not below 0 at the
-    second argument are left alone.
-
-    Parameters
-    ----------
-    function
-        From one argument per function to their values.
-    above, below
-        Arguments at which the values are ``at_above``, not below 0, and ``at_below``.
-    close
-        How close the two arguments must be.
-
-    Examples
-    --------
-    >>> ends = enclosed(lambda x: 2 - x**2, np.array([0.0]), np.array([4.0]), np.array([2.0]), np.array([-14.0]), 1e-6)
-    >>> [float(end[0].round(5)) for end in ends]
-    [1.41421, 1.41421]
-    """
-    first, flat = np.abs(below - above), np.zeros(len(above), dtype=bool)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        steps = np.ceil(np.log2(np.maximum(first / close, 1.0))) + 5
-        for step in range(int(np.max(steps, initial=0.0, where=np.isfinite(steps))) + 2):
-            width = np.abs(below - above)
-            is_open = (width > close) & (at_below < 0) & np.isfinite(steps)
-            if not is_open.any():
-                break
-            middle = (above + below) / 2
-            at_zero = (at_below * above - at_above * below) / (at_below - at_above)
-            inwards = np.sign(middle - at_zero) * np.minimum(0.02 * width**2 / first, np.abs(middle - at_zero))
-            # How far from the middle it may go, so that the number of steps stays bounded.
-            most = np.maximum(close * np.exp2(steps - step) - width / 2, 0.0)
-            argument = middle + np.clip(at_zero + inwards - middle, -most, most)
-            argument = np.where(is_open & ~flat & np.isfinite(argument), argument, middle)
-            at_argument = function(argument)
-            # A step function, such as a p-value of few users, is only bisected.
-            flat |= (at_argument == at_above) | (at_argument == at_below)
-            short, done = is_open & (at_argument >= 0), is_open & (at_argument < 0)
-            above, at_above = np.where(short, argument, above), np.where(short, at_argument, at_above)
-            below, at_below = np.where(done, argument, below), np.where(done, at_argument, at_below)
-    return above, below
 
 
 def _holm_levels(p: Floats, alpha: float) -> Floats:

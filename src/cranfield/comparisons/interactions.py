@@ -10,10 +10,10 @@ import polars as pl
 from numpy.typing import NDArray
 
 from cranfield._random import stream
-from cranfield.comparisons.corrections import holm
+from cranfield.comparisons.errors import moments, p_of_t
+from cranfield.comparisons.p_values import holm
 from cranfield.comparisons.sample import Floats, Sample
 from cranfield.comparisons.samples import distinct_users, make_samples
-from cranfield.comparisons.student import moments, p_of_t
 from cranfield.measures import Averaging, Scores, Segments, crossed
 
 # A difference of averages smaller than this is rounding error and has no sign.

@@ -10,7 +10,7 @@ import numpy as np
 
 from cranfield._numbers import DASH, count_text, number_text, rounded
 from cranfield._phrases import listed
-from cranfield.comparisons.tiers import Row, Tiers, tiers
+from cranfield.comparisons.standings import Row, Tiers, tiers
 
 _MOST_NAMES = 4
 

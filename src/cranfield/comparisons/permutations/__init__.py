@@ -1,5 +1,1 @@
-"""The permutation test of the mean difference: exact, or by sampling."""
-
-from cranfield.comparisons.permutations.randomisation import permutation
-
-__all__ = ["permutation"]
+"""The permutation distribution of a mean difference: enumerated, inverted, approximated, or sampled."""

@@ -1,7 +1,8 @@
-"""The exact permutation test: how each pair's p-value is computed, and its error."""
+"""The exact permutation test: which method computes the p-value of each pair, and its error."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
@@ -11,11 +12,147 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cranfield._settings import settings
+from cranfield.comparisons.p_values import TestResult
 from cranfield.comparisons.permutations import enumeration, inversion
-from cranfield.comparisons.permutations.lattice import common_step, common_step_of_rows
-from cranfield.comparisons.permutations.saddlepoint import tail
 from cranfield.comparisons.sample import Differences, Floats, Sample, slices_of_users
-from cranfield.comparisons.verdict import Verdict
+
+# Every value must be a multiple of the step up to rounding (this share of the value), and the largest value at most
+# this many steps.
+_FIT = 64 * float(np.finfo(np.float64).eps)
+_MOST_STEPS = 1 << 20
+
+
+def common_step(values: Floats, noise: Floats | None = None) -> float | None:
+    """Return the largest h such that every value is a multiple of h, or None if there is no useful one.
+
+    Euclid's algorithm with a tolerance finds the step. It is then checked against every value, which may be off by its
+    ``noise`` or by 64 ε of itself.
+
+    Examples
+    --------
+    >>> common_step(np.array([0.25, 0.75, 1.5]))
+    0.25
+    >>> common_step(np.sqrt(np.arange(2.0, 9.0))) is None
+    True
+    >>> common_step(np.array([1e12, 3.0])) is None
+    True
+    """
+    distinct, places = np.unique(np.abs(values), return_index=True)
+    known = (distinct > 0) & np.isfinite(distinct)
+    distinct, places = distinct[known], places[known]
+    if len(distinct) == 0:
+        return None
+    largest = distinct[-1]
+    step = float(largest)
+    for value in distinct:
+        step = _divisor(float(value), step, float(largest) / _MOST_STEPS / 2)
+        if step < largest / _MOST_STEPS:
+            return None
+    steps = np.rint(largest / step)
+    step = float(largest / steps)
+    multiples = np.rint(distinct / step)
+    allowed = _FIT * distinct if noise is None else np.maximum(noise.ravel()[places], _FIT * distinct)
+    fits = (np.abs(distinct - step * multiples) <= allowed) & (multiples > 0)
+    return step if fits.all() else None
+
+
+def common_step_of_rows(rows: Iterable[Floats]) -> float | None:
+    """Return the common step of all values of some rows, of which only the distinct values are kept.
+
+    Examples
+    --------
+    >>> common_step_of_rows([np.array([0.5, 1.5]), np.array([0.2, 0.0])])
+    0.1
+    """
+    distinct, step = np.zeros(0), None
+    for row in rows:
+        for part in slices_of_users(len(row)):
+            sizes = np.unique(np.abs(row[part]))
+            known = np.union1d(distinct, sizes[(sizes > 0) & np.isfinite(sizes)])
+            if len(known) > len(distinct):
+                # More values have no larger step, so most samples without one are recognised by their first users.
+                distinct, step = known, common_step(known)
+                if step is None:
+                    return None
+    return step
+
+
+def fits(values: Floats, step: float) -> bool:
+    """Return whether all values are multiples of a step, up to rounding."""
+    sizes = np.abs(values[np.isfinite(values) & (values != 0)])
+    multiples = np.rint(sizes / step)
+    return bool(((np.abs(sizes - step * multiples) <= _FIT * sizes) & (multiples > 0)).all())
+
+
+def _divisor(a: float, b: float, least: float) -> float:
+    """Return the greatest common divisor of two numbers, up to rounding; remainders below ``least`` are rounding."""
+    a, b = max(a, b), min(a, b)
+    while b > least:
+        a, b = b, abs(a - round(a / b) * b)
+    return a
+
+
+def tail(d: Floats, step: float = 0.0) -> float:
+    """Return P(|Σ ±d_u| ≥ |Σ d_u|) by the formula of Lugannani and Rice (1980), for sums far from 0.
+
+    With K(t) = Σ log cosh(t d_u), the saddlepoint t̂ solves K'(t̂) = s, and
+    P(S ≥ s) ≈ Φ(−w) + φ(w) (1/v − 1/w), w = √(2 (t̂ s − K(t̂))), v = t̂ √K''(t̂). For differences on a lattice of
+    step h the sums lie 2h apart: s is lowered by h and t̂ in v becomes sinh(h t̂) / h (the second continuity
+    correction). The relative error is of the order of 1/n.
+
+    Examples
+    --------
+    >>> d = np.ones(200)
+    >>> d[:30] = -1
+    >>> from scipy.stats import binom
+    >>> bool(abs(tail(d, step=1.0) / (2 * binom.sf(169, 200, 0.5)) - 1) < 0.002)
+    True
+    """
+    from scipy.special import log_ndtr
+
+    s, d = abs(float(d.sum())), np.abs(d[d != 0])
+    n, size, squares = len(d), float(d.sum()), float((d**2).sum())
+    if s >= size * (1 - 1e-12):
+        return float(np.exp2(1.0 - n))
+    s -= step
+    # K' is concave and below t Σ d_u², so Newton's steps from s / Σ d_u² never pass the root.
+    t = s / squares
+    for _ in range(200):
+        slope, curvature = _derivatives(d, t)
+        short = s - slope
+        if short <= 1e-13 * s or curvature <= 0:
+            break
+        t += short / curvature
+        if short / curvature <= 1e-11 * t:
+            break
+    log1p, spread = _at_the_saddlepoint(d, t)
+    log_cosh = t * size + log1p - n * np.log(2)
+    w = np.sqrt(2 * (t * s - log_cosh))
+    v = (np.sinh(step * t) / step if step else t) * np.sqrt(spread)
+    # P = Φ(−w) + φ(w) (1/v − 1/w), with φ(w) taken out so that nothing cancels or underflows early.
+    log_density = -0.5 * w * w - 0.5 * np.log(2 * np.pi)
+    return float(2 * np.exp(log_density) * (np.exp(log_ndtr(-w) - log_density) + 1 / v - 1 / w))
+
+
+def _derivatives(d: Floats, t: float) -> Floats:
+    """Return K' = Σ d tanh(t d) and K'' = Σ d² (1 − tanh²)."""
+    sums = np.zeros(2)
+    for part in slices_of_users(len(d)):
+        tanh = np.tanh(t * d[part])
+        # Not d @ tanh: long dot products start the threads of BLAS, which then compete with ours.
+        sums += (d[part] * tanh).sum(), (d[part] ** 2 * (1 - tanh**2)).sum()
+    return sums
+
+
+def _at_the_saddlepoint(d: Floats, t: float) -> Floats:
+    """Return Σ log(1 + e^−2td), and K'' = Σ d² / cosh²(t d) without losing digits where tanh is near 1."""
+    sums = np.zeros(2)
+    for part in slices_of_users(len(d)):
+        small = np.exp(-2 * t * d[part])
+        # 1 / cosh² x = 4 e^−2x / (1 + e^−2x)²
+        sums += np.log1p(small).sum(), (d[part] ** 2 * 4 * small / (1 + small) ** 2).sum()
+    return sums
+
 
 TINY = 1e-11
 """Below this, the absolute error of inversion is not small relative to the p-value, so the saddlepoint is used."""
@@ -32,7 +169,7 @@ _A_LOOK = 64
 _ONE_BY_ONE = 1 << 19
 
 
-def exact(sample: Sample, tolerance: float) -> tuple[Verdict, NDArray[np.intp]]:
+def exact(sample: Sample, tolerance: float) -> tuple[TestResult, NDArray[np.intp]]:
     """Return P(|Σ ±d_u| ≥ |Σ d_u|) of every pair, and the pairs for which sampling might be more accurate.
 
     These are the pairs whose error exceeds ``tolerance``, unless all sums were counted: then rounding is the only
@@ -43,7 +180,7 @@ def exact(sample: Sample, tolerance: float) -> tuple[Verdict, NDArray[np.intp]]:
         solved = pool.map(lambda pairs: _solved(sample, pairs, step, tolerance), sample.blocks())
         p, error, method = (np.concatenate(parts) for parts in zip(*solved))
     unsettled = np.flatnonzero((error > tolerance) & (method != "enumeration"))
-    return Verdict(np.where(sample.n > 0, p, np.nan), method, error), unsettled
+    return TestResult(np.where(sample.n > 0, p, np.nan), method, error), unsettled
 
 
 class Solved(NamedTuple):
@@ -124,7 +261,7 @@ class Block:
     def _enumerate(self, pair: np.intp) -> None:
         count = enumeration.enumerate_sums(self.signed[pair], self.noise[pair], self.hidden[pair])
         if count is not None and (self.method[pair] is None or count.unsure < self.error[pair]):
-            self._settle(pair, count.p, inversion.ROUNDING + count.unsure, "enumeration")
+            self._settle(pair, count.p, inversion.P_ROUNDING + count.unsure, "enumeration")
 
     def _approximate_the_tail(self, pair: np.intp) -> None:
         p = tail(self.signed[pair], self._own_step(pair))
@@ -157,7 +294,7 @@ class Block:
         if nodes * len(sizes) > _TABLE:
             return
         p = inversion.invert_lattice(counts[:, sizes], sizes.astype(np.float64), s, nodes)
-        self._settle(rows, p, inversion.ROUNDING, "lattice")
+        self._settle(rows, p, inversion.P_ROUNDING, "lattice")
 
     def _invert(self, tolerance: float) -> None:
         rows = np.flatnonzero(self._open())
@@ -167,7 +304,7 @@ class Block:
         p = inversion.invert(d, self.s[rows], self.step)
         for pair, value in zip(rows, p):
             ordered = np.sort(self.d[pair])[-self.n[pair] :]
-            error = inversion.left_over(ordered, inversion.REACH / self.sigma[pair], self.step) + inversion.ROUNDING
+            error = inversion.left_over(ordered, inversion.REACH / self.sigma[pair], self.step) + inversion.P_ROUNDING
             tied = inversion.left_to_ties(ordered, self.slack[pair], self.step)
             further = partial(inversion.invert_further, ordered, self.s[pair], self.step)
             equal = inversion.mostly_equal(ordered)

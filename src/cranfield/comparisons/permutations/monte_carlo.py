@@ -10,9 +10,9 @@ import numpy as np
 
 from cranfield._progress import progress
 from cranfield._random import stream
+from cranfield.comparisons.p_values import TestResult
 from cranfield.comparisons.permutations.enumeration import distinct, drawn_sums
 from cranfield.comparisons.sample import ROUNDING, Differences, Floats, Sample, vague
-from cranfield.comparisons.verdict import Verdict
 
 # Maximum number of signs (users × samples) drawn per block; with few pairs, blocks that fit in the cache are faster.
 _BLOCK, _BLOCK_PER_PAIR = 1 << 23, 1 << 18
@@ -24,7 +24,7 @@ _SAMPLES = 1 << 20
 
 def monte_carlo(
     samples: Sequence[Sample], n_samples: int, seed: int, plus_one: bool, most_signs: float = np.inf
-) -> list[Verdict]:
+) -> list[TestResult]:
     """Return the share of ``n_samples`` random sign patterns ε with |Σ ε_u d_u| ≥ |Σ d_u|.
 
     Σ ε_u (a_u − b_u) = Σ ε_u a_u − Σ ε_u b_u, so the signs are multiplied with systems instead of pairs, unless the
@@ -128,9 +128,9 @@ class _Counter:
         if self.surely[pair] > self.enough[pair]:
             self.unsure[pair] += np.count_nonzero((sums >= self.enough[pair]) & (sums < self.surely[pair]))
 
-    def verdict(self, n_samples: int, plus_one: bool) -> Verdict:
+    def verdict(self, n_samples: int, plus_one: bool) -> TestResult:
         """Return the share of sign patterns; those that are undecided because of rounding are added to its error."""
-        verdict = Verdict.by_sampling(self.exceeded, n_samples, plus_one, "monte-carlo", self.sample)
+        verdict = TestResult.by_sampling(self.exceeded, n_samples, plus_one, "monte-carlo", self.sample)
         return replace(verdict, error=verdict.error + self.unsure / n_samples)
 
 

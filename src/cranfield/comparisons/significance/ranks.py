@@ -1,19 +1,21 @@
-"""Wilcoxon's signed rank test."""
+"""Tests of ranks and signs: Wilcoxon's signed rank test, and the sign test."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from cranfield import _checks
-from cranfield._errors import SettingError
+from cranfield.comparisons.errors import refuse_weights
+from cranfield.comparisons.p_values import SIGNIFICANCE_TESTS, TestResult
 from cranfield.comparisons.sample import Floats, Sample
-from cranfield.comparisons.verdict import SIGNIFICANCE_TESTS, Verdict
 
 
 @SIGNIFICANCE_TESTS.register
-def wilcoxon(data: Sequence[Sample], zeros: str = "wilcox", continuity: bool = False) -> list[Verdict]:
+def wilcoxon(data: Sequence[Sample], zeros: str = "wilcox", continuity: bool = False) -> list[TestResult]:
     """Wilcoxon's signed rank test, as in `scipy.stats.wilcoxon`.
 
     Zero differences are dropped (``zeros="wilcox"``), ranked and then dropped (``"pratt"``), or ranked and split
@@ -28,7 +30,7 @@ def wilcoxon(data: Sequence[Sample], zeros: str = "wilcox", continuity: bool = F
         refuse_weights(sample, "wilcoxon")
         blocks = [_p_values(sample, pairs, zeros, continuity) for pairs in sample.blocks()]
         p, direction = (np.concatenate(parts) for parts in zip(*blocks))
-        verdicts.append(Verdict.by_formula(p, "wilcoxon", sample, direction))
+        verdicts.append(TestResult.by_formula(p, "wilcoxon", sample, direction))
     return verdicts
 
 
@@ -66,8 +68,32 @@ def _levels(d: Floats, noise: Floats) -> Floats:
     return np.sign(d) * level
 
 
-def refuse_weights(sample: Sample, test: str) -> Sample:
-    """Return the sample; raise an error if it has weights, because tests of ranks or signs have no weighted form."""
-    if sample.weights is not None:
-        raise SettingError(f"the {test} test has no weighted form; use average='mean', or significance='permutation'")
-    return sample
+@SIGNIFICANCE_TESTS.register
+def sign(data: Sequence[Sample], ties: str = "drop") -> list[TestResult]:
+    """Sign test: the two-sided binomial test of whether each system is equally likely to be better.
+
+    p = min(1, 2 P(B ≤ min(n₊, n₋))) with B binomial(n₊ + n₋, 1/2). Users with equal values are dropped, or split
+    equally between the systems (``ties="split"``). If no user has a difference, p = 1.
+    """
+    _checks.one_of("ties", ties, ("drop", "split"))
+    return [_sign(refuse_weights(sample, "sign"), ties) for sample in data]
+
+
+def _sign(sample: Sample, ties: str) -> TestResult:
+    counts = []
+    for pairs in sample.blocks():
+        d = sample.raw_differences(pairs)
+        counts.append([(d > 0).sum(axis=1), (d < 0).sum(axis=1), (d == 0).sum(axis=1)])
+    plus, minus, equal = np.concatenate(counts, axis=1)
+    return sign_verdict(plus, minus, equal, ties, sample)
+
+
+def sign_verdict(plus: NDArray[Any], minus: NDArray[Any], equal: NDArray[Any], ties: str, sample: Sample) -> TestResult:
+    """Return the verdict from the numbers of users with a positive, a negative and no difference in each pair."""
+    from scipy import stats
+
+    if ties == "split":
+        plus, minus = plus + equal // 2, minus + equal // 2
+    fewer, n = np.minimum(plus, minus), plus + minus
+    p = np.where(n > 0, np.minimum(1.0, 2 * stats.binom.cdf(fewer, n, 0.5)), 1.0)
+    return TestResult.by_formula(p, "sign", sample, (plus - minus).astype(np.float64))

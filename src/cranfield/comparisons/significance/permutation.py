@@ -8,10 +8,10 @@ from dataclasses import replace
 import numpy as np
 
 from cranfield import _checks
+from cranfield.comparisons.p_values import SIGNIFICANCE_TESTS, Resamples, TestResult, sampling_error
 from cranfield.comparisons.permutations.exact import exact
 from cranfield.comparisons.permutations.monte_carlo import monte_carlo
 from cranfield.comparisons.sample import Sample
-from cranfield.comparisons.verdict import SIGNIFICANCE_TESTS, Resamples, Verdict, sampling_error
 
 # Patterns of more signs than this (users × resamples) take more than a few seconds, and are not drawn unless asked for.
 _MOST_SIGNS = 1 << 31
@@ -25,7 +25,7 @@ def permutation(
     plus_one: bool = True,
     tolerance: float = 1e-6,
     seed: int = 0,
-) -> list[Verdict]:
+) -> list[TestResult]:
     """Fisher's randomisation test with the mean difference.
 
     If the two systems were alike, each user's difference d_u could just as well have had the opposite sign. The

@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 from cranfield import _checks
 from cranfield._progress import progress
 from cranfield._random import stream
+from cranfield.comparisons.errors import moments, unit_of
+from cranfield.comparisons.p_values import SIGNIFICANCE_TESTS, Resamples, TestResult
 from cranfield.comparisons.sample import Floats, Sample
-from cranfield.comparisons.student import moments, unit_of
-from cranfield.comparisons.verdict import SIGNIFICANCE_TESTS, Resamples, Verdict
 
 # Maximum number of draws (resamples × users) per block.
 _BLOCK = 1 << 21
@@ -26,7 +26,7 @@ def bootstrap(
     plus_one: bool = True,
     seed: int = 0,
     alpha: float = 0.05,
-) -> list[Verdict]:
+) -> list[TestResult]:
     """Sakai's (2006) paired bootstrap test, with percentile intervals.
 
     With z_u the differences, t₀ = |mean(z)| / (sd(z)/√n) and w = z − mean(z), B resamples w* of the users are drawn;
@@ -41,14 +41,14 @@ def bootstrap(
     ]
 
 
-def _verdict(sample: Sample, result: ResampledSums, n_samples: int, plus_one: bool, alpha: float) -> Verdict:
+def _verdict(sample: Sample, result: ResampledSums, n_samples: int, plus_one: bool, alpha: float) -> TestResult:
     """Return the verdict from resampled means and statistics."""
     shift, t, observed, mean = result
     low, high = np.quantile(shift, [alpha / 2, 1 - alpha / 2], axis=0) + mean
     exceeded = (t >= observed * (1 - 1e-12)).sum(axis=0).astype(np.float64)
     in_blocks = sample.n_blocks < sample.n_users
     method = f"bootstrap, {sample.n_blocks:,} blocks of users" if in_blocks else "bootstrap"
-    verdict = Verdict.by_sampling(exceeded, n_samples, plus_one, method, sample, lower=low, upper=high)
+    verdict = TestResult.by_sampling(exceeded, n_samples, plus_one, method, sample, lower=low, upper=high)
     verdict.p[cannot_differ(sample, observed)] = 1.0
     return verdict
 

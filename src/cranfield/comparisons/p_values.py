@@ -1,4 +1,4 @@
-"""`Verdict`: the result of a test for every pair of a sample, and the registry of tests."""
+"""The result of a significance test; the tests and the corrections for many of them, by name."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from cranfield._registry import Registry
 from cranfield._spelling import parse
 from cranfield.comparisons.sample import Floats, Sample
 
-SIGNIFICANCE_TESTS: Registry[Callable[..., list[Verdict]]] = Registry("significance test")
+SIGNIFICANCE_TESTS: Registry[Callable[..., list[TestResult]]] = Registry("significance test")
 """The paired tests by name. A new one is a function from samples (one per metric) to verdicts, with
 ``@SIGNIFICANCE_TESTS.register`` above it."""
 
@@ -44,7 +44,7 @@ def spelled_test(test: str, method: str | None = None, resamples: int | None = N
 
 
 @dataclass(frozen=True, eq=False)
-class Verdict:
+class TestResult:
     """The p-value of every pair of a `Sample`, and how it was computed.
 
     Parameters
@@ -70,7 +70,7 @@ class Verdict:
     direction: Floats | None = None
 
     @classmethod
-    def by_formula(cls, p: Floats, method: str, sample: Sample, direction: Floats | None = None) -> Verdict:
+    def by_formula(cls, p: Floats, method: str, sample: Sample, direction: Floats | None = None) -> TestResult:
         """Return the verdict of a test with a closed form; a pair without users has no p-value."""
         p = np.where(sample.n > 0, np.clip(p, 0.0, 1.0), np.nan)
         methods = np.full(sample.n_pairs, method, dtype=object)
@@ -85,7 +85,7 @@ class Verdict:
         method: str,
         sample: Sample,
         **interval: Floats,
-    ) -> Verdict:
+    ) -> TestResult:
         """Return the verdict of a sampled test, from how often the statistic reached the observed one."""
         p = (exceeded + 1) / (samples + 1) if plus_one else exceeded / samples
         error = sampling_error(p, samples)
@@ -103,3 +103,80 @@ def sampling_error(p: Floats, samples: int) -> Floats:
     """
     error: Floats = 4 * np.sqrt(np.maximum(p * (1 - p), 1 / samples) / samples)
     return error
+
+
+CORRECTIONS: Registry[Callable[[Floats], Floats]] = Registry("correction")
+"""The corrections by name; each takes the p-values of a family and returns corrected ones. NaN stays NaN."""
+
+
+@CORRECTIONS.register
+def none(p: Floats) -> Floats:
+    """Return the p-values as they are."""
+    return p.copy()
+
+
+@CORRECTIONS.register
+def bonferroni(p: Floats) -> Floats:
+    """Multiply by the number of comparisons: controls the chance of any false finding.
+
+    Examples
+    --------
+    >>> bonferroni(np.array([0.01, 0.5])).tolist()
+    [0.02, 1.0]
+    """
+    return np.minimum(p * np.count_nonzero(~np.isnan(p)), 1.0)
+
+
+@CORRECTIONS.register
+def holm(p: Floats) -> Floats:
+    """Holm's step-down procedure (1979): the same control as Bonferroni's, and never less power.
+
+    Examples
+    --------
+    >>> holm(np.array([0.01, 0.04, 0.03])).tolist()
+    [0.03, 0.06, 0.06]
+    """
+    order, m = _ascending(p)
+    steps = np.maximum.accumulate(p[order] * (m - np.arange(m)))
+    return _in_place(p, order, np.minimum(steps, 1.0))
+
+
+@CORRECTIONS.register
+def max_t(p: Floats) -> Floats:
+    """Westfall and Young's single-step max-|t| procedure (1993): the same control, with intervals that agree.
+
+    `compare` has the users' values and so knows how the pairs depend on each other: see `LargestStatistics.corrected`.
+    p-values alone do not show that, so this function applies Bonferroni's correction, which is the upper bound.
+
+    Examples
+    --------
+    >>> max_t(np.array([0.01, 0.5])).tolist()
+    [0.02, 1.0]
+    """
+    return bonferroni(p)
+
+
+@CORRECTIONS.register
+def benjamini_hochberg(p: Floats) -> Floats:
+    """Benjamini and Hochberg's step-up procedure (1995): controls the share of false findings.
+
+    Examples
+    --------
+    >>> benjamini_hochberg(np.array([0.01, 0.04, 0.03])).tolist()
+    [0.03, 0.04, 0.04]
+    """
+    order, m = _ascending(p)
+    steps = p[order] * m / np.arange(1, m + 1)
+    return _in_place(p, order, np.minimum(np.minimum.accumulate(steps[::-1])[::-1], 1.0))
+
+
+def _ascending(p: Floats) -> tuple[np.ndarray[tuple[int], np.dtype[np.intp]], int]:
+    order = np.argsort(p, kind="stable")  # NaN last
+    m = int(np.count_nonzero(~np.isnan(p)))
+    return order[:m], m
+
+
+def _in_place(p: Floats, order: np.ndarray[tuple[int], np.dtype[np.intp]], corrected: Floats) -> Floats:
+    result = np.full(p.shape, np.nan)
+    result[order] = corrected
+    return result

@@ -10,14 +10,14 @@ from numpy.typing import NDArray
 from cranfield import _checks
 from cranfield._progress import progress
 from cranfield._random import stream
+from cranfield.comparisons.p_values import SIGNIFICANCE_TESTS, Resamples, TestResult
 from cranfield.comparisons.sample import ROUNDING, Floats, Sample
-from cranfield.comparisons.verdict import SIGNIFICANCE_TESTS, Resamples, Verdict
 
 
 @SIGNIFICANCE_TESTS.register
 def tukey(
     data: Sequence[Sample], resamples: Resamples = 5000, plus_one: bool = True, seed: int = 0, alpha: float = 0.05
-) -> list[Verdict]:
+) -> list[TestResult]:
     """Randomised Tukey HSD (Carterette 2012).
 
     In each of B rounds, every user's values are assigned to the systems in random order; d* is the largest minus the
@@ -71,7 +71,7 @@ def _shuffled(draws: np.random.Generator, n_users: int, n_systems: int) -> NDArr
     return keys
 
 
-def _verdict(sample: Sample, table: Floats, spread: Floats, n_samples: int, plus_one: bool, alpha: float) -> Verdict:
+def _verdict(sample: Sample, table: Floats, spread: Floats, n_samples: int, plus_one: bool, alpha: float) -> TestResult:
     means = table.mean(axis=0)
     difference = means[sample.first] - means[sample.second]
     # Averages that differ only by rounding are equal.
@@ -79,4 +79,4 @@ def _verdict(sample: Sample, table: Floats, spread: Floats, n_samples: int, plus
     exceeded = n_samples - np.searchsorted(np.sort(spread), enough, side="left").astype(np.float64)
     reach = np.quantile(spread, 1 - alpha)
     interval = {} if sample.geometric else {"lower": difference - reach, "upper": difference + reach}
-    return Verdict.by_sampling(exceeded, n_samples, plus_one, "tukey", sample, **interval)
+    return TestResult.by_sampling(exceeded, n_samples, plus_one, "tukey", sample, **interval)

@@ -1,0 +1,362 @@
+"""Effect sizes: how large a difference is, whether it is small enough not to matter, and what users can show."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from cranfield.comparisons.errors import moments, standard_errors
+from cranfield.comparisons.sample import Floats, Sample
+
+# Above this non-centrality, SciPy's series converge slowly or not at all.
+_FAR = 40.0
+
+
+def power(n: ArrayLike, effect: ArrayLike, alpha: float = 0.05) -> Floats:
+    """Return the chance that a two-sided paired t-test with n users rejects at ``alpha``.
+
+    P(|T| > t_{1−α/2, n−1}) for T of the non-central t distribution with n − 1 degrees of freedom and non-centrality
+    √n |d_z|, d_z = difference / standard deviation of the differences.
+
+    Examples
+    --------
+    >>> round(float(power(34, 0.5)), 3)
+    0.808
+    """
+    n, effect = np.asarray(n, dtype=np.float64), np.abs(np.asarray(effect, dtype=np.float64))
+    return np.where(n > 1, power_of_shift(np.sqrt(n) * effect, np.maximum(n - 1, 1), alpha), 0.0)
+
+
+def power_of_shift(shift: ArrayLike, degrees: ArrayLike, alpha: float = 0.05) -> Floats:
+    """Return P(|T| > t_{1−α/2}) for T of the non-central t distribution with a non-centrality of 0 or more, ``shift``.
+
+    The shift is a difference in standard errors.
+
+    Examples
+    --------
+    >>> power_of_shift([0.0, 3.0], 100.0).round(3).tolist()
+    [0.05, 0.844]
+    """
+    from scipy.stats import nct, t
+
+    shift, freedom = np.broadcast_arrays(np.asarray(shift, dtype=np.float64), np.asarray(degrees, dtype=np.float64))
+    critical = t.isf(alpha / 2, freedom)
+    # Far from 0 the other tail adds nothing, and its cdf is numerically unreliable there.
+    other = np.where(shift < 5, np.nan_to_num(nct.cdf(-critical, freedom, np.minimum(shift, 5))), 0.0)
+    return np.clip(chance_above(critical, shift, freedom) + other, 0.0, 1.0)
+
+
+def chance_above(t: Floats, shift: Floats, degrees: Floats) -> Floats:
+    """Return P(T > t) for T of the non-central t distribution with a non-centrality of ``shift``, for t of 0 or more.
+
+    Examples
+    --------
+    >>> chance_above(np.array([2.0, 60.0]), np.array([2.0, 60.0]), np.array([10.0, 10.0])).round(3).tolist()
+    [0.519, 0.559]
+    """
+    from scipy.stats import nct
+
+    near, far = nct.sf(t, degrees, np.clip(shift, -_FAR, _FAR)), shift > _FAR
+    chance: Floats = np.where(far, _far(shift, t, degrees), near) if far.any() else near
+    return chance
+
+
+def _far(shift: Floats, t: Floats, degrees: Floats) -> Floats:
+    """Return P(T > t) for a large shift, T = (shift + Z) / C with Z normal and C = √(χ²/ν).
+
+    It is the mean over Z of a probability of C, or the other way round, whichever of the two changes more slowly.
+    """
+    from scipy.special import gammainc, gammaincinv, ndtr
+
+    z, weights = np.polynomial.hermite_e.hermegauss(41)
+    shift, t, half = np.maximum(shift, _FAR)[..., None], t[..., None], degrees[..., None] / 2
+    with np.errstate(divide="ignore"):
+        of_c = gammainc(half, half * ((shift + z) / t) ** 2)
+    of_z = ndtr(shift - t * np.sqrt(gammaincinv(half, ndtr(z)) / half))
+    chance: Floats = (np.where(t**2 > 4 * half, of_c, of_z) * weights).sum(axis=-1) / weights.sum()
+    return chance
+
+
+def users_needed(effect: ArrayLike, alpha: float = 0.05, wanted: float = 0.8) -> Floats:
+    """Return the smallest number of users with which the test has the ``wanted`` power; infinite if there is no effect.
+
+    Examples
+    --------
+    >>> users_needed([0.5, 0.1, 0.0]).tolist()
+    [34.0, 787.0, inf]
+    """
+    from scipy.special import ndtri
+
+    effect = np.abs(np.atleast_1d(np.asarray(effect, dtype=np.float64)))
+    possible = effect > 1e-7
+    # Normal quantiles give a slightly smaller number than t quantiles, so the search starts there.
+    fewest = np.floor(((ndtri(wanted) - ndtri(alpha / 2)) / np.where(possible, effect, 1.0)) ** 2)
+    low = np.where(power(fewest, effect, alpha) < wanted, np.maximum(fewest, 1.0), 1.0)
+    high = low + 4.0
+    while True:
+        short = possible & (power(high, effect, alpha) < wanted)
+        if not short.any():
+            break
+        low, high = np.where(short, high, low), np.where(short, 2 * high, high)
+    while (high - low > 1).any():
+        middle = np.floor((low + high) / 2)
+        enough = power(middle, effect, alpha) >= wanted
+        low, high = np.where(enough, low, middle), np.where(enough, middle, high)
+    return np.where(np.isnan(effect), np.nan, np.where(possible, high, np.inf))
+
+
+def smallest_shift(degrees: ArrayLike, alpha: float = 0.05, wanted: float = 0.8) -> Floats:
+    """Return the smallest difference, in standard errors, that a two-sided t-test detects with the ``wanted`` power.
+
+    Examples
+    --------
+    With 34 users, and with the two degrees of freedom that three repetitions may leave:
+
+    >>> smallest_shift([33, 2]).round(2).tolist()
+    [2.89, 5.65]
+    """
+    degrees, place = np.unique(np.atleast_1d(np.asarray(degrees, dtype=np.float64)), return_inverse=True)
+    return np.array(_smallest_shifts(tuple(degrees.tolist()), alpha, wanted))[place]
+
+
+@lru_cache(maxsize=256)
+def _smallest_shifts(degrees: tuple[float, ...], alpha: float, wanted: float) -> list[float]:
+    """Return the smallest shift for each number of degrees; cached, since every verdict needs the same few."""
+    freedom = np.array(degrees)
+    low, high = np.zeros(freedom.shape), np.full(freedom.shape, 4.0)
+    while (short := (high < 1e150) & (power_of_shift(high, freedom, alpha) < wanted)).any():
+        low, high = np.where(short, high, low), np.where(short, 2 * high, high)
+    for _ in range(50):
+        middle = (low + high) / 2
+        enough = power_of_shift(middle, freedom, alpha) >= wanted
+        low, high = np.where(enough, low, middle), np.where(enough, middle, high)
+    return list(high.tolist())
+
+
+class Equivalence(NamedTuple):
+    """p-values against the claim that the difference lies beyond the margin."""
+
+    equivalent: Floats
+    not_below: Floats
+    not_above: Floats
+
+
+def two_one_sided(difference: ArrayLike, standard_error: ArrayLike, n: ArrayLike, margin: ArrayLike) -> Equivalence:
+    """Two one-sided t-tests (TOST, Schuirmann 1987).
+
+    ``not_below`` is the p-value against difference ≤ −margin, P(T ≥ (difference + margin) / standard error);
+    ``not_above`` is the p-value against difference ≥ margin; ``equivalent`` is the larger of the two. A small p-value
+    means "not below", "not above" or "equivalent". Without any spread the answer is certain: 0 inside the margin, 1 at
+    it and outside.
+
+    Examples
+    --------
+    >>> both = two_one_sided(0.001, 0.002, 500, 0.01)
+    >>> both.equivalent < 0.001, both.equivalent == both.not_above
+    (np.True_, np.True_)
+    """
+    from scipy.special import stdtr
+
+    difference, error, n, margin = (
+        np.asarray(number, dtype=np.float64) for number in (difference, standard_error, n, margin)
+    )
+    freedom = np.maximum(n - 1, 1)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        above, below = (difference + margin) / error, (margin - difference) / error
+    # Without spread, 0 / 0 means that the difference equals the margin.
+    not_below, not_above = (np.where((n > 1) & ~np.isnan(t), stdtr(freedom, -t), 1.0) for t in (above, below))
+    return Equivalence(np.maximum(not_below, not_above), not_below, not_above)
+
+
+@dataclass(frozen=True, eq=False)
+class Effects:
+    """The effect sizes of every pair of a sample.
+
+    Parameters
+    ----------
+    mean_a, mean_b, difference, standard_error
+        The averages, their difference and its standard error.
+    degrees
+        The degrees of freedom of the standard error.
+    lower, upper
+        The interval of the difference, by Student's t.
+    widened
+        The ratio of its width to that of the 1 − α interval for this pair alone, over users alone.
+    spread
+        The standard deviation of the difference between repetitions; None without repetitions.
+    effect, effect_lower, effect_upper
+        d_z = mean(d) / sd(d), the standardised paired difference, and its interval: that of the non-centrality of t,
+        times the standard error over sd(d), which is 1/√n without repetitions.
+    wins, ties, losses
+        For how many users the first system is better than, as good as or worse than the second.
+    superiority
+        (wins + ties/2) / n: the chance that the first system serves a user better.
+    """
+
+    mean_a: Floats
+    mean_b: Floats
+    difference: Floats
+    standard_error: Floats
+    degrees: Floats
+    lower: Floats
+    upper: Floats
+    widened: Floats
+    spread: Floats | None
+    effect: Floats
+    effect_lower: Floats
+    effect_upper: Floats
+    wins: Floats
+    ties: Floats
+    losses: Floats
+    superiority: Floats
+
+    @property
+    def p_of_t(self) -> Floats:
+        """The two-sided p-value of difference / standard error; NaN where there is no standard error."""
+        from scipy.special import stdtr
+
+        with np.errstate(divide="ignore", invalid="ignore"):
+            t = np.where(self.difference == 0, 0.0, np.abs(self.difference) / self.standard_error)
+        return np.where(np.isnan(self.standard_error), np.nan, 2 * stdtr(self.degrees, -t))
+
+
+def effects(sample: Sample, outcomes: Outcomes, alpha: float, level: float | None = None) -> Effects:
+    """Return the effect sizes of every pair, given its `Outcomes`; NaN if there are too few users.
+
+    ``level`` is the level of each pair's interval, if it is not α: see `LargestStatistics.level`.
+    """
+    from scipy.special import stdtrit
+
+    a, b = sample.averages(slice(0, sample.n_pairs))
+    n, sd, wins, losses = outcomes
+    ties, errors, difference = n - wins - losses, standard_errors(sample, n, sd), a - b
+    with np.errstate(divide="ignore", invalid="ignore"):
+        reach = stdtrit(errors.degrees, 1 - (alpha if level is None else level) / 2) * errors.error
+        alone = stdtrit(np.maximum(n - 1, 1), 1 - alpha / 2)
+        widened = np.where(errors.users_error > 0, reach / (alone * errors.users_error), 1.0)
+        d_z = np.where((sd > 0) & (n > 1), difference / sd, np.where(difference == 0, 0.0, np.nan))
+        t = np.where(difference == 0, 0.0, difference / errors.error)
+        scale = np.where(sd > 0, errors.error / sd, 1 / np.sqrt(n))
+        least, most = noncentralities(t, errors.degrees, alpha if level is None else level)
+        superiority = (wins + ties / 2) / n
+    if sample.lower_is_better:
+        wins, losses, superiority = losses, wins, 1 - superiority
+    return Effects(
+        a,
+        b,
+        difference,
+        errors.error,
+        errors.degrees,
+        difference - reach,
+        difference + reach,
+        widened,
+        errors.spread,
+        d_z,
+        np.where(n > 1, scale * least, np.nan),
+        np.where(n > 1, scale * most, np.nan),
+        wins,
+        ties,
+        losses,
+        superiority,
+    )
+
+
+def noncentralities(t: Floats, degrees: Floats, alpha: float) -> tuple[Floats, Floats]:
+    """Return the 1 − α interval of the non-centrality behind each t: where P(T ≥ t), and P(T ≤ t), is α/2.
+
+    Examples
+    --------
+    >>> [end.round(3).tolist() for end in noncentralities(np.array([2.0, -50.0]), np.array([10.0, 10.0]), 0.05)]
+    [[-0.184, -71.64], [4.101, -28.39]]
+    """
+    from scipy.special import ndtri
+
+    size, ends = np.where(np.isfinite(t), np.abs(t), 0.0), []
+    degrees, z = np.maximum(np.nan_to_num(degrees), 1.0), -float(ndtri(alpha / 2))
+    for side in (-1.0, 1.0):
+
+        def inside(shift: Floats, side: float = side) -> Floats:
+            """Return how far inside the interval a shift is, in normal deviates, which are almost linear in it."""
+            chance = np.clip(chance_above(size, shift, degrees), 1e-300, 1 - 1e-16)
+            return np.asarray(z - side * ndtri(chance))
+
+        far = size + side * (1.5 * z * np.sqrt(1 + size**2 / (2 * degrees)) + 1)
+        ends.append(enclosed(inside, size, far, inside(size), inside(far), np.full(len(size), 1e-8))[1])
+    lower, upper = (np.where(np.isfinite(t), end, np.nan) for end in ends)
+    return np.where(t < 0, -upper, lower), np.where(t < 0, -lower, upper)
+
+
+Outcomes = tuple[Floats, Floats, Floats, Floats]
+"""For each pair: n, the deviation of the influences, and for how many users each system has the larger value."""
+
+
+def outcomes_of(sample: Sample) -> Outcomes:
+    """Return the `Outcomes` of every pair."""
+    parts = []
+    for pairs in sample.blocks():
+        d = influences = sample.raw_differences(pairs)
+        if sample.geometric or sample.weights is not None:
+            influences = sample.influences(pairs)
+        n, _, sd = moments(influences)
+        parts.append((n, sd, np.count_nonzero(d > 0, axis=1), np.count_nonzero(d < 0, axis=1)))
+    n, sd, wins, losses = (np.concatenate(column) for column in zip(*parts))
+    return n, sd, wins, losses
+
+
+def enclosed(
+    function: Callable[[Floats], Floats],
+    above: Floats,
+    below: Floats,
+    at_above: Floats,
+    at_below: Floats,
+    close: Floats,
+) -> tuple[Floats, Floats]:
+    """Return arguments less than ``close`` apart at which functions are not below 0, and below 0.
+
+    The ITP method (Oliveira and Takahashi 2021) for several functions at once. Each step goes to where a line between
+    the two ends is 0, moved a little towards the middle so that both ends get close. It needs few steps for a function
+    that is nearly linear, and at most six more than bisection for any other. Functions that are not below 0 at the
+    second argument are left alone.
+
+    Parameters
+    ----------
+    function
+        From one argument per function to their values.
+    above, below
+        Arguments at which the values are ``at_above``, not below 0, and ``at_below``.
+    close
+        How close the two arguments must be.
+
+    Examples
+    --------
+    >>> ends = enclosed(lambda x: 2 - x**2, np.array([0.0]), np.array([4.0]), np.array([2.0]), np.array([-14.0]), 1e-6)
+    >>> [float(end[0].round(5)) for end in ends]
+    [1.41421, 1.41421]
+    """
+    first, flat = np.abs(below - above), np.zeros(len(above), dtype=bool)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        steps = np.ceil(np.log2(np.maximum(first / close, 1.0))) + 5
+        for step in range(int(np.max(steps, initial=0.0, where=np.isfinite(steps))) + 2):
+            width = np.abs(below - above)
+            is_open = (width > close) & (at_below < 0) & np.isfinite(steps)
+            if not is_open.any():
+                break
+            middle = (above + below) / 2
+            at_zero = (at_below * above - at_above * below) / (at_below - at_above)
+            inwards = np.sign(middle - at_zero) * np.minimum(0.02 * width**2 / first, np.abs(middle - at_zero))
+            # How far from the middle it may go, so that the number of steps stays bounded.
+            most = np.maximum(close * np.exp2(steps - step) - width / 2, 0.0)
+            argument = middle + np.clip(at_zero + inwards - middle, -most, most)
+            argument = np.where(is_open & ~flat & np.isfinite(argument), argument, middle)
+            at_argument = function(argument)
+            # A step function, such as a p-value of few users, is only bisected.
+            flat |= (at_argument == at_above) | (at_argument == at_below)
+            short, done = is_open & (at_argument >= 0), is_open & (at_argument < 0)
+            above, at_above = np.where(short, argument, above), np.where(short, at_argument, at_above)
+            below, at_below = np.where(done, argument, below), np.where(done, at_argument, at_below)
+    return above, below
