@@ -97,6 +97,25 @@ def test_a_package_is_used_only_through_its_front_door():
                 assert door is None or door[1] == own, f"{path}: {name}"
 
 
+def _borrowers() -> list[Path]:
+    root = SOURCE.parents[1]
+    return [
+        path
+        for folder in ("docs/_extensions", "benchmarks", "examples")
+        for path in sorted((root / folder).rglob("*.py"))
+    ]
+
+
+@pytest.mark.parametrize("path", _borrowers(), ids=lambda path: path.name)
+def test_what_the_site_and_the_benchmarks_import_exists(path):
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == "cranfield":
+            module = importlib.import_module(node.module)
+            for name in node.names:
+                if not hasattr(module, name.name):
+                    importlib.import_module(f"{node.module}.{name.name}")
+
+
 MOST_EXPORTS = 120
 
 
