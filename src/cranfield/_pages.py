@@ -28,7 +28,7 @@ _PAGES: Mapping[str, str] = {
     "comparisons": "compare",
     "comparisons.by_segment": "segments",
     "comparisons.gate": "gate",
-    **dict.fromkeys((f"comparisons.{module}" for module in ("labelling", "tipping", "unjudged_pairs")), "unjudged"),
+    **dict.fromkeys((f"comparisons.{module}" for module in ("labelling", "tipping")), "unjudged"),
     "biases": "bias",
     "assessments": "assess",
     "store": "experiment",
