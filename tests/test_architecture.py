@@ -21,6 +21,7 @@ import cranfield
 
 SOURCE = Path(__file__).parents[1] / "src" / "cranfield"
 LINE = [
+    "facts",
     "tables",
     "data",
     "datasets",

@@ -87,14 +87,13 @@ def test_a_group_in_which_the_order_turns_round_is_named_with_its_test():
 def test_a_change_of_places_that_chance_can_explain_is_said_to_be_one():
     segments, _ = _segments({"light": 0.006, "heavy": -0.006}, seed=3)
     (said,) = cf.compare_segments(segments, significance="student").turned
-    assert "change places between a group and the rest, not significantly (smallest corrected p" in said
+    assert "change places between a group and the rest, not significantly (smallest corrected p" in str(said)
 
 
 def test_where_the_order_is_the_same_everywhere_that_is_said():
     segments, _ = _segments({"light": 0.2, "heavy": 0.3})
-    assert cf.compare_segments(segments, significance="student").turned == [
-        "given: no two systems change places in any group."
-    ]
+    (fact,) = cf.compare_segments(segments, significance="student").turned
+    assert str(fact) == "given: no two systems change places in any group."
 
 
 def test_the_verdict_of_a_group_is_that_of_its_own_users():
@@ -144,7 +143,7 @@ def test_a_group_without_weight_is_left_out():
     found = cf.compare_segments(segments, average="weighted(by=relevant)")
     assert "given, r (2 users): nothing can be said" in found.verdict[1]
     assert len(found.interactions) == 0
-    assert found.turned == ["given: no two systems change places in any group."]
+    assert [fact.sentence for fact in found.turned] == ["given: no two systems change places in any group."]
 
 
 def _differences(rng, kind, shape):

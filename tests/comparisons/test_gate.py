@@ -12,8 +12,9 @@ from cranfield._errors import SettingError
 from cranfield.comparisons import compare
 from cranfield.comparisons.effects import users_needed
 from cranfield.comparisons.errors import chosen_test
-from cranfield.comparisons.gate import Margin, gate
+from cranfield.comparisons.gate import gate
 from cranfield.comparisons.samples import as_scores, make_samples
+from cranfield.facts.gate import Margin
 from cranfield.measures import Averaging
 
 RNG = np.random.default_rng(0)

@@ -53,14 +53,14 @@ def test_settled_means_that_no_answer_changes_the_sign():
     assert settled.settled
     assert settled.probability == 1
     assert settled.ask.height == 0
-    assert settled.sentence.startswith("P@2: settled. a is ahead of b for these users, whatever the answers")
+    assert settled.state.sentence.startswith("P@2: settled. a is ahead of b for these users, whatever the answers")
 
 
 def test_systems_that_no_judgment_can_tell_apart_are_level():
     test = cf.Ratings.of(["ann", "ann"], ["x", "y"], [5, 5])
     labelling = cf.label({"a": {"ann": ["x", "y"]}, "b": {"ann": ["y", "x"]}}, test, "P@2", threshold=4)
     assert labelling.settled
-    assert "are level for these users" in labelling.sentence
+    assert "are level for these users" in labelling.state.sentence
 
 
 def test_a_rating_at_the_threshold_counts_as_liked_in_the_guess_about_an_item():
@@ -77,15 +77,15 @@ def test_an_open_comparison_states_its_probability(runs_and_test):
     runs, test = runs_and_test
     labelling = cf.label(runs, test, "P@5", threshold=4)
     assert 0.5 <= labelling.probability < 1
-    assert f"with probability {labelling.probability:.3f}" in labelling.sentence
+    assert f"with probability {labelling.probability:.3f}" in labelling.state.sentence
 
 
 def test_a_guess_against_the_judged_items_is_said_to_be_one():
     test = cf.Ratings.of(["ann", "ann", "bob"], ["x", "y", "x"], [5, 5, 2])
     lists = {"a": {"ann": ["x", "y"], "bob": ["p", "x"]}, "b": {"ann": ["x", "z"], "bob": ["q", "r"]}}
     labelling = cf.label(lists, test, "P@2", threshold=4)
-    assert "b is ahead of a with probability" in labelling.sentence
-    assert labelling.sentence.endswith("By the judged items alone a is ahead.")
+    assert "b is ahead of a with probability" in labelling.state.sentence
+    assert labelling.state.sentence.endswith("By the judged items alone a is ahead.")
 
 
 def test_the_probability_is_that_of_simulated_answers(runs_and_test):

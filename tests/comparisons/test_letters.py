@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cranfield.comparisons.standings import compact_letters
+from cranfield.comparisons.p_values import compact_letters
 
 
 @given(

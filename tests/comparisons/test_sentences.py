@@ -165,7 +165,7 @@ def test_a_significant_difference_whose_interval_includes_0_is_explained():
     row = result.frame().row(0, named=True)
     assert row["significant"]
     assert row["lower"] < 0 < row["upper"]
-    assert result.remarks == [
+    assert [fact.sentence for fact in result.remarks] == [
         "value: a and b differ significantly although the interval includes 0: it is by max-|t|, the p-value by holm."
     ]
     agreeing = compare(systems)
@@ -176,7 +176,7 @@ def test_a_significant_difference_whose_interval_includes_0_is_explained():
 def test_a_difference_that_is_not_significant_although_its_interval_leaves_0_out_is_explained():
     result = compare({"a": [0.5, 0.51, 0.49, 0.52], "b": [0.1, 0.1, 0.1, 0.1]})
     assert result.frame()["p"].item() == 0.125
-    assert result.remarks == [
+    assert [fact.sentence for fact in result.remarks] == [
         "value: a and b do not differ significantly although the interval does not include 0: it is by Student's t, "
         "the p-value by the permutation test."
     ]

@@ -132,7 +132,7 @@ def test_every_pair_or_every_system_with_the_baseline(runs_and_test):
 def test_the_curve_has_every_group_and_falls_where_the_losers_items_are_liked(runs_and_test):
     runs, test = runs_and_test
     points = cf.tipping_points(runs[:2], test, "P@5", threshold=4)
-    curve = points.curves()
+    curve = points.curves
     assert curve["group"].unique().sort().to_list() == ["all", "middle", "popular", "rare"]
     of_loser = curve.filter(pl.col("system") == pl.col("loser"), group="all").sort("assumed")["difference"]
     assert of_loser.is_sorted(descending=True)

@@ -81,14 +81,14 @@ def _leads(*means):
 def test_a_stable_lead_is_said_to_be_stable_without_a_p_value_below_six_windows():
     lead = _leads((0.4, 0.3), (0.5, 0.3), (0.6, 0.5))
     assert (lead.best, lead.won, lead.lost, lead.p) == ("a", 3, 0, None)
-    assert "the winner is stable: a leads in all 3 windows" in lead.sentence()
-    assert "no p-value with fewer than 6 windows" in lead.sentence()
+    assert "the winner is stable: a leads in all 3 windows" in lead.sentence
+    assert "no p-value with fewer than 6 windows" in lead.sentence
 
 
 def test_a_latest_window_that_disagrees_is_named():
     lead = _leads((0.9, 0.3), (0.9, 0.3), (0.4, 0.5))
     assert lead.leaders == ("a", "a", "b")
-    assert "the latest window disagrees: a leads over all windows and in 2 of 3, but b leads" in lead.sentence()
+    assert "the latest window disagrees: a leads over all windows and in 2 of 3, but b leads" in lead.sentence
 
 
 def test_six_windows_have_the_p_value_of_a_sign_test():

@@ -18,11 +18,11 @@ from cranfield.comparisons import (
     cannot_differ,
     compare_scores,
     make_samples,
-    p_text,
     resampled,
     spelled_test,
     tested_average,
 )
+from cranfield.facts import p_text
 from cranfield.measures import Averaging, Coverage, Scores, Undefined, join_folds
 
 _FOLDS = ("average", "pool", "each")
@@ -188,7 +188,7 @@ def power_of(
             [frame.with_columns(fold=pl.lit(k)) for k, frame in enumerate(part, 1)] for part in (rows, curves)
         )
     settings = {**comparisons[0].step.settings, "folds": folds, "n_folds": len(parts), "resamples": resamples}
-    notes = tuple(dict.fromkeys(note for comparison in comparisons for note in comparison.step.notes))
+    notes = tuple(dict.fromkeys(note for comparison in comparisons for note in comparison.notes))
     step = Step("discriminative_power", settings, notes=notes)
     return DiscriminativePower(_ranked(pl.concat(rows)), pl.concat(curves), comparing.alpha, step)
 

@@ -20,8 +20,9 @@ from cranfield.audits.menu import question_text
 from cranfield.audits.pair import Effort, PairAudit, Question
 from cranfield.audits.terms import Singles, Terms
 from cranfield.audits.wording import share_text
-from cranfield.comparisons import CORRECTIONS, SIGNIFICANCE_TESTS, Comparing, Sample, TestResult, p_text
+from cranfield.comparisons import CORRECTIONS, SIGNIFICANCE_TESTS, Comparing, Sample, TestResult
 from cranfield.experiments import checked_value
+from cranfield.facts import p_text
 
 OPENED = ("significance", "correction")
 """The decisions that change only what is significant."""

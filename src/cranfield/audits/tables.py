@@ -15,7 +15,7 @@ from cranfield.audits.joint import STATISTICS
 from cranfield.audits.menu import menu_text, question_text
 from cranfield.audits.pair import QuestionAnswer
 from cranfield.audits.view import View
-from cranfield.comparisons import p_text
+from cranfield.facts import p_text
 
 if TYPE_CHECKING:
     from cranfield.audits.answers import Audit

@@ -12,7 +12,7 @@ from cranfield.audits.menu import menu_text, question_text
 from cranfield.audits.pair import PairAudit, QuestionAnswer, question_of
 from cranfield.audits.shares import LeadShare
 from cranfield.audits.wording import interval_text, share_text
-from cranfield.comparisons import p_text
+from cranfield.facts import p_text
 
 NOT_A_PROBABILITY = (
     "A share of universes is not a probability: it is a property of the options that were opened, and other options "

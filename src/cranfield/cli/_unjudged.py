@@ -93,7 +93,7 @@ def notes_on_judgments(loaded: Loaded, scores: Scores, judgments: str | None) ->
         for metric in as_metrics(scores.metrics):
             if metric.definition.name in LINEAR and metric.cutoff is not None:
                 level = scores.step.settings["threshold"]
-                sentences.append(label(loaded.runs, loaded.test, metric, threshold=level).sentence)
+                sentences.append(label(loaded.runs, loaded.test, metric, threshold=level).state.sentence)
     return [*sentences, *CAVEATS]
 
 
@@ -103,5 +103,5 @@ def show_labelling(labelling: Any, out: str | None) -> None:
         put_text(str(labelling), None)
         return
     put(written(labelling.frame(), "csv"), out)
-    put_text("\n".join((labelling.sentence, *CAVEATS)), None)
+    put_text("\n".join((str(labelling.state), *CAVEATS)), None)
     tell([f"{labelling.frame().height:,} pairs to ask about: {out}; fill in the column rating"])

@@ -38,7 +38,9 @@ from cranfield.cli._unjudged import (
     tipping_options,
     with_judgments,
 )
-from cranfield.comparisons import Comparing, Comparison, Gate, Margin, compare, compare_segments, p_text
+from cranfield.comparisons import Comparing, Comparison, Gate, compare, compare_segments
+from cranfield.facts import gate as gate_facts
+from cranfield.facts import p_text
 from cranfield.measures import DEFAULT_METRICS, Average, Averaging
 
 _EXAMPLES = """\b
@@ -147,7 +149,7 @@ def command(
         refuse_idle(f"with {gated}", "correction", "subsets")
     if gated or power is not None or format == "matrix":
         refuse_idle("with --no-worse, --better, --power or --format matrix", "by_segment")
-    margin = None if no_worse is None else Margin.read(no_worse)
+    margin = None if no_worse is None else gate_facts.Margin.read(no_worse)
     if tipping_point or tipping_figure is not None:
         refuse_idle("with --tipping-point or --tipping-figure", "catalogue", "levels", "engine", "memory", "master")
         put_tipping(measuring, metrics, options, judgments, tipping_figure, format, out)
@@ -172,7 +174,7 @@ def command(
     gate = (result.no_worse(by=str(no_worse)) if margin else result.better()) if gated else None
     if format not in ("table", "json") or power is not None:
         tell(f"Warning: {warning}." for warning in scores.warnings)  # otherwise the verdict prints them
-    result = result if gate is None else replace(result, claims=tuple(gate.sentences))
+    result = replace(result, gate=gate)
     full: dict[str, Any] = {}
     if format == "json" and power is None:
         others = [("judgments", judgments), ("weights", Average.of(options["average"]).weights)]
@@ -243,13 +245,13 @@ def _frame(frame: pl.DataFrame, format: str, result: Comparison, test: str) -> s
         return written(frame, format)
     rows = [[_text(value) for value in row] for row in frame.iter_rows()]
     caption = replace(result, significance=test, correction="none").caption
-    return Table(frame.columns, rows, caption, result.step.notes).text()
+    return Table(frame.columns, rows, caption, result.notes).text()
 
 
 def _matrix(result: Comparison, metric: str) -> str:
     frame = result.matrix(metric)
     rows = [[row[0], *("" if p is None else p_text(p) for p in row[1:])] for row in frame.iter_rows()]
-    return Table(frame.columns, rows, f"{metric}: corrected p-values; {result.caption}", result.step.notes).text()
+    return Table(frame.columns, rows, f"{metric}: corrected p-values; {result.caption}", result.notes).text()
 
 
 def _text(value: Any) -> str:

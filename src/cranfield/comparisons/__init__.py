@@ -11,16 +11,15 @@ from cranfield.comparisons.comparing import (
     compare_scores,
     tested_average,
 )
-from cranfield.comparisons.comparison import Comparison, ends_text, share_text
+from cranfield.comparisons.comparison import Comparison
 from cranfield.comparisons.errors import check_repeated, chosen_test, moments, p_of_t
-from cranfield.comparisons.gate import Gate, Margin
+from cranfield.comparisons.gate import Gate
 from cranfield.comparisons.labelling import CAVEATS, Labelling, label, labelling_curve
 from cranfield.comparisons.p_values import CORRECTIONS, SIGNIFICANCE_TESTS, TestResult, holm, spelled_test
 from cranfield.comparisons.sample import Sample
 from cranfield.comparisons.samples import AVERAGES, as_scores, make_samples, pairs_of
-from cranfield.comparisons.sentences import p_text
 from cranfield.comparisons.significance.bootstrap import cannot_differ, resampled
-from cranfield.comparisons.tipping import LINEAR, TippingPoint, TippingPoints, tipping_points
+from cranfield.comparisons.tipping import LINEAR, TippingPoints, tipping_points
 from cranfield.comparisons.windows import leads_frame, window_leads
 
 __all__ = [
@@ -34,11 +33,9 @@ __all__ = [
     "Comparison",
     "Gate",
     "Labelling",
-    "Margin",
     "Sample",
     "SegmentComparison",
     "TestResult",
-    "TippingPoint",
     "TippingPoints",
     "add_judgments",
     "as_scores",
@@ -49,7 +46,6 @@ __all__ = [
     "compare",
     "compare_scores",
     "compare_segments",
-    "ends_text",
     "holm",
     "is_answered",
     "label",
@@ -58,10 +54,8 @@ __all__ = [
     "make_samples",
     "moments",
     "p_of_t",
-    "p_text",
     "pairs_of",
     "resampled",
-    "share_text",
     "spelled_test",
     "tested_average",
     "tipping_points",

@@ -15,7 +15,9 @@ from cranfield._table import Table
 from cranfield.comparisons.comparing import compare, tested_average
 from cranfield.comparisons.comparison import Comparison
 from cranfield.comparisons.interactions import has_weight, interactions
-from cranfield.comparisons.sentences import p_text, trained_once
+from cranfield.facts import Fact, html_paragraphs, sentences
+from cranfield.facts import comparison as comparison_facts
+from cranfield.facts import segment as segment_facts
 from cranfield.measures import Averaging, Scores, Segments
 
 # Maximum number of reversed pairs of systems that are named one by one.
@@ -69,50 +71,45 @@ class SegmentComparison:
     @cached_property
     def verdict(self) -> list[str]:
         """The verdict of each group in words, then the groups in which the order of systems is reversed."""
-        said = []
+        return sentences(self.facts)
+
+    @cached_property
+    def facts(self) -> list[Fact]:
+        """The facts of the verdict: those of each group, and where the order of two systems is reversed."""
+        said: list[Fact] = []
         for name, comparison in self.comparisons.items():
+            of_group: tuple[Fact, ...] | None = None
+            if comparison is not None:
+                alone = replace(comparison, spread=(), repetitions=1, warnings=(), trained_once=())
+                of_group = tuple(alone.facts(1))
             users = self.averaged.users(name, self.averaging)
-            group = f"{self.segments.name}, {name} ({users} {'user' if users == '1' else 'users'})"
-            sentences = (
-                ["nothing can be said, since nothing is measured there."]
-                if comparison is None
-                else replace(comparison, spread=(), repetitions=1, warnings=(), trained_once=()).sentences(1)
-            )
-            said.append(f"{group}: {' '.join(sentences)}")
+            said.append(segment_facts.InGroup(self.segments.name, name, users, of_group))
         once = dict.fromkeys(name for part in self.comparisons.values() if part for name in part.trained_once)
-        return [*said, *self.turned, *([trained_once(tuple(once))] if once else [])]
+        return [*said, *self.turned, *([comparison_facts.TrainedOnce(tuple(once))] if once else [])]
 
     @property
-    def turned(self) -> list[str]:
+    def turned(self) -> list[Fact]:
         """Where the order of two systems is reversed, and whether chance can explain it."""
         turned = self.interactions.filter("turns").sort("p_corrected", nulls_last=True)
         shown = turned.filter("significant")
-        said = [self._turn(row) for row in shown.head(_MOST_NAMED).iter_rows(named=True)]
+        name = self.segments.name
+        said: list[Fact] = [self._reversed(row) for row in shown.head(_MOST_NAMED).iter_rows(named=True)]
         if len(shown) > _MOST_NAMED:
-            said.append(f"{self.segments.name}: there are {len(shown) - _MOST_NAMED:,} more such cases.")
+            said.append(segment_facts.OtherReversals(name, len(shown) - _MOST_NAMED, significant=True))
         others = turned.filter(~pl.col("significant"))
-        if len(others):
-            cases = "1 case" if len(others) == 1 else f"{len(others):,} cases"
-            smallest = others["p_corrected"].fill_nan(None).min()
-            why = "not significantly (smallest corrected p of an interaction: "
-            why = "with too few users to test it" if smallest is None else f"{why}{p_text(smallest)})"  # type: ignore[arg-type]
-            said.append(
-                f"{self.segments.name}: in {cases} two systems change places between a group and the rest, {why}."
-            )
-        if not len(turned):
-            said.append(f"{self.segments.name}: no two systems change places in any group.")
+        if len(others) or not len(turned):
+            smallest: Any = others["p_corrected"].fill_nan(None).min()
+            said.append(segment_facts.OtherReversals(name, len(others), significant=False, smallest_p=smallest))
         return said
 
-    def _turn(self, row: Mapping[str, Any]) -> str:
+    def _reversed(self, row: Mapping[str, Any]) -> segment_facts.ReversedOrder:
         a, b = row["system_a"], row["system_b"]
         lower = self.segments.scores.lower_is_better[self.segments.scores.metrics.index(row["metric"])]
-        leads = [a if (difference > 0) != lower else b for difference in (row["inside"], row["outside"])]
-        p = f"p of the interaction {p_text(row['p'])}, corrected for all groups and pairs {p_text(row['p_corrected'])}"
-        return (
-            f"{self.segments.name}, {row['metric']}: the order of {a} and {b} is reversed in {row['group']}: "
-            f"{leads[0]} is ahead by {abs(row['inside']):.4f} there, and {leads[1]} by {abs(row['outside']):.4f} "
-            f"elsewhere ({p}; {row['test']})."
-        )
+        inside, outside = (a if (row[where] > 0) != lower else b for where in ("inside", "outside"))
+        return segment_facts.ReversedOrder(
+            self.segments.name, row["group"], row["metric"], (a, b), (inside, outside), row["inside"], row["outside"],
+            row["p"], row["p_corrected"], row["test"],
+        )  # fmt: skip
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -156,9 +153,7 @@ class SegmentComparison:
         return f"SegmentComparison({self.segments!r})"
 
     def _repr_html_(self) -> str:
-        import html
-
-        return "".join(f"<p>{html.escape(sentence)}</p>" for sentence in self.verdict) + self.table().html()
+        return html_paragraphs(self.facts) + self.table().html()
 
 
 def compare_segments(segments: Segments, **options: Any) -> SegmentComparison:

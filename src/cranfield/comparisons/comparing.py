@@ -13,7 +13,7 @@ import polars as pl
 from cranfield import _checks
 from cranfield._decisions import Decided, borrowed, decision, of_groups, takes_decisions
 from cranfield._errors import SettingError
-from cranfield._phrases import listed, unless
+from cranfield._phrases import unless
 from cranfield._progress import progress
 from cranfield._random import stream
 from cranfield._record import Step
@@ -26,8 +26,8 @@ from cranfield.comparisons.intervals import Relative, largest_statistics, relati
 from cranfield.comparisons.p_values import CORRECTIONS, TestResult, spelled_test
 from cranfield.comparisons.sample import Floats, Sample
 from cranfield.comparisons.samples import as_scores, make_samples, population
+from cranfield.facts import comparison as comparison_facts
 from cranfield.measures import Averaging, AveragingOptions, Scores, crossed, left_out_by
-from cranfield.metrics import all_systems
 from cranfield.recommenders import system_among
 
 
@@ -56,53 +56,6 @@ def rejected_share(
                 count += verdict.p < alpha
             bar.advance()
     return [count / subsets for count in rejected]
-
-
-def shortfall_sentences(scores: Scores, common: Comparison | None) -> tuple[str, ...]:
-    """Return the sentences; ``common`` is the comparison over the users that every system serves, if there are any.
-
-    Averages over all users mix how good lists are with how many users have one. The comparison among the users that all
-    systems serve has its own averages and its own test.
-    """
-    served, lists = scores.n_covered, scores.n_lists
-    # With folds, or with one list for each relevant item, some of a user's lists may be missing.
-    all_of_them = "the users" if lists == scores.n_users else "the lists"
-    if scores.serve_alike:
-        systems = "Both" if len(scores.systems) == 2 else "All"
-        who = f"{systems} systems serve the same {_share(served[0], lists)} of {all_of_them}"
-    else:
-        by_count: dict[int, list[str]] = {}
-        for name, count in zip(scores.systems, served.tolist()):
-            if count < lists:
-                by_count.setdefault(count, []).append(name)
-        parts = [
-            f"{listed(names)} {'serves' if len(names) == 1 else 'serve'} {_share(count, lists)}"
-            for count, names in by_count.items()
-        ]
-        who = f"{listed(parts)} of {all_of_them}"
-    who = f"{who}, and a user without a list counts as an empty list"
-    if common is None:
-        return (f"{who}; there is no user that {all_systems(len(scores.systems))} serve.",)
-    among = f"among the {common.population.removeprefix('over the ')}"
-    nothing = common.nothing_relevant
-    findings = replace(common, population="", trained_once=(), repetitions=1, spread=(), warnings=(), shortfall=())
-    first, *others = findings.sentences(most=1)
-    # If nothing is relevant, the verdict over all users already says so.
-    others = [sentence for sentence in others if not nothing or not sentence.endswith(f"{nothing}.")]
-    return (f"{who}; {among}: {first}", *(f"{among.capitalize()}: {sentence}" for sentence in others))
-
-
-def _share(count: int, total: int) -> str:
-    """Return a share in percent; 0 and 100 only if they are exact.
-
-    Examples
-    --------
-    >>> _share(36, 100), _share(1, 3000), _share(2999, 3000)
-    ('36 %', '0.03 %', '99.97 %')
-    """
-    percent = 100 * count / total
-    digits = next((n for n in range(4) if 0 < round(percent, n) < 100), 4) if 0 < count < total else 0
-    return f"{percent:.{digits}f} %"
 
 
 def _significance(_: str, value: Any) -> str:
@@ -347,7 +300,7 @@ def compare_scores(
     significance, alpha = comparing.significance, comparing.alpha
     if comparing.base is not None:
         comparing = comparing.with_(baseline=system_among(comparing.base, scores.systems) or comparing.base)
-    data, notes = make_samples(scores, averaging, metrics=metrics, baseline=comparing.base)
+    data, counted = make_samples(scores, averaging, metrics=metrics, baseline=comparing.base)
     # The averages are over the users of the test: over other users, the systems could be in the opposite order.
     data = [sample.of_common_users() for sample in data]
     run = chosen_test(data, significance, alpha, seed)
@@ -377,13 +330,13 @@ def compare_scores(
         spread=tuple(_spread(sample) for sample in data if sample.cells is not None),
         samples=tuple(data),
         trained_once=scores.trained_once,
-        shortfall=(
-            *(coverage_shortfall(scores, comparing, averaging, metrics, seed) if among_served else ()),
-            *scores.made_for,
-        ),
+        served=_served(scores, averaging) if among_served else None,
+        common=_among_served(scores, comparing, averaging, metrics, seed) if among_served else None,
+        made_for=scores.made_for,
         warnings=scores.warnings,
         left_out=tuple(name for name in left_out_by(scores, averaging) if name in {part.metric for part in data}),
-        step=Step("compare", comparison_settings(comparing, averaging, seed), notes=notes),
+        counted=counted,
+        step=Step("compare", comparison_settings(comparing, averaging, seed)),
     )
 
 
@@ -392,17 +345,23 @@ def _spread(sample: Sample) -> tuple[float, ...]:
     return tuple(float(deviation) for deviation in crossed(sample.system_cells()).spread)
 
 
-def coverage_shortfall(
-    scores: Scores, comparing: Comparing, averaging: Averaging, metrics: Sequence[str] | None, seed: int
-) -> tuple[str, ...]:
-    """Return how many users each system serves and the result among users that all serve; nothing if all are served."""
+def _served(scores: Scores, averaging: Averaging) -> comparison_facts.Served | None:
+    """Return how many lists each system provides; None if all are provided, or if only common users count."""
     if averaging.coverage == "reduced" or scores.covered.all():
-        return ()
-    common = None
-    if scores.covered.all(axis=0).any():
-        alone = comparing.with_(subsets=0)
-        common = compare_scores(scores, alone, averaging.with_(coverage="reduced"), metrics=metrics, seed=seed)
-    return shortfall_sentences(scores, common)
+        return None
+    counts = dict(zip(scores.systems, scores.n_covered.tolist()))
+    return comparison_facts.Served(counts, scores.n_lists, scores.n_users, scores.serve_alike)
+
+
+def _among_served(
+    scores: Scores, comparing: Comparing, averaging: Averaging, metrics: Sequence[str] | None, seed: int
+) -> Comparison | None:
+    """Return the comparison among the users that every system serves, where some users have no list."""
+    if averaging.coverage == "reduced" or scores.covered.all() or not scores.covered.all(axis=0).any():
+        return None
+    alone, reduced = comparing.with_(subsets=0), averaging.with_(coverage="reduced")
+    common = compare_scores(scores, alone, reduced, metrics=metrics, seed=seed, among_served=False)
+    return replace(common, samples=(), trained_once=(), repetitions=1, spread=(), warnings=(), made_for=())
 
 
 def comparison_settings(comparing: Comparing, averaging: Averaging, seed: int) -> dict[str, Any]:

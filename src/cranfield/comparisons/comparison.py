@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -12,26 +12,19 @@ import polars as pl
 
 from cranfield import _checks
 from cranfield._errors import SettingError
-from cranfield._numbers import DASH, number_text, percent_text
-from cranfield._phrases import listed
+from cranfield._numbers import DASH, number_text
 from cranfield._record import Step
 from cranfield._spelling import nearest, parse
 from cranfield._table import Cell, Table, places
 from cranfield.comparisons.effects import power_of_shift, smallest_shift, two_one_sided, users_needed
 from cranfield.comparisons.errors import chosen_test
 from cranfield.comparisons.gate import NONE as NO_MARGIN
-from cranfield.comparisons.gate import Gate, Margin, gate, pairs_with
+from cranfield.comparisons.gate import Gate, gate, pairs_with
+from cranfield.comparisons.p_values import compact_letters
 from cranfield.comparisons.sample import Floats, Sample
-from cranfield.comparisons.sentences import (
-    MetricFacts,
-    at_odds,
-    by_means,
-    p_text,
-    repeated,
-    trained_once,
-    verdict,
-)
-from cranfield.comparisons.standings import compact_letters
+from cranfield.facts import Fact, ends_text, html_paragraphs, p_text, sentences, share_text
+from cranfield.facts import comparison as comparison_facts
+from cranfield.facts import gate as gate_facts
 from cranfield.metrics import averaging_phrases
 from cranfield.recommenders import system_among
 
@@ -57,21 +50,25 @@ class Comparison:
     significance, correction, alpha, baseline
         How it was tested.
     population
-        Which users are compared, if not all of them: ``over the 240 of 300 users that all 3 systems serve``.
+        Which users are compared, if not all of them.
     trained_once
         Systems that use random numbers and were trained once, where that is known.
     relevance
         What makes an item relevant, and in which metrics: see `Scores.relevance`.
-    shortfall
-        If some users have no list: how many users each system serves, and the verdict among the users that all serve.
+    counted
+        Which users and lists count, and how.
+    served, common
+        If some users have no list: how many users each system serves, and the comparison among users that all serve.
+    made_for
+        Notes on systems that were made for some users only: see `Scores.made_for`.
     nothing_relevant
         Why no test item is relevant, if none is: see `Scores.nothing_relevant`.
     repetitions
         The number of repetitions (splits and seeds) that the users were measured with.
     spread
         metrics × systems: the standard deviation of each average between repetitions; empty without repetitions.
-    claims
-        The results for the claims of a gate; see `no_worse`. They replace the verdict.
+    gate
+        The gate whose claims replace the verdict; see `no_worse`.
     samples
         The values by user that claims are tested with; empty for a comparison that was read from a folder.
     warnings
@@ -81,7 +78,7 @@ class Comparison:
     beside
         The kind of average shown in the other tables, if it has no paired test and means are compared instead.
     step
-        All decisions, with notes on the users that count.
+        All decisions.
     """
 
     rows: pl.DataFrame
@@ -93,14 +90,17 @@ class Comparison:
     correction: str
     alpha: float
     baseline: str | None = None
-    population: str = ""
+    population: comparison_facts.Population | None = None
     relevance: str = ""
-    shortfall: tuple[str, ...] = ()
+    counted: comparison_facts.UsersThatCount | None = None
+    served: comparison_facts.Served | None = None
+    common: Comparison | None = None
+    made_for: tuple[str, ...] = ()
     nothing_relevant: str = ""
     trained_once: tuple[str, ...] = ()
     repetitions: int = 1
     spread: tuple[tuple[float, ...], ...] = ()
-    claims: tuple[str, ...] = ()
+    gate: Gate | None = None
     samples: tuple[Sample, ...] = field(default=(), repr=False)
     warnings: tuple[str, ...] = ()
     beside: str = ""
@@ -287,7 +287,7 @@ class Comparison:
         >>> bool(compare({"new": new, "old": old}).no_worse("new", than="old", by="1%"))
         True
         """
-        return self._gate(system, than, Margin.read(by), metrics)
+        return self._gate(system, than, gate_facts.Margin.read(by), metrics)
 
     def better(
         self,
@@ -300,7 +300,11 @@ class Comparison:
         return self._gate(system, than, NO_MARGIN, metrics)
 
     def _gate(
-        self, system: str | Sequence[str] | None, than: str | None, margin: Margin, metrics: str | Sequence[str] | None
+        self,
+        system: str | Sequence[str] | None,
+        than: str | None,
+        margin: gate_facts.Margin,
+        metrics: str | Sequence[str] | None,
     ) -> Gate:
         if not self.samples:
             raise SettingError(
@@ -345,62 +349,92 @@ class Comparison:
 
     def sentences(self, most: int | None = None) -> list[str]:
         """Return the verdict with the sentences of at most ``most`` metrics; for a gate, the result of its claim."""
-        if self.claims:
-            return [*self.claims, *self.shortfall, *self.remarks]
+        return sentences(self.facts(most))
+
+    def facts(self, most: int | None = None) -> list[Fact]:
+        """Return the facts of the verdict in the order in which they are said, at most ``most`` metrics one by one.
+
+        The first covers all metrics, even those without a sentence of their own.
+        """
+        if self.gate is not None:
+            return [*self.gate.facts, *self.shortfall, *self.remarks]
         # Only this column of `power` is computed: the others are slow if there are many pairs.
         rows = self.rows.with_columns(smallest_difference=self._smallest_differences())
-        facts = [self._facts(m, rows.filter(pl.col("metric") == metric)) for m, metric in enumerate(self.metrics)]
-        first, *details = verdict(facts, self.baseline, most)
-        means = [by_means(self.beside)] if self.beside else []
-        return [first, *means, *self.shortfall, *details, *self.remarks]
+        known: list[comparison_facts.MetricStanding] = []
+        without: dict[comparison_facts.Unmeasured, list[str]] = {}
+        for m, metric in enumerate(self.metrics):
+            standing = self._standing(m, rows.filter(pl.col("metric") == metric))
+            if isinstance(standing, comparison_facts.MetricStanding):
+                known.append(standing)
+            else:
+                without.setdefault(standing, []).append(metric)
+        said: list[Fact] = [*known[:most]]
+        said += [replace(reason, metrics=tuple(names)) for reason, names in without.items()]
+        if len(known) > 1:
+            said.insert(0, comparison_facts.Overall(tuple(known), len(self.metrics) - len(known)))
+        means = [comparison_facts.ByMeans(self.beside)] if self.beside else []
+        return [said[0], *means, *self.shortfall, *said[1:], *self.remarks]
 
     @property
-    def remarks(self) -> list[str]:
+    def shortfall(self) -> list[Any]:
+        """How many users each system serves, and the facts of the comparison among users that all serve."""
+        if self.served is None:
+            return [*self.made_for]
+        if self.common is None:
+            return [self.served, *self.made_for]
+        among = self.common.population
+        assert among is not None  # it is over reduced coverage
+        first, *others = replace(self.common, population=None).facts(most=1)
+        # If nothing is relevant, the verdict over all users already says so.
+        others = [
+            fact for fact in others if not (isinstance(fact, comparison_facts.Unmeasured) and fact.nothing_relevant)
+        ]
+        served = replace(self.served, common=among, among_them=first)
+        return [served, *(comparison_facts.AmongServed(among, fact) for fact in others), *self.made_for]
+
+    @property
+    def remarks(self) -> list[Fact]:
         """What to keep in mind: intervals and tests that disagree, single trainings, repetitions, inputs."""
-        remarks = [*self._disagreements]
+        remarks: list[Fact] = [*self._disagreements]
         if self.trained_once:
-            remarks.append(trained_once(self.trained_once))
+            remarks.append(comparison_facts.TrainedOnce(self.trained_once))
         if self.spread:
-            remarks.append(repeated(self.repetitions, self.metrics[0], dict(zip(self.systems, self.spread[0]))))
-        return remarks + [f"Warning: {warning}." for warning in self.warnings]
+            spread = dict(zip(self.systems, self.spread[0]))
+            remarks.append(comparison_facts.Spread(self.repetitions, self.metrics[0], spread))
+        return remarks + [comparison_facts.Warned(warning) for warning in self.warnings]
 
     @property
-    def _disagreements(self) -> list[str]:
-        """Explain each difference whose test and interval disagree on whether it differs from 0."""
+    def _disagreements(self) -> list[Fact]:
+        """Return each difference whose test and interval disagree on whether it differs from 0."""
         included = (pl.col("lower") <= 0) & (pl.col("upper") >= 0)
         of_its_own = self.correction not in ("none", "max_t") and len(self.rows) > len(self.metrics)
-        remarks = []
+        remarks: list[Fact] = []
         for significant in (True, False):
             rows = self.rows.filter(pl.col("significant") == significant, included == significant)
             rows = rows.filter(pl.col("lower").is_not_nan(), pl.col("p").is_not_nan())
-            pairs = [f"{metric}: {a} and {b}" for metric, a, b in rows.select(*_PAIR).iter_rows()]
+            pairs = tuple((metric, a, b) for metric, a, b in rows.select(*_PAIR).iter_rows())
             if pairs:
                 correction = self.correction if of_its_own else ""
-                remarks.append(at_odds(pairs, significant=significant, test=self.significance, correction=correction))
+                remarks.append(comparison_facts.Disagreement(pairs, significant, self.significance, correction))
         return remarks
 
-    def _facts(self, m: int, rows: pl.DataFrame) -> MetricFacts:
-        nothing = ""
+    def _standing(self, m: int, rows: pl.DataFrame) -> comparison_facts.MetricStanding | comparison_facts.Unmeasured:
+        """Return how systems stand by a metric, or why nothing can be said, without the metric's name."""
         means = {system: mean for system, mean in self._means(m).items() if not np.isnan(mean)}
+        others = tuple(system for system in self.systems if system not in means)
         if not means:
-            nobody = f"there is no user{self.population.removeprefix('over the 0').partition('users')[2]}"
-            nothing = self.nothing_relevant or (
-                nobody if self.population else "there is no user for whom it is defined for every system"
-            )
-        elif len(means) == 1 or self.baseline not in (None, *means):
-            nothing = (
-                f"it is undefined for every user of {listed([other for other in self.systems if other not in means])}"
-            )
-        else:
-            rows = rows.filter(pl.col("system_a").is_in(list(means)) & pl.col("system_b").is_in(list(means)))
-        return MetricFacts(
+            return comparison_facts.Unmeasured((), self.nothing_relevant, self.population)
+        if len(means) == 1 or self.baseline not in (None, *means):
+            return comparison_facts.Unmeasured((), undefined_for=others)
+        rows = rows.filter(pl.col("system_a").is_in(list(means)) & pl.col("system_b").is_in(list(means)))
+        return comparison_facts.MetricStanding(
             self.metrics[m],
-            self.population,
             tuple(rows.iter_rows(named=True)),
             means,
             self.lower_is_better[m],
-            nothing,
-            tuple(system for system in self.systems if system not in means),
+            self.baseline,
+            self.population,
+            others,
         )
 
     def _means(self, m: int) -> dict[str, float]:
@@ -423,7 +457,7 @@ class Comparison:
             correction,
             f"alpha {self.alpha:g}",
             *averaging_phrases(averaged, self.metrics, self.left_out),
-            self.population,
+            "" if self.population is None else str(self.population),
             self.relevance,
         ]
         return "; ".join(filter(None, said))
@@ -442,6 +476,11 @@ class Comparison:
             ", as corrected p-values do" if self.correction == "max_t" else f" (max-|t|; p-values: {self.correction})"
         )
         return f"{level} that hold for all pairs of a metric at once{same}"
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Which users and lists count, and how."""
+        return () if self.counted is None else self.counted.notes
 
     def table(self) -> Table:
         """Return the pairs as a table for people."""
@@ -478,7 +517,7 @@ class Comparison:
             "better/equal/worse",
             "p",
         ]
-        notes = (f"in brackets: {self.intervals}", *self.step.notes)
+        notes = (f"in brackets: {self.intervals}", *self.notes)
         return Table([*header, "p corrected", "better"], rows, self.caption, notes)
 
     def summary(self) -> Table:
@@ -501,7 +540,7 @@ class Comparison:
             for s in self._order(0)
         ]
         note = "Systems that share a letter do not differ significantly."
-        return Table(["system", *self.metrics], rows, self.caption, [note, *self.step.notes])
+        return Table(["system", *self.metrics], rows, self.caption, [note, *self.notes])
 
     def printed(self) -> Table:
         """Return a table small enough for a paper: the systems and metrics with letters; with a baseline, the pairs."""
@@ -528,9 +567,10 @@ class Comparison:
         ]
         return {
             **self.step.as_dict(),
+            "notes": list(self.notes),
             "verdict": self.verdict,
             "intervals": self.intervals,
-            "population": self.population or None,
+            "population": None if self.population is None else str(self.population),
             "averages": averages,
             "rows": clean.to_dicts(),
         }
@@ -549,33 +589,7 @@ class Comparison:
         return f"Comparison({len(self.systems)} systems, {len(self.metrics)} metrics, {len(self.rows)} pairs)"
 
     def _repr_html_(self) -> str:
-        import html
-
-        said = "".join(f"<p>{html.escape(sentence)}</p>" for sentence in self.sentences())
-        if self._is_long:
-            return said + self.summary().html()
-        return said + self.table().html()
-
-
-def ends_text(lower: float | None, upper: float | None, digits: int = 4) -> str:
-    """Return an interval in brackets, or a dash if there is none.
-
-    Examples
-    --------
-    >>> ends_text(-0.01, 0.02), ends_text(None, float("nan"))
-    ('[-0.0100, +0.0200]', '–')
-    """
-    if lower is None or upper is None or np.isnan([lower, upper]).any():
-        return DASH
-    return f"[{number_text(lower, digits, sign='+')}, {number_text(upper, digits, sign='+')}]"
-
-
-def share_text(row: Mapping[str, Any]) -> str:
-    """Return the relative difference of a row of `Comparison.frame` with its interval, in percent."""
-    share = percent_text(row["relative"], " %", sign="+")
-    lower, upper = (None if end is None else 100 * end for end in (row["relative_lower"], row["relative_upper"]))
-    ends = ends_text(lower, upper, 1)
-    return share if ends == DASH else f"{share} {ends}"
+        return html_paragraphs(self.facts()) + (self.summary() if self._is_long else self.table()).html()
 
 
 def _listed(names: str | Sequence[str]) -> list[str]:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -18,9 +18,9 @@ from cranfield.comparisons.effects import enclosed, users_needed
 from cranfield.comparisons.errors import Errors, standard_errors
 from cranfield.comparisons.p_values import TestResult, holm
 from cranfield.comparisons.sample import Floats, Sample
-from cranfield.comparisons.sentences import p_text
+from cranfield.facts import Fact, p_text, sentences
+from cranfield.facts import gate as gate_facts
 
-GateOutcome = Literal["shown", "undecided", "worse"]
 GateTest = Callable[[Sequence[Sample]], list[TestResult]]
 
 # A limit is found to within this share of a standard error.
@@ -29,42 +29,7 @@ _DOUBLINGS = 40
 _POWER = 0.8
 
 
-@dataclass(frozen=True)
-class Margin:
-    """How much worse a system may be: a share of the baseline's average, or an amount.
-
-    Examples
-    --------
-    >>> Margin.read("1%"), Margin.read(0.01)
-    (Margin(size=0.01, relative=True), Margin(size=0.01, relative=False))
-    >>> str(Margin.read("1%"))
-    '1 %'
-    """
-
-    size: float
-    relative: bool
-
-    @classmethod
-    def read(cls, value: str | float) -> Margin:
-        """Parse a margin such as ``1%`` (relative) or ``0.01`` (absolute)."""
-        text = str(value).strip()
-        relative = text.endswith("%")
-        try:
-            size = float(text.removesuffix("%")) / (100 if relative else 1)
-        except ValueError:
-            size = float("nan")
-        if isinstance(value, bool) or not 0 < size < (1 if relative else float("inf")):
-            raise SettingError(
-                f"{value!r} is not a margin; write a share of the baseline's average, such as 1%, or an amount, such "
-                "as 0.01"
-            )
-        return cls(size, relative)
-
-    def __str__(self) -> str:
-        return f"{100 * self.size:g} %" if self.relative else f"{self.size:g}"
-
-
-NONE = Margin(0.0, False)
+NONE = gate_facts.Margin(0.0, False)
 """The margin of a claim that a system is better."""
 
 
@@ -85,7 +50,7 @@ class Gate:
     """
 
     rows: pl.DataFrame
-    margin: Margin
+    margin: gate_facts.Margin
     alpha: float
 
     def frame(self) -> pl.DataFrame:
@@ -101,7 +66,7 @@ class Gate:
         return self.rows
 
     @property
-    def outcome(self) -> GateOutcome:
+    def outcome(self) -> gate_facts.GateOutcome:
         """``shown`` if the claim is shown for all, ``worse`` if any system is worse, otherwise ``undecided``."""
         outcomes = set(self.rows["outcome"])
         return "worse" if "worse" in outcomes else "undecided" if "undecided" in outcomes else "shown"
@@ -109,49 +74,31 @@ class Gate:
     @property
     def claim(self) -> str:
         """The claim in words."""
-        return self._claim(self.rows["baseline"][0])
+        return self.margin.claim(self.rows["baseline"][0])
 
-    def _claim(self, base: str) -> str:
-        return f"no worse than {base} by more than {self.margin}" if self.margin.size else f"better than {base}"
+    @cached_property
+    def facts(self) -> list[Fact]:
+        """One claim per metric and system; if there are several, their outcome together comes first."""
+        systems = dict(self.rows.group_by("metric").len().iter_rows())
+        kept = {declared.name for declared in fields(gate_facts.Claim)}
+        claims: list[Fact] = [
+            gate_facts.Claim(
+                **{name: value for name, value in row.items() if name in kept},
+                allowed=self.margin,
+                alpha=self.alpha,
+                systems=systems[row["metric"]],
+            )
+            for row in self.rows.iter_rows(named=True)
+        ]
+        if len(claims) == 1:
+            return claims
+        shown = int((self.rows["outcome"] == "shown").sum())
+        return [gate_facts.Claims(self.claim, self.outcome, shown, len(claims)), *claims]
 
     @property
     def sentences(self) -> list[str]:
-        """One sentence per metric and system; if there are several, a sentence over all of them comes first."""
-        said = [self._sentence(row) for row in self.rows.iter_rows(named=True)]
-        if len(said) == 1:
-            return said
-        shown = int((self.rows["outcome"] == "shown").sum())
-        return [f"{self.outcome}: “{self.claim}” is shown for {shown} of {len(said)} systems and metrics.", *said]
-
-    def _sentence(self, row: dict[str, Any]) -> str:
-        if row["n"] == 0:
-            return (
-                f"{row['metric']}: undecided: there is no user for whom it is defined for {row['system']} and "
-                f"{row['baseline']}."
-            )
-        name, base = (f"{row[role]} ({number_text(row[mean])})" for role, mean in _NAMED)
-        opening, evidence = f"{row['metric']}: {row['outcome']}: {name} is", self._evidence(row)
-        gain, limit = (_amount(row[column], row["is_relative"]) for column in ("gain", "limit"))
-        limit_known = not np.isnan(row["limit"])
-        if row["outcome"] == "worse":
-            end = f" by more than {self.margin}" if self.margin.size else ""
-            least = f"; it is at least {limit}" if limit_known else ""
-            return f"{opening} worse than {base}{end}{least} {evidence}."
-        side = "least" if row["limit"] > 0 else "worst"
-        worst = f"it is at {side} {limit}" if limit_known else "no limit can be found"
-        if row["outcome"] == "shown":
-            return f"{opening} {self._claim(base)}; {worst} {evidence}."
-        goal = f"within {self.margin}" if self.margin.size else "better"
-        worst = f"{worst}, not {goal}" if limit_known else worst
-        than = "as good as" if row["gain"] == 0 else f"{gain} than"
-        return f"{opening} {than} {base}; {worst} {evidence}. {_wanted(row)}"
-
-    def _evidence(self, row: dict[str, Any]) -> str:
-        systems = self.rows.filter(metric=row["metric"]).height
-        limit = f"one-sided {100 * (1 - self.alpha):g} % limit" + (f", Holm over {systems} systems" * (systems > 1))
-        p = p_text(row["p_worse" if row["outcome"] == "worse" else "p_corrected"])
-        users = "1 user" if row["n"] == 1 else f"{row['n']:,} users"
-        return f"({limit}; p {p.replace('<', '< ') if p.startswith('<') else f'= {p}'}; {users})"
+        """The claims in words."""
+        return sentences(self.facts)
 
     def as_dict(self) -> dict[str, Any]:
         """Return the claim, the outcome, the sentences and the rows, ready for JSON (NaN and infinity become null)."""
@@ -189,33 +136,11 @@ class Gate:
         return f"Gate({self.outcome}: {' '.join(self.sentences)})"
 
 
-_NAMED = (("system", "mean"), ("baseline", "baseline_mean"))
-
-
-def _amount(gain: float, relative: bool) -> str:
-    if gain == 0:
-        return "as good"
-    word = "better" if gain > 0 else "worse"
-    return f"{100 * abs(gain):.3g} % {word}" if relative else f"{abs(gain):.4f} {word}"
-
-
 def _signed(gain: float, relative: bool) -> str:
     return f"{100 * gain:+.2f} %" if relative else number_text(gain, sign="+")
 
 
-def _wanted(row: dict[str, Any]) -> str:
-    if row["users_needed"] == float("inf"):
-        equal = row["users_if_equal"]
-        otherwise = (
-            f"; if the two are equally good, it takes about {equal:,.0f} (power 0.8)" if np.isfinite(equal) else ""
-        )
-        return f"If the difference stays as it is, no number of users would show it{otherwise}."
-    if np.isnan(row["users_needed"]):
-        return "There are too few users to say how many it would take."
-    return f"If the difference stays as it is, it takes about {row['users_needed']:,.0f} users to show it (power 0.8)."
-
-
-def gate(data: Sequence[Sample], test: GateTest, significance: str, alpha: float, margin: Margin) -> Gate:
+def gate(data: Sequence[Sample], test: GateTest, significance: str, alpha: float, margin: gate_facts.Margin) -> Gate:
     """Test the claim that the first system of each pair is not worse than the second by the margin or more.
 
     If higher values are better, the claim is a > b − margin, or a > (1 − margin) b for a relative margin. A relative
@@ -246,7 +171,7 @@ def gate(data: Sequence[Sample], test: GateTest, significance: str, alpha: float
 class _Claim:
     """The claim for one metric, about every pair of a sample."""
 
-    def __init__(self, sample: Sample, test: GateTest, alpha: float, margin: Margin) -> None:
+    def __init__(self, sample: Sample, test: GateTest, alpha: float, margin: gate_facts.Margin) -> None:
         self._sample, self._test, self._alpha, self._margin = sample, test, alpha, margin
         self._sign = -1.0 if sample.lower_is_better else 1.0
         self._means = sample.averages(slice(0, sample.n_pairs))

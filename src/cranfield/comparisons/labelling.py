@@ -16,6 +16,7 @@ from cranfield._random import stream
 from cranfield._table import Table
 from cranfield.comparisons.tipping import LINEAR, Pairs, TwoSystems, check_metric
 from cranfield.data import AUTO, Ratings, Relevance
+from cranfield.facts import unjudged as unjudged_facts
 from cranfield.judgments import as_runs, as_test, judge
 from cranfield.measures import measure
 from cranfield.metrics import Metric, as_metrics
@@ -224,35 +225,22 @@ class Labelling:
         return self.contest.probability
 
     @property
-    def sentence(self) -> str:
-        """Where the comparison stands, in one sentence."""
-        ahead, behind = self.contest.names[self.contest.ahead], self.contest.names[1 - self.contest.ahead]
-        low, high = self.contest.bounds
-        if self.contest.level:
-            return (
-                f"{self.metric}: settled. {ahead} and {behind} are level for these users, and no judgment is left that "
-                "could tell them apart."
-            )
-        rest = f"{len(self.contest.pairs):,} unjudged pairs that matter"
-        if self.settled:
-            return (
-                f"{self.metric}: settled. {ahead} is ahead of {behind} for these users, whatever the answers to the "
-                f"remaining {rest} (difference between {low:+.4f} and {high:+.4f})."
-            )
-        sure = "above 0.999" if self.probability > 0.999 else f"{self.probability:.3f}"
-        return (
-            f"{self.metric}: not settled. {ahead} is ahead of {behind} with probability {sure}, if the "
-            f"{rest} are liked as the test ratings of their items are (difference {self.contest.difference:+.4f}, "
-            f"between {low:+.4f} and {high:+.4f}).{self._otherwise}"
+    def state(self) -> unjudged_facts.ContestState:
+        """Where the comparison stands."""
+        contest = self.contest
+        by_judged = None if contest.difference == 0 else contest.names[0 if contest.difference > 0 else 1]
+        return unjudged_facts.ContestState(
+            self.metric,
+            contest.names[contest.ahead],
+            contest.names[1 - contest.ahead],
+            by_judged,
+            len(contest.pairs),
+            contest.difference,
+            *contest.bounds,
+            self.probability,
+            self.settled,
+            contest.level,
         )
-
-    @property
-    def _otherwise(self) -> str:
-        """A clause for when the judged items alone say the opposite; otherwise empty."""
-        judged = self.contest.difference
-        if judged == 0 or (judged > 0) == (self.contest.ahead == 0):
-            return ""
-        return f" By the judged items alone {self.contest.names[1 - self.contest.ahead]} is ahead."
 
     def frame(self) -> pl.DataFrame:
         """Return the pairs to ask about."""
@@ -268,7 +256,7 @@ class Labelling:
         return Table(["user", "item", "listed by", "guess"], rows, "", [*more, *CAVEATS])
 
     def __str__(self) -> str:
-        return f"{self.sentence}\n\n{self.table().text()}"
+        return f"{self.state}\n\n{self.table().text()}"
 
     def __repr__(self) -> str:
         state = "settled" if self.settled else f"probability {self.probability:.3f}"

@@ -1,8 +1,8 @@
-"""The result of a significance test; the tests and the corrections for many of them, by name."""
+"""The result of a significance test; the tests and corrections by name; letters of systems that do not differ."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Annotated
 
@@ -180,3 +180,49 @@ def _in_place(p: Floats, order: np.ndarray[tuple[int], np.dtype[np.intp]], corre
     result = np.full(p.shape, np.nan)
     result[order] = corrected
     return result
+
+
+def compact_letters(differ: NDArray[np.bool_], order: Sequence[int]) -> list[str]:
+    """Return the letters of each system, by the insert-and-absorb algorithm (Piepho 2004).
+
+    Parameters
+    ----------
+    differ
+        systems × systems, symmetric: whether two systems differ significantly.
+    order
+        The systems from best to worst; the best gets an "a".
+
+    Examples
+    --------
+    >>> differ = np.zeros((3, 3), dtype=bool)
+    >>> differ[0, 2] = differ[2, 0] = True
+    >>> compact_letters(differ, [0, 1, 2])
+    ['a', 'ab', 'b']
+    """
+    groups = [frozenset(order)]
+    for place, i in enumerate(order):
+        for j in order[place + 1 :]:
+            if differ[i, j]:
+                groups = _absorb([part for group in groups for part in _part(group, i, j)])
+    groups.sort(key=lambda group: sorted(order.index(system) for system in group))
+    return [
+        "".join(_letter(place) for place, group in enumerate(groups) if system in group) for system in range(len(order))
+    ]
+
+
+def _part(group: frozenset[int], i: int, j: int) -> list[frozenset[int]]:
+    return [group - {i}, group - {j}] if i in group and j in group else [group]
+
+
+def _absorb(groups: list[frozenset[int]]) -> list[frozenset[int]]:
+    """Remove every group that is contained in another one."""
+    kept: list[frozenset[int]] = []
+    for group in sorted(groups, key=len, reverse=True):
+        if not any(group <= other for other in kept):
+            kept.append(group)
+    return kept
+
+
+def _letter(place: int) -> str:
+    """a, b, ..., z, a1, b1, ..."""
+    return "abcdefghijklmnopqrstuvwxyz"[place % 26] + (str(place // 26) if place >= 26 else "")

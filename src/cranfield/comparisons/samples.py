@@ -12,11 +12,11 @@ from numpy.typing import NDArray
 
 from cranfield._errors import InputError, SettingError
 from cranfield._hashing import Keys
-from cranfield._numbers import count_text
 from cranfield._spelling import nearest
 from cranfield.comparisons.sample import Floats, Sample
+from cranfield.facts import comparison as comparison_facts
 from cranfield.measures import Average, Averaging, Scores, cells_of, defined_for_all, join_folds, over_groups
-from cranfield.metrics import all_systems, possible_values
+from cranfield.metrics import possible_values
 from cranfield.tables import Vocabulary, frames_of, is_spark
 
 # Weights that differ by less than this share of the largest are equal.
@@ -29,8 +29,8 @@ _LARGEST = 1e290
 
 def make_samples(
     scores: Scores, averaging: Averaging, *, metrics: Sequence[str] | None = None, baseline: str | None = None
-) -> tuple[list[Sample], tuple[str, ...]]:
-    """Return one sample for each metric, and notes on which users count.
+) -> tuple[list[Sample], comparison_facts.UsersThatCount]:
+    """Return one sample for each metric, and which users count.
 
     With reduced coverage, only lists that every system provides count, in all pairs, so that all averages and tests are
     over the same users. If groups count equally, a list counts if every system has a value for it, and a user's value
@@ -41,12 +41,14 @@ def make_samples(
     _check(scores)
     scores = averaging.taken_of(scores)
     first, second = pairs_of(scores.systems, baseline)
-    samples, notes = [], SampleNotes(scores, averaging)
+    samples: list[Sample] = []
+    undefined: dict[tuple[int, bool], list[str]] = {}
     if metrics is not None and not metrics:
         raise SettingError("no metric was given; name at least one")
     unit, cells_of = _units(scores, averaging, scale), _cells(scores, averaging)
     keys = _keys(scores, averaging)
-    for place in notes.places(metrics):
+    compared, whole = _compared_metrics(scores, metrics)
+    for place in compared:
         values = scores.values[:, place]
         missing = np.isnan(values)
         zero = scores.counts_zero(place, averaging.undefined)
@@ -61,7 +63,9 @@ def make_samples(
             if not zero:
                 # If a user has several lists, the same ones count for every system.
                 values[:, ~defined_for_all(values)] = np.nan
-        notes.see(scores.metrics[place], lists_without(missing, scores, averaging), zero)
+        without = _lists_without(missing, scores, averaging)
+        if without:
+            undefined.setdefault((without, zero), []).append(scores.metrics[place])
         cells = None if cells_of is None else cells_of(values)
         values, weights = unit(values)
         low, high = possible_values(scores.metrics[place])
@@ -80,24 +84,34 @@ def make_samples(
                 largest=high - low if averaging.kind.of_all is None else np.inf,
             )
         )
-    return samples, notes.sentences()
+    uncovered = dict(zip(scores.systems, (scores.n_lists - scores.n_covered).tolist()))
+    return samples, comparison_facts.UsersThatCount(
+        unit=scores.unit,
+        lists=scores.n_lists,
+        users=scores.n_users,
+        by_user=averaging.by == "user",
+        undefined=tuple((*rule, tuple(names)) for rule, names in undefined.items()),
+        missing={system: lists for system, lists in uncovered.items() if lists},
+        population=population(scores, averaging),
+        equal_groups=averaging.groups == "equal",
+        not_compared=tuple(whole),
+    )
 
 
-def population(scores: Scores, averaging: Averaging) -> str:
-    """Return a clause saying which users are compared; empty if all count.
+def population(scores: Scores, averaging: Averaging) -> comparison_facts.Population | None:
+    """Return which users are compared; None if all count.
 
     Examples
     --------
     >>> from dataclasses import replace
     >>> scores = as_scores({"a": [0.1, 0.2], "b": [0.3, 0.1]})
     >>> scores = replace(scores, covered=np.array([[True, True], [True, False]]))
-    >>> population(scores, Averaging(coverage="reduced"))
-    'over the 1 of 2 users that both systems serve'
+    >>> print(population(scores, Averaging(coverage="reduced")))
+    over the 1 of 2 users that both systems serve
     """
     if averaging.coverage == "full" or scores.n_served == scores.n_lists:
-        return ""
-    users = f"{scores.n_served_users:,} of {scores.n_users:,} users"
-    return f"over the {users} that {all_systems(len(scores.systems))} serve"
+        return None
+    return comparison_facts.Population(scores.n_served_users, scores.n_users, len(scores.systems))
 
 
 def _units(scores: Scores, averaging: Averaging, scale: Average) -> Callable[[Floats], tuple[Floats, Floats | None]]:
@@ -330,58 +344,18 @@ class _UserLists:
         return values if self._single else np.bincount(self._group, values, self._n).astype(np.float64)
 
 
-def lists_without(missing: NDArray[np.bool_], scores: Scores, averaging: Averaging) -> int:
+def _lists_without(missing: NDArray[np.bool_], scores: Scores, averaging: Averaging) -> int:
     """Return the number of counted lists for which a metric is undefined for any system."""
     counted = missing[:, scores.served] if averaging.coverage == "reduced" else missing
     return int(counted.any(axis=0).sum())
 
 
-class SampleNotes:
-    """Notes for the reader on the users that count."""
-
-    def __init__(self, scores: Scores, averaging: Averaging) -> None:
-        self._scores, self._averaging = scores, averaging
-        self._missing: dict[tuple[int, str], list[str]] = {}
-        self._whole: list[str] = []
-
-    def places(self, metrics: Sequence[str] | None) -> list[int]:
-        """Return the indices of the given metrics, or of all that have a value for every list."""
-        overall = self._scores.overall
-        wanted = range(len(self._scores.metrics)) if metrics is None else [self._scores.metric(m) for m in metrics]
-        if overall is not None:
-            self._whole = [self._scores.metrics[place] for place in wanted if not np.isnan(overall[:, place]).all()]
-        if self._whole and (metrics is not None or len(self._whole) == len(self._scores.metrics)):
-            raise SettingError(
-                f"{self._whole[0]} has one value per system and none per user; compare by another metric"
-            )
-        return [place for place in wanted if self._scores.metrics[place] not in self._whole]
-
-    def see(self, metric: str, lists: int, zero: bool) -> None:
-        """Record the number of lists for which a metric is undefined, and whether they count as 0."""
-        if lists:
-            rule = "counted as 0" if zero else "left out"
-            self._missing.setdefault((lists, rule), []).append(metric)
-
-    def sentences(self) -> tuple[str, ...]:
-        """Return the notes as sentences."""
-        said = [
-            f"{', '.join(metrics)}: undefined for {count_text(lists, self._scores.unit)}, {rule}"
-            for (lists, rule), metrics in self._missing.items()
-        ]
-        uncovered = self._scores.n_lists - self._scores.n_covered
-        if uncovered.any():
-            counts = ", ".join(f"{name} {n:,}" for name, n in zip(self._scores.systems, uncovered) if n)
-            rule = f"compared {population(self._scores, self._averaging)}"
-            if self._averaging.coverage == "full":
-                rule = "these count as empty lists"
-            without = "users without a list" if self._scores.unit == "user" else "lists not given"
-            said.append(f"{without}: {counts}; {rule}")
-        lists, users = self._scores.n_lists, self._scores.n_users
-        if lists != users:
-            how = "averaged by user first" if self._averaging.by == "user" else "each counted as independent"
-            said.append(f"{users:,} users have {lists:,} lists, {how}")
-        if self._averaging.groups == "equal":
-            said.append("averaged within each group of lists and then over the groups, over the lists of all systems")
-        if self._whole:
-            said.append(f"not compared (one value per system and none per user): {', '.join(self._whole)}")
-        return tuple(said)
+def _compared_metrics(scores: Scores, metrics: Sequence[str] | None) -> tuple[list[int], list[str]]:
+    """Return the places of the metrics with a value per user, given or all, and those with one value per system."""
+    wanted = range(len(scores.metrics)) if metrics is None else [scores.metric(m) for m in metrics]
+    whole: list[str] = []
+    if scores.overall is not None:
+        whole = [scores.metrics[place] for place in wanted if not np.isnan(scores.overall[:, place]).all()]
+    if whole and (metrics is not None or len(whole) == len(scores.metrics)):
+        raise SettingError(f"{whole[0]} has one value per system and none per user; compare by another metric")
+    return [place for place in wanted if scores.metrics[place] not in whole], whole

@@ -17,6 +17,8 @@ from cranfield._numbers import DASH
 from cranfield._random import stream
 from cranfield._table import Table
 from cranfield.data import AUTO, Ratings, Relevance
+from cranfield.facts import sentences
+from cranfield.facts import unjudged as unjudged_facts
 from cranfield.judgments import as_runs, as_test, judge
 from cranfield.measures import measure
 from cranfield.metrics import Metric, as_metrics, has_bounds
@@ -132,78 +134,25 @@ _STEPS, _NEAR = 12, 0.005
 
 
 @dataclass(frozen=True, eq=False)
-class TippingPoint:
-    """How many more of the loser's unjudged items must be liked to reverse the order of two systems.
+class TippingPoints:
+    """The tipping points of pairs of systems by metrics; the result of `tipping_points`.
 
     Parameters
     ----------
-    metric
-        The metric and its parameters.
-    winner, loser
-        The two systems, by the judged items alone.
-    difference
-        By how much the winner leads.
-    share
-        How many more of the loser's own unjudged items than of the winner's must be liked, as a difference of shares;
-        None if even all of them are not enough.
-    error
-        The standard error of the share, where it comes from simulated judgments; 0 where it is exact.
-    unjudged_winner, unjudged_loser, unjudged_both
-        The numbers of unjudged items that only the winner's lists, only the loser's lists and both have.
-    base
-        The share of the winner's own unjudged items that is assumed to be liked.
-    curve
-        The difference if a share of one system's unjudged items is liked, all of them or those of a popularity group:
-        ``metric, winner, loser, group,
-        system, assumed, difference``.
+    points
+        One for each metric and pair.
+    curves
+        The differences if a share of one system's unjudged items is liked, all of them or those of a popularity group:
+        ``metric, winner, loser, group, system, assumed, difference``.
     """
 
-    metric: str
-    winner: str
-    loser: str
-    difference: float
-    share: float | None
-    error: float
-    unjudged_winner: int
-    unjudged_loser: int
-    unjudged_both: int
-    base: float
-    curve: pl.DataFrame
-
-    @property
-    def items(self) -> int | None:
-        """The share as a number of items: those that only the loser's lists have, times the share."""
-        return None if self.share is None else int(np.ceil(self.share * self.unjudged_loser - 1e-9))
-
-    @property
-    def sentence(self) -> str:
-        """What it means, in one sentence."""
-        if self.difference == 0:
-            return f"{self.metric}: {self.winner} and {self.loser} are level; one more liked item decides."
-        if self.share is None:
-            none_of = "none" if self.base == 0 else f"{self.base:.0%}"
-            return (
-                f"{self.metric}: even if all unjudged items of {self.loser} and {none_of} of {self.winner}'s were "
-                f"liked, {self.winner} would stay ahead."
-            )
-        about = "" if self.error == 0 else f" (± {200 * self.error:.1g})"
-        return (
-            f"{self.metric}: if {100 * self.share:.3g} %{about} more of {self.loser}'s unjudged items than of "
-            f"{self.winner}'s are liked, the order is reversed: {self.items:,} of the {self.unjudged_loser:,} that "
-            f"only {self.loser} lists."
-        )
-
-
-@dataclass(frozen=True, eq=False)
-class TippingPoints:
-    """The tipping points of pairs of systems by metrics; the result of `tipping_points`."""
-
-    points: tuple[TippingPoint, ...]
+    points: tuple[unjudged_facts.TippingPoint, ...]
+    curves: pl.DataFrame
 
     @property
     def sentences(self) -> list[str]:
         """One sentence per pair and metric."""
-        return [point.sentence for point in self.points]
+        return sentences(self.points)
 
     def frame(self) -> pl.DataFrame:
         """Return one row per pair and metric.
@@ -218,10 +167,6 @@ class TippingPoints:
         schema = {"share": pl.Float64, "items": pl.Int64}
         rows = [{name: getattr(point, name) for name in columns} for point in self.points]
         return pl.DataFrame(rows, schema_overrides=schema).select(columns)
-
-    def curves(self) -> pl.DataFrame:
-        """Return the differences under assumed relevance of all pairs and metrics; see `TippingPoint`."""
-        return pl.concat([point.curve for point in self.points])
 
     def table(self) -> Table:
         """Return the tipping points as a table for people."""
@@ -246,7 +191,7 @@ class TippingPoints:
         from cranfield._figures import altair, data_of, series, themed, tips
 
         alt = altair()
-        rows = self.curves().with_columns(pair=pl.format("{}: {} − {}", "metric", "winner", "loser"))
+        rows = self.curves.with_columns(pair=pl.format("{}: {} − {}", "metric", "winner", "loser"))
         base = alt.Chart(data_of(rows))
         line = base.mark_line(point={"size": 18, "filled": True}).encode(
             x=alt.X("assumed:Q", title="unjudged, liked", axis=alt.Axis(format="%")),
@@ -337,7 +282,7 @@ def tipping_points(
         for metric in wanted
         for first, second in _pairs(systems, baseline)
     ]
-    return TippingPoints(tuple(points))
+    return TippingPoints(tuple(point for point, _ in points), pl.concat([curve for _, curve in points]))
 
 
 def _pairs(systems: Sequence[Run], baseline: str | None) -> Iterator[tuple[Run, Run]]:
@@ -353,8 +298,10 @@ def _pairs(systems: Sequence[Run], baseline: str | None) -> Iterator[tuple[Run, 
     yield from ((run, reference) for run in systems if run is not reference)
 
 
-def _point(systems: TwoSystems, metric: Metric, base: float, draws: int, seed: int) -> TippingPoint:
-    """Return the tipping point of two systems by a metric."""
+def _point(
+    systems: TwoSystems, metric: Metric, base: float, draws: int, seed: int
+) -> tuple[unjudged_facts.TippingPoint, pl.DataFrame]:
+    """Return the tipping point of two systems by a metric, and the curve of their difference."""
     lead = systems.difference(metric)
     ahead, behind, sign = (0, 1, 1.0) if lead >= 0 else (1, 0, -1.0)
     kinds = systems.unjudged(metric)
@@ -370,7 +317,7 @@ def _point(systems: TwoSystems, metric: Metric, base: float, draws: int, seed: i
     elif lead != 0:
         share, error = _simulated(difference, (winner, loser, shared), base, draws, seed)
     names = (systems.runs[ahead].name, systems.runs[behind].name)
-    return TippingPoint(
+    point = unjudged_facts.TippingPoint(
         metric=str(metric),
         winner=names[0],
         loser=names[1],
@@ -381,8 +328,8 @@ def _point(systems: TwoSystems, metric: Metric, base: float, draws: int, seed: i
         unjudged_loser=len(loser),
         unjudged_both=len(shared),
         base=base,
-        curve=_curve(metric, names, abs(lead), difference, (winner, loser), systems.popularity(), seed),
     )
+    return point, _curve(metric, names, abs(lead), difference, (winner, loser), systems.popularity(), seed)
 
 
 def _exact(lead: float, difference: DifferenceFunction, kinds: tuple[Pairs, Pairs, Pairs], base: float) -> float | None:

@@ -19,6 +19,7 @@ from cranfield._polars import read_parquet
 from cranfield._record import Step
 from cranfield.comparisons import Comparison, SegmentComparison
 from cranfield.data import Features, Ratings
+from cranfield.facts import Fact
 from cranfield.measures import Averaging, Outside, Scores, Segments
 from cranfield.rankings import Calibration, Run, lengths_of
 from cranfield.splits import Split
@@ -345,13 +346,19 @@ def plain(table: NDArray[np.float64] | None) -> Any:
 # comparisons
 
 
-def save_comparison(comparison: Comparison, path: Path) -> tuple[Path, dict[str, Any]]:
-    """Write a comparison; return the path and the facts that the file does not hold."""
-    kept = [field.name for field in fields(comparison) if field.name not in ("rows", "samples")]
+def save_comparison(comparison: Comparison, path: Path) -> tuple[list[Path], dict[str, Any]]:
+    """Write a comparison; return the paths and the facts that the files do not hold."""
+    kept = [field.name for field in fields(comparison) if field.name not in ("rows", "samples", "gate", "common")]
     facts = {name: getattr(comparison, name) for name in kept}
     facts |= {"averages": plain(comparison.averages), "step": comparison.step.as_dict()}
     facts |= {"spread": plain(np.array(comparison.spread, dtype=np.float64))}
-    return write_table(comparison.rows, path), facts
+    facts |= {name: None if facts[name] is None else facts[name].as_dict() for name in _COMPARISON_FACTS}
+    paths = [write_table(comparison.rows, path)]
+    facts["common"] = None
+    if comparison.common is not None:
+        common, facts["common"] = save_comparison(comparison.common, path.with_stem(f"{path.stem}-common"))
+        paths += common
+    return paths, facts
 
 
 def read_comparison(path: Path, facts: Mapping[str, Any]) -> Comparison:
@@ -359,7 +366,13 @@ def read_comparison(path: Path, facts: Mapping[str, Any]) -> Comparison:
     named: dict[str, Any] = {name: tuple(value) if isinstance(value, list) else value for name, value in facts.items()}
     named |= {"averages": np.array(facts["averages"], dtype=np.float64), "step": step_of(facts["step"])}
     named["spread"] = tuple(map(tuple, np.array(facts["spread"], dtype=np.float64).tolist()))
+    named |= {name: Fact.read(facts[name]) for name in _COMPARISON_FACTS}
+    if facts["common"] is not None:
+        named["common"] = read_comparison(path.with_stem(f"{path.stem}-common"), facts["common"])
     return Comparison(rows=read_parquet(path), **named)
+
+
+_COMPARISON_FACTS = ("population", "counted", "served")
 
 
 # segments
@@ -384,8 +397,8 @@ def save_segments(segment: Segments | SegmentComparison, folder: Path, stem: str
     for place, (group, comparison) in enumerate(segment.comparisons.items()):
         about["comparisons"][group] = None
         if comparison is not None:
-            path, about["comparisons"][group] = save_comparison(comparison, folder / f"{stem}-{place}.parquet")
-            paths.append(path)
+            files, about["comparisons"][group] = save_comparison(comparison, folder / f"{stem}-{place}.parquet")
+            paths += files
     return paths, about
 
 

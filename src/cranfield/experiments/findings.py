@@ -61,7 +61,7 @@ class Findings:
     @property
     def window_sentences(self) -> list[str]:
         """Whether the winner is stable over time windows, one sentence per metric; empty without windows."""
-        return [lead.sentence() for lead in window_leads(self.scores, self.averaging)]
+        return [lead.sentence for lead in window_leads(self.scores, self.averaging)]
 
     def table(self, decisions: Decisions) -> Table:
         """Return the averages as a readable table."""
@@ -91,9 +91,7 @@ class Findings:
             "sentences": self.sentences,
             "averages": _rows(self.averages),
             "comparisons": _rows(self.comparisons),
-            "notes": list(
-                dict.fromkeys([*self.scores.notes, *(self.comparison.step.notes if self.comparison else ())])
-            ),
+            "notes": list(dict.fromkeys([*self.scores.notes, *(self.comparison.notes if self.comparison else ())])),
         }
 
 

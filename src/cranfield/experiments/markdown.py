@@ -7,8 +7,8 @@ from typing import Any
 
 from cranfield._numbers import DASH, number_text, percent_text
 from cranfield._table import Table, markdown_text
-from cranfield.comparisons import ends_text, p_text, share_text
 from cranfield.experiments.decisions import DECISIONS
+from cranfield.facts import ends_text, p_text, share_text
 
 COMPARED = (
     *("difference", "lower", "upper", "relative", "relative_lower", "relative_upper"),

@@ -12,11 +12,12 @@ from numpy.typing import NDArray
 from cranfield._checks import whole
 from cranfield._decisions import takes_decisions
 from cranfield._numbers import count_text, number_text, percent_text
+from cranfield._phrases import all_systems
 from cranfield._spelling import parse
 from cranfield._table import Cell, Table, places
 from cranfield.measures.averages import Average
 from cranfield.measures.averaging import Averaging, AveragingOptions
-from cranfield.metrics import all_systems, averaging_phrases, legend
+from cranfield.metrics import averaging_phrases, legend
 
 if TYPE_CHECKING:
     from cranfield.measures.scores import Scores

@@ -25,7 +25,6 @@ from cranfield.metrics.levels import at_levels, levels_note
 from cranfield.metrics.notes import Graded, notes_on, notes_on_grades, notes_on_reading, notes_on_whom
 from cranfield.metrics.over_draws import check_expected
 from cranfield.metrics.phrases import (
-    all_systems,
     average_phrase,
     averaging_phrases,
     legend,
@@ -59,7 +58,6 @@ __all__ = [
     "Predicted",
     "Users",
     "above_one",
-    "all_systems",
     "as_metrics",
     "as_several",
     "at_levels",

@@ -183,14 +183,3 @@ def _gain_in_place(metric: Metric) -> str | None:
         return _GAIN_FORMULAS["exp"]
     gain = {**metric.definition.parameters, **dict(metric.parameters)}.get("gain", "binary")
     return None if gain == "binary" else _GAIN_FORMULAS.get(gain, str(gain))
-
-
-def all_systems(n: int) -> str:
-    """Return all of n systems in words.
-
-    Examples
-    --------
-    >>> all_systems(2), all_systems(3)
-    ('both systems', 'all 3 systems')
-    """
-    return "both systems" if n == 2 else f"all {n} systems"

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 from cranfield._shown import shown
 from cranfield._table import Table
 from cranfield.audits import OPENABLE, Audit, View, option_words, pair_tables, ranks_of, share_text
-from cranfield.comparisons import p_text
+from cranfield.facts import p_text
 
 # Maximum size of all pairs in the page, in bytes.
 _MOST_BYTES = 4_000_000

@@ -25,7 +25,7 @@ _COMPARISON = "comparison.parquet"
 
 class _Results(Stage[Findings]):
     name, title, level, inputs = "results", "Comparing", "source", ("scores",)
-    exported = True
+    exported, version = True, 2
 
     def made_of(self, line: Pipeline, unit: Unit) -> dict[str, Any]:
         decisions = line.decisions
@@ -52,8 +52,8 @@ class _Results(Stage[Findings]):
         paths = [*result.write(place / OUT, line.decisions), *keep_weights(line.experiment, place)]
         facts: dict[str, Any] = {"sentences": result.sentences, "comparison": None}
         if result.comparison is not None:
-            path, facts["comparison"] = save_comparison(result.comparison, place / _COMPARISON)
-            paths.append(path)
+            files, facts["comparison"] = save_comparison(result.comparison, place / _COMPARISON)
+            paths += files
         return paths, facts
 
     def read(self, line: Pipeline, unit: Unit) -> Findings:

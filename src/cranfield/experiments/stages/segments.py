@@ -36,7 +36,7 @@ SegmentResults = tuple[Segments | SegmentComparison, ...]
 
 class _Segments(Stage[SegmentResults]):
     name, title, level, inputs = "segments", "Comparing groups", "source", ("splits", "judged", "scores")
-    exported, version = True, 3
+    exported, version = True, 4
 
     def wants(self, line: Pipeline, unit: Unit) -> bool:  # noqa: ARG002
         """Whether the experiment names any segment, or its split calls for separate results for some."""

@@ -60,7 +60,7 @@ def pairs(comparison: Comparison, *, name: str = "pairs", title: str = "Pair by 
         + '<p class="key"><i class="better"></i>the row is significantly better <i class="worse"></i>the row is '
         + f"significantly worse. {text(comparison.caption)}. Differences come with {text(comparison.intervals)}.</p>"
         + _wins(comparison, name)
-        + notes(comparison.step.notes)
+        + notes(comparison.notes)
         + downloads(*tables)
     )
     data = {

@@ -33,7 +33,7 @@ def windows(reported: Reported) -> Section | None:
     frame = window_frame(scores, reported.averaging, level=reported.level)
     drawn = frame.filter(pl.col("mean").is_not_null() & pl.col("mean").is_not_nan())
     metrics = drawn["metric"].unique(maintain_order=True).to_list()
-    html = paragraphs([_SAID, *(lead.sentence() for lead in leads)])
+    html = paragraphs([_SAID, *(lead.sentence for lead in leads)])
     for k, metric in enumerate(metrics[:_FIGURES], start=1):
         caption = f"{metric} of each system in each window, with intervals at confidence level {reported.level:g}."
         html += figure(f"windows-{k}", over_time(drawn, metric), caption)

@@ -1,0 +1,23 @@
+"""Facts: what results hold, as typed numbers and names, and the only place that puts them into words.
+
+A fact is a frozen dataclass. Results compute facts and keep them; a sentence is made of a fact's fields when it is
+shown, so that the terminal, the page, LaTeX and JSON say the same. Each module has the facts of one kind of result.
+"""
+
+from cranfield.facts import comparison, gate, segment, unjudged
+from cranfield.facts.fact import Fact, html_paragraphs, sentences
+from cranfield.facts.numbers import ends_text, p_equals, p_text, share_text
+
+__all__ = [
+    "Fact",
+    "comparison",
+    "ends_text",
+    "gate",
+    "html_paragraphs",
+    "p_equals",
+    "p_text",
+    "segment",
+    "sentences",
+    "share_text",
+    "unjudged",
+]

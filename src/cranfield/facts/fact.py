@@ -1,0 +1,69 @@
+"""`Fact`: numbers and names that a result holds, with the sentence that says them."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Iterable, Mapping
+from dataclasses import fields
+from typing import Any, ClassVar
+
+
+class Fact:
+    """A fact of a result: a frozen dataclass whose fields are numbers, names and other facts, but no sentences.
+
+    ``str`` of a fact is its `sentence`, so facts can stand wherever notes are shown.
+    """
+
+    _kinds: ClassVar[dict[str, type[Fact]]] = {}
+
+    def __init_subclass__(cls) -> None:
+        Fact._kinds[cls.__name__] = cls
+
+    @property
+    def sentence(self) -> str:
+        """The fact in words."""
+        return self._said()
+
+    def _said(self) -> str:
+        raise NotImplementedError
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the kind of the fact and its fields, ready for JSON."""
+        named = {field.name: _plain(getattr(self, field.name)) for field in fields(self)}  # type: ignore[arg-type]
+        return {"fact": type(self).__name__, **named}
+
+    @staticmethod
+    def read(record: Any) -> Any:
+        """Return the fact that `as_dict` wrote; other values stay as they are, with tuples for lists.
+
+        Examples
+        --------
+        >>> from cranfield.facts.comparison import TrainedOnce
+        >>> Fact.read(TrainedOnce(("mf",)).as_dict())
+        TrainedOnce(systems=('mf',))
+        """
+        if isinstance(record, Mapping):
+            values = {name: Fact.read(value) for name, value in record.items()}
+            return Fact._kinds[values.pop("fact")](**values) if "fact" in values else values
+        return tuple(map(Fact.read, record)) if isinstance(record, list) else record
+
+    def __str__(self) -> str:
+        return self.sentence
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Fact):
+        return value.as_dict()
+    if isinstance(value, Mapping):
+        return {name: _plain(part) for name, part in value.items()}
+    return [_plain(part) for part in value] if isinstance(value, tuple | list) else value
+
+
+def sentences(facts: Iterable[Any]) -> list[str]:
+    """Return facts in words."""
+    return [str(fact) for fact in facts]
+
+
+def html_paragraphs(facts: Iterable[Any]) -> str:
+    """Return facts as HTML, one paragraph each."""
+    return "".join(f"<p>{html.escape(str(fact))}</p>" for fact in facts)

@@ -1,0 +1,95 @@
+"""Numbers of tests in words: p-values, intervals and relative differences."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from cranfield._numbers import DASH, number_text, percent_text, rounded
+
+
+def p_text(p: float | None) -> str:
+    """Return a p-value as people write it.
+
+    Examples
+    --------
+    >>> p_text(0.03214), p_text(1e-9), p_text(1.0)
+    ('0.0321', '<0.0001', '1')
+    """
+    if p is None or np.isnan(p):
+        return DASH
+    return "<0.0001" if p < 0.0001 else f"{p:.3g}"
+
+
+def p_equals(p: float | None) -> str:
+    """Return a p-value with its sign, to follow the letter p.
+
+    Examples
+    --------
+    >>> p_equals(0.03214), p_equals(1e-9)
+    ('= 0.0321', '< 0.0001')
+    """
+    text = p_text(p)
+    return text.replace("<", "< ") if text.startswith("<") else f"= {text}"
+
+
+def ends_text(lower: float | None, upper: float | None, digits: int = 4) -> str:
+    """Return an interval in brackets, or a dash if there is none.
+
+    Examples
+    --------
+    >>> ends_text(-0.01, 0.02), ends_text(None, float("nan"))
+    ('[-0.0100, +0.0200]', '–')
+    """
+    if lower is None or upper is None or np.isnan([lower, upper]).any():
+        return DASH
+    return f"[{number_text(lower, digits, sign='+')}, {number_text(upper, digits, sign='+')}]"
+
+
+def share_text(row: Mapping[str, Any]) -> str:
+    """Return the relative difference of a row of `Comparison.frame` with its interval, in percent."""
+    share = percent_text(row["relative"], " %", sign="+")
+    lower, upper = (None if end is None else 100 * end for end in (row["relative_lower"], row["relative_upper"]))
+    ends = ends_text(lower, upper, 1)
+    return share if ends == DASH else f"{share} {ends}"
+
+
+def gain_percent(share: float, sign: str = "") -> str:
+    """Return a relative gain in percent: whole percents from 10 % on."""
+    digits = 0 if abs(share) >= 0.0995 else 1
+    return f"{rounded(100 * share, digits):{sign}.{digits}f} %"
+
+
+def gain_ends(ends: Sequence[float]) -> str:
+    """Return the interval of a relative gain in percent, in brackets after a space; empty if there is none."""
+    if any(np.isnan(end) for end in ends):
+        return ""
+    # An end near 0 must not be printed as 0: what matters is on which side of 0 it lies.
+    digits = 0 if max(map(abs, ends)) >= 0.0995 and not any(0 < abs(end) < 0.005 for end in ends) else 1
+    return f" [{', '.join(f'{rounded(100 * end, digits):.{digits}f}' for end in ends)}]"
+
+
+def exact_percent(count: int, total: int) -> str:
+    """Return a share in percent; 0 and 100 only if they are exact.
+
+    Examples
+    --------
+    >>> exact_percent(36, 100), exact_percent(1, 3000), exact_percent(2999, 3000)
+    ('36 %', '0.03 %', '99.97 %')
+    """
+    percent = 100 * count / total
+    digits = next((n for n in range(4) if 0 < round(percent, n) < 100), 4) if 0 < count < total else 0
+    return f"{percent:.{digits}f} %"
+
+
+def decimals(largest: float) -> int:
+    """Return how many decimals show three digits of a number, four at least and twelve at the most.
+
+    Examples
+    --------
+    >>> decimals(0.34), decimals(0.00021), decimals(0.0)
+    (4, 6, 4)
+    """
+    return 4 if not 0 < largest < 0.001 else min(12, 2 - int(np.floor(np.log10(largest))))

@@ -1,0 +1,160 @@
+"""Every fact is said in one sentence, which is written here once, and comes back from JSON as it was."""
+
+# ruff: noqa: E501
+from __future__ import annotations
+
+import json
+from dataclasses import fields, is_dataclass, replace
+
+import pytest
+
+from cranfield.facts import Fact, comparison, gate, segment, unjudged
+
+COMMON = comparison.Population(served=240, of=300, systems=3)
+ONE, OTHER = ("ease", "pop")
+ROW = {
+    "system_a": ONE,
+    "system_b": OTHER,
+    "mean_a": 0.3,
+    "mean_b": 0.2,
+    "difference": 0.1,
+    "lower": 0.05,
+    "upper": 0.15,
+    "relative": 0.5,
+    "relative_lower": 0.25,
+    "relative_upper": 0.75,
+    "wins": 150,
+    "ties": 90,
+    "losses": 60,
+    "n": 300,
+    "p": 0.001,
+    "p_corrected": 0.001,
+    "significant": True,
+    "better": ONE,
+    "smallest_difference": 0.07,
+}
+LEVEL = {**ROW, "significant": False, "better": None, "p": 0.4, "p_corrected": 0.4}
+BETTER = comparison.MetricStanding("P@10", (ROW,), {ONE: 0.3, OTHER: 0.2}, lower_is_better=False)
+TRAINED = comparison.TrainedOnce(("mf", "bpr"))
+CLAIM = gate.Claim(
+    metric="P@10",
+    system="new",
+    baseline="old",
+    outcome="undecided",
+    mean=0.29,
+    baseline_mean=0.3,
+    gain=-0.0333,
+    limit=-0.05,
+    is_relative=True,
+    p_corrected=0.2,
+    p_worse=0.7,
+    n=300,
+    users_needed=float("inf"),
+    users_if_equal=900.0,
+    allowed=gate.Margin(0.01, True),
+    alpha=0.05,
+    systems=1,
+)
+CONTEST = unjudged.ContestState("P@10", "a", "b", "b", 12, -0.01, -0.1, 0.2, 0.83, settled=False, level=False)
+TIPPING = unjudged.TippingPoint("P@10", "a", "b", 0.02, 0.25, 0.0, 100, 80, 20, 0.0)
+WINDOWS = segment.WindowLeads("P@10", ("2020-01-01", "2020-02-01"), "a", ("a", "b"), "b", 1, 1, None)
+
+SAID: list[tuple[Fact, str]] = [
+    (COMMON, "over the 240 of 300 users that all 3 systems serve"),
+    (
+        BETTER,
+        "P@10: ease (0.3000) is better than pop (0.2000) by 0.1000 [0.0500, 0.1500], 50 % [25, 75] (p = 0.001; 300 users: better for 150, equal for 90, worse for 60).",
+    ),
+    (
+        replace(BETTER, rows=(LEVEL,), population=COMMON),
+        "P@10, over the 240 of 300 users that all 3 systems serve: there is no significant difference between ease (0.3000) and pop (0.2000): 0.1000 [0.0500, 0.1500], 50 % [25, 75] (p = 0.4; better for 150, worse for 60, equal for 90 of 300 users; a single test of these users shows a difference of 0.0700 (35 %) with power 0.8).",
+    ),
+    (comparison.Overall((BETTER, replace(BETTER, metric="RR"))), "ease is best by both metrics."),
+    (
+        comparison.Unmeasured(("P@10", "RR"), undefined_for=("mf",)),
+        "P@10 and RR: nothing can be said, since it is undefined for every user of mf.",
+    ),
+    (
+        comparison.ByMeans("median"),
+        "This is about plain means, which the test compares: there is no paired test of the median that tables show.",
+    ),
+    (
+        comparison.Served({"a": 75, "b": 100}, lists=100, users=100, alike=False, common=COMMON, among_them=TRAINED),
+        f"a serves 75 % of the users, and a user without a list counts as an empty list; among the 240 of 300 users that all 3 systems serve: {TRAINED}",
+    ),
+    (
+        comparison.AmongServed(COMMON, TRAINED),
+        f"Among the 240 of 300 users that all 3 systems serve: {TRAINED}",
+    ),
+    (
+        TRAINED,
+        "mf and bpr draw at random and were trained once: intervals and p-values do not include the effect of another seed.",
+    ),
+    (
+        comparison.Spread(2, "P@10", {"mf": 0.0031}),
+        "Between 2 repetitions (new splits and seeds) the standard deviation of the average of P@10 is mf 0.0031; intervals and p-values include it (users crossed with repetitions), though two repetitions say little about it.",
+    ),
+    (
+        comparison.Disagreement((("P@10", "a", "b"),), significant=False, test="sign"),
+        "P@10: a and b do not differ significantly although the interval does not include 0: it is by Student's t, the p-value by the sign test.",
+    ),
+    (comparison.Warned("a list is empty"), "Warning: a list is empty."),
+    (
+        CLAIM,
+        "P@10: undecided: new (0.2900) is 3.33 % worse than old (0.3000); it is at worst 5 % worse, not within 1 % (one-sided 95 % limit; p = 0.2; 300 users). If the difference stays as it is, no number of users would show it; if the two are equally good, it takes about 900 (power 0.8).",
+    ),
+    (
+        gate.Claims("better than old", "undecided", 1, 3),
+        "undecided: “better than old” is shown for 1 of 3 systems and metrics.",
+    ),
+    (segment.InGroup("age", "old", "1", (TRAINED,)), f"age, old (1 user): {TRAINED}"),
+    (
+        segment.InGroup("age", "old", "12", None),
+        "age, old (12 users): nothing can be said, since nothing is measured there.",
+    ),
+    (
+        segment.ReversedOrder("age", "old", "P@10", ("a", "b"), ("b", "a"), -0.02, 0.01, 0.001, 0.004, "student"),
+        "age, P@10: the order of a and b is reversed in old: b is ahead by 0.0200 there, and a by 0.0100 elsewhere (p of the interaction 0.001, corrected for all groups and pairs 0.004; student).",
+    ),
+    (segment.OtherReversals("age", 0, significant=False), "age: no two systems change places in any group."),
+    (
+        segment.OtherReversals("age", 2, significant=False, smallest_p=0.3),
+        "age: in 2 cases two systems change places between a group and the rest, not significantly (smallest corrected p of an interaction: 0.3).",
+    ),
+    (
+        WINDOWS,
+        "P@10: the latest window disagrees: a leads over all windows and in 1 of 2, but b leads from 2020-02-01 on. The test over users applies to these windows only; for other times, a is ahead of b in 1 of 2 windows and behind in 1 (no p-value with fewer than 6 windows).",
+    ),
+    (
+        TIPPING,
+        "P@10: if 25 % more of b's unjudged items than of a's are liked, the order is reversed: 20 of the 80 that only b lists.",
+    ),
+    (
+        CONTEST,
+        "P@10: not settled. a is ahead of b with probability 0.830, if the 12 unjudged pairs that matter are liked as the test ratings of their items are (difference -0.0100, between -0.1000 and +0.2000). By the judged items alone b is ahead.",
+    ),
+]
+
+
+@pytest.mark.parametrize(("fact", "said"), SAID, ids=lambda value: type(value).__name__)
+def test_a_fact_is_said_in_these_words(fact, said):
+    assert str(fact) == fact.sentence == said
+
+
+@pytest.mark.parametrize("fact", [fact for fact, _ in SAID if fact is not CLAIM], ids=lambda fact: type(fact).__name__)
+def test_a_fact_comes_back_from_json(fact):
+    again = Fact.read(json.loads(json.dumps(fact.as_dict())))
+    assert type(again) is type(fact)
+    assert again.sentence == fact.sentence
+
+
+def test_every_fact_has_a_sentence_here_and_no_field_that_is_one():
+    assert {type(fact) for fact, _ in SAID} == {kind for kind in Fact._kinds.values() if "sentence" in _shown(kind)}
+    for fact, _ in SAID:
+        assert is_dataclass(fact)
+        held = [getattr(fact, field.name) for field in fields(fact)]
+        assert not [text for text in held if isinstance(text, str) and text.endswith(".")], fact
+
+
+def _shown(kind: type[Fact]) -> set[str]:
+    return {"sentence"} if kind._said is not Fact._said else set()
