@@ -3,13 +3,13 @@ from __future__ import annotations
 import re
 import time
 
-from cranfield import _progress
+from cranfield import _terminal
 from cranfield.cli import _stages
 from cranfield.cli._stages import stages
 
 
 def test_a_long_stage_of_one_step_writes_lines_without_a_terminal(capsys, monkeypatch):
-    monkeypatch.setattr(_progress, "_PATIENCE", 0.0)
+    monkeypatch.setattr(_terminal, "_PATIENCE", 0.0)
     monkeypatch.setattr(_stages, "_LOOK", 0.001)
     seen = ""
     with stages("Assessing"):
@@ -22,9 +22,9 @@ def test_a_long_stage_of_one_step_writes_lines_without_a_terminal(capsys, monkey
 
 
 def test_a_stage_says_how_far_what_runs_inside_it_is(capsys, monkeypatch):
-    monkeypatch.setattr(_progress, "_PATIENCE", -1.0)
+    monkeypatch.setattr(_terminal, "_PATIENCE", -1.0)
     with stages("Training", 2) as advance:
-        with _progress.progress("Fitting neumf", total=20, unit="epochs") as epochs:
+        with _terminal.progress("Fitting neumf", total=20, unit="epochs") as epochs:
             epochs.advance(note="loss 0.5, validation nDCG@10 0.3")
         advance()
     said = capsys.readouterr().err
@@ -33,12 +33,12 @@ def test_a_stage_says_how_far_what_runs_inside_it_is(capsys, monkeypatch):
 
 
 def test_below_a_bar_it_is_said_whole_on_a_narrow_terminal(capsys, monkeypatch):
-    monkeypatch.setattr(_progress, "_PATIENCE", -1.0)
+    monkeypatch.setattr(_terminal, "_PATIENCE", -1.0)
     monkeypatch.setenv("FORCE_COLOR", "1")
     monkeypatch.setenv("COLUMNS", "60")
     monkeypatch.setenv("TERM", "xterm")
-    with _stages._bar("Training", 2) as (advance, listen), _progress.heard_by(listen):
-        with _progress.progress("Fitting neumf", total=20, unit="epochs") as epochs:
+    with _stages._bar("Training", 2) as (advance, listen), _terminal.heard_by(listen):
+        with _terminal.progress("Fitting neumf", total=20, unit="epochs") as epochs:
             epochs.advance(note="loss 0.5, validation nDCG@10 0.3")
         time.sleep(0.3)  # until it is redrawn
         advance()

@@ -10,8 +10,8 @@ import click
 
 from cranfield._errors import CranfieldError
 from cranfield._settings import Settings, settings
-from cranfield._shown import one_line
 from cranfield._starting import SHORT_OF_MEMORY, is_short_of_memory, release
+from cranfield._terminal import one_line
 from cranfield._version import __version__
 from cranfield.cli._going_on import Stopped
 from cranfield.cli._group import LazyGroup, common_options

@@ -8,10 +8,9 @@ from typing import Any, TypeVar
 
 import click
 
-from cranfield._errors import SettingError
-from cranfield._memory import size
+from cranfield._checks import size
+from cranfield._errors import SettingError, nearest
 from cranfield._settings import settings
-from cranfield._spelling import nearest
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 

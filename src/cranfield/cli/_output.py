@@ -16,8 +16,8 @@ from cranfield._errors import CranfieldError, SettingError
 from cranfield._files import whole_file, write_text
 from cranfield._polars import sink_parquet, write_csv, write_parquet
 from cranfield._settings import settings
-from cranfield._shown import shown, shown_lines
 from cranfield._table import Table, csv_of
+from cranfield._terminal import shown, shown_lines
 from cranfield.tables import spark_session, to_spark
 
 Command = TypeVar("Command", bound=Callable[..., Any])

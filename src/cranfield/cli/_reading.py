@@ -10,10 +10,9 @@ from typing import Any, TypeVar, get_args
 
 import click
 
-from cranfield._errors import SettingError
+from cranfield._errors import SettingError, suggestion
 from cranfield._files import meant
 from cranfield._polars import read_parquet
-from cranfield._spelling import suggestion
 from cranfield.cli._group import unpack_option
 from cranfield.data import Ratings, Repeated, read
 from cranfield.rankings import Gaps

@@ -8,9 +8,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from threading import Event, Thread
 
-from cranfield._progress import Progress, heard_by
 from cranfield._settings import settings
-from cranfield._shown import shown
+from cranfield._terminal import Progress, heard_by, shown
 from cranfield.cli._output import say
 
 _LOOK = 1.0  # seconds between checks whether a line is due

@@ -14,7 +14,7 @@ from cranfield import _checks
 from cranfield._errors import InputError, SettingError
 from cranfield._figures import Style, check_libraries
 from cranfield._settings import settings
-from cranfield._shown import shown_lines
+from cranfield._terminal import shown_lines
 from cranfield.assessments import NINE, SCENARIOS, SIZES, STUDIES, assess_folds
 from cranfield.cli._decisions import decision_option
 from cranfield.cli._given import refuse_idle

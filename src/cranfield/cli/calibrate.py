@@ -8,8 +8,8 @@ from typing import Any
 
 import click
 
-from cranfield._checksums import record
 from cranfield._errors import CranfieldWarning, SettingError
+from cranfield._record import record
 from cranfield._settings import settings
 from cranfield.cli._group import process_options
 from cranfield.cli._output import say_line

@@ -12,11 +12,11 @@ from typing import Any
 import click
 import numpy as np
 
-from cranfield._checksums import is_as_written, made_of, record
 from cranfield._errors import SettingError
 from cranfield._own_code import names_code, source_hash
+from cranfield._record import is_as_written, made_of, record
+from cranfield._registry import parse
 from cranfield._settings import settings
-from cranfield._spelling import parse
 from cranfield._version import __version__
 from cranfield.cli._decisions import decision_option, decision_options
 from cranfield.cli._given import refuse_idle

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from cranfield._shown import shown_lines
+from cranfield._terminal import shown_lines
 from cranfield.cli._output import output_options, put, written
 from cranfield.experiments import show
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from cranfield import _checks as check
 from cranfield._errors import InputError, SettingError
-from cranfield._random import stream
+from cranfield._streams import stream
 from cranfield._table import Table
 from cranfield.comparisons.tipping import LINEAR, Pairs, TwoSystems, check_metric
 from cranfield.data import AUTO, Ratings, Relevance

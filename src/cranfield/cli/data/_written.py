@@ -6,8 +6,8 @@ import json
 from pathlib import Path
 from typing import Any
 
-from cranfield._checksums import record as record_checksum
 from cranfield._errors import SettingError
+from cranfield._record import record as record_checksum
 from cranfield._version import __version__
 from cranfield.cli._output import put
 from cranfield.data import Ratings, write

@@ -10,8 +10,8 @@ from typing import Any
 import click
 
 from cranfield import simulate
-from cranfield._checksums import record as record_checksum
 from cranfield._errors import SettingError
+from cranfield._record import record as record_checksum
 from cranfield._settings import settings
 from cranfield.cli._given import refuse_idle
 from cranfield.cli._group import common_options

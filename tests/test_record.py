@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 import cranfield as cf
 from cranfield import CranfieldError, CranfieldWarning, Ratings, splits
-from cranfield._checksums import check_unchanged, is_as_written, made_of, record
 from cranfield._files import record_path, write_text
+from cranfield._record import check_unchanged, is_as_written, made_of, record
 from cranfield.rankings import read_run, read_test
 
 RATINGS = Ratings.of([u for u in range(6) for _ in range(5)], [*range(5)] * 6, [k % 5 + 1 for k in range(30)])

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from cranfield import _watching
+from cranfield import _starting
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="only Linux limits the memory of a process so")
 
@@ -29,9 +29,9 @@ def _command(tmp_path, after_guard, **options):
     script.write_text(
         # Load the module without the package, which takes a second to import.
         "import importlib.util, os, signal, sys, time\n"
-        f"spec = importlib.util.spec_from_file_location('cranfield._watching', {_watching.__file__!r})\n"
-        "spec.loader.exec_module(_watching := importlib.util.module_from_spec(spec))\n"
-        "_watching.watch('not enough memory; ask for less, or run one system at a time')\n"
+        f"spec = importlib.util.spec_from_file_location('cranfield._starting', {_starting.__file__!r})\n"
+        "spec.loader.exec_module(_starting := importlib.util.module_from_spec(spec))\n"
+        "_starting.watch('not enough memory; ask for less, or run one system at a time')\n"
         f"{after_guard}\n"
     )
     return subprocess.Popen([sys.executable, str(script)], stderr=subprocess.PIPE, stdout=subprocess.PIPE, **options)
@@ -105,13 +105,15 @@ def test_a_command_works_under_a_limit_that_suffices(tmp_path):
     path = tmp_path / "ratings.csv"
     path.write_text("user,item,rating\n" + "".join(f"{u},{i},{1 + u * i % 5}\n" for u in range(9) for i in range(9)))
     described = [sys.executable, "-m", "cranfield", "data", "describe", str(path)]
-    limited = subprocess.run(described, capture_output=True, preexec_fn=_limited(2 * _watching.least()), check=True)
+    limited = subprocess.run(
+        described, capture_output=True, preexec_fn=_limited(2 * _starting.least_memory()), check=True
+    )
     assert limited.stdout == subprocess.run(described, capture_output=True, check=True).stdout
     assert limited.stderr == b""
 
 
 def test_nothing_is_watched_without_a_limit(monkeypatch):
     monkeypatch.setattr(resource, "getrlimit", lambda kind: (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
-    assert _watching.limit() is None
+    assert _starting.memory_limit() is None
     monkeypatch.setattr(resource, "getrlimit", lambda kind: (5 if kind == resource.RLIMIT_DATA else 7, 9))
-    assert _watching.limit() == 5
+    assert _starting.memory_limit() == 5

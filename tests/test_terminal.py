@@ -4,17 +4,17 @@ import io
 
 import pytest
 
-from cranfield import _progress
-from cranfield._progress import progress
+from cranfield import _terminal
 from cranfield._settings import settings
+from cranfield._terminal import progress
 
 
 @pytest.fixture
 def clock(monkeypatch):
     """Return a clock that a test moves, with the patience of two seconds."""
     now = [0.0]
-    monkeypatch.setattr(_progress, "_PATIENCE", 2.0)
-    monkeypatch.setattr(_progress.time, "monotonic", lambda: now[0])
+    monkeypatch.setattr(_terminal, "_PATIENCE", 2.0)
+    monkeypatch.setattr(_terminal.time, "monotonic", lambda: now[0])
     return now
 
 
