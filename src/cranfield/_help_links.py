@@ -42,7 +42,7 @@ _PAGES: Mapping[str, str] = {
     "cli.check_split": "splits",
     "cli.data": "data",
     "cli.demo": "report",
-    "cli.label": "unjudged",
+    "cli.suggest_judgments": "unjudged",
     "cli.recommend": "ranking",
     "cli.replicate": "replications",
     "cli.split": "splits",

@@ -27,7 +27,7 @@ _COMMANDS = {
     "evaluate": "Measure ranked lists against held-out ratings.",
     "dialects": "Show what a metric's name means in other tools, on your data.",
     "compare": "Compare systems: which one is better, and how certain that is.",
-    "label": "List the judgments that would settle a comparison soonest.",
+    "suggest-judgments": "List the judgments that would settle a comparison soonest.",
     "bias": "Show how much of an evaluation is popularity.",
     "assess": "Assess which metric can be trusted on these data.",
     "audit": "Audit whether the winner survives other decisions.",

@@ -39,8 +39,8 @@ class Decision(click.ParamType):  # type: ignore[type-arg]  # takes no parameter
         raise click.BadParameter(mistakes[0], ctx, param)
 
 
-def decision_option(declared: Field[Any], **changes: Any) -> Callable[[Command], Command]:
-    """Make the option of a decision, with its default, its words and its help; ``changes`` override them."""
+def decision_option(declared: Field[Any], option: str = "", **changes: Any) -> Callable[[Command], Command]:
+    """Make the option of a decision, with its name, default, words and help; the other arguments override them."""
     options: dict[str, Any] = {"default": declared.default, "show_default": True, "help": _sentence(declared)}
     if isinstance(declared.default, bool):
         options |= {"is_flag": True, "show_default": False}
@@ -48,7 +48,8 @@ def decision_option(declared: Field[Any], **changes: Any) -> Callable[[Command],
         options["type"] = click.Choice(declared.metadata["choices"])
     elif declared.metadata["check"]:
         options["type"] = Decision(declared)
-    return click.option(f"--{declared.name.replace('_', '-')}", **{**options, **changes})
+    name = option or declared.name.replace("_", "-")
+    return click.option(f"--{name}", declared.name, **{**options, **changes})
 
 
 def _sentence(declared: Field[Any]) -> str:

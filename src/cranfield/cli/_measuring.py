@@ -414,7 +414,7 @@ def measuring_options(command: Callable[..., Any]) -> Callable[..., Any]:
     return decorated
 
 
-levels_option = decision_option(Measuring.decisions()["levels"])
+levels_option = decision_option(Measuring.decisions()["levels"], option="relevance-levels")
 
 _OUTPUTS = ("out", "per_user", "migration", "report")
 

@@ -11,7 +11,7 @@ import click
 from cranfield.cli._given import refuse_idle
 from cranfield.cli._measuring import Loaded, MeasuringOptions, tell
 from cranfield.cli._output import put, put_text, written
-from cranfield.comparisons import CAVEATS, LINEAR, add_judgments, label, tipping_points
+from cranfield.comparisons import CAVEATS, LINEAR, add_judgments, suggest_judgments, tipping_points
 from cranfield.measures import Scores
 from cranfield.metrics import as_metrics
 
@@ -26,7 +26,8 @@ _IDLE = (
 judgments_option = click.option(
     "--judgments",
     metavar="FILE",
-    help="Judgments collected with cranfield label: user, item and rating; rows without a rating are ignored.",
+    help="Judgments collected with cranfield suggest-judgments: user, item and rating; rows without a rating are "
+    "ignored.",
 )
 
 
@@ -93,7 +94,11 @@ def notes_on_judgments(loaded: Loaded, scores: Scores, judgments: str | None) ->
         for metric in as_metrics(scores.metrics):
             if metric.definition.name in LINEAR and metric.cutoff is not None:
                 level = scores.step.settings["threshold"]
+<<<<<<< HEAD
                 sentences.append(label(loaded.runs, loaded.test, metric, threshold=level).state.sentence)
+=======
+                sentences.append(suggest_judgments(loaded.runs, loaded.test, metric, threshold=level).sentence)
+>>>>>>> 1a4c62ce (label is suggest-judgments, --levels is --relevance-levels)
     return [*sentences, *CAVEATS]
 
 

@@ -52,7 +52,7 @@ Examples:
   cranfield compare --test test.csv new.csv old.csv --baseline old --no-worse 1%    a gate: exit code 0, 1 or 2
   cranfield compare --test test.csv a.csv b.csv --power 0.005                       are these users enough?
   cranfield compare --test test.csv a.csv b.csv -m P@10 --tipping-point             what if unjudged items were liked?
-  cranfield compare --test test.csv a.csv b.csv -m P@10 --judgments ask.csv         with the answers to label
+  cranfield compare --test test.csv a.csv b.csv -m P@10 --judgments ask.csv         with the answers
 """
 
 

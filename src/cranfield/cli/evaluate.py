@@ -43,7 +43,7 @@ Examples:
   cranfield evaluate --test test.csv a.csv b.csv --train train.csv --segment activity --segment users.csv:age
   cranfield evaluate --test test.csv --train train.csv a.csv b.csv --times-random
   cranfield evaluate --test test.csv --train train.csv ranks.parquet -m HitRate@10 --correct-sampled
-  cranfield evaluate --test test.csv a.csv b.csv -m nDCG@10 -m SDCSE@10 -m RMSE@10 --levels all
+  cranfield evaluate --test test.csv a.csv b.csv -m nDCG@10 -m SDCSE@10 -m RMSE@10 --relevance-levels all
 """
 
 

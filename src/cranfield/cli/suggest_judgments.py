@@ -1,4 +1,4 @@
-"""``cranfield label``: name the judgments that would settle a comparison of two systems soonest."""
+"""``cranfield suggest-judgments``: name the judgments that would settle a comparison of two systems soonest."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from cranfield.cli._given import refuse_idle
 from cranfield.cli._group import process_options
 from cranfield.cli._measuring import MeasuringOptions, measuring_options, tell
 from cranfield.cli._unjudged import judgments_option, show_labelling, with_judgments
-from cranfield.comparisons import is_answered, label
+from cranfield.comparisons import is_answered, suggest_judgments
 
 _EXAMPLES = """\b
 Examples:
-  cranfield label --test test.csv a.csv b.csv -m P@10 --budget 200 --out ask.csv
+  cranfield suggest-judgments --test test.csv a.csv b.csv -m P@10 --budget 200 --out ask.csv
   cranfield compare --test test.csv a.csv b.csv -m P@10 --judgments ask.csv
-  cranfield label --test test.csv a.csv b.csv -m P@10 --judgments ask.csv --out more.csv    what to ask next
+  cranfield suggest-judgments --test test.csv a.csv b.csv -m P@10 --judgments ask.csv --out more.csv    what to ask next
 """
 
 
@@ -40,5 +40,5 @@ def command(measuring: MeasuringOptions, metric: str, budget: int, judgments: st
         raise SettingError(f"--out {out} already holds answers; give them with --judgments, and name another file")
     loaded = with_judgments(measuring.load(), judgments)
     tell(f"Warning: {warning}." for warning in loaded.measure((metric,)).warnings)
-    labelling = label(loaded.runs, loaded.test, metric, budget=budget, threshold=measuring.threshold)
+    labelling = suggest_judgments(loaded.runs, loaded.test, metric, budget=budget, threshold=measuring.threshold)
     show_labelling(labelling, out)

@@ -1,4 +1,4 @@
-"""``cranfield label``, and what ``compare`` does with unjudged items and with answers."""
+"""``cranfield suggest-judgments``, and what ``compare`` does with unjudged items and with answers."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ BASE = ("--test", "test.csv", "a.csv", "b.csv", "--threshold", "4", "-m", "P@5")
 
 
 def test_pairs_are_written_with_an_empty_rating_and_come_back_as_judgments(files, cranfield):
-    asked = cranfield("label", *BASE, "--budget", "12", "--out", "ask.csv")
+    asked = cranfield("suggest-judgments", *BASE, "--budget", "12", "--out", "ask.csv")
     assert asked.code == 0
     assert "P@5: not settled." in asked.out
     assert "Only the users themselves can judge" in asked.out
@@ -45,10 +45,10 @@ def test_pairs_are_written_with_an_empty_rating_and_come_back_as_judgments(files
     assert compared.code == 0
     assert "settled" in compared.out
     assert "unfair to it" in compared.out
-    again = cranfield("label", *BASE, "--judgments", "back.csv", "--out", "more.csv")
+    again = cranfield("suggest-judgments", *BASE, "--judgments", "back.csv", "--out", "more.csv")
     assert again.code == 0
     kept = (files / "back.csv").read_bytes()
-    refused = cranfield("label", *BASE, "--out", "back.csv")
+    refused = cranfield("suggest-judgments", *BASE, "--out", "back.csv")
     assert (refused.code, (files / "back.csv").read_bytes()) == (2, kept)
     assert "--out back.csv already holds answers; give them with --judgments" in refused.err
     asked_before = set(rows.head(8).select("user", "item").rows())
@@ -56,7 +56,7 @@ def test_pairs_are_written_with_an_empty_rating_and_come_back_as_judgments(files
 
 
 def test_without_a_file_the_first_pairs_are_printed(files, cranfield):
-    asked = cranfield("label", *BASE)
+    asked = cranfield("suggest-judgments", *BASE)
     assert asked.code == 0
     assert "listed by" in asked.out
 
@@ -118,7 +118,7 @@ def test_what_says_nothing_of_a_tipping_point_is_refused(files, cranfield, optio
 
 def test_a_file_with_an_answer_that_is_not_a_number_is_not_written_over(files, cranfield):
     (files / "answers.csv").write_text("user,item,rating\n1,2,yes\n")
-    found = cranfield("label", *BASE, "--budget", "3", "--out", "answers.csv")
+    found = cranfield("suggest-judgments", *BASE, "--budget", "3", "--out", "answers.csv")
     assert (found.code, "--out answers.csv already holds answers" in found.err) == (2, True)
     assert (files / "answers.csv").read_text().endswith("1,2,yes\n")
 
