@@ -36,18 +36,16 @@ _PAGES: Mapping[str, str] = {
     "audits": "audit",
     "reports": "report",
     "studies": "replications",
-    **{f"cli.{command}": command for command in ("assess", "audit", "bias", "compare", "dialects", "evaluate")},
-    **{f"cli.{command}": "experiment" for command in ("checklist", "clean", "diff", "new", "run", "show")},
-    "cli.calibrate": "metrics/error",
-    "cli.check_split": "splits",
-    "cli.data": "data",
+    **{f"cli.{module}": module for module in ("assess", "audit", "bias", "compare", "data", "evaluate", "experiment")},
     "cli.demo": "report",
-    "cli.suggest_judgments": "unjudged",
+    "cli.evaluate.dialects_command": "dialects",
     "cli.recommend": "ranking",
+    "cli.recommend.calibrate_command": "metrics/error",
     "cli.replicate": "replications",
     "cli.split": "splits",
+    "cli.unjudged": "unjudged",
 }  # fmt: skip
-"""The page of each stage, of each module whose page differs from that of its stage, and of each command."""
+"""The page of each stage, and of each module or function whose page is another one."""
 
 
 def page_for(error: BaseException) -> str | None:
@@ -60,18 +58,19 @@ def page_for(error: BaseException) -> str | None:
     cause = error.__cause__
     if isinstance(cause, type(error)) and (page := page_for(cause)) is not None:
         return page
-    for module in reversed(list(_modules(error.__traceback__))):
-        while module:
-            if module in _PAGES:
-                return f"docs/{_PAGES[module]}.md"
-            module = module.rpartition(".")[0]
+    for place in reversed(list(_places(error.__traceback__))):
+        while place:
+            if place in _PAGES:
+                return f"docs/{_PAGES[place]}.md"
+            place = place.rpartition(".")[0]
     return None
 
 
-def _modules(traceback: TracebackType | None) -> Iterator[str]:
-    """Yield the modules of the package that an error was raised through, outermost first, without its name."""
+def _places(traceback: TracebackType | None) -> Iterator[str]:
+    """Yield the functions of the package that an error was raised through, outermost first, as ``module.function``."""
     while traceback is not None:
-        name = str(traceback.tb_frame.f_globals.get("__name__", ""))
+        frame = traceback.tb_frame
+        name = str(frame.f_globals.get("__name__", ""))
         if name.startswith("cranfield."):
-            yield name.removeprefix("cranfield.")
+            yield f"{name.removeprefix('cranfield.')}.{frame.f_code.co_name}"
         traceback = traceback.tb_next

@@ -25,7 +25,7 @@ def _stop(*_, **__):
     ],
 )
 def test_ctrl_c_says_how_to_go_on(cranfield, monkeypatch, arguments, how):
-    monkeypatch.setattr("cranfield.cli.run.run", _stop)
+    monkeypatch.setattr("cranfield.cli.experiment.run", _stop)
     monkeypatch.setattr("cranfield.cli.replicate.file_or_dataset", _stop)
     monkeypatch.setattr("cranfield.cli.recommend.read", _stop)
     monkeypatch.setattr("cranfield.cli._measuring.MeasuringOptions.load", _stop)

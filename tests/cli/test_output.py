@@ -4,13 +4,13 @@ import re
 import time
 
 from cranfield import _terminal
-from cranfield.cli import _stages
-from cranfield.cli._stages import stages
+from cranfield.cli import _output
+from cranfield.cli._output import stages
 
 
 def test_a_long_stage_of_one_step_writes_lines_without_a_terminal(capsys, monkeypatch):
     monkeypatch.setattr(_terminal, "_PATIENCE", 0.0)
-    monkeypatch.setattr(_stages, "_LOOK", 0.001)
+    monkeypatch.setattr(_output, "_LOOK", 0.001)
     seen = ""
     with stages("Assessing"):
         deadline = time.monotonic() + 20
@@ -37,7 +37,7 @@ def test_below_a_bar_it_is_said_whole_on_a_narrow_terminal(capsys, monkeypatch):
     monkeypatch.setenv("FORCE_COLOR", "1")
     monkeypatch.setenv("COLUMNS", "60")
     monkeypatch.setenv("TERM", "xterm")
-    with _stages._bar("Training", 2) as (advance, listen), _terminal.heard_by(listen):
+    with _output._bar("Training", 2) as (advance, listen), _terminal.heard_by(listen):
         with _terminal.progress("Fitting neumf", total=20, unit="epochs") as epochs:
             epochs.advance(note="loss 0.5, validation nDCG@10 0.3")
         time.sleep(0.3)  # until it is redrawn
