@@ -252,7 +252,7 @@ def _own_settings():
 @pytest.fixture(autouse=True)
 def _any_machine(monkeypatch):
     """Print the same on any machine and in any terminal: no progress lines, and tables of the default width."""
-    monkeypatch.setattr("cranfield._progress._PATIENCE", float("inf"))
+    monkeypatch.setattr("cranfield._terminal._PATIENCE", float("inf"))
     monkeypatch.delenv("COLUMNS", raising=False)
 
 

@@ -1,4 +1,4 @@
-"""Numbers for people: the same text wherever they are shown, and a dash where there is none."""
+"""Shares of counts are rounded alike; numbers for people read the same wherever they are shown."""
 
 from __future__ import annotations
 
@@ -7,7 +7,40 @@ import math
 import numpy as np
 import pytest
 
-from cranfield._numbers import amount_text, number_text, percent_text
+from cranfield import filters, splits
+from cranfield._numbers import amount_text, nearest_count, number_text, percent_text, share_of
+from cranfield.comparisons import comparing as subsampling
+from cranfield.data import Ratings
+
+
+@pytest.mark.parametrize(
+    ("share", "count", "kept"), [(0.29, 50, 15), (0.5, 5, 3), (0.5, 7, 4), (0.07, 100, 7), (0.15, 10, 2)]
+)
+def test_a_share_is_rounded_alike_by_splits_and_filters(share, count, kept):
+    ratings = Ratings.of(range(count), range(count))
+    assert int(nearest_count(share, count)) == kept
+    assert len(filters.sample(ratings, share=share)) == kept
+    assert len(filters.sample(ratings, share=share, of="users")) == kept
+    assert len(filters.drop_head(ratings, share=share)) == count - kept
+    assert len(splits.random(ratings, train=share, exact=True).train) == kept
+
+
+def test_subsets_of_users_are_rounded_as_other_shares_are():
+    drawn = []
+
+    class FiveUsers:
+        values, n_pairs = np.zeros((2, 5)), 1
+
+        def restrict(self, users):
+            drawn.append(len(users))
+            return self
+
+    subsampling.rejected_share([FiveUsers()], lambda samples: [], subsets=2, size=0.5, alpha=0.05, seed=0)
+    assert drawn == [3, 3]
+
+
+def test_a_share_is_what_it_reads_in_decimals():
+    assert share_of(np.array([50, 100]), 0.29).tolist() == [14.5, 29.0]
 
 
 @pytest.mark.parametrize("nothing", [None, math.nan, np.float64("nan")])

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import io
+import os
+import threading
 
 import polars as pl
 import pytest
@@ -12,7 +14,7 @@ from hypothesis import strategies as st
 
 import cranfield as cf
 from cranfield import CranfieldError
-from cranfield._polars import read_parquet, scan_parquet, write_csv, write_parquet
+from cranfield._polars import panics_unheard, read_parquet, scan_parquet, write_csv, write_parquet
 from cranfield.rankings import read_run, read_test
 
 NAMES = ["fold[1]", "x?", "a*", "{a,b}", "~", "~nobody", "#1", "a b", "a\nb", "%20", "s3:x", "byte\udcff"]
@@ -72,3 +74,47 @@ def test_a_parquet_file_with_a_flipped_bit_is_read_or_is_an_error_of_ours(tmp_pa
     for reader in (read_parquet, cf.read, read_run, read_test):
         with contextlib.suppress(CranfieldError):
             reader(path)
+
+
+def _panic():
+    os.write(2, b"thread panicked at range.rs\n")
+    raise pl.exceptions.PanicException("range end index")
+
+
+def test_what_rust_writes_of_a_panic_is_dropped(capfd):
+    with pytest.raises(pl.exceptions.PanicException), panics_unheard():
+        _panic()
+    os.write(2, b"after\n")
+    assert capfd.readouterr().err == "after\n"
+
+
+def test_without_a_panic_what_was_written_comes_out(capfd):
+    with panics_unheard():
+        os.write(2, b"a warning\n")
+        assert capfd.readouterr().err == ""
+    assert capfd.readouterr().err == "a warning\n"
+
+
+def test_another_error_loses_nothing(capfd):
+    def fail():
+        os.write(2, b"a warning\n")
+        raise KeyError
+
+    with pytest.raises(KeyError), panics_unheard():
+        fail()
+    assert capfd.readouterr().err == "a warning\n"
+
+
+def test_threads_that_read_at_once_leave_the_standard_error_as_it_was(capfd):
+    def read():
+        for _ in range(50):
+            with panics_unheard():
+                pass
+
+    threads = [threading.Thread(target=read) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    os.write(2, b"after\n")
+    assert capfd.readouterr().err == "after\n"

@@ -11,8 +11,7 @@ import pytest
 import cranfield as cf
 from cranfield import SettingError
 from cranfield._checks import Limits
-from cranfield._registry import Entry, Registry
-from cranfield._spelling import Spelling
+from cranfield._registry import Entry, Registry, Spelling
 from cranfield.assessments import SCENARIOS
 from cranfield.assessments.scenarios import Scenario, scenario
 from cranfield.comparisons import CORRECTIONS, SIGNIFICANCE_TESTS

@@ -267,7 +267,7 @@ def _decisions_page() -> str:
 
 
 def _command_pages() -> dict[str, str]:
-    context = click.Context(command_line, info_name="cranfield")
+    context = click.Context(command_line, info_name="cranfield", **command_line.context_settings)
     pages: dict[str, str] = {}
     rows: list[str] = []
     for name in command_line.list_commands(context):

@@ -33,8 +33,8 @@ from cranfield.comparisons import (
     add_judgments,
     compare,
     compare_segments,
-    label,
     labelling_curve,
+    suggest_judgments,
     tipping_points,
 )
 from cranfield.data import Ratings, celma, describe, filters, read, write
@@ -112,7 +112,6 @@ __all__ = [
     "gain",
     "judge",
     "known_metrics",
-    "label",
     "labelling_curve",
     "measure",
     "measure_segments",
@@ -129,6 +128,7 @@ __all__ = [
     "simulate",
     "splits",
     "standardise",
+    "suggest_judgments",
     "times_random",
     "tipping_points",
     "write",

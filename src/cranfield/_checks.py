@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import operator
+import re
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from numbers import Integral, Real
@@ -12,8 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from cranfield._errors import SettingError
-from cranfield._spelling import suggestion
+from cranfield._errors import SettingError, suggestion
 
 
 def share(name: str, value: object) -> float:
@@ -110,6 +110,27 @@ def one_of(name: str, value: object, choices: Iterable[str]) -> str:
     if value not in choices:
         raise SettingError(f"{name}={value!r} is not one of {', '.join(choices)}{suggestion(str(value), choices)}")
     return str(value)
+
+
+_SIZES = {"": 1, "b": 1} | {
+    letters: base**power
+    for power, prefix in enumerate("kmgt", start=1)
+    for letters, base in ((f"{prefix}b", 1000), (f"{prefix}ib", 1024))
+}
+
+
+def size(text: str | int) -> int:
+    """Return the number of bytes of a size such as ``"2 GiB"``.
+
+    Examples
+    --------
+    >>> size("500MB"), size("2 GiB"), size(4096)
+    (500000000, 2147483648, 4096)
+    """
+    form = re.fullmatch(r"(\d{1,15}(?:\.\d{1,9})?) ?([a-z]*)", str(text).lower(), re.ASCII)
+    if form is None or form[2] not in _SIZES or float(form[1]) == 0:
+        raise SettingError(f"{text!r} is not a size; write bytes, or a size such as 500MB or 4GiB")
+    return round(float(form[1]) * _SIZES[form[2]])
 
 
 def _number(value: object) -> int | float | None:

@@ -28,8 +28,7 @@ from dataclasses import Field, dataclass, field, fields, replace
 from typing import Any, Self, TypeVar
 
 from cranfield import _checks as check
-from cranfield._errors import SettingError
-from cranfield._spelling import nearest
+from cranfield._errors import SettingError, nearest
 
 Check = Callable[[str, Any], Any]
 """Takes the name and the value of a decision; returns the value in standard form, or raises a `SettingError`."""
@@ -72,6 +71,26 @@ def decision(
         "phrase": phrase,
     }
     return field(default=default, metadata={**about, "help": help or says})
+
+
+def unless(usual: Any, template: str, words: Mapping[Any, str] | None = None) -> Callable[[Any], str | None]:
+    """Return a function that puts a value into words: None for the usual one, its entry in ``words``, or the template.
+
+    Examples
+    --------
+    >>> said = unless(100, "lists of {}", {"all": "whole lists"})
+    >>> said(100), said(10), said("all")
+    (None, 'lists of 10', 'whole lists')
+    """
+
+    def said(value: Any) -> str | None:
+        if value == usual and type(value) is type(usual):
+            return None
+        if words is not None and value in words:
+            return words[value]
+        return template.format(value)
+
+    return said
 
 
 def borrowed(default: Any, check: Check) -> Any:

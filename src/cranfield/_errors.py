@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import difflib
+from collections.abc import Iterable
 from pathlib import Path
 
-from cranfield._pages import page_for
-from cranfield._shown import shown
+from cranfield._help_links import page_for
+from cranfield._terminal import shown
 
 
 class CranfieldError(Exception):
@@ -107,3 +109,32 @@ class DownloadError(CranfieldError):
 
 class CranfieldWarning(UserWarning):
     """Something the user should know about their data; the result is still defined."""
+
+
+def nearest(name: str, known: Iterable[str]) -> str:
+    """Return ``"; did you mean 'x'?"`` for the known name most like ``name``, or a list of all of them.
+
+    It is the end of a message: anything else goes before it.
+
+    Examples
+    --------
+    >>> nearest("ndgc", ["nDCG", "P", "Recall"])
+    "; did you mean 'nDCG'?"
+    """
+    known = list(known)
+    return suggestion(name, known) or "; known: " + ", ".join(sorted(known, key=str.lower))
+
+
+def suggestion(name: str, known: Iterable[str]) -> str:
+    """Return ``"; did you mean 'x'?"`` for the known name most like ``name``, or nothing if none is like it.
+
+    Examples
+    --------
+    >>> suggestion("ndgc", ["nDCG", "NDCL", "Recall"]), suggestion("zzz", ["nDCG", "P", "Recall"])
+    ("; did you mean 'nDCG'?", '')
+    """
+    by_lower = {word.lower(): word for word in known}
+    close = difflib.get_close_matches(name.lower(), by_lower, n=3, cutoff=0.5)
+    # Swapped letters are the likeliest typo: nDGC means nDCG rather than NDCL.
+    close.sort(key=lambda word: sorted(word) != sorted(name.lower()))
+    return f"; did you mean {by_lower[close[0]]!r}?" if close else ""

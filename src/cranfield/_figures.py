@@ -23,7 +23,7 @@ import polars as pl
 from cranfield import _checks, _drawing, _fonts
 from cranfield._errors import CranfieldError, MissingExtraError, SettingError
 from cranfield._files import cache_root, whole_file
-from cranfield._shown import shown
+from cranfield._terminal import shown
 
 P = ParamSpec("P")
 Style = Literal["screen", "paper"]

@@ -43,7 +43,7 @@ def whole_file(path: str | Path) -> Iterator[Path]:
 
     A reader therefore sees the old file or the new one, never half of one, even if the process dies. The temporary
     file is in the folder that `temporaries_in` names, or else next to ``path``; temporary files that killed processes
-    left there are removed. The record of the old file (`cranfield._checksums`) does not apply to the new one and is
+    left there are removed. The record of the old file (`cranfield._record`) does not apply to the new one and is
     removed.
 
     Examples
@@ -154,7 +154,7 @@ def _place(path: Path) -> Path:
 
 
 RECORDS = ".cranfield-records"
-"""Folder with the records of `cranfield._checksums`, next to the files that cranfield wrote."""
+"""Folder with the records of `cranfield._record`, next to the files that cranfield wrote."""
 
 
 def record_path(path: Path) -> Path:

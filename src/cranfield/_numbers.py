@@ -1,8 +1,58 @@
-"""Numbers as readable text; a dash for a missing one."""
+"""Numbers: shares rounded as their decimals read, and numbers and names as text.
+
+Wherever a share of users, items or ratings is taken (samples, splits, filters, subsets, smaller test sets), it is
+rounded to the nearest whole number, halves up: 0.29 of 50 is 14.5, and is rounded to 15. Only ``uniform_test`` rounds
+differently, as its paper does.
+"""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+_GIB, _MIB = 1 << 30, 1 << 20
+
+
+def share_of(counts: NDArray[np.integer[Any]] | int, share: float) -> NDArray[np.float64]:
+    """Return the share of each count, rounded to a millionth, so that halves and whole numbers are exact.
+
+    Examples
+    --------
+    >>> 0.29 * 50, share_of(50, 0.29).item()
+    (14.499999999999998, 14.5)
+    >>> 0.07 * 100, share_of(100, 0.07).item()
+    (7.000000000000001, 7.0)
+    """
+    return np.asarray(np.round(share * np.asarray(counts), 6))
+
+
+def nearest_count(share: float, counts: NDArray[np.integer[Any]] | int) -> NDArray[np.int64]:
+    """Return the share of each count, rounded to the nearest whole number, halves up.
+
+    Examples
+    --------
+    >>> nearest_count(0.7, np.array([45, 10])).tolist()
+    [32, 7]
+    """
+    rounded: NDArray[np.int64] = np.floor(share_of(counts, share) + 0.5).astype(np.int64)
+    return rounded
+
+
+def to_decimals(values: NDArray[np.float64], decimals: int) -> NDArray[np.float64]:
+    """Return the values rounded to ``decimals`` decimals; numbers too large to have decimals are unchanged.
+
+    Examples
+    --------
+    >>> to_decimals(np.array([0.123, 1e300]), 2).tolist()
+    [0.12, 1e+300]
+    """
+    without_decimals = np.abs(values) >= 2.0**53
+    return np.where(without_decimals, values, np.round(np.where(without_decimals, 0.0, values), decimals))
+
 
 DASH = "–"
 
@@ -64,3 +114,47 @@ def amount_text(value: float) -> str:
     if value == round(value):
         return f"{value:,.0f}"
     return f"{value:,.3f}".rstrip("0") if abs(value) >= 0.01 else f"{value:.3g}"
+
+
+def size_text(bytes: float) -> str:
+    """Return a number of bytes as readable text.
+
+    Examples
+    --------
+    >>> size_text(3 * 2**30), size_text(700 * 2**20)
+    ('3.0 GiB', '700 MiB')
+    """
+    return f"{bytes / _GIB:,.1f} GiB" if bytes >= _GIB else f"{bytes / _MIB:,.0f} MiB"
+
+
+def listed(names: Sequence[str]) -> str:
+    """Return names joined as in a sentence.
+
+    Examples
+    --------
+    >>> listed(["a", "b", "c"])
+    'a, b and c'
+    """
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
+
+
+def few(names: Sequence[Any], most: int) -> str:
+    """Return at most so many names joined as in a sentence, with the number of the others.
+
+    Examples
+    --------
+    >>> few(["a", "b", "c"], 2)
+    'a, b and 1 more'
+    """
+    return listed([*names] if len(names) <= most else [*names[:most], f"{len(names) - most} more"])
+
+
+def all_systems(n: int) -> str:
+    """Return all of n systems in words.
+
+    Examples
+    --------
+    >>> all_systems(2), all_systems(3)
+    ('both systems', 'all 3 systems')
+    """
+    return "both systems" if n == 2 else f"all {n} systems"

@@ -1,11 +1,23 @@
-"""The record: what was done to the data, step by step, with its effect."""
+"""Records: what was done to data, step by step; and, next to a file, what its bytes were when cranfield wrote it.
+
+The record of ``runs/knn.parquet`` is ``runs/.cranfield-records/knn.parquet.json``. It holds the SHA-256 of the file
+and what the file was made from. A file without a record is not checked.
+"""
 
 from __future__ import annotations
 
+import hashlib
+import json
+import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from types import MappingProxyType
 from typing import Any
+
+from cranfield._errors import CranfieldWarning, InputError
+from cranfield._files import record_path, write_text
+from cranfield._version import __version__
 
 
 @dataclass(frozen=True)
@@ -46,3 +58,78 @@ class Step:
             "effect": dict(self.effect),
             "notes": list(self.notes),
         }
+
+
+def file_checksum(path: Path) -> str:
+    """Return the SHA-256 of a file's bytes."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def record(path: Path, made_of: Mapping[str, Any] | None = None) -> Path:
+    """Record the checksum of a file that was just written, and what it was made from; return the path of the record.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> path = Path(tempfile.mkdtemp()) / "a.csv"
+    >>> _ = path.write_text("user,item")
+    >>> record(path, {"seed": 1}).name, made_of(path), is_as_written(path)
+    ('a.csv.json', {'seed': 1}, True)
+    """
+    contents = {
+        "cranfield": __version__,
+        "file": path.name,
+        "sha256": file_checksum(path),
+        "made_of": dict(made_of or {}),
+    }
+    write_text(record_path(path), json.dumps(contents, indent=1, ensure_ascii=False) + "\n")
+    return record_path(path)
+
+
+def made_of(path: Path) -> dict[str, Any] | None:
+    """Return what a file was made from, or None if it has no record."""
+    contents = _record_of(path)
+    return None if contents is None else contents["made_of"]
+
+
+def is_as_written(path: Path) -> bool:
+    """Whether a file has a record and still matches it byte for byte."""
+    contents = _record_of(path)
+    try:
+        return contents is not None and contents["sha256"] == file_checksum(path)
+    except OSError:
+        return False
+
+
+def check_unchanged(path: Path) -> None:
+    """Compare a file that is about to be read with its record, if it has one. Links are followed.
+
+    A Parquet file that does not match is an error, because nobody edits those by hand. A text file may have been
+    edited, so it only gets a `CranfieldWarning`.
+    """
+    if path.is_symlink() and not record_path(path).is_file():
+        path = path.resolve()
+    if not path.is_file() or not record_path(path).is_file() or is_as_written(path):
+        return
+    if path.suffix.lower() == ".parquet":
+        raise InputError(
+            "the file has changed since cranfield wrote it",
+            source=path,
+            remedy=f"write it again, or remove {record_path(path)} to read it as it is",
+        )
+    warnings.warn(f"{path} has changed since it was written; reading it as it is", CranfieldWarning, stacklevel=2)
+
+
+def _record_of(path: Path) -> dict[str, Any] | None:
+    """Return the record of a file, or None if it is missing or damaged."""
+    try:
+        contents: dict[str, Any] = json.loads(record_path(path).read_text(encoding="utf-8"))
+        is_whole = (
+            contents["file"] == path.name
+            and isinstance(contents["made_of"], dict)
+            and isinstance(contents["sha256"], str)
+        )
+        return contents if is_whole else None
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
+        return None

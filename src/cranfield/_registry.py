@@ -11,6 +11,7 @@ from __future__ import annotations
 import importlib
 import inspect
 import pkgutil
+import re
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass, fields, is_dataclass, replace
 from functools import cached_property
@@ -31,8 +32,7 @@ from typing import (
 )
 
 from cranfield._checks import Limits
-from cranfield._errors import SettingError
-from cranfield._spelling import Spelling, nearest, parse
+from cranfield._errors import SettingError, nearest
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
@@ -47,6 +47,65 @@ REQUIRED = inspect.Parameter.empty
 # Ranks are stored in 32 bits.
 _DEEPEST = 2**31 - 1
 _KINDS = (bool, int, float, str, NoneType)
+_FORM = re.compile(r"^\s*(?P<name>[^\s()@,]+)\s*(?:\((?P<parameters>[^()]*)\))?\s*(?:@\s*(?P<cutoff>[^@]+?))?\s*$")
+_WORDS: Mapping[str, Any] = {"true": True, "false": False, "none": None, "inf": float("inf")}
+
+
+@dataclass(frozen=True)
+class Spelling:
+    """A parsed name: ``nDCG(gain=exp)@100`` is ``Spelling("nDCG", (("gain", "exp"),), 100)``."""
+
+    name: str
+    parameters: tuple[tuple[str, Any], ...] = ()
+    cutoff: int | None = None
+
+    def __str__(self) -> str:
+        inside = ", ".join(f"{key}={_written(value)}" for key, value in self.parameters)
+        return self.name + (f"({inside})" if inside else "") + ("" if self.cutoff is None else f"@{self.cutoff}")
+
+
+def parse(text: str) -> Spelling:
+    """Read a name with optional parameters and cut-off.
+
+    Examples
+    --------
+    >>> parse("nDCG(gain=exp)@100")
+    Spelling(name='nDCG', parameters=(('gain', 'exp'),), cutoff=100)
+    >>> print(parse("knn( k=100,similarity = cosine )"))
+    knn(k=100, similarity=cosine)
+    """
+    form = _FORM.match(text) if isinstance(text, str) else None
+    if form is None:
+        raise SettingError(f"{text!r} cannot be read; write name, name@10 or name(parameter=value)@10")
+    parameters: dict[str, Any] = {}
+    for part in filter(None, (piece.strip() for piece in (form["parameters"] or "").split(","))):
+        key, equals, value = part.partition("=")
+        if not equals or not key.strip() or not value.strip():
+            raise SettingError(f"{part!r} in {text!r} cannot be read; write parameter=value")
+        if key.strip() in parameters:
+            raise SettingError(f"{key.strip()!r} is given twice in {text!r}; give it once")
+        parameters[key.strip()] = _value(value.strip())
+    cutoff = form["cutoff"]
+    if cutoff is not None and not (cutoff.isascii() and cutoff.isdigit() and len(cutoff) < 20 and int(cutoff) > 0):
+        raise SettingError(f"the cut-off {cutoff!r} in {text!r} is not a positive whole number; write @10")
+    return Spelling(form["name"], tuple(parameters.items()), None if cutoff is None else int(cutoff))
+
+
+def _value(text: str) -> Any:
+    if text.lower() in _WORDS:
+        return _WORDS[text.lower()]
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            continue
+    return text.strip("'\"")
+
+
+def _written(value: Any) -> str:
+    if value is True or value is False or value is None:
+        return str(value).lower()
+    return f"{value:g}" if isinstance(value, float) and float(f"{value:g}") == value else str(value)
 
 
 @dataclass(frozen=True)

@@ -1,9 +1,15 @@
-"""Settings of a whole process: the number of threads, whether to show progress, and the command line's seed."""
+"""The whole process: its settings (threads, progress, the command line's seed), and the memory that it may use."""
 
 from __future__ import annotations
 
 import os
 from dataclasses import dataclass
+from pathlib import Path
+
+from cranfield._starting import memory_limit
+
+# Where the kernel reports a container's memory limit and usage (control groups, version 2).
+_GROUP = Path("/sys/fs/cgroup")
 
 
 @dataclass
@@ -40,3 +46,45 @@ class Settings:
 
 
 settings = Settings()
+
+
+def available_memory() -> float:
+    """Return the memory free for this process in bytes; infinite if unknown.
+
+    It is the smallest of what the machine, the container and the shell (``ulimit``) allow.
+    """
+    free = [_of_machine()]
+    group, used = (_number(_GROUP / name) for name in ("memory.max", "memory.current"))
+    if group is not None and used is not None:
+        free.append(max(group - used, 0.0))
+    if (allowed := memory_limit()) is not None:
+        free.append(float(allowed))
+    return min(free)
+
+
+def _of_machine() -> float:
+    table = Path("/proc/meminfo")
+    if table.exists():
+        for line in table.read_text().splitlines():
+            if line.startswith("MemAvailable:"):
+                return float(line.split()[1]) * 1024
+    try:
+        return float(os.sysconf("SC_PHYS_PAGES")) * os.sysconf("SC_PAGE_SIZE")
+    except (AttributeError, OSError, ValueError):
+        return float("inf")
+
+
+def _number(path: Path) -> float | None:
+    """Return the number in a kernel file; None if it holds none, as when there is no limit."""
+    try:
+        return float(path.read_text())
+    except (OSError, ValueError):
+        return None
+
+
+def resident_memory() -> float:
+    """Return how many bytes of memory this process uses; 0 if unknown."""
+    try:
+        return float(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+    except (AttributeError, OSError, ValueError, IndexError):
+        return 0.0

@@ -15,9 +15,9 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from cranfield._rounding import to_decimals
+from cranfield._numbers import to_decimals
 from cranfield._settings import settings
-from cranfield._shown import one_line, shown
+from cranfield._terminal import one_line, shown
 
 WIDTH = 100
 """Maximum width of a table in characters if the output is not a terminal and the variable COLUMNS is not set."""

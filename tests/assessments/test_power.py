@@ -74,7 +74,7 @@ def test_the_curve_decreases_keeps_all_pairs_and_draws_twenty():
 
 
 def test_sakais_share_and_required_difference_follow_their_definition():
-    from cranfield._random import stream
+    from cranfield._streams import stream
 
     values, n, draws = _world(3, 40), 40, 200
     result = discriminative_power(scores_of(values), resamples=draws, seed=4).frame().sort("metric")

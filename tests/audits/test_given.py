@@ -9,7 +9,7 @@ import pytest
 
 import cranfield as cf
 from cranfield import SettingError
-from cranfield._progress import Progress
+from cranfield._terminal import Progress
 from cranfield.audits import computing
 from cranfield.audits.given import audit_runs
 

@@ -135,7 +135,7 @@ def test_quiet_silences_the_simulation(cranfield, files):
 
 
 def test_a_seed_of_zero_counts_before_the_command_as_after_it(cranfield, monkeypatch):
-    monkeypatch.setattr("cranfield.cli.run.plan", lambda *_, seed, **__: f"seed {seed}")
+    monkeypatch.setattr("cranfield.cli.experiment.plan", lambda *_, seed, **__: f"seed {seed}")
     asked = ("run", "experiment.toml", "--dry-run")
     assert cranfield("--seed", "0", *asked).out == cranfield(*asked, "--seed", "0").out == "seed 0\n"
     assert cranfield(*asked).out == "seed None\n"
@@ -203,7 +203,7 @@ def test_a_line_feed_in_a_name_does_not_break_the_lines_that_say_what_was_made(c
     [("recommend", (Serving, Ranking)), ("evaluate", (Averaging,)), ("compare", (Averaging, Comparing))],
 )
 def test_every_decision_of_a_group_is_an_option_of_the_command_that_takes_it(name, groups):
-    command = importlib.import_module(f"cranfield.cli.{name}").command
+    command = getattr(importlib.import_module(f"cranfield.cli.{name}"), f"{name}_command")
     options = {option for one in command.params for option in one.opts}
     decisions = [decision for group in groups for decision in group.decisions()]
     assert {f"--{decision.replace('_', '-')}" for decision in decisions} <= options

@@ -7,12 +7,18 @@ import inspect
 import pytest
 
 import cranfield as cf
-from cranfield.cli import assess, compare, dialects, evaluate, recommend, split
+from cranfield.cli import split
+from cranfield.cli.assess import assess_command
+from cranfield.cli.compare import compare_command
+from cranfield.cli.evaluate import dialects_command, evaluate_command
+from cranfield.cli.recommend import recommend_command
 from cranfield.experiments.decisions import DECISIONS, Decisions
 from cranfield.rankings import Ranking
 from cranfield.splits.splitting import Splitting
 
-COMMANDS = {one.__name__.rpartition(".")[2]: one.command for one in (assess, compare, dialects, evaluate, recommend)}
+COMMANDS = {
+    one.name: one for one in (assess_command, compare_command, dialects_command, evaluate_command, recommend_command)
+}
 # A baseline and a correction that are not given are those of the group, except that Tukey's test has no correction. The
 # assessment and the dialects are about metrics and choose their own.
 ASIDE = {"correction", "baseline"}

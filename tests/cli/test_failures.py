@@ -179,12 +179,12 @@ def test_data_do_not_command_the_terminal_but_reach_a_pipe_whole(cranfield, monk
 
 
 def test_the_progress_bar_shows_a_name_as_it_is(monkeypatch, capsys):
-    from cranfield import _progress
+    from cranfield import _terminal
 
     monkeypatch.setenv("FORCE_COLOR", "1")
     monkeypatch.setattr("sys.stderr.isatty", lambda: True)
-    monkeypatch.setattr(_progress, "_PATIENCE", -1.0)
-    with _progress.progress("Reading \x1b]0;owned\x07[red]mine[/]", total=2) as bar:
+    monkeypatch.setattr(_terminal, "_PATIENCE", -1.0)
+    with _terminal.progress("Reading \x1b]0;owned\x07[red]mine[/]", total=2) as bar:
         bar.advance()
     shown = capsys.readouterr().err
     assert "mine[/]" in shown

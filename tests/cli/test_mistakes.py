@@ -202,10 +202,13 @@ MISTAKES = {
         "partly: the test set has only 1 of the 10",
     ),
     "a few ids of the test set, strictly, for labels": Mistake(
-        "label --test test.csv partly.csv als.csv -m P@5 --strict", "partly: the test set has only 1 of the 10"
+        "suggest-judgments --test test.csv partly.csv als.csv -m P@5 --strict",
+        "partly: the test set has only 1 of the 10",
     ),
     "a few ids of the test set, for labels": Mistake(
-        "-q label --test test.csv partly.csv als.csv -m P@5", "· Warning: partly: the test set has only 1 of", 0
+        "-q suggest-judgments --test test.csv partly.csv als.csv -m P@5",
+        "· Warning: partly: the test set has only 1 of",
+        0,
     ),
     # The wrong shape
     "columns without known names": Mistake(
@@ -269,7 +272,7 @@ MISTAKES = {
         "nothing can be measured: no test rating is 6 or more; the highest is 5; lower",
     ),
     "judgments under a threshold above the scale": Mistake(
-        "label --test test.csv knn.csv als.csv --threshold 6",
+        "suggest-judgments --test test.csv knn.csv als.csv --threshold 6",
         "nothing can be measured: no test rating is 6 or more; the highest is 5; lower",
     ),
     "an audit under a threshold above the scale": Mistake(

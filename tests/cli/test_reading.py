@@ -59,7 +59,7 @@ def measured(files, cranfield):
     return run
 
 
-OF_RUNS = ("evaluate", "compare", "dialects", "assess", "audit", "bias", "label")
+OF_RUNS = ("evaluate", "compare", "dialects", "assess", "audit", "bias", "suggest-judgments")
 
 
 @pytest.mark.parametrize("name", [*OF_RUNS, "recommend", "split", "check-split", "replicate"])
@@ -70,7 +70,9 @@ def test_every_command_that_reads_has_the_options(name):
     assert ({*RUNS, "--strict"} <= options) == (name in OF_RUNS)
 
 
-@pytest.mark.parametrize("command", ["audit -m P@3", "bias --train train.csv -m P@3 --groups 2", "label -m P@3"])
+@pytest.mark.parametrize(
+    "command", ["audit -m P@3", "bias --train train.csv -m P@3 --groups 2", "suggest-judgments -m P@3"]
+)
 def test_the_options_reach_the_files_of_every_command_that_measures(files, cranfield, command):
     rng = np.random.default_rng(0)
     names = {

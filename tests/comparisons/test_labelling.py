@@ -46,10 +46,12 @@ def test_bounds_are_reached_by_the_worst_and_the_best_answers(runs_and_test):
 def test_settled_means_that_no_answer_changes_the_sign():
     test = cf.Ratings.of(["ann", "ann", "bob"], ["x", "y", "x"], [5, 5, 5])
     lists = {"a": {"ann": ["x", "y"], "bob": ["x"]}, "b": {"ann": ["x", "z"], "bob": ["x"]}}
-    open_one = cf.label(lists, test, "P@2", threshold=4)
+    open_one = cf.suggest_judgments(lists, test, "P@2", threshold=4)
     assert not open_one.settled
     assert open_one.ask.select("user", "item").rows() == [("ann", "z")]
-    settled = cf.label(lists, cf.add_judgments(test, open_one.ask.with_columns(rating=pl.lit(1.0))), "P@2", threshold=4)
+    settled = cf.suggest_judgments(
+        lists, cf.add_judgments(test, open_one.ask.with_columns(rating=pl.lit(1.0))), "P@2", threshold=4
+    )
     assert settled.settled
     assert settled.probability == 1
     assert settled.ask.height == 0
@@ -58,7 +60,7 @@ def test_settled_means_that_no_answer_changes_the_sign():
 
 def test_systems_that_no_judgment_can_tell_apart_are_level():
     test = cf.Ratings.of(["ann", "ann"], ["x", "y"], [5, 5])
-    labelling = cf.label({"a": {"ann": ["x", "y"]}, "b": {"ann": ["y", "x"]}}, test, "P@2", threshold=4)
+    labelling = cf.suggest_judgments({"a": {"ann": ["x", "y"]}, "b": {"ann": ["y", "x"]}}, test, "P@2", threshold=4)
     assert labelling.settled
     assert "are level for these users" in labelling.state.sentence
 
@@ -75,7 +77,7 @@ def test_a_rating_at_the_threshold_counts_as_liked_in_the_guess_about_an_item():
 
 def test_an_open_comparison_states_its_probability(runs_and_test):
     runs, test = runs_and_test
-    labelling = cf.label(runs, test, "P@5", threshold=4)
+    labelling = cf.suggest_judgments(runs, test, "P@5", threshold=4)
     assert 0.5 <= labelling.probability < 1
     assert f"with probability {labelling.probability:.3f}" in labelling.state.sentence
 
@@ -83,14 +85,14 @@ def test_an_open_comparison_states_its_probability(runs_and_test):
 def test_a_guess_against_the_judged_items_is_said_to_be_one():
     test = cf.Ratings.of(["ann", "ann", "bob"], ["x", "y", "x"], [5, 5, 2])
     lists = {"a": {"ann": ["x", "y"], "bob": ["p", "x"]}, "b": {"ann": ["x", "z"], "bob": ["q", "r"]}}
-    labelling = cf.label(lists, test, "P@2", threshold=4)
+    labelling = cf.suggest_judgments(lists, test, "P@2", threshold=4)
     assert "b is ahead of a with probability" in labelling.state.sentence
     assert labelling.state.sentence.endswith("By the judged items alone a is ahead.")
 
 
 def test_the_probability_is_that_of_simulated_answers(runs_and_test):
     runs, test = runs_and_test
-    contest = cf.label(runs, test, "P@5", threshold=4).contest
+    contest = cf.suggest_judgments(runs, test, "P@5", threshold=4).contest
     liked = np.random.default_rng(1).random((4_000, len(contest.pairs))) < contest.likely
     differences = contest.difference + liked @ contest.effects
     ahead = (differences > 0) if contest.ahead == 0 else (differences < 0)
@@ -99,7 +101,7 @@ def test_the_probability_is_that_of_simulated_answers(runs_and_test):
 
 def test_no_more_pairs_are_named_than_the_budget_and_each_is_in_one_list_alone(runs_and_test):
     runs, test = runs_and_test
-    ask = cf.label(runs, test, "P@5", budget=7, threshold=4).ask
+    ask = cf.suggest_judgments(runs, test, "P@5", budget=7, threshold=4).ask
     assert ask.height == 7
     assert ask["rating"].null_count() == 7
     held = [set(run.frame().filter(pl.col("rank") <= 5).select("user", "item").rows()) for run in runs]
@@ -110,7 +112,7 @@ def test_no_more_pairs_are_named_than_the_budget_and_each_is_in_one_list_alone(r
 
 def test_both_caveats_stand_below_the_pairs(runs_and_test):
     runs, test = runs_and_test
-    text = str(cf.label(runs, test, "P@5", threshold=4))
+    text = str(cf.suggest_judgments(runs, test, "P@5", threshold=4))
     assert "Only the users themselves can judge" in text
     assert "unfair to it" in text
 
@@ -137,13 +139,13 @@ def test_a_truth_that_lacks_pairs_of_the_lists_is_refused(runs_and_test):
 def test_metrics_without_a_worth_of_one_judgment_are_refused(runs_and_test, metric, why):
     runs, test = runs_and_test
     with pytest.raises(SettingError, match=why):
-        cf.label(runs, test, metric)
+        cf.suggest_judgments(runs, test, metric)
 
 
 def test_one_system_alone_is_refused(runs_and_test):
     runs, test = runs_and_test
     with pytest.raises(SettingError, match="to compare two systems, and 1"):
-        cf.label(runs[:1], test)
+        cf.suggest_judgments(runs[:1], test)
 
 
 # reading judgments back

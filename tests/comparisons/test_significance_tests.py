@@ -30,7 +30,7 @@ def _values(systems=3, n=60, seed=0):
 def test_bootstrap_is_sakais_definition():
     values = _values()
     shift, t, observed, _ = next(resampled([sample_of(values)], 50, seed=3))
-    from cranfield._random import stream
+    from cranfield._streams import stream
 
     draws = (stream(3, "compare", "bootstrap").random((50, 60)) * 60).astype(int)
     z = values[0] - values[2]

@@ -30,14 +30,14 @@ class _Stopped(Exception):
 
 def _stop_after(monkeypatch, epochs):
     """Let a training be stopped when so many epochs are done and kept."""
-    advance = cf._progress.Progress.advance
+    advance = cf._terminal.Progress.advance
 
     def stopping(self, *arguments, **named):
         advance(self, *arguments, **named)
         if self.unit == "epochs" and self.done == epochs:
             raise _Stopped
 
-    monkeypatch.setattr("cranfield._progress.Progress.advance", stopping)
+    monkeypatch.setattr("cranfield._terminal.Progress.advance", stopping)
 
 
 @pytest.mark.parametrize("spelling", [FAST.format(epochs=6), "ials(factors=4, epochs=6)"])

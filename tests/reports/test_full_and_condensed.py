@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import cranfield as cf
-from cranfield._phrases import listed
+from cranfield._numbers import listed
 from cranfield.measures import Averaging
 from cranfield.reports import report
 from cranfield.reports.markup import text

@@ -13,7 +13,8 @@ from cranfield import SettingError, simulate
 from cranfield._figures import definition
 from cranfield.biases import estimate
 from cranfield.cli import main
-from cranfield.cli._reading import DEFAULTS, observed_and_judged
+from cranfield.cli._reading import DEFAULTS
+from cranfield.cli.replicate import observed_and_judged
 from cranfield.splits import truths
 from cranfield.studies import _truth_worlds, canamares_castells2018, replicate
 from cranfield.studies._resampled import discovery, resampled

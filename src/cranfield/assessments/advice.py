@@ -11,11 +11,9 @@ import polars as pl
 from numpy.typing import NDArray
 
 from cranfield import _checks
-from cranfield._errors import SettingError
-from cranfield._numbers import number_text
-from cranfield._phrases import listed
-from cranfield._random import stream
-from cranfield._spelling import nearest
+from cranfield._errors import SettingError, nearest
+from cranfield._numbers import listed, number_text
+from cranfield._streams import stream
 from cranfield._table import Cell, Table
 from cranfield.assessments.scenarios import SCENARIOS
 

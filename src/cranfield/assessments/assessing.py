@@ -11,9 +11,9 @@ import polars as pl
 
 from cranfield import _checks
 from cranfield._errors import SettingError
-from cranfield._progress import progress
 from cranfield._record import Step
-from cranfield._spelling import parse
+from cranfield._registry import parse
+from cranfield._terminal import progress
 from cranfield.assessments.advice import weights_of
 from cranfield.assessments.assessment import Assessment
 from cranfield.assessments.chunks import Chunks

@@ -13,15 +13,14 @@ import polars as pl
 from numpy.typing import NDArray
 
 from cranfield import _checks
-from cranfield._errors import SettingError
+from cranfield._errors import SettingError, nearest
 from cranfield._figures import Style, inline
 from cranfield._files import whole_file, write_text
+from cranfield._numbers import to_decimals
 from cranfield._polars import write_parquet
-from cranfield._progress import progress
 from cranfield._record import Step
-from cranfield._rounding import to_decimals
-from cranfield._spelling import nearest
 from cranfield._table import csv_of
+from cranfield._terminal import progress
 from cranfield.assessments import robustness
 from cranfield.assessments.advice import Advice, Evidence, advise
 from cranfield.assessments.correlation import correlation_frame, groups, matrix

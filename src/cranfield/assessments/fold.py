@@ -11,9 +11,9 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from cranfield._code_hash import made_of
 from cranfield._errors import SettingError
-from cranfield._progress import Progress
+from cranfield._own_code import code_hash
+from cranfield._terminal import Progress
 from cranfield._version import __version__
 from cranfield.assessments.chunks import Chunks
 from cranfield.assessments.robustness import Robustness, Sampling
@@ -121,8 +121,8 @@ class Fold:
             "negative_grades": judgments.negative_grades,
             "runs": [_fingerprint(lists) for lists in self._judged],
             "train": None if train is None else train.fingerprint,
-            "similarity": made_of(self._context.similarity),
-            "metrics": [(str(metric), made_of(metric.definition.function)) for metric in self._masked.metrics],
+            "similarity": code_hash(self._context.similarity),
+            "metrics": [(str(metric), code_hash(metric.definition.function)) for metric in self._masked.metrics],
             "averages": [str(kind) for kind in self._sampling.averages],
             "undefined": self._undefined,
             **settings,

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 from cranfield import _checks
 from cranfield._errors import SettingError
-from cranfield._progress import Progress
-from cranfield._rounding import to_decimals
+from cranfield._numbers import to_decimals
+from cranfield._terminal import Progress
 from cranfield.assessments.chunks import Chunks
 from cranfield.assessments.scenarios import Scenario
 from cranfield.assessments.subset_scores import MaskedScores

@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 
 from cranfield import _checks
 from cranfield._errors import SettingError
-from cranfield._random import stream
+from cranfield._numbers import nearest_count
 from cranfield._registry import Registry
-from cranfield._rounding import nearest_count
+from cranfield._streams import stream
 from cranfield.judgments import Judgments
 
 DrawnUnit = Literal["ratings", "items", "users"]

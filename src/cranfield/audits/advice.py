@@ -7,7 +7,7 @@ from typing import Any
 
 import polars as pl
 
-from cranfield._phrases import listed
+from cranfield._numbers import listed
 
 ADVICE_KINDS = {
     **dict.fromkeys(("setup", "metric", "average"), pl.String),

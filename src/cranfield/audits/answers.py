@@ -14,9 +14,8 @@ import polars as pl
 from numpy.typing import ArrayLike, NDArray
 
 from cranfield import _checks
-from cranfield._errors import SettingError
+from cranfield._errors import SettingError, suggestion
 from cranfield._figures import inline
-from cranfield._spelling import suggestion
 from cranfield.audits.advice import ADVICE_KINDS, said_of_advice
 from cranfield.audits.chance import SeedNoise, seed_noise
 from cranfield.audits.flips import Flip

@@ -8,9 +8,9 @@ from itertools import product
 from typing import Any
 
 from cranfield import _checks as check
-from cranfield._errors import SettingError
+from cranfield._errors import SettingError, nearest
 from cranfield._own_code import may_be_called
-from cranfield._spelling import nearest, parse
+from cranfield._registry import parse
 from cranfield.audits.grid import KINDS, Opened, OptionKind
 from cranfield.audits.options import (
     FEWEST_SEEDS,

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from cranfield._errors import CranfieldError
-from cranfield._progress import progress, unheard
+from cranfield._terminal import progress, unheard
 from cranfield.assessments import Advice, Assessment, assess_folds
 from cranfield.audits.advice import ADVICE_KINDS
 from cranfield.audits.children import Children

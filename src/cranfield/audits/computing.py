@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cranfield._errors import CranfieldError, SettingError
-from cranfield._progress import progress
-from cranfield._spelling import parse
+from cranfield._registry import parse
+from cranfield._terminal import progress
 from cranfield.audits.answers import Audit
 from cranfield.audits.crossing import Crossing, Universe
 from cranfield.audits.grid import Grid

@@ -10,7 +10,7 @@ from itertools import combinations
 import numpy as np
 from numpy.typing import NDArray
 
-from cranfield._phrases import listed
+from cranfield._numbers import listed
 from cranfield.audits.grid import Grid, Opened
 
 _NUMBER = re.compile(r"(?<![\w.])-?\d+(?:\.\d+)?(?![\w.])")

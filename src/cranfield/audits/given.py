@@ -7,7 +7,7 @@ from typing import Any
 
 from cranfield._checks import flag
 from cranfield._errors import SettingError
-from cranfield._spelling import parse
+from cranfield._registry import parse
 from cranfield.audits.answers import Audit
 from cranfield.audits.asking import Menu, menu_of
 from cranfield.audits.computing import UserPlaces, audit_crossing

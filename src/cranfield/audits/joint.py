@@ -31,8 +31,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from cranfield._progress import progress
-from cranfield._random import stream
+from cranfield._streams import stream
+from cranfield._terminal import progress
 from cranfield.audits.leads import Floats, critical_z
 from cranfield.audits.terms import Singles
 from cranfield.recommenders import blas_threads, in_threads

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from cranfield._phrases import listed
+from cranfield._numbers import listed
 from cranfield.audits.conditions import ordered
 from cranfield.audits.grid import Grid, Opened
 

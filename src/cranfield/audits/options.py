@@ -11,10 +11,9 @@ import numpy as np
 
 from cranfield import _checks as check
 from cranfield import splits
-from cranfield._errors import ImpossibleSplitError, NothingLeftError, SettingError
+from cranfield._errors import ImpossibleSplitError, NothingLeftError, SettingError, nearest
 from cranfield._own_code import may_be_called
-from cranfield._registry import Registry
-from cranfield._spelling import nearest, parse
+from cranfield._registry import Registry, parse
 from cranfield.audits.grid import OptionKind
 from cranfield.audits.significance import OPENED, checked_significance
 from cranfield.data import Ratings, filters

@@ -9,8 +9,8 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from cranfield._progress import progress
-from cranfield._random import stream
+from cranfield._streams import stream
+from cranfield._terminal import progress
 from cranfield.audits.leads import Floats, effect_of
 from cranfield.audits.terms import Singles, Terms
 from cranfield.recommenders import blas_threads, in_threads

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cranfield._errors import SettingError
-from cranfield._random import stream
+from cranfield._streams import stream
 
 Cells = NDArray[np.int32]
 IsValid = Callable[[Cells], NDArray[np.bool_]]

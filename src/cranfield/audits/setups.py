@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
-from cranfield._spelling import parse
+from cranfield._registry import parse
 from cranfield.audits.asking import Menu
 from cranfield.audits.options import SYSTEMS, metric_at, split_parameter, with_parameter
 from cranfield.data import AUTO

@@ -11,8 +11,8 @@ import numpy as np
 import polars as pl
 
 from cranfield._errors import SettingError
-from cranfield._phrases import listed
-from cranfield._spelling import parse
+from cranfield._numbers import listed
+from cranfield._registry import parse
 from cranfield.audits.grid import Grid
 from cranfield.audits.joint import Scope
 from cranfield.audits.leads import Floats, Leads

@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from cranfield._errors import InputError, SettingError
+from cranfield._errors import InputError, SettingError, nearest
 from cranfield._files import meant
-from cranfield._spelling import nearest, parse
+from cranfield._registry import parse
 from cranfield.audits.asking import Menu, Opening, text_of
 from cranfield.audits.grid import Grid
 from cranfield.audits.leads import Floats

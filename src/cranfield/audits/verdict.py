@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from cranfield._phrases import listed
+from cranfield._numbers import listed
 from cranfield.audits.chance import SeedNoise
 from cranfield.audits.flips import Flip
 from cranfield.audits.grid import Grid

@@ -10,8 +10,7 @@ from html import escape
 import numpy as np
 import polars as pl
 
-from cranfield._numbers import number_text, percent_text
-from cranfield._phrases import listed
+from cranfield._numbers import listed, number_text, percent_text
 from cranfield._table import Table
 from cranfield.biases.densities import Density
 from cranfield.biases.estimators import Estimates

@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 
 from cranfield import _checks as check
 from cranfield._errors import MissingExtraError, SettingError
-from cranfield._random import stream
 from cranfield._record import Step
+from cranfield._streams import stream
 from cranfield._table import Table
 from cranfield.biases.propensities import KINDS, Propensities, fit_propensities, given_propensities
 from cranfield.data import AUTO, Ratings

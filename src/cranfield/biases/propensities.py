@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from cranfield import _checks as check
 from cranfield._errors import InputError, SettingError
-from cranfield._random import stream
+from cranfield._streams import stream
 from cranfield.data import Ratings
 from cranfield.splits import Split
 from cranfield.tables import UNKNOWN

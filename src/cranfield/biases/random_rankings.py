@@ -18,9 +18,9 @@ from numpy.typing import NDArray
 from cranfield import _checks as check
 from cranfield._decisions import takes_decisions
 from cranfield._errors import SettingError
-from cranfield._progress import progress
-from cranfield._random import stream
+from cranfield._streams import stream
 from cranfield._table import Table
+from cranfield._terminal import progress
 from cranfield.biases.densities import Density, density_of
 from cranfield.data import AUTO, Ratings
 from cranfield.judgments import Context, Judged, Judgments, NegativeGrades, Ranked, as_test, judged_by

@@ -1,7 +1,8 @@
-"""The command line: thin and without logic; each command is in the module of the same name."""
+"""The command line: thin and without logic. Commands are imported when they are called, so that ``--help`` is fast."""
 
 from __future__ import annotations
 
+import importlib
 import sys
 from contextlib import suppress
 from typing import NoReturn
@@ -10,13 +11,11 @@ import click
 
 from cranfield._errors import CranfieldError
 from cranfield._settings import Settings, settings
-from cranfield._shown import one_line
 from cranfield._starting import SHORT_OF_MEMORY, is_short_of_memory, release
+from cranfield._terminal import one_line
 from cranfield._version import __version__
-from cranfield.cli._going_on import Stopped
-from cranfield.cli._group import LazyGroup, common_options
-from cranfield.cli._notes import printed_notes
-from cranfield.cli._streams import drop, unread_is_dropped
+from cranfield.cli._options import CommandGroup, Stopped, common_options
+from cranfield.cli._output import drop, printed_notes, unread_is_dropped
 
 _COMMANDS = {
     "data": "List, fetch, describe, filter and simulate rating data.",
@@ -27,7 +26,7 @@ _COMMANDS = {
     "evaluate": "Measure ranked lists against held-out ratings.",
     "dialects": "Show what a metric's name means in other tools, on your data.",
     "compare": "Compare systems: which one is better, and how certain that is.",
-    "label": "List the judgments that would settle a comparison soonest.",
+    "suggest-judgments": "List the judgments that would settle a comparison soonest.",
     "bias": "Show how much of an evaluation is popularity.",
     "assess": "Assess which metric can be trusted on these data.",
     "audit": "Audit whether the winner survives other decisions.",
@@ -41,6 +40,15 @@ _COMMANDS = {
     "demo": "Run a whole evaluation on a simulated world.",
 }
 
+_MODULES = {
+    "check-split": "split",
+    "calibrate": "recommend",
+    "dialects": "evaluate",
+    "suggest-judgments": "unjudged",
+    **dict.fromkeys(("new", "run", "show", "checklist", "diff", "clean"), "experiment"),
+}
+"""The module of each command that is not in the module of its name."""
+
 _EXAMPLES = """\b
 Examples:
   cranfield demo                                  a whole evaluation on a simulated world, with a report
@@ -52,12 +60,31 @@ Examples:
 """
 
 
+class LazyGroup(CommandGroup):
+    """The commands: ``check-split`` is ``check_split_command`` of its module."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Return the names of the commands."""
+        return list(_COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Import and return a command."""
+        if cmd_name not in _COMMANDS:
+            return None
+        module = importlib.import_module(f"cranfield.cli.{_MODULES.get(cmd_name, cmd_name)}")
+        command: click.Command = getattr(module, f"{cmd_name.replace('-', '_')}_command")
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the list of commands without importing them."""
+        with formatter.section("Commands"):
+            formatter.write_dl(list(_COMMANDS.items()))
+
+
 @click.group(
     cls=LazyGroup,
-    package="cranfield.cli",
-    commands_help=_COMMANDS,
     epilog=_EXAMPLES,
-    context_settings={"help_option_names": ["-h", "--help"]},
+    context_settings={"help_option_names": ["-h", "--help"], "show_default": True},
 )
 @click.version_option(__version__, prog_name="cranfield")
 @common_options

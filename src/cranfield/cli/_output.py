@@ -1,49 +1,114 @@
-"""Results to the terminal or to a file, in the requested format."""
+"""What a command writes: results in the requested format, notes, the progress of stages; the streams may be closed."""
 
 from __future__ import annotations
 
 import json
 import math
+import os
 import sys
+import time
+import warnings
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, redirect_stderr, redirect_stdout, suppress
 from pathlib import Path
-from typing import Any, TypeVar
+from threading import Event, Thread
+from typing import Any, TextIO
 
 import click
 import polars as pl
 
-from cranfield._errors import CranfieldError, SettingError
+from cranfield._errors import CranfieldError, CranfieldWarning, SettingError
 from cranfield._files import whole_file, write_text
 from cranfield._polars import sink_parquet, write_csv, write_parquet
 from cranfield._settings import settings
-from cranfield._shown import shown, shown_lines
 from cranfield._table import Table, csv_of
+from cranfield._terminal import Progress, heard_by, shown, shown_lines
+from cranfield.cli._options import Command, Decorator
 from cranfield.tables import spark_session, to_spark
 
-Command = TypeVar("Command", bound=Callable[..., Any])
+# Text on standard output and standard error.
+
+
+def say(text: object, *, err: bool = False) -> None:
+    """Print lines without control characters from files or names."""
+    click.echo(shown_lines(text), err=err)
+
+
+def say_line(text: object, *, err: bool = False) -> None:
+    """Print one line, whatever the names in it contain."""
+    click.echo(shown(text), err=err)
+
+
+def tell(notes: Iterator[str] | Sequence[str]) -> None:
+    """Print notes on standard error; with ``--quiet`` only warnings."""
+    for note in notes:
+        if not settings.quiet or note.startswith("Warning: "):
+            say_line(f"· {note}", err=True)
+
+
+def put(text: str, out: str | None) -> None:
+    """Print a text, or write it to a file."""
+    if out is None:
+        # A pipe or a file gets the data unchanged.
+        text = text.rstrip("\n")
+        click.echo(shown_lines(text) if sys.stdout.isatty() else text)
+        return
+    write_text(out, text if text.endswith("\n") else text + "\n")
+
+
+def put_text(result: object, out: str | None) -> None:
+    """Print a result for people, or write it to a file, without control characters."""
+    put(shown_lines(result), out)
+
+
+def put_tables(tables: Sequence[Table], format: str, out: str | None) -> None:
+    """Print tables below each other as text, LaTeX or Markdown, or write them to one file."""
+    form = {"table": Table.text, "latex": Table.latex, "markdown": Table.markdown}[format]
+    put("\n\n".join(form(table).rstrip("\n") for table in tables), out)
+
+
+@contextmanager
+def printed_notes() -> Iterator[None]:
+    """Print cranfield's warnings as notes, each once and on one line, without their place in the code."""
+    said: set[str] = set()
+    with warnings.catch_warnings():
+        python = warnings.showwarning
+
+        def show(message: Warning | str, category: type[Warning], *place: Any, **more: Any) -> None:
+            note = " ".join(str(message).split())
+            if not issubclass(category, CranfieldWarning):
+                python(message, category, *place, **more)
+            elif note not in said:
+                said.add(note)
+                click.echo(f"note: {note}", err=True)
+
+        warnings.showwarning = show
+        warnings.simplefilter("always", CranfieldWarning)
+        yield
+
+
+# Formats and files.
 
 
 def written(frame: pl.DataFrame, format: str) -> str:
-    """Return a tidy frame as CSV (in which no cell is a formula) or JSON (a list of rows; NaN is null)."""
-    if format == "csv":
-        return csv_of(frame)
-    return as_json(plain_rows(frame))
-
-
-def plain_rows(frame: pl.DataFrame) -> list[dict[str, Any]]:
-    """Return the rows of a tidy frame, ready for JSON."""
-    return [
-        {key: None if isinstance(value, float) and not math.isfinite(value) else value for key, value in row.items()}
-        for row in frame.iter_rows(named=True)
-    ]
+    """Return a tidy frame as CSV (in which no cell is a formula) or JSON (a list of rows)."""
+    return csv_of(frame) if format == "csv" else as_json(frame.to_dicts())
 
 
 def as_json(value: Any) -> str:
-    """Return a value as JSON text."""
-    return json.dumps(value, indent=1, default=str, ensure_ascii=False) + "\n"
+    """Return a value as JSON text; NaN and infinity are null."""
+    return json.dumps(_plain(value), indent=1, default=str, ensure_ascii=False) + "\n"
 
 
-def output_options(*formats: str) -> Callable[[Command], Command]:
+def _plain(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _plain(part) for key, part in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(part) for part in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def output_options(*formats: str) -> Decorator[Any]:
     """Give a command ``--format`` and ``--out``; the default format is by the file's extension, or the first."""
 
     def format_of(context: click.Context, _: click.Parameter, given: str | None) -> str:
@@ -76,16 +141,6 @@ _ENDINGS = {".csv": "csv", ".json": "json", ".tex": "latex", ".md": "markdown", 
 _ENDINGS |= {ending: ending[1:] for ending in (".xlsx", ".xls", ".html", ".pdf", ".png", ".svg")}
 
 
-def say(text: object, *, err: bool = False) -> None:
-    """Print lines without control characters from files or names."""
-    click.echo(shown_lines(text), err=err)
-
-
-def say_line(text: object, *, err: bool = False) -> None:
-    """Print one line, whatever the names in it contain."""
-    click.echo(shown(text), err=err)
-
-
 def refuse_file(out: str | Path) -> None:
     """Refuse a file if a folder is needed."""
     if Path(out).is_file():
@@ -102,35 +157,6 @@ def make_folder(out: str | Path) -> None:
         ) from error
 
 
-def put_table(table: Table, format: str, out: str | None) -> None:
-    """Print a table as text, LaTeX or Markdown, or write it to a file."""
-    put(_text_of(table, format), out)
-
-
-def _text_of(table: Table, format: str) -> str:
-    return {"table": table.text, "latex": table.latex, "markdown": table.markdown}[format]()
-
-
-def put_tables(tables: Sequence[Table], format: str, out: str | None) -> None:
-    """Print tables below each other, or write them to one file."""
-    put("\n\n".join(_text_of(table, format).rstrip("\n") for table in tables), out)
-
-
-def put_text(result: object, out: str | None) -> None:
-    """Print a result for people, or write it to a file, without control characters."""
-    put(shown_lines(result), out)
-
-
-def put(text: str, out: str | None) -> None:
-    """Print a text, or write it to a file."""
-    if out is None:
-        # A pipe or a file gets the data unchanged.
-        text = text.rstrip("\n")
-        click.echo(shown_lines(text) if sys.stdout.isatty() else text)
-        return
-    write_text(out, text if text.endswith("\n") else text + "\n")
-
-
 def check_frame_file(out: str) -> str:
     """Return the extension of a file that a frame can be written to."""
     ending = Path(out).suffix.lower()
@@ -139,14 +165,33 @@ def check_frame_file(out: str) -> str:
     return ending
 
 
+def put_frame(frame: pl.DataFrame, out: str) -> None:
+    """Write a tidy frame to a file: Parquet, JSON, TSV or CSV, depending on its extension."""
+    ending = check_frame_file(out)
+    with whole_file(out) as temporary:
+        if ending == ".parquet":
+            write_parquet(frame, temporary)
+        elif ending == ".tsv":
+            write_csv(frame, temporary, separator="\t")
+        else:
+            temporary.write_text(written(frame, "json" if ending == ".json" else "csv"), encoding="utf-8")
+
+
 def put_values(scores: Any, out: str) -> None:
-    """Write the values of every list to a file, or to a folder of Parquet files on a file system that Spark knows."""
-    if "://" not in out:
-        put_parts(scores.per_user_parts(), out)
-        return
-    if check_frame_file(out) != ".parquet":
-        raise SettingError(f"Spark writes the values of users as Parquet; name a *.parquet folder instead of {out}")
-    put_on_spark(to_spark(pl.concat(scores.per_user_parts()), spark_session()), out)
+    """Write the values of every list to a file, or to a folder of Parquet files on a file system that Spark knows.
+
+    Parquet is written one block of lists at a time, to save memory.
+    """
+    blocks, ending = scores.per_user_parts(), check_frame_file(out)
+    if "://" in out:
+        if ending != ".parquet":
+            raise SettingError(f"Spark writes the values of users as Parquet; name a *.parquet folder instead of {out}")
+        put_on_spark(to_spark(pl.concat(blocks), spark_session()), out)
+    elif ending == ".parquet":
+        with whole_file(out) as temporary:
+            sink_parquet(blocks, temporary)
+    else:
+        put_frame(pl.concat(blocks), out)
 
 
 def put_on_spark(frame: Any, out: str) -> None:
@@ -157,24 +202,112 @@ def put_on_spark(frame: Any, out: str) -> None:
         raise CranfieldError(f"{out}: Spark cannot write it: {str(error).splitlines()[0]}") from error
 
 
-def put_parts(parts: Iterator[pl.DataFrame], out: str) -> None:
-    """Write frames below each other to a file; Parquet is written one frame at a time, to save memory."""
-    if check_frame_file(out) != ".parquet":
-        put_frame(pl.concat(parts), out)
+# A live display of the stages of a long command, on standard error.
+
+_LOOK = 1.0  # seconds between checks whether a line is due
+_Display = Iterator[tuple[Callable[[], None], Callable[[str], None]]]
+
+
+@contextmanager
+def stages(what: str, steps: int = 1) -> Iterator[Callable[[], None]]:
+    """Show a stage while it lasts, then leave a line with its time; yield the function that counts a step.
+
+    On a terminal there is a bar; elsewhere a line is written now and then. Work inside has no separate bar: its
+    progress, such as the loss of an epoch, is shown in this one.
+    """
+    if settings.quiet:
+        yield lambda: None
         return
-    with whole_file(out) as temporary:
-        sink_parquet(parts, temporary)
+    start = time.monotonic()
+    display = _bar if sys.stderr.isatty() else _lines
+    with display(what, steps) as (advance, listener), heard_by(listener):
+        yield advance
+    say(f"{what:<24} {time.monotonic() - start:5.1f} s", err=True)
 
 
-def put_frame(frame: pl.DataFrame, out: str) -> None:
-    """Write a tidy frame to a file: Parquet, JSON, TSV or CSV, depending on its extension."""
-    ending = check_frame_file(out)
-    with whole_file(out) as temporary:
-        if ending == ".parquet":
-            write_parquet(frame, temporary)
-        elif ending == ".json":
-            temporary.write_text(written(frame, "json"), encoding="utf-8")
-        elif ending == ".tsv":
-            write_csv(frame, temporary, separator="\t")
-        else:
-            temporary.write_text(written(frame, "csv"), encoding="utf-8")
+@contextmanager
+def _lines(what: str, steps: int) -> _Display:
+    """Write a line now and then, even during a single long step."""
+    progress, ended = Progress(what, steps), Event()
+
+    def listen(text: str) -> None:
+        progress.note = text
+        progress.remind()
+
+    def look() -> None:
+        while not ended.wait(_LOOK):
+            progress.remind()
+
+    Thread(target=look, daemon=True).start()
+    try:
+        yield progress.advance, listen
+    finally:
+        ended.set()
+
+
+@contextmanager
+def _bar(what: str, steps: int) -> _Display:
+    """Show a bar, and the progress of the work inside below it, because there is no room for a loss next to it."""
+    from rich.console import Console, Group
+    from rich.live import Live
+    from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+    from rich.text import Text
+
+    elapsed, left = TimeElapsedColumn(), TimeRemainingColumn()
+    columns = (SpinnerColumn(), TextColumn("{task.description:<22}", markup=False), BarColumn(), elapsed, left)
+    bar, inside = Progress(*columns), Text()
+    task = bar.add_task(shown(what), total=steps if steps > 1 else None)
+
+    def advance() -> None:
+        bar.update(task, advance=1)
+        inside.plain = ""
+
+    def listen(text: str) -> None:
+        inside.plain = shown(text)
+
+    def both() -> Group:
+        return Group(bar, inside) if inside.plain else Group(bar)
+
+    with Live(get_renderable=both, console=Console(stderr=True), transient=True):
+        yield advance, listen
+
+
+# Standard output and standard error that may be closed, before a command starts or while it runs.
+
+
+@contextmanager
+def unread_is_dropped() -> Iterator[None]:
+    """Drop what nobody reads, as after ``| head -1`` or with ``>&-``: the command and its exit code are the same."""
+    with redirect_stdout(_Stream(sys.stdout)), redirect_stderr(_Stream(sys.stderr)):
+        yield
+
+
+def drop(stream: Any) -> None:
+    """Discard what is written to a stream from now on, and what is still unwritten: Python tries again at exit."""
+    with suppress(OSError, ValueError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+
+
+class _Stream:
+    """A stream whose reader may be gone; closed streams are None."""
+
+    def __init__(self, stream: TextIO | None) -> None:
+        self._stream: Any = Path(os.devnull).open("w", encoding="utf-8") if stream is None else stream  # noqa: SIM115
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
+
+    def write(self, text: str) -> int:
+        """Write a text, or drop it."""
+        try:
+            self._stream.write(text)
+        except BrokenPipeError:
+            drop(self._stream)
+        return len(text)
+
+    def flush(self) -> None:
+        """Write what is still unwritten, or drop it."""
+        try:
+            self._stream.flush()
+        except BrokenPipeError:
+            drop(self._stream)

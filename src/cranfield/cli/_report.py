@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING
 
 import click
 
@@ -13,7 +13,8 @@ from cranfield._errors import MissingExtraError
 from cranfield._figures import STYLES, check_libraries
 from cranfield.assessments import Assessment
 from cranfield.cli._measuring import Loaded
-from cranfield.cli._output import say
+from cranfield.cli._options import Command, add_options
+from cranfield.cli._output import say, say_line
 from cranfield.comparisons import Comparison, SegmentComparison
 from cranfield.experiments import Results
 from cranfield.measures import LEVEL, PLAIN, Averaging, Scores, Segments, examine_for
@@ -21,23 +22,26 @@ from cranfield.measures import LEVEL, PLAIN, Averaging, Scores, Segments, examin
 if TYPE_CHECKING:
     from cranfield.reports import Section
 
-Command = TypeVar("Command", bound=Callable[..., Any])
+report_option = click.option("--report", metavar="FILE", help="Also write a report, one self-contained HTML file.")
+style_option = click.option(
+    "--style", type=click.Choice(STYLES), default="paper", help="The sizes and fonts of the figures."
+)
+open_option = click.option("--open", "show", is_flag=True, help="Open the report in a browser.")
+out_option = click.option(
+    "--out", metavar="FOLDER", help="The output folder.  [default: the file's name without its ending]"
+)
+_OF_EXPERIMENTS = (
+    click.option("--report/--no-report", "wanted", default=True, help="Also write a report and figures."),
+    open_option,
+    click.option(
+        "--allow-code", is_flag=True, help="Allow the file to run the code that it names. Look at the code first."
+    ),
+)
 
 
-def report_option(command: Command) -> Command:
-    """Give a command the option ``--report``."""
-    return click.option("--report", metavar="FILE", help="Also write a report, one self-contained HTML file.")(command)
-
-
-def style_option(command: Command) -> Command:
-    """Give a command that writes figures the option ``--style``."""
-    return click.option(
-        "--style",
-        type=click.Choice(STYLES),
-        default="paper",
-        show_default=True,
-        help="The sizes and fonts of the figures.",
-    )(command)
+def experiment_options(command: Command) -> Command:
+    """Give a command that runs an experiment file the options of its report and of its code."""
+    return add_options(_OF_EXPERIMENTS, command)
 
 
 def experiment_report(wanted: bool) -> Callable[[Results, Path], list[Path]] | None:
@@ -57,6 +61,16 @@ def can_draw() -> bool:
         say(f"note: there will be no report: {error}", err=True)
         return False
     return True
+
+
+def say_where(places: Sequence[str], pages: Sequence[Path], show: bool = False) -> None:
+    """Print where the results and the pages of the report are, and open the first page if it is to be shown."""
+    for line in ("", *places, *(f"The report: {page}" for page in pages)):
+        say_line(line)
+    if show and pages:
+        import webbrowser
+
+        webbrowser.open(pages[0].resolve().as_uri())
 
 
 def write_page(

@@ -13,24 +13,19 @@ import polars as pl
 from cranfield import _checks
 from cranfield._errors import InputError, SettingError
 from cranfield._figures import Style, check_libraries
-from cranfield._settings import settings
-from cranfield._shown import shown_lines
+from cranfield._settings import settings as process
 from cranfield.assessments import NINE, SCENARIOS, SIZES, STUDIES, assess_folds
-from cranfield.cli._decisions import decision_option
-from cranfield.cli._given import refuse_idle
-from cranfield.cli._going_on import AGAIN, goes_on
-from cranfield.cli._group import common_options
 from cranfield.cli._measuring import (
     Loaded,
     MeasuringOptions,
     OpenedTables,
+    all_at_once,
     engine_options,
     measuring_options,
     metric_option,
-    refuse_for_ranges,
 )
-from cranfield.cli._numbers import numbers
-from cranfield.cli._output import as_json, plain_rows, put, say_line, written
+from cranfield.cli._options import AGAIN, common_options, decision_option, numbers, refuse_idle, resumes
+from cranfield.cli._output import as_json, put, put_text, say_line, written
 from cranfield.cli._report import report_option, style_option, write_page
 from cranfield.measures import Averaging
 
@@ -79,21 +74,17 @@ def _how_to_go_on(out: str | None, **_: Any) -> str:
     "--sizes",
     multiple=True,
     default=("fives",),
-    show_default=True,
     metavar="GRID",
     help="How much of the test set remains: fives (100 to 5 %), ones (100 to 1 %), top (100 to 80 %), or shares such "
     "as 1,0.5,0.1; for one scenario: popular=top.",
 )
-@click.option(
-    "--samples", type=int, default=50, show_default=True, help="The number of samples per size in random scenarios."
-)
+@click.option("--samples", type=int, default=50, help="The number of samples per size in random scenarios.")
 @engine_options
 @click.option(
     "--average",
     "averages",
     multiple=True,
     default=("mean",),
-    show_default=True,
     metavar="AVERAGE",
     help="How to average: mean, median, geometric, 'geometric(form=adjusted)', 'weighted(by=judged)', "
     "'weighted(by=relevant)' or trimmed. Repeat for more.",
@@ -105,41 +96,36 @@ def _how_to_go_on(out: str | None, **_: Any) -> str:
     "--correlation",
     type=click.Choice(["tau-b", "tau-ap"]),
     default="tau-b",
-    show_default=True,
     help="The correlation between two orders of systems.",
 )
-@click.option("--decimals", type=int, default=12, show_default=True, help="Round averages before ordering systems.")
+@click.option("--decimals", type=int, default=12, help="Round averages before ordering systems.")
 @decision_option(Averaging.decisions()["undefined"])
 @click.option(
     "--significance",
     default="permutation",
-    show_default=True,
     metavar="TEST",
     help="The test behind discriminative power.",
 )
-@click.option("--alpha", type=float, default=0.05, show_default=True, help="The level of significance.")
+@click.option("--alpha", type=float, default=0.05, help="The level of significance.")
 @click.option(
     "--resamples",
     type=int,
     default=0,
-    show_default=True,
     help="The number of resamples of Sakai's bootstrap; 0: do not compute it.",
 )
 @click.option("--weight", "weights", multiple=True, metavar="NAME=W", help="The weight of a criterion in the advice.")
-@click.option("--figures/--no-figures", default=True, show_default=True, help="Whether to write figures to --out.")
+@click.option("--figures/--no-figures", default=True, help="Whether to write figures to --out.")
 @style_option
 @click.option(
     "--format",
     type=click.Choice(["table", "csv", "json"]),
     default="table",
-    show_default=True,
     help="The output format.",
 )
 @click.option(
     "--study",
     type=click.Choice([*STUDIES, "samples"]),
     default="robustness",
-    show_default=True,
     help="The study to print as CSV or JSON.",
 )
 @click.option(
@@ -147,8 +133,8 @@ def _how_to_go_on(out: str | None, **_: Any) -> str:
 )
 @report_option
 @common_options
-@goes_on(_how_to_go_on)
-def command(
+@resumes(_how_to_go_on)
+def assess_command(
     measuring: MeasuringOptions,
     metrics: tuple[str, ...],
     folds: tuple[tuple[str, str], ...],
@@ -163,10 +149,7 @@ def command(
     study: str,
     out: str | None,
     report: str | None,
-    engine: Any,
-    memory: str | None,
-    master: str | None,
-    **asking: Any,
+    **settings: Any,
 ) -> None:
     """Assess metrics: which one can be trusted on these systems and these data."""
     if folds and report is not None:
@@ -179,11 +162,10 @@ def command(
         refuse_idle("with --no-figures", "style")
     else:
         check_libraries()
-    opened = measuring.open("memory" if folds else engine, memory, master)
+    opened = (replace(measuring, engine="memory") if folds else measuring).open()
     if folds:
         refuse_idle("with --fold", "engine", "memory", "master")
-    if report is not None:
-        refuse_for_ranges(opened, ["--report"])
+    all_at_once(opened, {"--report": report})
     loaded: Sequence[Any] = [opened]
     if isinstance(opened, Loaded):
         loaded = _alike([opened, *_further(measuring, folds, trains)])
@@ -200,19 +182,19 @@ def command(
         cutoffs=_cutoffs(cutoffs),
         weights=_weights(weights),
         out=None if out is None else Path(out) / "samples",
-        engine=engine if isinstance(opened, OpenedTables) else "memory",
-        memory=memory if isinstance(opened, OpenedTables) else None,
-        **asking,
+        engine=measuring.engine if isinstance(opened, OpenedTables) else "memory",
+        memory=measuring.memory if isinstance(opened, OpenedTables) else None,
+        **settings,
     )
     if format == "table":
-        put(shown_lines(assessment), None)
+        put_text(assessment, None)
     else:
         rows = _plain(assessment.frame(study))
         about = {"sentences": assessment.sentences(), "study": study}
-        put(written(rows, format) if format == "csv" else as_json({**about, "rows": plain_rows(rows)}), None)
+        put(written(rows, format) if format == "csv" else as_json({**about, "rows": rows.to_dicts()}), None)
     if out is not None:
         files = assessment.save(out, figures=figures, style=style)
-        if not settings.quiet and format == "table":
+        if not process.quiet and format == "table":
             say_line(f"{len(files)} files in {out}")
     if report is not None:
         write_page(report, loaded[0], loaded[0].measure(metrics), metrics, assessment=assessment)

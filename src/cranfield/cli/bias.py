@@ -2,24 +2,23 @@
 
 from __future__ import annotations
 
-import json
-import math
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
-from cranfield.cli._decisions import decision_option
-from cranfield.cli._given import refuse_idle
-from cranfield.cli._group import common_options, jobs_option
-from cranfield.cli._measuring import LIST_OPTIONS, Loaded, list_options, tell
-from cranfield.cli._output import output_options, put, put_tables, put_text
-from cranfield.cli._own_code import runs_named_code
+from cranfield.cli._measuring import LIST_OPTIONS, Loaded, list_options
+from cranfield.cli._options import (
+    common_options,
+    decision_option,
+    jobs_option,
+    refuse_idle,
+    runs_named_code,
+    systems_option,
+)
+from cranfield.cli._output import as_json, output_options, put, put_tables, put_text, tell
 from cranfield.cli._report import report_option
 from cranfield.measures import Measuring
-
-if TYPE_CHECKING:
-    from cranfield.biases import Bias
 
 _EXAMPLES = """\b
 Examples:
@@ -32,37 +31,27 @@ Examples:
 @click.command(epilog=_EXAMPLES)
 @click.argument("runs", nargs=-1, metavar="[RUN...]")
 @click.option("--data", metavar="FILE", help="Ratings on which systems are trained under each protocol.")
-@click.option(
-    "--system",
-    "-s",
-    "systems",
-    multiple=True,
-    metavar="SYSTEM",
-    help="With --data: a system to train.  [default: popularity, random, average, knn, puresvd]",
-)
+@systems_option("With --data: a system to train.  [default: popularity, random, average, knn, puresvd]")
 @click.option("--test", metavar="FILE", help="The held-out ratings; RUN... are then ranked lists.")
 @click.option("--train", metavar="FILE", help="With --test: the training ratings, which define popularity.")
-@click.option("-m", "--metric", default="P@10", show_default=True, help="A metric with a cut-off.")
+@click.option("-m", "--metric", default="P@10", help="A metric with a cut-off.")
 @decision_option(Measuring.decisions()["threshold"], metavar="R")
 @click.option(
     "--groups",
     type=click.IntRange(min=2),
     default=10,
-    show_default=True,
     help="The number of popularity groups of the P1R protocol.",
 )
 @click.option(
     "--nonrelevant",
     type=click.IntRange(min=1),
     default=99,
-    show_default=True,
     help="With --data: the number of non-relevant items per list in the P1R and U1R protocols.",
 )
 @click.option(
     "--alpha",
     type=click.FloatRange(0, 1, min_open=True, max_open=True),
     default=0.05,
-    show_default=True,
     help="The level of significance.",
 )
 @click.option(
@@ -75,7 +64,6 @@ Examples:
     "--clip",
     type=click.FloatRange(0, 1),
     default=0.0,
-    show_default=True,
     help="With --propensities: the smallest propensity.",
 )
 @jobs_option
@@ -84,7 +72,7 @@ Examples:
 @list_options(without=["system"])
 @common_options
 @runs_named_code("systems")
-def command(
+def bias_command(
     runs: tuple[str, ...],
     data: str | None,
     systems: tuple[str, ...],
@@ -129,7 +117,12 @@ def command(
         loaded = load(runs, test, train, threshold)
         options["strict"] = loaded.options.strict
         answer = bias(runs=loaded.runs, test=loaded.test, train=loaded.train, **options)
-    _put(answer, format, out)
+    if format == "json":
+        put(as_json(answer.as_dict()), out)
+    elif format == "table":
+        put_text(answer, out)
+    else:
+        put_tables(list(answer.tables().values()), format, out)
     tell(answer.notes)
     if report is not None:
         from cranfield.reports import TITLE, bias_sections, page, write_page
@@ -148,21 +141,3 @@ def _propensities(given: str | None) -> Any:
     if not path:
         raise click.UsageError(f"--propensities {given} is neither {' nor '.join(KINDS)} nor FILE:COLUMN")
     return read(path, rating=column)
-
-
-def _put(answer: Bias, format: str, out: str | None) -> None:
-    if format == "json":
-        put(json.dumps(_plain(answer.as_dict()), indent=1, ensure_ascii=False), out)
-    elif format == "table":
-        put_text(answer, out)
-    else:
-        put_tables(list(answer.tables().values()), format, out)
-
-
-def _plain(value: Any) -> Any:
-    """Return a value ready for JSON: NaN becomes null."""
-    if isinstance(value, dict):
-        return {key: _plain(part) for key, part in value.items()}
-    if isinstance(value, list):
-        return [_plain(part) for part in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value

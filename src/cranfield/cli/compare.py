@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-import json
 import sys
+from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import fields, replace
 from typing import Any
 
 import click
 import polars as pl
 
+from cranfield._errors import InputError
+from cranfield._files import meant
 from cranfield._table import Table
-from cranfield.cli._decisions import decision_options
-from cranfield.cli._given import refuse_idle
-from cranfield.cli._group import common_options
+from cranfield._version import __version__
 from cranfield.cli._measuring import (
     Loaded,
     MeasuringOptions,
@@ -24,24 +25,18 @@ from cranfield.cli._measuring import (
     levels_option,
     measuring_options,
     metric_option,
-    refuse_for_ranges,
-    tell,
+    segment_option,
+    with_groups,
 )
-from cranfield.cli._output import output_options, put, put_text, written
-from cranfield.cli._provenance import with_provenance
+from cranfield.cli._options import common_options, decision_options, refuse_idle
+from cranfield.cli._output import as_json, output_options, put, put_text, tell, written
 from cranfield.cli._report import report_option, write_page
-from cranfield.cli._segments import segment_option, segments_of, with_groups
-from cranfield.cli._unjudged import (
-    judgments_option,
-    notes_on_judgments,
-    put_tipping,
-    tipping_options,
-    with_judgments,
-)
+from cranfield.cli.unjudged import judgments_option, notes_on_judgments, put_tipping, tipping_options, with_judgments
 from cranfield.comparisons import Comparing, Comparison, Gate, compare, compare_segments
+from cranfield.experiments import input_checksum
 from cranfield.facts import gate as gate_facts
 from cranfield.facts import p_text
-from cranfield.measures import DEFAULT_METRICS, Average, Averaging
+from cranfield.measures import DEFAULT_METRICS, Average, Averaging, Scores, file_and_column
 
 _EXAMPLES = """\b
 Examples:
@@ -52,7 +47,7 @@ Examples:
   cranfield compare --test test.csv new.csv old.csv --baseline old --no-worse 1%    a gate: exit code 0, 1 or 2
   cranfield compare --test test.csv a.csv b.csv --power 0.005                       are these users enough?
   cranfield compare --test test.csv a.csv b.csv -m P@10 --tipping-point             what if unjudged items were liked?
-  cranfield compare --test test.csv a.csv b.csv -m P@10 --judgments ask.csv         with the answers to label
+  cranfield compare --test test.csv a.csv b.csv -m P@10 --judgments ask.csv         with the answers
 """
 
 
@@ -86,17 +81,20 @@ Examples:
 @averaging_options(
     average="How to average: mean, 'weighted(by=judged|relevant|train|FILE:COLUMN)', "
     "'geometric(form=trec_eval|adjusted)', 'standardised(form=normal)' or 'urisk(baseline=SYSTEM, alpha=1)'.",
-    coverage="Count users without a list as 0, or average only over users that every system serves.",
 )
 @click.option(
     "--resamples",
     type=int,
     help="The number of resamples of a test.  [default: 100,000 sign patterns, 1,000 resamples, 5,000 shuffles]",
 )
-@click.option("--subsets", type=int, default=0, help="Repeat the test in this many random subsets of the users.")
 @click.option(
-    "--subset-size", type=float, default=0.5, show_default=True, help="The share of the users in each subset."
+    "--subsets",
+    type=int,
+    default=0,
+    show_default=False,
+    help="Repeat the test in this many random subsets of the users.",
 )
+@click.option("--subset-size", type=float, default=0.5, help="The share of the users in each subset.")
 @click.option(
     "--no-worse",
     metavar="MARGIN",
@@ -117,10 +115,9 @@ Examples:
 @report_option
 @output_options("table", "matrix", "latex", "markdown", "csv", "json")
 @common_options
-def command(
+def compare_command(
     measuring: MeasuringOptions,
     metrics: tuple[str, ...],
-    levels: str,
     significance: str,
     no_worse: str | None,
     better: bool,
@@ -130,9 +127,6 @@ def command(
     judgments: str | None,
     by_segment: tuple[str, ...],
     report: str | None,
-    engine: str,
-    memory: str | None,
-    master: str | None,
     format: str,
     out: str | None,
     **options: Any,
@@ -154,21 +148,18 @@ def command(
         refuse_idle("with --tipping-point or --tipping-figure", "catalogue", "levels", "engine", "memory", "master")
         put_tipping(measuring, metrics, options, judgments, tipping_figure, format, out)
         return
-    loaded = measuring.open(engine, memory, master)
-    wanted = {"--judgments": judgments, "--segment": by_segment, "--report": report}
-    refuse_for_ranges(loaded, [option for option, given in wanted.items() if given])
+    loaded = measuring.open()
+    whole = all_at_once(loaded, {"--judgments": judgments, "--segment": by_segment, "--report": report})
     if isinstance(loaded, Loaded):
-        loaded = with_judgments(loaded, judgments)
-    metrics = loaded.at_levels(metrics, levels)
+        loaded = whole = with_judgments(loaded, judgments)
+    metrics = loaded.at_levels(metrics)
     scores = loaded.measure(metrics)
     result = compare(scores, significance=significance, **options)
-    segments, answers = [], []
-    if isinstance(loaded, Loaded):
-        segments = [
-            compare_segments(segment, significance=significance, **options)
-            for segment in segments_of(loaded, metrics, by_segment)
-        ]
-        answers = notes_on_judgments(loaded, scores, judgments)
+    segments = [
+        compare_segments(segment, significance=significance, **options)
+        for segment in (whole.segments(metrics, by_segment) if by_segment else ())
+    ]
+    answers = [] if judgments is None else notes_on_judgments(whole, scores)
     if gated or format not in ("table", "json") or power is not None:
         tell(answers)
     gate = (result.no_worse(by=str(no_worse)) if margin else result.better()) if gated else None
@@ -179,7 +170,7 @@ def command(
     if format == "json" and power is None:
         others = [("judgments", judgments), ("weights", Average.of(options["average"]).weights)]
         others += [("segment", text) for text in by_segment]
-        full = with_provenance(result.as_dict(), measuring, scores, others)
+        full = _with_provenance(result.as_dict(), measuring, scores, others)
     if gate is not None:
         _put_gate(gate, result, format, full, out)
     elif power is not None:
@@ -197,15 +188,12 @@ def command(
     elif format == "json":
         by_group = {"segments": [segment.as_dict() for segment in segments]} if segments else {}
         unjudged = {"judgments": answers} if answers else {}
-        put(json.dumps({**full, **by_group, **unjudged}, indent=1, ensure_ascii=False), out)
+        put(as_json({**full, **by_group, **unjudged}), out)
     else:
         put_text("\n\n".join(map(str, (result, *segments, *answers))), out)
     tell(note for note in scores.notes if note not in scores.warnings)
     averaging = Averaging(**{declared.name: options[declared.name] for declared in fields(Averaging)})
-    if report is not None:
-        write_page(
-            report, all_at_once(loaded), scores, metrics, averaging=averaging, comparison=result, segments=segments
-        )
+    write_page(report, whole, scores, metrics, averaging=averaging, comparison=result, segments=segments)
     if gate is not None and not gate:
         sys.exit(1)
 
@@ -229,7 +217,7 @@ def _put_gate(gate: Gate, result: Comparison, format: str, full: dict[str, Any],
     if format == "csv":
         put(written(gate.frame(), "csv"), out)
     elif format == "json":
-        put(json.dumps({"gate": gate.as_dict(), **full}, indent=1, ensure_ascii=False), out)
+        put(as_json({"gate": gate.as_dict(), **full}), out)
     else:
         put_text("\n".join((*result.verdict, "", gate.table().text())), out)
 
@@ -256,3 +244,32 @@ def _matrix(result: Comparison, metric: str) -> str:
 
 def _text(value: Any) -> str:
     return f"{value:.4g}" if isinstance(value, float) else str(value)
+
+
+# What belongs to the work, not to the question: a hash of the test set, and the number of blocks.
+_NOT_DECIDED = ("test", "blocks")
+
+
+def _with_provenance(
+    result: dict[str, Any], options: MeasuringOptions, scores: Scores, others: Iterable[tuple[str, str | None]]
+) -> dict[str, Any]:
+    """Return a result, ready for JSON, with the version, the input files and all decisions of measuring.
+
+    ``others`` are the roles of further texts that may name a file, as FILE or FILE:COLUMN.
+    """
+    files = [("test", options.test), ("train", options.train), *(("run", run) for run in options.runs)]
+    for role, text in (("catalogue", options.catalogue), *others):
+        place = None if text is None else file_and_column(text)
+        files += [] if place is None else [(role, str(place[0]))]
+    inputs = [{"role": role, "file": file, "sha256": _checksum(file)} for role, file in files if file is not None]
+    measured = {name: value for name, value in scores.step.settings.items() if name not in _NOT_DECIDED}
+    read = {name: value for name, value in {**options.reading, **options.run_reading}.items() if value is not None}
+    settings = {**measured, "catalogue": options.catalogue, "reading": read, **result["settings"]}
+    return {"version": __version__, "inputs": inputs, **result, "settings": settings}
+
+
+def _checksum(file: str) -> str | None:
+    """Return the SHA-256 of a file, or a hash of those of all files in a folder; None if Spark reads it elsewhere."""
+    with suppress(InputError, OSError):
+        return input_checksum(meant(file))
+    return None

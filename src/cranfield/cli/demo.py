@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import webbrowser
 from pathlib import Path
 
 import click
 
-from cranfield.cli._group import common_options
-from cranfield.cli._output import make_folder, say, say_line
-from cranfield.cli._report import style_option
-from cranfield.cli._stages import stages
+from cranfield.cli._options import common_options
+from cranfield.cli._output import make_folder, say, stages
+from cranfield.cli._report import open_option, say_where, style_option
 from cranfield.reports import SIZES, Style, check_libraries, demo
 
 _EXAMPLES = """\b
@@ -22,18 +20,17 @@ Examples:
 
 
 @click.command(epilog=_EXAMPLES)
-@click.option("--out", default="cranfield-demo", show_default=True, metavar="FOLDER", help="The output folder.")
-@click.option("--open", "show", is_flag=True, help="Open the report in a browser.")
+@click.option("--out", default="cranfield-demo", metavar="FOLDER", help="The output folder.")
+@open_option
 @click.option(
     "--size",
     type=click.Choice(list(SIZES)),
     default="medium",
-    show_default=True,
     help="The size of the world. The run takes seconds, less than a minute, or minutes.",
 )
 @style_option
 @common_options
-def command(out: str, show: bool, size: str, style: Style, seed: int) -> None:
+def demo_command(out: str, show: bool, size: str, style: Style, seed: int) -> None:
     """Run a whole evaluation on a simulated world in which the truth is known, and write a report."""
     check_libraries()
     make_folder(out)
@@ -41,7 +38,4 @@ def command(out: str, show: bool, size: str, style: Style, seed: int) -> None:
     with stages("Writing the report"):
         page = result.write(out, style=style)
     say(result)
-    say_line("")
-    say_line(f"The report: {page}")
-    if show:
-        webbrowser.open(Path(page).resolve().as_uri())
+    say_where([], [Path(page)], show)

@@ -1,21 +1,15 @@
-"""``cranfield evaluate``: measure ranked lists against held-out ratings."""
+"""``cranfield evaluate`` and ``dialects``: measure ranked lists, and show what a metric means in other tools."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import click
+import polars as pl
 
-from cranfield.cli._biases import (
-    corrected_runs,
-    measured_over_draws,
-    times_random_of,
-    times_random_section,
-    with_corrected,
-)
-from cranfield.cli._given import refuse_idle
-from cranfield.cli._group import common_options
+from cranfield._errors import SettingError
 from cranfield.cli._measuring import (
+    Loaded,
     MeasuringOptions,
     all_at_once,
     averaging_options,
@@ -24,14 +18,23 @@ from cranfield.cli._measuring import (
     levels_option,
     measuring_options,
     metric_option,
-    refuse_for_ranges,
-    tell,
+    segment_option,
+    with_groups,
 )
-from cranfield.cli._output import check_frame_file, output_options, put, put_frame, put_tables, put_values, written
+from cranfield.cli._options import common_options, process_options, refuse_idle
+from cranfield.cli._output import (
+    check_frame_file,
+    output_options,
+    put,
+    put_frame,
+    put_tables,
+    put_values,
+    tell,
+    written,
+)
 from cranfield.cli._report import report_option, write_page
-from cranfield.cli._segments import segment_option, segments_of, with_groups
 from cranfield.judgments import NONE
-from cranfield.measures import DEFAULT_METRICS, Averaging, examine_for
+from cranfield.measures import DEFAULT_METRICS, Averaging, Scores, compare_tools, dialects_table, examine_for
 from cranfield.metrics import notes_on_reading
 
 _EXAMPLES = """\b
@@ -43,7 +46,7 @@ Examples:
   cranfield evaluate --test test.csv a.csv b.csv --train train.csv --segment activity --segment users.csv:age
   cranfield evaluate --test test.csv --train train.csv a.csv b.csv --times-random
   cranfield evaluate --test test.csv --train train.csv ranks.parquet -m HitRate@10 --correct-sampled
-  cranfield evaluate --test test.csv a.csv b.csv -m nDCG@10 -m SDCSE@10 -m RMSE@10 --levels all
+  cranfield evaluate --test test.csv a.csv b.csv -m nDCG@10 -m SDCSE@10 -m RMSE@10 --relevance-levels all
 """
 
 
@@ -55,20 +58,17 @@ Examples:
     average="How to average: mean, median, 'weighted(by=judged|relevant|train|FILE:COLUMN)', "
     "'geometric(form=trec_eval|adjusted)', trimmed, standardised, 'urisk(baseline=SYSTEM, alpha=1)', "
     "'trisk(baseline=SYSTEM)' or georisk.",
-    coverage="Count users without a list as 0, or average only over users that every system serves.",
 )
 @click.option(
     "--interval",
     type=click.Choice(["analytic", "bootstrap"]),
     default="analytic",
-    show_default=True,
     help="The method of the confidence intervals of averages.",
 )
 @click.option(
     "--level",
     type=click.FloatRange(0, 1, min_open=True, max_open=True),
     default=0.95,
-    show_default=True,
     help="The confidence level of the intervals.",
 )
 @click.option(
@@ -92,14 +92,12 @@ Examples:
     "--relevant",
     type=click.Choice(["all", "one"]),
     default="all",
-    show_default=True,
     help="With --over-draws: one list per user, or one list for each relevant item.",
 )
 @click.option(
     "--candidates",
     type=click.Choice(["all", "test"]),
     default="all",
-    show_default=True,
     help="With --times-random, --over-draws or --correct-sampled: the candidates, all items or those with a test "
     "rating.",
 )
@@ -119,10 +117,9 @@ Examples:
 @report_option
 @output_options("table", "csv", "json", "latex", "markdown")
 @common_options
-def command(
+def evaluate_command(
     measuring: MeasuringOptions,
     metrics: tuple[str, ...],
-    levels: str,
     bounds: bool,
     times_random: bool,
     over_draws: int | None,
@@ -133,9 +130,6 @@ def command(
     per_user: str | None,
     by_segment: tuple[str, ...],
     report: str | None,
-    engine: str,
-    memory: str | None,
-    master: str | None,
     format: str,
     out: str | None,
     interval: Any,
@@ -147,12 +141,13 @@ def command(
     for file in (per_user, migration):
         if file is not None:
             check_frame_file(file)
-    loaded = measuring.open(engine, memory, master)
+    loaded = measuring.open()
     wanted = {"--over-draws": over_draws, "--times-random": times_random, "--segment": by_segment, "--report": report,
               "--migration": migration, "--correct-sampled": correct_sampled}  # fmt: skip
-    refuse_for_ranges(loaded, [option for option, given in wanted.items() if given])
-    metrics = loaded.at_levels(metrics, levels)
+    whole = all_at_once(loaded, wanted)
+    metrics = loaded.at_levels(metrics)
     averaging = Averaging(**decisions)
+    of_design: dict[str, Any] = {"train": loaded.train, "threshold": measuring.threshold, "candidates": candidates}
     if over_draws is None:
         refuse_idle("without --over-draws", "relevant")
         if not times_random and not correct_sampled:
@@ -160,26 +155,42 @@ def command(
         scores = loaded.measure(metrics, bounds=bounds)
     else:
         extras = {"--bounds": bounds, "--times-random": times_random, "--segment": by_segment, "--report": report,
-                  "--catalogue": measuring.catalogue != NONE, "--correct-sampled": correct_sampled}  # fmt: skip
-        others = [name for name, given in extras.items() if given]
-        scores = measured_over_draws(all_at_once(loaded), metrics, over_draws, relevant, candidates, others)
+                  "--catalogue": measuring.catalogue != NONE, "--correct-sampled": correct_sampled,
+                  "--lists condensed": measuring.lists == "condensed",
+                  "--negative-grades": measuring.negative_grades != "judged"}  # fmt: skip
+        scores = _over_draws(whole, metrics, extras, nonrelevant=over_draws, relevant=relevant, **of_design)
     scores.check_measured()
     scores = scores.with_facts(notes=(*scores.notes, *notes_on_reading(loaded.histories)))
     if per_user is not None:
         put_values(scores, per_user)
     if migration is not None:
-        whole = all_at_once(loaded)
         predictions = examine_for((*metrics, "CSE"), whole.runs, whole.test, train=whole.train)
         assert predictions is not None  # CSE needs them
         put_frame(predictions.migration(), migration)
-    segments = segments_of(all_at_once(loaded), metrics, by_segment) if by_segment else []
-    times = times_random_of(all_at_once(loaded), metrics, averaging, candidates, seed) if times_random else None
-    corrected = corrected_runs(all_at_once(loaded), metrics, candidates, level) if correct_sampled else {}
+    segments = whole.segments(metrics, by_segment) if by_segment else []
+    times, corrected = None, {}
+    if times_random:
+        from cranfield.biases import times_random as measured_times_random
+
+        times = measured_times_random(
+            whole.lists, whole.test, metrics, lists=measuring.lists, negative_grades=measuring.negative_grades,
+            seed=seed, average=averaging, **of_design,
+        )  # fmt: skip
+    if correct_sampled:
+        from cranfield.biases import correct_runs
+
+        corrected = correct_runs(whole.runs, whole.test, metrics, level=level, **of_design)
     how: dict[str, Any] = {"interval": interval, "level": level, "seed": seed}
     if format in ("csv", "json"):
         frame = scores.frame(averaging, **how)
         frame = frame if times is None else frame.join(times.frame().drop("mean"), on=["system", "metric"], how="left")
-        frame = with_corrected(frame, corrected)
+        if corrected:
+            columns = {"estimate": "whole_catalogue", "lower": "whole_lower", "upper": "whole_upper"}
+            estimates = pl.concat(
+                values.frame.drop("sampled").rename(columns).with_columns(system=pl.lit(system))
+                for system, values in corrected.items()
+            )
+            frame = frame.join(estimates, on=["system", "metric"], how="left")
         frame = with_groups(frame, [segment.frame(averaging, **how) for segment in segments])
         put(written(frame, format), out)
         tell([scores.relevance] if scores.relevance else [])
@@ -195,15 +206,51 @@ def command(
             names = ["averages", *(f"averages {k}" for k in range(1, len(tables)))]
             tables = [table.titled(loaded.test.name or "", name) for table, name in zip(tables, names)]
         put_tables(tables, format, out)
-    if report is None:
-        return
-    write_page(
-        report,
-        all_at_once(loaded),
-        scores,
-        metrics,
-        averaging=averaging,
-        level=level,
-        segments=segments,
-        sections=[] if times is None else [times_random_section(times)],
-    )
+    sections = []
+    if report is not None and times is not None:
+        from cranfield.reports import beside_random
+
+        sections = [beside_random(times)]
+    write_page(report, whole, scores, metrics, averaging=averaging, level=level, segments=segments, sections=sections)
+
+
+def _over_draws(loaded: Loaded, metrics: tuple[str, ...], extras: dict[str, Any], **design: Any) -> Scores:
+    """Measure the runs in expectation over the draw of candidates; refuse ``extras``, by option, that are given."""
+    from cranfield.biases import expected_over_draws
+
+    for option, value in extras.items():
+        if value:
+            raise SettingError(f"--over-draws does not work with {option}; leave one of them out")
+    return expected_over_draws(loaded.runs, loaded.test, metrics, **design)
+
+
+_DIALECTS = """\b
+Examples:
+  cranfield dialects --test test.csv run.tsv -m nDCG@100 --threshold 4
+  cranfield dialects --test test.csv run.tsv -m AP@10 -m Recall@10 --format csv
+  cranfield dialects --test test.csv run.tsv -m nDCG@100 --published 0.2163
+"""
+
+
+@click.command(epilog=_DIALECTS)
+@measuring_options
+@metric_option(("nDCG@10",))
+@click.option(
+    "--published", metavar="NUMBER", help="A number as printed in a paper; the dialects that round to it are marked."
+)
+@output_options("table", "csv", "json", "latex", "markdown")
+@process_options
+def dialects_command(
+    measuring: MeasuringOptions, metrics: tuple[str, ...], published: str | None, format: str, out: str | None
+) -> None:
+    """Show what a metric's name means in other tools, on your data."""
+    loaded = measuring.load()
+    frame = compare_tools(
+        loaded.runs, loaded.test, metrics, threshold=measuring.threshold, lists=measuring.lists, train=loaded.train,
+        published=published, negative_grades=measuring.negative_grades, strict=measuring.strict,
+    )  # fmt: skip
+    loaded.tell_of_grades(metrics)
+    if format in ("csv", "json"):
+        put(written(frame, format), out)
+    else:
+        put_tables([dialects_table(frame)], format, out)

@@ -1,8 +1,9 @@
-"""``cranfield recommend``: train systems and write their ranked lists."""
+"""``cranfield recommend`` and ``calibrate``: train systems and write their lists; turn scores into predictions."""
 
 from __future__ import annotations
 
 import json
+import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -12,29 +13,41 @@ from typing import Any
 import click
 import numpy as np
 
-from cranfield._checksums import is_as_written, made_of, record
-from cranfield._errors import SettingError
+from cranfield._errors import CranfieldWarning, SettingError
 from cranfield._own_code import names_code, source_hash
+from cranfield._record import is_as_written, made_of, record
+from cranfield._registry import parse
 from cranfield._settings import settings
-from cranfield._spelling import parse
 from cranfield._version import __version__
-from cranfield.cli._decisions import decision_option, decision_options
-from cranfield.cli._given import refuse_idle
-from cranfield.cli._going_on import goes_on
-from cranfield.cli._group import common_options, jobs_option
 from cranfield.cli._measuring import spark_options
+from cranfield.cli._options import (
+    common_options,
+    decision_option,
+    decision_options,
+    jobs_option,
+    overlap_option,
+    process_options,
+    refuse_idle,
+    resumes,
+    runs_named_code,
+    strict_option,
+    systems_option,
+)
 from cranfield.cli._output import make_folder, put_on_spark, refuse_file, say, say_line
-from cranfield.cli._own_code import runs_named_code
-from cranfield.cli._reading import for_file, reading_options
+from cranfield.cli._reading import for_file, reading_options, run_reading_options
 from cranfield.data import Ratings, read, with_features
-from cranfield.measures import Measuring
+from cranfield.judgments import Context, check_inputs
+from cranfield.measures import Measuring, as_judged
 from cranfield.rankings import (
+    CALIBRATIONS,
     Ranking,
     Run,
     Serving,
+    calibrate,
     decided,
     file_name,
     fill_system,
+    read_run,
     recommend_each,
     recommend_on_spark,
     write_run,
@@ -71,16 +84,9 @@ Examples:
     help="The profiles of held-out users, as written by split --method strong_generalisation; lists are made for "
     "these users.",
 )
-@click.option(
-    "--system",
-    "-s",
-    "systems",
-    multiple=True,
-    metavar="SYSTEM",
-    help="A system, as listed below, or my_module:MyClass(k=5). Repeat for more.",
-)
+@systems_option("A system, as listed below, or my_module:MyClass(k=5). Repeat for more.")
 @click.option("--out", required=True, metavar="FOLDER", help="The folder to write to, one file per system.")
-@click.option("--format", type=click.Choice(_FORMATS), default="parquet", show_default=True, help="The file format.")
+@click.option("--format", type=click.Choice(_FORMATS), default="parquet", help="The file format.")
 @click.option(
     "--resume",
     is_flag=True,
@@ -99,18 +105,13 @@ Examples:
 @click.option("--user-features", metavar="FILE", help="A table of user features, for systems that use them.")
 @click.option("--item-features", metavar="FILE", help="A table of item features, for systems that use them.")
 @decision_option(Measuring.decisions()["threshold"], metavar="R")
-@click.option(
-    "--overlap",
-    type=click.Choice(["error", "test", "train"]),
-    help="With --test: what to do with pairs in both files: an error, or keep them in one of the two.  [default: "
-    "error]",
-)
+@overlap_option
 @jobs_option
 @reading_options
 @common_options
-@goes_on("finished files are kept; run the same command with --resume to continue")
+@resumes("finished files are kept; run the same command with --resume to continue")
 @runs_named_code("systems")
-def command(
+def recommend_command(
     train: str,
     test: str | None,
     profiles: str | None,
@@ -280,3 +281,64 @@ def _lists(run: Run) -> str:
 def _remark(counts: Any) -> str:
     empty = counts.get("empty_lists", 0)
     return f", {empty:,} users without a list" if empty else ""
+
+
+_CALIBRATION = """\b
+Examples:
+  cranfield calibrate mine.csv --by mine-on-validation.csv --validation validation.csv --out calibrated.parquet
+  cranfield evaluate --test test.csv calibrated.parquet -m SDCSE@10 -m RMSE@10 -m ECE@10
+"""
+
+
+@click.command(epilog=_CALIBRATION)
+@click.argument("run", metavar="RUN")
+@click.option(
+    "--by",
+    required=True,
+    metavar="RUN",
+    help="Lists of the same system, trained without the validation ratings, with the items of these ratings.",
+)
+@click.option(
+    "--validation",
+    required=True,
+    metavar="FILE",
+    help="Ratings that the system was not trained on; not the test ratings.",
+)
+@click.option("--method", type=click.Choice(list(CALIBRATIONS)), default="isotonic", help="The kind of map.")
+@click.option("--out", required=True, metavar="FILE", help="The lists with a column prediction (Parquet, CSV or TSV).")
+@strict_option
+@reading_options
+@run_reading_options
+@process_options
+def calibrate_command(
+    run: str,
+    by: str,
+    validation: str,
+    method: str,
+    out: str,
+    strict: bool,
+    reading: dict[str, Any],
+    run_reading: dict[str, Any],
+) -> None:
+    """Turn the scores of ranked lists into predicted ratings, with a map fitted on held-out ratings.
+
+    The map never decreases, so the lists keep their order.
+    """
+    if Path(out).suffix.lower() not in (".parquet", ".csv", ".tsv"):
+        raise SettingError(f"--out {out} cannot hold a column of predictions; name it .parquet, .csv or .tsv")
+    if Path(out).resolve() in (Path(path).resolve() for path in (run, by, validation)):
+        raise SettingError(f"--out {out} would replace a file that is read; choose another")
+    ratings = read(validation, **for_file(validation, reading, [validation]))
+    layout = {name: value for name, value in run_reading.items() if name != "system"}
+    lists, held_out = (read_run(path, **for_file(path, layout, [run, by])) for path in (run, by))
+    for warning in check_inputs(as_judged([held_out], ratings, None, Context()), ratings, strict=strict):
+        warnings.warn(warning, CranfieldWarning, stacklevel=1)
+    calibrated = calibrate(lists, held_out, ratings, method)
+    assert calibrated.calibration is not None
+    path = write_run(calibrated, out)
+    record(path, {"calibrated": calibrated.calibration.as_dict()})
+    if not settings.quiet:
+        fitted = calibrated.calibration
+        say_line(
+            f"{path}: {method} calibration on {fitted.pairs:,} ratings, spread of the residuals {fitted.spread:.3g}"
+        )

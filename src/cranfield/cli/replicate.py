@@ -2,30 +2,28 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from pathlib import Path
 from typing import Any, get_args
 
 import click
 
+from cranfield import datasets
+from cranfield._errors import SettingError
+from cranfield._polars import read_parquet
 from cranfield._settings import settings
 from cranfield.assessments import SIZES
-from cranfield.cli._going_on import AGAIN, goes_on
-from cranfield.cli._group import common_options, jobs_option
-from cranfield.cli._measuring import tell
-from cranfield.cli._numbers import numbers
-from cranfield.cli._output import say, say_line
-from cranfield.cli._reading import (
-    file_or_dataset,
-    for_file,
-    is_in_parts,
-    observed_and_judged,
-    ratings_or_plays,
-    reading_options,
-)
-from cranfield.data import Ratings
+from cranfield.cli._options import AGAIN, common_options, jobs_option, numbers, resumes, systems_option
+from cranfield.cli._output import say, tell
+from cranfield.cli._reading import file_or_dataset, for_file, reading_options
+from cranfield.cli._report import say_where
+from cranfield.data import Ratings, read
+from cranfield.datasets import cached
 from cranfield.judgments import NegativeGrades, notes_on_negative_grades
 from cranfield.rankings import read_test
-from cranfield.splits import Split
+from cranfield.splits import Split, predefined
 from cranfield.studies import BELLOGIN_2017, CANAMARES_CASTELLS_2018, CANAMARES_CASTELLS_2020, STUDIES, replicate
+from cranfield.tables import is_parquet
 
 _EXAMPLES = """\b
 Examples:
@@ -60,14 +58,7 @@ Examples:
 @click.option("--out", metavar="FOLDER", help="The output folder; a second run continues.  [default: the study's name]")
 @click.option("--split", metavar="FILE", help="The test ratings, if the original split is known; the rest is training.")
 @click.option("--folds", type=int, help="The number of folds.  [default: the paper's]")
-@click.option(
-    "--system",
-    "-s",
-    "systems",
-    multiple=True,
-    metavar="SYSTEM",
-    help="A system. Repeat for more.  [default: the paper's]",
-)
+@systems_option("A system. Repeat for more.  [default: the paper's]")
 @click.option(
     "--samples", type=int, help="The number of samples per size in random scenarios.  [default: 50; 20 for aftab2022]"
 )
@@ -120,7 +111,7 @@ Examples:
     "8 of 10 for aftab2022]",
 )
 @click.option("--decimals", type=int, help="Round averages before ordering systems.  [default: 12]")
-@click.option("--figures/--no-figures", default=True, show_default=True, help="Whether to draw the figures.")
+@click.option("--figures/--no-figures", default=True, help="Whether to draw the figures.")
 @click.option(
     "--negative-grades",
     type=click.Choice(get_args(NegativeGrades)),
@@ -130,8 +121,8 @@ Examples:
 @reading_options
 @jobs_option
 @common_options
-@goes_on(AGAIN)
-def command(
+@resumes(AGAIN)
+def replicate_command(
     study: str,
     data: tuple[str, ...],
     observed: str | None,
@@ -151,7 +142,7 @@ def command(
         pairs = [observed_and_judged(source, reading) for source in data]
         known, ratings = [pair[0] for pair in pairs], [pair[1] for pair in pairs]
     else:
-        read_source = ratings_or_plays if study == BELLOGIN_2017.name else file_or_dataset
+        read_source = _ratings_or_plays if study == BELLOGIN_2017.name else file_or_dataset
         ratings += [read_source(source, for_file(source, reading, files)) for source in data]
         known = None if observed is None else file_or_dataset(observed, for_file(observed, reading, files))
     test = None if split is None else read_test(split, **for_file(split, reading, files))
@@ -170,12 +161,54 @@ def command(
     )
     say(replication)
     if not settings.quiet:
-        say_line("")
-        say_line(f"The report: {replication.folder / 'report.html'}")
+        say_where([], [replication.folder / "report.html"])
 
 
 def _is_pair(study: str, source: str) -> bool:
     """Whether a study takes both parts of its data: the observed ratings, and ratings of items drawn at random."""
     if study == CANAMARES_CASTELLS_2018.name:
         return True
-    return study == CANAMARES_CASTELLS_2020.name and is_in_parts(source)
+    if study != CANAMARES_CASTELLS_2020.name or Path(source).exists() or source.lower() not in datasets.known():
+        return False
+    return datasets.find(source.lower()).parts == ("train", "test")
+
+
+def _ratings_or_plays(source: str, reading: dict[str, Any]) -> Ratings | Split:
+    """Read ratings; for Last.fm 1K read the plays, divided by time as in Bellogín et al. (2017)."""
+    divided = "lastfm-1k-temporal"
+    if source.lower() not in ("lastfm-1k", divided) or Path(source).exists():
+        return file_or_dataset(source, reading)
+    # The archive fetched under the other name is the same one.
+    there = None if cached(datasets.find(divided)) else cached(datasets.find("lastfm-1k"))
+    archive = None if there is None else there.folder / there.source
+    has_archive = archive is not None and archive.exists()
+    return predefined(*datasets.load_pair(divided, from_path=archive if has_archive else None), overlap="train")
+
+
+def observed_and_judged(source: str, reading: dict[str, Any]) -> tuple[Ratings, Ratings]:
+    """Read the ratings that a service would have observed, and all judgments.
+
+    They are the two parts of a dataset; or the ratings that the column ``known`` marks, and all of them; or the parts
+    ``train`` and ``test`` named by the column ``split`` of a Parquet file.
+    """
+    if not Path(source).is_file():
+        file_or_dataset(source, reading)  # raises an error if the name is wrong
+        return datasets.load_pair(source)
+    if (parts := _parts_of(Path(source), reading)) is not None:
+        return parts
+    judged = read(source, **reading)
+    flags = read(source, **{**reading, "rating": "known"})
+    return judged.keep(flags.values > 0), judged
+
+
+def _parts_of(path: Path, reading: dict[str, Any]) -> tuple[Ratings, Ratings] | None:
+    """Return the parts named by the column ``split`` of a Parquet file; None if there is no such column."""
+    if not is_parquet(path):
+        return None
+    frame = read_parquet(path)
+    if "split" not in frame.columns or "known" in frame.columns:
+        return None
+    if set(frame["split"].unique()) != {"train", "test"}:
+        raise SettingError(f"the column split of {path} must hold only train and test; give a column known instead")
+    train, test = (read(frame.filter(split=part).drop("split"), **reading) for part in ("train", "test"))
+    return replace(train, name=path.stem), replace(test, name=path.stem)

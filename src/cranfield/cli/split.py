@@ -1,20 +1,38 @@
-"""``cranfield split``: divide ratings into training and test files."""
+"""``cranfield split`` and ``check-split``: divide ratings into training and test files; check a split of any tool."""
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import click
+import polars as pl
 
 from cranfield._errors import SettingError
+from cranfield._files import meant
+from cranfield._numbers import count_text
 from cranfield._record import Step
 from cranfield._settings import settings
-from cranfield.cli._group import common_options
-from cranfield.cli._output import refuse_file, say_line
+from cranfield.cli._options import common_options, overlap_option, process_options
+from cranfield.cli._output import as_json, output_options, put, put_text, refuse_file, say_line, written
 from cranfield.cli._reading import file_or_dataset, for_file, reading_options
 from cranfield.data import filters as data_filters
-from cranfield.splits import Split, Splitting, apply, predefined, registry, write
+from cranfield.data import read
+from cranfield.splits import (
+    PROMISES,
+    Split,
+    SplitCheck,
+    Splitting,
+    apply,
+    check_split,
+    predefined,
+    registry,
+    side_by_side,
+    split_folders,
+    write,
+)
 from cranfield.tables import FORMATS
 
 _DEFAULT = Splitting().split
@@ -37,12 +55,7 @@ Examples:
 @click.argument("file", metavar="FILE|NAME")
 @click.option("--method", metavar="METHOD", help=f"How to split, as listed below.  [default: {_DEFAULT}]")
 @click.option("--test", metavar="FILE|NAME", help="A given test set; FILE is then the training set.")
-@click.option(
-    "--overlap",
-    type=click.Choice(["error", "test", "train"]),
-    help="With --test: what to do with pairs in both files: an error, or keep them in one of the two.  [default: "
-    "error]",
-)
+@overlap_option
 @click.option(
     "--validation",
     type=float,
@@ -53,11 +66,11 @@ Examples:
     "--filter", "filters", multiple=True, metavar="FILTER", help="Filter FILE first; see: cranfield data filter."
 )
 @click.option("--out", required=True, metavar="FOLDER", help="Where to write the parts and split.json.")
-@click.option("--format", type=click.Choice(FORMATS), default="parquet", show_default=True, help="The file format.")
+@click.option("--format", type=click.Choice(FORMATS), default="parquet", help="The file format.")
 @click.option("--force", is_flag=True, help="Replace another split, or files of the same names, in FOLDER.")
 @reading_options
 @common_options
-def command(
+def split_command(
     file: str,
     method: str | None,
     test: str | None,
@@ -99,3 +112,88 @@ def command(
             for note in step.notes:
                 say_line(f"  {note}")
         say_line(f"written to {record.parent}, with the record {record.name}")
+
+
+_CHECKS = """\b
+Examples:
+  cranfield check-split train.csv test.csv
+  cranfield check-split train.csv test.csv validation.csv --promise global --fail
+  cranfield check-split parts                     a folder that cranfield split wrote, or any with train and test
+  cranfield check-split random temporal --report splits.html
+"""
+
+
+@click.command(epilog=_CHECKS)
+@click.argument("sources", nargs=-1, required=True, metavar="TRAIN TEST [VALIDATION] | FOLDER...")
+@click.option(
+    "--promise",
+    type=click.Choice(PROMISES),
+    help="What the split promises about time: nothing (any), or that no test rating is older than a training rating of "
+    "the same user (user) or of any user (global).  [default: from the record of the split, else user]",
+)
+@click.option("--fail", is_flag=True, help="End with exit code 1 if something is wrong.")
+@click.option("--report", metavar="FILE", help="Also write an HTML page with figures.")
+@output_options("table", "json", "csv")
+@reading_options
+@process_options
+def check_split_command(
+    sources: tuple[str, ...],
+    promise: Any,
+    fail: bool,
+    report: str | None,
+    format: str,
+    out: str | None,
+    reading: dict[str, Any],
+) -> None:
+    """Check a split: overlap, leakage, cold starts, shifts, gaps, and what it can and cannot show.
+
+    Give the files of one split, or folders with files named train and test (and validation). Several folders are shown
+    side by side. Repeated pairs are counted, whatever --repeated says.
+    """
+    if report is not None:
+        from cranfield._figures import check_libraries
+
+        check_libraries()
+    checks = _checks(sources, promise, reading)
+    if format == "json":
+        put(as_json([check.as_dict() for check in checks]), out)
+    elif format == "csv":
+        put(written(pl.concat([check.frame() for check in checks]), "csv"), out)
+    else:
+        said = "\n\n".join("\n".join(check.sentences()) for check in checks)
+        put_text(f"{said}\n\n{side_by_side(checks).text()}", out)
+    if report is not None:
+        from cranfield.reports import write_split_page
+
+        say_line(f"written to {write_split_page(report, checks)}", err=True)
+    if fail and any(check.wrong for check in checks):
+        sys.exit(1)
+
+
+def _checks(sources: Sequence[str], promise: Any, reading: dict[str, Any]) -> list[SplitCheck]:
+    folders = [source for source in sources if meant(source).is_dir()]
+    if folders and len(folders) < len(sources):
+        other = next(source for source in sources if source not in folders)
+        raise SettingError(f"{folders[0]} is a folder and {other} is not; give folders, or the files of one split")
+    if not folders and len(sources) == 1 and not meant(sources[0]).exists():
+        raise SettingError(f"there is no folder {sources[0]}; give the folder of a split, or the files of one")
+    if not folders and not 2 <= len(sources) <= 3:
+        raise SettingError(
+            f"{count_text(len(sources), 'file')} cannot be one split; give the training file, the test file and, if "
+            "there is one, the validation file; or give folders"
+        )
+    if folders:
+        homes = [home for folder in folders for home in split_folders(folder)]
+        options = {name: value for name, value in reading.items() if name != "repeated"}
+        return [check_split(home, promise=promise, name=_name(home, homes), **options) for home in homes]
+    train, test, *further = (
+        read(source, **{**for_file(source, reading, sources), "repeated": "last"}) for source in sources
+    )
+    name = " and ".join(Path(source).name for source in sources[:2])
+    return [check_split(train, test, *further, promise=promise, name=name)]
+
+
+def _name(home: Path, homes: Sequence[Path]) -> str:
+    """Return the name of a split: its folder, with the parent folder for folds and equal names."""
+    several = sum(other.name == home.name for other in homes) > 1
+    return f"{home.parent.name}/{home.name}" if home.name.startswith("fold-") or several else home.name

@@ -14,7 +14,7 @@ from cranfield.comparisons.comparing import (
 from cranfield.comparisons.comparison import Comparison
 from cranfield.comparisons.errors import check_repeated, chosen_test, moments, p_of_t
 from cranfield.comparisons.gate import Gate
-from cranfield.comparisons.labelling import CAVEATS, Labelling, label, labelling_curve
+from cranfield.comparisons.labelling import CAVEATS, Labelling, labelling_curve, suggest_judgments
 from cranfield.comparisons.p_values import CORRECTIONS, SIGNIFICANCE_TESTS, TestResult, holm, spelled_test
 from cranfield.comparisons.sample import Sample
 from cranfield.comparisons.samples import AVERAGES, as_scores, make_samples, pairs_of
@@ -48,7 +48,6 @@ __all__ = [
     "compare_segments",
     "holm",
     "is_answered",
-    "label",
     "labelling_curve",
     "leads_frame",
     "make_samples",
@@ -57,6 +56,7 @@ __all__ = [
     "pairs_of",
     "resampled",
     "spelled_test",
+    "suggest_judgments",
     "tested_average",
     "tipping_points",
     "window_leads",

@@ -1,4 +1,4 @@
-"""Judgments that came back: the file that `label` wrote, with ratings filled in."""
+"""Judgments that came back: the file that `suggest_judgments` wrote, with ratings filled in."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ def add_judgments(test: Any, judgments: Any) -> Ratings:
     test
         The held-out ratings.
     judgments
-        A CSV file or a dataframe with the columns user, item and rating, as made by `label`. Rows without a rating have
-        not been judged yet and are left out. A pair that is judged twice, or is in the test set, must have the same
-        rating everywhere.
+        A CSV file or a dataframe with the columns user, item and rating, as made by `suggest_judgments`. Rows without a
+        rating have not been judged yet and are left out. A pair that is judged twice, or is in the test set, must have
+        the same rating everywhere.
 
     Examples
     --------
@@ -105,7 +105,7 @@ def _file(path: Path, *, check: bool = True) -> pl.DataFrame:
                     _check_number(rows[-1]["rating"], path, reader.line_num)
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         raise InputError(
-            f"the file cannot be read ({error})", source=path, remedy="give the CSV file that label wrote"
+            f"the file cannot be read ({error})", source=path, remedy="give the CSV file that suggest-judgments wrote"
         ) from error
     return pl.DataFrame(rows, schema=dict.fromkeys(_COLUMNS, pl.String))
 
@@ -126,7 +126,7 @@ def _check_number(rating: str | None, source: Path, row: int) -> None:
 
 
 def is_answered(path: str | Path) -> bool:
-    """Return whether a file was written by `label` and has at least one rating filled in."""
+    """Return whether a file was written by `suggest_judgments` and has at least one rating filled in."""
     try:
         return _file(Path(path), check=False)["rating"].is_not_null().any()
     except InputError:

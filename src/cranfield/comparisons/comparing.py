@@ -11,14 +11,13 @@ import numpy as np
 import polars as pl
 
 from cranfield import _checks
-from cranfield._decisions import Decided, borrowed, decision, of_groups, takes_decisions
+from cranfield._decisions import Decided, borrowed, decision, of_groups, takes_decisions, unless
 from cranfield._errors import SettingError
-from cranfield._phrases import unless
-from cranfield._progress import progress
-from cranfield._random import stream
+from cranfield._numbers import nearest_count
 from cranfield._record import Step
-from cranfield._rounding import nearest_count
-from cranfield._spelling import parse
+from cranfield._registry import parse
+from cranfield._streams import stream
+from cranfield._terminal import progress
 from cranfield.comparisons.comparison import Comparison
 from cranfield.comparisons.effects import effects, outcomes_of
 from cranfield.comparisons.errors import chosen_test

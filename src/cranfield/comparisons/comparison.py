@@ -11,10 +11,10 @@ import numpy as np
 import polars as pl
 
 from cranfield import _checks
-from cranfield._errors import SettingError
+from cranfield._errors import SettingError, nearest
 from cranfield._numbers import DASH, number_text
 from cranfield._record import Step
-from cranfield._spelling import nearest, parse
+from cranfield._registry import parse
 from cranfield._table import Cell, Table, places
 from cranfield.comparisons.effects import power_of_shift, smallest_shift, two_one_sided, users_needed
 from cranfield.comparisons.errors import chosen_test

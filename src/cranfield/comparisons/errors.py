@@ -9,7 +9,7 @@ from functools import partial
 import numpy as np
 
 from cranfield._errors import SettingError
-from cranfield._spelling import parse
+from cranfield._registry import parse
 from cranfield.comparisons.p_values import SIGNIFICANCE_TESTS, TestResult
 from cranfield.comparisons.sample import Floats, Sample, slices_of_users
 from cranfield.measures import Crossed, crossed

@@ -12,7 +12,7 @@ import polars as pl
 
 from cranfield._errors import SettingError
 from cranfield._numbers import number_text
-from cranfield._spelling import parse
+from cranfield._registry import parse
 from cranfield._table import Table
 from cranfield.comparisons.effects import enclosed, users_needed
 from cranfield.comparisons.errors import Errors, standard_errors

@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from cranfield._random import stream
+from cranfield._streams import stream
 from cranfield.comparisons.errors import moments, p_of_t
 from cranfield.comparisons.p_values import holm
 from cranfield.comparisons.sample import Floats, Sample

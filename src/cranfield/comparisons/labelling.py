@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from cranfield import _checks as check
 from cranfield._errors import InputError, SettingError
-from cranfield._random import stream
+from cranfield._streams import stream
 from cranfield._table import Table
 from cranfield.comparisons.tipping import LINEAR, Pairs, TwoSystems, check_metric
 from cranfield.data import AUTO, Ratings, Relevance
@@ -268,7 +268,7 @@ class Labelling:
         return self.table().html()
 
 
-def label(
+def suggest_judgments(
     runs: Any,
     test: Any,
     metric: str | Metric = "P@10",
@@ -303,7 +303,7 @@ def label(
     >>> import cranfield as cf
     >>> test = cf.Ratings.of(["ann", "ann", "bob"], ["x", "y", "x"], [5, 5, 2])
     >>> lists = {"a": {"ann": ["x", "y"], "bob": ["p", "x"]}, "b": {"ann": ["x", "z"], "bob": ["q", "r"]}}
-    >>> label(lists, test, "P@2", budget=2, threshold=4).ask.select("user", "item", "listed_by").rows()
+    >>> suggest_judgments(lists, test, "P@2", budget=2, threshold=4).ask.select("user", "item", "listed_by").rows()
     [('ann', 'z', 'b'), ('bob', 'q', 'b')]
     """
     systems = _two(runs, test, threshold)
@@ -335,16 +335,16 @@ def labelling_curve(
     threshold: float | str | None = AUTO,
     seed: int = 0,
 ) -> pl.DataFrame:
-    """Count how many judgments settle a comparison, in the order of `label` and in random order.
+    """Count how many judgments settle a comparison, in the order of `suggest_judgments` and in random order.
 
     The truth is known, so answers are looked up instead of asked for. The order is computed again after every ``step``
-    answers. ``chosen`` follows `label`; ``random`` draws from all unjudged pairs of the two systems' lists, including
-    those that both have at the same rank, which change nothing.
+    answers. ``chosen`` follows `suggest_judgments`; ``random`` draws from all unjudged pairs of the two systems' lists,
+    including those that both have at the same rank, which change nothing.
 
     Parameters
     ----------
     runs, test, metric, threshold
-        As for `label`.
+        As for `suggest_judgments`.
     truth
         Ratings of every pair in the lists, such as those of `World.truth`.
     step

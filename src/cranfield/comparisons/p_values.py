@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 
 from cranfield._checks import MOST_DRAWS, Limits
 from cranfield._errors import SettingError
-from cranfield._registry import Registry
-from cranfield._spelling import parse
+from cranfield._registry import Registry, parse
 from cranfield.comparisons.sample import Floats, Sample
 
 SIGNIFICANCE_TESTS: Registry[Callable[..., list[TestResult]]] = Registry("significance test")

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from cranfield._hashing import MOST_BLOCKS, Keys, user_blocks
+from cranfield._streams import MOST_BLOCKS, Keys, user_blocks
 
 Floats = NDArray[np.float64]
 

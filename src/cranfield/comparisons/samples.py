@@ -10,9 +10,8 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from cranfield._errors import InputError, SettingError
-from cranfield._hashing import Keys
-from cranfield._spelling import nearest
+from cranfield._errors import InputError, SettingError, nearest
+from cranfield._streams import Keys
 from cranfield.comparisons.sample import Floats, Sample
 from cranfield.facts import comparison as comparison_facts
 from cranfield.measures import Average, Averaging, Scores, cells_of, defined_for_all, join_folds, over_groups

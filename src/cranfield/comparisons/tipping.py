@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from cranfield import _checks as check
 from cranfield._errors import SettingError
 from cranfield._numbers import DASH
-from cranfield._random import stream
+from cranfield._streams import stream
 from cranfield._table import Table
 from cranfield.data import AUTO, Ratings, Relevance
 from cranfield.facts import sentences

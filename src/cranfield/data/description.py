@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from cranfield._errors import InputError
 from cranfield._numbers import amount_text
 from cranfield._record import Step
-from cranfield._shown import shown
 from cranfield._table import Table
+from cranfield._terminal import shown
 from cranfield.data.ratings import Ratings, check_ratings
 
 # Up to this many distinct ratings have a row each in the histogram; more are put into bins.

@@ -16,10 +16,10 @@ from numpy.typing import NDArray
 
 from cranfield import _checks as check
 from cranfield._errors import NothingLeftError, SettingError
-from cranfield._random import stream
+from cranfield._numbers import nearest_count
 from cranfield._record import Step
 from cranfield._registry import Registry
-from cranfield._rounding import nearest_count
+from cranfield._streams import stream
 from cranfield.data.popularity import head_items
 from cranfield.data.ratings import Ratings, check_ratings
 from cranfield.tables import day, seconds

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from cranfield._rounding import nearest_count, share_of
+from cranfield._numbers import nearest_count, share_of
 from cranfield.data.ratings import Ratings
 
 

@@ -13,12 +13,10 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from cranfield._checksums import check_unchanged
-from cranfield._errors import InputError, SettingError
+from cranfield._errors import InputError, SettingError, nearest
 from cranfield._files import meant
-from cranfield._record import Step
+from cranfield._record import Step, check_unchanged
 from cranfield._settings import settings
-from cranfield._spelling import nearest
 from cranfield.data.features import About, Features, features_of
 from cranfield.data.long_tail import celma
 from cranfield.data.ratings import Ratings

@@ -7,8 +7,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from cranfield._errors import InputError, SettingError
-from cranfield._spelling import nearest
+from cranfield._errors import InputError, SettingError, nearest
 from cranfield.data._order import SortedPairs
 from cranfield.tables import Vocabulary, as_polars
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from cranfield._errors import DownloadError
-from cranfield._progress import progress
+from cranfield._terminal import progress
 from cranfield._version import __version__
 from cranfield.datasets.cache import file_hash
 

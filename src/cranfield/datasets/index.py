@@ -8,8 +8,7 @@ from types import MappingProxyType
 
 import polars as pl
 
-from cranfield._errors import SettingError
-from cranfield._spelling import suggestion
+from cranfield._errors import SettingError, suggestion
 from cranfield.data import About
 from cranfield.datasets import feature_parsers, parsers
 from cranfield.datasets.amazon import amazon

@@ -12,7 +12,7 @@ import polars as pl
 
 from cranfield._errors import InputError
 from cranfield._polars import read_parquet, scan_csv, scan_ndjson
-from cranfield._progress import progress
+from cranfield._terminal import progress
 from cranfield.datasets.entry import Parser
 
 _BLOCK = 1 << 26

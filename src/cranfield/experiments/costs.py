@@ -10,8 +10,8 @@ from math import log2
 
 from cranfield import simulate
 from cranfield._errors import CranfieldError
+from cranfield._registry import parse
 from cranfield._settings import settings
-from cranfield._spelling import parse
 from cranfield.data import Ratings
 from cranfield.experiments.decisions import Decisions
 from cranfield.experiments.stage import LEAST, Size

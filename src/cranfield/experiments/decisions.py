@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 from cranfield import _checks as check
 from cranfield import splits
 from cranfield._decisions import Decided, in_one_form
-from cranfield._errors import SettingError
-from cranfield._spelling import Spelling, nearest, parse
+from cranfield._errors import SettingError, nearest
+from cranfield._registry import Spelling, parse
 from cranfield.comparisons import Comparing
 from cranfield.data import AUTO, Filtering, RatingScale, usual_threshold
 from cranfield.judgments import NONE, Cataloguing, Drawing

@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Any
 
 from cranfield import _checks as check
-from cranfield._errors import SettingError
+from cranfield._errors import SettingError, nearest
 from cranfield._files import meant
+from cranfield._numbers import listed
 from cranfield._own_code import names_code
-from cranfield._phrases import listed
-from cranfield._spelling import nearest, parse
+from cranfield._registry import parse
 from cranfield.comparisons import check_repeated
 from cranfield.experiments.decisions import Decisions
 from cranfield.experiments.source import Source

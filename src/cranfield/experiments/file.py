@@ -11,10 +11,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from cranfield._errors import InputError, SettingError
+from cranfield._errors import InputError, SettingError, nearest
 from cranfield._files import write_text
 from cranfield._own_code import names_code
-from cranfield._spelling import nearest, parse
+from cranfield._registry import parse
 from cranfield.comparisons import check_correction
 from cranfield.experiments.decisions import DECISIONS, Decisions, known_decision
 from cranfield.experiments.experiment import ASSESSING, AUDITING, NOTES, Experiment

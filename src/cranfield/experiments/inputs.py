@@ -11,11 +11,10 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from cranfield._checksums import file_checksum
 from cranfield._errors import InputError, SettingError
 from cranfield._polars import readable, scan_parquet
-from cranfield._record import Step
-from cranfield._spelling import parse
+from cranfield._record import Step, file_checksum
+from cranfield._registry import parse
 from cranfield.data import Ratings, filters, read, with_features
 from cranfield.experiments.experiment import Experiment
 from cranfield.experiments.source import Source, simulated

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from cranfield._phrases import listed
-from cranfield._spelling import Spelling, parse
+from cranfield._numbers import listed
+from cranfield._registry import Spelling, parse
 from cranfield._table import latex_text
 from cranfield.experiments.checklist import relevance_text
 from cranfield.metrics import average_phrase, metric_phrase, undefined_phrase

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from cranfield._spelling import parse
+from cranfield._registry import parse
 from cranfield.data import Ratings
 from cranfield.experiments.experiment import Experiment
 from cranfield.experiments.given_runs import check_given_runs

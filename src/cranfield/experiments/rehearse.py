@@ -13,8 +13,8 @@ from cranfield import _checks as check
 from cranfield import splits
 from cranfield._errors import MissingExtraError, SettingError
 from cranfield._own_code import may_be_called
-from cranfield._progress import unheard
-from cranfield._spelling import parse
+from cranfield._registry import parse
+from cranfield._terminal import unheard
 from cranfield.comparisons import as_scores, compare
 from cranfield.data import Ratings
 from cranfield.experiments.decisions import Decisions

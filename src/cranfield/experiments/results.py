@@ -10,9 +10,8 @@ from typing import Any, NamedTuple
 
 import polars as pl
 
-from cranfield._errors import InputError, SettingError
+from cranfield._errors import InputError, SettingError, nearest
 from cranfield._record import Step
-from cranfield._spelling import nearest
 from cranfield.assessments import Assessment
 from cranfield.comparisons import SegmentComparison
 from cranfield.data import Ratings

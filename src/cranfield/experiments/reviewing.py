@@ -9,10 +9,9 @@ from typing import Any
 
 from cranfield._errors import SettingError
 from cranfield._files import meant
-from cranfield._numbers import percent_text
+from cranfield._numbers import listed, percent_text
 from cranfield._own_code import names_code
-from cranfield._phrases import listed
-from cranfield._spelling import parse
+from cranfield._registry import parse
 from cranfield._table import Cell, Table, markdown_text
 from cranfield.data import Ratings, describe, read
 from cranfield.experiments.checklist import Item

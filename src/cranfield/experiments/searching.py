@@ -16,9 +16,9 @@ import polars as pl
 from cranfield import _checks as check
 from cranfield._errors import InputError, MissingExtraError, SettingError
 from cranfield._files import write_text
-from cranfield._progress import progress
-from cranfield._random import stream
-from cranfield._spelling import Spelling, parse
+from cranfield._registry import Spelling, parse
+from cranfield._streams import stream
+from cranfield._terminal import progress
 from cranfield.data import AUTO, Ratings
 from cranfield.measures import measure
 from cranfield.metrics import as_metrics

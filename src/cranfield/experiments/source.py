@@ -8,9 +8,8 @@ from functools import cached_property
 from typing import Any, ClassVar, Literal, get_args, get_origin, get_type_hints
 
 from cranfield import simulate
-from cranfield._errors import SettingError
-from cranfield._registry import Entry, Registry
-from cranfield._spelling import nearest, parse
+from cranfield._errors import SettingError, nearest
+from cranfield._registry import Entry, Registry, parse
 from cranfield.data import Ratings, read
 from cranfield.experiments.system import check_name
 

@@ -9,7 +9,7 @@ from typing import Any, get_args
 from cranfield._checks import one_of
 from cranfield._errors import SettingError
 from cranfield._own_code import check_form, names_code
-from cranfield._spelling import parse
+from cranfield._registry import parse
 from cranfield.experiments.tuning import Tuning
 from cranfield.rankings import Gaps, Ties
 from cranfield.recommenders import recommender

@@ -10,7 +10,7 @@ from typing import Any
 from cranfield import _checks as check
 from cranfield._errors import SettingError
 from cranfield._own_code import may_be_called
-from cranfield._spelling import Spelling, parse
+from cranfield._registry import Spelling, parse
 from cranfield.experiments.searching import Range
 from cranfield.metrics import spelled_metric
 from cranfield.recommenders import recommender

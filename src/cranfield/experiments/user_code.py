@@ -7,11 +7,9 @@ from contextlib import contextmanager
 from dataclasses import fields
 from typing import Any
 
-from cranfield._code_hash import is_ours, made_of
 from cranfield._errors import SettingError
-from cranfield._own_code import allowing, names_code, source_hash
-from cranfield._registry import Registry
-from cranfield._spelling import parse
+from cranfield._own_code import allowing, code_hash, is_ours, names_code, source_hash
+from cranfield._registry import Registry, parse
 from cranfield.experiments.experiment import Experiment
 from cranfield.metrics import GAINS, Metric, as_several
 from cranfield.recommenders import recommender
@@ -25,7 +23,7 @@ def own(*functions: Callable[..., Any]) -> list[str]:
     >>> own(print, own)
     ['...']
     """
-    return [made_of(function) for function in functions if not is_ours(function)]
+    return [code_hash(function) for function in functions if not is_ours(function)]
 
 
 def own_of(registry: Registry[Any], spellings: Iterable[str]) -> list[str]:
@@ -115,6 +113,6 @@ def _at(key: str) -> Iterator[None]:
 def _registered_metrics(spellings: Iterable[str]) -> list[str]:
     metrics = [Metric.of(spelling) for spelling in spellings]
     definitions = [metric.definition for metric in metrics if not is_ours(metric.definition.function)]
-    said = [made_of(getattr(definition, about.name)) for definition in definitions for about in fields(definition)]
+    said = [code_hash(getattr(definition, about.name)) for definition in definitions for about in fields(definition)]
     named = [value for metric in metrics for name, value in parse(str(metric)).parameters if name == "gain"]
     return [*said, *own_of(GAINS, named)]

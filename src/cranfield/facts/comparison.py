@@ -9,8 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from cranfield._numbers import count_text, number_text
-from cranfield._phrases import all_systems, few, listed
+from cranfield._numbers import all_systems, count_text, few, listed, number_text
 from cranfield.facts.fact import Fact
 from cranfield.facts.numbers import decimals, exact_percent, gain_ends, gain_percent, p_equals, p_text
 

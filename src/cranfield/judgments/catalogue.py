@@ -10,10 +10,9 @@ from typing import Any
 
 import polars as pl
 
-from cranfield._decisions import Decided, decision
+from cranfield._decisions import Decided, decision, unless
 from cranfield._errors import InputError, SettingError
 from cranfield._files import meant
-from cranfield._phrases import unless
 from cranfield._polars import read_parquet, readable
 from cranfield.data import Ratings
 from cranfield.judgments.judged import Judged

@@ -8,8 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cranfield import _checks as check
-from cranfield._decisions import Decided, decision
-from cranfield._phrases import unless
+from cranfield._decisions import Decided, decision, unless
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 
 import polars as pl
 
-from cranfield._phrases import listed
+from cranfield._numbers import listed
 from cranfield.tables import Vocabulary
 
 _SHOWN = 3

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cranfield._errors import SettingError
-from cranfield._hashing import Keys
+from cranfield._streams import Keys
 from cranfield.data import Ratings
 from cranfield.judgments._once import once
 from cranfield.tables import Vocabulary

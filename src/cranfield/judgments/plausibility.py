@@ -11,7 +11,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from cranfield._errors import InputError
-from cranfield._phrases import listed
+from cranfield._numbers import listed
 from cranfield._record import Step
 from cranfield.data import Ratings
 from cranfield.judgments.id_forms import differing_form, examples

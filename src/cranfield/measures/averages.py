@@ -11,11 +11,9 @@ from numpy.typing import NDArray
 
 from cranfield._checks import Limits
 from cranfield._errors import SettingError
-from cranfield._hashing import MOST_BLOCKS, Keys, user_blocks
-from cranfield._random import stream
-from cranfield._registry import Registry
-from cranfield._rounding import share_of
-from cranfield._spelling import Spelling, parse
+from cranfield._numbers import share_of
+from cranfield._registry import Registry, Spelling, parse
+from cranfield._streams import MOST_BLOCKS, Keys, stream, user_blocks
 from cranfield.metrics import power_for, power_of_two
 
 Values = NDArray[np.float64]

@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from cranfield._hashing import MOST_BLOCKS
+from cranfield._streams import MOST_BLOCKS
 from cranfield.measures.averaging import Averaging
 from cranfield.measures.repetitions import cells_of, crossed
 from cranfield.measures.scores import Scores

@@ -7,9 +7,8 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
 from cranfield import _checks as check
-from cranfield._decisions import Decided, borrowed, decision
+from cranfield._decisions import Decided, borrowed, decision, unless
 from cranfield._errors import SettingError
-from cranfield._phrases import unless
 from cranfield.measures.averages import Average
 from cranfield.metrics import average_phrase
 

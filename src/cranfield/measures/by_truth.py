@@ -11,7 +11,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from cranfield import _checks as check
-from cranfield._random import stream
+from cranfield._streams import stream
 from cranfield.data import AUTO, Relevance
 from cranfield.judgments import as_runs
 from cranfield.rankings import Run

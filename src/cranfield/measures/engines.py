@@ -11,10 +11,11 @@ from typing import Any, Literal, get_args
 import numpy as np
 
 from cranfield import _checks as check
-from cranfield._checksums import check_unchanged
+from cranfield._checks import size
 from cranfield._errors import SettingError
 from cranfield._files import meant
-from cranfield._memory import available_memory, resident_memory, size
+from cranfield._record import check_unchanged
+from cranfield._settings import available_memory, resident_memory
 from cranfield.data import Ratings, Relevance
 from cranfield.judgments import (
     NONE,

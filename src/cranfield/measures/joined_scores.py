@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cranfield._errors import InputError, SettingError
-from cranfield._spelling import parse
+from cranfield._registry import parse
 from cranfield.measures.scores import Scores
 from cranfield.tables import UNKNOWN, Vocabulary
 

@@ -11,9 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cranfield import _checks as check
-from cranfield._decisions import Decided, borrowed, decision
+from cranfield._decisions import Decided, borrowed, decision, unless
 from cranfield._errors import CranfieldError, InputError, SettingError
-from cranfield._phrases import unless
 from cranfield._record import Step
 from cranfield.data import AUTO, Ratings, RatingScale, Relevance, auto_or_number
 from cranfield.judgments import (

@@ -12,7 +12,7 @@ import polars as pl
 
 from cranfield._errors import CranfieldWarning, SettingError
 from cranfield._numbers import number_text
-from cranfield._spelling import Spelling, parse
+from cranfield._registry import Spelling, parse
 from cranfield._table import Cell, Table
 from cranfield.data import AUTO, Ratings
 from cranfield.judgments import NegativeGrades

@@ -13,9 +13,9 @@ import numpy as np
 import polars as pl
 
 from cranfield._errors import CranfieldError
-from cranfield._memory import resident_memory, size_text
-from cranfield._progress import progress
-from cranfield._settings import settings
+from cranfield._numbers import size_text
+from cranfield._settings import resident_memory, settings
+from cranfield._terminal import progress
 from cranfield.data import Ratings, RepeatedPairError
 from cranfield.measures.parts import Blocks, Part, PartPlan, measure_part
 from cranfield.rankings import HeldOutTable, RunTables

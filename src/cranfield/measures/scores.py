@@ -13,10 +13,9 @@ from numpy.typing import NDArray
 
 from cranfield._checks import one_of, share, whole
 from cranfield._decisions import takes_decisions
-from cranfield._errors import SettingError
+from cranfield._errors import SettingError, nearest
 from cranfield._numbers import count_text
 from cranfield._record import Step
-from cranfield._spelling import nearest
 from cranfield.data import Ratings
 from cranfield.measures.averages import Average
 from cranfield.measures.averaging import Averaging, AveragingOptions, Undefined

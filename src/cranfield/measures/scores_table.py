@@ -11,9 +11,8 @@ from numpy.typing import NDArray
 
 from cranfield._checks import whole
 from cranfield._decisions import takes_decisions
-from cranfield._numbers import count_text, number_text, percent_text
-from cranfield._phrases import all_systems
-from cranfield._spelling import parse
+from cranfield._numbers import all_systems, count_text, number_text, percent_text
+from cranfield._registry import parse
 from cranfield._table import Cell, Table, places
 from cranfield.measures.averages import Average
 from cranfield.measures.averaging import Averaging, AveragingOptions

@@ -9,9 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from cranfield._errors import InputError, SettingError
+from cranfield._errors import InputError, SettingError, nearest
 from cranfield._files import meant
-from cranfield._spelling import nearest
 from cranfield.data import Ratings, column_names, read
 from cranfield.measures.segmenting import SEGMENTS, Basis, Segment, SegmentOf, is_built_in
 from cranfield.rankings import named_groups

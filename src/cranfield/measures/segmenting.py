@@ -12,9 +12,8 @@ from numpy.typing import NDArray
 from cranfield._checks import Limits
 from cranfield._decisions import Decided, decision
 from cranfield._errors import SettingError
-from cranfield._phrases import listed
-from cranfield._registry import Registry
-from cranfield._spelling import parse
+from cranfield._numbers import listed
+from cranfield._registry import Registry, parse
 from cranfield.data import Ratings
 from cranfield.measures.popularity_groups import HEAD_MID_TAIL, group_of_items, shares_of
 from cranfield.metrics import translated

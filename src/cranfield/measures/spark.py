@@ -16,7 +16,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from cranfield._errors import CranfieldError, InputError, SettingError
-from cranfield._memory import available_memory
+from cranfield._settings import available_memory
 from cranfield.data import Ratings, RepeatedPairError, read, repeated_pair
 from cranfield.judgments import as_test
 from cranfield.measures.engines import parquet_path, part_plan, run_sources

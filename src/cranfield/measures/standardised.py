@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from cranfield._errors import SettingError
 from cranfield._record import Step
-from cranfield._spelling import Spelling
+from cranfield._registry import Spelling
 from cranfield.measures.averages import AVERAGES, Average, mean_of
 from cranfield.measures.averaging import Averaging
 from cranfield.measures.risks import ROUNDING

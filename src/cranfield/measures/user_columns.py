@@ -10,9 +10,8 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from cranfield._errors import InputError
+from cranfield._errors import InputError, nearest
 from cranfield._polars import UNREADABLE, read_parquet, scan_csv
-from cranfield._spelling import nearest
 from cranfield.tables import place_by_name
 
 

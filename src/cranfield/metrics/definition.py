@@ -13,11 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cranfield._checks import Limits, flag, one_of
-from cranfield._code_hash import is_ours
 from cranfield._errors import CranfieldError, SettingError
-from cranfield._own_code import check_form, imported, names_code
-from cranfield._registry import Cutoff, Entry, Registry
-from cranfield._spelling import Spelling, parse
+from cranfield._own_code import check_form, imported, is_ours, names_code
+from cranfield._registry import Cutoff, Entry, Registry, Spelling, parse
 from cranfield.judgments import Judged
 from cranfield.metrics.pooled import Pooled
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from cranfield._own_code import names_code
-from cranfield._spelling import parse
+from cranfield._registry import parse
 from cranfield.data import RatingScale
 from cranfield.metrics.definition import Metric, spelled_metric
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from cranfield._numbers import count_text
-from cranfield._phrases import listed
+from cranfield._numbers import count_text, listed
 from cranfield._record import Step
 from cranfield.data import Ratings
 from cranfield.judgments import Judgments, NegativeGrades, Ranked, notes_on_negative_grades

@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from cranfield._errors import SettingError
-from cranfield._phrases import listed
-from cranfield._spelling import Spelling, parse
+from cranfield._numbers import listed
+from cranfield._registry import Spelling, parse
 from cranfield.data import AUTO
 from cranfield.metrics.definition import Metric
 

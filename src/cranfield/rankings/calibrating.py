@@ -9,8 +9,8 @@ import numpy as np
 
 from cranfield import _checks as check
 from cranfield._errors import SettingError
-from cranfield._random import stream
 from cranfield._record import Step
+from cranfield._streams import stream
 from cranfield.data import Ratings, RatingScale
 from cranfield.rankings.calibration import CALIBRATIONS, SHARE, Calibration, fitted_calibration
 from cranfield.rankings.run import Run

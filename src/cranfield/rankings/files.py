@@ -11,10 +11,10 @@ from typing import Any
 
 import polars as pl
 
-from cranfield._checksums import check_unchanged
 from cranfield._errors import InputError
 from cranfield._files import meant
-from cranfield._shown import shown
+from cranfield._record import check_unchanged
+from cranfield._terminal import shown
 from cranfield.rankings.cells import find_cells
 from cranfield.rankings.roles import find_roles
 from cranfield.rankings.table import Roles, RunTable

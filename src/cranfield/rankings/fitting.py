@@ -12,9 +12,8 @@ from typing import Any
 
 from cranfield import _checks as check
 from cranfield._errors import InputError
-from cranfield._memory import available_memory
-from cranfield._progress import progress
-from cranfield._settings import settings
+from cranfield._settings import available_memory, settings
+from cranfield._terminal import progress
 from cranfield.data import Ratings, check_ratings
 from cranfield.rankings.workers import Done, run_in_workers
 from cranfield.recommenders import CheckpointError, Model, Recommender, blas_threads, fit_takes, named_systems

@@ -10,8 +10,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from cranfield._errors import InputError, SettingError
-from cranfield._spelling import nearest
+from cranfield._errors import InputError, SettingError, nearest
 from cranfield.rankings.cells import are_lists, are_several, have_scores, in_brackets, taken_apart
 from cranfield.rankings.roles import find_roles
 from cranfield.rankings.table import Roles, RunTable

@@ -10,8 +10,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from cranfield._errors import SettingError
-from cranfield._spelling import nearest
+from cranfield._errors import SettingError, nearest
 from cranfield.rankings.numbers import numbers
 from cranfield.tables import Fault, Vocabulary
 

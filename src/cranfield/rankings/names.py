@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable
 
 from cranfield._errors import SettingError
-from cranfield._spelling import parse
+from cranfield._registry import parse
 
 
 def file_name(systems: Iterable[str]) -> dict[str, str]:

@@ -7,11 +7,10 @@ from functools import partial
 from typing import Any, TypedDict
 
 from cranfield import _checks as check
-from cranfield._decisions import Decided, borrowed, decision
+from cranfield._decisions import Decided, borrowed, decision, unless
 from cranfield._errors import SettingError
 from cranfield._own_code import names_code
-from cranfield._phrases import unless
-from cranfield._spelling import parse
+from cranfield._registry import parse
 from cranfield.data import AUTO, auto_or_number
 from cranfield.rankings.calibration import CALIBRATIONS
 from cranfield.recommenders import as_recommender

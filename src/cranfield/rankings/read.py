@@ -13,10 +13,9 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from cranfield._checksums import made_of
 from cranfield._errors import CranfieldError, InputError, SettingError
 from cranfield._own_code import names_code
-from cranfield._record import Step
+from cranfield._record import Step, made_of
 from cranfield.rankings.calibrating import predicts_ratings
 from cranfield.rankings.calibration import Calibration
 from cranfield.rankings.dicts import rows_of_dict

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from cranfield._spelling import nearest
+from cranfield._errors import nearest
 from cranfield.tables import MissingColumnError, place_by_name
 
 # Names in lower case without separators, the most specific first. LensKit and RecTools write user_id, item_id, score,

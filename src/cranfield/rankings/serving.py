@@ -17,12 +17,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cranfield import _checks as check
-from cranfield._decisions import Decided, decision
+from cranfield._decisions import Decided, decision, unless
 from cranfield._errors import SettingError
-from cranfield._phrases import unless
-from cranfield._random import stream
+from cranfield._numbers import nearest_count
 from cranfield._record import Step
-from cranfield._rounding import nearest_count
+from cranfield._streams import stream
 from cranfield.data import Ratings
 from cranfield.splits import Split
 

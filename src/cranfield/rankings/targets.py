@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cranfield._errors import SettingError
-from cranfield._progress import progress
-from cranfield._random import stream
 from cranfield._record import Step
+from cranfield._streams import stream
+from cranfield._terminal import progress
 from cranfield.data import Ratings, Relevance
 from cranfield.rankings.ranking import Ranking
 from cranfield.recommenders import blocks

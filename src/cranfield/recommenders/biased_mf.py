@@ -8,7 +8,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from cranfield._random import stream
+from cranfield._streams import stream
 from cranfield.data import Ratings, RatingScale
 from cranfield.recommenders.factors import check_settled, normal_factors, random_state
 from cranfield.recommenders.model import PairModel, setting

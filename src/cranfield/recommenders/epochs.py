@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cranfield._errors import InputError, SettingError
-from cranfield._progress import progress
-from cranfield._random import stream
+from cranfield._streams import stream
+from cranfield._terminal import progress
 from cranfield.data import Ratings
 from cranfield.recommenders.kept import about_model, read_arrays, write_arrays
 from cranfield.recommenders.model import Model

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cranfield._errors import SettingError
-from cranfield._random import stream
+from cranfield._streams import stream
 from cranfield.data import Ratings
 from cranfield.recommenders._sparse import nan_for_untrained, ones_like, rating_matrix
 from cranfield.recommenders.epochs import Epoch, EpochModel, Numbers, from_threshold

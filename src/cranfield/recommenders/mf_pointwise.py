@@ -8,7 +8,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from cranfield._random import stream
+from cranfield._streams import stream
 from cranfield.data import Ratings
 from cranfield.recommenders._sparse import nan_for_untrained
 from cranfield.recommenders.epochs import Epoch, EpochModel, Numbers, from_threshold

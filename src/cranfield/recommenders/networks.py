@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cranfield._errors import MissingExtraError
-from cranfield._random import stream
+from cranfield._streams import stream
 from cranfield.recommenders.epochs import Epoch, EpochModel, Numbers
 from cranfield.recommenders.model import PairModel
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cranfield._random import stream
+from cranfield._streams import stream
 from cranfield.data import About, Ratings
 from cranfield.recommenders.context import SIDES, FeatureCoding, rows_of
 from cranfield.recommenders.epochs import Epoch, Numbers, from_threshold

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cranfield._random import stream
+from cranfield._streams import stream
 from cranfield.data import Ratings
 from cranfield.recommenders._sparse import nan_for_untrained, ones_like, rating_matrix, without_rounding_errors
 from cranfield.recommenders.factors import average_profile

@@ -9,8 +9,7 @@ from typing import Any, TypeVar
 
 from cranfield._errors import SettingError
 from cranfield._own_code import imported
-from cranfield._registry import Entry, Registry
-from cranfield._spelling import parse
+from cranfield._registry import Entry, Registry, parse
 from cranfield.recommenders.model import Model
 
 _Class = TypeVar("_Class", bound=type[Model])

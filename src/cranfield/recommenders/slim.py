@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cranfield._memory import available_memory
-from cranfield._progress import progress
+from cranfield._settings import available_memory
+from cranfield._terminal import progress
 from cranfield.data import Ratings, RatingScale
 from cranfield.recommenders._sparse import ones_like, product_or_nan, rating_matrix
 from cranfield.recommenders.model import setting

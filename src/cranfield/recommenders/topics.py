@@ -9,8 +9,8 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from cranfield._progress import progress
-from cranfield._random import stream
+from cranfield._streams import stream
+from cranfield._terminal import progress
 from cranfield.data import Ratings
 from cranfield.recommenders._sparse import nan_for_untrained, rating_matrix
 from cranfield.recommenders.factors import average_profile

@@ -13,9 +13,8 @@ from typing import Any, TypeVar
 from numpy.typing import NDArray
 
 from cranfield._errors import CranfieldError, MissingExtraError
-from cranfield._memory import available_memory
-from cranfield._progress import Progress, progress
-from cranfield._settings import settings
+from cranfield._settings import available_memory, settings
+from cranfield._terminal import Progress, progress
 
 Argument = TypeVar("Argument")
 Result = TypeVar("Result")

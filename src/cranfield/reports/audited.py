@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from cranfield._shown import shown
 from cranfield._table import Table
+from cranfield._terminal import shown
 from cranfield.audits import OPENABLE, Audit, View, option_words, pair_tables, ranks_of, share_text
 from cranfield.facts import p_text
 

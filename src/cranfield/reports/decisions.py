@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from cranfield._spelling import Spelling, parse
+from cranfield._registry import Spelling, parse
 from cranfield.data import Ratings
 from cranfield.judgments import Context, NegativeGrades
 from cranfield.measures import Kind, Measuring, Scores, as_judged, measure_judged

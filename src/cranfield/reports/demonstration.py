@@ -12,8 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cranfield import _checks, simulate
-from cranfield._numbers import percent_text
-from cranfield._phrases import listed
+from cranfield._numbers import listed, percent_text
 from cranfield.assessments import Assessment, assess
 from cranfield.audits import Audit, audit
 from cranfield.biases import Bias, bias

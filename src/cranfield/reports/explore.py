@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cranfield._errors import CranfieldError, SettingError
-from cranfield._shown import shown
-from cranfield._spelling import parse
+from cranfield._registry import parse
+from cranfield._terminal import shown
 from cranfield.comparisons import AVERAGES as TESTABLE
 from cranfield.comparisons import Comparison, Sample, chosen_test, make_samples, pairs_of
 from cranfield.measures import PLAIN, Averaging, Scores

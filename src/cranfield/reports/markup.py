@@ -11,7 +11,7 @@ from typing import Any
 
 from cranfield._figures import definition, svg_on_page
 from cranfield._numbers import percent_text
-from cranfield._shown import shown
+from cranfield._terminal import shown
 
 
 def text(value: object) -> str:

@@ -10,7 +10,7 @@ import numpy as np
 import polars as pl
 
 from cranfield._figures import ACCENT, INK, MUTED, Style, altair, data_of, drawn_beside, look, series, themed, tips
-from cranfield._phrases import listed
+from cranfield._numbers import listed
 from cranfield.reports.html_page import page
 from cranfield.reports.markup import downloads, figure, notes, paragraphs, text
 from cranfield.reports.reporting import write_page

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from cranfield import _checks as check
 from cranfield._errors import SettingError
-from cranfield._random import stream
 from cranfield._record import Step
+from cranfield._streams import stream
 from cranfield.data import Ratings, check_ratings
 from cranfield.simulate._bounds import check_bounds
 from cranfield.simulate.counts import WIDEST_SPREAD, CountArray, log_normal_sizes, sizes_like

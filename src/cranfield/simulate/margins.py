@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from cranfield._progress import progress
+from cranfield._terminal import progress
 from cranfield.simulate.counts import CountArray
 
 # The weights of a user who must take every remaining item, and of one whose profile is already full.

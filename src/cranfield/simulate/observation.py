@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from cranfield._random import stream
+from cranfield._streams import stream
 
 # Probabilities are multiples of this, so that sums of millions of them are exact.
 _GRAIN = 2.0**-30

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from cranfield._random import stream
+from cranfield._streams import stream
 
 # Power of the exponential draws: it makes an item's tastes uneven, so that it mostly has one or two of them.
 _CONCENTRATION = 2.0

@@ -9,8 +9,8 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from cranfield._errors import SettingError
-from cranfield._spelling import Spelling, nearest, parse
+from cranfield._errors import SettingError, nearest
+from cranfield._registry import Spelling, parse
 from cranfield.tables import UNKNOWN, Vocabulary
 
 METRICS = ("P", "Recall", "nDCG")

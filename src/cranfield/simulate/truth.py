@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from cranfield import _checks as check
 from cranfield._errors import SettingError
-from cranfield._random import stream
 from cranfield._record import Step
+from cranfield._streams import stream
 from cranfield.data import Ratings, check_ratings
 from cranfield.simulate.observation import inclusion, rates
 from cranfield.simulate.tastes import Tastes, blocks, normal, sample_users

@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 
 from cranfield import _checks as check
 from cranfield._errors import SettingError
-from cranfield._progress import progress
-from cranfield._random import stream
 from cranfield._record import Step
+from cranfield._streams import stream
+from cranfield._terminal import progress
 from cranfield.data import Ratings
 from cranfield.simulate._bounds import check_bounds
 from cranfield.simulate.artificial import check_sizes, histogram_arrays, whole

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from cranfield import _checks as check
 from cranfield._errors import ImpossibleSplitError, SettingError
 from cranfield._numbers import count_text
-from cranfield._random import stream
+from cranfield._streams import stream
 from cranfield.data import Ratings
 from cranfield.splits._places import places
 from cranfield.tables import day

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from cranfield import _checks as check
-from cranfield._random import stream
-from cranfield._rounding import nearest_count
+from cranfield._numbers import nearest_count
+from cranfield._streams import stream
 from cranfield.data import Ratings
 from cranfield.splits._parts import along, coins, divide, some, validation_share
 from cranfield.splits._places import places

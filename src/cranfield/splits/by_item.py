@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from cranfield import _checks as check
 from cranfield._errors import ImpossibleSplitError
-from cranfield._random import stream
+from cranfield._streams import stream
 from cranfield.data import Ratings, by_popularity
 from cranfield.splits._parts import TEST, TRAIN, coins, divide, some, validation_share
 from cranfield.splits._places import item_places

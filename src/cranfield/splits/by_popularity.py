@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from cranfield import _checks as check
 from cranfield._errors import ImpossibleSplitError
-from cranfield._random import stream
+from cranfield._streams import stream
 from cranfield.data import Ratings, by_popularity, check_ratings
 from cranfield.splits._parts import coins, divide, some, validation_share
 from cranfield.splits.methods import registry

@@ -9,8 +9,7 @@ from numpy.typing import NDArray
 
 from cranfield import _checks as check
 from cranfield._errors import ImpossibleSplitError, SettingError
-from cranfield._numbers import count_text
-from cranfield._rounding import nearest_count
+from cranfield._numbers import count_text, nearest_count
 from cranfield.data import Ratings
 from cranfield.splits._after_cut import AfterCut
 from cranfield.splits._parts import TEST, TRAIN, UNUSED, VALIDATION, divide, some, timed, validation_share

@@ -9,9 +9,8 @@ from numpy.typing import NDArray
 
 from cranfield import _checks as check
 from cranfield._errors import ImpossibleSplitError
-from cranfield._numbers import count_text
-from cranfield._random import stream
-from cranfield._rounding import nearest_count
+from cranfield._numbers import count_text, nearest_count
+from cranfield._streams import stream
 from cranfield.data import Ratings
 from cranfield.splits._parts import TEST, along, divide, some, timed, validation_share
 from cranfield.splits._places import places

@@ -10,8 +10,7 @@ import numpy as np
 
 from cranfield import _checks as check
 from cranfield._errors import ImpossibleSplitError, SettingError
-from cranfield._numbers import count_text
-from cranfield._phrases import listed
+from cranfield._numbers import count_text, listed
 from cranfield.data import Ratings
 from cranfield.splits._after_cut import AfterCut
 from cranfield.splits._parts import TEST, TRAIN, UNUSED, divide, some, timed, validation_share

@@ -15,8 +15,8 @@ from cranfield._errors import InputError, SettingError
 from cranfield._files import meant
 from cranfield._numbers import count_text, percent_text
 from cranfield._record import Step
-from cranfield._shown import shown
 from cranfield._table import Table
+from cranfield._terminal import shown
 from cranfield.data import Ratings, over_one_vocabulary, read
 from cranfield.splits.check_facts import facts_of
 from cranfield.splits.check_findings import PROMISES, Promise, SplitFinding, decimals_text, findings_of

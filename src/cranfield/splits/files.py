@@ -11,11 +11,11 @@ from typing import Any, NamedTuple
 import polars as pl
 
 from cranfield import _checks as check
-from cranfield._checksums import is_as_written
-from cranfield._checksums import record as record_checksum
 from cranfield._errors import SettingError
 from cranfield._files import record_path, remove_record, write_text
-from cranfield._progress import progress
+from cranfield._record import is_as_written
+from cranfield._record import record as record_checksum
+from cranfield._terminal import progress
 from cranfield.data import write as write_ratings
 from cranfield.splits.split import Split
 from cranfield.tables import FORMATS, write_table

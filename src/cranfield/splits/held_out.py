@@ -11,9 +11,8 @@ from numpy.typing import NDArray
 
 from cranfield import _checks as check
 from cranfield._errors import ImpossibleSplitError, SettingError
-from cranfield._numbers import count_text
-from cranfield._random import stream
-from cranfield._rounding import nearest_count
+from cranfield._numbers import count_text, nearest_count
+from cranfield._streams import stream
 from cranfield.data import Ratings
 from cranfield.splits._parts import PROFILES, TEST, TRAIN, VALIDATION, coins, divide, some, timed, validation_share
 from cranfield.splits._places import item_places, places

@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 
 from cranfield import _checks as check
 from cranfield._errors import ImpossibleSplitError
-from cranfield._random import stream
 from cranfield._record import Step
+from cranfield._streams import stream
 from cranfield.data import Ratings, check_ratings, over_one_vocabulary
 from cranfield.splits._pairs import among, pairs_of
 from cranfield.splits._parts import TRAIN, VALIDATION, coins, describe, validation_share

@@ -8,8 +8,7 @@ from typing import Any
 from cranfield import _checks as check
 from cranfield._decisions import Decided, decision
 from cranfield._errors import SettingError
-from cranfield._registry import Registry
-from cranfield._spelling import parse
+from cranfield._registry import Registry, parse
 from cranfield.splits.methods import registry
 
 PREDEFINED: Registry[Any] = Registry("split")

@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 
 from cranfield import _checks as check
 from cranfield._errors import CranfieldWarning, InputError, SettingError
-from cranfield._random import stream
 from cranfield._record import Step
+from cranfield._streams import stream
 from cranfield.data import Ratings, check_ratings, over_one_vocabulary
 
 _LARGEST_SPREAD = 1.25

@@ -6,7 +6,7 @@ import numpy as np
 
 from cranfield import _checks as check
 from cranfield._errors import ImpossibleSplitError
-from cranfield._random import stream
+from cranfield._streams import stream
 from cranfield.data import Ratings, head_items
 from cranfield.splits._parts import TRAIN, coins, divide, some, validation_share
 from cranfield.splits.methods import registry

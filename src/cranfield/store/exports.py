@@ -19,9 +19,9 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
-from cranfield._checksums import file_checksum
 from cranfield._errors import CranfieldWarning
 from cranfield._files import TEMPORARY, whole_file, write_text
+from cranfield._record import file_checksum
 from cranfield.store.store import HOME, TEMPORARIES, Artifact, Store, remove_ours
 
 Write = Callable[[Path], Iterable[Path]]

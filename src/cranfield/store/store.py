@@ -30,9 +30,9 @@ from functools import cached_property
 from pathlib import Path
 from typing import IO, Any, Literal
 
-from cranfield._checksums import file_checksum
 from cranfield._errors import CranfieldError, CranfieldWarning
 from cranfield._files import UnwrittenError, sweep, temporaries_in, write_text
+from cranfield._record import file_checksum
 from cranfield._version import __version__
 from cranfield.store.environment import machine, versions
 from cranfield.store.roots import Root, Roots

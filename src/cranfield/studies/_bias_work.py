@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 
 from cranfield import simulate
-from cranfield._random import stream
-from cranfield._rounding import nearest_count
+from cranfield._numbers import nearest_count
+from cranfield._streams import stream
 from cranfield.comparisons import compare
 from cranfield.data import Ratings, by_popularity, head_items
 from cranfield.measures import GroupPolicy, Scores, measure

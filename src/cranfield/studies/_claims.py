@@ -14,7 +14,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from cranfield._random import stream
+from cranfield._streams import stream
 from cranfield.assessments import SCENARIOS, Assessment, draws_of_systems
 
 Floats = NDArray[np.float64]

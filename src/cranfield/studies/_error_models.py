@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from importlib.util import find_spec
 
-from cranfield._spelling import parse
+from cranfield._registry import parse
 from cranfield.data import Ratings
 from cranfield.recommenders import displayed_name, recommender
 

@@ -18,7 +18,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from cranfield._errors import CranfieldError, InputError
-from cranfield._progress import progress
+from cranfield._terminal import progress
 from cranfield.assessments import SCENARIOS, Chunks, Fold, Sampling
 from cranfield.comparisons import compare
 from cranfield.data import Ratings, RatingScale

@@ -18,8 +18,8 @@ import polars as pl
 
 from cranfield._errors import CranfieldError, InputError, MissingExtraError
 from cranfield._polars import read_parquet, scan_csv
-from cranfield._progress import announce, progress
 from cranfield._settings import settings
+from cranfield._terminal import announce, progress
 from cranfield.data import Ratings
 from cranfield.experiments import Vocabularies, about, read_run, run_facts, save_run
 from cranfield.measures import Scores, measure

@@ -15,7 +15,7 @@ import numpy as np
 import polars as pl
 
 from cranfield._polars import read_parquet
-from cranfield._progress import progress
+from cranfield._terminal import progress
 from cranfield.comparisons import compare
 from cranfield.data import Ratings, sample
 from cranfield.measures import Scores, measure

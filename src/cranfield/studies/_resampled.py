@@ -7,7 +7,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from cranfield._random import stream
+from cranfield._streams import stream
 from cranfield.data import Ratings, over_one_vocabulary
 
 Variant = Literal["actual", "relevance-independent", "item-independent"]

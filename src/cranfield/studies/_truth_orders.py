@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from cranfield._random import stream
+from cranfield._streams import stream
 from cranfield.comparisons import holm
 from cranfield.measures import user_draws
 from cranfield.studies._truth_protocols import Readings

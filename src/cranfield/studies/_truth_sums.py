@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cranfield._random import stream
+from cranfield._streams import stream
 from cranfield.data import Ratings
 from cranfield.measures import measure, row_percentiles, user_draws
 from cranfield.rankings import Run

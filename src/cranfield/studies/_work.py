@@ -12,8 +12,8 @@ import numpy as np
 import polars as pl
 
 from cranfield._polars import read_parquet
-from cranfield._progress import progress
 from cranfield._record import Step
+from cranfield._terminal import progress
 from cranfield.assessments import SCENARIOS, Assessment, Chunks, Fold, Sampling, discriminative_power
 from cranfield.experiments import (
     Vocabularies,

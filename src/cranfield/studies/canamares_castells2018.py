@@ -18,7 +18,7 @@ import polars as pl
 from cranfield import _checks
 from cranfield._errors import SettingError
 from cranfield._polars import read_parquet
-from cranfield._progress import progress
+from cranfield._terminal import progress
 from cranfield.data import Ratings, over_one_vocabulary
 from cranfield.store import Exports, Made, Store
 from cranfield.studies import _truth_claims, _truth_exhibits

@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 
 from cranfield import _checks
 from cranfield._polars import read_parquet
-from cranfield._progress import progress
-from cranfield._random import stream
+from cranfield._streams import stream
+from cranfield._terminal import progress
 from cranfield.comparisons import moments, p_of_t
 from cranfield.data import Ratings, over_one_vocabulary
 from cranfield.measures import measure

@@ -7,9 +7,8 @@ from pathlib import Path
 from typing import Any, get_args
 
 from cranfield import _checks
-from cranfield._errors import SettingError
+from cranfield._errors import SettingError, nearest
 from cranfield._record import Step
-from cranfield._spelling import nearest
 from cranfield.assessments import rounded_to, sizes_of
 from cranfield.data import Ratings, describe
 from cranfield.judgments import NegativeGrades, notes_on_negative_grades

@@ -7,11 +7,10 @@ from pathlib import Path
 
 import polars as pl
 
-from cranfield._errors import SettingError
+from cranfield._errors import SettingError, nearest
 from cranfield._record import Step
-from cranfield._shown import shown
-from cranfield._spelling import nearest
 from cranfield._table import Table
+from cranfield._terminal import shown
 from cranfield.assessments import Assessment
 from cranfield.reports import percent
 from cranfield.studies._claims import OF_SYSTEMS, SURE, ClaimRule, Finding, frame_of

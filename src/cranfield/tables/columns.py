@@ -6,8 +6,7 @@ import re
 from collections.abc import Collection, Mapping, Sequence
 from typing import Literal
 
-from cranfield._errors import InputError, SettingError
-from cranfield._spelling import nearest
+from cranfield._errors import InputError, SettingError, nearest
 
 Role = Literal["user", "item", "rating", "time"]
 ROLES: tuple[Role, ...] = ("user", "item", "rating", "time")

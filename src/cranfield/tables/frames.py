@@ -13,8 +13,7 @@ import numpy as np
 import polars as pl
 
 from cranfield._errors import InputError
-from cranfield._panics import panics_unheard
-from cranfield._polars import scan_parquet
+from cranfield._polars import panics_unheard, scan_parquet
 from cranfield.tables.columns import ROLES, Role
 from cranfield.tables.compressed import too_large, unpack_limit
 from cranfield.tables.parquet import ParquetTable

@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 
 from cranfield._errors import CranfieldError
 from cranfield._files import TEMPORARY
-from cranfield._memory import size_text
+from cranfield._numbers import size_text
 from cranfield._polars import read_parquet, write_parquet
-from cranfield._progress import Progress, progress
+from cranfield._terminal import Progress, progress
 from cranfield.tables.parquet import RowTable
 
 BATCH = 1 << 19

@@ -12,7 +12,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from cranfield._errors import InputError
-from cranfield._hashing import Keys, id_keys
+from cranfield._streams import Keys, id_keys
 
 UNKNOWN = -1
 """The code of an id that is not in the vocabulary."""
@@ -220,7 +220,7 @@ class Vocabulary:
 
     @cached_property
     def keys(self) -> Keys:
-        """A number for each id that depends only on the id; see `cranfield._hashing.id_keys`."""
+        """A number for each id that depends only on the id; see `cranfield._streams.id_keys`."""
         return id_keys(self._ids)
 
     @cached_property

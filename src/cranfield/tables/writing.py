@@ -6,10 +6,9 @@ from pathlib import Path
 
 import polars as pl
 
-from cranfield._errors import SettingError
+from cranfield._errors import SettingError, suggestion
 from cranfield._files import whole_file
 from cranfield._polars import write_csv, write_parquet
-from cranfield._spelling import suggestion
 
 FORMATS = ("parquet", "csv", "tsv")
 """The formats in which tables are written; each is also a file name extension."""

@@ -259,7 +259,7 @@ def drawn_sums(values: Floats, counts: NDArray[Any], n_samples: int, random: np.
 
     Examples
     --------
-    >>> from cranfield._random import stream
+    >>> from cranfield._streams import stream
     >>> sums = drawn_sums(np.array([0.5, 2.0]), np.array([10**6, 3]), 1000, stream(0, "example"))
     >>> bool(abs(sums.std() / np.sqrt(0.25 * 10**6 + 12) - 1) < 0.1)
     True

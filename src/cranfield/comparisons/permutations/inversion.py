@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cranfield._random import stream
+from cranfield._streams import stream
 from cranfield.comparisons.permutations.enumeration import drawn_sums
 from cranfield.comparisons.sample import ROUNDING, Floats, slices_of_users
 

@@ -8,8 +8,8 @@ from functools import cached_property
 
 import numpy as np
 
-from cranfield._progress import progress
-from cranfield._random import stream
+from cranfield._streams import stream
+from cranfield._terminal import progress
 from cranfield.comparisons.p_values import TestResult
 from cranfield.comparisons.permutations.enumeration import distinct, drawn_sums
 from cranfield.comparisons.sample import ROUNDING, Differences, Floats, Sample, vague

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cranfield import _checks
-from cranfield._progress import progress
-from cranfield._random import stream
+from cranfield._streams import stream
+from cranfield._terminal import progress
 from cranfield.comparisons.errors import moments, unit_of
 from cranfield.comparisons.p_values import SIGNIFICANCE_TESTS, Resamples, TestResult
 from cranfield.comparisons.sample import Floats, Sample

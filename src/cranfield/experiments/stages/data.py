@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from cranfield._own_code import names_code
-from cranfield._spelling import parse
+from cranfield._registry import parse
 from cranfield.data import Ratings, describe, filters, write
 from cranfield.experiments.codes import (
     Vocabularies,

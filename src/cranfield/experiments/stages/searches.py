@@ -7,7 +7,7 @@ from typing import Any
 
 from cranfield._errors import SettingError
 from cranfield._own_code import names_code, takes_parameter
-from cranfield._spelling import parse
+from cranfield._registry import parse
 from cranfield.experiments.costs import training_time
 from cranfield.experiments.pipeline import Pipeline, Unit
 from cranfield.experiments.searching import search

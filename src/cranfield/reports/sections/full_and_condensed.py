@@ -8,8 +8,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from cranfield._numbers import number_text
-from cranfield._phrases import listed
+from cranfield._numbers import listed, number_text
 from cranfield.measures import PLAIN, Averaging, Scores
 from cranfield.metrics import kendall_tau_b
 from cranfield.reports.markup import Column, Value, downloads, paragraphs, table, text

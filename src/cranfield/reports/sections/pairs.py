@@ -7,7 +7,7 @@ from typing import Any
 
 import polars as pl
 
-from cranfield._shown import shown
+from cranfield._terminal import shown
 from cranfield.comparisons import Comparison
 from cranfield.reports import figures
 from cranfield.reports.markup import downloads, figure, notes, paragraphs, text

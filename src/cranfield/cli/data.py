@@ -1,0 +1,359 @@
+"""``cranfield data``: list, fetch, describe, filter and simulate rating data."""
+
+from __future__ import annotations
+
+import inspect
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import click
+import polars as pl
+
+from cranfield import simulate
+from cranfield._errors import SettingError
+from cranfield._record import Step
+from cranfield._record import record as record_checksum
+from cranfield._settings import settings
+from cranfield._version import __version__
+from cranfield.cli._options import CommandGroup, common_options, process_options, refuse_idle, unpack_option
+from cranfield.cli._output import output_options, put, put_text, say, say_line, written
+from cranfield.cli._reading import READING_OPTIONS, file_or_dataset, reading_options
+from cranfield.data import Ratings, describe, read, write
+from cranfield.data import filters as data_filters
+from cranfield.simulate import World, check_pairs
+from cranfield.tables import check_format
+
+
+@click.group(cls=CommandGroup)
+def data_command() -> None:
+    """List, fetch, describe, filter and simulate rating data."""
+
+
+_SHOWN = ("name", "users", "items", "ratings", "scale", "times", "get", "cached", "licence")
+
+_LIST = """\b
+Examples:
+  cranfield data list
+  cranfield data list ml-                     those whose name contains "ml-"
+  cranfield data list --format csv > datasets.csv
+"""
+
+
+@data_command.command(epilog=_LIST, short_help="List the known datasets.")
+@click.argument("text", default="")
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["table", "csv", "json"]),
+    default="table",
+    help="The output format; csv and json also contain the home page and the citation.",
+)
+def list_command(text: str, form: str) -> None:
+    """List the known datasets, or those whose name contains TEXT."""
+    from cranfield.datasets import listing
+
+    frame = listing().filter(pl.col("name").str.contains(text.lower(), literal=True))
+    if form == "csv":
+        click.echo(frame.write_csv(), nl=False)
+    elif form == "json":
+        click.echo(json.dumps(frame.to_dicts(), indent=2, ensure_ascii=False))
+    else:
+        click.echo(_table([list(_SHOWN), *([_cell(row[name]) for name in _SHOWN] for row in frame.to_dicts())]))
+
+
+def _cell(value: object) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "-"
+    if value is None:
+        return "?"
+    return f"{value:,}" if isinstance(value, int) else str(value)
+
+
+def _table(rows: list[list[str]]) -> str:
+    widths = [max(len(row[column]) for row in rows) for column in range(len(_SHOWN))]
+    numbers = [name in ("users", "items", "ratings") for name in _SHOWN]
+    return "\n".join(
+        "  ".join(
+            cell.rjust(width) if number else cell.ljust(width) for cell, width, number in zip(row, widths, numbers)
+        ).rstrip()
+        for row in rows
+    )
+
+
+_FETCH = """\b
+Examples:
+  cranfield data fetch ml-1m
+  cranfield data fetch netflix --from nf_prize_dataset.tar.gz
+  cranfield data fetch coat --from ~/data/coat
+"""
+
+
+@data_command.command(epilog=_FETCH, short_help="Download a known dataset, or take it from a file you have.")
+@click.argument("name")
+@click.option(
+    "--from",
+    "from_path",
+    type=click.Path(path_type=Path),
+    metavar="PATH",
+    help="Import it from this archive, file or folder instead of downloading it.",
+)
+@click.option("--force", is_flag=True, help="Fetch it again even if it is in the cache.")
+@click.option("--no-verify", is_flag=True, help="Do not compare its counts with the published ones.")
+@unpack_option
+@process_options
+def fetch_command(name: str, from_path: Path | None, force: bool, no_verify: bool) -> None:
+    """Download the dataset NAME, or import it from a file, and print where it is stored.
+
+    'cranfield data list' shows the names. Fetched data are kept in the folder named by CRANFIELD_CACHE, or else in the
+    usual cache folder of the system.
+    """
+    from cranfield.datasets import fetch, find
+
+    dataset = find(name)
+    there = fetch(dataset, from_path=from_path, force=force, verify=not no_verify)
+    for part, cached in there.parts.items():
+        say(f"{dataset.name if part == 'all' else f'{dataset.name} ({part})'}: {cached.counts}")
+        say_line(f"  {there.path(part)}")
+    say(f"  licence: {dataset.licence}\n  cite: {dataset.citation}")
+
+
+_DESCRIBE = """\b
+Examples:
+  cranfield data describe ratings.csv
+  cranfield data describe ratings.dat.gz --separator '::'
+  cranfield data describe log.csv --user visitor --item page --no-rating --repeated last
+  cranfield data describe archive.zip/ml-1m/ratings.dat
+  cranfield data describe ml-1m --format json
+"""
+
+
+@data_command.command(epilog=_DESCRIBE, short_help="Say what is in a file of ratings or a known dataset.")
+@click.argument("source", metavar="FILE|NAME")
+@output_options("table", "json", "csv")
+@reading_options
+@process_options
+def describe_command(source: str, format: str, out: str | None, reading: dict[str, Any]) -> None:
+    """Describe a file of ratings, or a known dataset (see: cranfield data list).
+
+    It prints users, items, ratings, density, the Gini index over users and over items, quartiles of the profile
+    sizes, the histogram of the ratings, the time span, and how the file was read.
+    """
+    description = describe(file_or_dataset(source, reading))
+    if format == "table":
+        put_text(description, out)
+    elif format == "json":
+        put(json.dumps(description.as_dict(), indent=1, ensure_ascii=False, default=str) + "\n", out)
+    else:
+        put(written(description.frame(), "csv"), out)
+
+
+_FILTER = "\b\nFilters:\n" + "\n".join(f"  {line}" for line in data_filters.registry.signatures(without=("seed",)))
+_FILTER += """
+
+\b
+Examples:
+  cranfield data filter ratings.csv --filter 'k_core(k=5)' --out core.parquet
+  cranfield data filter ratings.csv --filter 'positives(threshold=4)' --filter 'min_ratings(user=5)' --out liked.csv
+  cranfield data filter ratings.csv --filter 'drop_head(share=0.33, of=ratings)' --out tail.tsv
+  cranfield data filter ratings.csv --filter 'time_window(start=2001-01-01, end=2002-01-01)' --out year.csv
+"""
+
+
+@data_command.command(epilog=_FILTER, short_help="Filter ratings, write the result, and print what was removed.")
+@click.argument("file", metavar="FILE|NAME")
+@click.option(
+    "--filter",
+    "filters",
+    multiple=True,
+    required=True,
+    metavar="FILTER",
+    help="A filter, as listed below. Repeat for several.",
+)
+@click.option("--out", required=True, metavar="FILE", help="Where to write: .parquet, .csv or .tsv.")
+@reading_options
+@common_options
+def filter_command(file: str, filters: tuple[str, ...], out: str, reading: dict[str, Any], seed: int) -> None:
+    """Filter ratings, write the result, and print what was removed.
+
+    FILE may be CSV, TSV or other text, plain or compressed, or Parquet, or the NAME of a known dataset. Filters are
+    applied in the given order. A record of them is written next to the ratings: the same name, ending in .json.
+    """
+    _check_outputs(out)
+    ratings = file_or_dataset(file, reading)
+    kept = data_filters.apply(ratings, filters, seed=seed)
+    _write_with_record(kept, out)
+    if not settings.quiet:
+        for step in kept.history[len(ratings.history) :]:
+            say(_removed(step))
+            for note in step.notes:
+                say_line(f"  {note}")
+        say_line(f"written to {out}: {kept}")
+
+
+def _removed(step: Step) -> str:
+    chosen = ", ".join(f"{name}={value}" for name, value in step.settings.items())
+    lines = [f"{step.action}({chosen})"]
+    for kind, (before, after) in step.effect.items():
+        lines.append(f"  {kind:<8} {before:>13,} → {after:>13,}   removed {before - after:,}")
+    return "\n".join(lines)
+
+
+_SIMULATE = """\b
+Examples:
+  cranfield data simulate --out world.parquet --truth truth.parquet
+  cranfield data simulate --out fair.csv --popularity-bias 0 --relevance-bias 0
+  cranfield data simulate --out big.parquet --users 6040 --items 3706 --ratings 1000209
+  cranfield data simulate --out steep.csv --kind popularity --alpha 2
+  cranfield data simulate --out flat.csv --kind popularity --like ratings.csv --alpha 0
+"""
+
+_KINDS: dict[str, Callable[..., World | Ratings]] = {"world": simulate.world, "popularity": simulate.popularity}
+
+
+@data_command.command(epilog=_SIMULATE, short_help="Write simulated ratings, with the truth behind them.")
+@click.option("--out", required=True, metavar="FILE", help="Where to write the ratings: .parquet, .csv or .tsv.")
+@click.option(
+    "--kind",
+    type=click.Choice(list(_KINDS)),
+    default="world",
+    help="A world with known truth, or ratings that only follow a popularity curve.",
+)
+@click.option("--users", type=int, help="The number of users.  [default: 1000, or as in --like]")
+@click.option("--items", type=int, help="The number of items.  [default: 500, or as in --like]")
+@click.option("--ratings", type=int, help="The number of ratings.  [default: 50000, or as in --like]")
+@click.option("--activity", type=float, help="Spread of the profile sizes; 0: all equal.  [default: 1]")
+@click.option(
+    "--histogram",
+    metavar="1=SHARE,2=SHARE,...",
+    callback=lambda *given: _histogram(given[-1]),
+    help="Share of each rating value (popularity) or true grade (world).  [default: like MovieLens]",
+)
+@click.option("--tastes", type=int, help="world: the number of latent tastes.  [default: 8]")
+@click.option(
+    "--taste", type=float, help="world: the share of taste in preferences; the rest is quality.  [default: 0.8]"
+)
+@click.option("--noise", type=float, help="world: error of a rating, in standard deviations.  [default: 0.4]")
+@click.option(
+    "--popularity-bias",
+    type=float,
+    help="world: how much more often users come across some items than others; 0: equally often.  [default: 1.8]",
+)
+@click.option(
+    "--relevance-bias",
+    type=float,
+    help="world: how much more often people rate what they like; 0: no effect.  [default: 1.1]",
+)
+@click.option("--min-profile", type=int, help="world: the smallest profile.  [default: 5]")
+@click.option("--max-profile", type=int, help="world: the largest profile.  [default: 60 % of the items]")
+@click.option("--threshold", type=float, help="world: the lowest relevant grade, saved in the record.  [default: 4]")
+@click.option("--times/--no-times", default=None, help="world: with or without times.  [default: with]")
+@click.option("--drift", type=float, help="world: how much the rated items change over time, 0 to 1.  [default: 0.5]")
+@click.option("--truth", metavar="FILE", help="world: also write the true grade of every pair.")
+@click.option("--alpha", type=float, help="popularity: the skewness; 0 is uniform.  [default: 1.4, or fitted]")
+@click.option("--c1", type=float, help="popularity: ratings of the least popular item.  [default: 0, or fitted]")
+@click.option("--c2", type=float, help="popularity: shift of the ranks.  [default: 7.8 % of the items, or fitted]")
+@click.option("--like", metavar="FILE", help="popularity: ratings to imitate.")
+@reading_options
+@common_options
+def simulate_command(
+    out: str, kind: str, truth: str | None, like: str | None, reading: dict[str, Any], **options: Any
+) -> None:
+    """Simulate ratings and write them, with a record of all settings (same name, ending in .json)."""
+    given = {name: value for name, value in options.items() if value is not None}
+    _check_kind(kind, {**given, **({"truth": truth} if truth else {}), **({"like": like} if like else {})})
+    _check_outputs(out, *([] if truth is None else [truth]))
+    if truth is not None:
+        _check_truth(given)
+    if like is None:
+        refuse_idle("without --like, a file of ratings to read", *READING_OPTIONS)
+    else:
+        given["like"] = read(like, **reading)
+    simulated = _KINDS[kind](**given)
+    ratings = simulated.ratings if isinstance(simulated, World) else simulated
+    whole = simulated.truth() if truth and isinstance(simulated, World) else None
+
+    record = _write_with_record(ratings, out, truth=Path(truth).name if truth else None)
+    if truth and whole is not None:
+        record_checksum(write(whole, truth))
+    if settings.quiet:
+        return
+    say_line(f"{out}: {ratings}")
+    if whole is not None:
+        say_line(f"{truth}: {whole}")
+    say_line(f"{record}: how they were made")
+    for step in ratings.history:
+        for note in step.notes:
+            say_line(f"note: {note}", err=True)
+
+
+def _histogram(text: str | None) -> dict[float, float] | None:
+    if text is None:
+        return None
+    try:
+        pairs = [part.split("=") for part in text.split(",")]
+        return {float(value): float(share) for value, share in pairs}
+    except ValueError:
+        raise SettingError(f"--histogram {text!r} cannot be read; write 1=0.1,2=0.2,3=0.7") from None
+
+
+def _check_truth(given: dict[str, Any]) -> None:
+    """Refuse a truth that is too large before the world is made."""
+    usual = inspect.signature(simulate.world).parameters
+    users, items = (given.get(name, usual[name].default) for name in ("users", "items"))
+    check_pairs(users, items)
+
+
+def _check_kind(kind: str, given: dict[str, Any]) -> None:
+    known = {each_kind: {*inspect.signature(function).parameters} for each_kind, function in _KINDS.items()}
+    known["world"].add("truth")
+    for name in given:
+        if name not in known[kind]:
+            other = next(each_kind for each_kind in known if name in known[each_kind])
+            raise SettingError(
+                f"--{name.replace('_', '-')} goes with --kind {other}, not with {kind}; leave it out or change --kind"
+            )
+
+
+# Ratings written to a file, with a record of how they were made next to it.
+
+
+def _check_outputs(out: str, *others: str) -> None:
+    """Refuse files that cannot be written or that are not ours to replace, before any work is lost."""
+    for path in (out, *others):
+        check_format(path)
+    if len({Path(path) for path in (out, *others)}) <= len(others):
+        raise SettingError(f"{out} is given twice as an output file; choose another for one of them")
+    beside = _beside(out)
+    if beside.exists() and not _is_record(beside, out):
+        raise SettingError(
+            f"the record of {out} would replace {beside}, which is another file; choose another name with --out, or "
+            "move that file"
+        )
+
+
+def _write_with_record(ratings: Ratings, out: str, **more: Any) -> Path:
+    """Write ratings, and the record with all their steps; return the record."""
+    record_checksum(write(ratings, out))
+    record = {
+        "cranfield": __version__,
+        "ratings": Path(out).name,
+        **more,
+        "fingerprint": ratings.fingerprint,
+        "steps": [step.as_dict() for step in ratings.history],
+    }
+    put(json.dumps(record, indent=2, ensure_ascii=False), str(_beside(out)))
+    return _beside(out)
+
+
+def _beside(out: str) -> Path:
+    return Path(out).with_suffix(".json")
+
+
+def _is_record(path: Path, out: str) -> bool:
+    try:
+        record = json.loads(path.read_text(encoding="utf-8"))
+        return "cranfield" in record and bool(record["ratings"] == Path(out).name)
+    except (OSError, ValueError, TypeError, KeyError, RecursionError):
+        return False

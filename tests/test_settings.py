@@ -1,0 +1,48 @@
+from __future__ import annotations
+
+import os
+
+import pytest
+
+from cranfield import SettingError, _checks, _settings
+
+
+@pytest.fixture
+def group(tmp_path, monkeypatch):
+    monkeypatch.setattr(_settings, "_GROUP", tmp_path)
+    monkeypatch.setattr(_settings, "_of_machine", lambda: 1000.0)
+    monkeypatch.setattr(_settings, "memory_limit", lambda: None)
+    return tmp_path
+
+
+def test_the_least_of_machine_container_and_shell_is_available(group, monkeypatch):
+    assert _settings.available_memory() == 1000.0
+    (group / "memory.max").write_text("700\n")
+    (group / "memory.current").write_text("100\n")
+    assert _settings.available_memory() == 600.0
+    monkeypatch.setattr(_settings, "memory_limit", lambda: 500)
+    assert _settings.available_memory() == 500.0
+
+
+def test_a_container_without_a_limit_or_beyond_it_is_understood(group):
+    (group / "memory.current").write_text("900\n")
+    (group / "memory.max").write_text("max\n")
+    assert _settings.available_memory() == 1000.0
+    (group / "memory.max").write_text("800\n")
+    assert _settings.available_memory() == 0.0
+
+
+def test_where_nothing_is_known_memory_is_infinite_and_none_is_used(monkeypatch, tmp_path):
+    def unknown(_):
+        raise OSError
+
+    monkeypatch.setattr(os, "sysconf", unknown)
+    monkeypatch.setattr(_settings, "Path", lambda _: tmp_path / "none")
+    assert _settings._of_machine() == float("inf")
+    assert _settings.resident_memory() == 0.0
+
+
+@pytest.mark.parametrize("text", ["", "much", "0GiB", "3 parsecs", "-1"])
+def test_what_is_no_size_is_refused(text):
+    with pytest.raises(SettingError, match="is not a size"):
+        _checks.size(text)
