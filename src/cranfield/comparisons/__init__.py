@@ -2,7 +2,7 @@
 
 from cranfield.comparisons import significance as _significance  # noqa: F401  (registers the tests)
 from cranfield.comparisons.answers import add_judgments, is_answered
-from cranfield.comparisons.by_segment import SegmentComparison, compare_segments
+from cranfield.comparisons.by_segment import SegmentComparison, compare_segments, leads_frame, window_leads
 from cranfield.comparisons.comparing import (
     CORRECTION,
     Comparing,
@@ -20,7 +20,6 @@ from cranfield.comparisons.sample import Sample
 from cranfield.comparisons.samples import AVERAGES, as_scores, make_samples, pairs_of
 from cranfield.comparisons.significance.bootstrap import cannot_differ, resampled
 from cranfield.comparisons.tipping import LINEAR, TippingPoints, tipping_points
-from cranfield.comparisons.windows import leads_frame, window_leads
 
 __all__ = [
     "AVERAGES",

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from cranfield import compare
+from cranfield.comparisons.by_segment import window_leads
 from cranfield.comparisons.samples import as_scores
-from cranfield.comparisons.windows import window_leads
 from cranfield.measures import Averaging
 from cranfield.measures.folds import join_folds
 from cranfield.measures.windows import in_window, window_frame, windows_of
