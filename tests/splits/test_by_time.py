@@ -11,7 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cranfield import ImpossibleSplitError, Ratings, splits
+from cranfield import ImpossibleSplitError, Ratings, SettingError, splits
+from cranfield.splits.by_time import duration
 
 TIMES = st.lists(st.integers(0, 12), min_size=1, max_size=40)
 
@@ -77,3 +78,132 @@ def test_the_shares_are_rounded_to_the_nearest_number_of_ratings(n, train, valid
     if validation is not None:
         share = min((100 - validation) * learn, 100 * (learn - 1))  # the validation part is never empty
         assert 2 * abs(100 * len(made.train) - share) <= 100
+
+
+# Rolling evaluation: several cuts, and a split at each
+
+
+DAY = 86_400
+ROWS = st.lists(
+    st.tuples(st.integers(0, 5), st.integers(0, 7), st.integers(0, 20)),
+    min_size=3,
+    max_size=40,
+    unique_by=lambda row: row[:2],
+)
+
+
+def _ratings(rows):
+    users, items, times = zip(*rows)
+    return Ratings.of(users, items, times=times)
+
+
+def _daily(days, users=4):
+    return Ratings.of(
+        [user for _ in range(days) for user in range(users)],
+        [day for day in range(days) for _ in range(users)],
+        times=[day * DAY for day in range(days) for _ in range(users)],
+    )
+
+
+@given(
+    ROWS,
+    st.integers(1, 4),
+    st.integers(1, 6),
+    st.sampled_from(["grow", "slide"]),
+    st.sampled_from([None, 0.3]),
+    st.randoms(use_true_random=False),
+)
+def test_windows_follow_each_other_and_learn_from_the_past_only(rows, windows, horizon, train, validation, random):
+    options = {"windows": windows, "horizon": horizon, "train": train, "validation": validation}
+    try:
+        made = list(splits.rolling(_ratings(rows), **options))
+    except ImpossibleSplitError:
+        return
+    shuffled = splits.rolling(_ratings(random.sample(rows, len(rows))), **options)
+    assert [split.record()["fingerprints"] for split in shuffled] == [split.record()["fingerprints"] for split in made]
+    newest = max(time for *_, time in rows)
+    oldest = min(time for *_, time in rows)
+    cuts = [newest + 1 - (windows - window) * horizon for window in range(windows)]
+    assert len(made) == windows
+    for cut, split in zip(cuts, made, strict=True):
+        start = oldest + cut - cuts[0] if train == "slide" else oldest
+        assert sorted(split.test.times) == sorted(time for *_, time in rows if cut <= time < cut + horizon)
+        learned = [*split.train.times, *([] if validation is None else split.validation.times)]
+        assert sorted(learned) == sorted(time for *_, time in rows if start <= time < cut)
+        assert split.step.effect["test_before_own_train"] == 0
+        assert split.step.effect["outside_window"] == len(rows) - len(learned) - len(split.test)
+    for earlier, later in pairwise(made):
+        assert earlier.test.times.max() < later.test.times.min()
+
+
+@given(ROWS, st.integers(1, 15), st.sampled_from(["all", "first", 2]), st.sampled_from(["keep", "drop"]))
+def test_one_window_is_the_plain_split(rows, horizon, target, new):
+    ratings = _ratings(rows)
+    rule = {"target": target, "new_users": new, "new_items": new, "seed": 4}
+    cut = max(time for *_, time in rows) + 1 - horizon
+    outcomes = []
+    for divide in (
+        lambda: splits.rolling(ratings, windows=1, horizon=horizon, **rule)[0],
+        lambda: splits.temporal(ratings, at=cut, **rule),
+    ):
+        try:
+            outcomes.append(divide().record()["fingerprints"])
+        except ImpossibleSplitError:
+            outcomes.append(None)
+    assert outcomes[0] == outcomes[1]
+
+
+def test_growing_windows_add_and_sliding_ones_keep_their_length():
+    grow = [len(split.train) for split in splits.rolling(_daily(30), windows=3, horizon="5d")]
+    slide = [len(split.train) for split in splits.rolling(_daily(30), windows=3, horizon="5d", train="slide")]
+    assert grow == [60, 80, 100]
+    assert slide == [60, 60, 60]
+
+
+def test_horizons_longer_than_the_data_are_refused_with_their_span_and_users():
+    with pytest.raises(ImpossibleSplitError) as error:
+        splits.rolling(_daily(10), windows=6, horizon="7d")
+    assert "6 windows of 7d do not fit: the 40 ratings of 4 users span 1970-01-01" in str(error.value)
+    assert "choose at most windows=1" in str(error.value)
+    with pytest.raises(ImpossibleSplitError, match="choose a shorter horizon"):
+        splits.rolling(_daily(10), windows=1, horizon="52w")
+
+
+def test_windows_without_test_users_are_named():
+    ratings = Ratings.of([1, 2, 1, 2], [1, 1, 2, 2], times=[0, 0, 10 * DAY, 10 * DAY])
+    with pytest.raises(ImpossibleSplitError) as error:
+        splits.rolling(ratings, windows=4, horizon="2d")
+    assert "3 of 4 windows have no test user: none of the 2 users rated in 1970-01-03" in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"windows": 0}, "windows=0 is not a whole number"),
+        ({"horizon": "soon"}, "horizon='soon' is not a duration; write a number of s, min, h, d or w"),
+        ({"horizon": "0d"}, "horizon='0d' is not a duration"),
+        ({"horizon": -5}, "horizon=-5 is not a duration"),
+        ({"train": "all"}, "train='all' is not one of grow, slide"),
+        ({"target": "next"}, "target='next' is neither all, first, last, random"),
+    ],
+)
+def test_a_wrong_setting_is_named(settings, message):
+    with pytest.raises(SettingError) as error:
+        splits.rolling(_daily(30), **settings)
+    assert message in str(error.value)
+
+
+def test_a_rolling_split_needs_times():
+    with pytest.raises(ImpossibleSplitError, match="the ratings of the 1 user have none"):
+        splits.rolling(Ratings.of([1, 1], [1, 2]))
+
+
+@pytest.mark.parametrize(("text", "seconds"), [("7d", 604_800), ("1.5 h", 5_400), ("2w", 1_209_600), ("30min", 1_800)])
+def test_durations_are_read(text, seconds):
+    assert duration("horizon", text) == seconds
+
+
+def test_the_folds_of_a_rolling_split_are_spelled_written_and_read(tmp_path):
+    made = splits.apply(_daily(30), "rolling(windows=2, horizon=3d)")
+    splits.write(made, tmp_path)
+    assert sorted(path.name for path in tmp_path.glob("fold-*")) == ["fold-1", "fold-2"]

@@ -23,7 +23,9 @@ def over_one_vocabulary(parts: Sequence[Ratings]) -> list[Ratings]:
     users = Vocabulary.union([part.user_ids for part in parts])
     items = Vocabulary.union([part.item_ids for part in parts])
     return [
-        replace(
+        replace(part, user_ids=users, item_ids=items)
+        if part.user_ids == users and part.item_ids == items
+        else replace(
             Ratings.from_codes(
                 users,
                 items,

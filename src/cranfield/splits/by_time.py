@@ -1,7 +1,10 @@
-"""The temporal split: everything before one moment is training, and everything from it on is test."""
+"""Splits along the global timeline: one cut, or several with a window of time after each (rolling evaluation)."""
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -9,16 +12,18 @@ from numpy.typing import NDArray
 
 from cranfield import _checks as check
 from cranfield._errors import ImpossibleSplitError, SettingError
-from cranfield._numbers import count_text, nearest_count
+from cranfield._numbers import count_text, listed, nearest_count
 from cranfield.data import Ratings
-from cranfield.splits._after_cut import AfterCut
-from cranfield.splits._parts import TEST, TRAIN, UNUSED, VALIDATION, divide, some, timed, validation_share
-from cranfield.splits.methods import registry
-from cranfield.splits.split import Split
+from cranfield.splits.after_cut import AfterCut
+from cranfield.splits.parts import TEST, TRAIN, UNUSED, VALIDATION, Division, Mask, by_profile, validation_share
+from cranfield.splits.split import Split, Splits, registry
 from cranfield.tables import day, seconds
 
 MOST_USERS = "most_users"
 """The cut at which the most users have ratings on both sides."""
+
+_UNITS = {"s": 1, "min": 60, "h": 3_600, "d": 86_400, "w": 604_800}
+_DURATION = re.compile(r"(\d{1,12}(?:\.\d{1,6})?) ?(s|min|h|d|w)", re.ASCII)
 
 
 @registry.register
@@ -75,72 +80,77 @@ def temporal(
     >>> temporal(ratings, at="most_users", target="first").test.frame().select("user", "item").rows()
     [('a', 2), ('b', 2)]
     """
-    some(ratings)
     if train is not None and at is not None:
         raise SettingError("temporal takes train or at, not both; the moment decides the share")
-    times = timed(ratings, "temporal")
-    share = validation_share(validation)
     rule = AfterCut.checked(target, new_users, new_items, seed)
-    train_share = None if at is not None else check.share("train", 0.8 if train is None else train)
-    cut = _moment(ratings, times, at) if train_share is None else _cut(times, train_share)
-    newest = times.max()
-    if not times.min() < cut <= newest:
+    share = None if at is not None else check.share("train", 0.8 if train is None else train)
+    division = Division(ratings, "temporal", {"train": share, "at": at, **rule.settings(), "validation": validation})
+    times = division.times()
+    if share is not None:
+        cut = _cut(times, share)
+    elif at == MOST_USERS:
+        cut = _most_users(division)
+    else:
+        cut = seconds("at", at)
+        division = replace(division, settings={**division.settings, "at": day(cut)})
+    oldest, newest = int(times.min()), int(times.max())
+    if not oldest < cut <= newest:
         raise ImpossibleSplitError(
             f"a cut at {day(cut)} leaves one part empty: the {count_text(len(times), 'rating')} of "
-            f"{count_text(int(np.count_nonzero(ratings.user_counts)), 'user')} span {day(times.min())} to "
-            f"{day(newest)}; choose another moment or share"
+            f"{division.users} span {day(oldest)} to {day(newest)}; choose another moment or share"
         )
-    before = times < cut
-    chosen = rule.choose(ratings, before, ~before, cut)
+    return _divided(division, (oldest, cut, newest + 1), rule, {"cut": day(cut)})
+
+
+def _divided(
+    division: Division, moments: tuple[int, int, int], rule: AfterCut, effect: dict[str, Any], **fields: Any
+) -> Split:
+    """Divide ratings at a cut, the middle of three moments, into training before it and test ratings after it."""
+    times, (start, cut, stop) = division.times(), moments
+    before, after = (times >= start) & (times < cut), (times >= cut) & (times < stop)
+    chosen = rule.choose(division.ratings, before, after, cut)
     parts = np.where(before, TRAIN, UNUSED)
     parts[chosen.test] = TEST
-    effect: dict[str, Any] = {"cut": day(cut)}
-    notes = list(chosen.notes())
-    if validation is not None:
-        inner_effect, inner_notes = set_newest_aside(parts, ratings, before, share, rule)
+    effect, notes = {**effect, **chosen.effect()}, list(chosen.notes())
+    if division.validation:
+        inner_effect, inner_notes = _set_newest_aside(parts, division, before, rule)
         effect |= inner_effect
         notes += inner_notes
-    stated = at if train_share is not None or at == MOST_USERS else day(cut)
-    settings = {"train": train_share, "at": stated, **rule.settings(), "validation": validation}
-    effect |= chosen.effect()
-    del chosen, before  # free the masks, which are as long as the ratings
-    return divide(ratings, parts, "temporal", settings, effect=effect, notes=notes)
+    del chosen, before, after  # free the masks, which are as long as the ratings
+    return division.split(parts, effect, notes, **fields)
 
 
-def _moment(ratings: Ratings, times: NDArray[np.int64], at: Any) -> int:
-    return _most_users(ratings, times) if isinstance(at, str) and at == MOST_USERS else seconds("at", at)
-
-
-def _most_users(ratings: Ratings, times: NDArray[np.int64]) -> int:
+def _most_users(division: Division) -> int:
     """Return the last moment at which most users have ratings both before it and from it on."""
-    starts = ratings.indptr[:-1][ratings.user_counts > 0]
-    oldest, newest = np.sort(np.minimum.reduceat(times, starts)), np.sort(np.maximum.reduceat(times, starts))
+    oldest, newest = (
+        np.sort(by_profile(division.ratings, extreme, division.times())) for extreme in (np.minimum, np.maximum)
+    )
     # The number only falls just after some user's last rating, so the maximum is at one of these moments.
     moments = np.unique(newest)
     both = np.searchsorted(oldest, moments) - np.searchsorted(newest, moments)
     if not both.any():
         raise ImpossibleSplitError(
-            f"at=most_users: each of the {count_text(len(starts), 'user')} rated at one moment only, so no cut has "
+            f"at=most_users: each of the {division.users} rated at one moment only, so no cut has "
             "ratings of a user on both sides; choose a date, or a random split"
         )
     return int(moments[np.flatnonzero(both == both.max())[-1]])
 
 
-def set_newest_aside(
-    parts: NDArray[np.uint8], ratings: Ratings, before: NDArray[np.bool_], share: float, rule: AfterCut
+def _set_newest_aside(
+    parts: NDArray[np.uint8], division: Division, before: Mask, rule: AfterCut
 ) -> tuple[dict[str, Any], list[str]]:
-    """Move the newest ``share`` of the ratings ``before`` a cut to the validation part, by the rule of the test part.
+    """Move the newest share of the ratings ``before`` a cut to the validation part, by the rule of the test part.
 
     Returns the effect for the record, and the sentence that a reader should see.
     """
-    times = timed(ratings, "temporal")
-    cut = _cut(times[before], 1 - share)
+    times = division.times()
+    cut = _cut(times[before], 1 - division.validation)
     oldest = before & (times < cut)
     if not oldest.any():
         parts[before] = VALIDATION  # leaves no training rating, which is refused
         return {}, []
     newest = before & ~oldest
-    validation = rule.choose(ratings, oldest, newest, cut).test
+    validation = rule.choose(division.ratings, oldest, newest, cut).test
     parts[newest] = UNUSED
     parts[validation] = VALIDATION
     unused = int(np.count_nonzero(newest & ~validation))
@@ -153,3 +163,137 @@ def _cut(times: NDArray[np.int64], share: float) -> int:
     """Return the moment before which that share of the ratings is, or less if several ratings are at that moment."""
     place = min(int(nearest_count(share, len(times))), len(times) - 1)
     return int(np.partition(times, place)[place])
+
+
+def duration(name: str, value: Any) -> int:
+    """Return a duration, such as ``"7d"`` or a number of seconds, in whole seconds.
+
+    Examples
+    --------
+    >>> duration("horizon", "7d"), duration("horizon", "12h"), duration("horizon", "1s"), duration("horizon", 90)
+    (604800, 43200, 1, 90)
+    """
+    form = _DURATION.fullmatch(value.strip().lower()) if isinstance(value, str) else None
+    if form is not None and round(float(form[1]) * _UNITS[form[2]]) >= 1:
+        return round(float(form[1]) * _UNITS[form[2]])
+    try:
+        return check.whole(name, value)
+    except SettingError:
+        raise SettingError(
+            f"{name}={value!r} is not a duration; write a number of s, min, h, d or w, such as {name}=7d, or seconds"
+        ) from None
+
+
+class Windows(Splits):
+    """The splits of a rolling evaluation.
+
+    Parameters
+    ----------
+    division
+        The ratings, and the settings of `rolling`.
+    cuts, horizon
+        When each window starts, in seconds since 1970, and how long it is.
+    rule
+        Which ratings of a window are test ratings.
+    """
+
+    def __init__(self, division: Division, cuts: Sequence[int], horizon: int, rule: AfterCut) -> None:
+        self.division, self.cuts, self.horizon, self.rule = division, tuple(cuts), horizon, rule
+
+    def __len__(self) -> int:
+        return len(self.cuts)
+
+    def __repr__(self) -> str:
+        return f"Windows({len(self)} of {self.division.ratings!r})"
+
+    def at(self, window: int) -> Split:
+        """Return the split of a window."""
+        cut, times = self.cuts[window], self.division.times()
+        start, stop = int(times.min()), cut + self.horizon
+        start += cut - self.cuts[0] if self.division.settings["train"] == "slide" else 0
+        if not ((times >= start) & (times < cut)).any():
+            raise ImpossibleSplitError(
+                f"window {window + 1} of {len(self)} has no training rating: none of the {self.division.users} "
+                f"rated from {day(start)} to {day(cut)}; use train=grow, or fewer windows"
+            )
+        outside = int(np.count_nonzero((times < start) | (times >= stop)))
+        effect = {"cut": day(cut), "until": day(stop), "outside_window": outside}
+        return _divided(self.division, (start, cut, stop), self.rule, effect, fold=window, folds=len(self))
+
+
+@registry.register
+def rolling(
+    ratings: Ratings,
+    *,
+    windows: int = 6,
+    horizon: Any = "7d",
+    train: str = "grow",
+    target: Any = "all",
+    new_users: str = "keep",
+    new_items: str = "keep",
+    seed: int = 0,
+    validation: float | None = None,
+) -> Windows:
+    """Cut at several moments; at each one, train on the ratings before it and test on the next period of time.
+
+    The last window ends with the newest rating, and each of the others where the next one starts. The test part of a
+    window is that of `temporal` at its cut, up to the end of the window.
+
+    Parameters
+    ----------
+    ratings
+        The ratings to split; they must have times.
+    windows
+        W, the number of windows.
+    horizon
+        The length of each window: a number of ``s``, ``min``, ``h``, ``d`` or ``w`` (weeks), or of seconds.
+    train
+        ``"grow"``: everything before a cut is training. ``"slide"``: only as long a period as there is before the first
+        cut, so that every window learns from the same length of time.
+    target, new_users, new_items, seed
+        As for `temporal`.
+    validation
+        The share of a window's training ratings to set aside, the newest; it does not change the test part.
+
+    Examples
+    --------
+    >>> ratings = Ratings.of(range(8), range(8), times=[day * 86_400 for day in range(8)])
+    >>> for split in rolling(ratings, windows=2, horizon="2d"):
+    ...     print(split, split.step.effect["cut"])
+    Split(rolling: train 4, test 2, fold 1 of 2) 1970-01-04 00:00:01
+    Split(rolling: train 6, test 2, fold 2 of 2) 1970-01-06 00:00:01
+    """
+    windows, length = check.whole("windows", windows), duration("horizon", horizon)
+    check.one_of("train", train, ("grow", "slide"))
+    rule = AfterCut.checked(target, new_users, new_items, seed)
+    validation_share(validation)
+    settings = {"windows": windows, "horizon": horizon, "train": train, **rule.settings(), "validation": validation}
+    division = Division(ratings, "rolling", settings)
+    end = int(division.times().max()) + 1
+    cuts = [end - (windows - window) * length for window in range(windows)]
+    _check_span(division, cuts, length)
+    return Windows(division, cuts, length, rule)
+
+
+def _check_span(division: Division, cuts: Sequence[int], length: int) -> None:
+    """Refuse windows that start before the first rating, and windows without ratings."""
+    times = division.times()
+    oldest, newest = int(times.min()), int(times.max())
+    if cuts[0] <= oldest:
+        most = (newest - oldest) // length
+        raise ImpossibleSplitError(
+            f"{count_text(len(cuts), 'window')} of {division.settings['horizon']} "
+            f"{'does' if len(cuts) == 1 else 'do'} not fit: the "
+            f"{count_text(len(times), 'rating')} of {division.users} span {day(oldest)} to {day(newest)}, "
+            "and the first window must begin after the first rating; "
+            + (f"choose at most windows={most}, or a shorter horizon" if most else "choose a shorter horizon")
+        )
+    counts = np.bincount(np.searchsorted(cuts, times, side="right"), minlength=len(cuts) + 1)[1:]
+    empty = [f"{day(cuts[window])} to {day(cuts[window] + length)}" for window in np.flatnonzero(counts == 0).tolist()]
+    if empty:
+        shown = listed(empty[:3]) if len(empty) <= 3 else f"{', '.join(empty[:3])} and {len(empty) - 3} more"
+        raise ImpossibleSplitError(
+            f"{len(empty)} of {count_text(len(cuts), 'window')} {'has' if len(empty) == 1 else 'have'} no test user: "
+            f"none of the {division.users} rated in {shown}; "
+            "choose a longer horizon, or fewer windows"
+        )

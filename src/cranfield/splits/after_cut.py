@@ -7,17 +7,14 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from cranfield import _checks as check
 from cranfield._errors import ImpossibleSplitError, SettingError
 from cranfield._numbers import count_text
 from cranfield._streams import stream
 from cranfield.data import Ratings
-from cranfield.splits._places import places
+from cranfield.splits.parts import Mask, by_profile, places
 from cranfield.tables import day
-
-Mask = NDArray[np.bool_]
 
 _TARGETS = ("all", "first", "last", "random")
 _UNKNOWN = ("keep", "drop", "apart")
@@ -101,9 +98,8 @@ class AfterCut:
         if self.new_users == "keep" and self.new_items == "keep":
             return nobody, nobody
         # Use masks: copying the ratings before the cut, most of all ratings, would double the memory.
-        rated = ratings.user_counts > 0
         known_user = np.zeros(ratings.n_users, dtype=bool)
-        known_user[rated] = np.logical_or.reduceat(before, ratings.indptr[:-1][rated])
+        known_user[ratings.user_counts > 0] = by_profile(ratings, np.logical_or, before)
         known_item = np.zeros(ratings.n_items, dtype=bool)
         known_item[ratings.items[before]] = True
         new_user = np.repeat(~known_user, ratings.user_counts) & after
