@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
@@ -25,13 +23,13 @@ from cranfield.tables import (
     PARQUET,
     UNKNOWN,
     ColumnChoice,
+    ColumnTable,
     Fault,
     FrameTable,
     Role,
     TextTable,
     Vocabulary,
     contents,
-    encoded,
     file_and_member,
     find_columns,
     frame_table,
@@ -42,8 +40,6 @@ from cranfield.tables import (
     text_table,
     unpacked,
 )
-from cranfield.tables import ratings as as_ratings
-from cranfield.tables import times as as_times
 
 _COUNTS = ("keep", "celma")
 _UNCHOSEN: dict[Role, ColumnChoice] = {"user": None, "item": None, "rating": None, "time": None}
@@ -199,7 +195,7 @@ def _table(
     header: bool | None,
     quote: str | None,
     encoding: str,
-) -> TextTable | FrameTable:
+) -> ColumnTable:
     if isinstance(source, (str, Path)):
         if is_parquet_folder(folder := meant(source)):
             return parquet_table(folder, str(source))
@@ -222,12 +218,10 @@ def _table(
     return text_table(data, label, separator=separator, header=header, quote=quote, encoding=encoding, wanted=wanted)
 
 
-def _gathered(
-    table: TextTable | FrameTable, places: dict[Role, int], repeated: Repeated, counts: str
-) -> tuple[Ratings, int]:
+def _gathered(table: ColumnTable, places: dict[Role, int], repeated: Repeated, counts: str) -> tuple[Ratings, int]:
     """Convert the columns to codes and numbers, in parallel threads, and make ratings from them."""
     with ThreadPoolExecutor(settings.workers) as threads:
-        futures = {role: threads.submit(_MADE[role], table, role) for role in places}
+        futures = {role: threads.submit(table.values, role) for role in places}
     columns: dict[Role, Any] = {role: future.result() for role, future in futures.items()}
     (user_ids, users), (item_ids, items) = columns["user"], columns["item"]
     values = columns.get("rating", np.ones(len(users), dtype=np.float32))
@@ -242,7 +236,7 @@ def _gathered(
         raise InputError(problem, source=table.label, row=row, remedy=REMEDY) from error
 
 
-def _refuse_negative(counts: NDArray[Any], table: TextTable | FrameTable) -> None:
+def _refuse_negative(counts: NDArray[Any], table: ColumnTable) -> None:
     negative = counts < 0
     if negative.any():
         row = int(np.argmax(negative))
@@ -250,34 +244,8 @@ def _refuse_negative(counts: NDArray[Any], table: TextTable | FrameTable) -> Non
         raise table.error(Fault(row, f"a play count of {counts[row]:g} is negative", remedy), "rating")
 
 
-def _ids(table: TextTable | FrameTable, role: Role) -> tuple[Vocabulary, NDArray[np.int32]]:
-    with _faults_placed(table, role):
-        return encoded(table.column(role), role)
-
-
-def _ratings(table: TextTable | FrameTable, role: Role) -> NDArray[Any]:
-    with _faults_placed(table, role):
-        return as_ratings(table.column(role))
-
-
-def _times(table: TextTable | FrameTable, role: Role) -> NDArray[np.int64]:
-    with _faults_placed(table, role):
-        return as_times(table.column(role))
-
-
-_MADE: dict[Role, Callable[..., Any]] = {"user": _ids, "item": _ids, "rating": _ratings, "time": _times}
-
-
-@contextmanager
-def _faults_placed(table: TextTable | FrameTable, role: Role) -> Iterator[None]:
-    try:
-        yield
-    except Fault as fault:
-        raise table.error(fault, role) from fault
-
-
 def _step(
-    table: TextTable | FrameTable,
+    table: ColumnTable,
     places: dict[Role, int],
     ratings: Ratings,
     rows: int,

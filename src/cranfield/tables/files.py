@@ -1,4 +1,4 @@
-"""The bytes of a file, unpacked from gzip, Zstandard, bzip2, xz or a zip archive, as its first bytes tell."""
+"""Files of any kind: opened, unpacked as their first bytes tell, and written as their names say."""
 
 from __future__ import annotations
 
@@ -12,9 +12,19 @@ from collections.abc import Callable
 from pathlib import Path, PurePosixPath
 from typing import Any
 
+import polars as pl
+
 from cranfield import _checks as check
-from cranfield._errors import InputError, MissingExtraError
+from cranfield._errors import InputError, MissingExtraError, SettingError, suggestion
+from cranfield._files import meant, whole_file
+from cranfield._polars import write_csv, write_parquet
 from cranfield._settings import settings
+
+PARQUET = b"PAR1"
+"""The first bytes of a Parquet file."""
+
+FORMATS = ("parquet", "csv", "tsv")
+"""The formats in which tables are written; each is also a file name extension."""
 
 _GZIP, _ZSTD, _ZIP, _BZIP2, _XZ = b"\x1f\x8b", b"\x28\xb5\x2f\xfd", b"PK\x03\x04", b"BZh", b"\xfd7zXZ\x00"
 # The errors of the libraries on damaged bytes; zipfile also raises ValueError and struct.error.
@@ -22,11 +32,41 @@ _DAMAGE = (EOFError, OSError, ValueError, zlib.error, lzma.LZMAError, zipfile.Ba
 _FETCH_AGAIN = "the file is cut short or damaged: fetch or write it again"
 _PIECE = 1 << 10
 _NOT_DATA = {".md", ".html", ".pdf", ".ds_store"}
-
-
 # By default a compressed file may unpack to this many times its size, and to this many bytes in any case. Files of
 # ratings and runs are seldom compressed to less than a twentieth.
 _USUAL, _ALWAYS = 100, 1 << 26
+
+
+def file_and_member(path: Path) -> tuple[Path, str | None]:
+    """Return the file that a path names and, for ``archive.zip/file.csv``, the member of the archive."""
+    path = meant(path)
+    if path.is_dir():
+        files = ", ".join(sorted(entry.name for entry in path.iterdir() if entry.is_file())[:5]) or "no file"
+        raise InputError("this is a folder", source=str(path), remedy=f"name a file in it; it holds {files}")
+    if path.exists():
+        return path, None
+    inside = zip_and_member(path)
+    if inside is None:
+        raise InputError("there is no such file", source=str(path), remedy="check the name and the folder")
+    return inside
+
+
+def is_parquet(path: Path) -> bool:
+    """Whether a file is Parquet; for a pipe this is only known once it is read."""
+    return path.is_file() and contents(path, len(PARQUET)) == PARQUET
+
+
+def contents(path: Path, size: int = -1) -> bytes:
+    """Return the first ``size`` bytes of a file, or all of them."""
+    try:
+        with path.open("rb") as file:
+            return file.read(size)
+    except FileNotFoundError:
+        raise InputError("there is no such file", source=str(path), remedy="check the name and the folder") from None
+    except OSError as error:
+        raise InputError(
+            f"the file cannot be read ({error.strerror})", source=str(path), remedy="check its permissions"
+        ) from error
 
 
 def unpacked(data: bytes, label: str, member: str | None = None) -> tuple[bytes, str]:
@@ -212,3 +252,37 @@ def _listed(names: list[str]) -> str:
 def _damaged(kind: str, label: str, error: BaseException) -> InputError:
     problem = f"the {kind} data cannot be unpacked ({str(error)[:100]})"
     return InputError(problem, source=label, remedy=_FETCH_AGAIN)
+
+
+def check_format(path: str | Path) -> str:
+    """Return the format that a file's extension names, or say which ones there are."""
+    ending = Path(path).suffix.removeprefix(".").lower()
+    if ending not in FORMATS:
+        raise SettingError(
+            f"{path} does not end in a known format; name it .parquet, .csv or .tsv{suggestion(ending, FORMATS)}"
+        )
+    return ending
+
+
+def write_table(table: pl.DataFrame, path: str | Path) -> Path:
+    """Write any table, in the format that the extension names."""
+    path, form = Path(path), check_format(path)
+    with whole_file(path) as temporary:
+        if form == "parquet":
+            write_parquet(table, temporary)
+        else:
+            write_csv(_printable(table, path), temporary, separator="," if form == "csv" else "\t")
+    return path
+
+
+def _printable(table: pl.DataFrame, path: Path) -> pl.DataFrame:
+    """Return the table with bytes as text, or say that a column cannot be printed."""
+    for name, kind in table.schema.items():
+        if kind in (pl.Binary, pl.Duration):
+            try:
+                table = table.with_columns(pl.col(name).cast(pl.String))
+            except pl.exceptions.PolarsError as error:
+                raise SettingError(
+                    f"{path} cannot hold the column {name!r} ({kind}) as text; name the file .parquet"
+                ) from error
+    return table
