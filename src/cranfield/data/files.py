@@ -1,4 +1,4 @@
-"""Ratings from files and dataframes."""
+"""Ratings from files and dataframes, and into files."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from cranfield._files import meant
 from cranfield._record import Step, check_unchanged
 from cranfield._settings import settings
 from cranfield.data.features import About, Features, features_of
-from cranfield.data.long_tail import celma
+from cranfield.data.pairs import REMEDY, Repeated, RepeatedPairError, check_policy
 from cranfield.data.ratings import Ratings
-from cranfield.data.repeated import REMEDY, Repeated, RepeatedPairError, check_policy
+from cranfield.data.scale import counts_to_ratings
 from cranfield.tables import (
     PARQUET,
     UNKNOWN,
@@ -29,6 +29,7 @@ from cranfield.tables import (
     Role,
     TextTable,
     Vocabulary,
+    check_format,
     contents,
     file_and_member,
     find_columns,
@@ -39,9 +40,10 @@ from cranfield.tables import (
     refuse_text_options,
     text_table,
     unpacked,
+    write_table,
 )
 
-_COUNTS = ("keep", "celma")
+_COUNTS = ("keep", "to_ratings")
 _UNCHOSEN: dict[Role, ColumnChoice] = {"user": None, "item": None, "rating": None, "time": None}
 
 
@@ -57,7 +59,7 @@ def read(
     quote: str | None = '"',
     encoding: str = "utf-8",
     repeated: Repeated = "error",
-    counts: Literal["keep", "celma"] = "keep",
+    counts: Literal["keep", "to_ratings"] = "keep",
     user_features: Any = None,
     item_features: Any = None,
     name: str | None = None,
@@ -91,7 +93,8 @@ def read(
         ``"first"``, ``"mean"``, ``"max"`` or ``"sum"`` of them. First and last are by time, and by the order of the
         rows if times are equal or missing. Mean, max and sum get the latest time.
     counts
-        ``"celma"`` turns play counts into ratings from 1 to 5 (`celma`); ``"keep"`` leaves numbers unchanged.
+        ``"to_ratings"`` turns play counts into ratings from 1 to 5 (`counts_to_ratings`); ``"keep"`` leaves numbers
+        unchanged.
     user_features, item_features
         A file or a dataframe that describes the users, or the items, for systems that use it: a column of ids, and
         others of numbers or of text, which is taken for categories. Empty cells and ids without a row are missing
@@ -134,7 +137,7 @@ def read(
     ratings, rows = _gathered(table, places, repeated, counts)
     step = _step(table, places, ratings, rows, encoding, repeated)
     ratings = with_features(replace(ratings, name=name or _name(source), history=(step,)), user_features, item_features)
-    return celma(ratings) if counts == "celma" else ratings
+    return counts_to_ratings(ratings) if counts == "to_ratings" else ratings
 
 
 def with_features(ratings: Ratings, user_features: Any = None, item_features: Any = None) -> Ratings:
@@ -225,7 +228,7 @@ def _gathered(table: ColumnTable, places: dict[Role, int], repeated: Repeated, c
     columns: dict[Role, Any] = {role: future.result() for role, future in futures.items()}
     (user_ids, users), (item_ids, items) = columns["user"], columns["item"]
     values = columns.get("rating", np.ones(len(users), dtype=np.float32))
-    if counts == "celma":
+    if counts == "to_ratings":
         _refuse_negative(values, table)
     try:
         ratings = Ratings.from_codes(user_ids, item_ids, users, items, values, columns.get("time"), repeated=repeated)
@@ -271,3 +274,24 @@ def _step(
 
 def _name(source: Any) -> str | None:
     return Path(source).name.split(".")[0] or None if isinstance(source, (str, Path)) else None
+
+
+def write(ratings: Ratings, path: str | Path) -> Path:
+    """Write ratings with columns user, item, rating and, if known, time (seconds since 1970).
+
+    Parameters
+    ----------
+    ratings
+        The ratings to write.
+    path
+        The file, ending in ``.parquet``, ``.csv`` or ``.tsv``. It is written completely or not at all.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> path = write(Ratings.of(["ann"], ["x"], [4]), Path(tempfile.mkdtemp()) / "ratings.csv")
+    >>> path.read_text().split()
+    ['user,item,rating', 'ann,x,4.0']
+    """
+    check_format(path)
+    return write_table(ratings.frame(), path)
