@@ -14,8 +14,7 @@ import pytest
 
 from cranfield import Ratings, simulate
 from cranfield.cli.data import simulate_command as command
-from cranfield.data import filters
-from cranfield.data import read
+from cranfield.data import filters, read
 
 
 @pytest.fixture(autouse=True)
