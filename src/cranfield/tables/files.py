@@ -8,7 +8,7 @@ import lzma
 import struct
 import zipfile
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -45,10 +45,10 @@ def file_and_member(path: Path) -> tuple[Path, str | None]:
         raise InputError("this is a folder", source=str(path), remedy=f"name a file in it; it holds {files}")
     if path.exists():
         return path, None
-    inside = zip_and_member(path)
-    if inside is None:
+    archive = next((parent for parent in path.parents if parent.is_file()), None)
+    if archive is None:
         raise InputError("there is no such file", source=str(path), remedy="check the name and the folder")
-    return inside
+    return archive, path.relative_to(archive).as_posix()
 
 
 def is_parquet(path: Path) -> bool:
@@ -72,16 +72,8 @@ def contents(path: Path, size: int = -1) -> bytes:
 def unpacked(data: bytes, label: str, member: str | None = None) -> tuple[bytes, str]:
     """Return the content of compressed ``data``, and its name; plain data are returned unchanged.
 
-    Data that unpack to more than ``settings.unpack_limit`` are refused.
-
-    Parameters
-    ----------
-    data
-        The content of the file.
-    label
-        The name of the file, for messages.
-    member
-        Which file of a zip archive; by default the only one, or the one with "rating" in its name.
+    Data that unpack to more than ``settings.unpack_limit`` are refused. ``member`` is the file of a zip archive to
+    take; by default the only one, or the one with "rating" in its name. ``label`` is the file's name, for messages.
     """
     return _unpacked(data, label, member, unpack_limit(len(data)))
 
@@ -97,46 +89,37 @@ def _unpacked(data: bytes, label: str, member: str | None, limit: int) -> tuple[
     if data.startswith(_ZIP):
         data, label = _from_zip(data, label, member, limit)
         return _unpacked(data, label, None, limit) if not data.startswith(_ZIP) else (data, label)
-    for magic, kind, unpack in (
-        (_GZIP, "gzip", _from_gzip),
-        (_BZIP2, "bzip2", _from_bzip2),
-        (_XZ, "xz", _from_xz),
-        (_ZSTD, "Zstandard", _from_zstd),
-    ):
+    for magic, kind in ((_GZIP, "gzip"), (_BZIP2, "bzip2"), (_XZ, "xz"), (_ZSTD, "Zstandard")):
         if data.startswith(magic):
             try:
-                plain = unpack(data, limit)
+                plain = _from_zstd(data, limit) if magic == _ZSTD else _of_streams(data, limit, *_STREAMS[magic])
             except MissingExtraError as error:
                 raise MissingExtraError(
                     f"{label}: {kind}-compressed text", library=error.library, extra=error.extra
                 ) from error
             except _DAMAGE as error:
                 raise _damaged(kind, label, error) from error
-            return _within(plain, limit, label), label
+            check_size(len(plain), limit, label)
+            return plain, label
     return data, label
 
 
-def _within(plain: bytes, limit: int, label: str) -> bytes:
-    if len(plain) > limit:
-        raise too_large(limit, label)
-    return plain
+def check_size(size: int, limit: int, label: str) -> None:
+    """Refuse a file whose content is too large."""
+    if size > limit:
+        raise InputError(
+            f"the file unpacks to more than {limit:,} bytes",
+            source=label,
+            remedy="if you trust it, raise the limit with cranfield.settings.unpack_limit (--unpack-limit)",
+        )
 
 
-def too_large(limit: int, label: str) -> InputError:
-    """Return the error for a file whose content is too large."""
-    return InputError(
-        f"the file unpacks to more than {limit:,} bytes",
-        source=label,
-        remedy="if you trust it, raise the limit with cranfield.settings.unpack_limit (--unpack-limit)",
-    )
-
-
-def zip_and_member(path: Path) -> tuple[Path, str] | None:
-    """Split ``archive.zip/folder/file.csv`` into the archive and the file in it, if that is what ``path`` is."""
-    for archive in path.parents:
-        if archive.is_file():
-            return archive, path.relative_to(archive).as_posix()
-    return None
+# How a stream is unpacked, and what of the rest is another stream.
+_STREAMS: Mapping[bytes, tuple[Callable[[], Any], Callable[[bytes], bytes]]] = {
+    _GZIP: (lambda: zlib.decompressobj(wbits=31), lambda rest: rest.lstrip(b"\0")),  # with header and checksum
+    _BZIP2: (bz2.BZ2Decompressor, lambda rest: rest if rest.startswith(_BZIP2) else b""),
+    _XZ: (lzma.LZMADecompressor, lambda rest: rest if rest.startswith(_XZ) else b""),
+}
 
 
 def _from_zip(data: bytes, label: str, member: str | None, limit: int) -> tuple[bytes, str]:
@@ -151,7 +134,9 @@ def _from_zip(data: bytes, label: str, member: str | None, limit: int) -> tuple[
                 )
             label = f"{label}/{chosen}"
             with archive.open(chosen) as inside:
-                return _within(inside.read(limit + 1), limit, label), label
+                plain = inside.read(limit + 1)
+                check_size(len(plain), limit, label)
+                return plain, label
     except _DAMAGE as error:
         raise _damaged("zip", label, error) from error
     except RuntimeError as error:  # a password, or an unknown compression
@@ -178,21 +163,6 @@ def _chosen(names: list[str], label: str) -> str:
         source=label,
         remedy=f"name one of them, as in {label}/{files[0]}; it holds {_listed(files)}",
     )
-
-
-def _from_gzip(data: bytes, limit: int) -> bytes:
-    def decompressor() -> Any:
-        return zlib.decompressobj(wbits=31)  # with gzip's header and checksum
-
-    return _of_streams(data, limit, decompressor, lambda rest: rest.lstrip(b"\0"))
-
-
-def _from_bzip2(data: bytes, limit: int) -> bytes:
-    return _of_streams(data, limit, bz2.BZ2Decompressor, lambda rest: rest if rest.startswith(_BZIP2) else b"")
-
-
-def _from_xz(data: bytes, limit: int) -> bytes:
-    return _of_streams(data, limit, lzma.LZMADecompressor, lambda rest: rest if rest.startswith(_XZ) else b"")
 
 
 def _of_streams(data: bytes, limit: int, decompressor: Callable[[], Any], following: Callable[[bytes], bytes]) -> bytes:

@@ -18,7 +18,7 @@ import polars as pl
 from cranfield._errors import InputError
 from cranfield._polars import panics_unheard, readable, scan_parquet
 from cranfield.tables.columns import ROLES, Role
-from cranfield.tables.files import is_parquet, too_large, unpack_limit
+from cranfield.tables.files import check_size, is_parquet, unpack_limit
 from cranfield.tables.values import ColumnTable
 
 _KINDS = "a path, a dataframe (pandas, Polars, PyArrow, DuckDB), a dictionary of columns or a list of tuples"
@@ -221,8 +221,7 @@ class FrameTable(ColumnTable):
     def check_size(self, limit: int) -> None:
         """Refuse a table whose rows take more than ``limit`` bytes; its Parquet file may be small if values repeat."""
         rows = self._collected(self._frame.select(pl.len())).item()
-        if rows * _VALUE * min(self.width, len(ROLES)) > limit:
-            raise too_large(limit, self.label)
+        check_size(rows * _VALUE * min(self.width, len(ROLES)), limit, self.label)
 
     def column(self, role: Role) -> pl.Series:
         """Return the column of ``role``."""

@@ -7,6 +7,7 @@ import io
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from itertools import islice
 
 import numpy as np
 import polars as pl
@@ -98,17 +99,12 @@ class TextTable(ColumnTable):
                 return self._misshapen(line, fields)
             if number == fault.row:
                 break
-        return super().error(fault, role)
+        return self._located(fault, role, line)
 
     def lines(self, *rows: int) -> list[int]:
         """Return the lines on which rows start."""
-        wanted = set(rows)
-        line_of = {}
-        for number, (line, _) in enumerate(self._records()):
-            if number in wanted:
-                line_of[number] = line
-                if len(line_of) == len(wanted):
-                    break
+        numbered = enumerate(islice(self._records(), max(rows) + 1))
+        line_of = {number: line for number, (line, _) in numbered if number in rows}
         return [line_of[row] for row in rows]
 
     def _records(self, behind: bytes = b"") -> Iterator[tuple[int, list[str]]]:

@@ -70,8 +70,11 @@ class ColumnTable:
         return [row + 1 for row in rows]
 
     def error(self, fault: Fault, role: Role) -> InputError:
-        """Return the error for a fault, with its line or row."""
-        place, [line] = self._places[role], self.lines(fault.row)
+        """Return the error for a fault, with its row or line."""
+        return self._located(fault, role, fault.row + 1)
+
+    def _located(self, fault: Fault, role: Role, line: int) -> InputError:
+        place = self._places[role]
         column = self.names[place] if self.names is not None else str(place + 1)
         return InputError(fault.problem, source=self.label, row=line, column=column, remedy=fault.remedy)
 
