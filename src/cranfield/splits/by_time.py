@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -13,17 +13,142 @@ from numpy.typing import NDArray
 from cranfield import _checks as check
 from cranfield._errors import ImpossibleSplitError, SettingError
 from cranfield._numbers import count_text, listed, nearest_count
+from cranfield._streams import stream
 from cranfield.data import Ratings
-from cranfield.splits.after_cut import AfterCut
-from cranfield.splits.parts import TEST, TRAIN, UNUSED, VALIDATION, Division, Mask, by_profile, validation_share
+from cranfield.splits.parts import TEST, TRAIN, UNUSED, VALIDATION, Division, Mask, by_profile, places, validation_share
 from cranfield.splits.split import Split, Splits, registry
 from cranfield.tables import day, seconds
+
+_TARGETS = ("all", "first", "last", "random")
+_UNKNOWN = ("keep", "drop", "apart")
 
 MOST_USERS = "most_users"
 """The cut at which the most users have ratings on both sides."""
 
 _UNITS = {"s": 1, "min": 60, "h": 3_600, "d": 86_400, "w": 604_800}
 _DURATION = re.compile(r"(\d{1,12}(?:\.\d{1,6})?) ?(s|min|h|d|w)", re.ASCII)
+
+
+@dataclass(frozen=True)
+class AfterCut:
+    """The rule that selects test ratings from the ratings after a cut.
+
+    Parameters
+    ----------
+    target
+        ``all`` of each user's ratings, the ``first``, the ``last``, a ``random`` one, or a number: that many next ones.
+    new_users, new_items
+        What to do with users and items without a rating before the cut: ``keep`` them, ``drop`` their ratings, or keep
+        them and count them ``apart``.
+    seed
+        Seed of the random rating, and of the order of ratings in the same second.
+    """
+
+    target: str | int = "all"
+    new_users: str = "keep"
+    new_items: str = "keep"
+    seed: int = 0
+
+    @classmethod
+    def checked(cls, target: Any, new_users: Any, new_items: Any, seed: Any) -> AfterCut:
+        """Return the rule with these settings, or say which of them is wrong."""
+        if not (isinstance(target, str) and target in _TARGETS):
+            try:
+                target = check.whole("target", target)
+            except SettingError:
+                raise SettingError(
+                    f"target={target!r} is neither {', '.join(_TARGETS)} nor a whole number of at least 1"
+                ) from None
+        for name, value in (("new_users", new_users), ("new_items", new_items)):
+            check.one_of(name, value, _UNKNOWN)
+        return cls(target, new_users, new_items, check.whole("seed", seed, at_least=0))
+
+    def settings(self) -> dict[str, Any]:
+        """Return the settings that differ from the defaults, so that the record of a plain split stays short."""
+        stated = {"target": self.target, "new_users": self.new_users, "new_items": self.new_items}
+        usual = vars(AfterCut())
+        differing = {name: value for name, value in stated.items() if value != usual[name]}
+        return differing if self.target == "all" else {**differing, "seed": self.seed}
+
+    @property
+    def wanted(self) -> str:
+        """The test ratings of a user, in words."""
+        if isinstance(self.target, int):
+            return f"each user's first {self.target} ratings"
+        return {"all": "all ratings", "random": "a random rating of each user"}.get(
+            self.target, f"each user's {self.target} rating"
+        )
+
+    def choose(self, ratings: Ratings, before: Mask, after: Mask, cut: int) -> tuple[Mask, dict[str, Any], list[str]]:
+        """Return which ratings after the cut are test ratings, the effect for the record, and notes for the reader.
+
+        ``before`` and ``after`` say whether a rating is in the training period, and whether it is in the test period.
+        """
+        kept, notes = after.copy(), list[str]()
+        effect: dict[str, Any] = {}
+        policies = {"users": self.new_users, "items": self.new_items}
+        for kind, policy in policies.items():
+            if policy != "keep":
+                codes = ratings.users if kind == "users" else ratings.items
+                # Use masks: copying the ratings before the cut, most of all ratings, would double the memory.
+                known = np.zeros(ratings.n_users if kind == "users" else ratings.n_items, dtype=bool)
+                known[codes[before]] = True
+                new = ~known[codes] & after
+                effect[f"ratings_of_new_{kind}"] = int(np.count_nonzero(new))
+                kept &= ~new if policy == "drop" else True
+                if new.any():
+                    notes.append(_on_new(kind, policy, codes[new], cut))
+        if "drop" in policies.values():
+            effect["dropped"] = int(np.count_nonzero(after & ~kept))
+        if not kept.any():
+            users = count_text(len(np.unique(ratings.users[after])), "user")
+            raise ImpossibleSplitError(
+                f"no test rating is left after {day(cut)}: the ratings of the {users} there are dropped, because these "
+                "users or the items have no earlier rating; keep them with new_users=keep and new_items=keep, or "
+                "choose a later cut"
+            )
+        if self.target == "all":
+            return kept, effect, notes
+        test, short = self._targets(ratings, kept, cut)
+        effect["unused"] = int(np.count_nonzero(kept & ~test))
+        others = count_text(effect["unused"], "other rating")
+        notes.append(f"test part: {self.wanted} from {day(cut)} on; {others} in no part")
+        if short:
+            notes.append(
+                f"{count_text(short, 'user')} with fewer than {self.target} ratings from {day(cut)} on; "
+                "all of these are test ratings"
+            )
+        return test, effect, notes
+
+    def _targets(self, ratings: Ratings, kept: Mask, cut: int) -> tuple[Mask, int]:
+        """Return the test ratings, and how many users have fewer than the target."""
+        candidates = ratings.keep(kept)
+        generator = stream(self.seed, "split", "after cut", str(self.target), cut)
+        times = None if self.target == "random" else candidates.times
+        place, size = places(candidates.indptr, generator, times), candidates.user_counts
+        if self.target == "last":
+            chosen = place == np.repeat(size - 1, size)
+        else:
+            chosen = place < (self.target if isinstance(self.target, int) else 1)
+        short = int(np.count_nonzero((size > 0) & (size < self.target))) if isinstance(self.target, int) else 0
+        some = int(np.count_nonzero(size))
+        if short == some:
+            raise ImpossibleSplitError(
+                f"target={self.target}: none of the {count_text(some, 'user')} with ratings after {day(cut)} has "
+                f"{self.target} of them; choose target={int(size.max())} or less, or an earlier cut"
+            )
+        test = kept.copy()
+        test[kept] = chosen
+        return test, short
+
+
+def _on_new(kind: str, policy: str, codes: NDArray[np.int32], cut: int) -> str:
+    done = "dropped" if policy == "drop" else f"kept; show them separately with the segment cold_{kind}"
+    number = len(np.unique(codes))
+    return (
+        f"{count_text(number, kind[:-1])} {'has' if number == 1 else 'have'} no rating before "
+        f"{day(cut)}; their {count_text(len(codes), 'later rating')}: {done}"
+    )
 
 
 @registry.register
@@ -108,15 +233,15 @@ def _divided(
     """Divide ratings at a cut, the middle of three moments, into training before it and test ratings after it."""
     times, (start, cut, stop) = division.times(), moments
     before, after = (times >= start) & (times < cut), (times >= cut) & (times < stop)
-    chosen = rule.choose(division.ratings, before, after, cut)
+    test, chosen, notes = rule.choose(division.ratings, before, after, cut)
     parts = np.where(before, TRAIN, UNUSED)
-    parts[chosen.test] = TEST
-    effect, notes = {**effect, **chosen.effect()}, list(chosen.notes())
+    parts[test] = TEST
+    effect |= chosen
     if division.validation:
         inner_effect, inner_notes = _set_newest_aside(parts, division, before, rule)
         effect |= inner_effect
         notes += inner_notes
-    del chosen, before, after  # free the masks, which are as long as the ratings
+    del test, before, after  # free the masks, which are as long as the ratings
     return division.split(parts, effect, notes, **fields)
 
 
@@ -150,7 +275,7 @@ def _set_newest_aside(
         parts[before] = VALIDATION  # leaves no training rating, which is refused
         return {}, []
     newest = before & ~oldest
-    validation = rule.choose(division.ratings, oldest, newest, cut).test
+    validation = rule.choose(division.ratings, oldest, newest, cut)[0]
     parts[newest] = UNUSED
     parts[validation] = VALIDATION
     unused = int(np.count_nonzero(newest & ~validation))
