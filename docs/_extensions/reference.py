@@ -60,7 +60,7 @@ def _kinds() -> list[Kind]:
     from cranfield.measures.segmenting import SEGMENTS
     from cranfield.metrics.gains import GAINS
     from cranfield.recommenders import SYSTEMS
-    from cranfield.splits.methods import registry as splits
+    from cranfield.splits import registry as splits
 
     def entries(registry: Registry[Any]) -> Callable[[], Mapping[str, Entry[Any]]]:
         return registry.entries

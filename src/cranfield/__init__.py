@@ -37,7 +37,7 @@ from cranfield.comparisons import (
     suggest_judgments,
     tipping_points,
 )
-from cranfield.data import Ratings, celma, describe, filters, read, write
+from cranfield.data import Ratings, counts_to_ratings, describe, filters, read, write
 from cranfield.judgments import Judged, judge, read_judged, save_judged
 from cranfield.measures import (
     Scores,
@@ -94,12 +94,12 @@ __all__ = [
     "bounds",
     "by_popularity",
     "calibrate",
-    "celma",
     "check_split",
     "compare",
     "compare_segments",
     "compare_tools",
     "correct_sampled",
+    "counts_to_ratings",
     "datasets",
     "density",
     "describe",

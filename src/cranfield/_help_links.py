@@ -9,7 +9,6 @@ _PAGES: Mapping[str, str] = {
     "data": "data",
     "datasets": "datasets",
     "data.filters": "splits",
-    "data.filtering": "splits",
     **dict.fromkeys(("tables.ranges", "tables.spark", "rankings.ranged", "measures.ranged", "measures.spark"), "scale"),
     "simulate": "simulate",
     "splits": "splits",

@@ -11,7 +11,7 @@ import pytest
 import cranfield as cf
 from cranfield.biases.neutral_lists import CodedLists, among_targets, each_relevant_alone, thinned_uniformly
 from cranfield.metrics import Metric
-from cranfield.splits.by_popularity import popularity_groups
+from cranfield.splits import popularity_groups
 
 METRICS = ["P@2", "nDCG@3", "RR", "AP", "HitRate@1"]
 

@@ -14,8 +14,7 @@ import pytest
 
 from cranfield import Ratings, simulate
 from cranfield.cli.data import simulate_command as command
-from cranfield.data import filters
-from cranfield.data.reading import read
+from cranfield.data import filters, read
 
 
 @pytest.fixture(autouse=True)
@@ -161,7 +160,7 @@ def test_a_mistake_is_one_line_and_exit_code_2(run, file, tmp_path):
         (("--no-header", "--user", "1", "--item", "2", "--rating", "3"), "'stars' is not a number"),
         (("--separator", ";"), "only one field"),
         (("--encoding", "utf-9"), "'utf-9' is not known"),
-        ((*IDS, "--counts", "celma"), "celma: grades 5"),
+        ((*IDS, "--counts", "to_ratings"), "counts_to_ratings: grades 5"),
         ((*IDS, "--time", "when", "--no-time"), "exclude each other"),
         ((*IDS, "--no-quote"), "75.000 %"),
     ],

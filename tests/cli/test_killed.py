@@ -7,7 +7,7 @@ import os
 import pytest
 
 from cranfield import simulate
-from cranfield.data.writing import write
+from cranfield.data import write
 from cranfield.rankings import recommend, write_run
 from cranfield.splits import random
 

@@ -11,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cranfield._errors import InputError
-from cranfield.data import Ratings, describe, gini, read
+from cranfield.data import Ratings, describe, read
+from cranfield.data.description import gini
 
 
 @given(st.lists(st.integers(0, 50), min_size=1).filter(sum))

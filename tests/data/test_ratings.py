@@ -13,7 +13,7 @@ from cranfield import splits
 from cranfield._errors import InputError, SettingError
 from cranfield._record import Step
 from cranfield.data import Ratings, describe, filters
-from cranfield.data._order import sort_pairs
+from cranfield.data.pairs import sort_pairs
 from cranfield.tables import Vocabulary
 
 PAIRS = st.lists(st.tuples(st.integers(0, 5), st.integers(0, 5)), min_size=1)

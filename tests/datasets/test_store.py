@@ -399,7 +399,7 @@ def test_the_catalogue_is_complete_and_consistent():
 
 
 def test_real_renttherunway_counts_are_those_of_the_catalogue(real_data):
-    from cranfield.data.reading import read
+    from cranfield.data import read
 
     path = real_data("renttherunway.parquet")
     ratings = read(path, time="timestamp", repeated="last")

@@ -8,8 +8,7 @@ import pytest
 
 import cranfield as cf
 from cranfield.comparisons import compare
-from cranfield.data import Ratings
-from cranfield.data.reading import with_features
+from cranfield.data import Ratings, with_features
 from cranfield.experiments import codes
 from cranfield.splits import apply
 

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from cranfield._errors import CranfieldError, CranfieldWarning
 from cranfield.store.store import Store, open_store
-from cranfield.tables.writing import write_table
+from cranfield.tables import write_table
 
 
 class Maker:

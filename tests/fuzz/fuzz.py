@@ -221,7 +221,7 @@ def read_ratings(path: Path, chance: random.Random) -> None:
 
     options: list[dict[str, Any]] = [
         *({}, {}, {}, {"repeated": "last"}, {"repeated": "mean", "time": False}, {"rating": False}),
-        *({"header": False, "repeated": "sum"}, {"header": True}, {"quote": None}, {"counts": "celma"}),
+        *({"header": False, "repeated": "sum"}, {"header": True}, {"quote": None}, {"counts": "to_ratings"}),
         *({"encoding": "latin-1", "repeated": "first"}, {"separator": "::"}, {"user": 2, "item": 1}),
         {"encoding": "utf-16"},
     ]

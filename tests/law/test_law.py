@@ -28,7 +28,7 @@ finally:
     sys.path.pop(0)
 
 from cranfield import CranfieldError, Scores
-from cranfield.data.relevance import Relevance
+from cranfield.data import Relevance
 from cranfield.measures import engines, measuring, parts, ranged, value_table
 from cranfield.measures.value_table import ValueTable
 from cranfield.metrics import beyond

@@ -438,9 +438,9 @@ def test_a_count_that_cannot_be_one_is_named_with_its_row(tmp_path):
         rating=pl.when(pl.int_range(pl.len()) == 31).then(-1.0).otherwise("rating")
     )
     paths = [written(tmp_path, runs, "runs.parquet"), written(tmp_path, test, "test.parquet")]
-    table = HeldOutTable.opened(Path(paths[1]), counts="celma")
+    table = HeldOutTable.opened(Path(paths[1]), counts="to_ratings")
     errors = []
-    for test in (lambda: table, lambda: cf.read(paths[1], counts="celma")):
+    for test in (lambda: table, lambda: cf.read(paths[1], counts="to_ratings")):
         with pytest.raises(cf.InputError) as error:
             measure_tables([RunTables.opened(Path(paths[0]))], test(), Measuring(metrics=["RR"]))
         errors.append(str(error.value))
@@ -451,9 +451,9 @@ def test_a_count_that_cannot_be_one_is_named_with_its_row(tmp_path):
 def test_counts_become_ratings_before_the_threshold_is_chosen(tmp_path):
     runs, test = world(3)
     plays = test.with_columns(rating=(pl.col("rating") * 37) % 101 + 1)
-    tables, table = opened(tmp_path, runs, plays, counts="celma")
+    tables, table = opened(tmp_path, runs, plays, counts="to_ratings")
     mine = measure_tables(tables, table, Measuring(metrics=["P@3"])).scores
-    same(mine, cf.measure(runs, cf.read(plays, counts="celma"), ["P@3"]))
+    same(mine, cf.measure(runs, cf.read(plays, counts="to_ratings"), ["P@3"]))
 
 
 def test_an_item_rated_in_another_range_is_live(tmp_path):

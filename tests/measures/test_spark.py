@@ -30,8 +30,7 @@ from cranfield.measures.spark import (  # noqa: E402
     _OfRatings,
     _pickled,
 )
-from cranfield.tables.spark import has_java, spark_session, to_spark  # noqa: E402
-from cranfield.tables.spark_blocks import arrow_batches, partitions_for  # noqa: E402
+from cranfield.tables.spark import arrow_batches, has_java, partitions_for, spark_session, to_spark  # noqa: E402
 
 if not has_java():
     pytest.skip("Spark needs Java, and there is none", allow_module_level=True)

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 import cranfield as cf
 from cranfield import Ratings, SettingError
-from cranfield.data.scale import RatingScale
+from cranfield.data import RatingScale
 from cranfield.judgments import Judgments, judge
 from cranfield.measures import measure
 from cranfield.metrics import Metric

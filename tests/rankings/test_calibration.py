@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import cranfield as cf
 from cranfield import Ratings, SettingError
-from cranfield.data.scale import RatingScale
+from cranfield.data import RatingScale
 from cranfield.rankings import Ranking, calibrate, rank, recommend
 from cranfield.rankings.calibrating import HeldOut, _met, calibrate_system, hold_out
 from cranfield.rankings.calibration import CALIBRATIONS, Calibration, fitted_calibration

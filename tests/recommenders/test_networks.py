@@ -12,8 +12,7 @@ import pytest
 import cranfield as cf
 from cranfield import InputError, SettingError
 from cranfield._errors import MissingExtraError
-from cranfield.data import Ratings
-from cranfield.data.reading import with_features
+from cranfield.data import Ratings, with_features
 from cranfield.recommenders import SYSTEMS, read_model, recommender, save_model, triplet
 from cranfield.recommenders.networks import NetworkModel
 from cranfield.recommenders.outside_profile import OutsideProfile

@@ -11,7 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cranfield import ImpossibleSplitError, Ratings, splits
+from cranfield import ImpossibleSplitError, Ratings, SettingError, simulate, splits
+from cranfield.data import filters
 
 # How many of 40 users rate each item.
 POPULARITY = st.lists(st.integers(1, 40), min_size=1, max_size=20)
@@ -100,3 +101,85 @@ def test_the_ratings_of_an_item_are_equally_likely():
         times[made.test.users, made.test.items] += 1
     assert times[:, 2].sum() == 0
     assert np.abs(times[:, :2] - 500).max() < 4.5 * math.sqrt(2_000 * 3 / 16)
+
+
+# Popularity percentiles are equal in size, and ordered
+
+
+@given(st.lists(st.integers(1, 9), min_size=2, max_size=30), st.integers(2, 12))
+def test_groups_are_even_and_ordered_by_popularity_and_id(popularity, groups):
+    pairs = [(user, item) for item, count in enumerate(popularity) for user in range(count)]
+    ratings = Ratings.of(*zip(*pairs))
+    if groups > len(popularity):
+        with pytest.raises(ImpossibleSplitError, match=f"{len(popularity)} rated items do not fill {groups} "):
+            splits.popularity_groups(ratings, groups)
+        return
+    group = splits.popularity_groups(ratings, groups)
+    sizes = np.bincount(group, minlength=groups)
+    assert sizes.max() - sizes.min() <= 1
+    order = sorted(range(len(popularity)), key=lambda item: (-popularity[item], item))
+    assert group[order].tolist() == sorted(group.tolist())
+
+
+def test_an_item_without_ratings_has_no_group():
+    made = splits.random(Ratings.of([1, 2, 1], ["a", "a", "b"]), train=0.5, exact=True)
+    alone = made.train.keep(made.train.items == 0)
+    with pytest.raises(ImpossibleSplitError):
+        splits.popularity_groups(alone, 2)
+    both = Ratings.of([1, 1, 1], ["a", "b", "c"])
+    assert splits.popularity_groups(both.keep(np.array([True, False, True])), 2).tolist() == [0, -1, 1]
+
+
+def test_movielens_1m_in_ten_groups_has_some_370_items_in_each(real_data):
+    frame = pl.read_parquet(real_data("ml-1m.parquet"))
+    made = splits.percentiles(Ratings.of(frame["user"], frame["item"]), groups=10, seed=3)
+    assert set(np.bincount(made.item_groups).tolist()) == {370, 371}
+    assert made.step.effect["items_by_group"] == np.bincount(made.item_groups).tolist()
+    assert sum(made.step.effect["ratings_by_group"]) == len(frame)
+    assert made.step.effect["ratings_by_group"] == sorted(made.step.effect["ratings_by_group"], reverse=True)
+
+
+# Splits that are tested on the long tail: the head stays in training, and is in no other part
+
+
+@pytest.fixture(scope="module")
+def ratings():
+    return simulate.world(users=80, items=50, ratings=1_500, seed=3).ratings
+
+
+@pytest.mark.parametrize("of", ["items", "ratings"])
+def test_the_head_is_what_the_filter_drops_and_only_training_has_it(ratings, of):
+    split = splits.tail_test(ratings, head=0.3, of=of, seed=5, validation=0.2)
+    tail = set(filters.drop_head(ratings, share=0.3, of=of).item_ids.all.to_list())
+    for name in ("validation", "test"):
+        assert set(split.parts[name].frame()["item"]) <= tail
+    assert set(split.train.frame()["item"]) - tail
+    assert split.step.effect["head_items"] == ratings.n_items - len(tail)
+
+
+def test_the_tail_is_divided_as_if_nothing_were_left_out(ratings):
+    split = splits.tail_test(ratings, head=0.2, train=0.7, seed=4)
+    parts = [set(part.frame().rows()) for part in split.parts.values()]
+    assert not set.intersection(*parts)
+    missing = set(ratings.frame().rows()) - set.union(*parts)
+    assert split.step.effect["left_out"] == len(missing)
+    popular = {item for _, item, *_ in missing}
+    assert len(popular) <= 10
+    counts = dict(zip(ratings.item_ids.all.to_list(), ratings.item_counts.tolist()))
+    tested = np.flatnonzero(split.test.item_counts > 0)
+    assert min(counts[item] for item in popular) >= ratings.item_counts[tested].max()
+    assert "10 most popular items are not tested" in split.notes[0]
+
+
+@pytest.mark.parametrize(
+    ("spelling", "error", "message"),
+    [
+        ("tail_test(head=0.001)", ImpossibleSplitError, "is none of the 50 items; choose another share"),
+        ("tail_test(head=0.999)", ImpossibleSplitError, "is all of the 50 items; choose another share"),
+        ("tail_test(head=1.5)", SettingError, "head"),
+        ("tail_test(of=users)", SettingError, "of"),
+    ],
+)
+def test_a_head_that_leaves_nothing_to_choose_is_refused(ratings, spelling, error, message):
+    with pytest.raises(error, match=message):
+        splits.apply(ratings, spelling)

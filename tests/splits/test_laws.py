@@ -118,8 +118,7 @@ def test_the_seed_decides(method):
 @pytest.mark.parametrize("block", [1, 7, 100])
 def test_the_size_of_the_blocks_does_not_matter(block, monkeypatch):
     whole = [_outcome(_grid(), method) for method in METHODS]
-    monkeypatch.setattr("cranfield.splits._places._BLOCK", block)
-    monkeypatch.setattr("cranfield.splits._parts._BLOCK", block)
+    monkeypatch.setattr("cranfield.splits.parts._BLOCK", block)
     assert [_outcome(_grid(), method) for method in METHODS] == whole
 
 

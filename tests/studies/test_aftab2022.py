@@ -11,7 +11,7 @@ import pytest
 import cranfield as cf
 from cranfield import InputError, SettingError
 from cranfield._figures import definition
-from cranfield.data.reading import with_features
+from cranfield.data import with_features
 from cranfield.rankings import Serving
 from cranfield.rankings.serving import measured_ratings
 from cranfield.studies import _error_work, replicate

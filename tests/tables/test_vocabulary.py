@@ -11,8 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cranfield._errors import InputError
-from cranfield.data import Ratings
-from cranfield.data.together import over_one_vocabulary
+from cranfield.data import Ratings, over_one_vocabulary
 from cranfield.tables import UNKNOWN, Vocabulary
 
 INT64 = st.integers(-(2**63), 2**63 - 1)

@@ -57,7 +57,7 @@ _OPTIONS = (
     ),
     click.option(
         "--counts",
-        type=click.Choice(["keep", "celma"]),
+        type=click.Choice(["keep", "to_ratings"]),
         default=DEFAULTS["counts"],
         help="Keep play counts, or turn them into ratings from 1 to 5 (Celma's method).",
     ),

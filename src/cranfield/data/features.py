@@ -11,7 +11,7 @@ import numpy as np
 import polars as pl
 
 from cranfield._errors import InputError
-from cranfield.tables import UNKNOWN, Fault, FrameTable, TextTable, Vocabulary, encoded, place_by_name
+from cranfield.tables import UNKNOWN, ColumnTable, Fault, FrameTable, Vocabulary, place_by_name
 
 About = Literal["user", "item"]
 """What a table of features describes."""
@@ -74,7 +74,7 @@ class Features:
 _ID = "id"
 
 
-def features_of(table: TextTable | FrameTable, about: About) -> Features:
+def features_of(table: ColumnTable, about: About) -> Features:
     """Return the features in a table.
 
     The ids are in the column with a usual name (``user_id``, ``movieId``, ``id``), else in the first one. All other
@@ -95,14 +95,11 @@ def features_of(table: TextTable | FrameTable, about: About) -> Features:
     for other in others:
         # A table returns columns by role; here the second role is a feature.
         table.load({"user": place, "item": other})
-        try:
-            ids, codes = encoded(table.column("user"), "user")
-            repeated = np.flatnonzero(np.bincount(codes, minlength=len(ids))[codes] > 1)
-            if len(repeated):
-                described = ids.ids(codes[repeated[-1:]])[0]
-                raise Fault(int(repeated[-1]), f"{about} {described} is described twice", "leave one of the rows out")
-        except Fault as fault:
-            raise table.error(fault, "user") from fault
+        ids, codes = table.values("user")
+        repeated = np.flatnonzero(np.bincount(codes, minlength=len(ids))[codes] > 1)
+        if len(repeated):
+            problem = f"{about} {ids.ids(codes[repeated[-1:]])[0]} is described twice"
+            raise table.error(Fault(int(repeated[-1]), problem, "leave one of the rows out"), "user")
         try:
             values = _values(table.column("item"))
         except Fault as fault:

@@ -8,20 +8,20 @@ chain of filters is therefore part of the record. A filter that would leave noth
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cranfield import _checks as check
+from cranfield._decisions import Decided, decision
 from cranfield._errors import NothingLeftError, SettingError
 from cranfield._numbers import nearest_count
 from cranfield._record import Step
 from cranfield._registry import Registry
 from cranfield._streams import stream
-from cranfield.data.popularity import head_items
-from cranfield.data.ratings import Ratings, check_ratings
+from cranfield.data.ratings import Ratings, check_ratings, head_items
 from cranfield.tables import day, seconds
 
 __all__ = [
@@ -46,8 +46,6 @@ def apply(ratings: Ratings, filters: str | Iterable[str], *, seed: int = 0) -> R
 
     Parameters
     ----------
-    ratings
-        The ratings to filter.
     filters
         Spellings such as ``"k_core(k=5)"``, applied in this order.
     seed
@@ -140,8 +138,6 @@ def drop_head(ratings: Ratings, *, share: float = 0.1, of: str = "items") -> Rat
 
     Parameters
     ----------
-    ratings
-        The ratings to filter.
     share
         The share to drop.
     of
@@ -185,10 +181,8 @@ def sample(ratings: Ratings, *, share: float = 0.1, of: str = "ratings", seed: i
     check_ratings(ratings)
     share, of = check.share("share", share), check.one_of("of", of, ("ratings", "users", "items"))
     seed = check.whole("seed", seed, at_least=0)
-    if of == "ratings":
-        present = np.ones(len(ratings), dtype=bool)
-    else:
-        present = (ratings.user_counts if of == "users" else ratings.item_counts) > 0
+    counts = {"ratings": np.ones(len(ratings)), "users": ratings.user_counts, "items": ratings.item_counts}
+    present = counts[of] > 0
     places = np.flatnonzero(present)
     order = np.argsort(stream(seed, "filters", "sample", of).random(len(places)), kind="stable")
     chosen = np.zeros(len(present), dtype=bool)
@@ -225,14 +219,10 @@ def time_window(ratings: Ratings, *, start: Any = None, end: Any = None) -> Rati
         raise SettingError("time_window needs times, and these ratings have none; name the column of times on reading")
     inside = np.ones(len(ratings), dtype=bool)
     window = {}
-    if start is not None:
-        first = seconds("start", start)
-        inside &= ratings.times >= first
-        window["start"] = day(first)
-    if end is not None:
-        last = seconds("end", end)
-        inside &= ratings.times < last
-        window["end"] = day(last)
+    for name, moment in _given(start=start, end=end).items():
+        edge = seconds(name, moment)
+        inside &= ratings.times >= edge if name == "start" else ratings.times < edge
+        window[name] = day(edge)
     if len(ratings) and not inside.any():
         raise NothingLeftError(
             f"time_window({', '.join(f'{name}={value}' for name, value in window.items())}) would leave no ratings; "
@@ -313,11 +303,42 @@ def _filtered(
             if len(before)
             else f"there are no ratings for {action}({stated}) to filter; read some first"
         )
-    counts: dict[str, Callable[[Ratings], int]] = {
-        "users": lambda ratings: int(np.count_nonzero(ratings.user_counts)),
-        "items": lambda ratings: int(np.count_nonzero(ratings.item_counts)),
-        "ratings": len,
-    }
-    effect = {kind: [count(before), count(after)] for kind, count in counts.items()}
+    sizes = zip(_sizes(before), _sizes(after))
+    effect = {kind: list(both) for kind, both in zip(("users", "items", "ratings"), sizes)}
     step = Step(action, settings, effect, tuple(notes))
     return replace(after, history=(*before.history, step)).compact()
+
+
+def _sizes(ratings: Ratings) -> tuple[int, int, int]:
+    users, items = (int(np.count_nonzero(counts)) for counts in (ratings.user_counts, ratings.item_counts))
+    return users, items, len(ratings)
+
+
+def _spelled(name: str, value: Any) -> tuple[str, ...]:
+    """Return each filter in its standard spelling."""
+    spelled = []
+    for text in (value,) if isinstance(value, str) else tuple(value):
+        try:
+            spelled.append(str(registry.spelling(text)))
+        except SettingError as error:
+            raise SettingError(f"{name}={text!r}: {error}") from error
+    return tuple(spelled)
+
+
+def _phrase(filters: tuple[str, ...]) -> str | None:
+    return ", ".join(f"{spelling} ratings" for spelling in filters) or None
+
+
+@dataclass(frozen=True)
+class Filtering(Decided):
+    """Which ratings count: filters as they are spelled, applied in order.
+
+    Examples
+    --------
+    >>> Filtering(["k_core( k=5 )"]).filters
+    ('k_core(k=5)',)
+    """
+
+    filters: Any = decision(
+        "A1", (), "filters of the ratings, applied in order, as in ['k_core(k=5)']", check=_spelled, phrase=_phrase
+    )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -13,11 +14,11 @@ import polars as pl
 from numpy.typing import ArrayLike, NDArray
 
 from cranfield._errors import InputError, SettingError
+from cranfield._numbers import nearest_count, share_of
 from cranfield._record import Step
 from cranfield._table import Table
-from cranfield.data._order import sort_pairs
 from cranfield.data.features import Features
-from cranfield.data.repeated import Repeated, RepeatedPairError, check_policy, merge
+from cranfield.data.pairs import Repeated, RepeatedPairError, check_policy, merge, sort_pairs
 from cranfield.tables import Vocabulary, as_series, check_exact
 
 # Number of ratings shown in a notebook.
@@ -316,3 +317,67 @@ def _compact(values: NDArray[Any]) -> NDArray[Any]:
     if np.array_equal(single, values):
         return single
     return np.ascontiguousarray(values, dtype=np.float64)
+
+
+def over_one_vocabulary(parts: Sequence[Ratings]) -> list[Ratings]:
+    """Return the parts over the union of their vocabularies.
+
+    Examples
+    --------
+    >>> train, test = over_one_vocabulary([Ratings.of(["ann"], ["x"]), Ratings.of(["bob"], ["x"])])
+    >>> train.n_users, test.users.tolist(), train.item_ids is test.item_ids
+    (2, [1], True)
+    """
+    users = Vocabulary.union([part.user_ids for part in parts])
+    items = Vocabulary.union([part.item_ids for part in parts])
+    return [_recoded(part, users, items) for part in parts]
+
+
+def _recoded(part: Ratings, users: Vocabulary, items: Vocabulary) -> Ratings:
+    """Return ratings over larger vocabularies."""
+    if part.user_ids == users and part.item_ids == items:
+        return replace(part, user_ids=users, item_ids=items)
+    user_codes = np.repeat(users.codes(part.user_ids.all), part.user_counts)
+    item_codes = items.codes(part.item_ids.all)[part.items]
+    recoded = Ratings.from_codes(users, items, user_codes, item_codes, part.values, part.times)
+    same = {name: getattr(part, name) for name in ("name", "history", "user_features", "item_features")}
+    return replace(recoded, **same)
+
+
+def by_popularity(ratings: Ratings) -> NDArray[np.int64]:
+    """Return the codes of the rated items by decreasing |R(i)|; among equally popular items the smaller id comes first.
+
+    Examples
+    --------
+    >>> by_popularity(Ratings.of([1, 2, 1, 1], ["b", "b", "c", "a"])).tolist()
+    [1, 0, 2]
+    """
+    counts = ratings.item_counts
+    order: NDArray[np.int64] = np.argsort(-counts, kind="stable")
+    return order[: np.count_nonzero(counts)]
+
+
+def head_items(ratings: Ratings, share: float = 0.1, of: str = "items") -> NDArray[np.bool_]:
+    """Return whether each item code is in the head, the most popular items.
+
+    Parameters
+    ----------
+    ratings
+        The ratings that define popularity |R(i)|: give those before the split.
+    share, of
+        As for the filter `drop_head`: that share of the items, or the fewest items that hold that share of the ratings.
+
+    Examples
+    --------
+    >>> ratings = Ratings.of([1, 2, 3, 1, 2, 1, 1], ["a", "a", "a", "b", "b", "c", "d"])
+    >>> head_items(ratings, 0.5).tolist()
+    [True, True, False, False]
+    """
+    order = by_popularity(ratings)
+    if of == "items":
+        count = int(nearest_count(share, len(order)))
+    else:
+        count = int(np.searchsorted(np.cumsum(ratings.item_counts[order]), share_of(len(ratings), share))) + 1
+    head = np.zeros(ratings.n_items, dtype=np.bool_)
+    head[order[:count]] = True
+    return head

@@ -3,8 +3,7 @@
 from cranfield.datasets.cache import Cached, cache_folder, cached
 from cranfield.datasets.entry import Counts, Dataset
 from cranfield.datasets.index import catalogue, find
-from cranfield.datasets.overview import known, listing
-from cranfield.datasets.store import fetch, load, load_pair
+from cranfield.datasets.store import fetch, known, listing, load, load_pair
 
 __all__ = [
     "Cached",

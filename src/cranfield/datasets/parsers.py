@@ -1,9 +1,10 @@
-"""Parsers of the known datasets' files; each returns a frame with the columns user, item, rating and perhaps time."""
+"""Parsers of the files of known datasets: of ratings, and of what describes users and items."""
 
 from __future__ import annotations
 
 import ast
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -13,12 +14,32 @@ import polars as pl
 from cranfield._errors import InputError
 from cranfield._polars import read_parquet, scan_csv, scan_ndjson
 from cranfield._terminal import progress
-from cranfield.datasets.entry import Parser
+from cranfield.datasets.entry import FeaturesParser, Parser
 
 _BLOCK = 1 << 26
 _DAY = 86_400
 # The share of the plays before the split point of a temporal split.
 _BEFORE = 0.8
+_GENRES_100K = (
+    *("unknown", "Action", "Adventure", "Animation", "Children's", "Comedy", "Crime", "Documentary", "Drama"),
+    *("Fantasy", "Film-Noir", "Horror", "Musical", "Mystery", "Romance", "Sci-Fi", "Thriller", "War", "Western"),
+)
+_NO_GENRE = "(no genres listed)"
+
+
+@contextmanager
+def parsing(file: Path) -> Iterator[None]:
+    """Refuse a file that is not what its parser expects."""
+    try:
+        yield
+    except (pl.exceptions.PolarsError, pl.exceptions.PanicException, IndexError, ValueError) as error:
+        # The first sentence says what is wrong; the rest is advice for programmers.
+        raise _unreadable(file, " ".join(str(error).split()).partition(". ")[0][:200]) from error
+
+
+def _unreadable(file: Path, problem: str) -> InputError:
+    remedy = "check that it is the file that the dataset's page offers"
+    return InputError(f"the file is not what this dataset holds ({problem})", source=file, remedy=remedy)
 
 
 def delimited(separator: str, columns: Sequence[str], *, header: bool = False, text_ids: bool = False) -> Parser:
@@ -46,16 +67,11 @@ def delimited(separator: str, columns: Sequence[str], *, header: bool = False, t
 
 
 def _table(file: Path, separator: str, schema: dict[str, Any], header: bool) -> pl.DataFrame:
-    single = len(separator) == 1
     how: dict[str, Any] = {"has_header": False, "skip_rows": int(header), "schema": schema, "quote_char": None}
-    try:
-        if single:
-            frame = scan_csv(file, separator=separator, **how).collect()
-        else:
-            frame = pl.read_csv(file.read_bytes().replace(separator.encode(), b"\t"), separator="\t", **how)
-    except pl.exceptions.PolarsError as error:
-        raise unreadable(file, error) from error
-    return frame
+    with parsing(file):
+        if len(separator) == 1:
+            return scan_csv(file, separator=separator, **how).collect()
+        return pl.read_csv(file.read_bytes().replace(separator.encode(), b"\t"), separator="\t", **how)
 
 
 def netflix(files: list[Path]) -> pl.DataFrame:
@@ -63,30 +79,28 @@ def netflix(files: list[Path]) -> pl.DataFrame:
     frames, film = [], None
     with progress("Reading Netflix", total=len(files), unit="files") as bar:
         for file in files:
-            for block in _blocks(file):
-                frame = _netflix_block(file, block, film)
-                film = frame["item"][-1]
-                frames.append(frame.drop_nulls("rating"))
+            with parsing(file):
+                for block in _blocks(file):
+                    frame = _netflix_block(block, film)
+                    film = frame["item"][-1]
+                    frames.append(frame.drop_nulls("rating"))
             bar.advance()
     return pl.concat(frames)
 
 
-def _netflix_block(file: Path, block: bytes, film: int | None) -> pl.DataFrame:
+def _netflix_block(block: bytes, film: int | None) -> pl.DataFrame:
     schema: dict[str, Any] = {"first": pl.String, "rating": pl.Float32, "date": pl.Date}
-    try:
-        # The header sets the number of columns, because the line of a film has only one.
-        lines = pl.read_csv(b"first,rating,date\n" + block, schema=schema, quote_char=None)
-        first = pl.col("first").str.strip_chars()
-        is_film = first.str.ends_with(":")
-        frame = lines.select(
-            pl.when(~is_film).then(first).cast(pl.Int32).alias("user"),
-            pl.when(is_film).then(first.str.strip_chars_end(":")).cast(pl.Int32).forward_fill().alias("item"),
-            "rating",
-            (pl.col("date").cast(pl.Int64) * _DAY).alias("time"),
-        )
-    except pl.exceptions.PolarsError as error:
-        raise unreadable(file, error) from error
-    return frame if film is None else frame.with_columns(pl.col("item").fill_null(film))
+    # The header sets the number of columns, because the line of a film has only one.
+    lines = pl.read_csv(b"first,rating,date\n" + block, schema=schema, quote_char=None)
+    first = pl.col("first").str.strip_chars()
+    is_film = first.str.ends_with(":")
+    item = pl.when(is_film).then(first.str.strip_chars_end(":")).cast(pl.Int32).forward_fill()
+    return lines.select(
+        pl.when(~is_film).then(first).cast(pl.Int32).alias("user"),
+        item.fill_null(pl.lit(film, dtype=pl.Int32)).alias("item"),
+        "rating",
+        (pl.col("date").cast(pl.Int64) * _DAY).alias("time"),
+    )
 
 
 def _blocks(file: Path) -> Iterator[bytes]:
@@ -118,12 +132,18 @@ def book_crossing_implicit(files: list[Path]) -> pl.DataFrame:
 def _book_crossing(files: list[Path]) -> pl.DataFrame:
     # Some ISBNs hold quotes and backslashes, which break a CSV reader; the fields around them are numbers.
     lines = _lines(files[0], encoding="latin-1")[1:]
-    fields = lines.str.extract_groups(_BOOK_CROSSING).struct.unnest()
+    fields = _matched(lines, _BOOK_CROSSING, files[0], "user;ISBN;rating", first_row=2)
+    return fields.with_columns(pl.col("user").cast(pl.Int64), pl.col("rating").cast(pl.Float64))
+
+
+def _matched(lines: pl.Series, pattern: str, file: Path, form: str, first_row: int = 1) -> pl.DataFrame:
+    """Return the groups of a pattern in each line, or say which line does not match it."""
+    fields = lines.str.extract_groups(pattern).struct.unnest()
     bad = fields["user"].is_null()
     if bad.any():
         row = int(bad.arg_max() or 0)
-        raise InputError(f"{lines[row]!r} is not user;ISBN;rating", source=files[0], row=row + 2)
-    return fields.with_columns(pl.col("user").cast(pl.Int64), pl.col("rating").cast(pl.Float64))
+        raise InputError(f"{lines[row]!r} is not {form}", source=file, row=row + first_row)
+    return fields
 
 
 def _lines(file: Path, encoding: str = "utf-8") -> pl.Series:
@@ -134,7 +154,7 @@ def _lines(file: Path, encoding: str = "utf-8") -> pl.Series:
 def renttherunway(files: list[Path]) -> pl.DataFrame:
     """Parse the JSON lines of RentTheRunway, without reviews that have no rating."""
     schema = {"user_id": pl.String, "item_id": pl.String, "rating": pl.String, "review_date": pl.String}
-    try:
+    with parsing(files[0]):
         return (
             scan_ndjson(files[0], schema=schema)
             .collect()
@@ -146,8 +166,6 @@ def renttherunway(files: list[Path]) -> pl.DataFrame:
             )
             .drop_nulls("rating")
         )
-    except pl.exceptions.PolarsError as error:
-        raise unreadable(files[0], error) from error
 
 
 def beeradvocate(files: list[Path]) -> pl.DataFrame:
@@ -224,12 +242,8 @@ def _dictionary(line: str, file: Path, row: int) -> dict[str, Any]:
 
 def librarything(files: list[Path]) -> pl.DataFrame:
     """Parse ``UI2.txt``: user, work, twice the rating, and a tag; a rating is repeated for each of its tags."""
-    lines = _lines(files[0])
-    fields = lines.str.extract_groups(r"^\s*(?P<user>\S+)\s+(?P<item>\S+)\s+(?P<rating>\d+)(?:\s|$)").struct.unnest()
-    bad = fields["user"].is_null()
-    if bad.any():
-        row = int(bad.arg_max() or 0)
-        raise InputError(f"{lines[row]!r} is not user, work, rating and tag", source=files[0], row=row + 1)
+    pattern = r"^\s*(?P<user>\S+)\s+(?P<item>\S+)\s+(?P<rating>\d+)(?:\s|$)"
+    fields = _matched(_lines(files[0]), pattern, files[0], "user, work, rating and tag")
     return fields.with_columns(pl.col("rating").cast(pl.Float64) / 2)
 
 
@@ -270,7 +284,7 @@ def lastfm_1k_temporal(files: list[Path]) -> pl.DataFrame:
     """
     plays = _plays(files[0]).collect(engine="streaming")
     if plays.is_empty():
-        raise unreadable(files[0], ValueError("it holds no plays"))
+        raise _unreadable(files[0], "it holds no plays")
     moment = plays["time"].sort()[int(_BEFORE * len(plays))]
     return (
         plays.group_by("user", "item", (pl.col("time") >= moment).alias("late"))
@@ -301,10 +315,8 @@ def _artist() -> pl.Expr:
 
 def ascii_matrix(files: list[Path]) -> pl.DataFrame:
     """Parse a matrix of users by items in which 0 means that there is no rating; ids count from 0."""
-    try:
+    with parsing(files[0]):
         matrix = np.loadtxt(files[0], ndmin=2)
-    except ValueError as error:
-        raise unreadable(files[0], error) from error
     users, items = np.nonzero(matrix)
     return pl.DataFrame({"user": users, "item": items, "rating": matrix[users, items]})
 
@@ -318,19 +330,117 @@ def cm100k(files: list[Path]) -> pl.DataFrame:
     if files[0].suffix == ".parquet":
         frame = read_parquet(files[0])
         if missing := [name for name in types if name not in frame.columns]:
-            raise unreadable(files[0], ValueError(f"it has no column {', '.join(missing)}"))
+            raise _unreadable(files[0], f"it has no column {', '.join(missing)}")
         frame = frame.select(pl.col(name).cast(kind) for name, kind in types.items())
     else:
         frame = _table(files[0], "\t", types, header=False)
     return frame.with_columns(pl.col("known") == 1)
 
 
-def unreadable(file: Path, error: BaseException) -> InputError:
-    """Return the error for a file that is not what its parser expects."""
-    # The first sentence says what is wrong; the rest is advice for programmers.
-    problem = " ".join(str(error).split()).partition(". ")[0][:200]
-    return InputError(
-        f"the file is not what this dataset holds ({problem})",
-        source=file,
-        remedy="check that it is the file that the dataset's page offers",
+def fields(separator: str, columns: dict[str, tuple[int, type[pl.DataType]]], *, skip: int = 0) -> FeaturesParser:
+    """Return a parser of lines with separated fields.
+
+    Parameters
+    ----------
+    separator
+        The text between the fields.
+    columns
+        The position and the type of the ids, which come first, and of each feature.
+    skip
+        Number of lines before the first row.
+    """
+
+    def parse(file: Path) -> pl.DataFrame:
+        rows = [line.split(separator) for line in _text_lines(file)[skip:]]
+        with parsing(file):
+            return pl.DataFrame(
+                {
+                    name: pl.Series([row[place].strip() or None for row in rows], dtype=pl.String).cast(kind)
+                    for name, (place, kind) in columns.items()
+                }
+            )
+
+    return parse
+
+
+def films_100k(file: Path) -> pl.DataFrame:
+    """Parse ``u.item``: one film per line, with its genres as 0 or 1 in the last 19 fields."""
+    rows = [line.split("|") for line in _text_lines(file)]
+    with parsing(file):
+        flags = np.array([row[-len(_GENRES_100K) :] for row in rows], dtype=np.int64)
+        return pl.DataFrame({"item": [int(row[0]) for row in rows], **dict(zip(_GENRES_100K, flags.T, strict=True))})
+
+
+def films(file: Path) -> pl.DataFrame:
+    """Parse ``movies.dat`` or ``movies.csv``: id, title, and genres separated by ``|``, each of which becomes 0/1."""
+    lines = _text_lines(file)
+    separator, lines = ("::", lines) if file.suffix == ".dat" else (",", lines[1:])
+    with parsing(file):
+        items = [int(line.partition(separator)[0]) for line in lines]
+    genres = [set(line.rpartition(separator)[2].split("|")) - {_NO_GENRE, ""} for line in lines]
+    known = sorted(set().union(*genres))
+    return pl.DataFrame({"item": items, **{genre: [int(genre in own) for own in genres] for genre in known}})
+
+
+def ascii_features(file: Path) -> pl.DataFrame:
+    """Parse a matrix of 0 and 1 without names, one row per id; ids count from 0."""
+    with parsing(file):
+        matrix = np.loadtxt(file, ndmin=2)
+    columns = {f"feature {place + 1}": column for place, column in enumerate(matrix.T)}
+    return pl.DataFrame({"id": np.arange(len(matrix)), **columns})
+
+
+def book_crossing_users(file: Path) -> pl.DataFrame:
+    """Parse ``BX-Users.csv`` (``"id";"town, state, country";"age"`` or NULL): the country and a plausible age."""
+    lines = pl.Series(_text_lines(file)[1:], dtype=pl.String)
+    pattern = r'^\s*"?(?P<user>\d+)"?[;,]"?(?P<place>.*?)"?[;,]"?(?P<age>[\d.]+|NULL|)"?\s*$'
+    parts = lines.str.extract_groups(pattern).struct.unnest().drop_nulls("user")
+    if parts.is_empty():
+        raise _unreadable(file, "no line is id;place;age")
+    age = pl.col("age").cast(pl.Float64, strict=False)
+    country = pl.col("place").str.split(",").list.last().str.strip_chars().str.to_lowercase()
+    return parts.select(
+        pl.col("user").cast(pl.Int64),
+        pl.when(age.is_between(5, 100)).then(age).alias("age"),
+        pl.when(country != "").then(country).alias("country"),
     )
+
+
+def renttherunway_users(file: Path) -> pl.DataFrame:
+    """Take the measurements of each user from their reviews: the first stated value of each."""
+    inches = pl.col("height").str.extract_all(r"\d+").list.eval(pl.element().cast(pl.Float64))
+    measures = [
+        pl.col("age").cast(pl.Float64, strict=False),
+        (inches.list.first() * 12 + inches.list.get(1, null_on_oob=True)).alias("height"),
+        pl.col("weight").str.extract(r"(\d+)").cast(pl.Float64).alias("weight"),
+        pl.col("body type"),
+        pl.col("bust size"),
+    ]
+    return _first_stated(file, "user", ("age", "height", "weight", "body type", "bust size"), measures)
+
+
+def renttherunway_items(file: Path) -> pl.DataFrame:
+    """Take the category of each garment from its reviews."""
+    return _first_stated(file, "item", ("category",), [pl.col("category")])
+
+
+def _first_stated(file: Path, about: str, keys: Sequence[str], values: list[pl.Expr]) -> pl.DataFrame:
+    """Return the first stated values of each user or item in JSON lines."""
+    with parsing(file):
+        return (
+            scan_ndjson(file, schema=dict.fromkeys((f"{about}_id", *keys), pl.String))
+            .select(pl.col(f"{about}_id").cast(pl.Int64).alias(about), *values)
+            .group_by(about, maintain_order=True)
+            .agg(pl.all().drop_nulls().first())
+            .collect()
+        )
+
+
+def _text_lines(file: Path) -> list[str]:
+    """Return the lines that are not blank; text that is not UTF-8 is Latin-1."""
+    data = file.read_bytes()
+    try:
+        text = data.decode("utf-8")
+    except UnicodeDecodeError:
+        text = data.decode("latin-1")
+    return [line for line in text.splitlines() if line.strip()]

@@ -1,4 +1,4 @@
-"""Fetching datasets into the cache, and loading them from it."""
+"""Fetching datasets into the cache, loading them from it, and listing them."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ from cranfield.datasets.cache import (
 )
 from cranfield.datasets.download import download
 from cranfield.datasets.entry import Counts, Dataset
-from cranfield.datasets.index import find
-from cranfield.datasets.parsers import unreadable
+from cranfield.datasets.index import catalogue, find
+from cranfield.datasets.parsers import parsing
 from cranfield.datasets.unpack import SUFFIXES, check_plain, is_archive, unpack
 
 
@@ -58,11 +58,15 @@ def fetch(
     """
     dataset = find(name)
     with locked(folder_of(dataset)):
-        there = cached(dataset)
-        if there is not None and from_path is None and not force and there.whole:
-            return there
         if from_path is not None:
-            return _take(dataset, _existing(Path(from_path)), verify)
+            source = Path(from_path)
+            if not source.exists():
+                remedy = "check the path given with --from"
+                raise InputError("there is no such file or folder", source=source, remedy=remedy)
+            return _take(dataset, source, verify)
+        there = cached(dataset)
+        if there is not None and not force and there.whole:
+            return there
         if there is not None and not force and there.source != _downloaded(dataset).name:
             return _remake(dataset, there, verify)
         return _take_download(dataset, force, verify)
@@ -272,10 +276,8 @@ def _find(folder: Path, patterns: Sequence[str]) -> list[Path]:
 def _parse(dataset: Dataset, part: str, files: list[Path], verify: bool, source: Path) -> Ratings:
     for file in files:
         check_plain(file)
-    try:
+    with parsing(files[0]):
         frame = dataset.parse(files)
-    except (pl.exceptions.PolarsError, pl.exceptions.PanicException, ValueError) as error:
-        raise unreadable(files[0], error) from error
     if part in dataset.rows:
         frame = frame.filter(dataset.rows[part])
     try:
@@ -326,12 +328,6 @@ def _downloaded(dataset: Dataset) -> Path:
     return folder_of(dataset) / dataset.download_name
 
 
-def _existing(path: Path) -> Path:
-    if not path.exists():
-        raise InputError("there is no such file or folder", source=path, remedy="check the path given with --from")
-    return path
-
-
 def _wanted(dataset: Dataset) -> str:
     return ", ".join(" or ".join(patterns) for patterns in dataset.files.values())
 
@@ -352,4 +348,47 @@ def _no_room(dataset: Dataset, error: OSError) -> CranfieldError:
     return CranfieldError(
         f"{dataset.name} cannot be written to {folder_of(dataset)} ({error.strerror or error}); free some space or "
         "set CRANFIELD_CACHE to another folder"
+    )
+
+
+def known() -> tuple[str, ...]:
+    """Return the names of the known datasets.
+
+    Examples
+    --------
+    >>> known()[:3]
+    ('ml-100k', 'ml-1m', 'ml-10m')
+    """
+    return tuple(catalogue())
+
+
+def listing() -> pl.DataFrame:
+    """Return the known datasets as a frame, one per row: what, how large, whose, how to get it, and if it is cached.
+
+    Counts are of the training part if a dataset is published in parts, and null if nobody has published them.
+
+    Examples
+    --------
+    >>> listing().filter(pl.col("name") == "coat").select("name", "users", "items", "ratings", "get").row(0)
+    ('coat', 290, 300, 6960, 'download')
+    """
+    return pl.DataFrame(
+        [
+            {
+                "name": entry.name,
+                "users": entry.counts.users,
+                "items": entry.counts.items,
+                "ratings": entry.counts.ratings,
+                "scale": entry.scale,
+                "times": entry.times,
+                "get": "by hand" if entry.address is None else "download",
+                "cached": cached(entry) is not None,
+                "licence": entry.licence,
+                "title": entry.title,
+                "home": entry.home,
+                "citation": entry.citation,
+                "note": entry.note,
+            }
+            for entry in catalogue().values()
+        ]
     )

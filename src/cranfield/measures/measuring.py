@@ -195,7 +195,7 @@ def measure(
     threshold
         The lowest rating that makes an item relevant. ``auto`` chooses it from the test ratings, and from the training
         ratings if they are given: 4 of 5, the upper quarter of other scales up to 10, and 1 for clicks, counts and TREC
-        qrels; see `cranfield.data.relevance.usual_threshold`. None: 1, as in trec_eval. Judged lists keep
+        qrels; see `cranfield.data.usual_threshold`. None: 1, as in trec_eval. Judged lists keep
         theirs with ``auto``.
     levels
         ``all`` also measures each metric at three levels of relevance: the whole rating scale, its upper half and its

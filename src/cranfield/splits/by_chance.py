@@ -1,17 +1,18 @@
-"""Random splits: every rating goes to training with the same chance."""
+"""Splits of single ratings: of all of them, within each user's profile, or into folds."""
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
+from numpy.typing import NDArray
 
 from cranfield import _checks as check
-from cranfield._numbers import nearest_count
-from cranfield._streams import stream
+from cranfield._errors import ImpossibleSplitError
+from cranfield._numbers import count_text, nearest_count
 from cranfield.data import Ratings
-from cranfield.splits._parts import along, coins, divide, some, validation_share
-from cranfield.splits._places import places
-from cranfield.splits.methods import registry
-from cranfield.splits.split import Split
+from cranfield.splits.parts import TEST, TRAIN, Division, Mask, along, by_profile, places, validation_share
+from cranfield.splits.split import Split, Splits, registry
 
 
 @registry.register
@@ -22,8 +23,6 @@ def random(
 
     Parameters
     ----------
-    ratings
-        The ratings to split.
     train
         The split ratio.
     exact
@@ -41,15 +40,194 @@ def random(
     >>> random(ratings, train=0.75, exact=True, seed=7)
     Split(random: train 15, test 5)
     """
-    some(ratings)
-    train, share = check.share("train", train), validation_share(validation)
-    generator = stream(check.whole("seed", seed, at_least=0), "split", "random")
-    if check.flag("exact", exact):
-        everything = np.array([0, len(ratings)], dtype=np.int64)
-        size = np.diff(everything)
-        learn = nearest_count(train, size)
-        parts = along(places(everything, generator), size, size - learn, nearest_count(share, learn))
-    else:
-        parts = coins(len(ratings), train, share, generator)
-    settings = {"train": train, "exact": exact, "seed": seed, "validation": validation}
-    return divide(ratings, parts, "random", settings)
+    settings = {"train": check.share("train", train), "exact": check.flag("exact", exact)}
+    division = Division(ratings, "random", {**settings, "seed": seed, "validation": validation})
+    if not exact:
+        return division.split(division.coins())
+    everything = np.array([0, len(ratings)], dtype=np.int64)
+    size = np.diff(everything)
+    learn = nearest_count(train, size)
+    place = places(everything, division.stream())
+    return division.split(along(place, size, size - learn, nearest_count(division.validation, learn)))
+
+
+@registry.register
+def per_user(
+    ratings: Ratings, *, train: float = 0.8, which: str = "random", seed: int = 0, validation: float | None = None
+) -> Split:
+    """Send a share of each user's ratings to training, and the rest to test.
+
+    Parameters
+    ----------
+    train
+        The share of each profile that goes to training, rounded to the nearest number of ratings (halves to
+        training). A short profile may therefore have no test rating; the notes say how many users.
+    which
+        The test ratings of each user: ``"random"`` ones, or their ``"last"`` in time (a temporal split within each
+        user).
+    seed
+        Seed of the draw; with ``"last"``, of which ratings in the same second come last.
+    validation
+        The share of each user's training ratings to set aside, at random or the last of them; it does not change the
+        test part.
+
+    Notes
+    -----
+    A coin toss for each rating is the same within each user as overall: see `random`.
+
+    Examples
+    --------
+    >>> ratings = Ratings.of([1] * 5 + [2] * 10, [*range(5), *range(10)], times=range(15))
+    >>> split = per_user(ratings, train=0.8, which="last")
+    >>> split.test.frame().select("user", "item").rows()
+    [(1, 4), (2, 8), (2, 9)]
+    """
+    settings = {"train": check.share("train", train), "which": which, "seed": seed, "validation": validation}
+    division = Division(ratings, "per_user", settings)
+    learn = nearest_count(train, ratings.user_counts)
+    test = ratings.user_counts - learn
+    untested = int(np.count_nonzero((ratings.user_counts > 0) & (test == 0)))
+    note = f"{count_text(untested, 'user')} with too few ratings for a test rating at this ratio"
+    return _cut(division, test, nearest_count(division.validation, learn), [note] if untested else [])
+
+
+@registry.register
+def leave_out(
+    ratings: Ratings,
+    *,
+    l: int = 1,  # noqa: E741  the papers' ℓ
+    which: str = "random",
+    short: str = "error",
+    seed: int = 0,
+    validation: int | None = None,
+) -> Split:
+    """Leave ``l`` ratings of each user out of training and test on them (leave-ℓ-out).
+
+    Parameters
+    ----------
+    l
+        Number of test ratings per user.
+    which
+        ``"random"`` ones, or the user's ``"last"`` in time.
+    short
+        What to do with users who have fewer than ``l`` ratings (or ``l`` and ``validation`` together): ``"error"``,
+        or keep all their ratings in ``"train"``. Users with just enough have no training rating, and count as cold.
+    seed
+        Seed of the draw; with ``"last"``, of which ratings in the same second come last.
+    validation
+        Number of further ratings per user to set aside; it does not change the test part.
+
+    Examples
+    --------
+    >>> ratings = Ratings.of([1, 1, 1, 2, 2], ["a", "b", "c", "a", "c"], times=[3, 1, 2, 1, 2])
+    >>> leave_out(ratings, l=1, which="last").test.frame().select("user", "item").rows()
+    [(1, 'a'), (2, 'c')]
+    """
+    l, aside = check.whole("l", l), 0 if validation is None else check.whole("validation", validation)  # noqa: E741
+    check.one_of("short", short, ("error", "train"))
+    settings = {"l": l, "which": which, "short": short, "seed": seed, "validation": validation}
+    division = Division(ratings, "leave_out", settings)
+    size = ratings.user_counts
+    enough = size >= l + aside
+    too_short = int(np.count_nonzero(~enough & (size > 0)))
+    if too_short and short == "error":
+        raise ImpossibleSplitError(
+            f"{too_short:,} of {np.count_nonzero(size):,} users have fewer than the {l + aside} ratings to leave out; "
+            f"filter with min_ratings(user={l + aside + 1}), choose a smaller l, or keep them with short=train"
+        )
+    note = f"{count_text(too_short, 'user')} with fewer than {l + aside} ratings: all in training"
+    return _cut(division, np.where(enough, l, 0), np.where(enough, aside, 0), [note] if too_short else [])
+
+
+def _cut(division: Division, test: NDArray[np.int64], validation: NDArray[np.int64], notes: list[str]) -> Split:
+    """Take the last ``test`` ratings of each profile, in random or temporal order, and ``validation`` before them."""
+    ratings, times = division.ratings, division.times_if_last()
+    place = places(ratings.indptr, division.stream(division.settings["which"]), times)
+    parts = along(place, ratings.user_counts, test, validation)
+    effect = {"users_without_test": int(np.count_nonzero((ratings.user_counts > 0) & (test == 0)))}
+    if times is not None:
+        effect["users_tied_at_cut"] = _tied(ratings, times, parts == TEST)
+        if effect["users_tied_at_cut"]:
+            notes.append(
+                f"for {count_text(effect['users_tied_at_cut'], 'user')} the cut falls among ratings of the same "
+                "second; which of these are test ratings was drawn at random"
+            )
+    return division.split(parts, effect, notes)
+
+
+def _tied(ratings: Ratings, times: NDArray[np.int64], test: Mask) -> int:
+    """Count the users whose oldest test rating is in the same second as their newest other rating."""
+    extreme = np.iinfo(np.int64)
+    oldest = by_profile(ratings, np.minimum, np.where(test, times, extreme.max))
+    newest = by_profile(ratings, np.maximum, np.where(test, extreme.min, times))
+    return int(np.count_nonzero(oldest == newest))
+
+
+class Folds(Splits):
+    """The splits of a cross-validation.
+
+    Parameters
+    ----------
+    fold_of
+        The fold in which each rating is a test rating.
+    settings
+        The settings of `k_fold`.
+    """
+
+    def __init__(self, ratings: Ratings, fold_of: NDArray[Any], settings: dict[str, Any]) -> None:
+        self.division, self.fold_of = Division(ratings, "k_fold", settings), fold_of
+        fold_of.flags.writeable = False
+
+    def __len__(self) -> int:
+        return int(self.division.settings["k"])
+
+    def __repr__(self) -> str:
+        return f"Folds({len(self)} of {self.division.ratings!r})"
+
+    def at(self, fold: int) -> Split:
+        """Return the split of a fold."""
+        parts = np.where(self.fold_of == fold, TEST, TRAIN)
+        self.division.set_aside(parts, fold)
+        return self.division.split(parts, fold=fold, folds=len(self))
+
+
+@registry.register
+def k_fold(
+    ratings: Ratings, *, k: int = 5, per_user: bool = False, seed: int = 0, validation: float | None = None
+) -> Folds:
+    """Divide the ratings at random into ``k`` folds; each fold is the test part once, and the others are training.
+
+    Parameters
+    ----------
+    k
+        Number of folds. Their sizes differ by at most one rating.
+    per_user
+        Whether each user's ratings are also spread evenly: their numbers per fold differ by at most one.
+    seed
+        Seed of the draw.
+    validation
+        The probability of each training rating of a fold to be set aside; it does not change the test parts.
+
+    Examples
+    --------
+    >>> ratings = Ratings.of([1] * 10, range(10))
+    >>> for split in k_fold(ratings, k=3, seed=7):
+    ...     print(split)
+    Split(k_fold: train 6, test 4, fold 1 of 3)
+    Split(k_fold: train 7, test 3, fold 2 of 3)
+    Split(k_fold: train 7, test 3, fold 3 of 3)
+    """
+    k, spread = check.whole("k", k, at_least=2), check.flag("per_user", per_user)
+    validation_share(validation)
+    settings = {"k": k, "per_user": spread, "seed": seed, "validation": validation}
+    division = Division(ratings, "k_fold", settings)
+    if k > len(ratings):
+        raise ImpossibleSplitError(
+            f"{len(ratings):,} ratings of {division.users} do not fill {k:,} folds; choose at most k={len(ratings)}"
+        )
+    segments = ratings.indptr if spread else np.array([0, len(ratings)], dtype=np.int64)
+    place = places(segments, division.stream("per_user" if spread else "all"))
+    # Each profile continues in the fold after the one where the previous profile ended, which keeps the folds even.
+    place += np.repeat((segments[:-1] % k).astype(np.int32), np.diff(segments))
+    place %= k
+    return Folds(ratings, place.astype(np.min_scalar_type(k - 1)), settings)

@@ -1,4 +1,4 @@
-"""Splits that treat items alike: the same number of ratings per item in training, or in test."""
+"""Splits that look at items and their popularity: the same number of ratings per item, percentiles, the long tail."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from numpy.typing import NDArray
 
 from cranfield import _checks as check
 from cranfield._errors import ImpossibleSplitError
-from cranfield._streams import stream
-from cranfield.data import Ratings, by_popularity
-from cranfield.splits._parts import TEST, TRAIN, coins, divide, some, validation_share
-from cranfield.splits._places import item_places
-from cranfield.splits.methods import registry
-from cranfield.splits.split import Split
+from cranfield.data import Ratings, by_popularity, check_ratings, head_items
+from cranfield.splits.parts import TEST, TRAIN, UNUSED, Division, item_places
+from cranfield.splits.split import Split, registry
+
+NO_GROUP = -1
+"""The group of an item without ratings."""
 
 
 @registry.register
@@ -33,8 +33,6 @@ def train_per_item(
 
     Parameters
     ----------
-    ratings
-        The ratings to split.
     l
         Number of training ratings per item.
     seed
@@ -48,9 +46,8 @@ def train_per_item(
     >>> train_per_item(ratings, l=1).test.item_counts.tolist()
     [2, 1, 0]
     """
-    some(ratings)
-    l, share = check.whole("l", l), validation_share(validation)  # noqa: E741
-    seed = check.whole("seed", seed, at_least=0)
+    l = check.whole("l", l)  # noqa: E741
+    division = Division(ratings, "train_per_item", {"l": l, "seed": seed, "validation": validation})
     counts = ratings.item_counts
     untested, rated = int(np.count_nonzero((counts > 0) & (counts <= l))), int(np.count_nonzero(counts))
     if untested == rated:
@@ -58,14 +55,12 @@ def train_per_item(
             f"none of the {rated:,} items has more than {l} ratings, so nothing is left for test; "
             f"choose l below {counts.max()}"
         )
-    parts = np.where(item_places(ratings, stream(seed, "split", "train_per_item")) < l, TRAIN, TEST)
-    if validation is not None:
-        parts = coins(len(parts), 1.0, share, stream(seed, "split", "train_per_item", "validation"), parts)
+    parts = np.where(item_places(ratings, division.stream()) < l, TRAIN, TEST)
+    division.set_aside(parts)
     short = int(np.count_nonzero((counts > 0) & (counts < l)))
     notes = [f"{untested:,} of {rated:,} items have {l} ratings or fewer, all kept in training"] if untested else []
-    settings = {"l": l, "seed": seed, "validation": validation}
     effect = {"items_without_test": untested, "items_short_of_l": short}
-    return divide(ratings, parts, "train_per_item", settings, effect=effect, notes=notes)
+    return division.split(parts, effect, notes)
 
 
 @registry.register
@@ -91,8 +86,6 @@ def uniform_test(
 
     Parameters
     ----------
-    ratings
-        The ratings to split.
     sigma
         σ, the share of the ratings to test with. η follows from ε and the rarest item of T, so the share may be larger,
         for example if T is all items; the notes then say which ε gives σ.
@@ -127,10 +120,10 @@ def uniform_test(
     >>> split.test.item_counts.tolist(), split.step.effect["zeta"], split.step.effect["eta"]
     ([3, 3, 3, 3, 3, 0], 5, 3)
     """
-    some(ratings)
     sigma, epsilon = check.share("sigma", sigma), check.share("epsilon", epsilon)
     rounding = check.one_of("rounding", rounding, ("nearest", "down"))
-    seed, share = check.whole("seed", seed, at_least=0), validation_share(validation)
+    settings = {"sigma": sigma, "epsilon": epsilon, "rounding": rounding, "seed": seed, "validation": validation}
+    division = Division(ratings, "uniform_test", settings)
     chosen, exact = _largest_set(ratings, sigma, epsilon)
     rarest = int(ratings.item_counts[chosen[-1]])
     eta = min(math.ceil(exact - Fraction(1, 2)) if rounding == "nearest" else math.floor(exact), rarest - 1)
@@ -142,11 +135,9 @@ def uniform_test(
         )
     limit = np.zeros(ratings.n_items, dtype=np.int32)
     limit[chosen] = eta
-    parts = np.where(item_places(ratings, stream(seed, "split", "uniform_test")) < limit[ratings.items], TEST, TRAIN)
-    if validation is not None:
-        parts = coins(len(parts), 1.0, share, stream(seed, "split", "uniform_test", "validation"), parts)
+    parts = np.where(item_places(ratings, division.stream()) < limit[ratings.items], TEST, TRAIN)
+    division.set_aside(parts)
     kept = 1 - eta / ratings.item_counts[chosen]
-    settings = {"sigma": sigma, "epsilon": epsilon, "rounding": rounding, "seed": seed, "validation": validation}
     effect = {
         "zeta": len(chosen),
         "eta": eta,
@@ -161,7 +152,7 @@ def uniform_test(
         ),
         *_less_than_asked(kept, epsilon, float(exact), eta),
     ]
-    return divide(ratings, parts, "uniform_test", settings, effect=effect, notes=notes)
+    return division.split(parts, effect, notes)
 
 
 def _more_than_asked(needed: float, eta: float, rarest: int, sigma: float, share: float) -> list[str]:
@@ -203,3 +194,146 @@ def _largest_set(ratings: Ratings, sigma: float, epsilon: float) -> tuple[NDArra
     zeta = int(solutions[-1]) + 1
     # A fraction, so that ε = 0.7 of 5 ratings leaves exactly 1.5.
     return order[:zeta], (1 - Fraction(str(epsilon))) * int(popularity[zeta - 1])
+
+
+def popularity_groups(ratings: Ratings, groups: int = 10) -> NDArray[np.int16]:
+    """Partition the items into popularity percentiles of equal size.
+
+    Parameters
+    ----------
+    ratings
+        The ratings that define popularity |R(i)|: give those before the split.
+    groups
+        m, the number of groups. Their sizes differ by at most one item; the more popular groups are the larger ones.
+
+    Returns
+    -------
+    array
+        The group of each item code: 0 for the most popular items, m - 1 for the least, `NO_GROUP` (-1) for an item
+        without ratings. If items at a border are equally popular, those with the smaller id are in the more popular
+        group.
+
+    Examples
+    --------
+    >>> ratings = Ratings.of([1, 2, 3, 1, 2, 1, 1], ["a", "a", "a", "b", "b", "c", "d"])
+    >>> popularity_groups(ratings, 2).tolist()
+    [0, 0, 1, 1]
+    """
+    check_ratings(ratings)
+    groups = check.whole("groups", groups, at_least=2)
+    order = by_popularity(ratings)
+    if groups > min(len(order), np.iinfo(np.int16).max):
+        raise ImpossibleSplitError(
+            f"{len(order):,} rated items do not fill {groups:,} popularity groups; choose fewer groups"
+        )
+    group = np.full(ratings.n_items, NO_GROUP, dtype=np.int16)
+    for number, members in enumerate(np.array_split(order, groups)):
+        group[members] = number
+    return group
+
+
+@registry.register
+def percentiles(
+    ratings: Ratings, *, groups: int = 10, train: float = 0.8, seed: int = 0, validation: float | None = None
+) -> Split:
+    """Split at random, and record the popularity percentile of each item (the design P1R).
+
+    The ratings are split as in `random`, with a coin toss for each. The rest of the design comes later: each list is
+    drawn from the items of one group only, a metric is computed for each group, and the ``groups`` values are averaged.
+    Within a group popular items have little advantage over the others (Bellogín et al., 2017).
+
+    Parameters
+    ----------
+    groups
+        m, the number of percentiles; a list then has candidates from at most ``|I| / m`` items.
+    train, seed, validation
+        As for `random`.
+
+    Returns
+    -------
+    Split
+        With ``item_groups``, the group of each item (see `popularity_groups`).
+
+    References
+    ----------
+    A. Bellogín, P. Castells, I. Cantador (2017). Statistical biases in information retrieval metrics for recommender
+    systems. Information Retrieval Journal 20, section 6.1.
+
+    Examples
+    --------
+    >>> users, items = zip(*[(u, i) for i in range(6) for u in range(12 - 2 * i)])
+    >>> percentiles(Ratings.of(users, items), groups=3).item_groups.tolist()
+    [0, 0, 1, 1, 2, 2]
+    """
+    settings = {"groups": groups, "train": check.share("train", train), "seed": seed, "validation": validation}
+    division = Division(ratings, "percentiles", settings)
+    group = popularity_groups(ratings, groups)
+    group.flags.writeable = False
+    rated = group != NO_GROUP
+    of_group = np.bincount(group[rated], weights=ratings.item_counts[rated], minlength=groups)
+    effect = {
+        "items_by_group": np.bincount(group[rated]).tolist(),
+        "ratings_by_group": of_group.astype(int).tolist(),
+    }
+    return division.split(division.coins(), effect, item_groups=group)
+
+
+@registry.register
+def tail_test(
+    ratings: Ratings,
+    *,
+    head: float = 0.1,
+    of: str = "items",
+    train: float = 0.8,
+    seed: int = 0,
+    validation: float | None = None,
+) -> Split:
+    """Split at random, and leave out the test ratings of the most popular items.
+
+    Systems learn from all items and are tested on the long tail. Set ``candidates="test"``, so that the head is not
+    among the items to rank either. Unlike the filter `drop_head`, this split keeps the head in training.
+
+    Parameters
+    ----------
+    head
+        The share of the head to leave out.
+    of
+        ``"items"``: that share of the items, rounded to the nearest number (halves up), as in Bellogín et al. (2017).
+        ``"ratings"``: the fewest most popular items that hold at least that share of the ratings, like the short head
+        of Cremonesi et al. (2010), which holds 33 %.
+    train, seed, validation
+        As for `random`. The validation part has no ratings of the head either.
+
+    References
+    ----------
+    A. Bellogín, P. Castells, I. Cantador (2017). Statistical biases in information retrieval metrics for recommender
+    systems. Information Retrieval Journal 20, section 6.3.
+
+    P. Cremonesi, Y. Koren, R. Turrin (2010). Performance of recommender algorithms on top-N recommendation tasks.
+    RecSys.
+
+    Examples
+    --------
+    >>> users, items = zip(*[(u, i) for i in range(6) for u in range(12 - 2 * i)])
+    >>> split = tail_test(Ratings.of(users, items), head=0.34, train=0.5, seed=1)
+    >>> split.test.item_counts.tolist()[:2], split.step.effect["head_items"]
+    ([0, 0], 2)
+    """
+    head, of = check.share("head", head), check.one_of("of", of, ("items", "ratings"))
+    settings = {"head": head, "of": of, "train": check.share("train", train), "seed": seed, "validation": validation}
+    division = Division(ratings, "tail_test", settings)
+    parts = division.coins()
+    popular = head_items(ratings, head, of)
+    rated = int(np.count_nonzero(ratings.item_counts))
+    if np.count_nonzero(popular) in (0, rated):
+        taken = "all" if popular.any() else "none"
+        raise ImpossibleSplitError(
+            f"the head of {head:g} of the {of} is {taken} of the {rated:,} items; choose another share"
+        )
+    left_out = popular[ratings.items] & (parts != TRAIN)
+    parts[left_out] = UNUSED
+    effect = {"head_items": int(np.count_nonzero(popular)), "left_out": int(np.count_nonzero(left_out))}
+    note = (
+        f"the {effect['head_items']:,} most popular items are not tested: {effect['left_out']:,} ratings are in no part"
+    )
+    return division.split(parts, effect, [note])

@@ -1,7 +1,10 @@
-"""The temporal split: everything before one moment is training, and everything from it on is test."""
+"""Splits along the global timeline: one cut, or several with a window of time after each (rolling evaluation)."""
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -9,16 +12,143 @@ from numpy.typing import NDArray
 
 from cranfield import _checks as check
 from cranfield._errors import ImpossibleSplitError, SettingError
-from cranfield._numbers import count_text, nearest_count
+from cranfield._numbers import count_text, listed, nearest_count
+from cranfield._streams import stream
 from cranfield.data import Ratings
-from cranfield.splits._after_cut import AfterCut
-from cranfield.splits._parts import TEST, TRAIN, UNUSED, VALIDATION, divide, some, timed, validation_share
-from cranfield.splits.methods import registry
-from cranfield.splits.split import Split
+from cranfield.splits.parts import TEST, TRAIN, UNUSED, VALIDATION, Division, Mask, by_profile, places, validation_share
+from cranfield.splits.split import Split, Splits, registry
 from cranfield.tables import day, seconds
+
+_TARGETS = ("all", "first", "last", "random")
+_UNKNOWN = ("keep", "drop", "apart")
 
 MOST_USERS = "most_users"
 """The cut at which the most users have ratings on both sides."""
+
+_UNITS = {"s": 1, "min": 60, "h": 3_600, "d": 86_400, "w": 604_800}
+_DURATION = re.compile(r"(\d{1,12}(?:\.\d{1,6})?) ?(s|min|h|d|w)", re.ASCII)
+
+
+@dataclass(frozen=True)
+class AfterCut:
+    """The rule that selects test ratings from the ratings after a cut.
+
+    Parameters
+    ----------
+    target
+        ``all`` of each user's ratings, the ``first``, the ``last``, a ``random`` one, or a number: that many next ones.
+    new_users, new_items
+        What to do with users and items without a rating before the cut: ``keep`` them, ``drop`` their ratings, or keep
+        them and count them ``apart``.
+    seed
+        Seed of the random rating, and of the order of ratings in the same second.
+    """
+
+    target: str | int = "all"
+    new_users: str = "keep"
+    new_items: str = "keep"
+    seed: int = 0
+
+    @classmethod
+    def checked(cls, target: Any, new_users: Any, new_items: Any, seed: Any) -> AfterCut:
+        """Return the rule with these settings, or say which of them is wrong."""
+        if not (isinstance(target, str) and target in _TARGETS):
+            try:
+                target = check.whole("target", target)
+            except SettingError:
+                raise SettingError(
+                    f"target={target!r} is neither {', '.join(_TARGETS)} nor a whole number of at least 1"
+                ) from None
+        for name, value in (("new_users", new_users), ("new_items", new_items)):
+            check.one_of(name, value, _UNKNOWN)
+        return cls(target, new_users, new_items, check.whole("seed", seed, at_least=0))
+
+    def settings(self) -> dict[str, Any]:
+        """Return the settings that differ from the defaults, so that the record of a plain split stays short."""
+        stated = {"target": self.target, "new_users": self.new_users, "new_items": self.new_items}
+        usual = vars(AfterCut())
+        differing = {name: value for name, value in stated.items() if value != usual[name]}
+        return differing if self.target == "all" else {**differing, "seed": self.seed}
+
+    @property
+    def wanted(self) -> str:
+        """The test ratings of a user, in words."""
+        if isinstance(self.target, int):
+            return f"each user's first {self.target} ratings"
+        return {"all": "all ratings", "random": "a random rating of each user"}.get(
+            self.target, f"each user's {self.target} rating"
+        )
+
+    def choose(self, ratings: Ratings, before: Mask, after: Mask, cut: int) -> tuple[Mask, dict[str, Any], list[str]]:
+        """Return which ratings after the cut are test ratings, the effect for the record, and notes for the reader.
+
+        ``before`` and ``after`` say whether a rating is in the training period, and whether it is in the test period.
+        """
+        kept, notes = after.copy(), list[str]()
+        effect: dict[str, Any] = {}
+        policies = {"users": self.new_users, "items": self.new_items}
+        for kind, policy in policies.items():
+            if policy != "keep":
+                codes = ratings.users if kind == "users" else ratings.items
+                # Use masks: copying the ratings before the cut, most of all ratings, would double the memory.
+                known = np.zeros(ratings.n_users if kind == "users" else ratings.n_items, dtype=bool)
+                known[codes[before]] = True
+                new = ~known[codes] & after
+                effect[f"ratings_of_new_{kind}"] = int(np.count_nonzero(new))
+                kept &= ~new if policy == "drop" else True
+                if new.any():
+                    notes.append(_on_new(kind, policy, codes[new], cut))
+        if "drop" in policies.values():
+            effect["dropped"] = int(np.count_nonzero(after & ~kept))
+        if not kept.any():
+            users = count_text(len(np.unique(ratings.users[after])), "user")
+            raise ImpossibleSplitError(
+                f"no test rating is left after {day(cut)}: the ratings of the {users} there are dropped, because these "
+                "users or the items have no earlier rating; keep them with new_users=keep and new_items=keep, or "
+                "choose a later cut"
+            )
+        if self.target == "all":
+            return kept, effect, notes
+        test, short = self._targets(ratings, kept, cut)
+        effect["unused"] = int(np.count_nonzero(kept & ~test))
+        others = count_text(effect["unused"], "other rating")
+        notes.append(f"test part: {self.wanted} from {day(cut)} on; {others} in no part")
+        if short:
+            notes.append(
+                f"{count_text(short, 'user')} with fewer than {self.target} ratings from {day(cut)} on; "
+                "all of these are test ratings"
+            )
+        return test, effect, notes
+
+    def _targets(self, ratings: Ratings, kept: Mask, cut: int) -> tuple[Mask, int]:
+        """Return the test ratings, and how many users have fewer than the target."""
+        candidates = ratings.keep(kept)
+        generator = stream(self.seed, "split", "after cut", str(self.target), cut)
+        times = None if self.target == "random" else candidates.times
+        place, size = places(candidates.indptr, generator, times), candidates.user_counts
+        if self.target == "last":
+            chosen = place == np.repeat(size - 1, size)
+        else:
+            chosen = place < (self.target if isinstance(self.target, int) else 1)
+        short = int(np.count_nonzero((size > 0) & (size < self.target))) if isinstance(self.target, int) else 0
+        some = int(np.count_nonzero(size))
+        if short == some:
+            raise ImpossibleSplitError(
+                f"target={self.target}: none of the {count_text(some, 'user')} with ratings after {day(cut)} has "
+                f"{self.target} of them; choose target={int(size.max())} or less, or an earlier cut"
+            )
+        test = kept.copy()
+        test[kept] = chosen
+        return test, short
+
+
+def _on_new(kind: str, policy: str, codes: NDArray[np.int32], cut: int) -> str:
+    done = "dropped" if policy == "drop" else f"kept; show them separately with the segment cold_{kind}"
+    number = len(np.unique(codes))
+    return (
+        f"{count_text(number, kind[:-1])} {'has' if number == 1 else 'have'} no rating before "
+        f"{day(cut)}; their {count_text(len(codes), 'later rating')}: {done}"
+    )
 
 
 @registry.register
@@ -75,72 +205,77 @@ def temporal(
     >>> temporal(ratings, at="most_users", target="first").test.frame().select("user", "item").rows()
     [('a', 2), ('b', 2)]
     """
-    some(ratings)
     if train is not None and at is not None:
         raise SettingError("temporal takes train or at, not both; the moment decides the share")
-    times = timed(ratings, "temporal")
-    share = validation_share(validation)
     rule = AfterCut.checked(target, new_users, new_items, seed)
-    train_share = None if at is not None else check.share("train", 0.8 if train is None else train)
-    cut = _moment(ratings, times, at) if train_share is None else _cut(times, train_share)
-    newest = times.max()
-    if not times.min() < cut <= newest:
+    share = None if at is not None else check.share("train", 0.8 if train is None else train)
+    division = Division(ratings, "temporal", {"train": share, "at": at, **rule.settings(), "validation": validation})
+    times = division.times()
+    if share is not None:
+        cut = _cut(times, share)
+    elif at == MOST_USERS:
+        cut = _most_users(division)
+    else:
+        cut = seconds("at", at)
+        division = replace(division, settings={**division.settings, "at": day(cut)})
+    oldest, newest = int(times.min()), int(times.max())
+    if not oldest < cut <= newest:
         raise ImpossibleSplitError(
             f"a cut at {day(cut)} leaves one part empty: the {count_text(len(times), 'rating')} of "
-            f"{count_text(int(np.count_nonzero(ratings.user_counts)), 'user')} span {day(times.min())} to "
-            f"{day(newest)}; choose another moment or share"
+            f"{division.users} span {day(oldest)} to {day(newest)}; choose another moment or share"
         )
-    before = times < cut
-    chosen = rule.choose(ratings, before, ~before, cut)
+    return _divided(division, (oldest, cut, newest + 1), rule, {"cut": day(cut)})
+
+
+def _divided(
+    division: Division, moments: tuple[int, int, int], rule: AfterCut, effect: dict[str, Any], **fields: Any
+) -> Split:
+    """Divide ratings at a cut, the middle of three moments, into training before it and test ratings after it."""
+    times, (start, cut, stop) = division.times(), moments
+    before, after = (times >= start) & (times < cut), (times >= cut) & (times < stop)
+    test, chosen, notes = rule.choose(division.ratings, before, after, cut)
     parts = np.where(before, TRAIN, UNUSED)
-    parts[chosen.test] = TEST
-    effect: dict[str, Any] = {"cut": day(cut)}
-    notes = list(chosen.notes())
-    if validation is not None:
-        inner_effect, inner_notes = set_newest_aside(parts, ratings, before, share, rule)
+    parts[test] = TEST
+    effect |= chosen
+    if division.validation:
+        inner_effect, inner_notes = _set_newest_aside(parts, division, before, rule)
         effect |= inner_effect
         notes += inner_notes
-    stated = at if train_share is not None or at == MOST_USERS else day(cut)
-    settings = {"train": train_share, "at": stated, **rule.settings(), "validation": validation}
-    effect |= chosen.effect()
-    del chosen, before  # free the masks, which are as long as the ratings
-    return divide(ratings, parts, "temporal", settings, effect=effect, notes=notes)
+    del test, before, after  # free the masks, which are as long as the ratings
+    return division.split(parts, effect, notes, **fields)
 
 
-def _moment(ratings: Ratings, times: NDArray[np.int64], at: Any) -> int:
-    return _most_users(ratings, times) if isinstance(at, str) and at == MOST_USERS else seconds("at", at)
-
-
-def _most_users(ratings: Ratings, times: NDArray[np.int64]) -> int:
+def _most_users(division: Division) -> int:
     """Return the last moment at which most users have ratings both before it and from it on."""
-    starts = ratings.indptr[:-1][ratings.user_counts > 0]
-    oldest, newest = np.sort(np.minimum.reduceat(times, starts)), np.sort(np.maximum.reduceat(times, starts))
+    oldest, newest = (
+        np.sort(by_profile(division.ratings, extreme, division.times())) for extreme in (np.minimum, np.maximum)
+    )
     # The number only falls just after some user's last rating, so the maximum is at one of these moments.
     moments = np.unique(newest)
     both = np.searchsorted(oldest, moments) - np.searchsorted(newest, moments)
     if not both.any():
         raise ImpossibleSplitError(
-            f"at=most_users: each of the {count_text(len(starts), 'user')} rated at one moment only, so no cut has "
+            f"at=most_users: each of the {division.users} rated at one moment only, so no cut has "
             "ratings of a user on both sides; choose a date, or a random split"
         )
     return int(moments[np.flatnonzero(both == both.max())[-1]])
 
 
-def set_newest_aside(
-    parts: NDArray[np.uint8], ratings: Ratings, before: NDArray[np.bool_], share: float, rule: AfterCut
+def _set_newest_aside(
+    parts: NDArray[np.uint8], division: Division, before: Mask, rule: AfterCut
 ) -> tuple[dict[str, Any], list[str]]:
-    """Move the newest ``share`` of the ratings ``before`` a cut to the validation part, by the rule of the test part.
+    """Move the newest share of the ratings ``before`` a cut to the validation part, by the rule of the test part.
 
     Returns the effect for the record, and the sentence that a reader should see.
     """
-    times = timed(ratings, "temporal")
-    cut = _cut(times[before], 1 - share)
+    times = division.times()
+    cut = _cut(times[before], 1 - division.validation)
     oldest = before & (times < cut)
     if not oldest.any():
         parts[before] = VALIDATION  # leaves no training rating, which is refused
         return {}, []
     newest = before & ~oldest
-    validation = rule.choose(ratings, oldest, newest, cut).test
+    validation = rule.choose(division.ratings, oldest, newest, cut)[0]
     parts[newest] = UNUSED
     parts[validation] = VALIDATION
     unused = int(np.count_nonzero(newest & ~validation))
@@ -153,3 +288,137 @@ def _cut(times: NDArray[np.int64], share: float) -> int:
     """Return the moment before which that share of the ratings is, or less if several ratings are at that moment."""
     place = min(int(nearest_count(share, len(times))), len(times) - 1)
     return int(np.partition(times, place)[place])
+
+
+def duration(name: str, value: Any) -> int:
+    """Return a duration, such as ``"7d"`` or a number of seconds, in whole seconds.
+
+    Examples
+    --------
+    >>> duration("horizon", "7d"), duration("horizon", "12h"), duration("horizon", "1s"), duration("horizon", 90)
+    (604800, 43200, 1, 90)
+    """
+    form = _DURATION.fullmatch(value.strip().lower()) if isinstance(value, str) else None
+    if form is not None and round(float(form[1]) * _UNITS[form[2]]) >= 1:
+        return round(float(form[1]) * _UNITS[form[2]])
+    try:
+        return check.whole(name, value)
+    except SettingError:
+        raise SettingError(
+            f"{name}={value!r} is not a duration; write a number of s, min, h, d or w, such as {name}=7d, or seconds"
+        ) from None
+
+
+class Windows(Splits):
+    """The splits of a rolling evaluation.
+
+    Parameters
+    ----------
+    division
+        The ratings, and the settings of `rolling`.
+    cuts, horizon
+        When each window starts, in seconds since 1970, and how long it is.
+    rule
+        Which ratings of a window are test ratings.
+    """
+
+    def __init__(self, division: Division, cuts: Sequence[int], horizon: int, rule: AfterCut) -> None:
+        self.division, self.cuts, self.horizon, self.rule = division, tuple(cuts), horizon, rule
+
+    def __len__(self) -> int:
+        return len(self.cuts)
+
+    def __repr__(self) -> str:
+        return f"Windows({len(self)} of {self.division.ratings!r})"
+
+    def at(self, window: int) -> Split:
+        """Return the split of a window."""
+        cut, times = self.cuts[window], self.division.times()
+        start, stop = int(times.min()), cut + self.horizon
+        start += cut - self.cuts[0] if self.division.settings["train"] == "slide" else 0
+        if not ((times >= start) & (times < cut)).any():
+            raise ImpossibleSplitError(
+                f"window {window + 1} of {len(self)} has no training rating: none of the {self.division.users} "
+                f"rated from {day(start)} to {day(cut)}; use train=grow, or fewer windows"
+            )
+        outside = int(np.count_nonzero((times < start) | (times >= stop)))
+        effect = {"cut": day(cut), "until": day(stop), "outside_window": outside}
+        return _divided(self.division, (start, cut, stop), self.rule, effect, fold=window, folds=len(self))
+
+
+@registry.register
+def rolling(
+    ratings: Ratings,
+    *,
+    windows: int = 6,
+    horizon: Any = "7d",
+    train: str = "grow",
+    target: Any = "all",
+    new_users: str = "keep",
+    new_items: str = "keep",
+    seed: int = 0,
+    validation: float | None = None,
+) -> Windows:
+    """Cut at several moments; at each one, train on the ratings before it and test on the next period of time.
+
+    The last window ends with the newest rating, and each of the others where the next one starts. The test part of a
+    window is that of `temporal` at its cut, up to the end of the window.
+
+    Parameters
+    ----------
+    ratings
+        The ratings to split; they must have times.
+    windows
+        W, the number of windows.
+    horizon
+        The length of each window: a number of ``s``, ``min``, ``h``, ``d`` or ``w`` (weeks), or of seconds.
+    train
+        ``"grow"``: everything before a cut is training. ``"slide"``: only as long a period as there is before the first
+        cut, so that every window learns from the same length of time.
+    target, new_users, new_items, seed
+        As for `temporal`.
+    validation
+        The share of a window's training ratings to set aside, the newest; it does not change the test part.
+
+    Examples
+    --------
+    >>> ratings = Ratings.of(range(8), range(8), times=[day * 86_400 for day in range(8)])
+    >>> for split in rolling(ratings, windows=2, horizon="2d"):
+    ...     print(split, split.step.effect["cut"])
+    Split(rolling: train 4, test 2, fold 1 of 2) 1970-01-04 00:00:01
+    Split(rolling: train 6, test 2, fold 2 of 2) 1970-01-06 00:00:01
+    """
+    windows, length = check.whole("windows", windows), duration("horizon", horizon)
+    check.one_of("train", train, ("grow", "slide"))
+    rule = AfterCut.checked(target, new_users, new_items, seed)
+    validation_share(validation)
+    settings = {"windows": windows, "horizon": horizon, "train": train, **rule.settings(), "validation": validation}
+    division = Division(ratings, "rolling", settings)
+    end = int(division.times().max()) + 1
+    cuts = [end - (windows - window) * length for window in range(windows)]
+    _check_span(division, cuts, length)
+    return Windows(division, cuts, length, rule)
+
+
+def _check_span(division: Division, cuts: Sequence[int], length: int) -> None:
+    """Refuse windows that start before the first rating, and windows without ratings."""
+    times = division.times()
+    oldest, newest = int(times.min()), int(times.max())
+    if cuts[0] <= oldest:
+        most = (newest - oldest) // length
+        raise ImpossibleSplitError(
+            f"{count_text(len(cuts), 'window')} of {division.settings['horizon']} "
+            f"{'does' if len(cuts) == 1 else 'do'} not fit: the "
+            f"{count_text(len(times), 'rating')} of {division.users} span {day(oldest)} to {day(newest)}, "
+            "and the first window must begin after the first rating; "
+            + (f"choose at most windows={most}, or a shorter horizon" if most else "choose a shorter horizon")
+        )
+    counts = np.bincount(np.searchsorted(cuts, times, side="right"), minlength=len(cuts) + 1)[1:]
+    empty = [f"{day(cuts[window])} to {day(cuts[window] + length)}" for window in np.flatnonzero(counts == 0).tolist()]
+    if empty:
+        shown = listed(empty[:3]) if len(empty) <= 3 else f"{', '.join(empty[:3])} and {len(empty) - 3} more"
+        raise ImpossibleSplitError(
+            f"{len(empty)} of {count_text(len(cuts), 'window')} {'has' if len(empty) == 1 else 'have'} no test user: "
+            f"none of the {division.users} rated in {shown}; "
+            "choose a longer horizon, or fewer windows"
+        )

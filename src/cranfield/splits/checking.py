@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import combinations
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from cranfield import _checks as check
 from cranfield._errors import InputError, SettingError
@@ -18,13 +20,15 @@ from cranfield._record import Step
 from cranfield._table import Table
 from cranfield._terminal import shown
 from cranfield.data import Ratings, over_one_vocabulary, read
-from cranfield.splits.check_facts import facts_of
 from cranfield.splits.check_findings import PROMISES, Promise, SplitFinding, decimals_text, findings_of
-from cranfield.splits.files import RECORD
+from cranfield.splits.files import part_file, recorded_steps, split_folders
+from cranfield.splits.parts import before_own_training, cold_counts, in_both, moments
 from cranfield.splits.split import Split
-from cranfield.tables import FORMATS, day
+from cranfield.tables import day
 
 _PARTS = ("train", "profiles", "validation", "test")
+_QUANTILES = {"min": 0.0, "q1": 0.25, "median": 0.5, "q3": 0.75, "max": 1.0}
+_DAY = 86_400
 _GLOBAL = ("temporal", "rolling")
 # Not cold_users, whose warm users have random test ratings, nor cold_items: an item's last ratings are not a user's.
 _BY_USER = ("per_user", "leave_out", "strong_generalisation")
@@ -61,9 +65,7 @@ class SplitCheck:
 
     def sentences(self) -> list[str]:
         """Return the verdict, then the findings with the most serious first."""
-        wrong, attention = (
-            sum(finding.level == level for finding in self.findings) for level in ("wrong", "attention")
-        )
+        wrong, attention = len(self.wrong), sum(finding.level == "attention" for finding in self.findings)
         verdict = f"{count_text(wrong, 'thing')} wrong" if wrong else "nothing wrong"
         first = f"{self.name}: {verdict}, {count_text(attention, 'thing')} to note."
         return [first, *(finding.sentence for finding in self.findings)]
@@ -145,7 +147,8 @@ def check_split(
     if promise is not None:
         check.one_of("promise", promise, PROMISES)
     if isinstance(train, Split):
-        _refuse_further(test, validation, "a split")
+        if test is not None or validation is not None:
+            raise SettingError("a split has its own parts; leave test and validation out")
         return _examined(name or repr(train), dict(train.parts), {}, promise, train.step)
     if isinstance(train, str | Path) and meant(train).is_dir() and test is None:
         return _of_folder(meant(train), promise, name, reading)
@@ -155,21 +158,15 @@ def check_split(
     return _of_parts({key: part for key, part in given.items() if part is not None}, promise, name, reading)
 
 
-def split_folders(folder: str | Path) -> list[Path]:
-    """Return the folders of the folds of a written split, or the folder itself if there are none."""
-    home = meant(folder)
-    folds = sorted(home.glob("fold-*"), key=lambda path: (len(path.name), path.name))
-    return [path for path in folds if path.is_dir()] or [home]
-
-
 def side_by_side(checks: Sequence[SplitCheck]) -> Table:
     """Return the counts of several splits as one table, one column per split."""
-    rows = [[label, *(_cell(check, place) for check in checks)] for place, label in enumerate(_rows(checks[0]))]
+    counted = [_counted(check) for check in checks]
+    rows = [[same_row[0][0], *(text for _, text in same_row)] for same_row in zip(*counted)]
     return Table(["", *(check.name for check in checks)], rows)
 
 
 def _of_folder(folder: Path, promise: Promise | None, name: str | None, reading: Mapping[str, Any]) -> SplitCheck:
-    files = {part: file for part in _PARTS if (file := _file_of(folder, part)) is not None}
+    files = {part: file for part in _PARTS if (file := part_file(folder, part)) is not None}
     absent = [part for part in ("train", "test") if part not in files]
     if absent:
         folds = [path.name for path in split_folders(folder) if path != folder]
@@ -177,32 +174,6 @@ def _of_folder(folder: Path, promise: Promise | None, name: str | None, reading:
         raise InputError(f"it has no file {' and no file '.join(absent)}", source=str(folder), remedy=remedy)
     steps = recorded_steps(folder)
     return _of_parts(files, promise, name or folder.name, reading, steps[-1] if steps else None)
-
-
-def _file_of(folder: Path, part: str) -> Path | None:
-    """Return the file of a part; other tools may have another name for the validation part."""
-    names = ("validation", "valid", "val", "dev") if part == "validation" else (part,)
-    endings = (*FORMATS, "txt", "dat", "csv.gz", "tsv.gz")
-    files = [file for name in names for ending in endings if (file := folder / f"{name}.{ending}").is_file()]
-    if len(files) > 1:
-        raise InputError(
-            f"{files[0].name} and {files[1].name} are both there, and only one can be the {part} part",
-            source=str(folder),
-            remedy="give the files themselves",
-        )
-    return files[0] if files else None
-
-
-def recorded_steps(folder: Path) -> tuple[Step, ...]:
-    """Return how a split in a folder of `write` was made: the steps before it, and its own; empty if unknown."""
-    for home in (folder, folder.parent):
-        try:
-            record = json.loads((home / RECORD).read_text(encoding="utf-8"))
-            steps = [*record["data"]["history"], record["splits"][0]["split"]]
-            return tuple(Step(step["action"], step["settings"], step["effect"]) for step in steps)
-        except (OSError, ValueError, KeyError, IndexError, TypeError):
-            continue
-    return ()
 
 
 def _of_parts(
@@ -218,7 +189,7 @@ def _of_parts(
         repeated[part] = _merged(parts[part])
         if len(parts[part]) == 0:
             raise InputError(f"the {part} part has no ratings", remedy="give the right file")
-    joined = _over_one(parts)
+    joined = dict(zip(parts, over_one_vocabulary(list(parts.values()))))
     called = name or next((part.name for part in (joined["test"], joined["train"]) if part.name), None) or "the split"
     return _examined(called, joined, repeated, promise, step)
 
@@ -229,18 +200,11 @@ def _merged(part: Ratings) -> int:
     return last.effect["rows"] - len(part) if last is not None and last.action == "read" else 0
 
 
-def _over_one(parts: dict[str, Ratings]) -> dict[str, Ratings]:
-    first = next(iter(parts.values()))
-    if all(part.user_ids == first.user_ids and part.item_ids == first.item_ids for part in parts.values()):
-        return parts
-    return dict(zip(parts, over_one_vocabulary(list(parts.values()))))
-
-
 def _examined(
     name: str, parts: dict[str, Ratings], repeated: Mapping[str, int], promise: Promise | None, step: Step | None
 ) -> SplitCheck:
     """Check parts; ``step`` is how they were made, if known."""
-    facts = facts_of(parts, repeated)
+    facts = _facts(parts, repeated)
     method = None if step is None else str(step.action).removeprefix("split.")
     promised = promise or _promise(method, {} if step is None else step.settings, parts)
     findings = findings_of(facts, promised, cold_users=method == "cold_users")
@@ -253,19 +217,6 @@ def _promise(method: str | None, settings: Mapping[str, Any], parts: Mapping[str
     if method in _GLOBAL:
         return "global"
     return "user" if method in _BY_USER and settings.get("which") == "last" else "any"
-
-
-def _refuse_further(test: Any, validation: Any, what: str) -> None:
-    if test is not None or validation is not None:
-        raise SettingError(f"{what} has its own parts; leave test and validation out")
-
-
-def _rows(check: SplitCheck) -> list[str]:
-    return [label for label, _ in _counted(check)]
-
-
-def _cell(check: SplitCheck, place: int) -> str:
-    return _counted(check)[place][1]
 
 
 def _counted(check: SplitCheck) -> list[tuple[str, str]]:
@@ -293,3 +244,137 @@ def _counted(check: SplitCheck) -> list[tuple[str, str]]:
     rows.append(("median test profile", none if test["profiles"] is None else f"{test['profiles']['median']:,.0f}"))
     rows.append(("oldest test rating", none if test["oldest"] is None else shown(day(test["oldest"]))))
     return rows
+
+
+def _facts(parts: Mapping[str, Ratings], repeated: Mapping[str, int]) -> dict[str, Any]:
+    """Return all counts, ready for JSON; ``repeated`` are the rows of each part that repeated a pair of that part."""
+    train, test = parts["train"], parts["test"]
+    inputs = parts.get("profiles", train)
+    return {
+        "parts": {name: _part(part) for name, part in parts.items()},
+        "repeated": {name: int(repeated.get(name, 0)) for name in parts},
+        "overlap": {
+            f"{a} and {b}": int(np.count_nonzero(in_both(*sorted((parts[a], parts[b]), key=len))))
+            for a, b in combinations(parts, 2)
+        },
+        "cold": cold_counts(train, test, inputs),
+        "leakage": _leakage(train, test, inputs),
+        "validation_leakage": _validation_leakage(train, parts["validation"], test, inputs)
+        if "validation" in parts
+        else None,
+        "gaps": _gaps(inputs, test),
+        "shift": _shifts(train, test, inputs),
+    }
+
+
+def _quantiles(values: NDArray[Any]) -> dict[str, float] | None:
+    """Return the minimum, the quartiles, the median and the maximum; None if there are no values."""
+    if len(values) == 0:
+        return None
+    return dict(zip(_QUANTILES, map(float, np.quantile(values, list(_QUANTILES.values())))))
+
+
+def _part(part: Ratings) -> dict[str, Any]:
+    sizes = part.user_counts[part.user_counts > 0]
+    return {
+        "ratings": len(part),
+        "users": len(sizes),
+        "items": int(np.count_nonzero(part.item_counts)),
+        "mean": float(part.values.mean()),
+        "profiles": _quantiles(sizes),
+        "oldest": None if part.times is None else int(part.times.min()),
+        "newest": None if part.times is None else int(part.times.max()),
+    }
+
+
+def _leakage(train: Ratings, test: Ratings, inputs: Ratings) -> dict[str, Any] | None:
+    """Count how many test ratings are older than training ratings; None without times."""
+    if train.times is None or test.times is None or inputs.times is None:
+        return None
+    own = before_own_training(test, inputs)
+    first_test = int(test.times.min())
+    first_seen = np.full(train.n_items, np.iinfo(np.int64).max)
+    np.minimum.at(first_seen, train.items, train.times)
+    later = (test.times < first_seen[test.items]) & (train.item_counts[test.items] > 0)
+    return {
+        "own": int(np.count_nonzero(own)),
+        "own_users": int(np.count_nonzero(np.bincount(test.users[own], minlength=test.n_users))),
+        "before_training_ends": int(np.count_nonzero(test.times < int(train.times.max()))),
+        "training_after_test_begins": int(np.count_nonzero(train.times > first_test)),
+        "items_seen_later": int(np.count_nonzero(later)),
+        "items_seen_later_items": len(np.unique(test.items[later])),
+    }
+
+
+def _validation_leakage(train: Ratings, validation: Ratings, test: Ratings, inputs: Ratings) -> dict[str, Any] | None:
+    """Count the same for the validation part, and how many test ratings are older than its newest rating."""
+    leakage = _leakage(train, validation, inputs)
+    if leakage is None or test.times is None or validation.times is None:
+        return None
+    return {**leakage, "test_before_it_ends": int(np.count_nonzero(test.times < int(validation.times.max())))}
+
+
+def gap_days(inputs: Ratings, test: Ratings) -> NDArray[np.float64] | None:
+    """Return the days from each user's last known rating to the first test rating; None without times."""
+    if inputs.times is None or test.times is None:
+        return None
+    both = (inputs.user_counts > 0) & (test.user_counts > 0)
+    days: NDArray[np.float64] = (moments(test, np.minimum)[both] - moments(inputs, np.maximum)[both]) / _DAY
+    return days
+
+
+def _gaps(inputs: Ratings, test: Ratings) -> dict[str, Any] | None:
+    days = gap_days(inputs, test)
+    if days is None or not len(days):
+        return None
+    return {"users": len(days), "negative": int(np.count_nonzero(days < 0)), "days": _quantiles(days)}
+
+
+def _shifts(train: Ratings, test: Ratings, inputs: Ratings) -> dict[str, Any]:
+    """Return how far ratings, popularity of items and activity of users differ between training and test.
+
+    Popularity and activity are the numbers of training ratings of a rating's item and user; for a user who is held out
+    whole, of the input. Whether a training rating counts itself makes a difference of one, which is not a shift: of the
+    two ways to count, the one with the smaller distance is used.
+    """
+    return {
+        "ratings": shift(train.values.astype(np.float64), test.values.astype(np.float64)),
+        "popularity": _shift_of_counts(train.item_counts[train.items], train.item_counts[test.items]),
+        "activity": _shift_of_counts(
+            np.repeat(train.user_counts, train.user_counts), np.repeat(inputs.user_counts, test.user_counts)
+        ),
+    }
+
+
+def _shift_of_counts(before: NDArray[np.int64], after: NDArray[np.int64]) -> dict[str, float]:
+    ways = [shift((before - itself).astype(np.float64), after.astype(np.float64)) for itself in (0, 1)]
+    return min(ways, key=lambda way: way["D"])
+
+
+def shift(before: NDArray[np.float64], after: NDArray[np.float64]) -> dict[str, float]:
+    """Return the means of two samples, the standardised difference, and Kolmogorov's distance with its p-value.
+
+    d is the difference of the means in standard deviations of the first sample. D is the largest difference between the
+    two distribution functions, from 0 (the same) to 1 (nothing in common).
+
+    Examples
+    --------
+    >>> same = shift(np.array([1.0, 2.0, 3.0]), np.array([1.0, 2.0, 3.0]))
+    >>> same["D"], same["d"], same["p"]
+    (0.0, 0.0, 1.0)
+    """
+    from scipy.special import kolmogorov
+
+    before, after = np.sort(before), np.sort(after)
+    values = np.union1d(before, after)
+    below = [np.searchsorted(sample, values, side="right") / len(sample) for sample in (before, after)]
+    distance = float(np.abs(below[0] - below[1]).max())
+    spread = float(before.std())
+    size = len(before) * len(after) / (len(before) + len(after))
+    return {
+        "train": float(before.mean()),
+        "test": float(after.mean()),
+        "d": float((after.mean() - before.mean()) / spread) if spread > 0 else 0.0,
+        "D": distance,
+        "p": float(kolmogorov(np.sqrt(size) * distance)),
+    }

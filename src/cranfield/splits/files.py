@@ -1,4 +1,4 @@
-"""Splits as files: one table per part, and a record of how they were made."""
+"""Splits as files: one table per part, the groups of items, and a record of how they were made."""
 
 from __future__ import annotations
 
@@ -8,19 +8,23 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from cranfield import _checks as check
-from cranfield._errors import SettingError
-from cranfield._files import record_path, remove_record, write_text
-from cranfield._record import is_as_written
+from cranfield._errors import InputError, SettingError
+from cranfield._files import meant, record_path, remove_record, write_text
+from cranfield._polars import UNREADABLE, read_parquet, scan_csv
+from cranfield._record import Step, is_as_written
 from cranfield._record import record as record_checksum
 from cranfield._terminal import progress
 from cranfield.data import write as write_ratings
 from cranfield.splits.split import Split
-from cranfield.tables import FORMATS, write_table
+from cranfield.tables import FORMATS, Vocabulary, write_table
 
-RECORD = "split.json"
+_RECORD = "split.json"
+_GROUPS = "give the groups.parquet, .csv or .tsv that cranfield split --method percentiles writes"
 
 
 def write(
@@ -78,8 +82,8 @@ def write(
     earlier = _Earlier.of(folder)
     if not force:
         _check_room(folder, splits, format, earlier)
-    if (folder / RECORD).is_file():
-        (folder / RECORD).unlink()
+    if (folder / _RECORD).is_file():
+        (folder / _RECORD).unlink()
     written: list[Path] = []
     records: list[dict[str, Any]] = []
     with progress("Writing folds", total=len(splits)) as bar:
@@ -99,8 +103,8 @@ def write(
             {key: value for key, value in entry.items() if key not in ("cranfield", "data")} for entry in records
         ],
     }
-    write_text(folder / RECORD, json.dumps(record, indent=2, ensure_ascii=False) + "\n")
-    return folder / RECORD
+    write_text(folder / _RECORD, json.dumps(record, indent=2, ensure_ascii=False) + "\n")
+    return folder / _RECORD
 
 
 def _remove(path: Path, folder: Path) -> None:
@@ -139,7 +143,7 @@ class _Earlier(NamedTuple):
     @classmethod
     def of(cls, folder: Path) -> _Earlier:
         try:
-            record = json.loads((folder / RECORD).read_text(encoding="utf-8"))
+            record = json.loads((folder / _RECORD).read_text(encoding="utf-8"))
             files = {folder / name for name in record["files"] if _is_ours(name)}
             return cls(files, [split["fingerprints"] for split in record["splits"]])
         except (OSError, ValueError, KeyError, TypeError, RecursionError):
@@ -153,7 +157,7 @@ def _check_room(folder: Path, splits: Sequence[Split], form: str, earlier: _Earl
     names = [*first.parts, *(["groups"] if first.item_groups is not None else [])]
     targets = [_home(folder, fold, first.folds) / f"{name}.{form}" for fold in range(first.folds) for name in names]
     if not earlier.hashes:
-        targets.append(folder / RECORD)
+        targets.append(folder / _RECORD)
     stranger = next((path for path in targets if path.exists() and path not in earlier.files), None)
     if stranger is not None:
         raise SettingError(f"{stranger} already exists, and no record says that it belongs to a split; {remedy}")
@@ -170,3 +174,82 @@ def _is_ours(name: object) -> bool:
     fold = not home or (len(home) == 1 and home[0].startswith("fold-"))
     stem, _, form = file.partition(".")
     return fold and stem in ("train", "test", "validation", "profiles", "groups") and form in FORMATS
+
+
+def recorded_steps(folder: Path) -> tuple[Step, ...]:
+    """Return how a split in a folder of `write` was made: the steps before it, and its own; empty if unknown."""
+    for home in (folder, folder.parent):
+        try:
+            record = json.loads((home / _RECORD).read_text(encoding="utf-8"))
+            steps = [*record["data"]["history"], record["splits"][0]["split"]]
+            return tuple(Step(step["action"], step["settings"], step["effect"]) for step in steps)
+        except (OSError, ValueError, KeyError, IndexError, TypeError):
+            continue
+    return ()
+
+
+def split_folders(folder: str | Path) -> list[Path]:
+    """Return the folders of the folds of a written split, or the folder itself if there are none."""
+    home = meant(folder)
+    folds = sorted(home.glob("fold-*"), key=lambda path: (len(path.name), path.name))
+    return [path for path in folds if path.is_dir()] or [home]
+
+
+def part_file(folder: Path, part: str) -> Path | None:
+    """Return the file of a part; other tools may have another name for the validation part."""
+    names = ("validation", "valid", "val", "dev") if part == "validation" else (part,)
+    endings = (*FORMATS, "txt", "dat", "csv.gz", "tsv.gz")
+    files = [file for name in names for ending in endings if (file := folder / f"{name}.{ending}").is_file()]
+    if len(files) > 1:
+        raise InputError(
+            f"{files[0].name} and {files[1].name} are both there, and only one can be the {part} part",
+            source=str(folder),
+            remedy="give the files themselves",
+        )
+    return files[0] if files else None
+
+
+def read_item_groups(path: str | Path, items: Vocabulary) -> NDArray[np.int16]:
+    r"""Return the popularity group of each item from a file with columns ``item`` and ``group``; ids match as text.
+
+    Every item must be in the file. A group is a whole number from 0, or -1 for an item without one.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> place = Path(tempfile.mkdtemp()) / "groups.csv"
+    >>> _ = place.write_text("item,group\na,0\nb,1\n")
+    >>> read_item_groups(place, Vocabulary.of(["a", "b"])).tolist()
+    [0, 1]
+    """
+    path = Path(path)
+    if not path.is_file():
+        raise InputError("it is not a file", source=path, remedy=_GROUPS)
+    table = _table(path)
+    missing = [name for name in ("item", "group") if name not in table.columns]
+    if missing:
+        raise InputError(f"there is no column {missing[0]!r}", source=path, remedy=_GROUPS)
+    known = table.select(pl.col("item").cast(pl.String), pl.col("group").cast(pl.Int16, strict=False))
+    if known["item"].is_duplicated().any():
+        twice = known["item"].filter(known["item"].is_duplicated())[0]
+        raise InputError(f"item {twice} has more than one row", source=path, remedy="give one row per item")
+    wanted = pl.DataFrame({"item": items.all.cast(pl.String)})
+    groups = wanted.join(known, on="item", how="left", maintain_order="left")
+    wrong = groups.filter(pl.col("group").is_null() | (pl.col("group") < -1))
+    if len(wrong):
+        raise InputError(
+            f"item {wrong['item'][0]} has no group, a whole number from 0",
+            source=path,
+            remedy="give every item of the ratings a group",
+        )
+    return groups["group"].to_numpy().astype(np.int16)
+
+
+def _table(path: Path) -> pl.DataFrame:
+    if path.suffix.lower() == ".parquet":
+        return read_parquet(path)
+    try:
+        separator = "\t" if path.suffix.lower() == ".tsv" else ","
+        return scan_csv(path, separator=separator, infer_schema=False).collect()
+    except UNREADABLE as error:
+        raise InputError("it cannot be read as a table", source=path, remedy=_GROUPS) from error

@@ -5,15 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from cranfield import _checks as check
 from cranfield._errors import ImpossibleSplitError
 from cranfield._record import Step
 from cranfield._streams import stream
 from cranfield.data import Ratings, check_ratings, over_one_vocabulary
-from cranfield.splits._pairs import among, pairs_of
-from cranfield.splits._parts import TRAIN, VALIDATION, coins, describe, validation_share
+from cranfield.splits.parts import TRAIN, VALIDATION, coins, describe, in_both, validation_share
 from cranfield.splits.split import Split
 
 
@@ -69,20 +67,22 @@ def predefined(
     elif validation is not None:
         settings |= {"validation": validation, "seed": seed}
     step = Step("split.predefined", settings, {"repeated_pairs": repeated}, tuple(notes))
-    return describe(parts["train"], parts["test"], parts.get("validation"), step)
+    return describe(parts["train"], parts["test"], step, validation=parts.get("validation"))
 
 
 def _disjoint(parts: dict[str, Ratings], overlap: str) -> tuple[dict[str, Ratings], int]:
     """Return the parts without their common pairs in all but one of them, and the number of such pairs."""
     # The part that keeps a common pair comes first; validation loses it to both others.
     order = sorted(parts, key=lambda name: (name == "validation", name != overlap))
-    taken: list[NDArray[np.int64]] = []
-    disjoint, again = {}, np.empty(0, dtype=np.int64)
-    for name in order:
-        pairs = pairs_of(parts[name])
-        fresh = np.ones(len(pairs), dtype=bool)
-        for earlier in taken:
-            fresh &= ~among(pairs, earlier)
+    disjoint: dict[str, Ratings] = {}
+    repeated = 0
+    for place, name in enumerate(order):
+        again = np.zeros(len(parts[name]), dtype=np.int8)
+        for other in order[:place]:
+            again += in_both(parts[name], parts[other])
+        fresh = again == 0
+        # A pair in all three parts was already counted in the second one.
+        repeated += int(np.count_nonzero(again == 1))
         if overlap == "error" and not fresh.all():
             user = int(parts[name].users[np.argmin(fresh)])
             item = int(parts[name].items[np.argmin(fresh)])
@@ -91,8 +91,5 @@ def _disjoint(parts: dict[str, Ratings], overlap: str) -> tuple[dict[str, Rating
                 f"(first user {parts[name].user_ids.ids([user])[0]!r}, item {parts[name].item_ids.ids([item])[0]!r}); "
                 "drop them with overlap=test (--overlap test: kept in the test part only) or overlap=train"
             )
-        # A pair in all three parts counts once.
-        again = np.union1d(again, pairs[~fresh])
-        taken.append(pairs)
         disjoint[name] = parts[name] if fresh.all() else parts[name].keep(fresh)
-    return disjoint, len(again)
+    return disjoint, repeated

@@ -1,8 +1,8 @@
-"""`Split`: a training and a test set over one vocabulary, and how they were made."""
+"""`Split`: a training and a test set over one vocabulary, and how they were made; and splits by their spelling."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, overload
 
@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from cranfield._errors import SettingError
 from cranfield._record import Step
+from cranfield._registry import Registry
 from cranfield._table import Table
 from cranfield._version import __version__
 from cranfield.data import Ratings
@@ -121,3 +122,29 @@ class Splits(Sequence[Split]):
         """Return a split, or the splits of a slice."""
         places = range(len(self))[index]
         return self.at(places) if isinstance(places, int) else [self.at(place) for place in places]
+
+
+registry: Registry[Callable[..., Any]] = Registry("split")
+"""The splits that can be spelled; a new one is a function with ``@registry.register`` above it."""
+
+
+def apply(ratings: Ratings, method: str, *, seed: int = 0, validation: float | None = None) -> Sequence[Split]:
+    """Split by a spelled method; the result is always a sequence, of one split unless the method makes folds.
+
+    Parameters
+    ----------
+    method
+        A spelling such as ``"random(train=0.8)"`` or ``"k_fold(k=5)"``.
+    seed
+        Seed of the methods that draw at random.
+    validation
+        The size of the validation part, in the method's own unit; None for none.
+
+    Examples
+    --------
+    >>> ratings = Ratings.of([1] * 10, range(10))
+    >>> apply(ratings, "random(train=0.7, exact=true)", seed=7)
+    [Split(random: train 7, test 3)]
+    """
+    splits: Split | Sequence[Split] = registry.call(method, ratings, seed=seed, validation=validation)
+    return [splits] if isinstance(splits, Split) else splits

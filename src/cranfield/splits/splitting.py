@@ -9,7 +9,7 @@ from cranfield import _checks as check
 from cranfield._decisions import Decided, decision
 from cranfield._errors import SettingError
 from cranfield._registry import Registry, parse
-from cranfield.splits.methods import registry
+from cranfield.splits.split import registry
 
 PREDEFINED: Registry[Any] = Registry("split")
 """The split of data that come as a training and a test part; all others are in `cranfield.splits.registry`."""

@@ -21,6 +21,7 @@ from cranfield._errors import CranfieldWarning, InputError, SettingError
 from cranfield._record import Step
 from cranfield._streams import stream
 from cranfield.data import Ratings, check_ratings, over_one_vocabulary
+from cranfield.splits.parts import Mask, by_profile, in_both
 
 _LARGEST_SPREAD = 1.25
 """If probabilities of judgments differ by more than this factor, an unweighted truth is called flawed."""
@@ -85,8 +86,7 @@ class Truth:
     @property
     def flaw(self) -> str | None:
         """What is wrong with the design, in a sentence; None if it is sound."""
-        starts = self.judged.indptr[:-1][self.judged.user_counts > 0]
-        highest, lowest = (extreme.reduceat(self.probability, starts) for extreme in (np.maximum, np.minimum))
+        highest, lowest = (by_profile(self.judged, extreme, self.probability) for extreme in (np.maximum, np.minimum))
         spread = float((highest / lowest).max())
         if not self.weighted and spread > _LARGEST_SPREAD:
             return (
@@ -123,14 +123,7 @@ def half(observed: Ratings, judged: Ratings, *, share: float = 0.5, seed: int = 
     rate = _judged_share(judged)
     probability = np.where(known, share * rate / (1.0 - (1.0 - share) * rate), share * rate)
     step = Step("truth.half", {"share": share, "seed": seed}, {"judged": int(in_truth.sum())})
-    return Truth(
-        train=judged.keep(known & ~in_truth, step),
-        judged=judged.keep(in_truth, step),
-        probability=probability[in_truth],
-        weighted=True,
-        step=step,
-        observed=judged.keep(known & in_truth, step),
-    )
+    return _divided(judged, known, in_truth, probability, step)
 
 
 def published(observed: Ratings, judged: Ratings, *, folds: int = 5, fold: int = 0, seed: int = 0) -> Truth:
@@ -142,8 +135,10 @@ def published(observed: Ratings, judged: Ratings, *, folds: int = 5, fold: int =
     with :math:`(j / k) / (1 - (1 - 1/k) j)`, about :math:`k` times less often. Items that people know are therefore
     missing from this truth. A `CranfieldWarning` says so; `weighted` is the same division with weights.
     """
-    truth = _folded(observed, judged, folds, fold, seed, "published")
-    return _warned(replace(truth, weighted=False))
+    truth = replace(_folded(observed, judged, folds, fold, seed, "published"), weighted=False)
+    if truth.flaw is not None:
+        warnings.warn(truth.flaw, CranfieldWarning, stacklevel=2)
+    return truth
 
 
 def weighted(observed: Ratings, judged: Ratings, *, folds: int = 5, fold: int = 0, seed: int = 0) -> Truth:
@@ -168,7 +163,7 @@ def given(train: Ratings, judged: Ratings, *, probability: Any = None) -> Truth:
     check_ratings(train)
     check_ratings(judged)
     train, judged = over_one_vocabulary([train, judged])
-    outside = ~np.isin(_pairs(judged), _pairs(train))
+    outside = ~in_both(judged, train)
     kept = judged.keep(outside)
     if not len(kept):
         raise InputError("all judgments are in training", remedy="give judgments of other pairs")
@@ -229,34 +224,26 @@ def _folded(observed: Ratings, judged: Ratings, folds: int, fold: int, seed: int
     if fold >= folds:
         raise SettingError(f"there is no fold {fold} of {folds}; folds are numbered from 0 to {folds - 1}")
     draws = stream(check.whole("seed", seed, at_least=0), "truth", "folds").random(len(judged))
-    out = known & (np.floor(draws * folds) == fold)
     rate = _judged_share(judged)
     trained = 1.0 - 1.0 / folds
     probability = np.where(known, rate / folds / (1.0 - trained * rate), rate)
-    in_truth = out | ~known
+    in_truth = ~known | (np.floor(draws * folds) == fold)
     step = Step(f"truth.{design}", {"folds": folds, "fold": fold, "seed": seed}, {"judged": int(in_truth.sum())})
-    return Truth(
-        train=judged.keep(known & ~out, step),
-        judged=judged.keep(in_truth, step),
-        probability=probability[in_truth],
-        weighted=True,
-        step=step,
-        observed=judged.keep(out, step),
-    )
+    return _divided(judged, known, in_truth, probability, step)
 
 
-def _warned(truth: Truth) -> Truth:
-    if truth.flaw is not None:
-        warnings.warn(truth.flaw, CranfieldWarning, stacklevel=3)
-    return truth
+def _divided(judged: Ratings, known: Mask, in_truth: Mask, probability: NDArray[np.float64], step: Step) -> Truth:
+    """Divide judgments into the truth and, of the others, the known ones for training."""
+    train, truth, observed = (judged.keep(mask, step) for mask in (known & ~in_truth, in_truth, known & in_truth))
+    return Truth(train, truth, probability[in_truth], True, step, observed)
 
 
-def _known(observed: Ratings, judged: Ratings) -> tuple[Ratings, Ratings, NDArray[np.bool_]]:
+def _known(observed: Ratings, judged: Ratings) -> tuple[Ratings, Ratings, Mask]:
     """Return both over one vocabulary, and whether each judgment is among the observed ratings."""
     check_ratings(observed)
     check_ratings(judged)
     observed, judged = over_one_vocabulary([observed, judged])
-    known = np.isin(_pairs(judged), _pairs(observed))
+    known = in_both(judged, observed)
     if known.sum() != len(observed):
         raise InputError(
             f"{len(observed) - int(known.sum()):,} of {len(observed):,} observed ratings are not among the judgments",
@@ -280,10 +267,6 @@ def _judged_share(judged: Ratings) -> float:
 def _even_shares(train: Ratings, judged: Ratings) -> NDArray[np.float64]:
     """Return the share of the items outside training that each user judged."""
     return np.asarray(judged.user_counts / np.maximum(judged.n_items - train.user_counts, 1))
-
-
-def _pairs(ratings: Ratings) -> NDArray[np.int64]:
-    return ratings.users.astype(np.int64) * ratings.n_items + ratings.items
 
 
 def _open_share(name: str, value: float) -> float:

@@ -10,7 +10,7 @@ import numpy as np
 
 from cranfield import _checks
 from cranfield._errors import ImpossibleSplitError, SettingError
-from cranfield.data import Ratings, celma, describe, min_ratings, positives
+from cranfield.data import Ratings, counts_to_ratings, describe, min_ratings, positives
 from cranfield.splits import Split, predefined, uniform_test
 from cranfield.studies._bias_work import EPSILON, GROUPS, SIGMA, BiasWork
 
@@ -91,7 +91,7 @@ def prepared(
     if highest < at:
         raise SettingError(f"no rating reaches threshold={at:g}, the highest is {highest:g}; lower it")
     if usual.play_counts if play_counts is None else play_counts:
-        parts, at = [celma(positives(part, threshold=at)) for part in parts], 1.0
+        parts, at = [counts_to_ratings(positives(part, threshold=at)) for part in parts], 1.0
     divided = predefined(*parts, overlap="train") if len(parts) == 2 else None
     ratings = parts[0] if divided is None else together(divided)
     uniform, dropped = _with_solution(ratings)

@@ -120,8 +120,8 @@ def replicate(
         They take about ten times as long as the eight systems of the other figures.
     play_counts
         For ``bellogin2017``: whether the ratings are play counts. Those below the threshold are then dropped, and
-        `cranfield.celma` turns the others into positive ratings from 1 to 5. None: only if the ratings are recognised
-        as play counts by their numbers of users, items and ratings (HetRec 2011 Last.fm).
+        `cranfield.counts_to_ratings` turns the others into positive ratings from 1 to 5. None: only if the ratings are
+        recognised as play counts by their numbers of users, items and ratings (HetRec 2011 Last.fm).
     threshold
         The lowest rating of a relevant item. By default 4; for ``canamares-castells2018`` 3 if no rating exceeds 4; for
         ``bellogin2017`` 5, and 3 plays on HetRec 2011 Last.fm; for ``aftab2022`` the threshold that ``auto`` chooses

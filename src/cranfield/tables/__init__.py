@@ -1,11 +1,26 @@
 """Tables: files and dataframes of any kind as columns with known roles, whole, by ranges of users, or on Spark."""
 
 from cranfield.tables.columns import ColumnChoice, MissingColumnError, Role, find_columns, place_by_name
-from cranfield.tables.compressed import unpacked
-from cranfield.tables.frames import SAMPLE, FrameTable, frame_table, parquet_table
+from cranfield.tables.files import (
+    FORMATS,
+    PARQUET,
+    check_format,
+    contents,
+    file_and_member,
+    is_parquet,
+    unpacked,
+    write_table,
+)
+from cranfield.tables.frames import (
+    SAMPLE,
+    FrameTable,
+    ParquetTable,
+    RowTable,
+    frame_table,
+    is_parquet_folder,
+    parquet_table,
+)
 from cranfield.tables.layout import Layout, as_utf8, is_number, records
-from cranfield.tables.moment import day, seconds
-from cranfield.tables.parquet import ParquetTable, RowTable, is_parquet_folder
 from cranfield.tables.ranges import (
     BATCH,
     AscendingRows,
@@ -19,34 +34,30 @@ from cranfield.tables.ranges import (
     temporary_folder,
     user_ranges,
 )
-from cranfield.tables.sources import PARQUET, contents, file_and_member, is_parquet, refuse_text_options, text_table
 from cranfield.tables.spark import (
+    Schema,
     SparkTable,
+    arrow_batches,
+    as_ids,
     as_polars,
+    ddl,
     fault_of,
+    frames_of,
+    id_kind,
     is_spark,
     named_by_ids,
+    own_ids,
+    partitions_for,
     quoted,
     read_spark,
     set_worker_python,
     spark_session,
     to_spark,
-)
-from cranfield.tables.spark_blocks import (
-    Schema,
-    arrow_batches,
-    as_ids,
-    ddl,
-    frames_of,
-    id_kind,
-    own_ids,
-    partitions_for,
     user_blocks,
 )
-from cranfield.tables.text import TextTable, integers_if_all
-from cranfield.tables.values import Fault, encoded, ratings, times
+from cranfield.tables.text import TextTable, integers_if_all, refuse_text_options, text_table
+from cranfield.tables.values import ColumnTable, Fault, day, ratings, seconds
 from cranfield.tables.vocabulary import UNKNOWN, Vocabulary, as_series, check_exact
-from cranfield.tables.writing import FORMATS, check_format, write_table
 
 __all__ = [
     "BATCH",
@@ -56,6 +67,7 @@ __all__ = [
     "UNKNOWN",
     "AscendingRows",
     "ColumnChoice",
+    "ColumnTable",
     "Fault",
     "FrameTable",
     "Layout",
@@ -80,7 +92,6 @@ __all__ = [
     "day",
     "ddl",
     "divide",
-    "encoded",
     "fault_of",
     "file_and_member",
     "find_columns",
@@ -111,7 +122,6 @@ __all__ = [
     "survey",
     "temporary_folder",
     "text_table",
-    "times",
     "to_spark",
     "unpacked",
     "user_blocks",

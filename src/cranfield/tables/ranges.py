@@ -19,7 +19,7 @@ from cranfield._files import TEMPORARY
 from cranfield._numbers import size_text
 from cranfield._polars import read_parquet, write_parquet
 from cranfield._terminal import Progress, progress
-from cranfield.tables.parquet import RowTable
+from cranfield.tables.frames import RowTable
 
 BATCH = 1 << 19
 """Number of rows to read at a time."""

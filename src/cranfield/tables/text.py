@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from itertools import islice
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from cranfield._errors import InputError
+from cranfield._errors import InputError, SettingError
 from cranfield.tables.columns import Role
-from cranfield.tables.layout import Layout, is_date, is_number, records
-from cranfield.tables.values import Fault
+from cranfield.tables.layout import Layout, as_utf8, find_layout, is_date, is_number, records
+from cranfield.tables.values import ColumnTable, Fault
 
 _SPARE = b"\x1f\x1e\x1d\x1c\x01\x02\x03\x04\x05\x06"
 _BEHIND = b"behind the end"
@@ -26,7 +27,7 @@ _OPEN_QUOTE = (
 )
 
 
-class TextTable:
+class TextTable(ColumnTable):
     """The columns of a text file, given as its bytes and their layout.
 
     All rows decide whether a column of ids holds integers or text: it holds integers if every id is written like one,
@@ -34,24 +35,13 @@ class TextTable:
     """
 
     def __init__(self, data: bytes, layout: Layout, label: str) -> None:
-        self.label, self.layout = label, layout
+        self.label, self.layout, self.names, self.width = label, layout, layout.names, layout.width
         if layout.start and layout.first_line > 2:
             # Blank lines before the first row are rare enough to be worth a copy.
             data, self.layout = data[layout.start :], replace(layout, start=0)
         self._data = data.rstrip(b"\r\n") if data.endswith((b"\n\n", b"\n\r\n")) else data
-        self._places: Mapping[Role, int] = {}
         self._columns: dict[Role, pl.Series] = {}
         self._may_be_uneven = False
-
-    @property
-    def names(self) -> tuple[str, ...] | None:
-        """The names of the columns, if they have any."""
-        return self.layout.names
-
-    @property
-    def width(self) -> int:
-        """The number of columns."""
-        return self.layout.width
 
     @property
     def guess(self) -> dict[Role, int]:
@@ -109,19 +99,12 @@ class TextTable:
                 return self._misshapen(line, fields)
             if number == fault.row:
                 break
-        place = self._places[role]
-        column = self.names[place] if self.names is not None else str(place + 1)
-        return InputError(fault.problem, source=self.label, row=line, column=column, remedy=fault.remedy)
+        return self._located(fault, role, line)
 
     def lines(self, *rows: int) -> list[int]:
-        """Return the lines that rows start on."""
-        wanted = set(rows)
-        line_of = {}
-        for number, (line, _) in enumerate(self._records()):
-            if number in wanted:
-                line_of[number] = line
-                if len(line_of) == len(wanted):
-                    break
+        """Return the lines on which rows start."""
+        numbered = enumerate(islice(self._records(), max(rows) + 1))
+        line_of = {number: line for number, (line, _) in numbered if number in rows}
         return [line_of[row] for row in rows]
 
     def _records(self, behind: bytes = b"") -> Iterator[tuple[int, list[str]]]:
@@ -262,6 +245,39 @@ class TextTable:
             row=begins,
             remedy=_OPEN_QUOTE,
         )
+
+
+def refuse_text_options(
+    label: str, separator: str | None, header: bool | None, quote: str | None, encoding: str, option: str = "--"
+) -> None:
+    """Refuse options of text files for a source that is not text.
+
+    ``option`` is the prefix of the command-line options: those of runs have their own.
+    """
+    given = {
+        f"separator ({option}separator)": separator is not None,
+        f"header ({option}header)": header is not None,
+        "quote (--no-quote)": quote != '"',
+        "encoding (--encoding)": encoding != "utf-8",
+    }
+    name = next((name for name, is_given in given.items() if is_given), None)
+    if name is not None:
+        raise SettingError(f"{label} is not a text file, and {name} is only for text; leave it out")
+
+
+def text_table(
+    data: bytes,
+    label: str,
+    *,
+    separator: str | None = None,
+    header: bool | None = None,
+    quote: str | None = '"',
+    encoding: str = "utf-8",
+    wanted: Sequence[str] = (),
+) -> TextTable:
+    """Return the table of a text; ``wanted`` are names that its header may hold."""
+    data = as_utf8(data, encoding, label)
+    return TextTable(data, find_layout(data, label, separator, header, quote, wanted), label)
 
 
 def _is_integer(field: str) -> bool:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import math
+from collections.abc import Iterator, Mapping
+from datetime import UTC, date, datetime, time
+from numbers import Real
 from typing import Any
 from uuid import UUID
 
@@ -10,8 +13,8 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from cranfield._errors import InputError
-from cranfield.tables.columns import Role
+from cranfield._errors import InputError, SettingError
+from cranfield.tables.columns import ROLES, Role
 from cranfield.tables.vocabulary import Vocabulary, check_exact
 
 # The first whole number too large to be a time in seconds (the year 5138). It and its multiples by a thousand are taken
@@ -29,12 +32,59 @@ _BLOCK = 1 << 18
 _SHOWN = 60
 
 
+# Seconds that do not fit in 64 bits.
+_TOO_FAR = 2**63
+
+
 class Fault(Exception):
     """A value that cannot be used: its row in the column, counted from 0, what is wrong and what to do."""
 
     def __init__(self, row: int, problem: str, remedy: str) -> None:
         super().__init__(problem)
         self.row, self.problem, self.remedy = row, problem, remedy
+
+
+class ColumnTable:
+    """Rows of which some columns are users, items, ratings and times."""
+
+    label: str
+    names: tuple[str, ...] | None
+    width: int
+    _places: Mapping[Role, int]
+
+    @property
+    def guess(self) -> dict[Role, int]:
+        """The positions of the columns if they have no names."""
+        return dict(zip(ROLES, range(self.width)))
+
+    def load(self, places: Mapping[Role, int]) -> None:
+        """Say in which columns the roles are, before columns are taken."""
+        self._places = places
+
+    def column(self, role: Role) -> pl.Series:
+        """Return the column of ``role``; it may be taken only once."""
+        raise NotImplementedError
+
+    def lines(self, *rows: int) -> list[int]:
+        """Return the numbers of rows, counted from 1; of a text, the lines that they start on."""
+        return [row + 1 for row in rows]
+
+    def error(self, fault: Fault, role: Role) -> InputError:
+        """Return the error for a fault, with its row or line."""
+        return self._located(fault, role, fault.row + 1)
+
+    def _located(self, fault: Fault, role: Role, line: int) -> InputError:
+        place = self._places[role]
+        column = self.names[place] if self.names is not None else str(place + 1)
+        return InputError(fault.problem, source=self.label, row=line, column=column, remedy=fault.remedy)
+
+    def values(self, role: Role) -> Any:
+        """Return the column of ``role`` as a vocabulary and codes (`encoded`), as `ratings` or as `times`."""
+        try:
+            column = self.column(role)
+            return times(column) if role == "time" else ratings(column) if role == "rating" else encoded(column, role)
+        except Fault as fault:
+            raise self.error(fault, role) from fault
 
 
 def encoded(column: pl.Series, role: Role) -> tuple[Vocabulary, NDArray[np.int32]]:
@@ -237,3 +287,47 @@ def _shown(value: object) -> str:
 def _first(mask: pl.Series) -> int:
     place = mask.arg_max()
     return 0 if place is None else place
+
+
+def seconds(name: str, moment: object) -> int:
+    """Return a date, a datetime, an ISO text or a number of seconds as whole seconds since 1970.
+
+    Without a time zone it is UTC, and a date alone is its first second. A fraction of a second is rounded up: among
+    times in whole seconds, those before 2.5 are those before 3.
+
+    Examples
+    --------
+    >>> seconds("start", "2001-01-01")
+    978307200
+    """
+    if isinstance(moment, int) and abs(moment) >= _TOO_FAR:
+        raise SettingError(f"{name} is out of range; give a date, an ISO text or seconds since 1970")
+    if not isinstance(moment, bool) and isinstance(moment, Real) and abs(float(moment)) < _TOO_FAR:
+        return math.ceil(float(moment))
+    if isinstance(moment, str):
+        try:
+            moment = datetime.fromisoformat(moment)
+        except ValueError as error:
+            raise SettingError(
+                f"{name}={moment!r} is not a moment; write a date such as 2001-12-31, or 2001-12-31T18:00, "
+                "or seconds since 1970"
+            ) from error
+    if isinstance(moment, date) and not isinstance(moment, datetime):
+        moment = datetime.combine(moment, time())
+    if not isinstance(moment, datetime):
+        raise SettingError(f"{name}={moment!r} is not a moment; give a date, an ISO text or seconds since 1970")
+    return math.ceil((moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp())
+
+
+def day(moment: float) -> str:
+    """Return seconds since 1970 as a readable UTC date and time.
+
+    Examples
+    --------
+    >>> day(978307200)
+    '2001-01-01 00:00:00'
+    """
+    try:
+        return datetime.fromtimestamp(int(moment), UTC).strftime("%Y-%m-%d %H:%M:%S")
+    except (OverflowError, OSError, ValueError):
+        return f"second {int(moment)}"

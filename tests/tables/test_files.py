@@ -50,7 +50,7 @@ def test_what_unpacks_to_more_than_the_limit_is_refused_with_the_way_to_raise_it
 
 @several
 def test_a_small_file_does_not_unpack_to_a_large_one_unless_that_is_allowed(tmp_path, pack, monkeypatch):
-    monkeypatch.setattr("cranfield.tables.compressed._ALWAYS", 1 << 16)
+    monkeypatch.setattr("cranfield.tables.files._ALWAYS", 1 << 16)
     path = tmp_path / "ratings"
     path.write_bytes(pack(b"user,item,rating\n1,2,3" + b"0" * (1 << 20)))
     with pytest.raises(InputError, match="unpacks to more than"):

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from cranfield.splits._places import places
+from cranfield.splits.parts import places
 
 
 class Keys:
@@ -44,6 +44,6 @@ def test_places_are_those_of_a_stable_sort_even_where_keys_tie(segments, timed, 
 
 @pytest.mark.parametrize("block", [1, 3])
 def test_a_segment_larger_than_a_block_stays_whole(block, monkeypatch):
-    monkeypatch.setattr("cranfield.splits._places._BLOCK", block)
+    monkeypatch.setattr("cranfield.splits.parts._BLOCK", block)
     drawn = places(np.array([0, 5, 5, 6]), Keys([0.5, 0.4, 0.3, 0.2, 0.1, 0.9]))
     assert drawn.tolist() == [4, 3, 2, 1, 0, 0]

@@ -1,4 +1,4 @@
-"""The bytes of a file, unpacked from gzip, Zstandard, bzip2, xz or a zip archive, as its first bytes tell."""
+"""Files of any kind: opened, unpacked as their first bytes tell, and written as their names say."""
 
 from __future__ import annotations
 
@@ -8,13 +8,23 @@ import lzma
 import struct
 import zipfile
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path, PurePosixPath
 from typing import Any
 
+import polars as pl
+
 from cranfield import _checks as check
-from cranfield._errors import InputError, MissingExtraError
+from cranfield._errors import InputError, MissingExtraError, SettingError, suggestion
+from cranfield._files import meant, whole_file
+from cranfield._polars import write_csv, write_parquet
 from cranfield._settings import settings
+
+PARQUET = b"PAR1"
+"""The first bytes of a Parquet file."""
+
+FORMATS = ("parquet", "csv", "tsv")
+"""The formats in which tables are written; each is also a file name extension."""
 
 _GZIP, _ZSTD, _ZIP, _BZIP2, _XZ = b"\x1f\x8b", b"\x28\xb5\x2f\xfd", b"PK\x03\x04", b"BZh", b"\xfd7zXZ\x00"
 # The errors of the libraries on damaged bytes; zipfile also raises ValueError and struct.error.
@@ -22,26 +32,48 @@ _DAMAGE = (EOFError, OSError, ValueError, zlib.error, lzma.LZMAError, zipfile.Ba
 _FETCH_AGAIN = "the file is cut short or damaged: fetch or write it again"
 _PIECE = 1 << 10
 _NOT_DATA = {".md", ".html", ".pdf", ".ds_store"}
-
-
 # By default a compressed file may unpack to this many times its size, and to this many bytes in any case. Files of
 # ratings and runs are seldom compressed to less than a twentieth.
 _USUAL, _ALWAYS = 100, 1 << 26
 
 
+def file_and_member(path: Path) -> tuple[Path, str | None]:
+    """Return the file that a path names and, for ``archive.zip/file.csv``, the member of the archive."""
+    path = meant(path)
+    if path.is_dir():
+        files = ", ".join(sorted(entry.name for entry in path.iterdir() if entry.is_file())[:5]) or "no file"
+        raise InputError("this is a folder", source=str(path), remedy=f"name a file in it; it holds {files}")
+    if path.exists():
+        return path, None
+    archive = next((parent for parent in path.parents if parent.is_file()), None)
+    if archive is None:
+        raise InputError("there is no such file", source=str(path), remedy="check the name and the folder")
+    return archive, path.relative_to(archive).as_posix()
+
+
+def is_parquet(path: Path) -> bool:
+    """Whether a file is Parquet; for a pipe this is only known once it is read."""
+    return path.is_file() and contents(path, len(PARQUET)) == PARQUET
+
+
+def contents(path: Path, size: int = -1) -> bytes:
+    """Return the first ``size`` bytes of a file, or all of them."""
+    try:
+        with path.open("rb") as file:
+            return file.read(size)
+    except FileNotFoundError:
+        raise InputError("there is no such file", source=str(path), remedy="check the name and the folder") from None
+    except OSError as error:
+        raise InputError(
+            f"the file cannot be read ({error.strerror})", source=str(path), remedy="check its permissions"
+        ) from error
+
+
 def unpacked(data: bytes, label: str, member: str | None = None) -> tuple[bytes, str]:
     """Return the content of compressed ``data``, and its name; plain data are returned unchanged.
 
-    Data that unpack to more than ``settings.unpack_limit`` are refused.
-
-    Parameters
-    ----------
-    data
-        The content of the file.
-    label
-        The name of the file, for messages.
-    member
-        Which file of a zip archive; by default the only one, or the one with "rating" in its name.
+    Data that unpack to more than ``settings.unpack_limit`` are refused. ``member`` is the file of a zip archive to
+    take; by default the only one, or the one with "rating" in its name. ``label`` is the file's name, for messages.
     """
     return _unpacked(data, label, member, unpack_limit(len(data)))
 
@@ -57,46 +89,37 @@ def _unpacked(data: bytes, label: str, member: str | None, limit: int) -> tuple[
     if data.startswith(_ZIP):
         data, label = _from_zip(data, label, member, limit)
         return _unpacked(data, label, None, limit) if not data.startswith(_ZIP) else (data, label)
-    for magic, kind, unpack in (
-        (_GZIP, "gzip", _from_gzip),
-        (_BZIP2, "bzip2", _from_bzip2),
-        (_XZ, "xz", _from_xz),
-        (_ZSTD, "Zstandard", _from_zstd),
-    ):
+    for magic, kind in ((_GZIP, "gzip"), (_BZIP2, "bzip2"), (_XZ, "xz"), (_ZSTD, "Zstandard")):
         if data.startswith(magic):
             try:
-                plain = unpack(data, limit)
+                plain = _from_zstd(data, limit) if magic == _ZSTD else _of_streams(data, limit, *_STREAMS[magic])
             except MissingExtraError as error:
                 raise MissingExtraError(
                     f"{label}: {kind}-compressed text", library=error.library, extra=error.extra
                 ) from error
             except _DAMAGE as error:
                 raise _damaged(kind, label, error) from error
-            return _within(plain, limit, label), label
+            check_size(len(plain), limit, label)
+            return plain, label
     return data, label
 
 
-def _within(plain: bytes, limit: int, label: str) -> bytes:
-    if len(plain) > limit:
-        raise too_large(limit, label)
-    return plain
+def check_size(size: int, limit: int, label: str) -> None:
+    """Refuse a file whose content is too large."""
+    if size > limit:
+        raise InputError(
+            f"the file unpacks to more than {limit:,} bytes",
+            source=label,
+            remedy="if you trust it, raise the limit with cranfield.settings.unpack_limit (--unpack-limit)",
+        )
 
 
-def too_large(limit: int, label: str) -> InputError:
-    """Return the error for a file whose content is too large."""
-    return InputError(
-        f"the file unpacks to more than {limit:,} bytes",
-        source=label,
-        remedy="if you trust it, raise the limit with cranfield.settings.unpack_limit (--unpack-limit)",
-    )
-
-
-def zip_and_member(path: Path) -> tuple[Path, str] | None:
-    """Split ``archive.zip/folder/file.csv`` into the archive and the file in it, if that is what ``path`` is."""
-    for archive in path.parents:
-        if archive.is_file():
-            return archive, path.relative_to(archive).as_posix()
-    return None
+# How a stream is unpacked, and what of the rest is another stream.
+_STREAMS: Mapping[bytes, tuple[Callable[[], Any], Callable[[bytes], bytes]]] = {
+    _GZIP: (lambda: zlib.decompressobj(wbits=31), lambda rest: rest.lstrip(b"\0")),  # with header and checksum
+    _BZIP2: (bz2.BZ2Decompressor, lambda rest: rest if rest.startswith(_BZIP2) else b""),
+    _XZ: (lzma.LZMADecompressor, lambda rest: rest if rest.startswith(_XZ) else b""),
+}
 
 
 def _from_zip(data: bytes, label: str, member: str | None, limit: int) -> tuple[bytes, str]:
@@ -111,7 +134,9 @@ def _from_zip(data: bytes, label: str, member: str | None, limit: int) -> tuple[
                 )
             label = f"{label}/{chosen}"
             with archive.open(chosen) as inside:
-                return _within(inside.read(limit + 1), limit, label), label
+                plain = inside.read(limit + 1)
+                check_size(len(plain), limit, label)
+                return plain, label
     except _DAMAGE as error:
         raise _damaged("zip", label, error) from error
     except RuntimeError as error:  # a password, or an unknown compression
@@ -138,21 +163,6 @@ def _chosen(names: list[str], label: str) -> str:
         source=label,
         remedy=f"name one of them, as in {label}/{files[0]}; it holds {_listed(files)}",
     )
-
-
-def _from_gzip(data: bytes, limit: int) -> bytes:
-    def decompressor() -> Any:
-        return zlib.decompressobj(wbits=31)  # with gzip's header and checksum
-
-    return _of_streams(data, limit, decompressor, lambda rest: rest.lstrip(b"\0"))
-
-
-def _from_bzip2(data: bytes, limit: int) -> bytes:
-    return _of_streams(data, limit, bz2.BZ2Decompressor, lambda rest: rest if rest.startswith(_BZIP2) else b"")
-
-
-def _from_xz(data: bytes, limit: int) -> bytes:
-    return _of_streams(data, limit, lzma.LZMADecompressor, lambda rest: rest if rest.startswith(_XZ) else b"")
 
 
 def _of_streams(data: bytes, limit: int, decompressor: Callable[[], Any], following: Callable[[bytes], bytes]) -> bytes:
@@ -212,3 +222,37 @@ def _listed(names: list[str]) -> str:
 def _damaged(kind: str, label: str, error: BaseException) -> InputError:
     problem = f"the {kind} data cannot be unpacked ({str(error)[:100]})"
     return InputError(problem, source=label, remedy=_FETCH_AGAIN)
+
+
+def check_format(path: str | Path) -> str:
+    """Return the format that a file's extension names, or say which ones there are."""
+    ending = Path(path).suffix.removeprefix(".").lower()
+    if ending not in FORMATS:
+        raise SettingError(
+            f"{path} does not end in a known format; name it .parquet, .csv or .tsv{suggestion(ending, FORMATS)}"
+        )
+    return ending
+
+
+def write_table(table: pl.DataFrame, path: str | Path) -> Path:
+    """Write any table, in the format that the extension names."""
+    path, form = Path(path), check_format(path)
+    with whole_file(path) as temporary:
+        if form == "parquet":
+            write_parquet(table, temporary)
+        else:
+            write_csv(_printable(table, path), temporary, separator="," if form == "csv" else "\t")
+    return path
+
+
+def _printable(table: pl.DataFrame, path: Path) -> pl.DataFrame:
+    """Return the table with bytes as text, or say that a column cannot be printed."""
+    for name, kind in table.schema.items():
+        if kind in (pl.Binary, pl.Duration):
+            try:
+                table = table.with_columns(pl.col(name).cast(pl.String))
+            except pl.exceptions.PolarsError as error:
+                raise SettingError(
+                    f"{path} cannot hold the column {name!r} ({kind}) as text; name the file .parquet"
+                ) from error
+    return table

@@ -1,11 +1,9 @@
-"""Ratings from files and dataframes."""
+"""Ratings from files and dataframes, and into files."""
 
 from __future__ import annotations
 
 import io
-from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
@@ -18,20 +16,21 @@ from cranfield._files import meant
 from cranfield._record import Step, check_unchanged
 from cranfield._settings import settings
 from cranfield.data.features import About, Features, features_of
-from cranfield.data.long_tail import celma
+from cranfield.data.pairs import REMEDY, Repeated, RepeatedPairError, check_policy
 from cranfield.data.ratings import Ratings
-from cranfield.data.repeated import REMEDY, Repeated, RepeatedPairError, check_policy
+from cranfield.data.scale import counts_to_ratings
 from cranfield.tables import (
     PARQUET,
     UNKNOWN,
     ColumnChoice,
+    ColumnTable,
     Fault,
     FrameTable,
     Role,
     TextTable,
     Vocabulary,
+    check_format,
     contents,
-    encoded,
     file_and_member,
     find_columns,
     frame_table,
@@ -41,11 +40,10 @@ from cranfield.tables import (
     refuse_text_options,
     text_table,
     unpacked,
+    write_table,
 )
-from cranfield.tables import ratings as as_ratings
-from cranfield.tables import times as as_times
 
-_COUNTS = ("keep", "celma")
+_COUNTS = ("keep", "to_ratings")
 _UNCHOSEN: dict[Role, ColumnChoice] = {"user": None, "item": None, "rating": None, "time": None}
 
 
@@ -61,7 +59,7 @@ def read(
     quote: str | None = '"',
     encoding: str = "utf-8",
     repeated: Repeated = "error",
-    counts: Literal["keep", "celma"] = "keep",
+    counts: Literal["keep", "to_ratings"] = "keep",
     user_features: Any = None,
     item_features: Any = None,
     name: str | None = None,
@@ -95,7 +93,8 @@ def read(
         ``"first"``, ``"mean"``, ``"max"`` or ``"sum"`` of them. First and last are by time, and by the order of the
         rows if times are equal or missing. Mean, max and sum get the latest time.
     counts
-        ``"celma"`` turns play counts into ratings from 1 to 5 (`celma`); ``"keep"`` leaves numbers unchanged.
+        ``"to_ratings"`` turns play counts into ratings from 1 to 5 (`counts_to_ratings`); ``"keep"`` leaves numbers
+        unchanged.
     user_features, item_features
         A file or a dataframe that describes the users, or the items, for systems that use it: a column of ids, and
         others of numbers or of text, which is taken for categories. Empty cells and ids without a row are missing
@@ -138,7 +137,7 @@ def read(
     ratings, rows = _gathered(table, places, repeated, counts)
     step = _step(table, places, ratings, rows, encoding, repeated)
     ratings = with_features(replace(ratings, name=name or _name(source), history=(step,)), user_features, item_features)
-    return celma(ratings) if counts == "celma" else ratings
+    return counts_to_ratings(ratings) if counts == "to_ratings" else ratings
 
 
 def with_features(ratings: Ratings, user_features: Any = None, item_features: Any = None) -> Ratings:
@@ -199,7 +198,7 @@ def _table(
     header: bool | None,
     quote: str | None,
     encoding: str,
-) -> TextTable | FrameTable:
+) -> ColumnTable:
     if isinstance(source, (str, Path)):
         if is_parquet_folder(folder := meant(source)):
             return parquet_table(folder, str(source))
@@ -222,16 +221,14 @@ def _table(
     return text_table(data, label, separator=separator, header=header, quote=quote, encoding=encoding, wanted=wanted)
 
 
-def _gathered(
-    table: TextTable | FrameTable, places: dict[Role, int], repeated: Repeated, counts: str
-) -> tuple[Ratings, int]:
+def _gathered(table: ColumnTable, places: dict[Role, int], repeated: Repeated, counts: str) -> tuple[Ratings, int]:
     """Convert the columns to codes and numbers, in parallel threads, and make ratings from them."""
     with ThreadPoolExecutor(settings.workers) as threads:
-        futures = {role: threads.submit(_MADE[role], table, role) for role in places}
+        futures = {role: threads.submit(table.values, role) for role in places}
     columns: dict[Role, Any] = {role: future.result() for role, future in futures.items()}
     (user_ids, users), (item_ids, items) = columns["user"], columns["item"]
     values = columns.get("rating", np.ones(len(users), dtype=np.float32))
-    if counts == "celma":
+    if counts == "to_ratings":
         _refuse_negative(values, table)
     try:
         ratings = Ratings.from_codes(user_ids, item_ids, users, items, values, columns.get("time"), repeated=repeated)
@@ -242,7 +239,7 @@ def _gathered(
         raise InputError(problem, source=table.label, row=row, remedy=REMEDY) from error
 
 
-def _refuse_negative(counts: NDArray[Any], table: TextTable | FrameTable) -> None:
+def _refuse_negative(counts: NDArray[Any], table: ColumnTable) -> None:
     negative = counts < 0
     if negative.any():
         row = int(np.argmax(negative))
@@ -250,34 +247,8 @@ def _refuse_negative(counts: NDArray[Any], table: TextTable | FrameTable) -> Non
         raise table.error(Fault(row, f"a play count of {counts[row]:g} is negative", remedy), "rating")
 
 
-def _ids(table: TextTable | FrameTable, role: Role) -> tuple[Vocabulary, NDArray[np.int32]]:
-    with _faults_placed(table, role):
-        return encoded(table.column(role), role)
-
-
-def _ratings(table: TextTable | FrameTable, role: Role) -> NDArray[Any]:
-    with _faults_placed(table, role):
-        return as_ratings(table.column(role))
-
-
-def _times(table: TextTable | FrameTable, role: Role) -> NDArray[np.int64]:
-    with _faults_placed(table, role):
-        return as_times(table.column(role))
-
-
-_MADE: dict[Role, Callable[..., Any]] = {"user": _ids, "item": _ids, "rating": _ratings, "time": _times}
-
-
-@contextmanager
-def _faults_placed(table: TextTable | FrameTable, role: Role) -> Iterator[None]:
-    try:
-        yield
-    except Fault as fault:
-        raise table.error(fault, role) from fault
-
-
 def _step(
-    table: TextTable | FrameTable,
+    table: ColumnTable,
     places: dict[Role, int],
     ratings: Ratings,
     rows: int,
@@ -303,3 +274,24 @@ def _step(
 
 def _name(source: Any) -> str | None:
     return Path(source).name.split(".")[0] or None if isinstance(source, (str, Path)) else None
+
+
+def write(ratings: Ratings, path: str | Path) -> Path:
+    """Write ratings with columns user, item, rating and, if known, time (seconds since 1970).
+
+    Parameters
+    ----------
+    ratings
+        The ratings to write.
+    path
+        The file, ending in ``.parquet``, ``.csv`` or ``.tsv``. It is written completely or not at all.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> path = write(Ratings.of(["ann"], ["x"], [4]), Path(tempfile.mkdtemp()) / "ratings.csv")
+    >>> path.read_text().split()
+    ['user,item,rating', 'ann,x,4.0']
+    """
+    check_format(path)
+    return write_table(ratings.frame(), path)

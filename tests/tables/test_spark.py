@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 from polars.testing import assert_frame_equal
 
-from cranfield.tables.spark_blocks import arrow_batches, own_ids, user_blocks
+from cranfield.tables.spark import arrow_batches, own_ids, user_blocks
 
 
 @pytest.mark.parametrize("size", [1, 5, 12, 1000])

@@ -19,7 +19,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cranfield._errors import CranfieldError, InputError, SettingError
-from cranfield.data import Ratings, read
+from cranfield.data import Ratings, read, write
 from cranfield.rankings import read_test
 
 ROWS = [("ann", 10, 4.5), ("bob", 10, 3.0), ("bob", 20, 1.0)]
@@ -502,7 +502,7 @@ class TestBadText:
         assert len(message) < 200
 
     def test_a_negative_count(self):
-        message = refusal("user,artist,plays\n1,2,3\n1,3,-4\n", counts="celma")
+        message = refusal("user,artist,plays\n1,2,3\n1,3,-4\n", counts="to_ratings")
         assert "row 3, column 'plays': a play count of -4 is negative" in message
 
     def test_repeated_ratings_whose_sum_is_no_number(self):
@@ -902,3 +902,26 @@ class TestRealData:
         frame = pl.read_parquet(real_data("book-crossing-explicit.parquet")).head(20000).unique(["user", "item"])
         frame.write_csv(tmp_path / "r.csv")
         assert read(tmp_path / "r.csv").fingerprint == read(frame).fingerprint
+
+
+# Ratings written to a file come back as they were, or are refused in one line
+
+
+@pytest.mark.parametrize("ending", ["parquet", "csv", "tsv", "CSV"])
+@pytest.mark.parametrize("ids", [["a,b", 'c"d', "e\tf\n"], ["007", "7", " 7"], [3, -1, 2]])
+def test_what_is_written_is_read_back(tmp_path, ending, ids):
+    ratings = Ratings.of(ids, ["x", "y", "x"], [4.5, 0.1, 3], [978300760, 0, 5])
+    assert read(write(ratings, tmp_path / f"r.{ending}")).fingerprint == ratings.fingerprint
+
+
+def test_ids_that_are_bytes_need_parquet_unless_they_are_text(tmp_path):
+    assert read(write(Ratings.of([b"ann"], [1]), tmp_path / "r.csv")).user_ids.all.to_list() == ["ann"]
+    ratings = Ratings.of([b"\xff"], [1])
+    with pytest.raises(SettingError, match=r"r\.csv cannot hold the column 'user' .*name the file \.parquet"):
+        write(ratings, tmp_path / "r.csv")
+    assert read(write(ratings, tmp_path / "r.parquet")).user_ids.all.to_list() == [b"\xff"]
+
+
+def test_an_ending_that_names_no_format(tmp_path):
+    with pytest.raises(SettingError, match=r"name it \.parquet, \.csv or \.tsv"):
+        write(Ratings.of([1], [1]), tmp_path / "r.txt")
