@@ -13,8 +13,7 @@ from scipy import sparse
 
 import cranfield as cf
 from cranfield.recommenders import SYSTEMS, work
-from cranfield.recommenders._sparse import dense_product, sparse_times_dense
-from cranfield.recommenders.selection import largest
+from cranfield.recommenders.matrices import dense_product, largest, sparse_times_dense
 
 pytest.importorskip("numba")
 

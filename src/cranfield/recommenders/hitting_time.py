@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cranfield.data import Ratings
-from cranfield.recommenders._sparse import ones_like, rating_matrix, row_of_entries, sparse_times_dense, with_data
-from cranfield.recommenders.language_models import without_zeros
+from cranfield.recommenders.matrices import ones_like, rating_matrix, row_of_entries, sparse_times_dense, with_data
 from cranfield.recommenders.model import Model, setting
 from cranfield.recommenders.registry import register
+from cranfield.recommenders.relevance_models import without_zeros
 
 # Number of users per block: small enough that the times of their walks stay in the processor's cache.
 _SIDE_BY_SIDE = 64
@@ -49,8 +49,7 @@ class HittingTime(Model):
         from scipy.sparse.csgraph import connected_components
 
         ratings = without_zeros(rating_matrix(train))
-        if self.binary:
-            ratings = ones_like(ratings)
+        ratings = ones_like(ratings) if self.binary else ratings
         self._from_users = _transitions(ratings)
         self._from_items = _transitions(ratings.T.tocsr())
         labels = connected_components(sparse.block_array([[None, ratings], [ratings.T, None]]), directed=False)[1]
