@@ -421,16 +421,6 @@ def sparse_product(
                 product[row, right_indices[other]] += value * right_data[other]
 
 
-@njit(cache=True, nogil=True)
-def sparse_times_dense(indptr: Any, indices: Any, data: Any, right: Any, product: Any) -> None:
-    """Add the product of a sparse and a dense matrix to a dense one."""
-    for row in range(len(indptr) - 1):
-        for place in range(indptr[row], indptr[row + 1]):
-            value, middle = data[place], indices[place]
-            for column in range(right.shape[1]):
-                product[row, column] += value * right[middle, column]
-
-
 @njit(cache=True, nogil=True, inline="always")
 def _worse(value: float, column: int, other: float, other_column: int) -> bool:
     """Return whether an entry comes after another: it is smaller, or equal and further right."""

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cranfield.data import Ratings
-from cranfield.recommenders.matrices import ones_like, rating_matrix, row_of_entries, sparse_times_dense, with_data
+from cranfield.recommenders.matrices import ones_like, rating_matrix, row_of_entries, with_data
 from cranfield.recommenders.model import Model, setting
 from cranfield.recommenders.registry import register
 from cranfield.recommenders.relevance_models import without_zeros
@@ -69,7 +69,7 @@ class HittingTime(Model):
         at_items = self.steps % 2 == 0
         time = np.zeros((self._from_users.shape[1 if at_items else 0], len(users)))
         for _ in range(self.steps):
-            time = sparse_times_dense(self._from_users if at_items else self._from_items, time)
+            time = (self._from_users if at_items else self._from_items) @ time
             time += 1
             if at_items:
                 time[users, column] = 0

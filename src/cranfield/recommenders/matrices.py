@@ -52,22 +52,9 @@ def dense_product(left: Any, right: Any) -> NDArray[np.float64]:
         block = (left @ right).toarray()
     else:
         block = np.zeros((left.shape[0], right.shape[1]))
-        compiled.sparse_product(*_stored(left), *_stored(right), block)
+        stored = [part for of in (left, right) for part in (of.indptr, read_only(of.indices), of.data)]
+        compiled.sparse_product(*stored, block)
     return block
-
-
-def sparse_times_dense(left: Any, right: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the product of a sparse matrix in rows (CSR) and a dense one."""
-    compiled = kernels(left.nnz * right.shape[1])
-    if compiled is None:
-        return np.asarray(left @ right)
-    product = np.zeros((left.shape[0], right.shape[1]))
-    compiled.sparse_times_dense(*_stored(left), right, product)
-    return product
-
-
-def _stored(matrix: Any) -> tuple[NDArray[Any], ...]:
-    return matrix.indptr, read_only(matrix.indices), matrix.data
 
 
 def product_or_nan(left: Any, right: Any) -> NDArray[np.float64]:
