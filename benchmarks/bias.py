@@ -26,9 +26,8 @@ import numpy as np
 
 import cranfield as cf
 from cranfield.biases import correct_runs, density, expected_over_draws, expected_precision
+from cranfield.rankings.decisions import EVERYONE, Ranking
 from cranfield.rankings.ranker import Ranker
-from cranfield.rankings.ranking import Ranking
-from cranfield.rankings.serving import EVERYONE
 from cranfield.rankings.top import TieOrder
 from cranfield.recommenders import recommender
 from cranfield.splits import Split

@@ -25,7 +25,7 @@ from typing import Any
 from cranfield import CranfieldError, measure, read
 from cranfield._settings import settings
 from cranfield.rankings import Ranking, rank
-from cranfield.rankings.serving import Serving, measured_ratings
+from cranfield.rankings.decisions import Serving, measured_ratings
 from cranfield.recommenders import SYSTEMS, recommender
 from cranfield.splits import random
 

@@ -12,8 +12,8 @@ import numpy as np
 
 import cranfield as cf
 from cranfield.rankings import Ranking
+from cranfield.rankings.decisions import EVERYONE
 from cranfield.rankings.ranker import Ranker
-from cranfield.rankings.serving import EVERYONE
 from cranfield.rankings.top import TieOrder
 
 THRESHOLD, TARGETS, SYSTEMS = 5, 1_000, 5

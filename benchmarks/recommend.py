@@ -26,7 +26,7 @@ from cranfield._settings import settings
 from cranfield.data import Ratings
 from cranfield.measures.measuring import measure
 from cranfield.rankings import Ranking, rank
-from cranfield.rankings.read import read_run
+from cranfield.rankings.reading import read_run
 from cranfield.rankings.recommending import recommend
 from cranfield.rankings.run import Run
 from cranfield.rankings.top import TieOrder, top

@@ -141,7 +141,7 @@ def pytest_collection_modifyitems(items):
             item.add_marker(pytest.mark.spark)
 
 
-LAWS = ("test_registry.py", "test_kept.py", "test_kernels.py", "test_truth.py")
+LAWS = ("test_registry.py", "test_saving.py", "test_kernels.py", "test_truth.py")
 """The files whose tests try every system."""
 
 NEURAL = {name for name, system in SYSTEMS.items() if issubclass(system, NetworkModel)}

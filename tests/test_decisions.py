@@ -14,9 +14,8 @@ from cranfield import _checks as check
 from cranfield._decisions import Decided, borrowed, decision, of_groups
 from cranfield.comparisons.comparing import Comparing, ComparingOptions
 from cranfield.measures.averaging import Averaging, AveragingOptions
-from cranfield.rankings.ranking import Ranking, RankingOptions
+from cranfield.rankings.decisions import Ranking, RankingOptions, Serving, ServingOptions
 from cranfield.rankings.recommending import recommend_each
-from cranfield.rankings.serving import Serving, ServingOptions
 
 
 @dataclass(frozen=True)

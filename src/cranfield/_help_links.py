@@ -15,8 +15,7 @@ _PAGES: Mapping[str, str] = {
     "recommenders": "recommenders",
     "rankings": "ranking",
     **dict.fromkeys((f"rankings.{module}" for module in (
-        "cells", "dicts", "encode", "files", "frames", "layouts", "lists", "names", "numbers", "qrels", "read", "roles",
-        "run", "several", "table", "trec", "write",
+        "columns", "layouts", "lists", "qrels", "reading", "run", "sources", "text",
     )), "runs"),
     "judgments": "evaluate",
     "metrics": "metrics/README",

@@ -9,8 +9,8 @@ import pytest
 import cranfield as cf
 from cranfield.cli import main
 from cranfield.data import read
-from cranfield.rankings.names import file_name
 from cranfield.rankings.recommending import recommend
+from cranfield.rankings.sources import file_name
 from cranfield.recommenders.model import Model
 
 
@@ -232,7 +232,7 @@ def test_file_names_are_safe_and_distinct():
     assert file_name(["a/b(x=../c)"]) == {"a/b(x=../c)": "a_b(x=.._c)"}
 
 
-@pytest.mark.slow  # tests/rankings/test_workers.py and tests/experiments/test_run.py check the same
+@pytest.mark.slow  # tests/rankings/test_fitting.py and tests/experiments/test_run.py check the same
 def test_systems_trained_side_by_side_write_the_same_files(files, cranfield):
     asked = ["--train", files / "train.csv", "-s", "random", "-s", "knn(k=3)", "-s", "puresvd(factors=2)", "-q"]
     for jobs in (1, 2):

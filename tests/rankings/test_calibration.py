@@ -13,10 +13,17 @@ import cranfield as cf
 from cranfield import Ratings, SettingError
 from cranfield.data import RatingScale
 from cranfield.rankings import Ranking, calibrate, rank, recommend
-from cranfield.rankings.calibrating import HeldOut, _met, calibrate_system, hold_out
-from cranfield.rankings.calibration import CALIBRATIONS, Calibration, fitted_calibration
+from cranfield.rankings.calibration import (
+    CALIBRATIONS,
+    Calibration,
+    HeldOut,
+    _met,
+    calibrate_system,
+    fitted_calibration,
+    hold_out,
+)
 from cranfield.recommenders import recommender
-from cranfield.recommenders.pairs import pair_scores
+from cranfield.recommenders.protocol import pair_scores
 from cranfield.splits import random
 
 SCALE = RatingScale(1, 5)

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cranfield import SettingError
-from cranfield.rankings.encode import encode
+from cranfield.rankings.columns import encode
 from cranfield.rankings.lists import (
     LAST_PLACE,
     ListEntries,

@@ -1,4 +1,4 @@
-"""The verb `recommend`: lists against a plain sort of every score."""
+"""Train and rank; one system under several decisions is scored once."""
 
 from __future__ import annotations
 
@@ -12,15 +12,65 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
 
-from cranfield import InputError, SettingError
+from cranfield import InputError, SettingError, simulate
 from cranfield._settings import settings
 from cranfield.data import Ratings
-from cranfield.rankings import Ranking, Targets
+from cranfield.rankings import Ranking, Serving, Targets, rank, rank_under
 from cranfield.rankings.recommending import recommend, recommend_each
 from cranfield.recommenders import recommender
-from cranfield.splits import Split
+from cranfield.splits import Split, random
 from cranfield.splits import random as random_split
 from cranfield.tables import Vocabulary
+
+RANKINGS = [
+    Ranking(length=5),
+    Ranking(length="all", lists="condensed"),
+    Ranking(length=7, fill="popularity"),
+    Ranking(length=10, nonrelevant=8, threshold=4),
+    Ranking(length=10, relevant="one", threshold=4),
+    *(Ranking(length=10, unrated=unrated, fill=fill) for unrated in (3, 0, 9, 100) for fill in ("none", "random")),
+    Ranking(length=10, unrated=4, candidates="test"),
+    *(Ranking(length=10, nonrelevant=count, relevant="one", threshold=4, candidates="test") for count in (2, 9, 5)),
+    Ranking(length=10, nonrelevant=4, relevant="one", threshold=3, candidates="test"),
+    Ranking(length=10, nonrelevant=12, threshold=4, candidates="test"),
+]
+
+
+@pytest.fixture(scope="module")
+def split():
+    return random(simulate.world(users=60, items=40, ratings=900, seed=2).ratings, train=0.5, seed=2)
+
+
+@pytest.mark.parametrize("spelling", ["knn(k=3)", "average", "random", "popularity"])
+def test_lists_under_several_decisions_are_those_under_each(spelling, split):
+    model, serving = recommender(spelling).fit(split.train), Serving(min_ratings=5)
+    for run, ranking in zip(rank_under(model, split, RANKINGS, serving=serving, seed=3), RANKINGS, strict=True):
+        alone = rank(model, split, serving=serving, ranking=ranking, seed=3)
+        for column in ("users", "indptr", "items", "scores", "ranks", "lengths", "predictions"):
+            np.testing.assert_array_equal(getattr(run, column), getattr(alone, column))
+        assert run.history == alone.history
+
+
+def test_a_system_that_gives_its_own_lists_is_ranked_each_way(split):
+    class Own:
+        def fit(self, train):
+            return self
+
+        def score(self, users):
+            raise AssertionError("its lists are its own")
+
+        def top(self, users, n, targets):
+            allowed = targets.allowed(users)
+            items = np.where(allowed.any(axis=1), allowed.argmax(axis=1), -1)[:, None]
+            return items, np.ones(items.shape)
+
+    short, condensed = rank_under(Own(), split, RANKINGS[:2], name="own")
+    assert (np.diff(short.indptr) == 1).all()
+    assert len(condensed.items) == np.count_nonzero(split.test.user_counts)
+
+
+def test_no_decisions_make_no_runs(split):
+    assert rank_under(recommender("popularity").fit(split.train), split, []) == []
 
 
 class Given:
@@ -176,11 +226,11 @@ def test_one_relevant_ranks_are_those_of_the_lists_made_one_by_one(seed, nonrele
     pairs = list(zip(run.users.tolist(), run.items.tolist(), strict=True))
     users = range(split.train.n_users)
     assert pairs == [(u, i) for u in users for i in sorted(_profile(split.test, u, 4))]
-    for (user, item), rank, length in zip(pairs, run.ranks, run.lengths, strict=True):
+    for (user, item), place, length in zip(pairs, run.ranks, run.lengths, strict=True):
         relevant = _profile(split.test, user, 4)
         alone = [i for i in _lists(whole)[user] if i == item or i not in relevant]
         expected = alone.index(item) + 1 if item in alone else 0
-        assert rank == (expected if n is None or expected <= n else 0)
+        assert place == (expected if n is None or expected <= n else 0)
         assert length == (len(alone) if n is None else min(n, len(alone)))
 
 
@@ -346,12 +396,12 @@ def test_a_relevant_item_is_ranked_among_those_of_its_popularity_group(seed, non
         split.item_groups,
     ).drawn_for(np.arange(split.train.n_users, dtype=np.int32))
     pool = targets.pool(np.arange(split.train.n_users, dtype=np.int32))
-    for user, item, rank, size in zip(run.users, run.items, run.ranks, run.lengths, strict=True):
+    for user, item, place, size in zip(run.users, run.items, run.ranks, run.lengths, strict=True):
         alike = split.item_groups == split.item_groups[item]
         alone = _ranked(split, scores, user, {int(i) for i in np.flatnonzero(pool[user] & alike)} | {int(item)})
         expected = alone.index(item) + 1 if item in alone else 0
         most = 25 if length == "all" else length
-        assert (rank, size) == (expected if expected <= most else 0, min(len(alone), most))
+        assert (place, size) == (expected if expected <= most else 0, min(len(alone), most))
 
 
 def test_lists_for_one_relevant_item_know_its_group_and_others_have_none():

@@ -13,7 +13,7 @@ from cranfield.cli import main
 pytestmark = pytest.mark.spark
 pytest.importorskip("pyspark", reason="pyspark is not installed: pip install 'cranfield[spark]'")
 
-from cranfield.rankings.ranking import Ranking  # noqa: E402
+from cranfield.rankings.decisions import Ranking  # noqa: E402
 from cranfield.rankings.spark_lists import _RankBlocks, lists_on_spark  # noqa: E402
 from cranfield.recommenders import recommender  # noqa: E402
 from cranfield.tables import Vocabulary  # noqa: E402

@@ -12,8 +12,7 @@ from cranfield import InputError, SettingError
 from cranfield.data import Ratings
 from cranfield.rankings.fitting import fitted
 from cranfield.recommenders import read_model, recommender, save_model
-from cranfield.recommenders.epochs import EpochModel
-from cranfield.recommenders.validation import ValidationPart
+from cranfield.recommenders.epochs import EpochModel, ValidationPart
 
 FAST = "mf-pointwise(factors=4, epochs={epochs}, rate=0.05, negatives=2, patience=0)"
 
@@ -85,7 +84,7 @@ def test_a_checkpoint_of_other_ratings_another_version_or_damaged_is_refused(spl
     with pytest.raises(InputError, match="a different training run \\(train"):
         recommender(spelling).fit(split.test, checkpoint=path)
     with monkeypatch.context() as patch:
-        patch.setattr("cranfield.recommenders.kept.__version__", "9.9")
+        patch.setattr("cranfield.recommenders.saving.__version__", "9.9")
         with pytest.raises(InputError, match=r"cranfield .*, not 9\.9"):
             recommender(spelling).fit(split.train, checkpoint=path)
     path.write_bytes(path.read_bytes()[:-100])

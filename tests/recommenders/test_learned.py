@@ -99,7 +99,7 @@ def test_slim_columns_minimise_their_objective(world, dense, neighbours):
 
 def test_slim_is_the_same_when_the_gram_matrix_is_not_kept(world, monkeypatch):
     whole = _fitted("slim(l1=0.1, neighbours=5)", world)
-    monkeypatch.setattr(sys.modules["cranfield.recommenders.slim"], "available_memory", lambda: 0.0)
+    monkeypatch.setattr(sys.modules["cranfield.recommenders.linear"], "available_memory", lambda: 0.0)
     np.testing.assert_allclose(whole, _fitted("slim(l1=0.1, neighbours=5)", world), rtol=1e-12)
 
 

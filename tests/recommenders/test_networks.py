@@ -14,8 +14,7 @@ from cranfield import InputError, SettingError
 from cranfield._errors import MissingExtraError
 from cranfield.data import Ratings, with_features
 from cranfield.recommenders import SYSTEMS, read_model, recommender, save_model, triplet
-from cranfield.recommenders.networks import NetworkModel
-from cranfield.recommenders.outside_profile import OutsideProfile
+from cranfield.recommenders.networks import NetworkModel, OutsideProfile
 
 NEURAL = [name for name, system in SYSTEMS.items() if issubclass(system, NetworkModel)]
 SMALL = "factors=8, epochs={}, batch=32, rate=0.01"
@@ -366,7 +365,7 @@ def test_numbers_of_any_size_are_scaled(ratings):
 
 @pytest.mark.neural
 def test_memory_is_that_of_a_part_of_the_examples(ratings, monkeypatch):
-    import cranfield.recommenders.pointwise_networks as networks
+    import cranfield.recommenders.networks as networks
 
     whole = list(recommender("neumf(batch=64)")._drawn(ratings, 0))
     assert len(whole) == 1

@@ -22,10 +22,9 @@ from cranfield.recommenders import (
     register,
     registry,
     setting,
-    signatures,
 )
-from cranfield.recommenders.adapters import system_name
 from cranfield.recommenders.model import PairModel
+from cranfield.recommenders.protocol import system_name
 
 PAPER = (
     "random popularity average chi2 kld rsv rw rm1 rm2 lm-wsr-ub lm-wsr-ib nncosngbr-ub nncosngbr-ib knn "
@@ -41,7 +40,7 @@ def test_every_system_of_the_papers_is_there():
 
 @pytest.mark.parametrize("name", SYSTEMS)
 def test_a_signature_spells_the_defaults(name):
-    spelled = next(one for one in signatures() if one.split("(")[0] == name)
+    spelled = next(one for one in SYSTEMS.signatures() if one.split("(")[0] == name)
     assert recommender(spelled) == recommender(name)
 
 

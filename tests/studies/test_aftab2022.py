@@ -13,7 +13,7 @@ from cranfield import InputError, SettingError
 from cranfield._figures import definition
 from cranfield.data import with_features
 from cranfield.rankings import Serving
-from cranfield.rankings.serving import measured_ratings
+from cranfield.rankings.decisions import measured_ratings
 from cranfield.studies import _error_work, replicate
 from cranfield.studies._error_exhibits import reading
 from cranfield.studies._error_models import BPR, LCNN, MF, NCF, models_for

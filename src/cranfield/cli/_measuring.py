@@ -52,7 +52,7 @@ from cranfield.measures import (
     part_plan,
 )
 from cranfield.metrics import as_metrics, at_levels, levels_note, notes_on_grades
-from cranfield.rankings import HeldOutTable, Run, RunTables, check_names, read_runs, read_test
+from cranfield.rankings import HeldOutTable, Run, RunTables, read_runs, read_test
 from cranfield.tables import spark_session
 
 if TYPE_CHECKING:
@@ -97,7 +97,7 @@ class MeasuringOptions:
             return read_runs(path if len(self.runs) == 1 else [path], **reading)
 
         def together(files: list[list[Run]]) -> list[Run]:
-            return check_names([run for of_file in files for run in of_file])
+            return read_runs([run for of_file in files for run in of_file])  # their names must differ
 
         return self._read(Loaded, read_file, read_test, together)
 

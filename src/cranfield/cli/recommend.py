@@ -52,14 +52,14 @@ from cranfield.rankings import (
     recommend_on_spark,
     write_run,
 )
-from cranfield.recommenders import recommender, signatures
+from cranfield.recommenders import SYSTEMS, recommender
 from cranfield.splits import Split, predefined, read_item_groups
 from cranfield.tables import read_spark, spark_session
 
 _CHECKPOINTS = ".cranfield-checkpoints"
 _FORMATS = ["parquet", "tsv", "csv", "trec"]
 
-_EPILOG = "\b\nSystems:\n" + "\n".join(f"  {line}" for line in signatures())
+_EPILOG = "\b\nSystems:\n" + "\n".join(f"  {line}" for line in SYSTEMS.signatures())
 _EPILOG += """
 
 \b

@@ -21,7 +21,7 @@ from cranfield.comparisons import Comparison, SegmentComparison
 from cranfield.data import Features, Ratings
 from cranfield.facts import Fact
 from cranfield.measures import Averaging, Outside, Scores, Segments
-from cranfield.rankings import Calibration, Run, lengths_of
+from cranfield.rankings import Calibration, Run
 from cranfield.splits import Split
 from cranfield.tables import Vocabulary, write_table
 
@@ -237,8 +237,6 @@ def read_run(
     starts = np.flatnonzero(first)
     indptr = np.append(starts, len(users)).astype(np.int64)
     predictions, ranks, lengths = (columns.get(name) for name in ("prediction", "rank", "length"))
-    if ranks is not None and lengths is None:
-        lengths = lengths_of(ranks, indptr)
     return Run(
         name=name,
         user_ids=vocabularies.users,

@@ -18,8 +18,7 @@ from cranfield.experiments.decisions import Decisions
 from cranfield.experiments.source import Source
 from cranfield.experiments.system import System
 from cranfield.metrics import Metric
-from cranfield.rankings import predicts_ratings
-from cranfield.recommenders import from_profiles, recommender, system_among
+from cranfield.recommenders import from_profiles, predicts_ratings, recommender, system_among
 
 ASSESSING = ("metrics", "scenarios", "sizes", "samples", "averages", "cutoffs", "correlation")
 """The options of `assess` that an experiment may set."""

@@ -13,7 +13,7 @@ from cranfield.data import Ratings, Relevance
 from cranfield.judgments.judged import Judged
 from cranfield.judgments.judgments import Judgments, NegativeGrades
 from cranfield.judgments.negative_grades import notes_on_negative_grades
-from cranfield.rankings import Gaps, ListOrder, Run, Ties, is_one_source, read_runs, read_test
+from cranfield.rankings import Gaps, Run, RunReading, Ties, is_one_source, read_runs, read_test
 
 
 def as_runs(runs: Any, ties: Ties | None = None, gaps: Gaps = "keep") -> list[Run]:
@@ -30,7 +30,7 @@ def as_runs(runs: Any, ties: Ties | None = None, gaps: Gaps = "keep") -> list[Ru
 
 def refuse_closing(judged: Sequence[Judged], gaps: Gaps) -> None:
     """Refuse to close gaps of lists that were judged with them."""
-    closing = ListOrder(gaps=gaps).gaps == "close"
+    closing = RunReading(gaps=gaps).gaps == "close"
     if closing and any(lists.ranked is not None and lists.ranked.counts.get("missing_ranks") for lists in judged):
         raise SettingError("gaps was decided when these lists were judged; leave it out here, or give it to judge")
 

@@ -23,15 +23,11 @@ from cranfield.measures.engines import parquet_path, part_plan, run_sources
 from cranfield.measures.measuring import Measuring
 from cranfield.measures.parts import Blocks, Part, PartPlan, Tally, measure_part
 from cranfield.rankings import (
-    MISSING,
     HeldOutTable,
     Run,
+    RunReading,
     RunTables,
-    first_rank,
     read_test,
-    refuse_text_options,
-    system_name,
-    taken_apart,
 )
 from cranfield.tables import (
     Fault,
@@ -119,14 +115,13 @@ def opened_run(source: Any, session: Any, *, tag: bool = False, ties: Any = "tre
         table, own_name = SparkTable(source, _label("the run", options.get("name"))), "run"
     elif isinstance(source, str | os.PathLike):
         path = os.fspath(source)
-        table, own_name = SparkTable(read_spark(path, session), path), system_name(_last(path))
+        table, own_name = SparkTable(read_spark(path, session), path), None
     else:
         raise SettingError(
             f"a {type(source).__name__} cannot be used with engine='spark'; give a Spark dataframe or a path to "
             "Parquet files"
         )
-    refuse_text_options(table.label, tag, options)
-    runs = SparkRuns.of_table(table, own_name=own_name, ties=ties, **options)
+    runs = SparkRuns.of_table(table, RunReading(tag=tag, ties=ties, **options), own_name)
     assert isinstance(runs, SparkRuns)
     if runs.layout == "table" and not {"score", "rank", "prediction"} & runs.roles.keys():
         raise InputError(
@@ -152,7 +147,6 @@ def opened_test(source: Any, session: Any, *, format: str | None = None, **optio
         path = os.fspath(source)
         if format == "qrels":
             raise SettingError("only a text file or {user: {item: grade}} can be qrels; leave format out for ratings")
-        refuse_text_options(path, False, options)
         table = SparkTable(read_spark(path, session), path)
     else:
         table = _spread(as_test(source), session)
@@ -168,10 +162,6 @@ def _spread(ratings: Ratings, session: Any) -> SparkTable:
 
 def _label(what: str, name: Any) -> str:
     return what if name is None else f"{what} {name!r}"
-
-
-def _last(path: str) -> Path:
-    return Path(path.rstrip("/").rsplit("/", 1)[-1])
 
 
 class SparkRuns(RunTables):
@@ -192,7 +182,7 @@ class SparkRuns(RunTables):
         place = self._place_of("score")
         assert place is not None
         assert isinstance(self.table, SparkTable)
-        missing = ", ".join(f"'{word}'" for word in MISSING)
+        missing = ", ".join(f"'{word}'" for word in self.missing)
         rows = self.table.values(*place, *([] if self.column is None else [self.column]))
         known = rows.filter(f"value is not null and lower(trim(string(value))) not in ({missing})")
         if self.column is None:
@@ -200,13 +190,12 @@ class SparkRuns(RunTables):
         names = set(as_polars(known.drop("value").distinct()).to_series().cast(pl.String))
         return tuple(name for name in self.systems if name in names)
 
-    def _first_rank(self) -> int:
-        """Return the rank of the first place of all lists; workers name the row of a rank that is not a number."""
+    def _ranks(self) -> Iterator[Any]:
+        """Yield the distinct ranks of all lists; workers name the row of a rank that is not a number."""
         place = self._place_of("rank")
         assert place is not None
         assert isinstance(self.table, SparkTable)
-        ranks = as_polars(self.table.values(*place).distinct()).to_series()
-        return first_rank(taken_apart(ranks).explode() if self.layout == "joined" else ranks)
+        yield self._single(as_polars(self.table.values(*place).distinct()).to_series())
 
     def check(self) -> None:
         """Raise the error with its row, if there is one in a file on this machine."""

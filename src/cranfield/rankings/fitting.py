@@ -1,22 +1,199 @@
-"""Training of systems, several in parallel."""
+"""Training of systems, several at a time in worker processes."""
 
 from __future__ import annotations
 
+import io
+import os
+import pickle
+import queue
+import subprocess
 import sys
+import threading
 import time
+import traceback
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
+from typing import IO, Any, NamedTuple
 
 from cranfield import _checks as check
-from cranfield._errors import InputError
+from cranfield._errors import CranfieldError, InputError
 from cranfield._settings import available_memory, settings
 from cranfield._terminal import progress
 from cranfield.data import Ratings, check_ratings
-from cranfield.rankings.workers import Done, run_in_workers
 from cranfield.recommenders import CheckpointError, Model, Recommender, blas_threads, fit_takes, named_systems
+
+# Ctrl-C reaches every process of a terminal, but the parent stops the workers.
+_WORKER = (
+    "import signal; signal.signal(signal.SIGINT, signal.SIG_IGN); from cranfield.rankings.fitting import work; work()"
+)
+_LIBRARIES = ("OMP", "OPENBLAS", "MKL", "NUMBA")
+
+
+class Done(NamedTuple):
+    """A finished task: its position among the tasks, its result, and its share of the seconds.
+
+    The seconds of a task are divided by the number of workers, so that the shares sum to the total time.
+    """
+
+    place: int
+    result: Any
+    seconds: float
+
+
+def run_in_workers(function: Callable[..., Any], tasks: Sequence[tuple[str, Any]], jobs: int) -> Iterator[Done]:
+    """Call ``function(name, thing)`` for each task, in ``jobs`` processes that share the threads of the settings.
+
+    Each result is yielded as soon as it is available, in any order. An error in a worker is raised here. Leaving the
+    iteration for any reason ends the workers.
+
+    Parameters
+    ----------
+    function, tasks
+        Objects of this package that can be pickled.
+    """
+    waiting: queue.SimpleQueue[tuple[int, str, Any]] = queue.SimpleQueue()
+    for place, (name, thing) in enumerate(tasks):
+        waiting.put((place, name, thing))
+    jobs = min(jobs, len(tasks))
+    # Results may be large models, so the queue is bounded and workers wait for a free place.
+    done: queue.Queue[Done | BaseException] = queue.Queue(maxsize=jobs)
+    threads = max(1, settings.workers // jobs)
+    message = _packed((function, threads))
+    workers = [_started(threads) for _ in range(jobs)]
+    clerks = [
+        threading.Thread(target=_attend, args=(process, message, waiting, done), daemon=True) for process in workers
+    ]
+    try:
+        for clerk in clerks:
+            clerk.start()
+        for _ in tasks:
+            result = done.get()
+            if isinstance(result, BaseException):
+                raise result
+            yield result._replace(seconds=result.seconds / jobs)
+    finally:
+        for worker in workers:
+            worker.kill()
+        for clerk, worker in zip(clerks, workers):
+            while clerk.is_alive():
+                with suppress(queue.Empty):  # a clerk may be waiting for a free place in the queue
+                    done.get_nowait()
+                clerk.join(0.01)
+            worker.wait()
+            for pipe in (worker.stdin, worker.stdout):
+                with suppress(OSError):  # unsent data cannot be flushed to a dead worker
+                    pipe.close()  # type: ignore[union-attr]
+
+
+def _started(threads: int) -> subprocess.Popen[bytes]:
+    """Start a worker whose libraries use this many threads."""
+    limits = {f"{library}_NUM_THREADS": str(threads) for library in _LIBRARIES}
+    # The worker can import the same modules as this process.
+    paths = {"PYTHONPATH": os.pathsep.join(path or str(Path.cwd()) for path in sys.path)}
+    return subprocess.Popen(
+        [sys.executable, "-P", "-c", _WORKER],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        env={**os.environ, **limits, "POLARS_MAX_THREADS": str(threads), **paths},
+    )
+
+
+def _attend(
+    worker: subprocess.Popen[bytes],
+    message: bytes,
+    waiting: queue.SimpleQueue[tuple[int, str, Any]],
+    done: queue.Queue[Done | BaseException],
+) -> None:
+    """Send a worker one task after another, and forward the results."""
+    assert worker.stdin is not None
+    assert worker.stdout is not None
+    name = "the first system"
+    try:
+        worker.stdin.write(message)
+        while True:
+            place, name, thing = waiting.get_nowait()
+            worker.stdin.write(_packed((name, thing)))
+            worker.stdin.flush()
+            error, result, seconds = pickle.load(worker.stdout)
+            done.put(Done(place, result, seconds) if error is None else _raised(*error))
+    except queue.Empty:
+        return
+    except (OSError, EOFError, pickle.UnpicklingError):
+        code = worker.wait()
+        how = f"signal {-code}" if code < 0 else f"code {code}"
+        done.put(
+            CranfieldError(
+                f"the process that was to train {name} ended with {how}; if memory is short, run one system at a time "
+                "with jobs=1 (--jobs 1)"
+            )
+        )
+
+
+def work() -> None:
+    """Run as a worker: read the function and then tasks from standard input, and write each result to the output."""
+    source = sys.stdin.buffer
+    sink = os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)  # prints of libraries must not get into the results
+    function, settings.threads = pickle.load(source)
+    settings.quiet = True
+    for name, thing in _received(source):
+        start = time.perf_counter()
+        error, result = None, None
+        try:
+            result = function(name, thing)
+        except Exception as raised:
+            error = type(raised), str(raised), traceback.format_exc()
+        sink.write(_packed((error, result, time.perf_counter() - start)))
+        sink.flush()
+
+
+def _received(source: IO[bytes]) -> Iterator[Any]:
+    """Yield the messages; the end of input exits the process, even during a task."""
+    came: queue.SimpleQueue[Any] = queue.SimpleQueue()
+
+    def listen() -> None:
+        with suppress(EOFError, pickle.UnpicklingError):
+            while True:
+                came.put(pickle.load(source))
+        os._exit(0)
+
+    threading.Thread(target=listen, daemon=True).start()
+    while True:
+        yield came.get()
+
+
+def _raised(kind: type[BaseException], text: str, where: str) -> BaseException:
+    """Return the error of a worker; a user's mistake stays a one-line message."""
+    # Errors of other libraries become their built-in base class, since their constructors are unknown.
+    kind = (
+        kind
+        if issubclass(kind, CranfieldError)
+        else next(parent for parent in kind.mro() if parent.__module__ == "builtins")
+    )
+    error = kind.__new__(kind, text)
+    error.args = (text,)
+    if not isinstance(error, CranfieldError):
+        error.add_note(f"in a worker process:\n{where}")
+    return error
+
+
+def _read_only(content: dict[str, Any]) -> MappingProxyType[str, Any]:
+    return MappingProxyType(content)
+
+
+class _Pickler(pickle.Pickler):
+    # The settings of a step are a read-only mapping, which pickle does not support.
+    dispatch_table = {MappingProxyType: lambda shown: (_read_only, (dict(shown),))}  # noqa: RUF012
+
+
+def _packed(message: Any) -> bytes:
+    buffer = io.BytesIO()
+    _Pickler(buffer, protocol=5).dump(message)
+    return buffer.getvalue()
+
 
 NOWHERE: Mapping[str, Path] = MappingProxyType({})
 """No checkpoint of any system."""
@@ -73,7 +250,7 @@ def fit_each(
         movable(systems, named),
         jobs_wanted(jobs, train, len(named)),
         here=lambda name, system: fitted(system, train, validation, checkpoints.get(name)),
-        there=_Learning(train),
+        there=partial(_learned, train),
         back=lambda _, system, state: system.restore(state, train),
     )
 
@@ -82,8 +259,8 @@ def fitted(
     system: Recommender, train: Ratings, validation: Ratings | None = None, checkpoint: Path | None = None
 ) -> Recommender:
     """Train one system in this process; a ``checkpoint`` of another training is replaced."""
-    further: dict[str, Any] = {"validation": validation, "checkpoint": checkpoint}
-    taken = {name: value for name, value in further.items() if value is not None and fit_takes(system, name)}
+    options: dict[str, Any] = {"validation": validation, "checkpoint": checkpoint}
+    taken = {name: value for name, value in options.items() if value is not None and fit_takes(system, name)}
     # More BLAS threads change the last digits, and so the bytes. Our systems use the threads in their own loops.
     with blas_threads(1 if isinstance(system, Model) else settings.workers):
         try:
@@ -94,14 +271,9 @@ def fitted(
     return system
 
 
-@dataclass(frozen=True, eq=False)
-class _Learning:
-    """The task of another process: train a system, and return what it learned."""
-
-    train: Ratings
-
-    def __call__(self, _: str, system: Model) -> Any:
-        return system.fit(self.train).state()
+def _learned(train: Ratings, _: str, system: Model) -> Any:
+    """Train a system in another process, and return what it learned."""
+    return system.fit(train).state()
 
 
 def each_system(
@@ -116,15 +288,8 @@ def each_system(
 ) -> Iterator[Done]:
     """Process each system; those that can run in another process, ``jobs`` at a time.
 
-    Parameters
-    ----------
-    what
-        The text of the progress bar.
-    here
-        Computes the result in this process, from a name and a system.
-    there, back
-        What another process computes from a name and a system, and a function that turns what it returns into the
-        result.
+    ``here`` computes the result in this process, from a name and a system. ``there`` is what another process computes,
+    and ``back`` turns what it returns into the result. ``what`` is the text of the progress bar.
     """
     numbered = list(enumerate(named.items()))
     beside = [entry for entry, moved in zip(numbered, moves, strict=True) if moved and jobs > 1]
@@ -150,15 +315,15 @@ def movable(systems: Any, named: Mapping[str, Recommender]) -> list[bool]:
     A system that learns in epochs is trained in this process, where it shows its progress and writes checkpoints.
     """
     if isinstance(systems, Mapping):
-        given = list(systems.values())
+        spellings = list(systems.values())
     else:
-        given = list(systems) if isinstance(systems, Sequence) and not isinstance(systems, str) else [systems]
+        spellings = list(systems) if isinstance(systems, Sequence) and not isinstance(systems, str) else [systems]
     return [
         isinstance(spelling, str)
         and of_this_package(system)
         and bool(sys.executable)
         and not fit_takes(system, "checkpoint")
-        for spelling, system in zip(given, named.values(), strict=True)
+        for spelling, system in zip(spellings, named.values(), strict=True)
     ]
 
 

@@ -11,38 +11,14 @@ import polars as pl
 from numpy.typing import NDArray
 
 from cranfield._errors import InputError, SettingError, nearest
-from cranfield.rankings.cells import are_lists, are_several, have_scores, in_brackets, taken_apart
-from cranfield.rankings.roles import find_roles
-from cranfield.rankings.table import Roles, RunTable
+from cranfield.rankings.columns import find_roles
+from cranfield.rankings.run import ONE_RELEVANT
+from cranfield.rankings.sources import Roles, Rows, RunTable, StatedColumns
+from cranfield.rankings.text import are_lists, are_several, have_scores, in_brackets, taken_apart
 from cranfield.tables import Fault, as_series, integers_if_all, is_number
-
-ONE_RELEVANT = ("user", "item", "rank", "length")
-"""The columns of a table of one-relevant lists; a column ``group`` may follow."""
 
 # The roles of columns with a value for each item.
 _OF_ITEMS = ("score", "rank", "prediction")
-
-GivenColumns = Mapping[str, str | int | None]
-"""The columns that the user states: role to name or position, None for roles that are not stated."""
-
-
-@dataclass(frozen=True)
-class Rows:
-    """The columns of a run by their roles, with the original ids.
-
-    With ``sizes`` there is one user per list; without, one per row. With ``lengths`` every row is a list of that
-    length, of which only the rank of the one relevant item is known. ``groups`` is the group of the list of each row.
-    """
-
-    users: Any
-    items: Any
-    scores: Any = None
-    ranks: Any = None
-    predictions: Any = None
-    sizes: NDArray[np.int64] | None = None
-    tag: str | None = None
-    lengths: Any = None
-    groups: Any = None
 
 
 @dataclass(frozen=True)
@@ -51,16 +27,16 @@ class RunLayout:
 
     name: str
     says: str
-    roles: Callable[[RunTable, GivenColumns], Roles | None]
+    roles: Callable[[RunTable, StatedColumns], Roles | None]
     take: Callable[[RunTable, Roles], Rows]
 
 
-def choose_layout(table: RunTable, given: GivenColumns, wanted: str | None) -> tuple[RunLayout, Roles]:
+def choose_layout(table: RunTable, stated: StatedColumns, wanted: str | None) -> tuple[RunLayout, Roles]:
     """Return the requested layout (by its name or a tool's) or the first that fits, and the roles of the columns."""
     if wanted is not None and wanted not in LAYOUTS and wanted not in TOOLS:
         raise SettingError(f"format={wanted!r} is not known{nearest(wanted, [*LAYOUTS, *TOOLS])}")
     for name in LAYOUTS if wanted is None else TOOLS.get(wanted, (wanted,)):
-        roles = LAYOUTS[name].roles(table, given)
+        roles = LAYOUTS[name].roles(table, stated)
         if roles is not None:
             return LAYOUTS[name], roles
     if wanted is None and _are_qrels(table):
@@ -89,7 +65,7 @@ def _are_qrels(table: RunTable) -> bool:
     return bool(iterations) and all(str(iteration).strip() in ("0", "Q0", "00") for iteration in iterations)
 
 
-def _trec_roles(table: RunTable, _: GivenColumns) -> Roles | None:
+def _trec_roles(table: RunTable, _: StatedColumns) -> Roles | None:
     if table.header or len(table.names) != 6 or not (is_number(f"{table.first(3)}") and is_number(f"{table.first(4)}")):
         return None
     user, _q0, item, rank, score, tag = table.names
@@ -101,7 +77,7 @@ def _take_trec(table: RunTable, roles: Roles) -> Rows:
     return replace(_take_rows(table, {role: name for role, name in roles.items() if role != "tag"}), tag=tag)
 
 
-def _mahout_roles(table: RunTable, _: GivenColumns) -> Roles | None:
+def _mahout_roles(table: RunTable, _: StatedColumns) -> Roles | None:
     if table.header or len(table.names) != 2:
         return None
     first = table.first(1)
@@ -118,8 +94,8 @@ def _take_mahout(table: RunTable, roles: Roles) -> Rows:
     return Rows(columns["user"], entry["item"], entry["score"], sizes=_sizes(pairs))
 
 
-def _nested_roles(table: RunTable, given: GivenColumns) -> Roles | None:
-    roles = _named_roles(table, given)
+def _nested_roles(table: RunTable, stated: StatedColumns) -> Roles | None:
+    roles = _named_roles(table, stated)
     if roles is None or not _is_list(table.head[roles["item"]]):
         return None
     return {role: name for role, name in roles.items() if role in ("user", "item", *_OF_ITEMS)}
@@ -146,8 +122,8 @@ def _take_nested(table: RunTable, roles: Roles) -> Rows:
     return _rows(columns["user"], {**beside, **flat}, sizes)
 
 
-def _joined_roles(table: RunTable, given: GivenColumns) -> Roles | None:
-    roles = _named_roles(table, given)
+def _joined_roles(table: RunTable, stated: StatedColumns) -> Roles | None:
+    roles = _named_roles(table, stated)
     if roles is None and not table.header and len(table.names) in (2, 3):
         roles = dict(zip(("user", "item", "score"), table.names))
     if roles is None or not are_lists(table.sample(roles["item"]), table.sample(roles["user"]), roles["item"]):
@@ -183,21 +159,14 @@ def _aligned(column: Any, sizes: NDArray[np.int64], role: str, table: RunTable) 
     return as_series(column).filter(pl.Series(sizes > 0)) if single else _exploded(column)
 
 
-def _named_roles(table: RunTable, given: GivenColumns) -> Roles | None:
-    said = any(column is not None for column in given.values())
-    if not table.header and not said:
-        return None
-    # Columns without names have only the roles that the caller gives them.
-    roles = find_roles(table.names, given, table.source) if table.header else _given_roles(table, given)
+def _named_roles(table: RunTable, stated: StatedColumns) -> Roles | None:
+    roles = find_roles(table.names, stated, table.source)
+    if not table.header:  # columns without names have only the roles that the caller states
+        roles = {role: name for role, name in roles.items() if stated.get(role) is not None}
     return roles if {"user", "item"} <= roles.keys() else None
 
 
-def _given_roles(table: RunTable, given: GivenColumns) -> dict[str, str]:
-    known = find_roles(table.names, given, table.source)
-    return {role: name for role, name in known.items() if given.get(role) is not None}
-
-
-def _one_relevant_roles(table: RunTable, _: GivenColumns) -> Roles | None:
+def _one_relevant_roles(table: RunTable, _: StatedColumns) -> Roles | None:
     # Exactly the names that `write_run` writes: in other files, a column called length may be anything.
     fits = table.header and tuple(table.names) in (ONE_RELEVANT, (*ONE_RELEVANT, "group"))
     return {name: name for name in table.names} if fits else None
@@ -209,8 +178,8 @@ def _take_one_relevant(table: RunTable, roles: Roles) -> Rows:
     return Rows(columns["user"], columns["item"], ranks=ranks, lengths=lengths, groups=groups)
 
 
-def _bare_roles(*roles: str) -> Callable[[RunTable, GivenColumns], Roles | None]:
-    def find(table: RunTable, _: GivenColumns) -> Roles | None:
+def _bare_roles(*roles: str) -> Callable[[RunTable, StatedColumns], Roles | None]:
+    def find(table: RunTable, _: StatedColumns) -> Roles | None:
         fits = not table.header and len(table.names) == len(roles)
         return dict(zip(roles, table.names)) if fits else None
 

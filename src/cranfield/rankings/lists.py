@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cranfield._errors import SettingError, nearest
-from cranfield.rankings.numbers import numbers
+from cranfield.rankings.columns import numbers
 from cranfield.tables import Fault, Vocabulary
 
 Ties = Literal["trec_eval", "input", "average"]
@@ -63,16 +63,10 @@ class Lists:
 
 @dataclass(frozen=True)
 class ListOrder:
-    """How the rows of a source become ordered lists.
+    """How the rows of a source become ordered lists; ``ties`` and ``gaps`` as for `read_run`.
 
-    Parameters
-    ----------
-    ties, gaps
-        As for `read_run`.
-    by
-        What orders the lists if there are scores and ranks; None: the scores, unless none of them is a number.
-    first_rank
-        The rank of the first place, 0 or 1; None: it follows from the ranks.
+    ``by`` orders the lists if there are scores and ranks; None: the scores, unless none of them is a number.
+    ``first_rank`` is the rank of the first place, 0 or 1; None: it follows from the ranks.
     """
 
     ties: Ties = "trec_eval"

@@ -16,12 +16,9 @@ from cranfield._errors import InputError, SettingError
 from cranfield._files import meant
 from cranfield._record import Step
 from cranfield.data import Ratings, read
-from cranfield.rankings.dicts import rows_of_dict
-from cranfield.rankings.encode import encode
-from cranfield.rankings.files import file_text, json_lists, system_name
-from cranfield.rankings.frames import is_pandas
-from cranfield.rankings.roles import find_roles
-from cranfield.rankings.trec import gap, has_qrels, has_run, tidy_trec
+from cranfield.rankings.columns import encode, find_roles
+from cranfield.rankings.sources import file_text, is_pandas, json_lists, rows_of_dict, system_name
+from cranfield.rankings.text import gap, has_trec, tidy_trec
 from cranfield.tables import as_series, parquet_table
 
 
@@ -60,19 +57,24 @@ def read_test(source: Any, *, format: Literal["ratings", "qrels"] | None = None,
         source = os.fspath(source) if text is None else json_lists(*text) or _file(*text)
     if isinstance(source, Mapping) and source and all(isinstance(grades, Mapping) for grades in source.values()):
         return _stated(_of_dict(source, name, reading), "qrels")
-    if text is not None and has_run(text[0]):
+    if text is not None and has_trec(text[0], 6):
         raise InputError(
             "the file holds ranked lists (a TREC run), not a test set",
             source=text[1],
             remedy="give the held-out ratings or judgments as the test set (--test), and this file as a run",
         )
-    if text is not None and (format == "qrels" or has_qrels(text[0])):
+    if text is not None and (format == "qrels" or has_trec(text[0], 4)):
         return _stated(_of_qrels(*text, name, reading), "qrels")
     if format == "qrels":
-        raise SettingError("only a text file or {user: {item: grade}} can be qrels; leave format out for ratings")
+        raise not_qrels()
     columns = {} if text is not None or format is not None else columns_of_test(_names(source))
     reading = {"name": name, **columns, **reading}
     return _stated(_of_pandas(source, reading) or read(source, **reading), "ratings")
+
+
+def not_qrels() -> SettingError:
+    """Return the error for judgments that are asked for in a source of another kind."""
+    return SettingError("only a text file or {user: {item: grade}} can be qrels; leave format out for ratings")
 
 
 def _names(source: Any) -> list[str]:
@@ -135,8 +137,8 @@ def _of_qrels(data: bytes, label: str, name: str | None, reading: Mapping[str, A
     # TREC has no quotes.
     divided = {} if tidy is None else {"separator": gap(tidy), "quote": None}
     # An option that is None keeps the columns of TREC's layout.
-    given = {option: value for option, value in reading.items() if value is not None or option == "quote"}
-    return read(_file((tidy or data).lstrip(b"\r\n"), label), **{**places, "name": name, **given, **divided})
+    options = {option: value for option, value in reading.items() if value is not None or option == "quote"}
+    return read(_file((tidy or data).lstrip(b"\r\n"), label), **{**places, "name": name, **options, **divided})
 
 
 def _file(data: bytes, label: str) -> io.BytesIO:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 import polars as pl
@@ -15,47 +15,42 @@ from numpy.typing import NDArray
 from cranfield._errors import InputError, SettingError
 from cranfield._record import Step
 from cranfield.data import Ratings, RepeatedPairError, read
-from cranfield.rankings.cells import taken_apart
-from cranfield.rankings.encode import encode
-from cranfield.rankings.files import TextOptions, system_name
+from cranfield.rankings.columns import MISSING, encode, find_roles, numbers
 from cranfield.rankings.layouts import choose_layout
 from cranfield.rankings.lists import ListOrder, first_rank
-from cranfield.rankings.numbers import numbers
-from cranfield.rankings.qrels import columns_of_test
-from cranfield.rankings.read import about_run, name_of_run, read_part
-from cranfield.rankings.roles import find_roles
+from cranfield.rankings.qrels import columns_of_test, not_qrels
+from cranfield.rankings.reading import about_run, name_of_run, read_part
 from cranfield.rankings.run import Run
-from cranfield.rankings.table import RunTable
-from cranfield.tables import BATCH, SAMPLE, Fault, ParquetTable, RowTable, Vocabulary, find_columns, user_ranges
+from cranfield.rankings.sources import ROLES, RunReading, system_name, table_of_columns
+from cranfield.rankings.text import taken_apart
+from cranfield.tables import (
+    BATCH,
+    SAMPLE,
+    Fault,
+    ParquetTable,
+    RowTable,
+    Vocabulary,
+    find_columns,
+    refuse_text_options,
+    user_ranges,
+)
 from cranfield.tables import ratings as as_ratings
 
 T = TypeVar("T")
 
-_ROLES = ("user", "item", "score", "rank", "prediction")
-_TEXT = ("separator", "header", "quote", "encoding")
+_TEXT = {"separator": None, "header": None, "quote": '"', "encoding": "utf-8"}
 
 
 @dataclass(frozen=True)
 class RunTables:
     """The runs of one or more systems in a Parquet file or folder.
 
-    Parameters
-    ----------
-    table
-        The file or folder.
-    systems
-        The names of the systems.
-    column
-        The column with the names of the systems; None if there is one system.
-    layout, roles
-        The layout of the table, and the column of each role.
-    order
-        How rows become ordered lists.
-    scored
-        The systems whose lists are ordered by scores; those of the others by ranks, if there are any.
-    about
-        Fields of the runs, from the record next to the file.
+    ``column`` has the names of the systems; None if there is one system. ``scored`` are the systems whose lists are
+    ordered by scores, and those of the others by ranks, if there are any. ``about`` are fields of the runs, from the
+    record next to the file.
     """
+
+    missing: ClassVar[tuple[str, ...]] = MISSING
 
     table: RowTable
     systems: tuple[str, ...]
@@ -67,53 +62,34 @@ class RunTables:
     about: Mapping[str, Any] = field(default_factory=dict)
 
     @classmethod
-    def opened(
-        cls,
-        path: Path,
-        *,
-        tag: bool = False,
-        **options: Any,
-    ) -> RunTables:
-        """Open a file or folder; the options are those of `read_runs`."""
-        refuse_text_options(str(path), tag, options)
-        about = about_run(path)
-        return cls.of_table(ParquetTable(path), own_name=name_of_run(path), about=about, **options)
+    def opened(cls, path: Path, **options: Any) -> RunTables:
+        """Open a file or folder; the options are those of `RunReading`."""
+        return cls.of_table(ParquetTable(path), RunReading(**options), name_of_run(path), about_run(path))
 
     @classmethod
     def of_table(
-        cls,
-        table: RowTable,
-        *,
-        own_name: str,
-        name: str | None = None,
-        among_others: bool = False,
-        system: str | int | None = None,
-        format: str | None = None,
-        ties: Any = "trec_eval",
-        gaps: Any = "keep",
-        about: Mapping[str, Any] | None = None,
-        **reading: Any,
+        cls, table: RowTable, reading: RunReading, own_name: str | None = None, about: Mapping[str, Any] | None = None
     ) -> RunTables:
-        """Inspect a table; ``own_name`` names the system if neither the caller nor a column does."""
-        order = ListOrder(ties, gaps)
+        """Inspect a table; ``own_name``, or its label, names the system if neither the caller nor a column does."""
+        reading.refuse_text(table.label)
+        reading.refuse_tag(table.label)
         if len(table) == 0:
             raise InputError("there are no rows", source=table.label, remedy="give a run with at least one list")
-        given = {role: reading.get(role) for role in _ROLES}
-        roles = find_roles(table.names, {**given, "system": system}, table.label)
-        column = roles.get("system") if {"user", "item"} <= roles.keys() and name is None else None
+        column = reading.roles_by_system(table.names, table.label).get("system") if reading.name is None else None
         systems = () if column is None else cls.systems_in(table, column)
-        if column is None or (among_others and len(systems) == 1):
-            systems, column = (name or own_name,), None
-        head = table.rows(0, SAMPLE, [column_name for column_name in table.names if column_name != column])
-        layout, columns = choose_layout(RunTable(head.to_dict(), table.label, True, _none, _none), given, format)
+        if column is None or (reading.among_others and len(systems) == 1):
+            systems, column = (reading.name or own_name or system_name(Path(table.label)),), None
+        head = table.rows(0, SAMPLE, [name for name in table.names if name != column])
+        first_rows = table_of_columns(head.to_dict(), table.label)
+        layout, roles = choose_layout(first_rows, reading.columns, reading.format)
         if layout.name == "one-relevant":
             raise SettingError(
                 f"{table.label} holds one-relevant lists, which are only measured in memory; raise --memory "
                 "(memory=...)"
             )
-        roles = {role: place for role, place in columns.items() if role != "system"}
-        runs = cls(table, systems, column, layout.name, roles, order, (), about if about and column is None else {})
-        return runs._with_order()
+        roles = {role: name for role, name in roles.items() if role != "system"}
+        about = about if about and column is None else {}
+        return cls(table, systems, column, layout.name, roles, reading.order, (), about)._with_order()
 
     @staticmethod
     def systems_in(table: RowTable, column: str) -> tuple[str, ...]:
@@ -156,7 +132,8 @@ class RunTables:
             return replace(self, scored=self.systems if has_scores else ())
         try:
             scored = self._systems_with_scores() if has_scores else ()
-            first = None if self.order.gaps == "close" or scored == self.systems else self._first_rank()
+            by_place = self.order.gaps != "close" and scored != self.systems
+            first = min(map(first_rank, self._ranks())) if by_place else None
         except Fault:
             self.check()
             raise
@@ -175,12 +152,13 @@ class RunTables:
         """Return the numbers of a role, list after list."""
         place = self._place_of(role)
         assert place is not None
-        values = frame[place[0]]
-        if self.layout == "joined":
-            values = taken_apart(values)
-        if values.dtype.is_nested():
-            values = values.explode()
+        values = self._single(frame[place[0]])
         return numbers(values if place[1] is None else values.struct.field(place[1]))
+
+    def _single(self, cells: pl.Series) -> pl.Series:
+        """Return the values in cells, which may be lists."""
+        values = taken_apart(cells) if self.layout == "joined" else cells
+        return values.explode() if values.dtype.is_nested() else values
 
     def _systems_with_scores(self) -> tuple[str, ...]:
         """Return the systems with a score that is a number."""
@@ -192,12 +170,12 @@ class RunTables:
                 break
         return tuple(name for name in self.systems if name not in left)
 
-    def _first_rank(self) -> int:
-        """Return the rank of the first place of all lists."""
+    def _ranks(self) -> Iterator[Any]:
+        """Yield the ranks of all lists, column after column."""
         place = self._place_of("rank")
         assert place is not None
-        frames = self.table.batches([place[0]], BATCH)
-        return min(first_rank(self._values(frame, "rank")) for _, frame in frames)
+        for _, frame in self.table.batches([place[0]], BATCH):
+            yield self._values(frame, "rank")
 
     def runs(self, frame: pl.DataFrame) -> list[Run]:
         """Return the runs of some users, given all rows of these users; one per system, even if it is empty."""
@@ -205,10 +183,7 @@ class RunTables:
             return [self._run(name, self._rows(frame, name)) for name in self.systems]
         except InputError as error:
             self.check()
-            raise self._fault(error) from error
-
-    def _fault(self, error: InputError) -> InputError:
-        return InputError(error.problem, source=self.table.label, column=error.column, remedy=error.remedy)
+            raise _located(error, self.table.label) from error
 
     def _rows(self, frame: pl.DataFrame, system: str) -> pl.DataFrame:
         if self.column is None:
@@ -242,7 +217,7 @@ class RunTables:
 
     def check(self) -> None:
         """Raise the error that reading the whole table would raise, if any: by column, then by row."""
-        single = [*(role for role in _ROLES if role in self.roles)] if self.layout == "table" else [None]
+        single = [*(role for role in ROLES if role in self.roles)] if self.layout == "table" else [None]
         for role in single:
             for start, frame in self.table.batches(self.columns, BATCH):
                 self._check_rows(frame, role, start)
@@ -261,41 +236,12 @@ class RunTables:
         try:
             read_part(frame.select(self.roles.values()), self.roles, order, name="", layout=self.layout)
         except InputError as error:
-            row = None if error.row is None else error.row + start
-            raise InputError(
-                error.problem, source=self.table.label, row=row, column=error.column, remedy=error.remedy
-            ) from error
-
-
-def _none(*_: Any) -> Any:
-    raise NotImplementedError
-
-
-def refuse_text_options(label: str, tag: bool, reading: dict[str, Any]) -> None:
-    """Refuse options of text files for a table, and remove them."""
-    TextOptions(**{key: reading.pop(key) for key in _TEXT if key in reading}).refuse(label)
-    if tag:
-        raise SettingError(f"{label} has no tag to name the system by; only TREC runs have one; leave tag (--tag) out")
-
-
-def grades_of(ratings: Ratings) -> NDArray[np.float64]:
-    """Return the distinct ratings, ascending."""
-    return ratings.grades
+            raise _located(error, self.table.label, start) from error
 
 
 @dataclass(frozen=True)
 class HeldOutTable:
-    """A test set in a Parquet file or folder.
-
-    Parameters
-    ----------
-    table
-        The file or folder.
-    columns
-        The column of each role: user, item, and perhaps rating and time.
-    reading
-        How repeated ratings and counts are read.
-    """
+    """A test set in a Parquet file or folder; ``reading`` says how repeated ratings and counts are read."""
 
     table: RowTable
     roles: Mapping[str, str]
@@ -305,13 +251,13 @@ class HeldOutTable:
     def opened(cls, path: Path, *, format: str | None = None, **reading: Any) -> HeldOutTable:
         """Open a file or folder; the options are those of `read_test`."""
         if format == "qrels":
-            raise SettingError("only a text file or {user: {item: grade}} can be qrels; leave format out for ratings")
-        TextOptions(**{key: reading.pop(key) for key in _TEXT if key in reading}).refuse(str(path), "--")
+            raise not_qrels()
         return cls.of_table(ParquetTable(path), format=format, **reading)
 
     @classmethod
     def of_table(cls, table: RowTable, *, format: str | None = None, **reading: Any) -> HeldOutTable:
         """Inspect a table."""
+        refuse_text_options(table.label, *(reading.pop(name, usual) for name, usual in _TEXT.items()))
         if len(table) == 0:
             raise InputError("there are no ratings", source=table.label, remedy="give at least one row")
         chosen: Any = {role: reading.pop(role, None) for role in ("user", "item", "rating", "time")}
@@ -362,7 +308,7 @@ class HeldOutTable:
     def grades(self) -> NDArray[np.float64]:
         """The distinct ratings, ascending, after repeated ratings were merged."""
         if self.merges:
-            return np.unique(np.concatenate(self.each(grades_of)))
+            return np.unique(np.concatenate(self.each(_grades_of)))
         if "rating" not in self.roles:
             return np.ones(1)
         return self._column_grades()
@@ -392,9 +338,7 @@ class HeldOutTable:
             if isinstance(error.__cause__, RepeatedPairError):
                 raise error.__cause__ from None
             self.check()
-            raise InputError(
-                error.problem, source=self.table.label, column=error.column, remedy=error.remedy
-            ) from error
+            raise _located(error, self.table.label) from error
         return replace(ratings, name=self.name, history=self.history)
 
     def _none(self, frame: pl.DataFrame) -> Ratings:
@@ -436,7 +380,14 @@ class HeldOutTable:
         try:
             read(pl.DataFrame({**columns, self.roles[role]: column}), **self._chosen, **how)
         except InputError as error:
-            row = None if error.row is None else error.row + start
-            raise InputError(
-                error.problem, source=self.table.label, row=row, column=error.column, remedy=error.remedy
-            ) from error
+            raise _located(error, self.table.label, start) from error
+
+
+def _located(error: InputError, label: str, start: int | None = None) -> InputError:
+    """Return an error about some rows of a table as one about the table; without the row unless ``start`` is known."""
+    row = None if error.row is None or start is None else error.row + start
+    return InputError(error.problem, source=label, row=row, column=error.column, remedy=error.remedy)
+
+
+def _grades_of(ratings: Ratings) -> NDArray[np.float64]:
+    return ratings.grades

@@ -16,14 +16,11 @@ from cranfield._errors import InputError, SettingError
 from cranfield._record import Step
 from cranfield._settings import settings
 from cranfield.data import Ratings
-from cranfield.rankings.calibrating import HeldOut, calibrate_system, hold_out, predicts_ratings
-from cranfield.rankings.calibration import Calibration
-from cranfield.rankings.fill import fill_system, filled
-from cranfield.rankings.ranking import Ranking
+from cranfield.rankings.calibration import Calibration, HeldOut, calibrate_system, hold_out
+from cranfield.rankings.decisions import EVERYONE, Ranking, Serving, served_users
 from cranfield.rankings.run import Run
-from cranfield.rankings.serving import EVERYONE, Serving, served_users
 from cranfield.rankings.targets import Targets, rated_cells
-from cranfield.rankings.top import TieOrder, own_top, ranks_among, ranks_among_drawn, top
+from cranfield.rankings.top import TieOrder, fill_system, filled, own_top, ranks_among, top
 from cranfield.recommenders import (
     GivesLists,
     Model,
@@ -35,6 +32,7 @@ from cranfield.recommenders import (
     each,
     from_profiles,
     pair_scores,
+    predicts_ratings,
     system_name,
 )
 from cranfield.splits import Split
@@ -277,62 +275,104 @@ class Ranker:
         rows, items = self.targets.relevant_cells(users)
         groups = self.targets.item_groups if self.ranking.candidates == "group" else None
         drawn = self.targets.drawn
-        if drawn is None:
-            ranks, lengths = ranks_among(scores, self.targets.pool(users), rows, items, ties, groups)
-        else:
-            ranks, lengths = ranks_among_drawn(scores, drawn.padded(users), rows, items, ties, groups)
+        pool = self.targets.pool(users) if drawn is None else drawn.padded(users)
+        ranks, lengths = ranks_among(scores, pool, rows, items, ties, groups)
         return users[rows], items, np.where(ranks > self._most, 0, ranks), np.minimum(lengths, self._most)
 
     def run(self, name: str, ranked: RunColumns) -> Run:
         """Return the run with these columns."""
-        run_of = self._one_relevant_run if self.ranking.one_relevant else self._whole_run
-        return run_of(name, ranked)
-
-    def _whole_run(self, name: str, ranked: RunColumns) -> Run:
-        empty: list[NDArray[Any]] = [np.zeros(0, dtype=kind) for kind in (np.int64, np.int32, np.float64)]
-        sizes, items, scores = ranked.columns or empty
-        train, calibration = self.targets.train, ranked.calibration
-        calibrated = calibration is not None and not ranked.predicts
-        return Run(
-            name=name,
-            user_ids=train.user_ids,
-            item_ids=train.item_ids,
-            users=self.users,
-            indptr=np.append(np.int64(0), np.cumsum(sizes)),
-            items=items,
-            scores=scores,
-            predictions=calibration(scores) if calibration and calibrated else scores if ranked.predicts else None,
-            only_ranks=ranked.predicts is False,
-            calibration=calibration,
-            draws=ranked.draws,
-            counts={"empty_lists": int(np.count_nonzero(sizes == 0))},
-            history=self._history(name, ranked.adapted, calibration),
-        )
-
-    def _one_relevant_run(self, name: str, ranked: RunColumns) -> Run:
-        users, items, ranks, lengths = ranked.columns or [np.zeros(0, dtype=np.int32)] * 4
-        train, groups = self.targets.train, self.targets.item_groups
-        return Run(
-            name=name,
-            user_ids=train.user_ids,
-            item_ids=train.item_ids,
-            users=users,
-            indptr=np.arange(len(users) + 1, dtype=np.int64),
-            items=items,
-            ranks=ranks.astype(np.int32),
-            lengths=lengths.astype(np.int32),
-            groups=None if groups is None else groups[items],
-            group_names=() if groups is None else tuple(str(group) for group in range(int(groups.max()) + 1)),
-            one_relevant=True,
-            draws=ranked.draws,
-            counts={"unranked": int(np.count_nonzero(ranks == 0))},
-            history=self._history(name, ranked.adapted),
-        )
-
-    def _history(
-        self, name: str, adapted: Mapping[str, Any], calibration: Calibration | None = None
-    ) -> tuple[Step, ...]:
+        fields = self._one_relevant_fields(ranked) if self.ranking.one_relevant else self._list_fields(ranked)
+        train = self.targets.train
         fill = self.ranking.fill if isinstance(self.ranking.fill, str) else type(self.ranking.fill).__name__
         settings = {"system": name, "length": self.ranking.length, "fill": fill, "seed": self.targets.seed}
-        steps = (*self.targets.train.history, self.served, self.targets.step, Step("recommend", settings, adapted))
-        return steps if calibration is None else (*steps, calibration.step)
+        history = [*train.history, self.served, self.targets.step, Step("recommend", settings, ranked.adapted)]
+        if ranked.calibration is not None:
+            history.append(ranked.calibration.step)
+        return Run(
+            name=name,
+            user_ids=train.user_ids,
+            item_ids=train.item_ids,
+            draws=ranked.draws,
+            history=tuple(history),
+            **fields,
+        )
+
+    def _list_fields(self, ranked: RunColumns) -> dict[str, Any]:
+        """Return the fields of a run of one list per user."""
+        empty: list[NDArray[Any]] = [np.zeros(0, dtype=kind) for kind in (np.int64, np.int32, np.float64)]
+        sizes, items, scores = ranked.columns or empty
+        predictions = scores if ranked.predicts else None
+        if ranked.calibration is not None and not ranked.predicts:
+            predictions = ranked.calibration(scores)
+        return {
+            "users": self.users,
+            "indptr": np.append(np.int64(0), np.cumsum(sizes)),
+            "items": items,
+            "scores": scores,
+            "predictions": predictions,
+            "only_ranks": ranked.predicts is False,
+            "calibration": ranked.calibration,
+            "counts": {"empty_lists": int(np.count_nonzero(sizes == 0))},
+        }
+
+    def _one_relevant_fields(self, ranked: RunColumns) -> dict[str, Any]:
+        """Return the fields of a run of one list per relevant item."""
+        users, items, ranks, lengths = ranked.columns or [np.zeros(0, dtype=np.int32)] * 4
+        groups = self.targets.item_groups
+        return {
+            "users": users,
+            "indptr": np.arange(len(users) + 1, dtype=np.int64),
+            "items": items,
+            "ranks": ranks.astype(np.int32),
+            "lengths": lengths.astype(np.int32),
+            "groups": None if groups is None else groups[items],
+            "group_names": () if groups is None else tuple(str(group) for group in range(int(groups.max()) + 1)),
+            "one_relevant": True,
+            "counts": {"unranked": int(np.count_nonzero(ranks == 0))},
+        }
+
+
+@dataclass(frozen=True, eq=False)
+class RatedRanker(Ranker):
+    """A ranker whose whole lists keep only items that the user rated in the test set.
+
+    Ranks and lengths are those of the whole list. Ranks are found by counting, so no list is sorted. Metrics of unrated
+    items, such as novelty, need whole lists. Lists are not cut.
+
+    Examples
+    --------
+    >>> from cranfield.data import Ratings
+    >>> from cranfield.rankings import Ranking, Serving
+    >>> from cranfield.rankings.recommending import rank_with
+    >>> from cranfield.recommenders import recommender
+    >>> from cranfield.splits import predefined
+    >>> split = predefined(Ratings.of([1, 2, 2], ["a", "a", "b"]), Ratings.of([1], ["c"]))
+    >>> ranker = RatedRanker.of(split, Serving(), Ranking(length="all"), 0)
+    >>> (run,) = rank_with(recommender("random").fit(split.train), [ranker])
+    >>> run.list_lengths.tolist()[0], len(run.items) <= 1
+    (1, True)
+    """
+
+    def _lists(self, users: NDArray[Any], scores: NDArray[Any], ties: TieOrder) -> tuple[NDArray[Any], ...]:
+        assert self.targets.test is not None
+        allowed = self.targets.allowed(users)
+        rows, items = rated_cells(self.targets.test, users)
+        inside = allowed[rows, items]
+        rows, items = rows[inside], items[inside]
+        ranks, _ = ranks_among(scores, allowed, rows, items, ties)
+        order = np.lexsort((ranks, rows))
+        order = order[ranks[order] > 0]
+        sizes = np.bincount(rows[order], minlength=len(users))
+        lengths = np.count_nonzero(allowed & ~np.isnan(scores), axis=1)
+        return sizes, items[order], ranks[order], lengths
+
+    def _list_fields(self, ranked: RunColumns) -> dict[str, Any]:
+        sizes, items, ranks, lengths = ranked.columns or [np.zeros(0, dtype=np.int64)] * 4
+        return {
+            "users": self.users,
+            "indptr": np.append(np.int64(0), np.cumsum(sizes)),
+            "items": items.astype(np.int32),
+            "ranks": ranks.astype(np.int32),
+            "lengths": lengths.astype(np.int32),
+            "counts": {"empty_lists": int(np.count_nonzero(lengths == 0))},
+        }

@@ -13,9 +13,8 @@ from numpy.typing import NDArray
 
 from cranfield._errors import InputError, SettingError
 from cranfield.data import read, repeated_pair
+from cranfield.rankings.decisions import EVERYONE, Ranking, Serving
 from cranfield.rankings.ranged import HeldOutTable
-from cranfield.rankings.ranking import Ranking
-from cranfield.rankings.serving import EVERYONE, Serving
 from cranfield.rankings.top import TieOrder, top
 from cranfield.recommenders import Recommender, SparkFactors, SparkLeastSquares, named_systems, vectors
 from cranfield.tables import (

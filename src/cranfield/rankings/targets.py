@@ -14,7 +14,7 @@ from cranfield._record import Step
 from cranfield._streams import stream
 from cranfield._terminal import progress
 from cranfield.data import Ratings, Relevance
-from cranfield.rankings.ranking import Ranking
+from cranfield.rankings.decisions import Ranking
 from cranfield.recommenders import blocks
 
 ItemCells = tuple[NDArray[np.int64], NDArray[np.int32]]

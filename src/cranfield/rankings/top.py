@@ -1,4 +1,4 @@
-"""From a block of scores to ranked lists: the n best of each row, with ties broken as in trec_eval."""
+"""From a block of scores to ranked lists: gaps filled, the n best of each row, ties broken as in trec_eval."""
 
 from __future__ import annotations
 
@@ -11,8 +11,52 @@ from numpy.typing import NDArray
 
 from cranfield._errors import InputError
 from cranfield.rankings.targets import Targets
-from cranfield.recommenders import as_array, largest
+from cranfield.recommenders import Model, Recommender, as_array, as_recommender, checked_scores, largest
 from cranfield.tables import Vocabulary
+
+
+def fill_system(fill: Any, seed: int) -> Recommender | None:
+    """Return the unfitted system that orders the gaps; None if gaps are left out.
+
+    Parameters
+    ----------
+    fill
+        None or ``"none"``: items without a score are left out. Otherwise any system: ``"random"``, ``"popularity"``,
+        ``"average"``, ``"puresvd"``, an object.
+    """
+    if fill is None or (isinstance(fill, str) and fill == "none"):
+        return None
+    return as_recommender(fill, seed)
+
+
+def filled(scores: NDArray[Any], fill: Recommender, users: NDArray[np.int32]) -> NDArray[Any]:
+    """Return the scores with every NaN replaced, so that filled items come after all computed ones.
+
+    Filled items are ordered by the scores of ``fill``, shifted below the lowest computed score of the row: s' = low − d
+    (1 + (max f − f) / (max f − min f)) with d = max(1, |low|). If ``fill`` has no score either, NaN stays.
+
+    Examples
+    --------
+    >>> from cranfield.data import Ratings
+    >>> from cranfield.recommenders import recommender
+    >>> popularity = recommender("popularity").fit(Ratings.of(["a", "b", "b"], ["x", "x", "z"]))
+    >>> filled(np.array([[np.nan, 3.0]]), popularity, np.array([0], dtype=np.int32)).tolist()
+    [[0.0, 3.0]]
+    """
+    gaps = np.isnan(scores)
+    if not gaps.any():
+        return scores
+    ordering = fill.fill_scores(users) if isinstance(fill, Model) else fill.score(users)
+    second = checked_scores("the fill", ordering, (len(users), scores.shape[1]))
+    scores, second = (block.astype(np.float64, copy=False) for block in (scores, second))
+    with np.errstate(invalid="ignore"):
+        low = np.where(np.isfinite(scores), scores, np.inf).min(axis=1, initial=np.inf)
+        low = np.where(np.isinf(low), 0.0, low)[:, None]
+        best = np.where(np.isnan(second), -np.inf, second).max(axis=1, initial=-np.inf)[:, None]
+        worst = np.where(np.isnan(second), np.inf, second).min(axis=1, initial=np.inf)[:, None]
+        span = np.where(best > worst, best - worst, 1.0)
+        below = low - np.maximum(1.0, np.abs(low)) * (1.0 + (best - second) / span)
+    return np.where(gaps, below, scores)
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,6 +79,10 @@ class TieOrder:
 
 TopLists = tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.float64]]
 """The length of each list, and the items and scores of all lists, one after the other."""
+
+
+Ranks = tuple[NDArray[np.int32], NDArray[np.int32]]
+"""The rank of each item, and the length of its list."""
 
 
 def top(scores: NDArray[Any], n: int, ties: TieOrder) -> TopLists:
@@ -104,12 +152,12 @@ def _refuse(
 
 def ranks_among(
     scores: NDArray[Any],
-    pool: NDArray[np.bool_],
+    pool: NDArray[Any],
     rows: NDArray[np.int64],
     items: NDArray[np.int32],
     ties: TieOrder,
     groups: NDArray[np.int16] | None = None,
-) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+) -> Ranks:
     """Return the rank of each (row, item) among the row's pool, and the length of that list.
 
     The rank is one plus the number of pool items with a higher score, or with the same score and a smaller place in the
@@ -118,22 +166,47 @@ def ranks_among(
     Parameters
     ----------
     scores, pool
-        Users × items: the scores, and a mask of the items that each item is ranked among.
+        Users × items: the scores, and a mask of the items that each item is ranked among. A small pool may be given as
+        the items in each row, -1 for no item.
     rows, items
         The items to rank, by ascending row. An item that is in its own pool is counted twice in the length.
     groups
         The group of each item, if an item is ranked only among those of its own group.
     """
-    pooled = np.where(pool, scores, np.nan)
-    if groups is not None:
-        return _ranks(scores, pooled, rows, items, ties, ties.place[None, :], groups, groups[None, :])
-    return _ranks_in_order(scores, pooled, rows, items, ties)
+    if pool.dtype == np.bool_:
+        members, inside = np.arange(scores.shape[1])[None, :], pool[rows, items]
+        pooled = np.where(pool, scores, np.nan)
+    else:
+        members, inside = pool, np.zeros(len(rows), dtype=np.bool_)
+        chosen = np.take_along_axis(scores, np.maximum(pool, 0).astype(np.int64), axis=1)
+        pooled = np.where(pool >= 0, chosen, np.nan)
+    if groups is None:
+        return _ranks(scores, pooled, ties.place[members], inside, rows, items, ties)
+    ranks, lengths = np.zeros(len(rows), dtype=np.int32), np.zeros(len(rows), dtype=np.int32)
+    for group in np.unique(groups[items]):
+        own, alike = groups[items] == group, groups[members] == group
+        if len(members) == 1:
+            others, places = pooled[:, alike[0]], ties.place[members[:, alike[0]]]
+        else:
+            others, places = np.where(alike, pooled, np.nan), ties.place[members]
+        ranks[own], lengths[own] = _ranks(scores, others, places, inside[own], rows[own], items[own], ties)
+    return ranks, lengths
 
 
-def _ranks_in_order(
-    scores: NDArray[Any], pooled: NDArray[Any], rows: NDArray[np.int64], items: NDArray[np.int32], ties: TieOrder
-) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-    """Find each score in its sorted row, which is faster than comparing it with every item; only ties are compared."""
+def _ranks(
+    scores: NDArray[Any],
+    pooled: NDArray[Any],
+    places: NDArray[np.int32],
+    inside: NDArray[np.bool_],
+    rows: NDArray[np.int64],
+    items: NDArray[np.int32],
+    ties: TieOrder,
+) -> Ranks:
+    """Find each score in its sorted row, which is faster than comparing it with every item; only ties are compared.
+
+    ``places`` are those of the pooled items in the order of ties: one row for all users, or one per user. ``inside``
+    says whether an item is in its own pool.
+    """
     ordered = np.sort(pooled, axis=1)
     known = pooled.shape[1] - np.count_nonzero(np.isnan(pooled), axis=1)
     own = scores[rows, items]
@@ -145,63 +218,11 @@ def _ranks_in_order(
         equal[part] = last - np.searchsorted(values, own[part], side="left")
         above[part] = len(values) - last
     ranks = np.where(np.isnan(own), 0, above + 1).astype(np.int32)
-    itself = ~np.isnan(pooled[rows, items])
-    tied = np.flatnonzero((equal > itself) & (ranks > 0))
+    tied = np.flatnonzero((equal > inside) & (ranks > 0))
     step = max(1, (1 << 18) // max(pooled.shape[1], 1))
     for start in range(0, len(tied), step):
         pairs = tied[start : start + step]
-        before = ties.place[None, :] < ties.place[items[pairs]][:, None]
+        others = places if len(places) == 1 else places[rows[pairs]]
+        before = others < ties.place[items[pairs]][:, None]
         ranks[pairs] += np.count_nonzero((pooled[rows[pairs]] == own[pairs][:, None]) & before, axis=1)
     return ranks, (known[rows] + (ranks > 0)).astype(np.int32)
-
-
-def ranks_among_drawn(
-    scores: NDArray[Any],
-    drawn: NDArray[np.int32],
-    rows: NDArray[np.int64],
-    items: NDArray[np.int32],
-    ties: TieOrder,
-    groups: NDArray[np.int16] | None = None,
-) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-    """Do what `ranks_among` does with a small pool: the items in the row of ``drawn``, where -1 means no item."""
-    pooled = np.where(drawn >= 0, np.take_along_axis(scores, np.maximum(drawn, 0).astype(np.int64), axis=1), np.nan)
-    return _ranks(
-        scores, pooled, rows, items, ties, ties.place[drawn], groups, None if groups is None else groups[drawn]
-    )
-
-
-def _ranks(
-    scores: NDArray[Any],
-    pooled: NDArray[Any],
-    rows: NDArray[np.int64],
-    items: NDArray[np.int32],
-    ties: TieOrder,
-    places: NDArray[np.int32],
-    groups: NDArray[np.int16] | None,
-    pool_groups: NDArray[np.int16] | None,
-) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-    """Count for each (row, item) the pooled scores above it; ``places`` and ``pool_groups`` are those of the pool.
-
-    They have one row for all users, or one per user.
-    """
-    ranks, known = np.zeros(len(rows), dtype=np.int32), np.zeros(len(rows), dtype=np.int32)
-    all_known = np.count_nonzero(~np.isnan(pooled), axis=1)
-    # A block of pairs at a time, since each score is compared with the whole pool of its row.
-    step = max(1, (1 << 18) // max(pooled.shape[1], 1))
-    for start in range(0, len(rows), step):
-        row, item = rows[start : start + step], items[start : start + step]
-        own, others = scores[row, item][:, None], pooled[row]
-        if groups is not None and pool_groups is not None:
-            others[_of_rows(pool_groups, row) != groups[item][:, None]] = np.nan
-            known[start : start + step] = np.count_nonzero(~np.isnan(others), axis=1)
-        above = others > own
-        tied = others == own
-        if tied.any():
-            above |= tied & (_of_rows(places, row) < ties.place[item][:, None])
-        ranks[start : start + step] = np.where(np.isnan(own[:, 0]), 0, np.count_nonzero(above, axis=1) + 1)
-    return ranks, ((all_known[rows] if groups is None else known) + (ranks > 0)).astype(np.int32)
-
-
-def _of_rows(values: NDArray[Any], rows: NDArray[np.int64]) -> NDArray[Any]:
-    """Return the rows of a table, or its only row if all are the same."""
-    return values if len(values) == 1 else values[rows]

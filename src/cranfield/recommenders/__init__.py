@@ -4,26 +4,29 @@ from cranfield._registry import import_modules
 
 # The baselines come first in lists of systems.
 from cranfield.recommenders import baselines as _baselines  # noqa: F401
-from cranfield.recommenders.adapters import (
+from cranfield.recommenders.epochs import CheckpointError, EpochModel
+from cranfield.recommenders.least_squares import SparkFactors, SparkLeastSquares, vectors
+from cranfield.recommenders.matrices import largest
+from cranfield.recommenders.model import CannotKeepError, Model, setting
+from cranfield.recommenders.protocol import (
     Function,
+    GivesLists,
     ImplicitModel,
+    Recommender,
     ScikitModel,
+    ScoresPairs,
     as_array,
     as_recommender,
     checked_scores,
+    fit_takes,
+    from_profiles,
     named_systems,
+    pair_scores,
+    predicts_ratings,
     system_name,
 )
-from cranfield.recommenders.epochs import CheckpointError, EpochModel
-from cranfield.recommenders.kept import can_be_kept, read_model, save_model
-from cranfield.recommenders.model import Model, setting
-from cranfield.recommenders.pairs import pair_scores
-from cranfield.recommenders.profiles import from_profiles
-from cranfield.recommenders.protocol import GivesLists, Recommender, ScoresPairs, fit_takes
-from cranfield.recommenders.registry import SYSTEMS, displayed_name, recommender, register, signatures, system_among
-from cranfield.recommenders.selection import largest
-from cranfield.recommenders.spark_als import SparkFactors, SparkLeastSquares, vectors
-from cranfield.recommenders.state import CannotKeepError
+from cranfield.recommenders.registry import SYSTEMS, displayed_name, recommender, register, system_among
+from cranfield.recommenders.saving import can_be_kept, read_model, save_model
 from cranfield.recommenders.work import blas_threads, blocks, each, in_threads, one_ahead
 
 __all__ = [
@@ -55,12 +58,12 @@ __all__ = [
     "named_systems",
     "one_ahead",
     "pair_scores",
+    "predicts_ratings",
     "read_model",
     "recommender",
     "register",
     "save_model",
     "setting",
-    "signatures",
     "system_among",
     "system_name",
     "vectors",

@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cranfield.data import Ratings
-from cranfield.recommenders._sparse import ones_like, rating_matrix, row_of_entries, sparse_times_dense, with_data
-from cranfield.recommenders.language_models import without_zeros
+from cranfield.recommenders.matrices import ones_like, rating_matrix, row_of_entries, with_data
 from cranfield.recommenders.model import Model, setting
 from cranfield.recommenders.registry import register
+from cranfield.recommenders.relevance_models import without_zeros
 
 # Number of users per block: small enough that the times of their walks stay in the processor's cache.
 _SIDE_BY_SIDE = 64
@@ -49,8 +49,7 @@ class HittingTime(Model):
         from scipy.sparse.csgraph import connected_components
 
         ratings = without_zeros(rating_matrix(train))
-        if self.binary:
-            ratings = ones_like(ratings)
+        ratings = ones_like(ratings) if self.binary else ratings
         self._from_users = _transitions(ratings)
         self._from_items = _transitions(ratings.T.tocsr())
         labels = connected_components(sparse.block_array([[None, ratings], [ratings.T, None]]), directed=False)[1]
@@ -70,7 +69,7 @@ class HittingTime(Model):
         at_items = self.steps % 2 == 0
         time = np.zeros((self._from_users.shape[1 if at_items else 0], len(users)))
         for _ in range(self.steps):
-            time = sparse_times_dense(self._from_users if at_items else self._from_items, time)
+            time = (self._from_users if at_items else self._from_items) @ time
             time += 1
             if at_items:
                 time[users, column] = 0

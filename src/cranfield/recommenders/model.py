@@ -1,9 +1,12 @@
-"""Base classes of the recommenders: declared settings, checked codes, a training set that is not empty."""
+"""Base classes of the recommenders: declared settings, checked codes, and what was learned as arrays."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields
+import json
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, fields, is_dataclass
+from functools import lru_cache
 from types import NoneType
 from typing import Any, ClassVar, NamedTuple, Self
 
@@ -13,7 +16,105 @@ from numpy.typing import ArrayLike, NDArray
 from cranfield._checks import Limits
 from cranfield._errors import InputError, SettingError
 from cranfield.data import Ratings
-from cranfield.recommenders.state import pack, unpack
+from cranfield.recommenders.matrices import rating_matrix
+
+# The entry of a state that describes the others.
+_PLAN = "plan"
+_CSR = ("data", "indices", "indptr")
+_OF_TRAIN: Mapping[str, Callable[[Ratings], NDArray[Any]]] = {
+    "items": lambda train: train.items,
+    "values": lambda train: train.values,
+    "indptr": lambda train: train.indptr,
+    "user_counts": lambda train: train.user_counts,
+    "item_counts": lambda train: train.item_counts,
+    "ones": lambda train: np.ones(len(train)),
+}
+
+
+class CannotKeepError(SettingError):
+    """The state of a model is not only arrays and plain values."""
+
+    def __init__(self, what: str) -> None:
+        super().__init__(
+            f"{what}, which cannot be kept as arrays; give the system save(path) and load(path), or keep its lists"
+        )
+
+
+def _pack(attributes: Mapping[str, Any], train: Ratings) -> dict[str, NDArray[Any]]:
+    """Return attributes as named arrays, with a plan that describes each; nothing is pickled.
+
+    The plan is JSON and says what each attribute is: an array, a sparse matrix, a plain value, a small dataclass or
+    dictionary of these, or an array of the training ratings, which is only named, since the ratings are kept elsewhere.
+    """
+    arrays: dict[str, NDArray[Any]] = {}
+    of_train = {name: array(train) for name, array in _OF_TRAIN.items()}
+
+    def array_plan(name: str, value: NDArray[Any]) -> dict[str, Any]:
+        if value.dtype.hasobject:
+            raise CannotKeepError(f"{name} holds Python objects")
+        for known, array in of_train.items():
+            if value.shape == array.shape and np.array_equal(value, array):
+                return {"train": known, "dtype": value.dtype.str}
+        arrays[name] = value
+        return {"array": name}
+
+    def plan(name: str, value: Any) -> dict[str, Any]:
+        if value is None or isinstance(value, bool | int | float | str):
+            return {"value": value}
+        if isinstance(value, np.ndarray):
+            return array_plan(name, value)
+        if hasattr(value, "indptr") and getattr(value, "format", None) == "csr":
+            parts = {part: array_plan(f"{name}.{part}", getattr(value, part)) for part in _CSR}
+            return {"csr": parts, "shape": [int(size) for size in value.shape]}
+        if isinstance(value, dict) and all(isinstance(key, str) for key in value):
+            return {"mapping": {key: plan(f"{name}.{key}", inner) for key, inner in value.items()}}
+        if is_dataclass(value):
+            inside = {field.name: plan(f"{name}.{field.name}", getattr(value, field.name)) for field in fields(value)}
+            return {"object": type(value).__name__, "fields": inside}
+        raise CannotKeepError(f"{name} is a {type(value).__name__}")
+
+    plans = {name: plan(name, value) for name, value in attributes.items()}
+    return {_PLAN: np.array(json.dumps(plans, sort_keys=True)), **arrays}
+
+
+def _unpack(state: Mapping[str, NDArray[Any]], train: Ratings, owner: type) -> dict[str, Any]:
+    """Return the attributes that `_pack` packed; ``owner`` is the class that they belong to."""
+    from scipy import sparse
+
+    # Matrices with the sparsity pattern of the ratings share its arrays.
+    of_train = lru_cache(maxsize=None)(lambda name, dtype: np.asarray(_OF_TRAIN[name](train), dtype=dtype))
+
+    def value(plan: Mapping[str, Any]) -> Any:
+        if "value" in plan:
+            return plan["value"]
+        if "train" in plan:
+            return of_train(plan["train"], plan["dtype"])
+        if "array" in plan:
+            return state[plan["array"]]
+        if "csr" in plan:
+            parts = tuple(value(plan["csr"][part]) for part in _CSR)
+            matrix = sparse.csr_array(parts, shape=tuple(plan["shape"]))
+            matrix.check_format(full_check=True)  # compiled loops do not check indices
+            return matrix
+        if "mapping" in plan:
+            return {key: value(part) for key, part in plan["mapping"].items()}
+        inside = {name: value(part) for name, part in plan["fields"].items()}
+        return _dataclass_of(owner, plan["object"])(**inside)
+
+    try:
+        return {name: value(plan) for name, plan in json.loads(str(state[_PLAN])).items()}
+    except (KeyError, ValueError, TypeError, AttributeError, IndexError) as error:
+        raise InputError("this is not the state of a fitted model", remedy="train the system again") from error
+
+
+def _dataclass_of(owner: type, name: str) -> Any:
+    """Return a dataclass from a module that defines the model or one of its parents; other names are refused."""
+    for parent in owner.__mro__:
+        candidate = getattr(sys.modules[parent.__module__], name, None)
+        if parent is not object and isinstance(candidate, type) and is_dataclass(candidate):
+            return candidate
+    raise KeyError(name)
+
 
 # Number of pairs scored per block.
 _PAIRS = 1 << 16
@@ -89,7 +190,7 @@ class Model:
         """Return what was learned as named arrays; arrays of the training ratings are named, not copied."""
         given = {"_train", "_known_codes", *(field.name for field in fields(self))}
         learned = {name: value for name, value in vars(self).items() if name not in given}
-        return pack(learned, self.train.compact())
+        return _pack(learned, self.train.compact())
 
     def restore(self, state: Mapping[str, NDArray[Any]], train: Ratings) -> Self:
         """Load what a model with the same settings learned from the same training ratings, instead of fitting.
@@ -102,7 +203,7 @@ class Model:
         >>> recommender("knn").restore(state, train).score([0]).round(2).tolist()
         [[0.71, 0.71]]
         """
-        vars(self).update(unpack(state, train.compact(), type(self)))
+        vars(self).update(_unpack(state, train.compact(), type(self)))
         return self.fitted_on(train)
 
     def fitted_on(self, train: Ratings) -> Self:
@@ -214,6 +315,62 @@ class PairModel(Model):
 
     def _score_pairs(self, users: NDArray[np.int64], items: NDArray[np.int64]) -> NDArray[Any]:
         """Return the score of each pair of a known user and a known item."""
+        raise NotImplementedError
+
+
+class ProfileModel(Model):
+    """A `Model` that computes scores from a user's ratings and from what it learned about items or other users.
+
+    A subclass implements ``_score_profiles``, for profiles over the items with training ratings. Unless it implements
+    ``_score`` too, users are scored from their rows of ``_ratings``.
+    """
+
+    _ratings: Any
+
+    def score_profiles(self, profiles: Any) -> NDArray[Any]:
+        """Return a row of scores over all items for each profile; NaN where the method has no score.
+
+        Parameters
+        ----------
+        profiles
+            Ratings over the items of the training vocabulary, or a sparse matrix of them: one row per profile, one
+            column per item code. Items without training ratings are ignored.
+
+        Examples
+        --------
+        >>> from cranfield.recommenders import recommender
+        >>> train = Ratings.of(["ann", "ann", "bob"], ["x", "y", "x"])
+        >>> recommender("ease(l2=1)").fit(train).score_profiles(np.array([[0.0, 1.0]])).round(2).tolist()
+        [[0.5, 0.0]]
+        """
+        from scipy import sparse
+
+        if isinstance(profiles, Ratings):
+            if profiles.item_ids != self.train.item_ids:
+                raise SettingError(
+                    "the profiles and the training ratings have different vocabularies of items; use "
+                    "cf.splits.predefined to join them"
+                )
+            rows = rating_matrix(profiles)
+        else:
+            rows = sparse.csr_array(profiles, dtype=np.float64)
+        if rows.shape[1] != self.train.n_items:
+            raise SettingError(
+                f"profiles of {rows.shape[1]:,} items do not fit the {self.train.n_items:,} items that {self.name} was "
+                "fitted on; give one column per item code of the training vocabulary"
+            )
+        known = self.train.item_counts > 0
+        if known.all():
+            return self._score_profiles(rows)
+        scored = self._score_profiles(sparse.csr_array(rows[:, np.flatnonzero(known)]))
+        scores = np.full(rows.shape, np.nan, dtype=scored.dtype)
+        scores[:, known] = scored
+        return scores
+
+    def _score(self, users: NDArray[np.int64]) -> NDArray[Any]:
+        return self._score_profiles(self._ratings[users])
+
+    def _score_profiles(self, profiles: Any) -> NDArray[Any]:
         raise NotImplementedError
 
 

@@ -127,14 +127,3 @@ def recommender(spelling: str, seed: int | None = None) -> Model:
     """
     system: Model = SYSTEMS.call(spelling, **({} if seed is None else {"seed": seed}))
     return system
-
-
-def signatures() -> list[str]:
-    """Return the spelling of each system, with its parameters and their defaults.
-
-    Examples
-    --------
-    >>> signatures()[:3]
-    ['random(seed=0)', 'popularity(threshold=none)', 'average(damping=0, support=1, threshold=none)']
-    """
-    return SYSTEMS.signatures()

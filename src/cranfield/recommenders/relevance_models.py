@@ -1,4 +1,4 @@
-"""RM1 and RM2: relevance-based language models (Parapar et al. 2013)."""
+"""Language models of users and items: LM-WSR, RM1, RM2 and UIR-Item."""
 
 from __future__ import annotations
 
@@ -10,12 +10,113 @@ from numpy.typing import NDArray
 
 from cranfield._errors import SettingError
 from cranfield.data import Ratings
-from cranfield.recommenders._sparse import dense_product, ones_like, rating_matrix, row_of_entries, with_data
-from cranfield.recommenders.language_models import likely_neighbours, without_zeros
+from cranfield.recommenders.matrices import (
+    cosine_neighbours,
+    dense_product,
+    nearest_rows,
+    ones_like,
+    product_or_nan,
+    rating_matrix,
+    row_of_entries,
+    unit_rows,
+    with_data,
+)
 from cranfield.recommenders.model import Model, setting
-from cranfield.recommenders.neighbourhood import cosine_neighbours
 from cranfield.recommenders.registry import register
 from cranfield.recommenders.work import blocks, each
+
+
+def likely_neighbours(rows: Any, k: int, smoothing: float) -> Any:
+    r"""Return the ``k`` rows that most likely generated each row, as a sparse matrix of their cosines.
+
+    With rows as documents and Jelinek-Mercer smoothing by λ, the query likelihood ranks like
+
+    .. math::
+        QL'(u, v) = \sum_{i \in I_u \cap I_v} r_{ui}
+                    \log \Bigl(1 + \frac{1 - λ}{λ} \frac{r_{vi} / \lvert v \rvert}{p(i \mid C)}\Bigr)
+    """
+    unit = unit_rows(rows)
+    sizes = np.asarray(rows.sum(axis=1)).reshape(-1)
+    collection = np.asarray(rows.sum(axis=0)).reshape(-1) / (rows.sum() or 1)
+    share = rows.data / sizes[row_of_entries(rows)]
+    documents = with_data(rows, np.log1p((1 - smoothing) / smoothing * share / collection[rows.indices])).T.tocsr()
+    columns = unit.T.tocsr()
+    return nearest_rows(
+        rows.shape[0],
+        k,
+        similarity=lambda block: dense_product(rows[block], documents),
+        weight=lambda block: dense_product(unit[block], columns),
+    )
+
+
+@dataclass
+class _LikelyNeighbours(Model):
+    """The base of both directions: neighbours by query likelihood, and the ratings other than 0."""
+
+    needs_positive: ClassVar[bool] = True
+
+    k: int = setting(100, low=1)
+    smoothing: float = setting(0.9, above=0, below=1)
+
+
+@register("lm-wsr-ub")
+@dataclass
+class LanguageModelUsers(_LikelyNeighbours):
+    r"""LM-WSR-UB: ratings of the users whose profiles best explain the profile of the user.
+
+    .. math:: s(u, i) = \sum_{v \in V_u} cos(u, v) r_{vi}
+
+    V_u are the k users with the largest query likelihood (`likely_neighbours`). NaN if none of them rated i.
+
+    Parameters
+    ----------
+    k
+        The number of neighbours.
+    smoothing
+        λ of Jelinek-Mercer: the weight of the collection.
+    """
+
+    def _fit(self, train: Ratings) -> None:
+        self._ratings = without_zeros(rating_matrix(train))
+        self._neighbours = likely_neighbours(self._ratings, self.k, self.smoothing)
+
+    def _score(self, users: NDArray[np.int64]) -> NDArray[np.float64]:
+        return product_or_nan(self._neighbours[users], self._ratings)
+
+
+@register("lm-wsr-ib")
+@dataclass
+class LanguageModelItems(_LikelyNeighbours):
+    r"""LM-WSR-IB: the user's ratings of the items whose raters best explain those of the target item.
+
+    .. math:: s(u, i) = \sum_{j \in J_i \cap I_u} cos(i, j) r_{uj}
+
+    J_i are the k items with the largest query likelihood for the target i, with items as documents and users as terms
+    (`likely_neighbours`). NaN if the user rated none of them.
+
+    Parameters
+    ----------
+    k
+        The number of neighbours.
+    smoothing
+        λ of Jelinek-Mercer: the weight of the collection.
+    """
+
+    def _fit(self, train: Ratings) -> None:
+        self._ratings = without_zeros(rating_matrix(train))
+        self._weights = likely_neighbours(self._ratings.T.tocsr(), self.k, self.smoothing).T.tocsr()
+
+    def _score(self, users: NDArray[np.int64]) -> NDArray[np.float64]:
+        return product_or_nan(self._ratings[users], self._weights)
+
+
+def without_zeros(ratings: Any) -> Any:
+    """Return the ratings without those of value 0, which have no weight."""
+    if (ratings.data == 0).any():
+        ratings = ratings.copy()
+        ratings.eliminate_zeros()
+    return ratings
+
 
 _SMOOTHINGS = ("jm", "dirichlet", "absolute", "additive")
 _JELINEK_MERCER_OF_NEIGHBOURS = 0.9
@@ -188,3 +289,51 @@ class RelevanceModel2(_RelevanceModel):
         together = dense[:, targets].T @ dense[:, np.searchsorted(columns, profile)]
         np.log(together, out=together)
         row[rated] = together.sum(axis=1, dtype=np.float64)[alike]
+
+
+@register("uir")
+@dataclass
+class UserItemRelevance(Model):
+    r"""The popularity of the item, increased by each profile item that often occurs with it.
+
+    .. math::
+        s(u, i) = \log P(i) + \sum_{b \in I_u,\, c(b, i) > 0}
+                  \log \Bigl(1 + \frac{(1 - λ)\, c(b, i) / c(i)}{λ\, P(b)}\Bigr), \qquad P(i) = c(i) / \sum_j c(j)
+
+    c(i) counts the raters of i and c(b, i) those of both. NaN for an item without training ratings.
+
+    Parameters
+    ----------
+    rest
+        1 − λ, the weight of the co-occurrences. The default comes within 1e-4 of the published run on MovieLens 1M,
+        which is close to popularity; a larger weight favours rare items.
+    """
+
+    rest: float = setting(1e-7, above=0, below=1)
+
+    def _fit(self, train: Ratings) -> None:
+        from scipy import sparse
+
+        self._rated = rating_matrix(train, binary=True)
+        counts = train.item_counts.astype(np.float64)
+        share = counts / counts.sum()
+        raters = self._rated.T.tocsr()
+        odds = self.rest / (1 - self.rest)
+
+        def one_block(block: slice) -> Any:
+            together = (raters[block] @ self._rated).tocsr()
+            row = np.repeat(np.arange(block.start, block.stop), np.diff(together.indptr))
+            # Single precision is enough, since these corrections are small compared with log P(i).
+            data = np.log1p(odds * together.data / counts[together.indices] / share[row]).astype(np.float32)
+            return sparse.csr_array((data, together.indices.astype(np.int32), together.indptr), shape=together.shape)
+
+        pieces = each(one_block, blocks(train.n_items, train.n_items), "Counting co-occurrences")
+        self._gains = sparse.vstack(pieces, format="csr")
+        with np.errstate(divide="ignore"):
+            self._prior = np.where(counts > 0, np.log(share), np.nan)
+
+    def _score(self, users: NDArray[np.int64]) -> NDArray[np.float64]:
+        return np.asarray(self._prior + dense_product(self._rated[users], self._gains))
+
+    def _score_newcomers(self, users: NDArray[np.int64]) -> NDArray[np.float64]:
+        return np.tile(self._prior, (len(users), 1))

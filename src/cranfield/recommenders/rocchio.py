@@ -9,10 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cranfield.data import Ratings
-from cranfield.recommenders._sparse import ones_like, rating_matrix
+from cranfield.recommenders.matrices import cosine_neighbours, ones_like, rating_matrix
 from cranfield.recommenders.model import Model, setting
-from cranfield.recommenders.neighbourhood import cosine_neighbours
 from cranfield.recommenders.registry import register
+
+Values = NDArray[np.float64]
 
 
 @dataclass
@@ -41,37 +42,16 @@ class _Feedback(Model):
         members = self._neighbours[users]
         sums: Any = (members @ self._ratings).tocsr()
         entries = np.diff(sums.indptr)
-        near = _Near(
-            sums.data,
-            size=np.repeat(np.diff(members.indptr), entries),
-            mass=np.repeat(np.asarray(sums.sum(axis=1)).reshape(-1), entries),
-            collection=self._collection[sums.indices],
-        )
+        size = np.repeat(np.diff(members.indptr), entries)
+        share = sums.data / np.repeat(np.asarray(sums.sum(axis=1)).reshape(-1), entries)
         block = np.full(sums.shape, np.nan)
-        block[np.repeat(np.arange(len(users)), entries), sums.indices] = self._weigh(near)
+        scores = self._weigh(sums.data / size, share, share / size, self._collection[sums.indices])
+        block[np.repeat(np.arange(len(users)), entries), sums.indices] = scores
         return block
 
-    def _weigh(self, near: _Near) -> NDArray[np.float64]:
-        """Return the scores."""
+    def _weigh(self, mean: Values, share: Values, likelihood: Values, collection: Values) -> Values:
+        """Return the scores of items, given Σ_v r_vi / |V_u|, p(i|V_u), p_n(i|V_u) and p_n(i|C)."""
         raise NotImplementedError
-
-
-@dataclass(frozen=True)
-class _Near:
-    """Statistics of each item that at least one of the neighbours V_u rated.
-
-    ``sums`` is Σ_v r_vi, ``size`` |V_u|, ``mass`` Σ_v Σ_j r_vj, and ``collection`` p_n(i|C).
-    """
-
-    sums: NDArray[np.float64]
-    size: NDArray[np.int64]
-    mass: NDArray[np.float64]
-    collection: NDArray[np.float64]
-
-    @property
-    def likelihood(self) -> NDArray[np.float64]:
-        """p_n(i|V_u)."""
-        return np.asarray(self.sums / self.mass / self.size)
 
 
 @register("rw")
@@ -82,8 +62,8 @@ class RocchioWeights(_Feedback):
     .. math:: RW(u, i) = \sum_{v \in V_u} r_{vi} / \lvert V_u \rvert
     """
 
-    def _weigh(self, near: _Near) -> NDArray[np.float64]:
-        return np.asarray(near.sums / near.size)
+    def _weigh(self, mean: Values, share: Values, likelihood: Values, collection: Values) -> Values:  # noqa: ARG002
+        return mean
 
 
 @register("rsv")
@@ -94,8 +74,8 @@ class RobertsonSelectionValue(_Feedback):
     .. math:: RSV(u, i) = \sum_{v \in V_u} \frac{r_{vi}}{\lvert V_u \rvert} p(i \mid V_u)
     """
 
-    def _weigh(self, near: _Near) -> NDArray[np.float64]:
-        return np.asarray(near.sums / near.size * (near.sums / near.mass))
+    def _weigh(self, mean: Values, share: Values, likelihood: Values, collection: Values) -> Values:  # noqa: ARG002
+        return np.asarray(mean * share)
 
 
 @register("chi2")
@@ -106,8 +86,8 @@ class ChiSquared(_Feedback):
     .. math:: CHI2(u, i) = \frac{(p_n(i \mid V_u) - p_n(i \mid C))^2}{p_n(i \mid C)}
     """
 
-    def _weigh(self, near: _Near) -> NDArray[np.float64]:
-        return np.asarray((near.likelihood - near.collection) ** 2 / near.collection)
+    def _weigh(self, mean: Values, share: Values, likelihood: Values, collection: Values) -> Values:  # noqa: ARG002
+        return np.asarray((likelihood - collection) ** 2 / collection)
 
 
 @register("kld")
@@ -118,6 +98,5 @@ class KullbackLeibler(_Feedback):
     .. math:: KLD(u, i) = p_n(i \mid V_u) \log \frac{p_n(i \mid V_u)}{p_n(i \mid C)}
     """
 
-    def _weigh(self, near: _Near) -> NDArray[np.float64]:
-        likelihood = near.likelihood
-        return np.asarray(likelihood * np.log(likelihood / near.collection))
+    def _weigh(self, mean: Values, share: Values, likelihood: Values, collection: Values) -> Values:  # noqa: ARG002
+        return np.asarray(likelihood * np.log(likelihood / collection))

@@ -12,12 +12,11 @@ from numpy.typing import NDArray
 from cranfield._streams import stream
 from cranfield._terminal import progress
 from cranfield.data import Ratings
-from cranfield.recommenders._sparse import nan_for_untrained, rating_matrix
 from cranfield.recommenders.factors import average_profile
-from cranfield.recommenders.language_models import without_zeros
-from cranfield.recommenders.model import Model, setting
-from cranfield.recommenders.profiles import ProfileModel
+from cranfield.recommenders.matrices import nan_for_empty, rating_matrix
+from cranfield.recommenders.model import Model, ProfileModel, setting
 from cranfield.recommenders.registry import register
+from cranfield.recommenders.relevance_models import without_zeros
 from cranfield.recommenders.work import compiled_loops, over_rows, read_only
 
 
@@ -45,7 +44,6 @@ class _Topics(Model):
         ratings = without_zeros(rating_matrix(train))
         counts = (np.ones(len(ratings.data)) if binary else ratings.data).astype(np.float32)
         by_item = _transposed_places(ratings)
-        self._user_counts, self._item_counts = train.user_counts, train.item_counts
         weights = np.empty_like(counts)
         # Initial expected counts: every rating is assigned to the topics at random.
         of_users = (np.diff(ratings.indptr)[:, None] * _random_shares(draw, train.n_users, topics)).astype(np.float32)
@@ -70,8 +68,8 @@ class _Topics(Model):
         return self._mixtures(of_users), self._distributions(of_items)
 
     def _score(self, users: NDArray[np.int64]) -> NDArray[np.float32]:
-        block = self._theta[users] @ self._phi.T
-        return nan_for_untrained(block, self._item_counts, self._user_counts[users])
+        scores: NDArray[np.float32] = self._theta[users] @ self._phi.T
+        return scores
 
 
 @register("plsa")
@@ -119,7 +117,7 @@ class ProbabilisticLatentSemantics(_Topics, ProfileModel):
         for _ in range(self.iterations):
             explain(rows.indptr, read_only(rows.indices), counts, theta, self._phi, weights, gained)
             theta = self._mixtures(gained)
-        return nan_for_untrained(theta @ self._phi.T, self._item_counts, np.diff(rows.indptr))
+        return nan_for_empty(theta @ self._phi.T, rows)
 
 
 @register("lda")

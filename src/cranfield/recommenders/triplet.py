@@ -14,8 +14,7 @@ from cranfield._streams import stream
 from cranfield.data import Ratings
 from cranfield.recommenders.epochs import Epoch, Numbers
 from cranfield.recommenders.model import setting
-from cranfield.recommenders.networks import EXAMPLES, NetworkModel, Weights, dense, libraries, rectified
-from cranfield.recommenders.outside_profile import OutsideProfile
+from cranfield.recommenders.networks import EXAMPLES, NetworkModel, OutsideProfile, Weights, dense, libraries, rectified
 from cranfield.recommenders.registry import register
 from cranfield.recommenders.work import blas_threads
 

@@ -168,10 +168,10 @@ def kernels(operations: float, *, if_loaded: bool = False) -> Any | None:
     if operations < _WORTH_COMPILING and not (if_loaded and "numba" in sys.modules):
         return None
     try:
-        from cranfield.recommenders import _kernels
+        from cranfield.recommenders import _loops
     except ImportError:
         return None
-    return _kernels
+    return _loops
 
 
 def need_memory(system: str, needed: float, why: str, remedy: str) -> None:
