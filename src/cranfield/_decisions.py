@@ -63,13 +63,7 @@ def decision(
     help
         The help text of the command-line option, if it differs from ``says``.
     """
-    about = {
-        "letter": letter,
-        "says": says,
-        "choices": tuple(choices),
-        "check": check,
-        "phrase": phrase,
-    }
+    about = {"letter": letter, "says": says, "choices": tuple(choices), "check": check, "phrase": phrase}
     return field(default=default, metadata={**about, "help": help or says})
 
 

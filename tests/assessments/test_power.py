@@ -10,8 +10,9 @@ import pytest
 
 import cranfield as cf
 from cranfield._errors import InputError, SettingError
-from cranfield.assessments import discriminative_power, join_folds
+from cranfield.assessments import discriminative_power
 from cranfield.comparisons import compare
+from cranfield.measures import join_folds
 from cranfield.measures.scores import Scores
 from cranfield.tables import Vocabulary
 

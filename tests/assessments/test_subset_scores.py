@@ -8,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cranfield import Ratings, metric
-from cranfield.assessments import sampling_plan, subset_scores
+from cranfield.assessments import subset_scores
+from cranfield.assessments.fold import Sampling, measured
 from cranfield.assessments.subset_scores import MaskedScores
 from cranfield.judgments import Judgments, judge
 from cranfield.measures import Average
@@ -67,15 +68,15 @@ def test_without_numba_or_with_averaged_ties_every_metric_goes_the_slow_way(monk
     plain = judged_of({1: [1, 3], 2: [2, 1]}, judgments)
     tied = judged_of({1: [1, 3], 2: [2, 1]}, judgments, ties="average")
     mask = np.array([True, False, True])
+    sampling = Sampling(tuple(map(Average.of, ("mean", "geometric", "weighted(by=relevant)", "median"))))
     fast = MaskedScores([plain], metrics)
     assert fast.slow == ()
     assert MaskedScores([tied], metrics).slow == ("P@2", "nDCG")
+    walked = measured(fast, mask, sampling).averages
     monkeypatch.setattr(subset_scores, "compiled", lambda: None)
     slow = MaskedScores([plain], metrics)
     assert slow.slow == ("P@2", "nDCG")
-    averages = [Average.of("mean"), Average.of("geometric"), Average.of("weighted(by=relevant)"), Average.of("median")]
-    np.testing.assert_allclose(fast.averages(mask, averages), slow.averages(mask, averages), rtol=1e-12)
-    assert sampling_plan.compiled() is not None
+    np.testing.assert_allclose(walked, measured(slow, mask, sampling).averages, rtol=1e-12)
 
 
 def test_a_block_of_metrics_at_a_time_gives_the_same(monkeypatch):
@@ -83,11 +84,11 @@ def test_a_block_of_metrics_at_a_time_gives_the_same(monkeypatch):
     judged = [judged_of({1: [1, 3], 2: [2, 1]}, judgments), judged_of({1: [2, 1]}, judgments)]
     metrics = [Metric.of(name) for name in ("P@1", "P@2", "AP", "nDCG@2", "RR")]
     mask = np.array([True, True, False])
-    whole = MaskedScores(judged, metrics).averages(mask, [Average.of("mean")])
+    whole = measured(MaskedScores(judged, metrics), mask, Sampling((Average.of("mean"),))).averages
     monkeypatch.setattr(subset_scores, "_CELLS", 8)
     blocks = MaskedScores(judged, metrics)
     assert len(blocks._plans) == 3
-    np.testing.assert_array_equal(blocks.averages(mask, [Average.of("mean")]), whole)
+    np.testing.assert_array_equal(measured(blocks, mask, Sampling((Average.of("mean"),))).averages, whole)
 
 
 def test_a_users_own_metric_and_one_of_the_whole_system_are_averaged_as_measure_does():
@@ -99,7 +100,9 @@ def test_a_users_own_metric_and_one_of_the_whole_system_are_averaged_as_measure_
     judged = [judged_of({1: [1, 3], 2: [2, 1]}, judgments)]
     found = MaskedScores(judged, [Metric.of("ShareOfFirst"), Metric.of("P@1")])
     assert found.slow == ("ShareOfFirst",)
-    assert found.averages(np.ones(3, dtype=bool), [Average.of("mean")]).tolist() == [[[0.5], [0.5]]]
+    assert measured(found, np.ones(3, dtype=bool), Sampling((Average.of("mean"),))).averages.tolist() == [
+        [[0.5], [0.5]]
+    ]
 
 
 @pytest.mark.parametrize("name", ["nDCG(gain=own_gain)@3", "P(dialect=lenskit)@3"])
@@ -107,7 +110,7 @@ def test_gains_of_ones_own_and_dialects_are_not_walked(name):
     from cranfield import gain
 
     gain("own_gain")(lambda ratings: ratings**2)
-    assert not sampling_plan.is_known(Metric.of(name))
+    assert not subset_scores.is_known(Metric.of(name))
 
 
 @pytest.mark.parametrize("grades", [[1024.0, 1023.0], [5000.0, 3.0], [1e-300, 0.0], [1e300, 5.0]])
@@ -117,5 +120,5 @@ def test_a_scale_that_the_walk_cannot_sum_is_measured_one_by_one(grades):
     metrics = [Metric.of(name) for name in ("nDCG(gain=exp)", "ERR", "RBP(gain=exp1)", "P@2")]
     masked = MaskedScores(judged, metrics)
     assert masked.slow == ("nDCG(gain=exp)", "ERR", "RBP(gain=exp1)")
-    found = masked.averages(np.ones(len(judgments), dtype=bool), [Average.of("mean")])[0, :, 0]
+    found = measured(masked, np.ones(len(judgments), dtype=bool), Sampling((Average.of("mean"),))).averages[0, :, 0]
     np.testing.assert_allclose(found, [np.nan_to_num(one(judged[0])).mean() for one in metrics])

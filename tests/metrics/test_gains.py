@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 import cranfield as cf
 from cranfield import Ratings, SettingError
+from cranfield.assessments.fold import Sampling, measured
 from cranfield.assessments.subset_scores import MaskedScores
 from cranfield.measures import measure, risk, standardise
 from cranfield.measures.averages import Average
@@ -112,7 +113,7 @@ def test_smaller_test_sets_are_measured_as_whole_ones_on_any_scale(test, data, j
     if not mask.any():
         return
     smaller = judged.only(mask)
-    found = MaskedScores([judged], metrics).averages(mask, [Average.of("mean")])[0, :, 0]
+    found = measured(MaskedScores([judged], metrics), mask, Sampling((Average.of("mean"),))).averages[0, :, 0]
     np.testing.assert_allclose(found, [np.nan_to_num(one(smaller)).mean() for one in metrics], rtol=1e-9, atol=1e-300)
 
 

@@ -87,6 +87,7 @@ def test_a_level_of_rating_errors_and_unrated_items_exclude_each_other():
 
 
 def test_samples_of_the_test_set_are_measured_at_the_same_levels():
+    from cranfield.assessments.fold import Sampling, measured
     from cranfield.assessments.subset_scores import MaskedScores
     from cranfield.measures.averages import Average
 
@@ -95,7 +96,7 @@ def test_samples_of_the_test_set_are_measured_at_the_same_levels():
         Metric.of(name) for name in ("nDCG(rel=4)@3", "P(rel=4)@3", "SDCSE(rel=3)", "nDCG(gain=binary, rel=4)@3")
     ]
     mask = np.array([True, False, True, True, True, True, False])
-    means = MaskedScores(runs, metrics).averages(mask, [Average.of("mean")])[0]
+    means = measured(MaskedScores(runs, metrics), mask, Sampling((Average.of("mean"),))).averages[0]
     smaller = runs[0].only(mask)
     for metric, mean in zip(metrics, means):
         values = metric(smaller)

@@ -7,6 +7,7 @@ import pytest
 import pytrec_eval
 
 from cranfield import Ratings
+from cranfield.assessments.fold import Sampling, measured
 from cranfield.assessments.scenarios import SCENARIOS
 from cranfield.assessments.subset_scores import MaskedScores
 from cranfield.judgments import Judgments, judge
@@ -58,7 +59,9 @@ def test_masks_equal_smaller_qrels(world, name, size):
         smaller.setdefault(user, {})[item] = int(grade)
     judged = [judge(read_run(run, name=system), judgments) for system, run in runs.items()]
     averages = [Average.of("mean"), Average.of("geometric")]
-    found = MaskedScores(judged, [Metric.of(one) for one in NAMES.values()]).averages(mask, averages)
+    found = measured(
+        MaskedScores(judged, [Metric.of(one) for one in NAMES.values()]), mask, Sampling(averages)
+    ).averages
     evaluator = pytrec_eval.RelevanceEvaluator(
         smaller,
         {

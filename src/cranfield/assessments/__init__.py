@@ -3,12 +3,9 @@
 from cranfield.assessments.advice import Advice, draws_of_systems
 from cranfield.assessments.assessing import NINE, assess, assess_folds
 from cranfield.assessments.assessment import STUDIES, Assessment
-from cranfield.assessments.chunks import Chunks
-from cranfield.assessments.fold import Fold
+from cranfield.assessments.fold import Chunks, Fold, Sampling, rounded_to
 from cranfield.assessments.power import DiscriminativePower, discriminative_power
-from cranfield.assessments.robustness import Sampling, rounded_to
 from cranfield.assessments.scenarios import SCENARIOS, SIZES, Scenario, sizes_of
-from cranfield.measures import join_folds
 
 __all__ = [
     "NINE",
@@ -26,7 +23,6 @@ __all__ = [
     "assess_folds",
     "discriminative_power",
     "draws_of_systems",
-    "join_folds",
     "rounded_to",
     "sizes_of",
 ]

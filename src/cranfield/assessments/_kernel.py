@@ -1,5 +1,5 @@
 # mypy: disable-error-code="untyped-decorator"
-"""The compiled walk over the hits of all lists. Importing this module imports numba: use `sampling_plan.compiled`.
+"""The compiled walk over the hits of all lists. Importing this module imports numba: use `subset_scores.compiled`.
 
 Every common ranking metric is a running sum over the judged items of a list, from the top, times a factor that depends
 only on the list's judgments: AP is Σ P@k times 1/R, nDCG is DCG times 1/ideal. One walk over a list computes all sums;

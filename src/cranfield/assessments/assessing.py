@@ -3,26 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypedDict, TypeVar, Unpack, get_args
 
 import numpy as np
 import polars as pl
 
 from cranfield import _checks
+from cranfield._decisions import Decided, borrowed, takes_decisions
 from cranfield._errors import SettingError
 from cranfield._record import Step
 from cranfield._registry import parse
 from cranfield._terminal import progress
 from cranfield.assessments.advice import weights_of
 from cranfield.assessments.assessment import Assessment
-from cranfield.assessments.chunks import Chunks
-from cranfield.assessments.cutoffs import PAPER_CUTOFFS, at_cutoffs
-from cranfield.assessments.fold import Fold
+from cranfield.assessments.fold import Chunks, Correlation, Fold, Sampling, rounded_to
 from cranfield.assessments.power import power_of
-from cranfield.assessments.robustness import CORRELATIONS, Correlation, Sampling, rounded_to
-from cranfield.assessments.sampling_plan import compiled
 from cranfield.assessments.scenarios import SCENARIOS, Scenario, Sizes, grids_of, scenario
+from cranfield.assessments.subset_scores import compiled
 from cranfield.comparisons import AVERAGES, Comparing
 from cranfield.data import AUTO, Ratings
 from cranfield.judgments import NegativeGrades
@@ -31,42 +31,119 @@ from cranfield.metrics import Metric
 from cranfield.rankings import Gaps, Ties
 
 _Named = TypeVar("_Named")
+Metrics = Sequence[str | Metric] | str | Metric
 
-EVERY = tuple(SCENARIOS)
-"""All scenarios."""
 NINE = tuple(f"{name}@100" for name in ("P", "Recall", "F1", "AP", "nDCG", "RR", "ERR", "bpref", "infAP"))
 """The metrics of Valcarce et al. (2020), at their cut-off."""
 
+PAPER_CUTOFFS = tuple(range(5, 101, 5))
+"""5 to 100 in steps of 5, as in Valcarce et al. (2018)."""
 
+
+def at_cutoffs(metrics: Sequence[Metric], cutoffs: Sequence[int]) -> list[Metric]:
+    """Return the metrics, and those that accept a cut-off at each of the given ones, without duplicates.
+
+    Examples
+    --------
+    >>> [str(one) for one in at_cutoffs([Metric.of("P@10"), Metric.of("Rprec")], [5, 10])]
+    ['P@10', 'P@5', 'Rprec']
+    """
+    by_name: dict[str, Metric] = {}
+    for metric in metrics:
+        by_name.setdefault(str(metric), metric)
+        for cutoff in cutoffs if metric.definition.cutoff != "none" else ():
+            deeper = replace(metric, cutoff=_checks.whole("cutoffs", cutoff))
+            by_name.setdefault(str(deeper), deeper)
+    return list(by_name.values())
+
+
+def _several(given: Any) -> list[Any]:
+    return list(given) if isinstance(given, Iterable) and not isinstance(given, str | Metric | Scenario) else [given]
+
+
+def _distinct(kind: str, given: list[_Named]) -> tuple[_Named, ...]:
+    """Return the distinct names in the order given; at least one is required."""
+    if not given:
+        raise SettingError(f"no {kind} was given; name at least one")
+    return tuple({str(entry): entry for entry in given}.values())
+
+
+def _scenarios(_: str, given: Any) -> tuple[Scenario, ...]:
+    return _distinct("scenario", [scenario(name) for name in _several(given)])
+
+
+def _averages(_: str, given: Any) -> tuple[Average, ...]:
+    return _distinct("average", [Average.of(average) for average in _several(given)])
+
+
+_at_least_zero = partial(_checks.whole, at_least=0)
+
+
+@dataclass(frozen=True)
+class Assessing(Decided):
+    """The settings of `assess` and `assess_folds`."""
+
+    threshold: float | str | None = AUTO
+    scenarios: Any = borrowed(tuple(SCENARIOS), _scenarios)
+    sizes: Sizes | Mapping[str, Sizes] = "fives"
+    samples: int = borrowed(50, partial(_checks.whole, at_most=_checks.MOST_DRAWS))
+    averages: Any = borrowed("mean", _averages)
+    cutoffs: Sequence[int] | bool = False
+    correlation: Correlation = borrowed("tau-b", partial(_checks.one_of, choices=get_args(Correlation)))
+    decimals: int = borrowed(12, lambda _, value: rounded_to(value))
+    undefined: Undefined = borrowed("zero", partial(_checks.one_of, choices=("zero", "leave out")))
+    significance: str = "permutation"
+    alpha: float = borrowed(0.05, _checks.share)
+    resamples: int = borrowed(0, partial(_at_least_zero, at_most=_checks.MOST_DRAWS))
+    weights: Mapping[str, float] | None = None
+    lists: Kind = "full"
+    ties: Ties | None = None
+    gaps: Gaps = "keep"
+    similarity: Any = None
+    seed: int = borrowed(0, _at_least_zero)
+    out: str | Path | None = None
+    negative_grades: NegativeGrades = "judged"
+    strict: bool = borrowed(False, _checks.flag)
+    engine: Engine = "auto"
+    memory: str | int | None = None
+
+
+class AssessingOptions(TypedDict, total=False):
+    """The same as keyword arguments, for type checkers."""
+
+    threshold: float | str | None
+    scenarios: Iterable[str | Scenario] | str
+    sizes: Sizes | Mapping[str, Sizes]
+    samples: int
+    averages: Sequence[str] | str
+    cutoffs: Sequence[int] | bool
+    correlation: Correlation
+    decimals: int
+    undefined: Undefined
+    significance: str
+    alpha: float
+    resamples: int
+    weights: Mapping[str, float] | None
+    lists: Kind
+    ties: Ties | None
+    gaps: Gaps
+    similarity: Any
+    seed: int
+    out: str | Path | None
+    negative_grades: NegativeGrades
+    strict: bool
+    engine: Engine
+    memory: str | int | None
+
+
+@takes_decisions(Assessing)
 def assess(
     runs: Any,
     test: Any,
-    metrics: Sequence[str | Metric] | str | Metric = NINE,
+    metrics: Metrics = NINE,
     *,
-    threshold: float | str | None = AUTO,
-    scenarios: Iterable[str | Scenario] | str = EVERY,
-    sizes: Sizes | Mapping[str, Sizes] = "fives",
-    samples: int = 50,
-    averages: Sequence[str] | str = "mean",
-    cutoffs: Sequence[int] | bool = False,
-    correlation: Correlation = "tau-b",
-    decimals: int = 12,
-    undefined: Undefined = "zero",
-    significance: str = "permutation",
-    alpha: float = 0.05,
-    resamples: int = 0,
-    weights: Mapping[str, float] | None = None,
-    lists: Kind = "full",
-    ties: Ties | None = None,
-    gaps: Gaps = "keep",
     train: Ratings | None = None,
-    similarity: Any = None,
-    seed: int = 0,
-    out: str | Path | None = None,
-    negative_grades: NegativeGrades = "judged",
-    strict: bool = False,
-    engine: Engine = "auto",
-    memory: str | int | None = None,
+    **options: Unpack[AssessingOptions],
 ) -> Assessment:
     """Assess which metric can be trusted on these systems and these data.
 
@@ -128,64 +205,16 @@ def assess(
     >>> found.frame().select("metric", "size", "samples").rows()
     [('P@5', 1.0, 1), ('nDCG@5', 1.0, 1), ('P@5', 0.5, 5), ('nDCG@5', 0.5, 5)]
     """
-    return assess_folds(
-        [(runs, test)],
-        metrics,
-        threshold=threshold,
-        scenarios=scenarios,
-        sizes=sizes,
-        samples=samples,
-        averages=averages,
-        cutoffs=cutoffs,
-        correlation=correlation,
-        decimals=decimals,
-        undefined=undefined,
-        significance=significance,
-        alpha=alpha,
-        resamples=resamples,
-        weights=weights,
-        lists=lists,
-        negative_grades=negative_grades,
-        ties=ties,
-        gaps=gaps,
-        trains=[train],
-        similarity=similarity,
-        seed=seed,
-        out=out,
-        strict=strict,
-        engine=engine,
-        memory=memory,
-    )
+    return assess_folds([(runs, test)], metrics, trains=[train], **options)
 
 
+@takes_decisions(Assessing)
 def assess_folds(
     folds: Sequence[tuple[Any, Any]],
-    metrics: Sequence[str | Metric] | str | Metric = NINE,
+    metrics: Metrics = NINE,
     *,
-    threshold: float | str | None = AUTO,
-    scenarios: Iterable[str | Scenario] | str = EVERY,
-    sizes: Sizes | Mapping[str, Sizes] = "fives",
-    samples: int = 50,
-    averages: Sequence[str] | str = "mean",
-    cutoffs: Sequence[int] | bool = False,
-    correlation: Correlation = "tau-b",
-    decimals: int = 12,
-    undefined: Undefined = "zero",
-    significance: str = "permutation",
-    alpha: float = 0.05,
-    resamples: int = 0,
-    weights: Mapping[str, float] | None = None,
-    lists: Kind = "full",
-    ties: Ties | None = None,
-    gaps: Gaps = "keep",
     trains: Sequence[Ratings | None] | None = None,
-    similarity: Any = None,
-    seed: int = 0,
-    out: str | Path | None = None,
-    negative_grades: NegativeGrades = "judged",
-    strict: bool = False,
-    engine: Engine = "auto",
-    memory: str | int | None = None,
+    **options: Unpack[AssessingOptions],
 ) -> Assessment:
     """Assess metrics over several folds: ``folds`` are pairs of runs and test set, with the same systems.
 
@@ -197,63 +226,48 @@ def assess_folds(
         raise SettingError("there is no fold to assess; give at least one pair of runs and test set")
     if not all(isinstance(fold, tuple | list) and len(fold) == 2 for fold in folds):
         raise SettingError("a fold is a pair of runs and test set; give them as [(runs_1, test_1), (runs_2, test_2)]")
-    _checks.one_of("correlation", correlation, CORRELATIONS)
-    _checks.one_of("undefined", undefined, ("zero", "leave out"))
-    wanted = _metrics(metrics, cutoffs)
-    kinds = tuple(_distinct("average", [Average.of(average) for average in _several(averages)]))
-    ways = _distinct("scenario", [scenario(name) for name in _several(scenarios)])
-    sampling = Sampling(
-        kinds,
-        correlation,
-        rounded_to(decimals),
-        _checks.share("alpha", alpha),
-        _checks.whole("samples", samples, at_most=_checks.MOST_DRAWS),
-        _checks.whole("seed", seed, at_least=0),
-    )
-    resamples = _checks.whole("resamples", resamples, at_least=0, at_most=_checks.MOST_DRAWS)
-    comparing = Comparing(significance=significance, correction="none", alpha=alpha)
-    grids, chunks = grids_of(ways, sizes), Chunks(out)
-    weights_of(weights, ["power", *(name for name, grid in grids.items() if min(grid) < 1.0), "agreement"])
-    measuring = Measuring(metrics=wanted, threshold=threshold, lists=lists)
-    options: dict[str, Any] = {
-        "undefined": undefined, "ties": ties, "gaps": gaps, "similarity": similarity,
-        "negative_grades": negative_grades, "strict": _checks.flag("strict", strict), "engine": engine,
-        "memory": memory,
-    }  # fmt: skip
+    trains = [None] * len(folds) if trains is None else trains
+    if len(trains) != len(folds):
+        raise SettingError(f"there are {len(folds)} folds and {len(trains)} training sets; give every fold its own")
+    how: Any = Assessing(**options)
+    wanted = _metrics(metrics, how.cutoffs)
+    sampling = Sampling(how.averages, how.correlation, how.decimals, how.alpha, how.samples, how.seed)
+    comparing = Comparing(significance=how.significance, correction="none", alpha=how.alpha)
+    grids, chunks = grids_of(how.scenarios, how.sizes), Chunks(how.out)
+    weights_of(how.weights, ["power", *(name for name, grid in grids.items() if min(grid) < 1.0), "agreement"])
+    measuring = Measuring(metrics=wanted, threshold=how.threshold, lists=how.lists)
     prepared = [
-        Fold(runs, test, measuring, sampling, train=train, **options)
-        for (runs, test), train in zip(folds, _trains(trains, len(folds)))
-    ]
+        Fold(
+            runs, test, measuring, sampling, undefined=how.undefined, ties=how.ties, gaps=how.gaps, train=train,
+            similarity=how.similarity, negative_grades=how.negative_grades, strict=how.strict, engine=how.engine,
+            memory=how.memory,
+        )
+        for (runs, test), train in zip(folds, trains)
+    ]  # fmt: skip
     _same_systems(prepared)
     if all(fold.scores.nothing_relevant for fold in prepared):
         prepared[0].scores.check_measured()
-    studied = _samples(prepared, ways, grids, chunks)
-    power, curves = _power(
-        [fold.scores for fold in prepared], kinds, comparing, undefined, resamples=resamples, seed=sampling.seed
-    )
+    studied = _samples(prepared, how.scenarios, grids, chunks)
+    power, curves = _power([fold.scores for fold in prepared], comparing, how)
+    names, averages = [str(metric) for metric in wanted], [str(kind) for kind in how.averages]
     settings = {
         "threshold": prepared[0].scores.step.settings["threshold"],
-        "lists": measuring.lists,
-        "negative_grades": negative_grades,
-        "metrics": [str(metric) for metric in wanted],
-        "averages": [str(kind) for kind in kinds],
-        "scenarios": [way.name for way in ways],
+        "lists": how.lists,
+        "negative_grades": how.negative_grades,
+        "metrics": names,
+        "averages": averages,
+        "scenarios": [way.name for way in how.scenarios],
         "sizes": {name: list(grid) for name, grid in grids.items()},
-        "samples": samples,
-        "correlation": correlation,
-        "decimals": sampling.decimals,
-        "undefined": undefined,
+        **{name: getattr(how, name) for name in ("samples", "correlation", "decimals", "undefined")},
         "significance": comparing.significance,
-        "alpha": alpha,
-        "resamples": resamples,
-        "weights": weights,
+        **{name: getattr(how, name) for name in ("alpha", "resamples", "weights")},
         "folds": len(prepared),
-        "seed": seed,
+        "seed": how.seed,
     }
     return Assessment(
         systems=prepared[0].scores.systems,
-        metrics=tuple(str(metric) for metric in wanted),
-        averages=tuple(str(kind) for kind in kinds),
+        metrics=tuple(names),
+        averages=tuple(averages),
         lower_is_better=tuple(metric.lower_is_better for metric in wanted),
         samples=studied,
         whole=np.stack([fold.whole for fold in prepared]),
@@ -263,31 +277,12 @@ def assess_folds(
     )
 
 
-def _metrics(metrics: Any, cutoffs: Sequence[int] | bool) -> list[Metric]:
+def _metrics(metrics: Any, cutoffs: Sequence[int] | bool) -> Sequence[Metric]:
     """Return the given metrics, and the same metrics at further cut-offs."""
     wanted = _distinct("metric", [Metric.of(metric) for metric in _several(metrics)])
     if cutoffs is False:
         return wanted
     return at_cutoffs(wanted, PAPER_CUTOFFS if cutoffs is True else _several(cutoffs))
-
-
-def _several(given: Any) -> list[Any]:
-    return list(given) if isinstance(given, Iterable) and not isinstance(given, str | Metric | Scenario) else [given]
-
-
-def _distinct(kind: str, given: list[_Named]) -> list[_Named]:
-    """Return the distinct names in the order given; at least one is required."""
-    if not given:
-        raise SettingError(f"no {kind} was given; name at least one")
-    return list({str(entry): entry for entry in given}.values())
-
-
-def _trains(trains: Sequence[Ratings | None] | None, folds: int) -> Sequence[Ratings | None]:
-    """Return the training ratings of each fold, or None for folds without any."""
-    trains = [None] * folds if trains is None else trains
-    if len(trains) != folds:
-        raise SettingError(f"there are {folds} folds and {len(trains)} training sets; give every fold its own")
-    return trains
 
 
 def _same_systems(folds: Sequence[Fold]) -> None:
@@ -302,10 +297,7 @@ def _same_systems(folds: Sequence[Fold]) -> None:
 
 
 def _samples(
-    folds: Sequence[Fold],
-    scenarios: Sequence[Scenario],
-    sizes: Mapping[str, Sequence[float]],
-    chunks: Chunks,
+    folds: Sequence[Fold], scenarios: Sequence[Scenario], sizes: Mapping[str, Sequence[float]], chunks: Chunks
 ) -> pl.DataFrame:
     """Study every fold on smaller test sets; see `Assessment.frame`."""
     total = sum(fold.n_samples(scenarios, sizes) for fold in folds)
@@ -317,34 +309,29 @@ def _samples(
     return pl.concat(frames)
 
 
-def _power(
-    scores: Sequence[Scores],
-    averages: Sequence[Average],
-    comparing: Comparing,
-    undefined: Undefined,
-    *,
-    resamples: int,
-    seed: int,
-) -> tuple[pl.DataFrame, pl.DataFrame]:
+def _power(scores: Sequence[Scores], comparing: Comparing, how: Any) -> tuple[pl.DataFrame, pl.DataFrame]:
     """Return discriminative power and p-value curves under every average that has a test."""
-    tested = [metric for m, metric in enumerate(scores[0].metrics) if _has_values(scores[0], m)]
-    kinds = [str(kind) for kind in averages if parse(str(kind)).name in AVERAGES] or ["mean"]
+    tested = [metric for m, metric in enumerate(scores[0].metrics) if np.isfinite(scores[0].values[:, m]).any()]
+    kinds = [str(kind) for kind in how.averages if parse(str(kind)).name in AVERAGES] or ["mean"]
     rows: list[pl.DataFrame] = []
     curves: list[pl.DataFrame] = []
     for kind in kinds if tested else ():
-        averaging = Averaging(average=kind, undefined=undefined)
-        discriminative = power_of(scores, comparing, averaging, metrics=tested, resamples=resamples, seed=seed)
-        spread = _spread(scores, tested, comparing, averaging, seed)
+        averaging = Averaging(average=kind, undefined=how.undefined)
+        discriminative = power_of(scores, comparing, averaging, metrics=tested, resamples=how.resamples, seed=how.seed)
+        spread = _spread(scores, tested, comparing, averaging, how.seed)
         power = discriminative.frame().join(spread, on="metric", how="left", maintain_order="left")
         for frames, frame in ((rows, power), (curves, discriminative.curve(first=None))):
             frames.append(frame.with_columns(average=pl.lit(kind)).select("average", pl.exclude("average")))
     if not rows:
-        return _NO_POWER, _NO_CURVES
+        return pl.DataFrame(schema=_POWER), pl.DataFrame(schema=_CURVES)
     return pl.concat(rows), pl.concat(curves)
 
 
-def _has_values(scores: Scores, m: int) -> bool:
-    return bool(np.isfinite(scores.values[:, m]).any())
+# The columns of frames without rows: no metric has values of single lists.
+_POWER = {"average": pl.String, "rank": pl.Int64, "metric": pl.String}
+_POWER |= {**dict.fromkeys(("dp", "median_p", "significant"), pl.Float64), "pairs": pl.UInt32, "fold_sd": pl.Float64}
+_CURVES = {"average": pl.String, "metric": pl.String, "place": pl.Int64, "p": pl.Float64}
+_CURVES |= {"system_a": pl.String, "system_b": pl.String}
 
 
 def _spread(
@@ -355,30 +342,6 @@ def _spread(
         return pl.DataFrame({"metric": metrics}).with_columns(fold_sd=pl.lit(None, dtype=pl.Float64))
     each = power_of(scores, comparing, averaging, metrics=metrics, folds="each", seed=seed)
     return each.frame().group_by("metric").agg(fold_sd=pl.col("dp").std())
-
-
-_NO_POWER = pl.DataFrame(
-    schema={
-        "average": pl.String,
-        "rank": pl.Int64,
-        "metric": pl.String,
-        "dp": pl.Float64,
-        "median_p": pl.Float64,
-        "significant": pl.Float64,
-        "pairs": pl.UInt32,
-        "fold_sd": pl.Float64,
-    }
-)
-_NO_CURVES = pl.DataFrame(
-    schema={
-        "average": pl.String,
-        "metric": pl.String,
-        "place": pl.Int64,
-        "p": pl.Float64,
-        "system_a": pl.String,
-        "system_b": pl.String,
-    }
-)
 
 
 def _notes(folds: Sequence[Fold]) -> tuple[str, ...]:

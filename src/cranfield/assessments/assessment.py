@@ -21,11 +21,17 @@ from cranfield._polars import write_parquet
 from cranfield._record import Step
 from cranfield._table import csv_of
 from cranfield._terminal import progress
-from cranfield.assessments import robustness
 from cranfield.assessments.advice import Advice, Evidence, advise
-from cranfield.assessments.correlation import correlation_frame, groups, matrix
-from cranfield.assessments.cutoffs import cutoff_frame, without_cutoff
 from cranfield.assessments.scenarios import SCENARIOS
+from cranfield.assessments.summary import (
+    correlation_frame,
+    cutoff_frame,
+    groups,
+    matrix,
+    robustness_frame,
+    values_frame,
+    without_cutoff,
+)
 from cranfield.rankings import file_name
 
 STUDIES = ("robustness", "values", "power", "curves", "correlation", "groups", "cutoffs", "aggregation", "advice")
@@ -100,9 +106,9 @@ class Assessment:
         _checks.one_of("study", study, (*STUDIES, "samples"))
         match study:
             case "robustness":
-                return robustness.summary(self.samples)
+                return robustness_frame(self.samples)
             case "values":
-                return robustness.absolute_values(self.samples, self.systems)
+                return values_frame(self.samples, self.systems)
             case "correlation":
                 return self._correlation
             case "groups":

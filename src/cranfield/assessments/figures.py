@@ -15,8 +15,8 @@ import polars as pl
 from cranfield import _checks
 from cranfield._errors import SettingError
 from cranfield._figures import Style, altair, data_of, look, save, series, themed, tips
-from cranfield.assessments.correlation import groups
 from cranfield.assessments.scenarios import SCENARIOS
+from cranfield.assessments.summary import groups
 from cranfield.rankings import file_name
 
 if TYPE_CHECKING:

@@ -199,12 +199,7 @@ def _summary(compared: Comparison) -> pl.DataFrame:
     return (
         compared.frame()
         .group_by("metric", maintain_order=True)
-        .agg(
-            dp=p.sum(),
-            median_p=p.median(),
-            significant=(p < compared.alpha).mean(),
-            pairs=p.len(),
-        )
+        .agg(dp=p.sum(), median_p=p.median(), significant=(p < compared.alpha).mean(), pairs=p.len())
     )
 
 

@@ -82,9 +82,7 @@ class LazyGroup(CommandGroup):
 
 
 @click.group(
-    cls=LazyGroup,
-    epilog=_EXAMPLES,
-    context_settings={"help_option_names": ["-h", "--help"], "show_default": True},
+    cls=LazyGroup, epilog=_EXAMPLES, context_settings={"help_option_names": ["-h", "--help"], "show_default": True}
 )
 @click.version_option(__version__, prog_name="cranfield")
 @common_options

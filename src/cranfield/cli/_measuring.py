@@ -24,13 +24,7 @@ from cranfield.cli._options import (
     strict_option,
 )
 from cranfield.cli._output import tell
-from cranfield.cli._reading import (
-    RUN_READING_OPTIONS,
-    SharedColumns,
-    for_file,
-    reading_options,
-    run_reading_options,
-)
+from cranfield.cli._reading import RUN_READING_OPTIONS, SharedColumns, for_file, reading_options, run_reading_options
 from cranfield.data import Relevance, read
 from cranfield.judgments import NONE, Cataloguing, Context, NegativeGrades, with_live
 from cranfield.measures import (

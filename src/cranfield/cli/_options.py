@@ -75,10 +75,7 @@ _SEED = click.option(
     help="The seed of every random choice.",
 )
 _THREADS = click.option(
-    "--threads",
-    type=_AT_LEAST_ONE,
-    help="The number of threads; for reading files, set POLARS_MAX_THREADS.",
-    **_KEPT,
+    "--threads", type=_AT_LEAST_ONE, help="The number of threads; for reading files, set POLARS_MAX_THREADS.", **_KEPT
 )
 _QUIET = click.option("--quiet", "-q", is_flag=True, help="Print only the result.", **_KEPT)
 

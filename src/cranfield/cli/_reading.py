@@ -41,10 +41,7 @@ _OPTIONS = (
     click.option("--time", metavar="COLUMN", help="The column of times."),
     click.option("--no-time", is_flag=True, help="Ignore times."),
     click.option(
-        "--separator",
-        type=_with_tabs,
-        metavar="TEXT",
-        help="The separator between fields: ',' or '::' or '\\t', ...",
+        "--separator", type=_with_tabs, metavar="TEXT", help="The separator between fields: ',' or '::' or '\\t', ..."
     ),
     click.option("--header/--no-header", default=None, help="Whether the first row holds the column names."),
     click.option("--no-quote", is_flag=True, help="Treat quotes as ordinary characters."),

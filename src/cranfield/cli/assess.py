@@ -100,33 +100,17 @@ def _how_to_go_on(out: str | None, **_: Any) -> str:
 )
 @click.option("--decimals", type=int, default=12, help="Round averages before ordering systems.")
 @decision_option(Averaging.decisions()["undefined"])
-@click.option(
-    "--significance",
-    default="permutation",
-    metavar="TEST",
-    help="The test behind discriminative power.",
-)
+@click.option("--significance", default="permutation", metavar="TEST", help="The test behind discriminative power.")
 @click.option("--alpha", type=float, default=0.05, help="The level of significance.")
 @click.option(
-    "--resamples",
-    type=int,
-    default=0,
-    help="The number of resamples of Sakai's bootstrap; 0: do not compute it.",
+    "--resamples", type=int, default=0, help="The number of resamples of Sakai's bootstrap; 0: do not compute it."
 )
 @click.option("--weight", "weights", multiple=True, metavar="NAME=W", help="The weight of a criterion in the advice.")
 @click.option("--figures/--no-figures", default=True, help="Whether to write figures to --out.")
 @style_option
+@click.option("--format", type=click.Choice(["table", "csv", "json"]), default="table", help="The output format.")
 @click.option(
-    "--format",
-    type=click.Choice(["table", "csv", "json"]),
-    default="table",
-    help="The output format.",
-)
-@click.option(
-    "--study",
-    type=click.Choice([*STUDIES, "samples"]),
-    default="robustness",
-    help="The study to print as CSV or JSON.",
+    "--study", type=click.Choice([*STUDIES, "samples"]), default="robustness", help="The study to print as CSV or JSON."
 )
 @click.option(
     "--out", metavar="FOLDER", help="The folder for finished parts, tables and figures; a second run continues."

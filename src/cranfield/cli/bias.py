@@ -37,10 +37,7 @@ Examples:
 @click.option("-m", "--metric", default="P@10", help="A metric with a cut-off.")
 @decision_option(Measuring.decisions()["threshold"], metavar="R")
 @click.option(
-    "--groups",
-    type=click.IntRange(min=2),
-    default=10,
-    help="The number of popularity groups of the P1R protocol.",
+    "--groups", type=click.IntRange(min=2), default=10, help="The number of popularity groups of the P1R protocol."
 )
 @click.option(
     "--nonrelevant",
@@ -60,12 +57,7 @@ Examples:
     help="Also show IPS, SNIPS and doubly robust estimates, with propensities by popularity, by a logistic model, or "
     "from a column of a file with user and item.",
 )
-@click.option(
-    "--clip",
-    type=click.FloatRange(0, 1),
-    default=0.0,
-    help="With --propensities: the smallest propensity.",
-)
+@click.option("--clip", type=click.FloatRange(0, 1), default=0.0, help="With --propensities: the smallest propensity.")
 @jobs_option
 @report_option
 @output_options("table", "json", "markdown", "latex")

@@ -80,7 +80,7 @@ Examples:
 )
 @averaging_options(
     average="How to average: mean, 'weighted(by=judged|relevant|train|FILE:COLUMN)', "
-    "'geometric(form=trec_eval|adjusted)', 'standardised(form=normal)' or 'urisk(baseline=SYSTEM, alpha=1)'.",
+    "'geometric(form=trec_eval|adjusted)', 'standardised(form=normal)' or 'urisk(baseline=SYSTEM, alpha=1)'."
 )
 @click.option(
     "--resamples",

@@ -57,7 +57,7 @@ Examples:
 @averaging_options(
     average="How to average: mean, median, 'weighted(by=judged|relevant|train|FILE:COLUMN)', "
     "'geometric(form=trec_eval|adjusted)', trimmed, standardised, 'urisk(baseline=SYSTEM, alpha=1)', "
-    "'trisk(baseline=SYSTEM)' or georisk.",
+    "'trisk(baseline=SYSTEM)' or georisk."
 )
 @click.option(
     "--interval",
@@ -77,9 +77,7 @@ Examples:
 @catalogue_option
 @engine_options
 @click.option(
-    "--times-random",
-    is_flag=True,
-    help="Also show how many times better than a random ranking each system is.",
+    "--times-random", is_flag=True, help="Also show how many times better than a random ranking each system is."
 )
 @click.option(
     "--over-draws",

@@ -109,13 +109,7 @@ Examples:
 
 @click.command(epilog=_EXAMPLES)
 @measuring_options
-@click.option(
-    "-m",
-    "--metric",
-    default="P@10",
-    metavar="METRIC",
-    help="P, DCG or RBP with a cut-off.",
-)
+@click.option("-m", "--metric", default="P@10", metavar="METRIC", help="P, DCG or RBP with a cut-off.")
 @click.option("--budget", type=int, default=200, help="The maximum number of pairs.")
 @judgments_option
 @click.option("--out", metavar="FILE", help="Write the pairs as CSV, with an empty column rating.")

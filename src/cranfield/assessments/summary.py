@@ -1,14 +1,60 @@
-"""Which metrics agree: rank correlations between their orders of systems, and groups of metrics."""
+"""What the studies of an assessment say: robustness over all samples, agreement between metrics, and cut-offs."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from cranfield.assessments.robustness import correlations
+from cranfield.assessments.fold import correlations
+
+QUANTILES: Mapping[str, float] = {"q05": 0.05, "q25": 0.25, "median": 0.5, "q75": 0.75, "q95": 0.95}
+
+
+def robustness_frame(samples: pl.DataFrame) -> pl.DataFrame:
+    """Return one row per scenario, size, average and metric: tau over samples of all folds, and what flips.
+
+    Samples whose tau is undefined are counted in ``undefined`` and excluded.
+    """
+    tau = pl.col("tau").drop_nans()
+    by = ["scenario", "size", "average", "metric"]
+    each = samples.group_by([*by, "fold"], maintain_order=True).agg(tau=tau.mean())
+    between = each.group_by(by, maintain_order=True).agg(fold_sd=pl.col("tau").std())
+    return (
+        samples.group_by(by, maintain_order=True)
+        .agg(
+            samples=pl.len(),
+            undefined=pl.col("tau").is_nan().sum(),
+            tau=tau.mean(),
+            standard_error=tau.std() / tau.len().sqrt(),
+            **{name: tau.quantile(share, "linear") for name, share in QUANTILES.items()},
+            flipped=pl.col("flipped").drop_nans().mean(),
+            verdicts_lost=pl.col("verdicts_lost").drop_nans().mean(),
+            verdicts_reversed=pl.col("verdicts_reversed").drop_nans().mean(),
+            ratings=pl.col("ratings").mean(),
+            users=pl.col("users").mean(),
+        )
+        .join(between, on=by, how="left", maintain_order="left")
+    )
+
+
+def values_frame(samples: pl.DataFrame, systems: Sequence[str]) -> pl.DataFrame:
+    """Return one row per scenario, size, average, metric and system: its value, averaged over samples and folds."""
+    by = ["scenario", "size", "average", "metric"]
+    names = {str(s): system for s, system in enumerate(systems)}
+
+    def means(by: list[str]) -> pl.DataFrame:
+        wide = samples.group_by(by, maintain_order=True).agg(
+            pl.col("values").arr.get(s).drop_nans().mean().alias(str(s)) for s in range(len(systems))
+        )
+        long = wide.unpivot(index=by, on=list(names), variable_name="system", value_name="value")
+        return long.with_columns(pl.col("system").replace_strict(names, return_dtype=pl.String))
+
+    between = means([*by, "fold"]).group_by([*by, "system"]).agg(fold_sd=pl.col("value").std())
+    return means(by).join(between, on=[*by, "system"], how="left", maintain_order="left")
+
 
 # An undefined correlation counts as the largest distance when metrics are grouped.
 _FARTHEST = 2.0
@@ -104,3 +150,40 @@ def groups(tau: NDArray[np.float64], same: float = 0.9) -> tuple[NDArray[np.int6
     raw = fcluster(tree, t=1.0 - same + 1e-12, criterion="distance")
     numbers = {int(group): place for place, group in enumerate(dict.fromkeys(raw.tolist()), start=1)}
     return np.array([numbers[int(group)] for group in raw]), leaves_list(tree).astype(np.int64)
+
+
+def without_cutoff(metric: str) -> str:
+    """Return a metric's name without its cut-off.
+
+    Examples
+    --------
+    >>> without_cutoff("nDCG(gain=exp)@100"), without_cutoff("Rprec")
+    ('nDCG(gain=exp)', 'Rprec')
+    """
+    return _parted(metric)[0]
+
+
+def _parted(metric: str) -> tuple[str, int | None]:
+    """Split a metric's name into name and cut-off. Only the text counts: in a part, a metric may have any name."""
+    family, _, cutoff = metric.rpartition("@")
+    return (family, int(cutoff)) if family and cutoff.isdecimal() else (metric, None)
+
+
+def cutoff_frame(evidence: pl.DataFrame) -> pl.DataFrame:
+    """Return the evidence on metrics that were measured at several cut-offs, with ``family`` and ``cutoff`` in front.
+
+    ``evidence`` has one row per metric and average, as in `Advice`.
+    """
+    names = evidence["metric"].unique(maintain_order=True).to_list()
+    families = {name: _parted(name)[0] for name in names}
+    cutoffs = {name: _parted(name)[1] for name in names}
+    several = {name for name in names if sum(family == families[name] for family in families.values()) > 1}
+    return (
+        evidence.filter(pl.col("metric").is_in(several))
+        .with_columns(
+            family=pl.col("metric").replace_strict(families, return_dtype=pl.String),
+            cutoff=pl.col("metric").replace_strict(cutoffs, return_dtype=pl.Int64),
+        )
+        .select("family", "cutoff", pl.exclude("family", "cutoff"))
+        .sort("family", "average", "cutoff", nulls_last=True, maintain_order=True)
+    )

@@ -1,3 +1,5 @@
+"""Systems on smaller test sets: the order they keep, the verdicts that hold, and finished parts."""
+
 from __future__ import annotations
 
 import numpy as np
@@ -8,7 +10,7 @@ from scipy import stats
 import cranfield as cf
 from cranfield._settings import settings
 from cranfield.assessments import assess
-from cranfield.assessments.robustness import correlations, flipped
+from cranfield.assessments.fold import Chunks, Fold, correlations, flipped, verdicts
 from cranfield.assessments.scenarios import SCENARIOS
 from cranfield.judgments import Judgments
 
@@ -137,3 +139,124 @@ def test_a_metric_where_lower_is_better_orders_systems_the_other_way_round(world
     frame = found.frame("samples").filter(pl.col("metric") == "RBPresidual@10")
     assert frame["tau"].min() > 0.5
     assert found.frame("correlation").filter(pl.col("metric_a") != pl.col("metric_b"))["tau"].min() > 0
+
+
+@pytest.mark.parametrize("users", [2, 7, 300])
+def test_the_verdicts_are_those_of_scipys_paired_t_test(users):
+    rng = np.random.default_rng(users)
+    values = rng.random((8, users)).round(1) * np.linspace(0.8, 1.0, 8)[:, None]
+    expected = []
+    for a in range(8):
+        for b in range(a + 1, 8):
+            found = stats.ttest_rel(values[a], values[b])
+            expected.append(int(np.sign(found.statistic)) if found.pvalue < 0.05 else 0)
+    assert verdicts(values, 0.05).tolist() == expected
+    assert users < 10 or 0 < np.count_nonzero(expected) < len(expected)
+
+
+def test_equal_systems_a_constant_difference_one_user_and_missing_values():
+    assert verdicts(np.full((2, 5), 0.1), 0.05).tolist() == [0]
+    assert verdicts(np.array([[0.1, 0.2, 0.3], [0.3, 0.4, 0.5]]), 0.05).tolist() == [-1]
+    assert verdicts(np.array([[0.1], [0.9]]), 0.05).tolist() == [0]
+    some = np.array([[0.9, 0.8, np.nan, 0.9, 0.7], [0.1, 0.2, 0.9, 0.3, 0.1]])
+    assert verdicts(some, 0.05).tolist() == [1]
+
+
+@pytest.mark.parametrize("exponent", [-900, -600, 600, 900])
+def test_very_small_and_very_large_values_have_the_verdicts_of_ordinary_ones(exponent):
+    values = np.random.default_rng(0).random((8, 30)) * np.linspace(0.6, 1.0, 8)[:, None]
+    found = verdicts(values, 0.05)
+    assert 0 < np.count_nonzero(found) < len(found)
+    assert verdicts(np.ldexp(values, exponent), 0.05).tolist() == found.tolist()
+
+
+def counting(frame):
+    calls = []
+
+    def make():
+        calls.append(1)
+        return frame
+
+    return make, calls
+
+
+def test_a_chunk_is_made_once_and_anew_when_its_inputs_change(tmp_path):
+    make, calls = counting(pl.DataFrame({"a": [1.5, 2.5]}))
+    chunks = Chunks(tmp_path)
+    first = chunks.get("ratings-0.5", {"seed": 1}, make)
+    assert chunks.get("ratings-0.5", {"seed": 1}, make).equals(first)
+    assert len(calls) == 1
+    chunks.get("ratings-0.5", {"seed": 2}, make)
+    assert len(calls) == 2
+    assert len(list(tmp_path.iterdir())) == 2
+
+
+@pytest.mark.parametrize("damage", [b"", b"no Parquet at all", None])
+def test_a_damaged_chunk_is_noticed_and_made_again(tmp_path, damage):
+    make, calls = counting(pl.DataFrame({"a": [1.5, 2.5]}))
+    Chunks(tmp_path).get("x", {}, make)
+    (path,) = tmp_path.iterdir()
+    content = bytearray(path.read_bytes())
+    content[len(content) // 2] ^= 1
+    path.write_bytes(bytes(content) if damage is None else damage)
+    assert Chunks(tmp_path).get("x", {}, make)["a"].to_list() == [1.5, 2.5]
+    assert len(calls) == 2
+    assert len(list(tmp_path.iterdir())) == 1
+
+
+def test_without_a_folder_nothing_is_kept():
+    make, calls = counting(pl.DataFrame({"a": [1]}))
+    Chunks(None).get("x", {}, make)
+    Chunks(None).get("x", {}, make)
+    assert len(calls) == 2
+
+
+def test_an_assessment_goes_on_where_it_stopped_with_the_same_result(world, tmp_path, monkeypatch):
+    runs, test = world
+    asking = {"threshold": 4, "scenarios": ["ratings", "popular"], "samples": 3}
+    whole = assess(runs, test, ["P@10", "RR"], sizes=[0.5, 0.2], **asking).frame("samples")
+    assess(runs, test, ["P@10", "RR"], sizes=[0.5], out=tmp_path, **asking)
+    kept = set(tmp_path.iterdir())
+    assert len(kept) == 2
+    resumed = assess(runs, test, ["P@10", "RR"], sizes=[0.5, 0.2], out=tmp_path, **asking)
+    assert resumed.frame("samples").equals(whole)
+    assert kept < set(tmp_path.iterdir())
+
+    def never(*_):
+        raise AssertionError("a kept part was made again")
+
+    monkeypatch.setattr(Fold, "_chunk", never)
+    again = assess(runs, test, ["P@10", "RR"], sizes=[0.5, 0.2], out=tmp_path, **asking)
+    assert again.frame("samples").equals(whole)
+
+
+def test_other_runs_metrics_thresholds_or_seeds_make_other_chunks(make_world, tmp_path):
+    runs, test = make_world(users=20)
+    others, _ = make_world(users=20, depth=19)
+    asking = {"scenarios": "ratings", "sizes": [0.5], "samples": 2, "out": tmp_path}
+    assess(runs, test, ["P@10"], threshold=4, **asking)
+    assess(others, test, ["P@10"], threshold=4, **asking)
+    assess(runs, test, ["P@9"], threshold=4, **asking)
+    assess(runs, test, ["P@10"], threshold=3, **asking)
+    assess(runs, test, ["P@10"], threshold=4, seed=1, **asking)
+    assert len(list(tmp_path.iterdir())) == 5
+
+
+def test_another_similarity_makes_other_samples(make_world, tmp_path):
+    runs, test = make_world(users=20)
+    asked = {"scenarios": "ratings", "sizes": [0.5], "samples": 2, "threshold": 4, "out": tmp_path}
+    for share in (0.25, 0.75):
+        assess(runs, test, ["ILD@5"], similarity=lambda a, b, share=share: np.full(len(a), share), **asked)
+    assert len(list(tmp_path.iterdir())) == 2
+
+
+def test_other_predictions_make_other_samples(tmp_path):
+    test = pl.DataFrame({"user": [1, 1, 2, 2], "item": [1, 2, 1, 2], "rating": [5, 1, 4, 2]})
+
+    def tau(predictions):
+        lists = pl.DataFrame({"user": [1, 1, 2, 2], "item": [1, 2, 1, 2], "score": [2, 1, 2, 1]})
+        runs = {name: lists.with_columns(prediction=pl.lit(value)) for name, value in predictions.items()}
+        asked = {"scenarios": "ratings", "sizes": [1.0], "out": tmp_path}
+        return assess(runs, test, ["RMSE"], **asked).frame("values")["value"].to_list()
+
+    assert tau({"a": 1.0, "b": 2.0}) != tau({"a": 4.0, "b": 2.0})
