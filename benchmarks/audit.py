@@ -23,16 +23,14 @@ from tempfile import TemporaryDirectory
 import numpy as np
 
 from cranfield._settings import settings
-from cranfield.audits import Audit, Grid, Opened, Terms
-from cranfield.audits.children import Children
-from cranfield.audits.computing import UserPlaces, compute
-from cranfield.audits.joint import Scope, joint_tests
-from cranfield.audits.leads import leads_of
+from cranfield.audits import Audit, Grid, UserContributions, VariedDecision
+from cranfield.audits.contributions import leads_of, resampled, user_counts
+from cranfield.audits.flips import rule_of
+from cranfield.audits.joint import Question, joint_tests
+from cranfield.audits.measured_lists import Measurement, SetupLists
 from cranfield.audits.pair import influence_rows
-from cranfield.audits.resampling import resampled, user_counts
-from cranfield.audits.rule import rule_of
-from cranfield.audits.setups import Measurement
-from cranfield.audits.universes import SetupLists
+from cranfield.audits.setup_runs import SetupRuns
+from cranfield.audits.universes import UserPlaces, compute
 from cranfield.experiments import Experiment, Source, System
 from cranfield.experiments.pipeline import Pipeline
 from cranfield.experiments.stages import DATA
@@ -56,17 +54,17 @@ def grid(shares: int = 9) -> Grid:
     """Return 2,016 cells: nine train shares (or fewer), seven metrics, and so on."""
     return Grid.product(
         [
-            Opened("split", "question", tuple(f"random(train=0.{share})" for share in range(1, 1 + shares))),
-            Opened("metric", "equivalent", ("P", "R", "AP", "RR", "nDCG", "nDCG(gain=exp)", "RBP")),
-            Opened("cutoff", "equivalent", ("5", "10", "20", "50")),
-            Opened("average", "equivalent", ("mean", "weighted")),
-            Opened("coverage", "equivalent", ("full", "reduced")),
-            Opened("threshold", "equivalent", ("3", "4")),
+            VariedDecision("split", "question", tuple(f"random(train=0.{share})" for share in range(1, 1 + shares))),
+            VariedDecision("metric", "equivalent", ("P", "R", "AP", "RR", "nDCG", "nDCG(gain=exp)", "RBP")),
+            VariedDecision("cutoff", "equivalent", ("5", "10", "20", "50")),
+            VariedDecision("average", "equivalent", ("mean", "weighted")),
+            VariedDecision("coverage", "equivalent", ("full", "reduced")),
+            VariedDecision("threshold", "equivalent", ("3", "4")),
         ]
     )
 
 
-def random_terms(cells: Grid, users: int, seed: int = 0) -> Terms:
+def random_terms(cells: Grid, users: int, seed: int = 0) -> UserContributions:
     """Draw terms of two systems in which the train share changes the winner."""
     rng = np.random.default_rng(seed)
     shared = rng.standard_normal((4, users), dtype=np.float32)
@@ -75,11 +73,11 @@ def random_terms(cells: Grid, users: int, seed: int = 0) -> Terms:
     x = loadings @ shared
     x += 0.5 * rng.standard_normal(x.shape, dtype=np.float32)
     x += 0.02 * (cells.cells[:, [0]] - 3).astype(np.float32)
-    return Terms(np.stack([x, np.zeros_like(x)]))
+    return UserContributions(np.stack([x, np.zeros_like(x)]))
 
 
 def processor_time() -> float:
-    """Return the processor seconds of this process and of its children that have ended."""
+    """Return the processor seconds of this process and of its setup_runs that have ended."""
     return sum(
         usage.ru_utime + usage.ru_stime
         for usage in map(resource.getrusage, (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
@@ -103,7 +101,7 @@ def answers(users: int, draws: int, resamples: int) -> None:
     print(f"{cells.n_universes:,} universes, {users:,} users, {draws:,} draws, {resamples} resamples")
     x = terms.between(0, 1)
     leads = leads_of(x, terms, averages, np.zeros(cells.n_universes, dtype=bool))
-    scopes = [Scope(np.arange(cells.n_universes), cells.weights)]
+    scopes = [Question(np.arange(cells.n_universes), cells.weights)]
 
     def influence() -> None:
         influence_rows(cells, leads, resampled(x, terms, user_counts(users, resamples)))
@@ -123,11 +121,11 @@ def scaling(draws: int, resamples: int) -> None:
         terms = random_terms(everything, users)
         for shares in (2, 4, 9):
             cells = grid(shares)
-            part = Terms(terms.values[:, : cells.n_cells])
+            part = UserContributions(terms.values[:, : cells.n_cells])
             x, averages = part.between(0, 1), part.values.mean(axis=2, dtype=np.float64)
             leads = leads_of(x, part, averages, np.zeros(len(x), dtype=bool))
             print(f" {users:,} users, {cells.n_universes:,} universes")
-            scope = Scope(np.arange(len(x)), cells.weights)
+            scope = Question(np.arange(len(x)), cells.weights)
             timed("joint test", partial(joint_tests, x, part.users, [scope], draws=draws), bar=False)
             drawn = partial(resampled, x, part, user_counts(users, resamples))
             timed("influence", lambda: influence_rows(cells, leads, drawn()), bar=False)  # noqa: B023
@@ -160,11 +158,11 @@ def universes(path: str, folder: str | None) -> None:
     with TemporaryDirectory() as temporary, open_store(Path(folder or temporary)) as store:
         line = Pipeline(experiment, store, (DATA,))
         line.go()
-        children = Children(line)
-        print(f"{len(children.crossing.universes):,} universes in {len(children.lines)} set-ups")
-        timed("training and ranking", lambda: children.go(lambda: None))
-        timed("universes", lambda: compute(children.crossing, ("kNN", "MF"), children.lists))
-        lists = children.lists(8, UserPlaces())  # train share 0.5, full lists
+        setup_runs = SetupRuns(line)
+        print(f"{len(setup_runs.enumeration.universes):,} universes in {len(setup_runs.lines)} set-ups")
+        timed("training and ranking", lambda: setup_runs.go(lambda: None))
+        timed("universes", lambda: compute(setup_runs.enumeration, setup_runs.lists))
+        lists = setup_runs.lists(8, UserPlaces())  # train share 0.5, full lists
         for metric in ("P@10", "nDCG(gain=exp)@10", "AP@50"):
             lists.at(4.0).measured(Measurement(metric, 4.0))  # the first universe fills the caches of a test part
             repeated("a universe", metric, lambda metric=metric: one_universe(lists, metric))
@@ -172,7 +170,7 @@ def universes(path: str, folder: str | None) -> None:
         for average in ("mean", "weighted(by=judged)", "geometric(form=adjusted, epsilon=0.01)"):
             kind = Averaging(average=average)
             repeated("an average", average, lambda kind=kind: measured.averaged(kind))
-        beside_trec_eval(lists.parts[0], len(children.crossing.universes))
+        beside_trec_eval(lists.parts[0], len(setup_runs.enumeration.universes))
     print(f"  largest memory {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20:.2f} GiB")
 
 

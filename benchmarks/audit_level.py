@@ -19,11 +19,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cranfield._settings import settings
-from cranfield.audits.chance import spread_by_chance
-from cranfield.audits.children import Children
-from cranfield.audits.computing import Computed, compute
-from cranfield.audits.grid import Grid, Opened
-from cranfield.audits.joint import STATISTICS, Scope, joint_tests
+from cranfield.audits.grid import Grid, VariedDecision
+from cranfield.audits.joint import STATISTICS, Question, joint_tests, spread_by_chance
+from cranfield.audits.setup_runs import SetupRuns
+from cranfield.audits.universes import Computed, compute
 from cranfield.experiments import Decisions, Experiment, Source, System
 from cranfield.experiments.pipeline import Pipeline
 from cranfield.experiments.stages import DATA
@@ -52,9 +51,9 @@ def computed(path: str, systems: dict[str, str], vary: dict[str, list[object]]) 
     with TemporaryDirectory() as folder, open_store(Path(folder)) as store:
         line = Pipeline(experiment, store, (DATA,))
         line.go()
-        children = Children(line)
-        children.go(lambda: None)
-        return compute(children.crossing, tuple(systems), children.lists)
+        setup_runs = SetupRuns(line)
+        setup_runs.go(lambda: None)
+        return compute(setup_runs.enumeration, setup_runs.lists)
 
 
 def show(name: str, p: NDArray[np.float64]) -> None:
@@ -75,7 +74,7 @@ def other_users(path: str, replicates: int, draws: int) -> None:
     n = population.shape[1]
     rng = np.random.default_rng(1)
     print(f"other users: {len(population)} universes, {replicates} replicates, {draws} draws")
-    scope = Scope(np.arange(len(population)), np.full(len(population), 1 / len(population)))
+    scope = Question(np.arange(len(population)), np.full(len(population), 1 / len(population)))
     for users in (n, 300):
         p = []
         for replicate in range(replicates if users == n else 4 * replicates):
@@ -89,17 +88,17 @@ def another_seed(path: str, replicates: int, draws: int) -> None:
     """Compare an algorithm with itself, trained with other seeds."""
     systems = {f"seed {seed}": MF.format(seed=seed) for seed in range(SEEDS)}
     terms = computed(path, systems, VARY).terms
-    n_universes = terms.n_universes
+    n_universes = terms.values.shape[1]
     plain = []
-    scope = Scope(np.arange(n_universes), np.full(n_universes, 1 / n_universes))
+    scope = Question(np.arange(n_universes), np.full(n_universes, 1 / n_universes))
     for first, second in combinations(range(SEEDS), 2):
         test = joint_tests(terms.between(first, second), terms.users, [scope], draws=draws)[0]
         plain.append([test.p[name] for name in STATISTICS])
     print(f"another seed: {n_universes} universes, {SEEDS} seeds, {draws} draws")
     show(f"{len(plain)} pairs of seeds, p", np.array(plain))
-    universes = Opened("universe", "equivalent", tuple(map(str, range(n_universes))))
-    grid = Grid.product([universes, Opened("seed", "chance", tuple(map(str, range(OPENED))))])
-    cells = Scope(np.arange(grid.n_cells), grid.weights)
+    universes = VariedDecision("universe", "equivalent", tuple(map(str, range(n_universes))))
+    grid = Grid.product([universes, VariedDecision("seed", "chance", tuple(map(str, range(OPENED))))])
+    cells = Question(np.arange(grid.n_cells), grid.weights)
     users = np.repeat(terms.users, OPENED)
     rng = np.random.default_rng(2)
     retrained = []

@@ -15,7 +15,7 @@ import numpy as np
 
 import cranfield as cf
 from cranfield._figures import vega_library
-from cranfield.audits import Audit, Grid, Opened
+from cranfield.audits import Audit, Grid, VariedDecision
 from cranfield.reports import report
 from cranfield.reports.audit_page import audit_page
 
@@ -44,7 +44,10 @@ def many_universes(systems: int = 12, users: int = 100) -> Audit:
     """Return an audit of random values in the universes of six decisions."""
     options = {"split": 10, "metrics": 5, "cutoff": 5, "threshold": 3, "average": 3, "coverage": 2}
     grid = Grid.product(
-        [Opened(name, "equivalent", tuple(f"{name} {k}" for k in range(count))) for name, count in options.items()]
+        [
+            VariedDecision(name, "equivalent", tuple(f"{name} {k}" for k in range(count)))
+            for name, count in options.items()
+        ]
     )
     rng = np.random.default_rng(0)
     values = rng.normal(0.5, 0.2, size=(systems, 1, users)) + rng.normal(0, 0.05, size=(systems, grid.n_cells, users))

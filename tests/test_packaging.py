@@ -8,7 +8,7 @@ import tomllib
 from pathlib import Path
 
 import cranfield as cf
-from cranfield.audits.presets import PRESETS
+from cranfield.audits.options import PRESETS
 from cranfield.experiments import read_experiment
 
 ROOT = Path(__file__).parents[1]

@@ -58,7 +58,7 @@ from cranfield.tables import Vocabulary
 if TYPE_CHECKING:
     from cranfield import datasets, experiments
     from cranfield.audits import audit
-    from cranfield.biases import bias, correct_sampled, density, estimate, expected_over_draws, times_random
+    from cranfield.biases import bias, correct_sampled, density, estimate, expected_over_draws, ratio_to_random
     from cranfield.measures import compare_tools
     from cranfield.reports import write_report
 
@@ -116,6 +116,7 @@ __all__ = [
     "measure",
     "measure_segments",
     "metric",
+    "ratio_to_random",
     "read",
     "read_judged",
     "read_run",
@@ -129,7 +130,6 @@ __all__ = [
     "splits",
     "standardise",
     "suggest_judgments",
-    "times_random",
     "tipping_points",
     "write",
     "write_report",
@@ -148,7 +148,7 @@ _LATER = {
     "estimate": ("cranfield.biases", "estimate"),
     "expected_over_draws": ("cranfield.biases", "expected_over_draws"),
     "experiments": ("cranfield.experiments", None),
-    "times_random": ("cranfield.biases", "times_random"),
+    "ratio_to_random": ("cranfield.biases", "ratio_to_random"),
     "write_report": ("cranfield.reports", "write_report"),
 }
 

@@ -5,27 +5,27 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from cranfield.audits import Audit, Grid, Opened, Terms
+from cranfield.audits import Audit, Grid, UserContributions, VariedDecision
 from cranfield.experiments import Decisions, Experiment, Source, System
 
 OPENED = (
-    Opened("split", "question", ("random(train=0.2)", "random(train=0.5)", "random(train=0.8)")),
-    Opened("metric", "equivalent", ("P@5", "P@10", "AP")),
-    Opened("average", "equivalent", ("mean", "weighted")),
-    Opened("seed", "chance", ("0", "1")),
+    VariedDecision("split", "question", ("random(train=0.2)", "random(train=0.5)", "random(train=0.8)")),
+    VariedDecision("metric", "equivalent", ("P@5", "P@10", "AP")),
+    VariedDecision("average", "equivalent", ("mean", "weighted")),
+    VariedDecision("seed", "chance", ("0", "1")),
 )
 SYSTEMS = ("knn", "mf", "pop")
 START = 24  # split 0.8, P@5, mean, seed 0
 
 
-def terms_of(grid: Grid) -> Terms:
+def terms_of(grid: Grid) -> UserContributions:
     """Draw terms in which mf gains on knn with the train share, and pop is last."""
     rng = np.random.default_rng(0)
     shared = 0.2 * rng.normal(size=(3, 1, 150))
     values = 0.5 + shared + 0.05 * rng.normal(size=(3, grid.n_cells, 150))
     values[1] += 0.15 * (grid.cells[:, [0]] - 1) + 0.08
     values[2] -= 0.4
-    return Terms(values)
+    return UserContributions(values)
 
 
 @pytest.fixture(scope="session")
@@ -34,7 +34,7 @@ def grid() -> Grid:
 
 
 @pytest.fixture(scope="session")
-def terms(grid) -> Terms:
+def terms(grid) -> UserContributions:
     return terms_of(grid)
 
 

@@ -6,16 +6,16 @@ import json
 from contextlib import contextmanager
 
 import numpy as np
+import polars as pl
 import pytest
 
 import cranfield as cf
 from cranfield import CranfieldError, CranfieldWarning
 from cranfield.audits import read_audit
-from cranfield.audits.auditing import with_audit
-from cranfield.audits.children import Children
-from cranfield.audits.computing import compute
-from cranfield.audits.planning import plan_audit
-from cranfield.experiments import Decisions, Results, Source, System, run
+from cranfield.audits.auditing import plan_audit, with_audit
+from cranfield.audits.setup_runs import SetupRuns
+from cranfield.audits.universes import compute
+from cranfield.experiments import Decisions, Experiment, Results, Source, System, run
 from cranfield.experiments.pipeline import Pipeline
 from cranfield.experiments.stages import DATA
 from cranfield.store.store import open_store
@@ -33,9 +33,9 @@ def computed(experiment, folder):
     with open_store(folder) as store:
         line = Pipeline(experiment, store, (DATA,))
         line.go()
-        children = Children(line)
-        children.go(lambda: None)
-        return compute(children.crossing, tuple(system.name for system in experiment.systems), children.lists)
+        setup_runs = SetupRuns(line)
+        setup_runs.go(lambda: None)
+        return compute(setup_runs.enumeration, setup_runs.lists)
 
 
 def made(folder):
@@ -135,13 +135,13 @@ def test_an_audit_that_was_stopped_goes_on(tiny, tmp_path):
         line = Pipeline(experiment, store, (DATA,))
         store.begin("stopped", "stopped")
         line.go()
-        children = Children(line)
+        setup_runs = SetupRuns(line)
 
         def stop() -> None:
             raise KeyboardInterrupt
 
         with pytest.raises(KeyboardInterrupt):
-            children.go(stop)
+            setup_runs.go(stop)
     cf.audit(experiment, folder)
     again = [name for name in made(folder) if name.startswith("models/audit")]
     assert len(again) == 2  # those of the other split; the first split was there already
@@ -215,7 +215,7 @@ def test_users_of_two_sets_of_ratings_are_different_users(tiny, tmp_path):
     world = "world(users={}, items=40, ratings=900)"
     data = tuple(Source(name, simulate=world.format(users)) for name, users in (("a", 50), ("b", 60)))
     found = computed(tiny(data=data, audit={"vary": {"cutoff": [5, 10]}}), tmp_path / "out")
-    assert found.terms.n_users == len(set(found.users)) == found.terms.users.sum() // 2
+    assert found.terms.values.shape[2] == found.terms.users.sum() // 2
 
 
 def test_an_automatic_threshold_is_that_of_each_set_of_ratings(tiny, tmp_path):
@@ -239,3 +239,29 @@ def test_a_plan_counts_each_training_once(tiny, tmp_path):
 def test_what_is_given_counts_instead_of_the_table(tiny):
     experiment = with_audit(tiny(audit={"budget": 9, "preset": "usual"}), preset="measuring")
     assert experiment.audit == {"budget": 9, "preset": "measuring"}
+
+
+SPLITS = [
+    "random(train=0.8)",
+    "temporal(target=first)",
+    "rolling(windows=3, horizon=40d)",
+    "cold_users(left=2)",
+    "strong_generalisation",
+]
+
+
+def test_an_audit_crosses_every_kind_of_split(tmp_path):
+    start = Experiment(
+        data=(Source("tiny", simulate="world(users=60, items=40, ratings=900)"),),
+        systems=(System("popularity", "popularity"), System("near", "knn(k=5)")),
+        decisions=Decisions(metrics=("nDCG@10",)),
+    )
+    audit = cf.audit(start, tmp_path / "out", vary={"split": SPLITS})
+    means = dict(zip(SPLITS, audit.averages.T.tolist()))
+    assert len(audit.grid.invalid) == 0
+    rolled = cf.experiments.run(
+        Experiment(data=start.data, systems=start.systems, decisions=start.decisions.with_(split=SPLITS[2])),
+        tmp_path / "rolled",
+    )
+    alone = rolled.averages().filter(pl.col("fold").is_null())
+    assert means[SPLITS[2]] == pytest.approx(alone["mean"].to_list())

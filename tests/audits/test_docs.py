@@ -6,9 +6,8 @@ import re
 import tomllib
 from pathlib import Path
 
-from cranfield.audits.asking import menu_of
-from cranfield.audits.options import OPENABLE
-from cranfield.audits.presets import PRESETS
+from cranfield.audits.options import PRESETS, VARIABLE_DECISIONS
+from cranfield.audits.parsing import audit_settings
 from cranfield.experiments import Experiment
 from cranfield.experiments.experiment import AUDITING
 from cranfield.experiments.file import experiment_of
@@ -17,7 +16,10 @@ PAGE = (Path(__file__).parents[2] / "docs" / "audit.md").read_text(encoding="utf
 
 
 def test_the_tables_are_made_of_the_declarations():
-    decisions = [f"| `{openable.name}` | {openable.kind} | {openable.says} |" for openable in OPENABLE.values()]
+    decisions = [
+        f"| `{variable_decision.name}` | {variable_decision.kind} | {variable_decision.says} |"
+        for variable_decision in VARIABLE_DECISIONS.values()
+    ]
     assert "\n".join(["| decision | kind | what it decides |", "|---|---|---|", *decisions]) in PAGE
     options = [
         f"| `{preset}` | `{decision}` | {', '.join(f'`{option}`' for option in options)} |"
@@ -33,12 +35,12 @@ def test_every_key_is_on_the_page():
 
 def test_the_example_file_can_be_audited():
     (text,) = re.findall(r"```toml\n(.*?)```", PAGE, flags=re.S)
-    menu = menu_of(experiment_of(tomllib.loads(text)))
-    assert {opening.name: opening.kind for opening in menu.openings}["threshold"] == "question"
+    settings = audit_settings(experiment_of(tomllib.loads(text)))
+    assert {decision.name: decision.kind for decision in settings.varied}["threshold"] == "question"
 
 
 def test_every_preset_fits_the_usual_budget():
-    from cranfield.audits.crossing import cross
+    from cranfield.audits.enumeration import enumerate_universes
 
     for name in PRESETS:
-        assert cross(menu_of(Experiment(audit={"preset": name}))).complete, name
+        assert enumerate_universes(audit_settings(Experiment(audit={"preset": name}))).complete, name

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from cranfield._errors import SettingError
-from cranfield.audits import Change, Grid, Opened
+from cranfield.audits import Grid, VariedDecision
 
-SPLIT = Opened("split", "question", ("random(train=0.5)", "random(train=0.8)"))
-CUTOFF = Opened("cutoff", "equivalent", ("5", "10", "20"), (2.0, 1.0, 1.0))
-SEED = Opened("seed", "chance", ("0", "1"))
+SPLIT = VariedDecision("split", "question", ("random(train=0.5)", "random(train=0.8)"))
+CUTOFF = VariedDecision("cutoff", "equivalent", ("5", "10", "20"), (2.0, 1.0, 1.0))
+SEED = VariedDecision("seed", "chance", ("0", "1"))
 
 
 @pytest.fixture
@@ -33,20 +33,19 @@ def test_weights_are_products_of_option_weights(grid):
 def test_equal_cells_share_a_universe_whose_weight_is_their_sum():
     shared = Grid((CUTOFF,), np.array([[0], [1], [2]]), np.array([0, 1, 1]))
     assert shared.n_universes == 2
-    assert shared.universe_weights().tolist() == [0.5, 0.5]
+    assert shared.universe_weights(np.ones(3, dtype=bool)).tolist() == [0.5, 0.5]
     assert shared.universe_weights(np.array([False, True, True])).tolist() == [0, 1]
 
 
 def test_single_changes_keep_chance_and_pairs_change_two_decisions(grid):
-    assert grid.changes() == [Change((1,), 2), Change((1,), 4), Change((0,), 6)]
-    assert grid.changes(n=2) == [Change((0, 1), 8), Change((0, 1), 10)]
+    assert grid.changes() == [((1,), 2), ((1,), 4), ((0,), 6)]
+    assert grid.changes(n=2) == [((0, 1), 8), ((0, 1), 10)]
 
 
 def test_cells_of_one_set_up_differ_by_chance_alone(grid):
     assert grid.setups.tolist() == [0, 0, 1, 1, 2, 2, 3, 3, 4, 4, 5, 5]
     assert grid.questions.tolist() == [0] * 6 + [1] * 6
-    assert grid.with_chance_of().tolist() == [True, False] * 6
-    assert grid.pairs_by_chance() == [(2, 2 * setup, 2 * setup + 1) for setup in range(6)]
+    assert grid.pairs_by_chance(2) == [(2 * setup, 2 * setup + 1) for setup in range(6)]
 
 
 def test_options_read_in_words(grid):
@@ -60,13 +59,13 @@ def test_options_read_in_words(grid):
         ({"cells": np.array([[0, 3, 0]]), "universe": np.arange(1)}, "option number"),
         ({"cells": np.array([[0, 0, 0]]), "universe": np.array([1])}, "without gaps"),
         ({"cells": np.array([[0, 0, 0]]), "universe": np.arange(1), "start": 1}, "not one of the 1 cells"),
-        ({"opened": (), "cells": np.zeros((1, 0)), "universe": np.arange(1)}, "at least one opened"),
-        ({"opened": (SEED, SEED), "cells": np.zeros((1, 2)), "universe": np.arange(1)}, "opened twice"),
+        ({"varied": (), "cells": np.zeros((1, 0)), "universe": np.arange(1)}, "at least one opened"),
+        ({"varied": (SEED, SEED), "cells": np.zeros((1, 2)), "universe": np.arange(1)}, "opened twice"),
     ],
 )
 def test_a_grid_that_contradicts_itself_is_refused(change, message):
     with pytest.raises(SettingError, match=message):
-        Grid(**{"opened": (SPLIT, CUTOFF, SEED), **change})
+        Grid(**{"varied": (SPLIT, CUTOFF, SEED), **change})
 
 
 @pytest.mark.parametrize(
@@ -75,4 +74,4 @@ def test_a_grid_that_contradicts_itself_is_refused(change, message):
 )
 def test_options_that_contradict_themselves_are_refused(options, weights, message):
     with pytest.raises(SettingError, match=message):
-        Opened("gain", "equivalent", options, weights)
+        VariedDecision("gain", "equivalent", options, weights)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from cranfield._errors import SettingError
-from cranfield.audits import Grid, Opened
+from cranfield.audits import Grid, VariedDecision
 from cranfield.audits.influence import anova_components, influences
 
 
@@ -16,7 +16,7 @@ def _grid(sizes, weighted=False, seed=0):
     rng = np.random.default_rng(seed)
     return Grid.product(
         [
-            Opened(
+            VariedDecision(
                 f"d{place}",
                 "equivalent",
                 tuple(f"o{option}" for option in range(size)),
@@ -28,7 +28,7 @@ def _grid(sizes, weighted=False, seed=0):
 
 
 def _part(grid, keep, **options):
-    return Grid(grid.opened, grid.cells[keep], np.arange(np.count_nonzero(keep)), **options)
+    return Grid(grid.varied, grid.cells[keep], np.arange(np.count_nonzero(keep)), **options)
 
 
 def _conditional_variance(grid, y, places):
@@ -43,7 +43,7 @@ def _conditional_variance(grid, y, places):
 
 def _shapley(grid, y):
     """The mean contribution of each decision over all orders."""
-    n = len(grid.opened)
+    n = len(grid.varied)
     shares = np.zeros(n)
     orders = list(permutations(range(n)))
     for order in orders:
@@ -100,7 +100,7 @@ def test_the_order_of_cells_does_not_matter():
     grid = _grid([3, 2, 2])
     order = np.random.default_rng(5).permutation(grid.n_cells)
     y = np.random.default_rng(6).normal(size=grid.n_cells)
-    shuffled = Grid(grid.opened, grid.cells[order], np.arange(grid.n_cells))
+    shuffled = Grid(grid.varied, grid.cells[order], np.arange(grid.n_cells))
     assert influences(shuffled, y[order]).shapley == pytest.approx(influences(grid, y).shapley)
 
 
@@ -145,7 +145,7 @@ def test_a_small_sample_has_main_effects_only():
 
 
 def test_too_many_decisions_to_enumerate_are_an_error():
-    opened = [Opened(f"d{place}", "equivalent", ("o0", "o1")) for place in range(17)]
+    opened = [VariedDecision(f"d{place}", "equivalent", ("o0", "o1")) for place in range(17)]
     part = Grid(opened, np.eye(10, 17), np.arange(10))
     with pytest.raises(SettingError, match="open fewer decisions"):
         influences(part, np.arange(10.0))

@@ -7,8 +7,8 @@ import pytest
 
 from cranfield import compare
 from cranfield._errors import SettingError
-from cranfield.audits import Audit, Grid, Opened, Terms, read_audit
-from cranfield.audits.asking import menu_of
+from cranfield.audits import Audit, Grid, UserContributions, VariedDecision, read_audit
+from cranfield.audits.parsing import audit_settings
 from cranfield.audits.significance import PairedTest
 from cranfield.experiments import Decisions, System
 
@@ -26,7 +26,7 @@ def values():
 
 @pytest.fixture(scope="module")
 def found(values):
-    grid = Grid.product([Opened("cutoff", "equivalent", ("5", "10"))])
+    grid = Grid.product([VariedDecision("cutoff", "equivalent", ("5", "10"))])
     return Audit.of(grid, "abc", values.mean(axis=2), values, draws=250, resamples=20, testings=TESTINGS)
 
 
@@ -49,8 +49,8 @@ def test_shares_and_influence_are_the_same_with_and_without_other_tests(found, v
 
 
 def test_a_test_of_ranks_is_not_made_under_weights_or_over_different_users(values):
-    grid = Grid.product([Opened("average", "equivalent", ("mean", "weighted"))])
-    terms = Terms(values, paired=np.array([True, False]))
+    grid = Grid.product([VariedDecision("average", "equivalent", ("mean", "weighted"))])
+    terms = UserContributions(values, paired=np.array([True, False]))
     audit = Audit.of(grid, "abc", values.mean(axis=2), terms, draws=250, resamples=20, testings=TESTINGS)
     counts = dict(audit.significance().filter(system_a="a", system_b="b").select("significance", "universes").rows())
     assert counts == {"permutation": 2, "student": 2, "wilcoxon": 1, "sign": 1}
@@ -59,8 +59,8 @@ def test_a_test_of_ranks_is_not_made_under_weights_or_over_different_users(value
 def test_users_who_are_not_in_a_universe_are_no_ties(values):
     some = values.copy()
     some[:, 1, 20:] = 0.0
-    grid = Grid.product([Opened("cutoff", "equivalent", ("5", "10"))], start=1)
-    terms = Terms(some, users=np.array([40, 20]))
+    grid = Grid.product([VariedDecision("cutoff", "equivalent", ("5", "10"))], start=1)
+    terms = UserContributions(some, users=np.array([40, 20]))
     testings = [PairedTest("wilcoxon(zeros=pratt)", "none")]
     audit = Audit.of(grid, "abc", values.mean(axis=2), terms, draws=250, resamples=20, testings=testings)
     scores = {name: values[place, 1, :20] for place, name in enumerate("abc")}
@@ -85,15 +85,15 @@ def test_the_table_is_a_file_and_reads_back(found, tmp_path):
 def test_tests_are_crossed_with_corrections_and_open_no_universe(tiny):
     three = (System("popular", "popularity"), System("near", "knn(k=5)"), System("any", "random"))
     vary = {"cutoff": [5, 10], "significance": ["t", "sign"], "correction": ["none", "holm"]}
-    menu = menu_of(tiny(systems=three, decisions=Decisions(significance="sign"), audit={"vary": vary}))
-    assert menu.names == ("cutoff",)
-    assert list(map(str, menu.testings)) == ["sign with holm", "sign", "student with holm", "student"]
+    settings = audit_settings(tiny(systems=three, decisions=Decisions(significance="sign"), audit={"vary": vary}))
+    assert settings.names == ("cutoff",)
+    assert list(map(str, settings.testings)) == ["sign with holm", "sign", "student with holm", "student"]
 
 
 def test_the_correction_over_all_pairs_at_once_is_holm_in_an_audit_and_cannot_be_opened(tiny):
     three = (System("popular", "popularity"), System("near", "knn(k=5)"), System("any", "random"))
     vary = {"cutoff": [5, 10], "significance": ["permutation", "student"]}
-    menu = menu_of(tiny(systems=three, audit={"vary": vary}))
-    assert [testing.correction for testing in menu.testings] == ["holm", "holm"]
+    settings = audit_settings(tiny(systems=three, audit={"vary": vary}))
+    assert [testing.correction for testing in settings.testings] == ["holm", "holm"]
     with pytest.raises(SettingError, match="correction=max_t looks at all pairs of systems at once"):
-        menu_of(tiny(systems=three, audit={"vary": {**vary, "correction": ["max_t", "none"]}}))
+        audit_settings(tiny(systems=three, audit={"vary": {**vary, "correction": ["max_t", "none"]}}))

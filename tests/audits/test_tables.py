@@ -8,14 +8,14 @@ import numpy as np
 import polars as pl
 import pytest
 
-from cranfield.audits import Audit, Grid, Opened, tables
+from cranfield.audits import Audit, Grid, VariedDecision, tables
+from cranfield.audits.pair import PairView
 from cranfield.audits.significance import PairedTest
-from cranfield.audits.view import View
 
 
 @pytest.fixture(scope="module")
 def view(audit):
-    return View.of(audit)
+    return PairView.of(audit)
 
 
 def test_shares_are_those_of_the_systems_in_the_order_of_the_header(audit, view):
@@ -30,7 +30,7 @@ def test_shares_are_those_of_the_systems_in_the_order_of_the_header(audit, view)
 
 
 def test_seen_from_the_other_system_the_columns_are_swapped(audit, view):
-    other = View.of(audit, "knn", "mf")
+    other = PairView.of(audit, "knn", "mf")
     mine, yours = (tables.shares(audit, seen).rows for seen in (view, other))
     assert [(row[2], row[3]) for row in mine] == [(row[3], row[2]) for row in yours]
     assert {row[3] for row in tables.flips(view).rows} == {row[3] for row in tables.flips(other).rows}
@@ -75,12 +75,15 @@ def test_every_pair_of_systems_has_a_row_in_the_order_of_the_starting_point(audi
 
 
 def test_weights_and_the_starting_point_stand_with_the_options():
-    grid = Grid.product([Opened("cutoff", "equivalent", ("5", "10"), (1.0, 3.0))], start=1)
+    grid = Grid.product([VariedDecision("cutoff", "equivalent", ("5", "10"), (1.0, 3.0))], start=1)
     assert tables.opened(grid).rows == [["cutoff", "equivalent", "10", "5 (weight 0.25), 10 (weight 0.75)"]]
 
 
 def test_combinations_that_are_left_out_have_their_reason_and_what_they_share():
-    opened = (Opened("cutoff", "equivalent", ("5", "10")), Opened("lists", "question", ("full", "condensed")))
+    opened = (
+        VariedDecision("cutoff", "equivalent", ("5", "10")),
+        VariedDecision("lists", "question", ("full", "condensed")),
+    )
     cells = np.array([[0, 0], [1, 0]])
     reason = "the lists are too short"
     grid = Grid(opened, cells, np.arange(2), invalid=(((0, 1), reason), ((1, 1), reason)))
@@ -105,7 +108,7 @@ ADVICE = {
 
 def test_other_tests_are_seen_from_the_first_system(held_against_truth):
     frame = held_against_truth.significance().filter(pl.col("question").is_null(), system_a="knn", system_b="mf")
-    rows = tables.tests(held_against_truth, View.of(held_against_truth, "mf", "knn")).rows
+    rows = tables.tests(held_against_truth, PairView.of(held_against_truth, "mf", "knn")).rows
     assert [row[:2] for row in rows] == [["student", "none"], ["student", "holm"]]
     assert [row[3] for row in rows] == [tables.share_text(share) for share in frame["trails_significantly"]]
     assert [row[6] for row in rows] == [tables.p_text(p) for p in frame["start_p_corrected"]]

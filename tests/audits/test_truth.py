@@ -9,10 +9,10 @@ from scipy.stats import kendalltau
 import cranfield as cf
 from cranfield import CranfieldError, Ratings, SettingError, datasets
 from cranfield.audits import Audit, read_audit
-from cranfield.audits.asking import menu_of
-from cranfield.audits.crossing import cross
-from cranfield.audits.given import audit_runs
-from cranfield.audits.true_values import check_truth, true_values
+from cranfield.audits.enumeration import enumerate_universes
+from cranfield.audits.from_runs import audit_runs
+from cranfield.audits.parsing import audit_settings
+from cranfield.audits.truth import check_truth, true_values
 from cranfield.experiments import Source, System
 from cranfield.experiments.tuning import Tuning
 
@@ -30,7 +30,7 @@ def test_tau_of_an_option_is_the_mean_over_the_other_decisions(found):
     taus = np.array([kendalltau(list(TRUE.values()), column).statistic for column in found.averages.T])
     frame = found.truth()
     assert frame["tau"][0] == pytest.approx(taus[found.grid.universe].mean())
-    for place, opened in enumerate(found.grid.opened):
+    for place, opened in enumerate(found.grid.varied):
         for number, option in enumerate(opened.options):
             (row,) = frame.filter(decision=opened.name, option=option).rows(named=True)
             cells = found.grid.cells[:, place] == number
@@ -78,7 +78,7 @@ def test_without_a_truth_there_is_none(audit):
 
 def test_a_world_knows_the_value_of_lists_from_all_ratings(tiny):
     experiment = tiny(systems=THREE, audit={"vary": {"cutoff": [5, 10]}, "systems": {"near": {"k": [5, 2]}}})
-    values = true_values("nDCG@10", menu_of(experiment))
+    values = true_values("nDCG@10", audit_settings(experiment))
     assert values.by == ("systems.near.k",)
     world = cf.simulate.world(users=60, items=40, ratings=900)
     for k in ("5", "2"):
@@ -97,10 +97,10 @@ def test_an_audit_of_a_world_holds_its_universes_against_it(tiny, tmp_path):
 
 def test_cells_with_other_parameters_than_those_of_the_values_are_left_out(tiny):
     experiment = tiny(audit={"vary": {"cutoff": [5, 10]}, "systems": {"near": {"k": [5, 2]}}})
-    menu = menu_of(experiment)
-    values = true_values({"popular": 0.2, "near": 0.1}, menu)
-    crossing = cross(menu)
-    grid, _ = crossing.grid([str(number) for number in range(len(crossing.universes))], {})
+    settings = audit_settings(experiment)
+    values = true_values({"popular": 0.2, "near": 0.1}, settings)
+    enumeration = enumerate_universes(settings)
+    grid, _ = enumeration.grid([str(number) for number in range(len(enumeration.universes))], {})
     known = ~np.isnan(values.of_cells(grid)).any(axis=0)
     assert [grid.words(cell)["systems.near.k"] == "5" for cell in range(grid.n_cells)] == known.tolist()
 
@@ -161,7 +161,7 @@ def test_ratings_of_random_items_tell_the_true_precision(monkeypatch, tiny, over
     monkeypatch.setattr(datasets, "load_pair", lambda name: (known, judged))
     systems = (System("liked", "average"), System("dice", "random"))
     experiment = tiny(data=(Source("coats", dataset="coat"),), systems=systems, audit={"vary": {"cutoff": [5, 10]}})
-    found = true_values("P@5", menu_of(experiment))
+    found = true_values("P@5", audit_settings(experiment))
     liked, dice = found.table[()]
     assert found.source == "P@5 by ratings of random items"
     assert liked > dice + 0.1

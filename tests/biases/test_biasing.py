@@ -10,7 +10,7 @@ import pytest
 
 import cranfield as cf
 from cranfield.biases import Bias
-from cranfield.biases.popularity_share import partial_correlation
+from cranfield.biases.biasing import partial_correlation
 
 
 @pytest.fixture(scope="module")
@@ -209,7 +209,7 @@ def test_the_verdict_opens_with_what_becomes_of_the_winner(better, places, sente
     orders = pl.DataFrame(
         {"protocol": ["AR", "AR", "P1R", "P1R"], "system": ["a", "b"] * 2, "place": [1, 2, *places]},
     )
-    nothing = dict.fromkeys(("shares", "groups", "times", "density", "predicted"))
+    nothing = dict.fromkeys(("shares", "groups", "ratios", "density", "predicted"))
     answer = Bias(
         "P@10", 4.0, "a", protocols=protocols, comparisons={"P1R": comparison}, notes=(), caveats=(), **nothing
     )

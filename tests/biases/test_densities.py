@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import cranfield as cf
-from cranfield.biases import density
+from cranfield.biases import density, expected_precision, one_relevant_bounds
 
 DESIGNS = [
     {},
@@ -73,3 +73,105 @@ def test_at_full_depth_every_system_has_the_precision_rho(system, split):
 def test_training_ratings_alone_are_refused(split):
     with pytest.raises(cf.SettingError, match="not a split"):
         density(split.train)
+
+
+class FixedOrder:
+    """A non-personalised ranking that does not depend on the split: items by their code."""
+
+    def fit(self, train):
+        self.n_items = train.n_items
+        return self
+
+    def score(self, users):
+        return np.tile(-np.arange(self.n_items, dtype=float), (len(users), 1))
+
+
+@pytest.fixture(scope="module")
+def over_splits(make_ratings):
+    """Predicted and measured P@5 of a fixed ranking over random splits with nothing taken from the targets."""
+    ratings = make_ratings(users=60, items=25, density=0.5, skew=0.7)
+    predicted, measured, departures = [], [], []
+    for seed in range(40):
+        split = cf.splits.random(ratings, train=0.7, seed=seed)
+        (run,) = cf.recommend(split, {"fixed": FixedOrder()}, length="all", keep_seen=True)
+        expected = expected_precision(run, split, density(split, threshold=4, keep_seen=True), n=5)
+        predicted.append(expected.low)
+        departures.append(expected.departures)
+        measured.append(cf.measure(run, split.test, "P@5", threshold=4).average().item())
+    return np.array(predicted), np.array(measured), departures
+
+
+def test_equation_3_is_met_where_its_assumptions_hold(over_splits):
+    predicted, measured, departures = over_splits
+    difference = measured - predicted
+    assert abs(difference.mean()) < 4 * difference.std(ddof=1) / np.sqrt(len(difference))
+    assert set(departures) == {()}
+
+
+def test_where_training_items_leave_the_targets_the_reason_for_a_difference_is_given(split):
+    (run,) = cf.recommend(split, "popularity", length="all")
+    expected = expected_precision(run, split, density(split, threshold=4), n=5)
+    measured = cf.measure(run, split.test, "P@5", threshold=4).average().item()
+    assert measured > expected.low == expected.high
+    assert any("training items are removed" in reason for reason in expected.departures)
+
+
+def test_equation_3_equals_its_definition(split):
+    (run,) = cf.recommend(split, "popularity", length="all")
+    found = density(split, threshold=4)
+    liked = np.bincount(split.train.items[split.train.values >= 4], minlength=split.train.n_items)
+    liked = liked + np.bincount(split.test.items[split.test.values >= 4], minlength=split.train.n_items)
+    tested = np.flatnonzero(split.test.user_counts)
+    sums = [
+        liked[run.items[run.indptr[k] : run.indptr[k + 1]][:5]].sum()
+        for k, user in enumerate(run.users)
+        if user in tested
+    ]
+    value = found.sigma * split.train.n_items / (5 * found.t * len(tested)) * np.mean(sums)
+    assert expected_precision(run, split, found, n=5).low == pytest.approx(value)
+
+
+def test_with_uniform_test_items_and_only_positive_ratings_every_ranking_is_predicted_at_random(make_ratings):
+    ratings = make_ratings(users=80, items=20, density=0.5, skew=0.8)
+    positive = cf.Ratings.of(ratings.users.tolist(), ratings.items.tolist())
+    split = cf.splits.uniform_test(positive, sigma=0.2, epsilon=0.2)
+    (run,) = cf.recommend(split, "popularity", length="all", candidates="test")
+    found = density(split, threshold=1, candidates="test")
+    expected = expected_precision(run, split, found, n=5, uniform_test=True)
+    assert expected.low == pytest.approx(found.predicted_random)
+
+
+def test_measured_one_relevant_precision_lies_within_the_bounds_of_the_lemma(split):
+    for nonrelevant in (5, 12):
+        design = {"nonrelevant": nonrelevant, "length": "all", "threshold": 4, "seed": 3}
+        for system in ("popularity", "random", "knn(k=5)"):
+            (whole,) = cf.recommend(split, system, **design)
+            (single,) = cf.recommend(split, system, relevant="one", **design)
+            for n in (1, 3, 10):
+                low, high = one_relevant_bounds(cf.judge(whole, split.test, threshold=4), n)
+                measured = cf.measure(single, split.test, f"P@{n}", threshold=4).average(by="list").item()
+                assert low - 1e-12 <= measured <= high + 1e-12
+
+
+def test_in_one_relevant_designs_precision_is_at_most_1_over_n_and_metrics_reduce_to_each_other(split):
+    (run,) = cf.recommend(split, "popularity", relevant="one", nonrelevant=10, threshold=4)
+    metrics = ["P@3", "AP", "RR", "nDCG@5", "nDCG(gain=exp)@5", "nDCG(gain=binary)@5"]
+    values = cf.measure(run, split.test, metrics, threshold=4).values[0]
+    assert values[0].max() <= 1 / 3
+    np.testing.assert_allclose(values[1], values[2])
+    np.testing.assert_allclose(values[3], values[4])
+    np.testing.assert_allclose(values[3], values[5])
+
+
+def test_one_relevant_bounds_are_printed_for_non_personalised_rankings(split):
+    (run,) = cf.recommend(split, "popularity", length="all")
+    found = density(split, threshold=4, relevant="one", nonrelevant=10)
+    expected = expected_precision(run, split, found, n=3)
+    assert expected.low < expected.high
+    assert expected.equation == "bounds of 1R from the equation (3)"
+
+
+def test_a_one_relevant_run_is_refused(split):
+    (run,) = cf.recommend(split, "popularity", relevant="one", nonrelevant=5, threshold=4)
+    with pytest.raises(cf.SettingError, match="keeps no lists"):
+        expected_precision(run, split, density(split, threshold=4))

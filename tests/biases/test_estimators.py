@@ -84,11 +84,11 @@ def test_a_doubly_robust_estimate_is_right_with_wrong_propensities_and_the_right
     share = liked.mean(axis=0)
     codes = {f"i{i:02}": i for i in range(liked.shape[1])}
 
-    def right(name, train, threshold, seed):
+    def right(train, liked, seed):
         order = np.array([codes[item] for item in train.item_ids.all.to_list()])
         return lambda users, items: share[order[items]]
 
-    monkeypatch.setattr(estimators, "_imputed", right)
+    monkeypatch.setattr(estimators, "_item_mean", right)
     dr, ips = [], []
     for seed in range(30):
         test, given = _observed(world, seed)

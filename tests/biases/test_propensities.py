@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 import cranfield as cf
-from cranfield.biases import fit_propensities, given_propensities
-from cranfield.biases.propensities import _log_likelihood, _regression
+from cranfield.biases.propensities import _log_likelihood, _regression, fit_propensities, given_propensities
 
 
 def _unseen_sum(split, propensities):

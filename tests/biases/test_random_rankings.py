@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import cranfield as cf
-from cranfield.biases import density, times_random
+from cranfield.biases import density, ratio_to_random
 from cranfield.metrics import Metric
 
 CLOSED = ["P", "Recall", "HitRate", "RR", "AP", "DCG", "nDCG", "nDCG(gain=exp)", "F1", "RBP", "AntiP", "RScore"]
@@ -38,7 +38,7 @@ def test_closed_forms_equal_the_mean_over_all_rankings(n, tiny):
     train, test, targets = tiny
     runs = {"mine": {"ann": list("bcde"), "bob": list("abcd")}}
     metrics = [f"{name}{n}" for name in CLOSED]
-    result = times_random(runs, test, metrics, train=train, threshold=4)
+    result = ratio_to_random(runs, test, metrics, train=train, threshold=4)
     assert result.errors.tolist() == [0.0] * len(metrics)
     expected = [_means_over_all_rankings(metrics, test, targets[user], user, 4) for user in ("ann", "bob")]
     np.testing.assert_allclose(result.random.values[0], np.array(expected).T)
@@ -48,7 +48,7 @@ def test_drawn_rankings_agree_with_all_rankings_within_their_error(tiny):
     train, test, targets = tiny
     runs = {"mine": {"ann": list("bcde"), "bob": list("abcd")}}
     metrics = ["bpref", "infAP@3", "ERR"]
-    result = times_random(runs, test, metrics, train=train, threshold=4)
+    result = ratio_to_random(runs, test, metrics, train=train, threshold=4)
     expected = np.mean([_means_over_all_rankings(metrics, test, targets[user], user, 4) for user in targets], axis=0)
     assert ((result.errors > 0) & (result.errors < 0.1)).all()
     assert (np.abs(expected - result.random.average()[0]) < 4 * result.errors).all()
@@ -56,7 +56,7 @@ def test_drawn_rankings_agree_with_all_rankings_within_their_error(tiny):
 
 def test_a_metric_of_whole_lists_is_drawn_as_well(split):
     (run,) = cf.recommend(split, "popularity", length=5)
-    result = times_random(run, split.test, ["EPC@5", "ItemCoverage@5", "P@5"], train=split.train, threshold=4)
+    result = ratio_to_random(run, split.test, ["EPC@5", "ItemCoverage@5", "P@5"], train=split.train, threshold=4)
     frame = result.frame()
     assert frame["metric"].to_list() == ["EPC@5", "ItemCoverage@5", "P@5"]
     assert (frame["random_error"].to_numpy()[:2] > 0).all()
@@ -66,7 +66,7 @@ def test_a_metric_of_whole_lists_is_drawn_as_well(split):
 
 def test_times_random_is_the_ratio_of_the_averages(split):
     runs = cf.recommend(split, ["popularity", "random"], length=10)
-    result = times_random(runs, split.test, ["P@5", "nDCG@5"], train=split.train, threshold=4)
+    result = ratio_to_random(runs, split.test, ["P@5", "nDCG@5"], train=split.train, threshold=4)
     for system, metric, mean, chance, error, times in result.frame().iter_rows():
         assert (
             mean == cf.measure(runs, split.test, [metric], threshold=4).average()[0 if system == "popularity" else 1, 0]
@@ -83,7 +83,7 @@ def test_random_precision_is_rho_in_every_design(design, split):
     (run,) = cf.recommend(split, "popularity", length="all", threshold=4, **design)
     ranking = cf.rankings.Ranking(threshold=4, **design)
     targets = cf.Targets(split.train, split.test, ranking, 0, None)
-    result = times_random(run, split.test, "P@3", train=split.train, targets=targets, threshold=4)
+    result = ratio_to_random(run, split.test, "P@3", train=split.train, targets=targets, threshold=4)
     assert result.random.average().item() == pytest.approx(density(split, threshold=4, **design).rho)
 
 
@@ -91,14 +91,14 @@ def test_candidates_can_be_the_items_with_a_test_rating(split):
     few = cf.splits.predefined(split.train, split.test.keep(split.test.items % 3 > 0))
     (run,) = cf.recommend(few, "popularity", length=5, candidates="test")
     options = {"train": few.train, "threshold": 4, "candidates": "test"}
-    result = times_random(run, few.test, ["P@5", "ItemCoverage@5"], **options)
+    result = ratio_to_random(run, few.test, ["P@5", "ItemCoverage@5"], **options)
     assert result.random.average()[0, 0] == pytest.approx(density(few, threshold=4, candidates="test").rho)
     assert result.random.overall[0, 1] == pytest.approx(np.count_nonzero(few.test.item_counts) / few.test.n_items)
 
 
 def test_in_one_relevant_designs_random_precision_is_1_over_t(split):
     (run,) = cf.recommend(split, "popularity", relevant="one", nonrelevant=6, threshold=4)
-    result = times_random(run, split.test, ["P@1", "RR"], threshold=4)
+    result = ratio_to_random(run, split.test, ["P@1", "RR"], threshold=4)
     assert result.random.values[0, 0].tolist() == pytest.approx([1 / 7] * run.lengths.size)
     assert result.random.values[0, 1].tolist() == pytest.approx(
         [sum(1 / k for k in range(1, 8)) / 7] * run.lengths.size
@@ -107,17 +107,17 @@ def test_in_one_relevant_designs_random_precision_is_1_over_t(split):
 
 def test_the_density_of_the_targets_stands_beside(split):
     (run,) = cf.recommend(split, "popularity", length=5)
-    result = times_random(run, split.test, "P@5", train=split.train, threshold=4)
+    result = ratio_to_random(run, split.test, "P@5", train=split.train, threshold=4)
     stated = cf.density(split, threshold=4)
     assert result.density.as_dict() == pytest.approx(stated.as_dict())
     assert result.frame()["random"].item() == pytest.approx(stated.rho)
     assert f"ρ = {stated.rho:.4g}, σ = {stated.sigma:.4g}" in result.table().text()
-    assert times_random(run, split.test, "P@5", threshold=4).density is None
+    assert ratio_to_random(run, split.test, "P@5", threshold=4).density is None
 
 
 def test_condensed_lists_are_compared_with_random_rankings_of_the_judged_items(split):
     (run,) = cf.recommend(split, "popularity", length="all")
-    result = times_random(run, split.test, "P@1", train=split.train, threshold=4, lists="condensed")
+    result = ratio_to_random(run, split.test, "P@1", train=split.train, threshold=4, lists="condensed")
     shares = [
         np.mean(split.test.values[split.test.indptr[u] : split.test.indptr[u + 1]] >= 4)
         for u in np.flatnonzero(split.test.user_counts)
@@ -128,9 +128,9 @@ def test_condensed_lists_are_compared_with_random_rankings_of_the_judged_items(s
 def test_what_has_no_random_value_is_refused(split):
     (run,) = cf.recommend(split, "average", length=5)
     with pytest.raises(cf.SettingError, match="predicts no ratings"):
-        times_random(run, split.test, "RMSE", train=split.train, threshold=4)
+        ratio_to_random(run, split.test, "RMSE", train=split.train, threshold=4)
     with pytest.raises(cf.SettingError, match="use mean or weighted"):
-        times_random(run, split.test, "P@5", train=split.train, threshold=4, average="median")
+        ratio_to_random(run, split.test, "P@5", train=split.train, threshold=4, average="median")
 
 
 def test_every_metric_with_a_closed_form_over_ties_is_one_over_random_rankings():

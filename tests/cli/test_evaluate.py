@@ -264,7 +264,7 @@ def test_times_random_stands_beside_the_averages_in_every_form(evaluate):
     out = evaluate(*options)
     assert "Scores divided by the score of a random ranking" in out
     rows = json.loads(evaluate(*options, "--format", "json"))
-    expected = cf.times_random(["mine.csv", "other.trec"], "test.csv", ["RR", "P@1"], threshold=4).frame()
+    expected = cf.ratio_to_random(["mine.csv", "other.trec"], "test.csv", ["RR", "P@1"], threshold=4).frame()
     assert [row["times_random"] for row in rows] == expected["times_random"].to_list()
     assert expected.row(1, named=True)["random"] == pytest.approx(1 / 3)  # x, y and z are the targets
 

@@ -21,7 +21,7 @@ import polars as pl
 import pytest
 
 import cranfield as cf
-from cranfield.audits.stage import Audited
+from cranfield.audits.auditing import Audited
 from cranfield.data import filters
 from cranfield.experiments import run
 from cranfield.experiments.stages import DATA, MODELS, SCORES, SPLITS, STAGES

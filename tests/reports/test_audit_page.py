@@ -11,16 +11,16 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from cranfield.audits import Audit, Grid, Opened
-from cranfield.audits.view import View
+from cranfield.audits import Audit, Grid, VariedDecision
+from cranfield.audits.pair import PairView
 from cranfield.reports import audited, sections
 from cranfield.reports.audit_page import audit_page, write_audit
 from cranfield.reports.sections.audit import audit_section
 
 OPENED = (
-    Opened("split", "question", ("random(train=0.2)", "random(train=0.8)")),
-    Opened("metrics", "equivalent", ("P", "</script><script>alert(4)</script>")),
-    Opened("split_seed", "chance", ("0", "1", "2", "3", "4")),
+    VariedDecision("split", "question", ("random(train=0.2)", "random(train=0.8)")),
+    VariedDecision("metrics", "equivalent", ("P", "</script><script>alert(4)</script>")),
+    VariedDecision("split_seed", "chance", ("0", "1", "2", "3", "4")),
 )
 
 
@@ -111,7 +111,7 @@ def test_the_script_has_the_numbers_of_every_pair_and_cell(page, audit):
     assert numbers(data["cells"], "<u2").reshape(-1, 3).tolist() == audit.grid.cells.tolist()
     for pair in data["pairs"]:
         first, second = (data["systems"][number] for number in pair["systems"])
-        view = View.of(audit, first, second)
+        view = PairView.of(audit, first, second)
         own = frame.filter(system_a=view.pair.systems[0], system_b=view.pair.systems[1])
         assert numbers(pair["d_z"], "<f4") == pytest.approx(view.sign * own["d_z"].to_numpy(), rel=1e-6)
         assert numbers(pair["p"], "<f4") == pytest.approx(own["p"].to_numpy(), rel=1e-6)
@@ -137,14 +137,14 @@ def test_a_long_table_says_how_many_rows_it_has(audit, monkeypatch, undrawn):
 
 
 def test_one_cell_has_a_page_with_all_figures():
-    html = audit_page(audit_of(Grid.product([Opened("cutoff", "equivalent", ("10",))]), ("a", "b")))
+    html = audit_page(audit_of(Grid.product([VariedDecision("cutoff", "equivalent", ("10",))]), ("a", "b")))
     assert "There is one cell, cutoff (10): nothing can be said about other decisions." in html
     assert "2 systems under 1 combination of the options of one decision" in html
     assert html.count('role="img"') == 4
 
 
 def test_systems_that_are_always_equal_have_a_page(undrawn):
-    grid = Grid.product([Opened("cutoff", "equivalent", ("5", "10"))])
+    grid = Grid.product([VariedDecision("cutoff", "equivalent", ("5", "10"))])
     values = np.ones((2, 2, 9))
     html = audit_page(Audit.of(grid, ("a", "b"), values.mean(axis=2), values, draws=250, resamples=5))
     assert "they are equal." in html
@@ -152,7 +152,7 @@ def test_systems_that_are_always_equal_have_a_page(undrawn):
 
 
 def test_equal_shares_name_no_leader(undrawn):
-    grid = Grid.product([Opened("cutoff", "equivalent", ("5", "10"))])
+    grid = Grid.product([VariedDecision("cutoff", "equivalent", ("5", "10"))])
     values = np.random.default_rng(0).normal(size=(2, 2, 30))
     values[0] += np.array([[3.0], [-3.0]])
     section = audit_section(Audit.of(grid, ("a", "b"), values.mean(axis=2), values, draws=250, resamples=5))
@@ -161,7 +161,10 @@ def test_equal_shares_name_no_leader(undrawn):
 
 
 def test_combinations_that_failed_are_shown_with_their_reason(undrawn):
-    opened = [Opened("cutoff", "equivalent", ("5", "10")), Opened("lists", "question", ("full", "condensed"))]
+    opened = [
+        VariedDecision("cutoff", "equivalent", ("5", "10")),
+        VariedDecision("lists", "question", ("full", "condensed")),
+    ]
     cells = np.array([[0, 0], [0, 1], [1, 0]])
     grid = Grid(tuple(opened), cells, np.arange(3), invalid=(((1, 1), "nothing is <relevant>"),))
     html = audit_page(audit_of(grid, ("a", "b")))
@@ -172,7 +175,7 @@ def test_combinations_that_failed_are_shown_with_their_reason(undrawn):
 
 def test_what_is_known_of_the_truth_and_of_metrics_has_a_part_of_its_own(evil, undrawn):
     values = np.random.default_rng(0).normal(size=(2, 2, 30))
-    grid = Grid.product([Opened("cutoff", "equivalent", ("5", "10"))])
+    grid = Grid.product([VariedDecision("cutoff", "equivalent", ("5", "10"))])
     plain = Audit.of(grid, evil[:2], values.mean(axis=2), values, draws=250, resamples=5)
     assert "audit-truth" not in audit_section(plain).html
     true = dict.fromkeys(evil[:1], 0.3) | dict.fromkeys(evil[1:2], 0.2)

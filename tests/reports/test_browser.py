@@ -15,7 +15,7 @@ import polars as pl
 import pytest
 
 import cranfield as cf
-from cranfield.audits import Audit, Grid, Opened
+from cranfield.audits import Audit, Grid, VariedDecision
 from cranfield.reports import report
 from cranfield.reports.audit_page import audit_page
 from cranfield.reports.explore import explore, label_of
@@ -521,9 +521,9 @@ def test_two_hundred_systems_and_fifty_metrics_can_be_handled(open_page, many_sc
 def audit():
     """Return an audit of four systems in which the split changes the winner."""
     opened = (
-        Opened("split", "question", ("random(train=0.2)", "random(train=0.8)")),
-        Opened("metrics", "equivalent", ("P", "<b>AP</b>")),
-        Opened("split_seed", "chance", ("0", "1", "2", "3", "4")),
+        VariedDecision("split", "question", ("random(train=0.2)", "random(train=0.8)")),
+        VariedDecision("metrics", "equivalent", ("P", "<b>AP</b>")),
+        VariedDecision("split_seed", "chance", ("0", "1", "2", "3", "4")),
     )
     grid = Grid.product(opened)
     values = np.random.default_rng(3).normal(0.4, 0.2, (len(SYSTEMS), grid.n_cells, 50))

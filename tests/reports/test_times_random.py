@@ -9,7 +9,7 @@ from cranfield.reports.sections.times_random import beside_random
 def test_the_section_has_a_row_per_system_and_what_random_scores():
     train = cf.Ratings.of([1, 2, 2, 2], ["a", "b", "c", "d"])
     runs = {"<i>": {1: ["b", "c"]}, "other": {1: ["c", "b"]}}
-    section = beside_random(cf.times_random(runs, cf.Ratings.of([1], ["b"]), ["P@1", "RR"], train=train))
+    section = beside_random(cf.ratio_to_random(runs, cf.Ratings.of([1], ["b"]), ["P@1", "RR"], train=train))
     assert "&lt;i&gt;" in section.html
     assert "a random ranking" in section.html
     assert 'data-key="3.0"' in section.html

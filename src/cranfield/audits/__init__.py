@@ -1,34 +1,29 @@
 """Audits: whether the winner remains the same under other decisions."""
 
-from cranfield.audits.answers import Audit
-from cranfield.audits.auditing import audit, audit_of
+from cranfield.audits.auditing import AUDITED, HOME, AuditPlan, audit, audit_of, plan_audit
+from cranfield.audits.contributions import UserContributions
 from cranfield.audits.figures import FIGURES
 from cranfield.audits.files import read_audit
-from cranfield.audits.grid import Change, Grid, Opened, OptionKind
-from cranfield.audits.options import OPENABLE
-from cranfield.audits.planning import AuditPlan, plan_audit
-from cranfield.audits.shares import ranks_of
-from cranfield.audits.stage import AUDITED, HOME
+from cranfield.audits.grid import Grid, OptionKind, VariedDecision
+from cranfield.audits.options import VARIABLE_DECISIONS
+from cranfield.audits.pair import PairView, ranks_of
+from cranfield.audits.result import Audit
 from cranfield.audits.tables import audit_tables, pair_tables
-from cranfield.audits.terms import Terms
-from cranfield.audits.verdict import NOT_A_PROBABILITY
-from cranfield.audits.view import View
-from cranfield.audits.wording import option_words, share_text
+from cranfield.audits.wording import NOT_A_PROBABILITY, option_words, share_text
 
 __all__ = [
     "AUDITED",
     "FIGURES",
     "HOME",
     "NOT_A_PROBABILITY",
-    "OPENABLE",
+    "VARIABLE_DECISIONS",
     "Audit",
     "AuditPlan",
-    "Change",
     "Grid",
-    "Opened",
     "OptionKind",
-    "Terms",
-    "View",
+    "PairView",
+    "UserContributions",
+    "VariedDecision",
     "audit",
     "audit_of",
     "audit_tables",

@@ -1,18 +1,141 @@
-"""The verb `audit`: an experiment or ranked lists in, an `Audit` out."""
+"""The verb `audit`, its plan, and the optional stage: whether the winner remains the same under other decisions."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import replace
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from cranfield._errors import SettingError
-from cranfield.audits.answers import Audit
-from cranfield.audits.given import audit_runs
-from cranfield.audits.stage import AUDITED
-from cranfield.audits.true_values import from_here
-from cranfield.experiments import Experiment, Results, Stages, experiment_and_folder, run, silent
+from cranfield._numbers import count_text
+from cranfield.audits.enumeration import Enumeration, check_options, enumerate_universes
+from cranfield.audits.files import read_audit
+from cranfield.audits.from_runs import audit_runs
+from cranfield.audits.parsing import audit_settings
+from cranfield.audits.result import Audit
+from cranfield.audits.setup_runs import SetupRuns, advice_rows, designs_of
+from cranfield.audits.truth import check_truth, from_here, true_values, truth_made_of
+from cranfield.audits.universes import audit_universes
+from cranfield.audits.wording import left_out_text, notes_on
+from cranfield.experiments import (
+    ASSESS,
+    OUT,
+    Experiment,
+    Pipeline,
+    Plan,
+    Results,
+    Size,
+    Stage,
+    Stages,
+    Unit,
+    about,
+    catalogue_digest,
+    experiment_and_folder,
+    options_of,
+    own_metrics,
+    plan,
+    run,
+    silent,
+)
+from cranfield.store import Made
+
+HOME = "audit"
+"""The folder of an audit within that of its experiment."""
+
+_STEPS = {"models": "trainings", "runs": "rankings", "judged": "judged"}
+# Seconds to measure a list and average the values of a user in a universe.
+_COMPUTED = 1e-6
+# Seconds for a further test of a pair of systems in a universe.
+_TESTED = 3e-3
+
+
+class Audited(Stage[Audit]):
+    """The audit of an experiment: all set-ups in its store, and the answers."""
+
+    name, title, level, inputs = "audit", "Auditing", "experiment", ("data",)
+    exported = True
+
+    def check_experiment(self, experiment: Experiment) -> None:
+        """Raise an error for decisions that cannot be opened."""
+        if experiment.audit is not None:
+            settings = audit_settings(experiment)
+            check_options(settings)
+            if settings.truth is not None:
+                check_truth(settings.truth, experiment)
+
+    def wants(self, line: Pipeline, unit: Unit) -> bool:  # noqa: ARG002
+        """Whether the experiment opens decisions."""
+        return line.experiment.audit is not None
+
+    def prepare(self, line: Pipeline, stages: Stages) -> None:
+        """Train, rank and judge what does not exist yet for every set-up."""
+        setup_runs = setup_runs_of(line)
+        # This bar has its own clock, because its steps do not take as long as those of pairs of systems.
+        with stages("Lists for the audit", len(setup_runs.lines)) as advance:
+            setup_runs.go(advance)
+
+    def inner(self, line: Pipeline) -> Iterator[tuple[Pipeline, Stage[Any], Unit]]:
+        """Yield the artifacts of the set-ups."""
+        yield from setup_runs_of(line).artifacts()
+
+    def made_of(self, line: Pipeline, unit: Unit) -> dict[str, Any]:  # noqa: ARG002
+        """Return the opened decisions, and the digests of the judged lists of every set-up."""
+        setup_runs = setup_runs_of(line)
+        settings = setup_runs.enumeration.settings
+        opened = [
+            [decision.name, decision.kind, list(decision.options), decision.weights, dict(decision.invalid)]
+            for decision in settings.varied
+        ]
+        metrics = sorted({universe.measurement.metric for universe in setup_runs.enumeration.universes})
+        return {
+            "opened": opened,
+            "budget": settings.budget,
+            "tests": [str(testing) for testing in settings.testings],
+            "truth": truth_made_of(settings.truth, settings.experiment),
+            "start": settings.experiment.decisions.as_dict(),
+            "systems": [system.name for system in settings.experiment.systems],
+            "judged": setup_runs.digests(),
+            "catalogue": catalogue_digest(line.experiment),
+            "own": own_metrics(metrics, line.experiment),
+            "assess": None if line.experiment.assess is None else options_of(line.experiment),
+            "seed": settings.experiment.seed,
+        }
+
+    def make(self, line: Pipeline, unit: Unit, place: Path) -> Made:  # noqa: ARG002
+        """Compute every universe, and write the audit."""
+        setup_runs = setup_runs_of(line)
+        settings = setup_runs.enumeration.settings
+        systems = tuple(system.name for system in line.experiment.systems)
+        truth = None if settings.truth is None else true_values(settings.truth, settings)
+        audit = audit_universes(setup_runs.enumeration, systems, setup_runs.lists, truth)
+        if line.experiment.assess is not None:
+            audit = replace(audit, advised=tuple(advice_rows(setup_runs, line.experiment)))
+        return audit.save(place / OUT / HOME), {}
+
+    def read(self, line: Pipeline, unit: Unit) -> Audit:
+        """Return the audit."""
+        return read_audit(line.artifact(self, unit).path(f"{OUT}/{HOME}/audit.json").parent)
+
+    def seconds(self, line: Pipeline, unit: Unit, size: Size) -> float:  # noqa: ARG002
+        """Return about how long the universes take, once all lists are judged."""
+        enumeration = setup_runs_of(line).enumeration
+        systems = len(line.experiment.systems)
+        tests = len({testing.significance for testing in enumeration.settings.testings})
+        tested = _TESTED * tests * len(enumeration.universes) * systems * (systems - 1) / 2
+        assessed = 0.0
+        if line.experiment.assess is not None:
+            assessed = len(designs_of(enumeration)) * ASSESS.seconds(line, line.units("source")[0], size)
+        return tested + assessed + _COMPUTED * len(enumeration.universes) * size.users * systems
+
+
+def setup_runs_of(line: Pipeline) -> SetupRuns:
+    """Return the experiments of all set-ups; the same object for each call within a run."""
+    return line.remember("set-ups of the audit", line.experiment.title, lambda: SetupRuns(line))
+
+
+AUDITED = Audited()
 
 
 def audit(
@@ -108,12 +231,7 @@ def _refuse(audited: str, options: Mapping[str, Any]) -> None:
 
 
 def with_audit(
-    experiment: Experiment,
-    *,
-    preset: str | None = None,
-    vary: Mapping[str, Any] | None = None,
-    budget: int | None = None,
-    truth: Mapping[str, float] | str | None = None,
+    experiment: Experiment, *, vary: Mapping[str, Any] | None = None, truth: Any = None, **stated: Any
 ) -> Experiment:
     """Return an experiment with a table ``[audit]``, overridden by what is given here."""
     table = dict(experiment.audit or {})
@@ -121,11 +239,68 @@ def with_audit(
         table["vary"] = {
             name: list(options) if isinstance(options, tuple) else options for name, options in vary.items()
         }
-    stated = {"preset": preset, "budget": budget, "truth": from_here(truth)}
-    table |= {key: value for key, value in stated.items() if value is not None}
+    table |= {key: value for key, value in {**stated, "truth": from_here(truth)}.items() if value is not None}
     return replace(experiment, audit=table)
 
 
 def audit_of(results: Results) -> Audit:
     """Return the audit of an experiment that was run with one."""
     return results.line.read(AUDITED, results.line.units("experiment")[0])
+
+
+@dataclass(frozen=True, eq=False)
+class AuditPlan:
+    """What an audit would do: the cells and universes, and what would be made, including every set-up."""
+
+    enumeration: Enumeration
+    plan: Plan
+
+    @property
+    def to_make(self) -> dict[str, int]:
+        """The numbers of trainings, rankings and sets of judged lists that are still to be made."""
+        counts = Counter(task.stage for task in self.plan.tasks if task.state != "kept")
+        return {name: counts[stage] for stage, name in _STEPS.items()}
+
+    @property
+    def estimate(self) -> str:
+        """The amount of work and about how long it takes, in one line."""
+        counts, setups = self.to_make, count_text(len(self.enumeration.setups), "set-up")
+        return (
+            f"{len(self.enumeration.universes):,} universes in {setups}; to make: "
+            f"{counts['trainings']:,} trainings, {counts['rankings']:,} rankings; roughly {about(self.plan.seconds)}"
+        )
+
+    def __str__(self) -> str:
+        enumeration = self.enumeration
+        lines = [
+            f"{decision.name:<16} {decision.kind:<11} {', '.join(decision.options)}"
+            for decision in enumeration.settings.varied
+        ]
+        lines += ["", f"{'cells':<16} {len(enumeration.cells):,}", f"{'universes':<16} {len(enumeration.universes):,}"]
+        kept = Counter(task.stage for task in self.plan.tasks if task.state == "kept")
+        if enumeration.settings.testings:
+            lines.append(f"{'tests':<16} {', '.join(map(str, enumeration.settings.testings))}")
+        for stage, name in _STEPS.items():
+            lines.append(f"{name:<16} {self.to_make[name]:,} to make, {kept[stage]:,} kept")
+        invalid = [left_out_text([reason for _, reason in enumeration.invalid])] if enumeration.invalid else []
+        return "\n".join([*lines, *notes_on(enumeration), *invalid, f"roughly {about(self.plan.seconds)}"])
+
+
+def plan_audit(
+    experiment: Experiment | str | Path,
+    out: str | Path | None = None,
+    *,
+    preset: str | None = None,
+    vary: Mapping[str, Any] | None = None,
+    budget: int | None = None,
+    truth: Mapping[str, float] | str | None = None,
+    seed: int | None = None,
+) -> AuditPlan:
+    """Plan an audit: the numbers of trainings, rankings and universes, and about how long; nothing is written.
+
+    The trainings and rankings of the starting point are counted too.
+    """
+    experiment, out = experiment_and_folder(experiment, out, seed)
+    experiment = with_audit(experiment, preset=preset, vary=vary, budget=budget, truth=truth)
+    enumeration = enumerate_universes(audit_settings(experiment))
+    return AuditPlan(enumeration, plan(experiment, out, further=(AUDITED,)))

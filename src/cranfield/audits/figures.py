@@ -14,14 +14,13 @@ import polars as pl
 
 from cranfield import _checks
 from cranfield._figures import ACCENT, INK, MUTED, WARN, Style, altair, data_of, look, themed, tips
-from cranfield.audits.grid import Opened
-from cranfield.audits.leads import Floats
-from cranfield.audits.pair import ANSWERS
-from cranfield.audits.view import View
+from cranfield.audits.grid import Floats, VariedDecision
+from cranfield.audits.influence import ANSWERS
+from cranfield.audits.pair import PairView
 from cranfield.audits.wording import share_text
 
 if TYPE_CHECKING:
-    from cranfield.audits.answers import Audit
+    from cranfield.audits.result import Audit
 
 # With more cells, the curve shows this many of them, evenly spaced: more could not be distinguished.
 _MOST_CELLS = 400
@@ -41,7 +40,7 @@ def curve(audit: Audit, *, first: str | None = None, second: str | None = None, 
     Significant cells are in the colour of the system that leads; the starting point is a diamond.
     """
     alt, own = altair(), look(style)
-    view = View.of(audit, first, second)
+    view = PairView.of(audit, first, second)
     effects, matrix = _curve_frames(audit, view)
     x = alt.X("place:Q", title=None, axis=None, scale=alt.Scale(nice=False, padding=4))
     names = [*(f"{system} significantly better" for system in view.systems), "not significant"]
@@ -66,11 +65,11 @@ def curve(audit: Audit, *, first: str | None = None, second: str | None = None, 
     )
     sides = {"width": own["width"], "height": own["panel"][1]}
     upper = (zero + faint + points + start).properties(title=title, **sides)
-    panels = [_matrix(alt, matrix, opened, x, own) for opened in audit.grid.opened]
+    panels = [_matrix(alt, matrix, opened, x, own) for opened in audit.grid.varied]
     return themed(alt.vconcat(upper, *panels, spacing=4), style)
 
 
-def _matrix(alt: Any, matrix: pl.DataFrame, opened: Opened, x: Any, own: Mapping[str, Any]) -> Any:
+def _matrix(alt: Any, matrix: pl.DataFrame, opened: VariedDecision, x: Any, own: Mapping[str, Any]) -> Any:
     """Return which cells have which option of one decision: one row per option, one tick per cell."""
     labels = _labels(opened)
     y = alt.Y("option:N", title=None, sort=labels, scale=alt.Scale(domain=labels), axis=alt.Axis(**_NAMES))
@@ -82,11 +81,11 @@ def _matrix(alt: Any, matrix: pl.DataFrame, opened: Opened, x: Any, own: Mapping
     )
 
 
-def _labels(opened: Opened) -> list[str]:
+def _labels(opened: VariedDecision) -> list[str]:
     return [f"{opened.name}: {option}" for option in opened.options]
 
 
-def _curve_frames(audit: Audit, view: View) -> tuple[pl.DataFrame, pl.DataFrame]:
+def _curve_frames(audit: Audit, view: PairView) -> tuple[pl.DataFrame, pl.DataFrame]:
     """Return the cells of the curve, and one row per cell and decision for the matrix below."""
     grid, universe = audit.grid, audit.grid.universe
     order = np.argsort(view.d_z[universe], kind="stable")
@@ -104,7 +103,7 @@ def _curve_frames(audit: Audit, view: View) -> tuple[pl.DataFrame, pl.DataFrame]
     effects = pl.DataFrame({"place": kept, "start": cells == grid.start, **columns, **numbers})
     parts = [
         pl.DataFrame({"place": kept, "decision": opened.name, "option": np.array(_labels(opened))[numbers]})
-        for opened, numbers in zip(grid.opened, grid.cells[cells].T)
+        for opened, numbers in zip(grid.varied, grid.cells[cells].T)
     ]
     return effects, pl.concat(parts)
 
@@ -116,7 +115,7 @@ def flip_map(audit: Audit, *, first: str | None = None, second: str | None = Non
     the starting point are diamonds.
     """
     alt, own = altair(), look(style)
-    view = View.of(audit, first, second)
+    view = PairView.of(audit, first, second)
     rows = option_rows(audit, view)
     options = rows["option"].to_list()
     title = f"share of the cells that {view.first} leads"
@@ -133,13 +132,13 @@ def flip_map(audit: Audit, *, first: str | None = None, second: str | None = Non
     return themed((bars + half + marks).properties(width=own["width"], height=height), style)
 
 
-def option_rows(audit: Audit, view: View) -> pl.DataFrame:
+def option_rows(audit: Audit, view: PairView) -> pl.DataFrame:
     """Return one row per option of the decisions: the share of its cells in which each system leads."""
     grid = audit.grid
     lead, better = view.lead[grid.universe], view.better[grid.universe]
     rows: list[dict[str, Any]] = []
     for place in grid.decisions:
-        opened = grid.opened[place]
+        opened = grid.varied[place]
         for number, label in enumerate(_labels(opened)):
             mask = grid.cells[:, place] == number
             if not mask.any():
@@ -175,7 +174,7 @@ def influence(
     """Return influence bars: the Shapley share of each decision with its interval, and chance as the noise floor."""
     alt, own = altair(), look(style)
     _checks.one_of("answer", answer, ANSWERS)
-    kept = [row for row in View.of(audit, first, second).pair.influence if row["answer"] == answer]
+    kept = [row for row in PairView.of(audit, first, second).pair.influence if row["answer"] == answer]
     singles = [row for row in kept if row["with_decision"] is None]
     decided = sorted((row for row in singles if row["kind"] != "chance"), key=lambda row: -row["shapley"])
     columns = ("decision", "kind", "shapley", "main", "total", "lower", "upper")

@@ -14,39 +14,34 @@ from cranfield._errors import InputError
 from cranfield._files import whole_file, write_text
 from cranfield._polars import read_parquet, write_parquet
 from cranfield._table import csv_of
-from cranfield.audits.chance import SeedNoise
-from cranfield.audits.grid import Grid, Opened
-from cranfield.audits.joint import JointTest
-from cranfield.audits.leads import Leads
-from cranfield.audits.pair import Effort, PairAudit, QuestionAnswer, judged_pair
-from cranfield.audits.shares import LeadShare
+from cranfield.audits.contributions import Leads
+from cranfield.audits.grid import Grid, VariedDecision
+from cranfield.audits.joint import JointTest, SeedNoise
+from cranfield.audits.pair import Effort, LeadShare, PairAudit, QuestionAnswer
 from cranfield.audits.truth import TruthFindings
 
 if TYPE_CHECKING:
-    from cranfield.audits.answers import Audit
+    from cranfield.audits.result import Audit
 
 FORMAT = 1
 """Version of the layout of ``audit.json``; files with any other number are refused."""
 
 
 def save_audit(audit: Audit, folder: Path) -> list[Path]:
-    """Write ``universes.parquet``, ``influence.csv``, ``flips.csv`` and ``audit.json``; return the files.
+    """Write an audit as `Audit.save` says, and return the files.
 
-    Also writes ``significance.csv``, ``truth.csv`` and ``advice.csv`` if they have rows. ``audit.json`` is written
-    last: if it exists, the others are complete.
+    ``audit.json`` is written last: if it exists, the others are complete.
     """
-    names = ("universes.parquet", "influence.csv", "flips.csv", "audit.json")
-    universes, influence, flips, answers = (folder / name for name in names)
-    tables = {"significance": audit.significance(), "truth": audit.truth(), "advice": audit.advice()}
-    further = [folder / f"{name}.csv" for name, table in tables.items() if table.height]
+    universes, answers = folder / "universes.parquet", folder / "audit.json"
+    further = {"significance": audit.significance(), "truth": audit.truth(), "advice": audit.advice()}
+    tables = {"influence": audit.influence(), "flips": audit.flips()}
+    tables |= {name: table for name, table in further.items() if table.height}
     with whole_file(universes) as temporary:
         write_parquet(audit.frame(), temporary)
-    write_text(influence, csv_of(audit.influence()))
-    write_text(flips, csv_of(audit.flips()))
-    for path in further:
-        write_text(path, csv_of(tables[path.stem]))
+    for name, table in tables.items():
+        write_text(folder / f"{name}.csv", csv_of(table))
     write_text(answers, json.dumps(_as_json(audit), indent=1, ensure_ascii=False) + "\n")
-    return [universes, influence, flips, *further, answers]
+    return [universes, *(folder / f"{name}.csv" for name in tables), answers]
 
 
 def read_audit(folder: str | Path) -> Audit:
@@ -68,11 +63,8 @@ def _content(path: Path) -> dict[str, Any]:
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
-        raise InputError(
-            f"the audit cannot be read ({error.strerror})",
-            source=path,
-            remedy="name a folder with a saved audit",
-        ) from error
+        reason = f"the audit cannot be read ({error.strerror})"
+        raise InputError(reason, source=path, remedy="name a folder with a saved audit") from error
     except ValueError as error:
         raise InputError("this is not JSON", source=path, remedy="the file was changed: run the audit again") from error
     if not isinstance(content, dict) or content.get("format") != FORMAT:
@@ -83,7 +75,7 @@ def _content(path: Path) -> dict[str, Any]:
 
 
 def _as_json(audit: Audit) -> dict[str, Any]:
-    grid = audit.grid
+    grid, fields = audit.grid, ("name", "kind", "options", "weights")
     return {
         "format": FORMAT,
         "verdict": audit.verdict,
@@ -91,7 +83,7 @@ def _as_json(audit: Audit) -> dict[str, Any]:
         "systems": list(audit.systems),
         "effort": asdict(audit.effort),
         "grid": {
-            "opened": [asdict(opened) for opened in grid.opened],
+            "opened": [{name: getattr(decision, name) for name in fields} for decision in grid.varied],
             "cells": grid.n_cells,
             "universes": grid.n_universes,
             "start": grid.start,
@@ -114,15 +106,8 @@ def _pair_as_json(pair: PairAudit) -> dict[str, Any]:
     return {
         "systems": list(pair.systems),
         "answers": [
-            {
-                "question": None if answer.question is None else dict(answer.question),
-                "universes": answer.universes,
-                "shares": [_without_nan(asdict(share)) for share in answer.shares],
-                "effects": [[level, value] for level, value in answer.effects.items()],
-                "joint": None if answer.joint is None else asdict(answer.joint),
-                "corrected_retrained": dict(answer.corrected_retrained),
-                "corrected": dict(answer.corrected),
-            }
+            asdict(answer)
+            | {"shares": [_without_nan(asdict(share)) for share in answer.shares], "effects": [*answer.effects.items()]}
             for answer in pair.answers
         ],
         "influence": [_without_nan(row) for row in pair.influence],
@@ -142,33 +127,23 @@ def _without_nan(row: dict[str, Any]) -> dict[str, Any]:
 
 
 def _from_json(content: dict[str, Any], table: pl.DataFrame) -> Audit:
-    from cranfield.audits.answers import OWN_COLUMNS, Audit
+    from cranfield.audits.result import Audit, column_of
 
-    systems = tuple(content["systems"])
-    opened = tuple(
-        Opened(own["name"], own["kind"], tuple(own["options"]), own["weights"] and tuple(own["weights"]))
-        for own in content["grid"]["opened"]
-    )
+    systems, stated, truth = tuple(content["systems"]), content["grid"], content["truth"]
+    varied = [
+        VariedDecision(own["name"], own["kind"], tuple(own["options"]), own["weights"] and tuple(own["weights"]))
+        for own in stated["opened"]
+    ]
     parts = table.partition_by("system_a", "system_b", maintain_order=True)
     first = parts[0]
-    cells = []
-    for decision in opened:
-        name = f"{decision.name} (decision)" if decision.name in OWN_COLUMNS else decision.name
-        number = {option: place for place, option in enumerate(decision.options)}
-        cells.append([number[option] for option in first[name].to_list()])
-    grid = Grid(
-        opened,
-        np.array(cells, dtype=np.int32).T,
-        first["universe"].to_numpy(),
-        content["grid"]["start"],
-        content["grid"]["complete"],
-        tuple((tuple(options), reason) for options, reason in content["grid"]["invalid"]),
-    )
-    cell_of = np.unique(grid.universe, return_index=True)[1]
+    cells = [[decision.options.index(option) for option in first[column_of(decision)]] for decision in varied]
+    invalid = tuple((tuple(options), reason) for options, reason in stated["invalid"])
+    universe = first["universe"].to_numpy()
+    grid = Grid(tuple(varied), np.array(cells).T, universe, stated["start"], stated["complete"], invalid)
     averages = np.zeros((len(systems), grid.n_universes))
     pairs = []
     for part, pair in zip(parts, content["pairs"], strict=True):
-        rows = part[cell_of]
+        rows = part[grid.cell_of]
         for column, system in zip(("average_a", "average_b"), pair["systems"]):
             averages[systems.index(system)] = rows[column].to_numpy()
         pairs.append(_pair_from_json(grid, pair, rows))
@@ -177,15 +152,15 @@ def _from_json(content: dict[str, Any], table: pl.DataFrame) -> Audit:
         systems,
         averages,
         np.array(content["lower_is_better"], dtype=bool),
-        first["users"].to_numpy()[cell_of],
+        first["users"].to_numpy()[grid.cell_of],
         tuple(pairs),
         tuple(content["ranks"]),
         tuple(SeedNoise(**noise) for noise in content["noise"]),
         Effort(**content["effort"]),
         tuple(content["notes"]),
-        tuple(content.get("tests", ())),
-        _truth_from_json(content.get("truth")),
-        tuple(content.get("advice", ())),
+        tuple(content["tests"]),
+        truth and TruthFindings(truth["source"], tuple(truth["options"]), tuple(truth["pairs"])),
+        tuple(content["advice"]),
     )
 
 
@@ -194,27 +169,15 @@ def _pair_from_json(grid: Grid, content: dict[str, Any], rows: pl.DataFrame) -> 
     lead = rows["leader"].replace_strict({systems[0]: 1, systems[1]: -1}, default=0, return_dtype=pl.Int8).to_numpy()
     numbers = {name: rows[name].to_numpy() for name in ("difference", "relative", "z", "d_z", "p")}
     leads = Leads(**numbers, lead=lead.astype(np.int8), significant=rows["significant"].to_numpy())
-    answers = [
-        QuestionAnswer(
-            answer["question"],
-            answer["universes"],
-            tuple(_share_from_json(share) for share in answer["shares"]),
-            dict(answer["effects"]),
-            None if answer["joint"] is None else JointTest(**answer["joint"]),
-            answer["corrected"],
-            answer["corrected_retrained"],
-        )
-        for answer in content["answers"]
-    ]
-    return judged_pair(grid, systems, leads, answers, content["influence"])
-
-
-def _truth_from_json(content: dict[str, Any] | None) -> TruthFindings | None:
-    if content is None:
-        return None
-    return TruthFindings(content["source"], tuple(content["options"]), tuple(content["pairs"]))
+    answers = []
+    for answer in content["answers"]:
+        shares = tuple(_share_from_json(share) for share in answer["shares"])
+        joint = answer["joint"] and JointTest(**answer["joint"])
+        own = {**answer, "shares": shares, "effects": dict(answer["effects"]), "joint": joint}
+        answers.append(QuestionAnswer(**own))
+    return PairAudit.of(grid, systems, leads, answers, content["influence"])
 
 
 def _share_from_json(share: dict[str, Any]) -> LeadShare:
     ends = {name: np.nan if share[name] is None else share[name] for name in ("lower", "upper")}
-    return LeadShare(**{**share, **ends})
+    return LeadShare(**share | ends)

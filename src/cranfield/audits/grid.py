@@ -1,13 +1,13 @@
-"""`Grid`: the decisions that an audit opens, and the cells that their options span."""
+"""`Grid`: the decisions that an audit varies, and the cells that their options span."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import combinations
 from math import prod
-from typing import Any, Literal, NamedTuple, get_args
+from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,32 +15,36 @@ from numpy.typing import NDArray
 from cranfield import _checks
 from cranfield._errors import SettingError
 
+Floats = NDArray[np.float64]
+
 OptionKind = Literal["equivalent", "question", "chance"]
 """What a change of a decision means: another way to ask the same question, another question, or only another draw."""
 
 KINDS: tuple[OptionKind, ...] = get_args(OptionKind)
 
-Integers = NDArray[np.integer[Any]]
-
 
 @dataclass(frozen=True)
-class Opened:
-    """A decision that an audit opens.
+class VariedDecision:
+    """A decision that an audit varies.
 
     Parameters
     ----------
     name
         The decision: ``"split"``.
     kind
-        ``"equivalent"``, ``"question"`` or ``"chance"`` (`Kind`).
+        ``"equivalent"``, ``"question"`` or ``"chance"`` (`OptionKind`).
     options
         Its options as text: ``("random(train=0.5)", "random(train=0.8)")``.
     weights
         The weight of each option in shares; equal by default. Their sum does not matter.
+    values, start
+        The options as values, and the index of the experiment's own one; not known for an audit that was read.
+    invalid
+        Options that the experiment file declares invalid, each with the reason; they are not among the options.
 
     Examples
     --------
-    >>> Opened("cutoff", "equivalent", ("5", "10"), (1.0, 3.0)).shares.tolist()
+    >>> VariedDecision("cutoff", "equivalent", ("5", "10"), (1.0, 3.0)).shares.tolist()
     [0.25, 0.75]
     """
 
@@ -48,6 +52,9 @@ class Opened:
     kind: OptionKind
     options: tuple[str, ...]
     weights: tuple[float, ...] | None = None
+    values: tuple[Any, ...] = ()
+    start: int = 0
+    invalid: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         _checks.one_of("kind", self.kind, KINDS)
@@ -65,27 +72,20 @@ class Opened:
             raise SettingError(f"the weights of {self.name} must be numbers above 0; leave an option out instead of 0")
 
     @property
-    def shares(self) -> NDArray[np.float64]:
+    def shares(self) -> Floats:
         """The weight of each option; they sum to 1."""
-        weights = np.ones(len(self.options)) if self.weights is None else np.array(self.weights, dtype=np.float64)
-        shares: NDArray[np.float64] = weights / weights.sum()
+        weights = np.array(self.weights or [1.0] * len(self.options), dtype=np.float64)
+        shares: Floats = weights / weights.sum()
         return shares
-
-
-class Change(NamedTuple):
-    """A cell that differs from another one in a few decisions: their indices, and the cell."""
-
-    decisions: tuple[int, ...]
-    cell: int
 
 
 @dataclass(frozen=True, eq=False)
 class Grid:
-    """The cells of an audit; each has one option of every opened decision.
+    """The cells of an audit; each has one option of every varied decision.
 
     Parameters
     ----------
-    opened
+    varied
         The decisions.
     cells
         Cells × decisions: the index of the option. All cells are valid and distinct.
@@ -101,31 +101,32 @@ class Grid:
 
     Examples
     --------
-    >>> grid = Grid.product([Opened("cutoff", "equivalent", ("5", "10")), Opened("seed", "chance", ("0", "1"))])
+    >>> cutoff, seed = VariedDecision("cutoff", "equivalent", ("5", "10")), VariedDecision("seed", "chance", ("0", "1"))
+    >>> grid = Grid.product([cutoff, seed])
     >>> grid.cells.tolist(), grid.n_universes, grid.is_product
     ([[0, 0], [0, 1], [1, 0], [1, 1]], 4, True)
     >>> grid.words(2)
     {'cutoff': '10', 'seed': '0'}
     """
 
-    opened: tuple[Opened, ...]
+    varied: tuple[VariedDecision, ...]
     cells: NDArray[np.int32]
-    universe: Integers
+    universe: NDArray[np.integer[Any]]
     start: int = 0
     complete: bool = True
     invalid: tuple[tuple[tuple[int, ...], str], ...] = ()
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "opened", tuple(self.opened))
+        object.__setattr__(self, "varied", tuple(self.varied))
         object.__setattr__(self, "cells", np.ascontiguousarray(self.cells, dtype=np.int32))
         object.__setattr__(self, "universe", np.asarray(self.universe, dtype=np.int64))
-        if not self.opened:
+        if not self.varied:
             raise SettingError("an audit needs at least one opened decision; name one under [audit.vary]")
-        names = [decision.name for decision in self.opened]
+        names = [decision.name for decision in self.varied]
         if len(set(names)) < len(names):
             raise SettingError(f"a decision is opened twice in {', '.join(names)}; list all of its options once")
-        if self.cells.ndim != 2 or self.cells.shape[1] != len(self.opened) or not len(self.cells):
-            raise SettingError(f"cells must be a table of {len(self.opened)} columns with at least one row")
+        if self.cells.ndim != 2 or self.cells.shape[1] != len(self.varied) or not len(self.cells):
+            raise SettingError(f"cells must be a table of {len(self.varied)} columns with at least one row")
         if (self.cells < 0).any() or (self.cells >= self.sizes).any():
             raise SettingError("a cell has an option number that its decision does not have; count options from 0")
         if len(np.unique(self.cells, axis=0)) < len(self.cells):
@@ -137,16 +138,15 @@ class Grid:
             raise SettingError(f"start={self.start} is not one of the {len(self.cells)} cells")
 
     @classmethod
-    def product(cls, opened: Sequence[Opened], start: int = 0) -> Grid:
+    def product(cls, varied: Sequence[VariedDecision], start: int = 0) -> Grid:
         """Return all combinations of the options, each a separate universe; the last decision varies fastest."""
-        sizes = [len(decision.options) for decision in opened]
-        cells = np.indices(sizes, dtype=np.int32).reshape(len(sizes), -1).T
-        return cls(tuple(opened), cells, np.arange(len(cells)), start)
+        cells = all_cells([len(decision.options) for decision in varied])
+        return cls(tuple(varied), cells, np.arange(len(cells)), start)
 
     @cached_property
     def sizes(self) -> NDArray[np.int64]:
         """The number of options of each decision."""
-        return np.array([len(decision.options) for decision in self.opened], dtype=np.int64)
+        return np.array([len(decision.options) for decision in self.varied], dtype=np.int64)
 
     @property
     def n_cells(self) -> int:
@@ -159,44 +159,43 @@ class Grid:
         return int(self.universe.max()) + 1
 
     @property
+    def cell_of(self) -> NDArray[np.int64]:
+        """The first cell of each universe."""
+        return np.unique(self.universe, return_index=True)[1]
+
+    @property
     def is_product(self) -> bool:
         """Whether the cells are all combinations of the options."""
         return self.n_cells == prod(int(size) for size in self.sizes)
 
     @cached_property
-    def weights(self) -> NDArray[np.float64]:
+    def weights(self) -> Floats:
         """The weight of each cell: the product of its options' weights; they sum to 1."""
         weights = np.ones(self.n_cells)
-        for place, decision in enumerate(self.opened):
+        for place, decision in enumerate(self.varied):
             weights *= decision.shares[self.cells[:, place]]
-        normalised: NDArray[np.float64] = weights / weights.sum()
+        normalised: Floats = weights / weights.sum()
         return normalised
 
-    def universe_weights(self, mask: NDArray[np.bool_] | None = None) -> NDArray[np.float64]:
-        """Return, for each universe, the weight of its cells (of those in ``mask``); the weights sum to 1."""
-        kept = np.ones(self.n_cells, dtype=bool) if mask is None else mask
-        weights = np.bincount(self.universe[kept], weights=self.weights[kept], minlength=self.n_universes)
-        normalised: NDArray[np.float64] = weights / weights.sum()
+    def universe_weights(self, mask: NDArray[np.bool_]) -> Floats:
+        """Return, for each universe, the weight of its cells in ``mask``; the weights sum to 1."""
+        weights = np.bincount(self.universe[mask], weights=self.weights[mask], minlength=self.n_universes)
+        normalised: Floats = weights / weights.sum()
         return normalised
 
     def of_kind(self, *kinds: OptionKind) -> list[int]:
         """Return the indices of the decisions of some kinds."""
-        return [place for place, decision in enumerate(self.opened) if decision.kind in kinds]
+        return [place for place, decision in enumerate(self.varied) if decision.kind in kinds]
 
     @property
     def decisions(self) -> list[int]:
-        """The indices of what people decide: everything that is opened except chance."""
+        """The indices of what people decide: everything that is varied except chance."""
         return self.of_kind("equivalent", "question")
 
-    def alike(self, places: Sequence[int], cell: int | None = None) -> NDArray[np.bool_]:
-        """Return which cells have the same options as a cell (by default the starting point) in the given decisions."""
-        own = self.cells[self.start if cell is None else cell]
-        same: NDArray[np.bool_] = (self.cells[:, list(places)] == own[list(places)]).all(axis=1)
-        return same
-
-    def with_chance_of(self, cell: int | None = None) -> NDArray[np.bool_]:
-        """Return which cells have the same chance options as a cell (by default the starting point)."""
-        return self.alike(self.of_kind("chance"), cell)
+    @property
+    def has_chance(self) -> bool:
+        """Whether a seed is varied."""
+        return bool(self.of_kind("chance"))
 
     def groups(self, places: Sequence[int]) -> NDArray[np.int64]:
         """Return the group of each cell: cells with the same options in some decisions form a group."""
@@ -216,34 +215,32 @@ class Grid:
         """The question of each cell: the options of all decisions that change the question."""
         return self.groups(self.of_kind("question"))
 
-    def changes(self, cell: int | None = None, n: int = 1) -> list[Change]:
-        """Return the cells that differ from a cell (the starting point) in ``n`` decisions, not in chance."""
-        own = self.cells[self.start if cell is None else cell]
-        differs = (self.cells != own)[:, self.decisions]
-        wanted = self.with_chance_of(cell) & (differs.sum(axis=1) == n)
+    def changes(self, n: int = 1) -> list[tuple[tuple[int, ...], int]]:
+        """Return the cells that differ from the start in ``n`` decisions and not in chance, each with the decisions."""
+        differs = self.cells != self.cells[self.start]
+        by_choice = differs[:, self.decisions]
+        wanted = (by_choice.sum(axis=1) == n) & ~differs[:, self.of_kind("chance")].any(axis=1)
         numbers = np.array(self.decisions)
-        return [
-            Change(tuple(int(place) for place in numbers[differs[index]]), int(index))
-            for index in np.flatnonzero(wanted)
-        ]
+        return [(tuple(numbers[by_choice[cell]].tolist()), int(cell)) for cell in np.flatnonzero(wanted)]
 
     def words(self, cell: int) -> dict[str, str]:
         """Return the options of a cell by decision."""
         return {
-            decision.name: decision.options[number] for decision, number in zip(self.opened, self.cells[cell].tolist())
+            decision.name: decision.options[number] for decision, number in zip(self.varied, self.cells[cell].tolist())
         }
 
-    def pairs_by_chance(self) -> list[tuple[int, int, int]]:
-        """Return all pairs of cells that differ only in one chance option: the index of the decision and both cells."""
-        pairs = []
-        for place in self.of_kind("chance"):
-            others = [number for number in range(len(self.opened)) if number != place]
-            group = self.groups(others)
-            order = np.argsort(group, kind="stable")
-            for members in np.split(order, np.flatnonzero(np.diff(group[order])) + 1):
-                pairs += [(place, int(first), int(second)) for first, second in combinations(members, 2)]
-        return pairs
+    def pairs_by_chance(self, place: int) -> list[tuple[int, int]]:
+        """Return all pairs of cells that differ only in the decision at ``place``."""
+        group = self.groups([number for number in range(len(self.varied)) if number != place])
+        order = np.argsort(group, kind="stable")
+        parts = np.split(order, np.flatnonzero(np.diff(group[order])) + 1)
+        return [pair for members in parts for pair in combinations(members.tolist(), 2)]
 
     def __repr__(self) -> str:
         sampled = "" if self.complete else ", a sample"
-        return f"Grid({len(self.opened)} decisions, {self.n_cells:,} cells, {self.n_universes:,} universes{sampled})"
+        return f"Grid({len(self.varied)} decisions, {self.n_cells:,} cells, {self.n_universes:,} universes{sampled})"
+
+
+def all_cells(sizes: Sequence[int]) -> NDArray[np.int32]:
+    """Return cells × decisions: all combinations of the options, the last decision varying fastest."""
+    return np.indices(sizes, dtype=np.int32).reshape(len(sizes), -1).T

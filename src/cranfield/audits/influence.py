@@ -17,17 +17,20 @@ product.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import combinations
 from math import comb
+from typing import Any
 
 import numpy as np
 
 from cranfield._errors import SettingError
-from cranfield.audits.grid import Grid
-from cranfield.audits.leads import Floats
+from cranfield.audits.contributions import Leads, Resampled, interval
+from cranfield.audits.grid import Floats, Grid
 from cranfield.recommenders import blas_threads
+
+ANSWERS = ("d_z", "sign")
+"""The answers whose variance is decomposed by decision."""
 
 # 2^n sets of decisions are enumerated if the grid is not a product.
 _MOST_DECISIONS = 16
@@ -68,8 +71,8 @@ def influences(grid: Grid, answers: Floats) -> Influence:
 
     Examples
     --------
-    >>> from cranfield.audits.grid import Opened
-    >>> grid = Grid.product([Opened("a", "equivalent", ("0", "1")), Opened("b", "equivalent", ("0", "1"))])
+    >>> from cranfield.audits.grid import VariedDecision
+    >>> grid = Grid.product([VariedDecision(name, "equivalent", ("0", "1")) for name in "ab"])
     >>> influence = influences(grid, np.array([[0.0, 1.0, 3.0, 4.0]]))
     >>> influence.method, influence.shapley.round(3).tolist()
     ('anova', [[0.9, 0.1]])
@@ -95,7 +98,7 @@ def anova_components(grid: Grid, answers: Floats) -> Floats:
     order = np.lexsort(grid.cells.T[::-1])
     shape = tuple(int(size) for size in grid.sizes)
     coefficients = answers[:, order].reshape(-1, *shape)
-    for place, decision in enumerate(grid.opened):
+    for place, decision in enumerate(grid.varied):
         moved = np.moveaxis(coefficients, place + 1, -1) @ _basis(decision.shares)
         coefficients = np.moveaxis(moved, -1, place + 1)
     held = sum((number > 0).astype(np.int64) << place for place, number in enumerate(np.indices(shape)))
@@ -120,7 +123,7 @@ def _basis(weights: Floats) -> Floats:
 
 def _anova(grid: Grid, answers: Floats) -> Influence:
     components = anova_components(grid, answers)
-    n = len(grid.opened)
+    n = len(grid.varied)
     sets = np.arange(components.shape[1])
     holds = (sets[:, None] >> np.arange(n)) & 1
     size = np.maximum(holds.sum(axis=1), 1)
@@ -143,17 +146,18 @@ def _without_rounding(variance: Floats, answers: Floats) -> Floats:
 
 
 def _enumeration(grid: Grid, answers: Floats) -> Influence:
-    n = len(grid.opened)
+    n = len(grid.varied)
     if n > _MOST_DECISIONS:
         raise SettingError(
             f"{n} decisions are opened and some combinations are invalid: influence is computed for {_MOST_DECISIONS} "
             "at most; open fewer decisions"
         )
-    explained = np.array([_explained(grid, answers, places) for places in _subsets(n)])  # sets × answers
+    sets = np.arange(1 << n)
+    holds = (sets[:, None] >> np.arange(n)) & 1
+    size = holds.sum(axis=1)
+    explained = np.array([_explained(grid, answers, np.flatnonzero(own).tolist()) for own in holds])  # sets × answers
     variance = _without_rounding(explained[-1], answers)
     shapley = np.zeros((len(answers), n))
-    sets = np.arange(1 << n)
-    size = ((sets[:, None] >> np.arange(n)) & 1).sum(axis=1)
     for place in range(n):
         without = sets[(sets >> place) & 1 == 0]
         weight = np.array([1 / (n * comb(n - 1, int(count))) for count in size[without]])
@@ -162,11 +166,6 @@ def _enumeration(grid: Grid, answers: Floats) -> Influence:
     total = (explained[-1] - explained[[((1 << n) - 1) & ~(1 << place) for place in range(n)]]).T
     main, total, shapley = (_shares(part, variance) for part in (main, total, shapley))
     return Influence("enumeration", variance, main, total, shapley, {}, np.zeros(len(answers)))
-
-
-def _subsets(n: int) -> Iterator[list[int]]:
-    for number in range(1 << n):
-        yield [place for place in range(n) if number >> place & 1]
 
 
 def _explained(grid: Grid, answers: Floats, places: list[int]) -> Floats:
@@ -188,9 +187,9 @@ def _least_squares(grid: Grid, answers: Floats) -> Influence:
     With coefficients b̂ and their covariance Σ, Σ b² over a decision's columns is estimated by Σ b̂² − tr Σ (at least
     0), whose variance is 4 b'Σb + 2 tr Σ². The total share is a lower bound: it includes only main effects and pairs.
     """
-    n = len(grid.opened)
+    n = len(grid.varied)
     parts: dict[tuple[int, ...], Floats] = {}
-    for place, decision in enumerate(grid.opened):
+    for place, decision in enumerate(grid.varied):
         functions = _basis(decision.shares) / decision.shares[:, None]
         parts[place,] = functions[grid.cells[:, place], 1:]
     for i, j in combinations(range(n), 2):
@@ -250,3 +249,29 @@ def _sample_variance(grid: Grid, answers: Floats) -> Floats:
     centred = answers - (answers @ grid.weights)[:, None]
     variance: Floats = np.square(centred) @ grid.weights / max(1 - np.square(grid.weights).sum(), 1e-12)
     return variance
+
+
+def influence_rows(grid: Grid, leads: Leads, drawn: Resampled) -> list[dict[str, Any]]:
+    """Return one row per answer and decision, and one per answer and two decisions, with intervals over users."""
+    effects, signs = np.vstack([leads.d_z, drawn.d_z]), np.vstack([leads.lead, drawn.sign])
+    rows = []
+    for answer, table in zip(ANSWERS, (effects, signs.astype(np.float64))):
+        influence = influences(grid, table[:, grid.universe])
+        for place, decision in enumerate(grid.varied):
+            shares = {name: float(getattr(influence, name)[0, place]) for name in ("main", "total", "shapley")}
+            low, high = interval(shares["shapley"], influence.shapley[1:, place])
+            error = None if influence.error is None else float(influence.error[place])
+            own = {**shares, "lower": low, "upper": high, "error": error, "interaction": None}
+            rows.append(_labelled(answer, influence, decision.name, None, decision.kind) | own)
+        nothing = dict.fromkeys(("main", "total", "shapley", "error"))
+        for (first, second), share in influence.pairs.items():
+            low, high = interval(float(share[0]), share[1:])
+            label = _labelled(answer, influence, grid.varied[first].name, grid.varied[second].name, None)
+            rows.append(label | nothing | {"lower": low, "upper": high, "interaction": float(share[0])})
+    return rows
+
+
+def _labelled(answer: str, influence: Influence, decision: str, other: str | None, kind: str | None) -> dict[str, Any]:
+    numbers = {"variance": float(influence.variance[0]), "rest": float(influence.rest[0])}
+    names = {"answer": answer, "decision": decision, "with_decision": other, "kind": kind}
+    return {**names, "method": influence.method, **numbers}

@@ -1,7 +1,7 @@
 """The joint test of two systems over all universes of a question.
 
 Given the trained models and independent users, the null hypothesis is that E[x_u] = 0 in every universe. Four
-statistics of z = Σx/√Σx² (`Terms`) over the distinct universes are tested:
+statistics of z = Σx/√Σx² (`UserContributions`) over the distinct universes are tested:
 
 - ``median``: |median z|;
 - ``net``: the share of universes where one system is significantly better minus the share where the other is, absolute;
@@ -25,7 +25,7 @@ divided by what seeds add to the spread of users (`cranfield.audits.chance.sprea
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -33,8 +33,8 @@ from numpy.typing import NDArray
 
 from cranfield._streams import stream
 from cranfield._terminal import progress
-from cranfield.audits.leads import Floats, critical_z
-from cranfield.audits.terms import Singles
+from cranfield.audits.contributions import Singles, UserContributions, critical_z, effect_of, p_of, z_of
+from cranfield.audits.grid import Floats, Grid
 from cranfield.recommenders import blas_threads, in_threads
 
 DRAWS = 10_000
@@ -51,27 +51,67 @@ _ROUNDING = 1e-5
 _FEWEST_USERS = 30
 # More users than this are drawn in groups: drawing each would take longer without a visible effect.
 _GROUPS = 1500
+# Maximum number of pairs of cells that differ by chance: more would add no information.
+_MOST_PAIRS = 2000
 
 
 @dataclass(frozen=True, eq=False)
-class Scope:
-    """Universes that are analysed together.
+class Question:
+    """The universes of one question, or all of them.
 
     Parameters
     ----------
-    universes
-        Their indices.
-    weights
-        Their weights in shares of cells; they sum to 1.
+    universes, weights
+        Their indices, and their weights in shares of cells, which sum to 1.
+    options
+        The options that define the question; None for all questions together.
+    tested
+        Those of them whose average is linear (`UserContributions`), which can be tested and resampled. None if there
+        are none.
     """
 
     universes: NDArray[np.int64]
     weights: Floats
+    options: Mapping[str, str] | None = None
+    tested: Question | None = None
+
+    @classmethod
+    def of(cls, grid: Grid, linear: NDArray[np.bool_]) -> list[Question]:
+        """Return all universes together, then each question."""
+
+        def question(mask: NDArray[np.bool_], options: Mapping[str, str] | None) -> Question:
+            tested = mask & linear[grid.universe]
+            of_tested = cls(*_weighted(grid, tested), options) if tested.any() else None
+            return cls(*_weighted(grid, mask), options, of_tested)
+
+        questions = [question(np.ones(grid.n_cells, dtype=bool), None)]
+        if grid.of_kind("question"):
+            for number in range(int(grid.questions.max()) + 1):
+                mask = grid.questions == number
+                questions.append(question(mask, question_of(grid, int(np.flatnonzero(mask)[0]))))
+        return questions
+
+    def shares(self, over: str) -> Floats:
+        """Return the weights of the universes in shares of ``"cells"``, or equal ones in shares of ``"universes"``."""
+        return self.weights if over == "cells" else np.full(len(self.universes), 1 / len(self.universes))
+
+
+def _weighted(grid: Grid, mask: NDArray[np.bool_]) -> tuple[NDArray[np.int64], Floats]:
+    """Return the universes of some cells, and their weights."""
+    weights = grid.universe_weights(mask)
+    universes = np.flatnonzero(weights)
+    return universes, weights[universes]
+
+
+def question_of(grid: Grid, cell: int) -> dict[str, str]:
+    """Return the options that define the question of a cell; none if no decision changes the question."""
+    words = grid.words(cell)
+    return {name: words[name] for name in (grid.varied[place].name for place in grid.of_kind("question"))}
 
 
 @dataclass(frozen=True)
 class JointTest:
-    """The joint test of the universes of a scope, and what chance alone gives.
+    """The joint test of the universes of a question, and what chance alone gives.
 
     Parameters
     ----------
@@ -101,14 +141,14 @@ class JointTest:
 def joint_tests(
     x: Singles,
     users: NDArray[np.int64],
-    scopes: Sequence[Scope],
+    questions: Sequence[Question],
     *,
     spread: Floats | None = None,
     draws: int = DRAWS,
     alpha: float = 0.05,
     seed: int = 0,
 ) -> list[JointTest]:
-    """Test the universes of each scope jointly; x is universes × users, and all scopes use the same draws.
+    """Test the universes of each question jointly; x is universes × users, and all questions use the same draws.
 
     With ``spread``, a number of at least 1 per universe, the observed z divided by it are tested as well.
     """
@@ -119,7 +159,7 @@ def joint_tests(
     group_squares = np.square(groups)
     critical = critical_z(users, alpha).astype(np.float32)
     enough = np.count_nonzero(x, axis=1) >= _FEWEST_USERS
-    measures = [_Measures.of(scope, critical, enough) for scope in scopes]
+    measures = [_Measures.of(question, critical, enough) for question in questions]
 
     def block(number: int) -> list[tuple[Floats, Floats, Floats]]:
         by_signs = user_signs(columns.shape[0], number, seed) @ columns
@@ -139,7 +179,7 @@ def joint_tests(
         widened = None if spread is None else (z / spread).astype(np.float32)
         tests.append(
             JointTest(
-                own.n_universes,
+                len(own.critical),
                 len(signs),
                 _named(own.statistics(z)[0]),
                 _named(_p_values(own.statistics(z)[0], signs, resampled)),
@@ -192,30 +232,26 @@ def _over_root(sums: Singles, squares: Singles) -> Singles:
 
 @dataclass(frozen=True, eq=False)
 class _Measures:
-    """Computes the statistics of z over the universes of a scope, for each draw."""
+    """Computes the statistics of z over the universes of a question, for each draw."""
 
-    scope: Scope
+    question: Question
     critical: Singles
     counted: NDArray[np.int64] | slice
     everywhere: bool
 
     @classmethod
-    def of(cls, scope: Scope, critical: Singles, enough: NDArray[np.bool_]) -> _Measures:
-        own = enough[scope.universes]
+    def of(cls, question: Question, critical: Singles, enough: NDArray[np.bool_]) -> _Measures:
+        own = enough[question.universes]
         counted = slice(None) if own.all() or not own.any() else np.flatnonzero(own)
-        return cls(scope, critical[scope.universes], counted, len(scope.universes) == len(critical))
-
-    @property
-    def n_universes(self) -> int:
-        return len(self.critical)
+        return cls(question, critical[question.universes], counted, len(question.universes) == len(critical))
 
     def _own(self, z: Singles) -> Singles:
-        return z if self.everywhere else z[:, self.scope.universes]
+        return z if self.everywhere else z[:, self.question.universes]
 
     def statistics(self, z: Singles) -> Floats:
         """Return draws × the four statistics, with the mean |z| to break ties between equal shares."""
         z = self._own(z)
-        ahead, behind = (mark.sum(axis=1) / self.n_universes for mark in (z >= self.critical, z <= -self.critical))
+        ahead, behind = (mark.mean(axis=1) for mark in (z >= self.critical, z <= -self.critical))
         counted = z[:, self.counted]
         largest = np.maximum(counted.max(axis=1), -counted.min(axis=1))
         mean = np.abs(z).mean(axis=1)
@@ -226,8 +262,8 @@ class _Measures:
         z = self._own(z)
         marks = [mark.astype(np.float32) for mark in (z > 0, z < 0, z >= self.critical, z <= -self.critical)]
         columns = []
-        for weights in (self.scope.weights, np.full(self.n_universes, 1 / self.n_universes)):
-            first, second, better, worse = (mark @ weights.astype(np.float32) for mark in marks)
+        for over in ("cells", "universes"):
+            first, second, better, worse = (mark @ self.question.shares(over).astype(np.float32) for mark in marks)
             columns += [np.maximum(first, second), np.maximum(better, worse), better + worse]
         return np.column_stack(columns).astype(np.float64)
 
@@ -254,3 +290,83 @@ def _p_values(observed: Floats, *drawn: Floats) -> Floats:
 
 def _named(values: Floats) -> dict[str, float]:
     return dict(zip(STATISTICS, values.tolist()))
+
+
+@dataclass(frozen=True)
+class SeedNoise:
+    """How often a system differs significantly from itself if only a chance option changes.
+
+    Parameters
+    ----------
+    decision, system
+        The chance decision, and the system.
+    pairs
+        The number of compared pairs of cells, which differ in nothing else.
+    significant
+        The share of them with Student's p below α. A share of about α would mean that the seed adds nothing to the
+        randomness of the users.
+    """
+
+    decision: str
+    system: str
+    pairs: int
+    significant: float
+
+
+def seed_noise(grid: Grid, systems: tuple[str, ...], terms: UserContributions, alpha: float = 0.05) -> list[SeedNoise]:
+    """Return the noise of every chance decision and system; of many pairs of cells, a subset is compared."""
+    noise = []
+    for place in grid.of_kind("chance"):
+        pairs = grid.pairs_by_chance(place)
+        if not pairs:
+            continue
+        chosen = np.unique(np.linspace(0, len(pairs) - 1, min(len(pairs), _MOST_PAIRS)).round().astype(np.int64))
+        universes = grid.universe[np.array(pairs)[chosen]]
+        for values, name in zip(terms.values, systems):
+            significant = [_differs(values, terms.users, pair, alpha) for pair in universes]
+            noise.append(SeedNoise(grid.varied[place].name, name, len(significant), float(np.mean(significant))))
+    return noise
+
+
+def _differs(values: Singles, users: NDArray[np.int64], pair: NDArray[np.int64], alpha: float) -> bool:
+    """Return whether the terms of one system, universes × users, differ significantly between two universes."""
+    most = users[pair].max(keepdims=True)
+    x = (values[pair[0]] - values[pair[1]])[None]
+    return bool(p_of(effect_of(z_of(x), most), most)[0] < alpha)
+
+
+def spread_by_chance(grid: Grid, x: Singles, users: NDArray[np.int64]) -> Floats | None:
+    """Return by how much seeds widen the spread of z over users alone, per universe; None without chance options.
+
+    In a set-up with K cells that differ by chance, let m be the mean of x over the users, v = Σx²/n² the contribution
+    of users to its variance, and s² the variance of m over the K cells. The variance of z is 1 given the models, and
+    about 1 + s²/v if they are trained again; s²/v is averaged over the set-ups of a question. Part of s² is noise of
+    the users that is in v too, so the result is rather too wide.
+    """
+    counts = np.bincount(grid.setups)
+    if not grid.has_chance or counts.max() < 2:
+        return None
+    means = x.sum(axis=1, dtype=np.float64) / np.maximum(users, 1)
+    squares = np.einsum("uv,uv->u", x, x, dtype=np.float64) / np.maximum(users, 1) ** 2.0
+    m, v = means[grid.universe], squares[grid.universe]
+    centred = m - (np.bincount(grid.setups, weights=m) / counts)[grid.setups]
+    variance = np.bincount(grid.setups, weights=centred**2) / np.maximum(counts - 1, 1)
+    by_users = np.bincount(grid.setups, weights=v) / counts
+    known = (counts > 1) & (by_users > 0)
+    ratio = np.divide(variance, by_users, out=np.zeros(len(counts)), where=known)
+    question = np.zeros(len(counts), dtype=np.int64)
+    question[grid.setups] = grid.questions
+    n_known = np.maximum(np.bincount(question, weights=known), 1)
+    spread = np.sqrt(1 + np.bincount(question, weights=ratio * known) / n_known)
+    return spread[grid.questions[grid.cell_of]]
+
+
+def turned_by_chance(grid: Grid, lead: NDArray[np.int8]) -> float | None:
+    """Return the share of set-ups in which each system leads under some chance option; None without chance options.
+
+    ``lead`` is the sign of the lead in each cell.
+    """
+    if not grid.has_chance:
+        return None
+    both = [np.bincount(grid.setups, weights=lead == sign) > 0 for sign in (1, -1)]
+    return float(np.mean(both[0] & both[1]))

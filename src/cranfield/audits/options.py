@@ -1,4 +1,4 @@
-"""The decisions that an audit may open, their kinds and their options."""
+"""The decisions that an audit may vary, their kinds and options, and presets of them."""
 
 from __future__ import annotations
 
@@ -15,12 +15,59 @@ from cranfield._errors import ImpossibleSplitError, NothingLeftError, SettingErr
 from cranfield._own_code import may_be_called
 from cranfield._registry import Registry, parse
 from cranfield.audits.grid import OptionKind
-from cranfield.audits.significance import OPENED, checked_significance
+from cranfield.audits.significance import OF_TESTS, checked_significance
 from cranfield.data import Ratings, filters
 from cranfield.experiments import DECISIONS, Experiment, checked_value
 from cranfield.measures import WEIGHTS, Average
 from cranfield.metrics import GAINS, METRICS, Definition, known_metrics, spelled_metric
 from cranfield.recommenders import recommender, system_among
+
+Vary = Mapping[str, tuple[Any, ...]]
+"""The options of each opened decision."""
+
+GEOMETRIC = "geometric(form=adjusted, epsilon=0.01)"
+
+_MEASURING: Vary = {
+    "metrics": ("P", "nDCG(gain=binary)", "nDCG(gain=exp)", "AP", "RR"),
+    "cutoff": (5, 10, 20, 50, 100),
+    "threshold": (3, 4, 5),
+    "average": ("mean", "weighted(by=judged)", GEOMETRIC),
+    "coverage": ("full", "reduced"),
+}
+
+PRESETS: Mapping[str, Vary] = {
+    # Decisions in which two careful papers may well differ.
+    "usual": {
+        "split": tuple(
+            f"{method}(train={share})" for method in ("random", "per_user") for share in (0.5, 0.6, 0.7, 0.8, 0.9)
+        ),
+        **_MEASURING,
+    },
+    # The options of Cañamares, Castells and Moffat (2020), sections 3 and 4.
+    "canamares2020": {
+        "split": tuple(f"random(train={tenths / 10:g})" for tenths in range(1, 10)),
+        "lists": ("full", "condensed"),
+        "metrics": ("P", "nDCG(gain=binary)", "nDCG(gain=exp1full)", "RBP(p=0.8)", "RBP(p=0.8, gain=exp1full)"),
+        "cutoff": (5, 10, 20, 50, 100),
+        "average": ("mean", "weighted(by=judged)", "weighted(by=relevant)", GEOMETRIC),
+        "coverage": ("full", "reduced"),
+    },
+    # Decisions that need no further training or ranking.
+    "measuring": {**_MEASURING, "undefined": ("zero", "leave out")},
+}
+"""The presets by name: the options of every decision that each opens."""
+
+
+def preset_options(name: Any) -> Vary:
+    """Return the options of a preset; for an unknown name, the error suggests a similar one.
+
+    Examples
+    --------
+    >>> preset_options("measuring")["cutoff"]
+    (5, 10, 20, 50, 100)
+    """
+    return PRESETS[check.one_of("preset", name, PRESETS)]
+
 
 UNJUDGED = ("not relevant", "relevant")
 """What items without a test rating may count as."""
@@ -34,10 +81,9 @@ SYSTEMS = "systems."
 GIVEN = "given"
 """Placeholder for the file of lists that are given directly, without the names of their systems."""
 
-_LENGTH = "length follows from the deepest cut-off; open cutoff instead"
 _SIGNIFICANCE = "it changes only what is significant, which an audit tests in its own way; set it in [decisions]"
 _CLOSED: Mapping[str, str] = {
-    "length": _LENGTH,
+    "length": "length follows from the deepest cut-off; open cutoff instead",
     "levels": "it adds metrics, and an audit opens metrics by name; open metrics instead, as in 'P(rel=3)@10'",
     "catalogue": "it says which items exist, and changes no metric of relevance; set it in [decisions]",
     "segment": "it shows results for groups as well, and changes none; filter the ratings instead",
@@ -46,25 +92,16 @@ _CLOSED: Mapping[str, str] = {
 """Decisions that an audit does not open, with the reason."""
 
 # Other ways to ask the same question; all other decisions of an experiment ask a different one.
-_EQUIVALENT = ("draws", "threshold", "calibration", "undefined", "average", "groups", *OPENED)
+_EQUIVALENT = ("draws", "threshold", "calibration", "undefined", "average", "groups", *OF_TESTS)
 
 OptionCheck = Callable[[Experiment, Any], Any]
 
 
 @dataclass(frozen=True)
-class Openable:
-    """A decision that an audit may open.
+class VariableDecision:
+    """A decision that an audit may vary: what changing it means unless the file says otherwise, and what it decides.
 
-    Parameters
-    ----------
-    name
-        The decision: ``"split"``.
-    kind
-        What changing it means, unless the file says otherwise (`Kind`).
-    says
-        What it decides.
-    check
-        A function that returns an option of an experiment in canonical form, or raises an error.
+    ``check`` returns an option of an experiment in canonical form, or raises an error.
     """
 
     name: str
@@ -136,10 +173,6 @@ def _metric(_: Experiment, value: Any) -> str:
     return str(replace(parse(checked), cutoff=parsed.cutoff))
 
 
-def _gain(_: Experiment, value: Any) -> str:
-    return str(GAINS.find(value).name)
-
-
 def _seed(name: str, _: Experiment, value: Any) -> int:
     return check.whole(name, value, at_least=0)
 
@@ -152,50 +185,50 @@ _CHECKS: Mapping[str, OptionCheck] = {
 }
 
 
-def _decisions() -> list[Openable]:
-    """Return the decisions of an experiment that can be opened directly."""
-    kinds: dict[str, OptionKind] = {name: "equivalent" if name in _EQUIVALENT else "question" for name in DECISIONS}
-    return [
-        Openable(
-            name,
-            kinds[name],
-            declared.metadata["says"],
-            _CHECKS.get(name, partial(_decision, name)),
-        )
-        for name, declared in DECISIONS.items()
-        if name not in _CLOSED and name != "metrics"
-    ]
-
-
-OPENABLE: Mapping[str, Openable] = {
-    openable.name: openable
-    for openable in (
-        Openable("data", "question", "the set of ratings, by its name in the file", _data),
-        *_decisions(),
-        Openable("metrics", "equivalent", "the metric", _metric),
-        Openable("cutoff", "equivalent", "the cut-off of the metric", lambda _, value: check.whole("cutoff", value)),
-        Openable("gain", "equivalent", "the gain of graded metrics", _gain),
-        Openable(
+VARIABLE_DECISIONS: Mapping[str, VariableDecision] = {
+    variable_decision.name: variable_decision
+    for variable_decision in (
+        VariableDecision("data", "question", "the set of ratings, by its name in the file", _data),
+        *(
+            VariableDecision(
+                name,
+                "equivalent" if name in _EQUIVALENT else "question",
+                declared.metadata["says"],
+                _CHECKS.get(name, partial(_decision, name)),
+            )
+            for name, declared in DECISIONS.items()
+            if name not in _CLOSED and name != "metrics"
+        ),
+        VariableDecision("metrics", "equivalent", "the metric", _metric),
+        VariableDecision(
+            "cutoff", "equivalent", "the cut-off of the metric", lambda _, value: check.whole("cutoff", value)
+        ),
+        VariableDecision(
+            "gain", "equivalent", "the gain of graded metrics", lambda _, value: str(GAINS.find(value).name)
+        ),
+        VariableDecision(
             "unjudged",
             "equivalent",
             "what items without a test rating count as",
             lambda _, value: check.one_of("unjudged", value, UNJUDGED),
         ),
-        Openable("split_seed", "chance", "the seed of the split", partial(_seed, "split_seed")),
-        Openable("training_seed", "chance", "the seed of systems that draw at random", partial(_seed, "training_seed")),
+        VariableDecision("split_seed", "chance", "the seed of the split", partial(_seed, "split_seed")),
+        VariableDecision(
+            "training_seed", "chance", "the seed of systems that draw at random", partial(_seed, "training_seed")
+        ),
     )
 }
-"""The decisions that an audit may open, by name; `openable` adds the parameters of systems."""
+"""The decisions that an audit may open, by name; `variable_decision` adds the parameters of systems."""
 
 
-def openable(name: str, experiment: Experiment) -> Openable:
+def variable_decision(name: str, experiment: Experiment) -> VariableDecision:
     """Return the definition of a decision; raise an error that says why it cannot be opened, or which name is similar.
 
     Examples
     --------
-    >>> openable("cutoff", Experiment()).kind, openable("systems.popularity.threshold", Experiment()).kind
-    ('equivalent', 'question')
-    >>> openable("cutof", Experiment())
+    >>> [variable_decision(name, Experiment()).kind for name in ("cutoff", "systems.popularity.threshold")]
+    ['equivalent', 'question']
+    >>> variable_decision("cutof", Experiment())
     Traceback (most recent call last):
     ...
     cranfield._errors.SettingError: audit.vary: no decision 'cutof'; did you mean 'cutoff'?
@@ -204,9 +237,9 @@ def openable(name: str, experiment: Experiment) -> Openable:
         return _parameter(name, experiment)
     if name in _CLOSED:
         raise SettingError(f"audit.vary: {name} cannot be opened: {_CLOSED[name]}")
-    if name not in OPENABLE:
-        raise SettingError(f"audit.vary: no decision {name!r}{nearest(name, OPENABLE)}")
-    return OPENABLE[name]
+    if name not in VARIABLE_DECISIONS:
+        raise SettingError(f"audit.vary: no decision {name!r}{nearest(name, VARIABLE_DECISIONS)}")
+    return VARIABLE_DECISIONS[name]
 
 
 def split_parameter(name: str) -> tuple[str, str]:
@@ -215,7 +248,7 @@ def split_parameter(name: str) -> tuple[str, str]:
     return system, parameter
 
 
-def _parameter(name: str, experiment: Experiment) -> Openable:
+def _parameter(name: str, experiment: Experiment) -> VariableDecision:
     system, parameter = split_parameter(name)
     spellings = {stated.name: stated.spelling for stated in experiment.systems}
     if system not in spellings:
@@ -232,7 +265,7 @@ def _parameter(name: str, experiment: Experiment) -> Openable:
             raise SettingError(f"audit.systems.{system}: {error}") from None
         return value
 
-    return Openable(name, "question", f"{parameter} of {system}", checked)
+    return VariableDecision(name, "question", f"{parameter} of {system}", checked)
 
 
 def with_parameter(spelling: str, name: str, value: Any) -> str:

@@ -1,86 +1,163 @@
-"""`PairAudit`: the results of an audit for one pair of systems."""
+"""`PairAudit`: the results of an audit for one pair of systems.
+
+How often a system leads depends on the menu, that is, on the opened options and their weights. It is not a probability.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from cranfield.audits.chance import spread_by_chance, turned_by_chance
-from cranfield.audits.flips import Flips, flips_of
-from cranfield.audits.grid import Grid
-from cranfield.audits.influence import Influence, influences
-from cranfield.audits.joint import JointTest, Scope, joint_tests
-from cranfield.audits.leads import Floats, Leads, leads_of
-from cranfield.audits.resampling import Resampled, interval, resampled
-from cranfield.audits.rule import Rule, rule_of
-from cranfield.audits.shares import LeadShare, effect_quantiles, lead_shares
-from cranfield.audits.terms import Singles, Terms
+from cranfield.audits.contributions import (
+    Leads,
+    Resampled,
+    Singles,
+    UserContributions,
+    interval,
+    leads_of,
+    p_of,
+    resampled,
+)
+from cranfield.audits.flips import Flips, Rule, flips_of, rule_of
+from cranfield.audits.grid import Floats, Grid
+from cranfield.audits.influence import influence_rows
+from cranfield.audits.joint import JointTest, Question, joint_tests, spread_by_chance, turned_by_chance
 
-ANSWERS = ("d_z", "sign")
-"""The answers whose variance is decomposed by decision."""
+if TYPE_CHECKING:
+    from cranfield.audits.result import Audit
+
+QUANTILES = (0.0, 0.05, 0.25, 0.5, 0.75, 0.95, 1.0)
+"""The quantiles of d_z to show; the first and the last are its range."""
+
+_CHANCE = {
+    "leads": "leads",
+    "trails": "leads",
+    "leads significantly": "significantly",
+    "trails significantly": "significantly",
+    "significant": "either",
+}
+_OPPOSITE = {
+    "leads": "trails",
+    "trails": "leads",
+    "leads significantly": "trails significantly",
+    "trails significantly": "leads significantly",
+}
 
 
-@dataclass(frozen=True, eq=False)
-class Question:
-    """The universes of one question, or all of them.
+@dataclass(frozen=True)
+class LeadShare:
+    """A share of the cells or of the distinct universes.
 
     Parameters
     ----------
-    options
-        The options that define the question; None for all questions together.
-    scope
-        Its universes.
-    tested
-        The universes whose average is linear (`Terms`), which can be tested and resampled. None if there are none.
+    over
+        ``"cells"`` (with the weights of options) or ``"universes"`` (each distinct one counts once).
+    what
+        ``"leads"``, ``"trails"``, ``"equal"``, ``"leads significantly"``, ``"trails significantly"`` (the first system
+        of the pair), or ``"significant"`` (in either direction).
+    share, lower, upper
+        The share, and its 95 % interval over resampled users (`interval`).
+    chance
+        Under the null hypothesis of the joint test, the larger of the two systems' shares is at least this in 5 % of
+        the cases. None for ``"equal"``.
     """
 
-    options: Mapping[str, str] | None
-    scope: Scope
-    tested: Scope | None
-
-    @classmethod
-    def of(cls, grid: Grid, linear: NDArray[np.bool_]) -> list[Question]:
-        """Return all universes together, then each question."""
-        everywhere = np.ones(grid.n_cells, dtype=bool)
-        questions = [cls(None, *_scopes(grid, everywhere, linear))]
-        if grid.of_kind("question"):
-            for number in range(int(grid.questions.max()) + 1):
-                mask = grid.questions == number
-                options = question_of(grid, int(np.flatnonzero(mask)[0]))
-                questions.append(cls(options, *_scopes(grid, mask, linear)))
-        return questions
+    over: str
+    what: str
+    share: float
+    lower: float
+    upper: float
+    chance: float | None
 
 
-def question_of(grid: Grid, cell: int) -> dict[str, str]:
-    """Return the options that define the question of a cell; none if no decision changes the question."""
-    words = grid.words(cell)
-    return {grid.opened[place].name: words[grid.opened[place].name] for place in grid.of_kind("question")}
+def lead_shares(
+    leads: Leads,
+    drawn: Resampled,
+    terms: UserContributions,
+    question: Question,
+    alpha: float,
+    joint: JointTest | None,
+) -> list[LeadShare]:
+    """Return all shares of one pair of systems in a question, with what chance gives.
+
+    Intervals and chance are over the tested universes; without any, intervals are NaN and chance is None.
+    """
+    observed = _events(leads.lead[question.universes], leads.significant[question.universes])
+    tested, events = question.tested, {}
+    if tested is not None:
+        own = tested.universes
+        events = _events(drawn.sign[:, own], p_of(drawn.d_z[:, own], terms.users[own]) < alpha)
+    shares = []
+    for over in ("cells", "universes"):
+        for what, event in observed.items():
+            share = float(event @ question.shares(over))
+            ends = (np.nan, np.nan) if tested is None else interval(share, events[what] @ tested.shares(over))
+            chance = joint.often[f"{_CHANCE[what]} of {over}"] if joint is not None and what in _CHANCE else None
+            shares.append(LeadShare(over, what, share, *ends, chance))
+    return shares
 
 
-def _scopes(grid: Grid, mask: NDArray[np.bool_], linear: NDArray[np.bool_]) -> tuple[Scope, Scope | None]:
-    """Return all universes of some cells, and those that are linear."""
+def _events(lead: NDArray[np.int8], significant: NDArray[np.bool_]) -> dict[str, NDArray[np.bool_]]:
+    return {
+        "leads": lead > 0,
+        "trails": lead < 0,
+        "equal": lead == 0,
+        "leads significantly": (lead > 0) & significant,
+        "trails significantly": (lead < 0) & significant,
+        "significant": significant & (lead != 0),
+    }
 
-    def scope(cells: NDArray[np.bool_]) -> Scope:
-        weights = grid.universe_weights(cells)
-        universes = np.flatnonzero(weights)
-        return Scope(universes, weights[universes])
 
-    tested = mask & linear[grid.universe]
-    return scope(mask), scope(tested) if tested.any() else None
+def effect_quantiles(d_z: Floats, question: Question) -> dict[float, float]:
+    """Return the quantiles of d_z over the cells of a question, with their weights."""
+    own = d_z[question.universes]
+    order = np.argsort(own, kind="stable")
+    reached = np.cumsum(question.weights[order])
+    places = np.minimum(np.searchsorted(reached, np.array(QUANTILES) - 1e-12), len(own) - 1)
+    return dict(zip(QUANTILES, own[order][places].tolist()))
+
+
+def ranks_of(averages: Floats) -> NDArray[np.int64]:
+    """Return the rank of each system (first axis): 1 plus the number of better systems; equal systems share a rank.
+
+    Examples
+    --------
+    >>> ranks_of(np.array([[0.3], [0.5], [0.3]])).ravel().tolist()
+    [2, 1, 2]
+    """
+    ranks = np.ones(averages.shape, dtype=np.int64)
+    for place, own in enumerate(averages):
+        ranks[place] += (averages > own).sum(axis=0)
+    return ranks
+
+
+def rank_shares(systems: Sequence[str], averages: Floats, drawn: Floats, question: Question) -> list[dict[str, Any]]:
+    """Return one row per system and rank: the share of the cells, with its interval over resampled users.
+
+    ``averages`` is systems × universes and ``drawn`` systems × resamples × universes; larger is better.
+    """
+    observed, resampled_ranks = ranks_of(averages[:, question.universes]), ranks_of(drawn[..., question.universes])
+    rows = []
+    for system, own, ranks in zip(systems, observed, resampled_ranks):
+        for rank in range(1, len(systems) + 1):
+            share = float((own == rank) @ question.weights)
+            low, high = interval(share, (ranks == rank) @ question.weights)
+            rows.append({"system": system, "rank": rank, "share": share, "lower": low, "upper": high})
+    return rows
 
 
 @dataclass(frozen=True)
 class QuestionAnswer:
-    """The results of one pair of systems within a question (None: all questions together).
+    """The results of one pair of systems within a question.
 
     Parameters
     ----------
     question
-        The options that define the question.
+        The options that define the question; None for all questions together.
     universes
         The number of its distinct universes.
     shares
@@ -89,8 +166,8 @@ class QuestionAnswer:
         The quantiles of d_z over the cells.
     joint
         The joint test; None if no universe can be tested.
-    corrected, corrected_retrained
-        Its p-values, without and with the spread of seeds, after Holm's correction over the pairs of systems.
+    corrected_retrained, corrected
+        Its p-values, with and without the spread of seeds, after Holm's correction over the pairs of systems.
     """
 
     question: Mapping[str, str] | None
@@ -98,8 +175,8 @@ class QuestionAnswer:
     shares: tuple[LeadShare, ...]
     effects: Mapping[float, float]
     joint: JointTest | None
-    corrected: Mapping[str, float] = field(default_factory=dict)
     corrected_retrained: Mapping[str, float] = field(default_factory=dict)
+    corrected: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def relied_on(self) -> Mapping[str, float]:
@@ -139,6 +216,20 @@ class PairAudit:
     rule: Rule
     turned_by_chance: float | None
 
+    @classmethod
+    def of(
+        cls,
+        grid: Grid,
+        systems: tuple[str, str],
+        leads: Leads,
+        answers: Sequence[QuestionAnswer],
+        influence: Sequence[dict[str, Any]],
+    ) -> PairAudit:
+        """Return the audit of a pair, adding what follows from the leads."""
+        lead = leads.lead[grid.universe]
+        flips, rule, turned = flips_of(grid, leads), rule_of(grid, lead), turned_by_chance(grid, lead)
+        return cls(systems, leads, tuple(answers), tuple(influence), flips, rule, turned)
+
     def answer(self, question: Mapping[str, str] | None = None) -> QuestionAnswer:
         """Return the answer to a question, or to all of them together."""
         return next(answer for answer in self.answers if answer.question == question)
@@ -158,13 +249,13 @@ def audit_pair(
     grid: Grid,
     systems: tuple[str, str],
     x: Singles,
-    terms: Terms,
+    terms: UserContributions,
     averages: Floats,
     lower_is_better: NDArray[np.bool_],
     counts: Singles,
     effort: Effort,
 ) -> PairAudit:
-    """Return the results for a pair, from x of `Terms.between` and two rows of averages."""
+    """Return the results for a pair, from x of `UserContributions.between` and two rows of averages."""
     leads = leads_of(x, terms, averages, lower_is_better, effort.alpha)
     drawn = resampled(x, terms, counts)
     questions = Question.of(grid, terms.linear)
@@ -177,66 +268,64 @@ def audit_pair(
     )
     answers = []
     for question in questions:
-        joint = None if question.tested is None else next(tests)
-        shares = lead_shares(leads, drawn, terms, question.scope, question.tested, effort.alpha, joint)
-        effects = effect_quantiles(leads.d_z, question.scope)
-        answers.append(QuestionAnswer(question.options, len(question.scope.universes), tuple(shares), effects, joint))
-    return judged_pair(grid, systems, leads, answers, influence_rows(grid, leads, drawn))
+        test = None if question.tested is None else next(tests)
+        shares = lead_shares(leads, drawn, terms, question, effort.alpha, test)
+        effects = effect_quantiles(leads.d_z, question)
+        answers.append(QuestionAnswer(question.options, len(question.universes), tuple(shares), effects, test))
+    return PairAudit.of(grid, systems, leads, answers, influence_rows(grid, leads, drawn))
 
 
-def judged_pair(
-    grid: Grid,
-    systems: tuple[str, str],
-    leads: Leads,
-    answers: Sequence[QuestionAnswer],
-    influence: Sequence[dict[str, Any]],
-) -> PairAudit:
-    """Return the audit of a pair, adding what follows from the leads."""
-    lead = leads.lead[grid.universe]
-    return PairAudit(
-        systems,
-        leads,
-        tuple(answers),
-        tuple(influence),
-        flips_of(grid, leads),
-        rule_of(grid, lead),
-        turned_by_chance(grid, lead),
-    )
+@dataclass(frozen=True, eq=False)
+class PairView:
+    """A pair of systems from the perspective of ``first``: signed numbers are positive if it leads."""
 
+    pair: PairAudit
+    first: str
+    second: str
 
-def influence_rows(grid: Grid, leads: Leads, drawn: Resampled) -> list[dict[str, Any]]:
-    """Return one row per answer and decision, and one per answer and two decisions, with intervals over users."""
-    cells = grid.universe
-    rows = []
-    effects, signs = np.vstack([leads.d_z, drawn.d_z]), np.vstack([leads.lead, drawn.sign])
-    for answer, table in zip(ANSWERS, (effects, signs.astype(np.float64))):
-        rows += _rows(grid, answer, influences(grid, table[:, cells]))
-    return rows
+    @classmethod
+    def of(cls, audit: Audit, first: str | None = None, second: str | None = None) -> PairView:
+        """Return the view of a pair, by default of the two best systems under the starting point, the winner first."""
+        pair = audit.pair(first, second)
+        if first is None or second is None:
+            first, second = sorted(pair.systems, key=audit.systems_at_start.index)
+        return cls(pair, first, second)
 
+    @property
+    def sign(self) -> int:
+        """1 if the pair has the systems in this order, −1 if it has them in the opposite order."""
+        return 1 if self.pair.systems[0] == self.first else -1
 
-def _rows(grid: Grid, answer: str, influence: Influence) -> list[dict[str, Any]]:
-    rows = []
-    for place, opened in enumerate(grid.opened):
-        shares = {name: float(getattr(influence, name)[0, place]) for name in ("main", "total", "shapley")}
-        low, high = interval(shares["shapley"], influence.shapley[1:, place])
-        error = None if influence.error is None else float(influence.error[place])
-        own = {**shares, "lower": low, "upper": high, "error": error, "interaction": None}
-        rows.append(_labelled(answer, influence, opened.name, None, opened.kind) | own)
-    nothing = dict.fromkeys(("main", "total", "shapley", "error"))
-    for (first, second), share in influence.pairs.items():
-        low, high = interval(float(share[0]), share[1:])
-        label = _labelled(answer, influence, grid.opened[first].name, grid.opened[second].name, None)
-        rows.append(label | nothing | {"lower": low, "upper": high, "interaction": float(share[0])})
-    return rows
+    @property
+    def systems(self) -> tuple[str, str]:
+        """Both systems, in the order in which they are shown."""
+        return self.first, self.second
 
+    @property
+    def lead(self) -> NDArray[np.int8]:
+        """For each universe, 1 if the first system leads, −1 if the second does, 0 if they are equal."""
+        lead: NDArray[np.int8] = (self.sign * self.pair.leads.lead).astype(np.int8)
+        return lead
 
-def _labelled(answer: str, influence: Influence, decision: str, other: str | None, kind: str | None) -> dict[str, Any]:
-    return {
-        "answer": answer,
-        "decision": decision,
-        "with_decision": other,
-        "kind": kind,
-        "method": influence.method,
-        "variance": float(influence.variance[0]),
-        "rest": float(influence.rest[0]),
-    }
+    @property
+    def d_z(self) -> Floats:
+        """For each universe, the standardised difference, positive if the first system is better."""
+        return self.sign * self.pair.leads.d_z
+
+    @property
+    def difference(self) -> Floats:
+        """For each universe, the average of the first system minus that of the second."""
+        return self.sign * self.pair.leads.difference
+
+    @property
+    def better(self) -> NDArray[np.int8]:
+        """For each universe, 1 if the first system is significantly better, −1 if the second is, otherwise 0."""
+        return np.where(self.pair.leads.significant, self.lead, 0).astype(np.int8)
+
+    def leader(self, lead: int) -> str | None:
+        """Return the system that leads if the lead has this sign; None if they are equal."""
+        return {1: self.first, -1: self.second, 0: None}[lead]
+
+    def share(self, answer: QuestionAnswer, what: str) -> LeadShare:
+        """Return a share of the cells of `LeadShare.what`, for the first system."""
+        return answer.share(what if self.sign > 0 else _OPPOSITE.get(what, what))

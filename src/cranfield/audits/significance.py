@@ -5,26 +5,24 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from cranfield._errors import SettingError
 from cranfield._numbers import listed
 from cranfield._registry import parse
-from cranfield.audits.grid import Grid
-from cranfield.audits.joint import Scope
-from cranfield.audits.leads import Floats, Leads
-from cranfield.audits.menu import question_text
-from cranfield.audits.pair import Effort, PairAudit, Question
-from cranfield.audits.terms import Singles, Terms
-from cranfield.audits.wording import share_text
+from cranfield.audits.contributions import Leads, Singles, UserContributions
+from cranfield.audits.grid import Floats, Grid
+from cranfield.audits.joint import Question
+from cranfield.audits.pair import Effort, PairAudit
+from cranfield.audits.wording import number_or_none, p_phrase, question_name, share_text
 from cranfield.comparisons import CORRECTIONS, SIGNIFICANCE_TESTS, Comparing, Sample, TestResult
 from cranfield.experiments import checked_value
-from cranfield.facts import p_text
 
-OPENED = ("significance", "correction")
+OF_TESTS = ("significance", "correction")
 """The decisions that change only what is significant."""
 
 SIGNIFICANCE_KINDS = {
@@ -41,7 +39,6 @@ _OF_RANKS = ("wilcoxon", "sign")
 _SINGLE = 4e-7
 # The maximum number of steps of a lattice, and how close its levels must be to multiples of the step.
 _MOST_STEPS, _NEAR = 1000, 1e-3
-_STUDENT = "student"
 
 
 @dataclass(frozen=True)
@@ -55,16 +52,10 @@ class PairedTest:
         return self.significance if self.correction == "none" else f"{self.significance} with {self.correction}"
 
 
-@dataclass(frozen=True, eq=False)
-class Outcome:
+class Outcome(NamedTuple):
     """The result of a test for one pair of systems in every universe.
 
-    Parameters
-    ----------
-    p
-        The p-value; NaN if the test does not apply.
-    direction
-        Above 0 if the first system is better by what the test compares.
+    ``p`` is NaN if the test does not apply; ``direction`` is above 0 if the first system is better by what is compared.
     """
 
     p: Floats
@@ -83,28 +74,33 @@ def checked_significance(value: Any) -> str:
     return spelled
 
 
-def outcome_of(significance: str, x: Singles, terms: Terms, leads: Leads, *, seed: int = 0) -> Outcome:
-    """Return the result of a test for a pair; x is universes × users (`Terms.between`).
+def outcome_of(significance: str, x: Singles, terms: UserContributions, leads: Leads, *, seed: int = 0) -> Outcome:
+    """Return the result of a test for a pair; x is universes × users (`UserContributions.between`).
 
     Student's test is that of `Leads`. Tests of ranks and signs apply if x is the difference of a user's two values,
     that is, not with unequal weights.
     """
-    if significance == _STUDENT:
-        return Outcome(leads.p, leads.lead.astype(np.float64))
-    p, direction = np.full(len(x), np.nan), leads.lead.astype(np.float64)
+    direction = leads.lead.astype(np.float64)
+    if significance == "student":
+        return Outcome(leads.p, direction)
+    p = np.full(len(x), np.nan)
+    first, second = np.array([0]), np.array([1])
     of_ranks = parse(significance).name in _OF_RANKS
     for universe in np.flatnonzero(terms.paired) if of_ranks else range(len(x)):
-        (verdict,) = _verdicts(significance, _of_users(x[universe], int(terms.users[universe])), seed)
-        p[universe] = verdict.p[0]
-        if verdict.direction is not None:
-            direction[universe] = verdict.direction[0]
+        own = _of_users(x[universe], int(terms.users[universe]))
+        sample = Sample("x", ("first", "second"), np.stack([own, np.zeros(len(own))]), first, second)
+        result: TestResult
+        (result,) = SIGNIFICANCE_TESTS.call(significance, [sample], seed=seed, alpha=Comparing.alpha)
+        p[universe] = result.p[0]
+        if result.direction is not None:
+            direction[universe] = result.direction[0]
     return Outcome(p, direction)
 
 
 def _of_users(x: Singles, users: int) -> Floats:
     """Return the differences of the users of a universe; absent users have a difference of 0, like some present ones.
 
-    Terms have single precision. Differences within its rounding are made equal.
+    UserContributions have single precision. Differences within its rounding are made equal.
     """
     size = np.abs(x, dtype=np.float64)
     order = np.argsort(size, kind="stable")
@@ -140,89 +136,54 @@ def _on_lattice(levels: Floats) -> Floats:
     return lattice
 
 
-def _verdicts(significance: str, x: Floats, seed: int) -> list[TestResult]:
-    first, second = np.array([0]), np.array([1])
-    sample = Sample("x", ("first", "second"), np.stack([x, np.zeros(len(x))]), first, second)
-    verdicts: list[TestResult] = SIGNIFICANCE_TESTS.call(significance, [sample], seed=seed, alpha=Comparing.alpha)
-    return verdicts
-
-
 def rows_of_tests(
     grid: Grid,
-    terms: Terms,
+    terms: UserContributions,
     pairs: Sequence[PairAudit],
     testings: Sequence[PairedTest],
     effort: Effort,
     advance: Callable[[], None] = lambda: None,
 ) -> list[dict[str, Any]]:
-    """Return the results of all tests and corrections for all pairs; ``advance`` is called after each test."""
+    """Return one row per test, pair of systems and question: the significant shares, and the start.
+
+    ``advance`` is called after each test of a pair.
+    """
     if not testings:
         return []
-    places = list(combinations(range(terms.n_systems), 2))
-    names = list(dict.fromkeys(testing.significance for testing in testings))
-    outcomes: dict[str, list[Outcome]] = {name: [] for name in names}
-    for place, pair in zip(places, pairs):
+    outcomes: dict[str, list[Outcome]] = {testing.significance: [] for testing in testings}
+    for place, pair in zip(combinations(range(len(terms.values)), 2), pairs):
         x = terms.between(*place)
-        for name in names:
-            outcomes[name].append(outcome_of(name, x, terms, pair.leads, seed=effort.seed))
+        for name, own in outcomes.items():
+            own.append(outcome_of(name, x, terms, pair.leads, seed=effort.seed))
             advance()
-    scopes = [(question.options, question.scope) for question in Question.of(grid, terms.linear)]
-    return significance_rows(grid, scopes, [pair.systems for pair in pairs], outcomes, testings, effort.alpha)
-
-
-def significance_rows(
-    grid: Grid,
-    scopes: Sequence[tuple[Mapping[str, str] | None, Scope]],
-    pairs: Sequence[tuple[str, str]],
-    outcomes: Mapping[str, Sequence[Outcome]],
-    testings: Sequence[PairedTest],
-    alpha: float,
-) -> list[dict[str, Any]]:
-    """Return one row per pair of systems, question, test and correction: the significant shares, and the start.
-
-    Parameters
-    ----------
-    scopes
-        Each question with its universes; the question None stands for all of them.
-    outcomes
-        By test, its results for each pair.
-    testings
-        The tests and corrections to show.
-    """
+    questions = Question.of(grid, terms.linear)
+    start = grid.universe[grid.start]
     rows = []
     for testing in testings:
-        own = outcomes[testing.significance]
-        corrected = _corrected(testing.correction, np.stack([each.p for each in own]))
-        for place, systems in enumerate(pairs):
-            shown = {"system_a": systems[0], "system_b": systems[1]}
-            start = grid.universe[grid.start]
+        p_values = np.stack([outcome.p for outcome in outcomes[testing.significance]])
+        corrected = np.stack([CORRECTIONS.call(testing.correction, column) for column in p_values.T], axis=1)
+        for pair, outcome, p in zip(pairs, outcomes[testing.significance], corrected):
+            shown = {"system_a": pair.systems[0], "system_b": pair.systems[1]}
             at_start = {
-                "start_p": _number(own[place].p[start]),
-                "start_p_corrected": _number(corrected[place, start]),
-                "start_significant": bool(corrected[place, start] < alpha),
+                "start_p": number_or_none(outcome.p[start]),
+                "start_p_corrected": number_or_none(p[start]),
+                "start_significant": bool(p[start] < effort.alpha),
             }
-            for question, scope in scopes:
-                named = {"question": None if question is None else question_text(question), **vars(testing)}
-                shares = _shares(corrected[place] < alpha, own[place], scope)
-                rows.append({**shown, **named, **shares, **at_start})
+            for question in questions:
+                named = {"question": question_name(question.options), **vars(testing)}
+                rows.append({**shown, **named, **_shares(p < effort.alpha, outcome, question), **at_start})
     return rows
 
 
-def _corrected(correction: str, p: Floats) -> Floats:
-    """Return p-values, pairs × universes, corrected over the pairs of each universe."""
-    columns = [CORRECTIONS.call(correction, column) for column in p.T]
-    return np.stack(columns, axis=1)
-
-
-def _shares(significant: Any, own: Outcome, scope: Scope) -> dict[str, Any]:
+def _shares(significant: NDArray[np.bool_], outcome: Outcome, question: Question) -> dict[str, Any]:
     """Return the shares of the cells to which the test applies."""
-    places = scope.universes
-    applies = ~np.isnan(own.p[places])
-    weights = scope.weights * applies
+    places = question.universes
+    applies = ~np.isnan(outcome.p[places])
+    weights = question.weights * applies
     total = float(weights.sum())
     if not total:
         return {"universes": 0, "leads_significantly": None, "trails_significantly": None, "significant": None}
-    marks, direction = significant[places], own.direction[places]
+    marks, direction = significant[places], outcome.direction[places]
     return {
         "universes": int(applies.sum()),
         "leads_significantly": float((marks & (direction > 0)) @ weights) / total,
@@ -242,7 +203,7 @@ def said_of_tests(rows: Sequence[Mapping[str, Any]], systems: tuple[str, str]) -
     split: dict[bool, list[str]] = {True: [], False: []}
     for row in own:
         if row["start_p"] is not None:
-            split[row["start_significant"]].append(f"{_name(row)} (p {_p_text(row['start_p_corrected'])})")
+            split[row["start_significant"]].append(f"{_name(row)} (p {p_phrase(row['start_p_corrected'])})")
     if split[True] and split[False]:
         sentences.append(
             f"The test alone changes the significance under the starting point: the difference is significant by "
@@ -257,12 +218,3 @@ def said_of_tests(rows: Sequence[Mapping[str, Any]], systems: tuple[str, str]) -
 
 def _name(row: Mapping[str, Any]) -> str:
     return str(PairedTest(row["significance"], row["correction"]))
-
-
-def _p_text(p: float) -> str:
-    text = p_text(p)
-    return text if text.startswith("<") else f"= {text}"
-
-
-def _number(value: float) -> float | None:
-    return None if np.isnan(value) else float(value)

@@ -12,13 +12,12 @@ from cranfield.audits import wording
 from cranfield.audits.flips import Flip
 from cranfield.audits.grid import Grid
 from cranfield.audits.joint import STATISTICS
-from cranfield.audits.menu import menu_text, question_text
-from cranfield.audits.pair import QuestionAnswer
-from cranfield.audits.view import View
+from cranfield.audits.pair import PairView, QuestionAnswer
+from cranfield.audits.wording import question_text, varied_text
 from cranfield.facts import p_text
 
 if TYPE_CHECKING:
-    from cranfield.audits.answers import Audit
+    from cranfield.audits.result import Audit
 
 STATISTICS_IN_WORDS = {
     "median": "median z, absolute",
@@ -35,7 +34,7 @@ share_text = partial(wording.share_text, short=True)
 interval_text = partial(wording.interval_text, short=True)
 
 
-def pair_tables(audit: Audit, view: View) -> dict[str, Table]:
+def pair_tables(audit: Audit, view: PairView) -> dict[str, Table]:
     """Return the tables about one pair of systems by name; tables that do not apply to this audit have no rows."""
     return {
         "shares": shares(audit, view),
@@ -63,7 +62,7 @@ def audit_tables(audit: Audit) -> dict[str, Table]:
     }
 
 
-def shares(audit: Audit, view: View) -> Table:
+def shares(audit: Audit, view: PairView) -> Table:
     """Return how often each of two systems leads, over all cells and within each question, compared with chance."""
     first, second = view.systems
     header = ["question", "universes", f"{first} leads", f"{second} leads", "equal", f"{first} significantly",
@@ -81,13 +80,13 @@ def shares(audit: Audit, view: View) -> Table:
     ]
     caption = (
         f"Share of the cells that {first} and {second} lead, with 95 % intervals over resampled users. Cells cross "
-        f"{menu_text(audit.grid)}. Chance: if the systems were equally good, one of them, whichever it is, would lead "
-        "this share or more in 5 % of cases. A share of cells is not a probability"
+        f"{varied_text(audit.grid)}. Chance: if the systems were equally good, one of them, whichever it is, would "
+        "lead this share or more in 5 % of cases. A share of cells is not a probability"
     )
     return Table(header, rows, caption)
 
 
-def joint(audit: Audit, view: View) -> Table:
+def joint(audit: Audit, view: PairView) -> Table:
     """Return the joint test over all universes: the four statistics, what is expected without a difference, and p."""
     answer, seeds_opened = view.pair.answer(), bool(audit.grid.of_kind("chance"))
     header = ["statistic", "observed", "expected", *(["p, retrained"] * seeds_opened), "p, Holm", "p"]
@@ -107,7 +106,7 @@ def joint(audit: Audit, view: View) -> Table:
     return Table(header, rows, caption)
 
 
-def joint_by_question(audit: Audit, view: View) -> Table:
+def joint_by_question(audit: Audit, view: PairView) -> Table:
     """Return the corrected p-values of the joint test within each question; no rows with fewer than two questions."""
     retrained = bool(audit.grid.of_kind("chance"))
     names = [f"p {name}" for name in STATISTICS]
@@ -126,7 +125,7 @@ def joint_by_question(audit: Audit, view: View) -> Table:
     return Table(header, rows, caption)
 
 
-def tests(audit: Audit, view: View) -> Table:
+def tests(audit: Audit, view: PairView) -> Table:
     """Return the results of other tests and corrections for a pair, over all universes to which they apply."""
     names = ["leads_significantly", "trails_significantly"]
     rows = [
@@ -150,7 +149,7 @@ def tests(audit: Audit, view: View) -> Table:
     return Table(header, rows, caption)
 
 
-def influence(view: View) -> Table:
+def influence(view: PairView) -> Table:
     """Return which decisions matter: shares of the variance of d_z and of the sign of the lead, chance last."""
     singles = [row for row in view.pair.influence if row["with_decision"] is None]
     on_sign = {row["decision"]: row for row in singles if row["answer"] == "sign"}
@@ -179,7 +178,7 @@ def influence(view: View) -> Table:
     return Table(header, rows, caption)
 
 
-def interactions(view: View) -> Table:
+def interactions(view: PairView) -> Table:
     """Return the largest interactions of two decisions: shares of the variance of d_z."""
     rows = [row for row in view.pair.influence if row["with_decision"] is not None and row["answer"] == "d_z"]
     largest = sorted(
@@ -196,7 +195,7 @@ def interactions(view: View) -> Table:
     return Table(["decision", "with", "of d_z"], body, caption)
 
 
-def flips(view: View) -> Table:
+def flips(view: PairView) -> Table:
     """Return the smallest changes of the starting point that change the winner or the significance."""
     own = view.pair.flips
     turning = [flip for flip in (*own.singles, *own.pairs) if flip.turns_winner or flip.turns_significance]
@@ -209,7 +208,7 @@ def flips(view: View) -> Table:
     return Table(header, [_flip_row(view, flip) for flip in ordered], caption)
 
 
-def _flip_row(view: View, flip: Flip) -> list[str]:
+def _flip_row(view: PairView, flip: Flip) -> list[str]:
     turns = [
         *(["the winner"] if flip.turns_winner else []),
         *(["significance"] if flip.turns_significance else []),
@@ -225,7 +224,7 @@ def _flip_row(view: View, flip: Flip) -> list[str]:
     ]
 
 
-def rule(view: View) -> Table:
+def rule(view: PairView) -> Table:
     """Return the tree of at most three conditions as one row per leaf: its conditions, and which system leads."""
     own = view.pair.rule
     rows = [
@@ -246,7 +245,7 @@ def opened(grid: Grid) -> Table:
     """Return the opened decisions with their kind, their options and the starting point."""
     start = grid.words(grid.start)
     rows = []
-    for decision in grid.opened:
+    for decision in grid.varied:
         shown = [
             option if decision.weights is None else f"{option} (weight {weight:.2g})"
             for option, weight in zip(decision.options, decision.shares.tolist())
@@ -282,7 +281,7 @@ def ranks(audit: Audit) -> Table:
 def pairs(audit: Audit) -> Table:
     """Return one row per pair of systems, the better one under the starting point first; no rows for a single pair."""
     order = {system: place for place, system in enumerate(audit.systems_at_start)}
-    views = [View(pair, *sorted(pair.systems, key=order.__getitem__)) for pair in audit.pairs]
+    views = [PairView(pair, *sorted(pair.systems, key=order.__getitem__)) for pair in audit.pairs]
     views = sorted(views, key=lambda view: (order[view.first], order[view.second])) if len(views) > 1 else []
     seeds_opened = bool(audit.grid.of_kind("chance"))
     header = ["system", "against", "leads", "trails", "significantly", "other significantly", "chance",
@@ -294,7 +293,7 @@ def pairs(audit: Audit) -> Table:
     return Table(header, [_pair_row(view) for view in views], caption)
 
 
-def _pair_row(view: View) -> list[str]:
+def _pair_row(view: PairView) -> list[str]:
     answer = view.pair.answer()
     kinds = ("leads", "trails", "leads significantly", "trails significantly")
     return [
@@ -394,13 +393,13 @@ def _in_common(grid: Grid, cells: Sequence[tuple[int, ...]]) -> str:
     columns = [set(column) for column in zip(*cells)]
     shared = [
         f"{decision.name} {decision.options[next(iter(numbers))]}"
-        for decision, numbers in zip(grid.opened, columns)
+        for decision, numbers in zip(grid.varied, columns)
         if len(numbers) == 1 and len(decision.options) > 1
     ]
     return ", ".join(shared) or DASH
 
 
-def _answers(view: View) -> list[QuestionAnswer]:
+def _answers(view: PairView) -> list[QuestionAnswer]:
     """Return the answer over all universes, then those of the questions if there are several."""
     whole, *questions = view.pair.answers
     return [whole, *questions] if len(questions) > 1 else [whole]
@@ -410,12 +409,12 @@ def _question(answer: QuestionAnswer) -> str:
     return question_text(answer.question)
 
 
-def _share(view: View, answer: QuestionAnswer, what: str) -> str:
+def _share(view: PairView, answer: QuestionAnswer, what: str) -> str:
     share = view.share(answer, what)
     return interval_text(share.share, share.lower, share.upper)
 
 
-def _chance(view: View, answer: QuestionAnswer) -> str:
+def _chance(view: PairView, answer: QuestionAnswer) -> str:
     chance = view.share(answer, "leads").chance
     return DASH if chance is None else f"{int(100 * chance + 1e-6)} %"
 

@@ -1,346 +1,295 @@
-"""Computes universes: lists are measured once per measurement, and every average is a view of the values."""
+"""Universes: the set-up, the measurement and the average that each consists of, and computing all of them.
+
+Universes that are measured on the same lists share a set-up. The lists of only one set-up are in memory at a time.
+"""
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+import json
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Self
+from itertools import groupby
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from cranfield._errors import SettingError
-from cranfield.audits.all_systems import rescaled
-from cranfield.audits.linear import LINEAR, transform_of
-from cranfield.audits.setups import Measurement
-from cranfield.judgments import Judged
-from cranfield.measures import OF_GROUPS, Average, Averaging, over_groups
-from cranfield.metrics import Metric, bounds, has_bounds
+from cranfield._errors import CranfieldError, SettingError
+from cranfield._registry import parse
+from cranfield._terminal import progress
+from cranfield.audits.contributions import UserContributions
+from cranfield.audits.grid import Floats, Grid
+from cranfield.audits.measured_lists import Averaged, Measurement, SetupLists
+from cranfield.audits.options import SYSTEMS, metric_at, split_parameter, with_parameter
+from cranfield.audits.parsing import AuditSettings, without_varied
+from cranfield.audits.result import Audit
+from cranfield.audits.truth import KnownValues
+from cranfield.audits.wording import notes_on
+from cranfield.data import AUTO
+from cranfield.experiments import DECISIONS, Experiment, System, draws
+from cranfield.measures import Averaging
+from cranfield.recommenders import one_ahead, recommender
+from cranfield.splits import registry as split_registry
 
-Floats = NDArray[np.float64]
-JudgedPart = Sequence[Judged]
-"""The judged lists of every system on one fold of one repetition."""
+if TYPE_CHECKING:
+    from cranfield.audits.enumeration import Enumeration
+
+MEASURED = ("metrics", "cutoff", "gain", "threshold", "unjudged")
+"""Decisions about what is measured on given lists."""
+
+AVERAGED = tuple(Averaging.decisions())
+"""Decisions about how the values of many users are combined into one number."""
+
+# Marks the lists' own threshold.
+_OWN = float("-inf")
 
 
 @dataclass(frozen=True, eq=False)
-class SetupLists:
-    """The judged lists of a set-up, for every fold and repetition, and their users.
+class Setup:
+    """What is trained and ranked for a universe: an experiment on one set of ratings with sufficiently long lists."""
 
-    Parameters
-    ----------
-    parts
-        For each fold and repetition, the judged lists of every system.
-    users
-        For each part, the index of each list's user among all users of the audit.
-    length
-        The length of lists if a metric has no cut-off; None for the full length.
-    windows
-        The time window of each part, if there are several: each counts equally in every average.
-    """
-
-    parts: Sequence[JudgedPart]
-    users: Sequence[NDArray[np.int64]]
-    length: int | None = None
-    windows: Sequence[int] | None = None
+    experiment: Experiment
 
     @cached_property
-    def places(self) -> NDArray[np.int64]:
-        """The users, ascending."""
-        return np.unique(np.concatenate(self.users))
-
-    @cached_property
-    def unit(self) -> NDArray[np.int64]:
-        """The index of each list's user in ``places``."""
-        return np.searchsorted(self.places, np.concatenate(self.users))
-
-    @cached_property
-    def _order(self) -> NDArray[np.int64] | slice:
-        """The lists in the order of their users, if every user has one."""
-        ordered = bool((np.diff(self.unit) > 0).all())
-        return slice(None) if ordered else np.argsort(self.unit, kind="stable")
+    def key(self) -> str:
+        """A text that is the same for equal set-ups."""
+        systems = [(system.name, system.spelling, system.run, system.gaps) for system in self.experiment.systems]
+        stated = [self.experiment.data[0].name, systems, self.experiment.decisions.as_dict()]
+        return json.dumps(stated, default=str)
 
     @property
-    def systems(self) -> tuple[str, ...]:
-        """The names of the systems."""
-        ranked = [judged.ranked for judged in self.parts[0]]
-        return tuple(f"system {place}" if own is None else own.name for place, own in enumerate(ranked))
+    def name(self) -> str:
+        """The name of the set-up in the store of artifacts."""
+        from cranfield.store import fingerprint
 
-    @property
-    def is_single(self) -> bool:
-        """Whether every user has one list."""
-        return len(self.unit) == len(self.places)
-
-    def at(self, threshold: float) -> Self:
-        """Return the lists under a threshold of relevance, without cached results."""
-        judgments = [part[0].judgments.at(threshold) for part in self.parts]
-        parts = [[judged.fresh(judgments=shared) for judged in part] for part, shared in zip(self.parts, judgments)]
-        return replace(self, parts=parts)
-
-    def measured(self, measurement: Measurement) -> MeasuredLists:
-        """Measure the lists of every system under their own threshold."""
-        metric = Metric.of(measurement.metric)
-        values = [[self._values(metric, judged, measurement.unjudged) for judged in part] for part in self.parts]
-        judgments = [part[0].judgments for part in self.parts]
-        return MeasuredLists(
-            self,
-            np.concatenate(values, axis=1),
-            np.concatenate([shared.n_judged for shared in judgments]),
-            np.concatenate([shared.n_relevant for shared in judgments]),
-            metric.zero_if_undefined,
-            metric.lower_is_better,
-        )
-
-    def _values(self, metric: Metric, judged: Judged, unjudged: str) -> Floats:
-        if metric.cutoff is None and self.length is not None:
-            judged = judged.cut(self.length)
-        if unjudged == "relevant" and has_bounds(metric):
-            return bounds(metric, judged)[1]
-        values: Floats = metric(judged)
-        return values
-
-    @cached_property
-    def covered(self) -> NDArray[np.bool_]:
-        """Systems × lists: whether the system provides a list with at least one item."""
-        return np.concatenate([[judged.lengths > 0 for judged in part] for part in self.parts], axis=1)
-
-    @cached_property
-    def groups(self) -> NDArray[np.int16] | None:
-        """The group of each list; None if the lists are not grouped."""
-        if self.windows is not None:
-            return np.repeat(np.array(self.windows, dtype=np.int16), [len(users) for users in self.users])
-        groups = [part[0].groups for part in self.parts]
-        known = [group for group in groups if group is not None]
-        return np.concatenate(known) if len(known) == len(groups) else None
-
-    @cached_property
-    def trained(self) -> Floats:
-        """The number of training ratings of each list's user, divided by the number of the user's lists."""
-        counts = np.concatenate([_training_counts(part[0]) for part in self.parts])
-        shared: Floats = counts / np.bincount(self.unit)[self.unit]
-        return shared
-
-    def by_user(self, values: Floats, weights: Floats) -> tuple[Floats, Floats]:
-        """Return systems × users: the mean of each user's values under weights of lists, and the sum of weights."""
-        if self.is_single:
-            return values[:, self._order], weights[:, self._order]
-        total: Floats = np.stack([np.bincount(self.unit, row, len(self.places)) for row in weights])
-        sums: Floats = np.stack([np.bincount(self.unit, row, len(self.places)) for row in weights * values])
-        return np.divide(sums, total, out=np.zeros_like(sums), where=total > 0), total
+        return fingerprint(self.key)[:12]
 
 
-def _training_counts(judged: Judged) -> Floats:
-    train, judgments = judged.context.train, judged.judgments
-    if train is None:
-        raise SettingError("weighted(by=train) needs the training ratings; give them as train=... (--train FILE)")
-    codes = train.user_ids.codes(judgments.user_ids.ids(judgments.users))
-    counts: Floats = np.where(codes >= 0, train.user_counts[np.maximum(codes, 0)], 0).astype(np.float64)
-    return counts
+class Universe(NamedTuple):
+    """One way to evaluate: the index of its set-up, what is measured, and how values are averaged."""
+
+    setup: int
+    measurement: Measurement
+    averaging: Averaging
 
 
-@dataclass(frozen=True, eq=False)
-class MeasuredLists:
-    """The result of one measurement of a set-up: a value for every system and list.
+def of_setup(settings: AuditSettings) -> tuple[str, ...]:
+    """Return the opened decisions that change what is trained or ranked.
 
-    Parameters
-    ----------
-    lists
-        The lists.
-    values
-        Systems × lists, NaN where the metric is undefined.
-    judged, relevant
-        The numbers of test ratings and of relevant ones for each list.
-    zero_if_undefined, lower_is_better
-        As for the metric.
+    The threshold is one of them if some lists depend on which items are relevant.
     """
+    start = settings.experiment.decisions.ranking
+    draws_targets = start.needs_relevance or any(name in ("relevant", "nonrelevant") for name in settings.names)
+    later = {*MEASURED, *AVERAGED} - ({"threshold"} if draws_targets else set())
+    return tuple(name for name in settings.names if name not in later)
 
-    lists: SetupLists
-    values: Floats
-    judged: NDArray[np.int64]
-    relevant: NDArray[np.int64]
-    zero_if_undefined: bool
-    lower_is_better: bool
-    _kept: dict[bool, tuple[Floats, NDArray[np.bool_], bytes]] = field(default_factory=dict, repr=False)
 
-    def averaged(self, averaging: Averaging) -> Averaged:
-        """Return the average of every system, and the contribution of each user.
-
-        A list for which the metric is undefined counts as 0 or is left out, depending on ``averaging``; it is left out
-        for all systems if it is left out for one.
-        """
-        if averaging.kind.of_all is not None:
-            return self._of_all(averaging)
-        values, kept, digest = self._counted(averaging.undefined == "zero" and self.zero_if_undefined)
-        kind = averaging.kind
-        own = self._weights(kind)
-        if self.lists.windows is not None and kind.spelling.name not in OF_GROUPS:
-            raise SettingError(
-                f"each window of time is averaged, then all together, and average='{kind}' is not a mean; use "
-                "average='mean' or 'weighted'"
-            )
-        if averaging.groups == "equal" or self.lists.windows is not None:
-            return self._over_groups(averaging, values, kept, own)
-        if averaging.coverage == "reduced":
-            kept = kept & self.lists.covered.all(axis=0)
-        per_user, counts = self.lists.by_user(values, np.broadcast_to(kept, values.shape).astype(np.float64))
-        inside = counts[0] > 0
-        weights = np.ones(len(self.lists.places)) if own is None else self._summed(own, kept)
-        return averaged(
-            self.lists.places,
-            per_user,
-            weights,
-            inside,
-            averaging,
-            self.lower_is_better,
-            digest if self.lists.is_single else b"",
+def setup_of(settings: AuditSettings, values: Mapping[str, Any]) -> Setup:
+    """Return the set-up of some options by decision; raise an error if they contradict each other."""
+    start = settings.experiment
+    changes = {name: value for name, value in values.items() if name in DECISIONS}
+    if isinstance(start.decisions.length, int):
+        changes["length"] = max(start.decisions.length, *deepest(settings), 1)
+    split = str(changes.get("split", start.decisions.split))
+    if values.get("split_seed", start.seed) != start.seed and _draws(split):
+        changes["split"] = with_parameter(split, "seed", values["split_seed"])
+    sources = {source.name: source for source in start.data}
+    return Setup(
+        replace(
+            start,
+            data=(sources[values["data"]] if "data" in values else start.data[0],),
+            systems=tuple(_system(system, start, values) for system in start.systems),
+            decisions=start.decisions.with_(**changes),
+            assess=None,
+            audit=None,
         )
-
-    def _of_all(self, averaging: Averaging) -> Averaged:
-        """Return an average that depends on all systems: the mean of values on its scale, or one value per system.
-
-        A single value per system has no terms, so those of the plain values are used for effect sizes.
-        """
-        scaled = rescaled(
-            averaging,
-            self.lists.systems,
-            self.values,
-            self.lists.covered,
-            lower_is_better=self.lower_is_better,
-            zero_if_undefined=self.zero_if_undefined,
-        )
-        if scaled.whole is not None:
-            plain = self.averaged(averaging.with_(average="mean"))
-            digest = _digest(plain.digest.encode(), str(averaging.kind).encode())
-            return replace(plain, averages=scaled.whole, linear=False, lower_is_better=False, digest=digest)
-        inside = ~np.isnan(scaled.values)
-        if not inside.any():
-            raise SettingError("the metric is undefined for every user: no test rating is relevant")
-        inside = inside & inside.all(axis=0)
-        if averaging.coverage == "reduced":
-            inside = inside & self.lists.covered.all(axis=0)
-        per_user, counts = self.lists.by_user(np.nan_to_num(scaled.values), inside.astype(np.float64))
-        weights = np.ones(len(self.lists.places))
-        return averaged(self.lists.places, per_user, weights, counts[0] > 0, averaging, scaled.lower_is_better)
-
-    def _counted(self, as_zero: bool) -> tuple[Floats, NDArray[np.bool_], bytes]:
-        """Return the values without NaN, which lists count, and a hash of both."""
-        if as_zero not in self._kept:
-            undefined = np.isnan(self.values)
-            if undefined.all():
-                raise SettingError("the metric is undefined for every user: no test rating is relevant")
-            kept = np.full(self.values.shape[1], True) if as_zero else ~np.logical_or.reduce(undefined, axis=0)
-            values = np.where(undefined | ~kept, 0.0, self.values)
-            digest = hashlib.blake2b(values.tobytes(), digest_size=16)
-            digest.update(kept.tobytes())
-            self._kept[as_zero] = values, kept, digest.digest()
-        return self._kept[as_zero]
-
-    def _weights(self, kind: Average) -> Floats | None:
-        """Return the weight of each list in a kind of average; None if all weigh the same."""
-        if kind.weights is None:
-            return None
-        if kind.weights == "train":
-            return self.lists.trained
-        return (self.judged if kind.weights == "judged" else self.relevant).astype(np.float64)
-
-    def _summed(self, own: Floats, kept: NDArray[np.bool_]) -> Floats:
-        """Return the weight of each user: the sum over the lists that count."""
-        return np.bincount(self.lists.unit, own * kept, len(self.lists.places)).astype(np.float64)
-
-    def _over_groups(
-        self, averaging: Averaging, values: Floats, kept: NDArray[np.bool_], own: Floats | None
-    ) -> Averaged:
-        """Average within each group of lists, then over the groups: a weighted mean over users (`over_groups`)."""
-        groups = self.lists.groups
-        if groups is None:
-            raise SettingError("groups='equal' needs lists in groups; split with percentiles, or set groups='pooled'")
-        kept = kept & (groups >= 0)
-        if averaging.coverage == "reduced":
-            kept = kept & self.lists.covered.all(axis=0)
-        if not kept.any():
-            raise SettingError("no user has a value that counts")
-        weights = None if own is None else own[kept]
-        table, share = over_groups(values[:, kept], groups[kept], weights, self.lists.unit[kept])
-        places = self.lists.places[np.unique(self.lists.unit[kept])]
-        inside = np.ones(table.shape[1], dtype=np.bool_)
-        plain = averaging.with_(average="weighted", groups="pooled", coverage="full")
-        return averaged(places, table, share, inside, plain, self.lower_is_better)
-
-
-@dataclass(frozen=True, eq=False)
-class Averaged:
-    """A universe: the average of each system, and the contribution of each user.
-
-    Parameters
-    ----------
-    places
-        The users, as indices among all users of the audit.
-    averages
-        The average of each system, as reported.
-    terms
-        Systems × users, where larger is better: see `Terms`.
-    users
-        The number of users that count.
-    even
-        Whether all of them weigh the same.
-    linear, lower_is_better
-        Whether the average is a sum of terms, and whether a smaller one is better.
-    digest
-        A hash of values and weights: universes with the same one are equal.
-    """
-
-    places: NDArray[np.int64]
-    averages: Floats
-    terms: NDArray[np.float32]
-    users: int
-    even: bool
-    linear: bool
-    lower_is_better: bool
-    digest: str
-
-
-def averaged(
-    places: NDArray[np.int64],
-    values: Floats,
-    weights: Floats,
-    inside: NDArray[np.bool_],
-    averaging: Averaging,
-    lower_is_better: bool,
-    digest: bytes = b"",
-) -> Averaged:
-    """Return the averages of systems × users values over the users ``inside``, and the contribution of each user."""
-    kind = averaging.kind
-    counts = inside & (weights > 0)
-    if not counts.any():
-        raise SettingError("no user has a value that counts")
-    averages = np.array([kind(row[counts], weights[counts]) for row in values])
-    transform = transform_of(kind)
-    scaled = (values if transform is None else transform(values)) * (-1.0 if lower_is_better else 1.0)
-    factor = weights * counts
-    even = bool((weights[counts] == weights[counts][0]).all())
-    digest = digest or hashlib.blake2b(values.tobytes(), digest_size=16).digest()
-    return Averaged(
-        places,
-        averages,
-        (factor * scaled).astype(np.float32),
-        int(np.count_nonzero(counts)),
-        even,
-        kind.spelling.name in LINEAR,
-        lower_is_better,
-        _digest(
-            digest,
-            places.tobytes(),
-            counts.tobytes(),
-            b"" if even else (weights / weights[counts].sum()).tobytes(),
-            (str(kind) if transform is not None or kind.spelling.name not in ("mean", "weighted") else "mean").encode(),
-            bytes([lower_is_better]),
-        ),
     )
 
 
-def _digest(*parts: bytes) -> str:
-    whole = hashlib.blake2b(digest_size=16)
-    for part in parts:
-        whole.update(hashlib.blake2b(part, digest_size=16).digest())
-    return whole.hexdigest()
+def deepest(settings: AuditSettings) -> Iterable[int]:
+    """Return the opened cut-offs, and those that metrics state."""
+    varied = {decision.name: decision.values for decision in settings.varied}
+    metrics = varied.get("metrics", ()) or (str(settings.experiment.decisions.metrics[0]),)
+    stated = (parse(metric).cutoff for metric in metrics)
+    return [*varied.get("cutoff", ()), *(cutoff for cutoff in stated if cutoff is not None)]
+
+
+def _draws(split: str) -> bool:
+    return parse(split).name in split_registry and draws(split_registry, split)
+
+
+def _system(system: System, start: Experiment, values: Mapping[str, Any]) -> System:
+    """Return a system with the parameters and the training seed of a universe."""
+    spelling = system.spelling
+    if spelling is None:
+        return system
+    for name, value in values.items():
+        if name.startswith(SYSTEMS) and split_parameter(name)[0] == system.name:
+            spelling = with_parameter(spelling, split_parameter(name)[1], value)
+    seed = values.get("training_seed", start.seed)
+    if seed != start.seed and "seed" in vars(recommender(spelling)):
+        spelling = with_parameter(spelling, "seed", seed)
+    return system if spelling == system.spelling else replace(system, spelling=spelling)
+
+
+def measurement_of(settings: AuditSettings, values: Mapping[str, Any]) -> Measurement:
+    """Return the measurement of some options by decision."""
+    decisions = settings.experiment.decisions
+    base = values.get("metrics") or str(without_varied(parse(str(decisions.metrics[0])), values))
+    return Measurement(
+        metric_at(base, values.get("cutoff"), values.get("gain")),
+        values.get("threshold", None if decisions.threshold == AUTO else decisions.threshold),
+        values.get("unjudged", "not relevant"),
+    )
+
+
+def averaging_of(settings: AuditSettings, values: Mapping[str, Any]) -> Averaging:
+    """Return how the values of a universe are averaged, given its options by decision."""
+    # The group as stated: whether windows count equally depends on the split of the universe.
+    start = settings.experiment.decisions.group(Averaging)
+    return start.with_(**{name: value for name, value in values.items() if name in AVERAGED})
+
+
+class UserPlaces(dict[tuple[str, Hashable], int]):
+    """The number of each user of all set-ups; a user is identified by the set of ratings and the id."""
+
+    def of(self, data: str, ids: Iterable[Hashable]) -> NDArray[np.int64]:
+        """Return the numbers of users; new ones come last."""
+        return np.array([self.setdefault((data, user), len(self)) for user in ids], dtype=np.int64)
+
+
+ListsOf = Callable[[int, UserPlaces], SetupLists]
+"""Returns the judged lists of a set-up by its number, or raises an error with the reason why there are none."""
+
+
+@dataclass(frozen=True, eq=False)
+class Computed:
+    """The computed universes of an audit.
+
+    Parameters
+    ----------
+    grid
+        The cells; failed ones are among the invalid ones, with the reason.
+    averages
+        Systems × universes, as reported.
+    lower_is_better
+        For each universe, whether a smaller average is better.
+    terms
+        The contribution of each user.
+    """
+
+    grid: Grid
+    averages: Floats
+    lower_is_better: NDArray[np.bool_]
+    terms: UserContributions
+
+
+def compute(enumeration: Enumeration, lists_of: ListsOf, advance: Callable[[], None] = lambda: None) -> Computed:
+    """Compute every universe; one that fails is invalid, with the reason. ``advance`` is called after each set-up."""
+    places, reasons = UserPlaces(), dict[int, str]()
+    digests: list[str | None] = [None] * len(enumeration.universes)
+    distinct: dict[str | None, Averaged] = {}
+    by_setup = _by_setup(enumeration)
+
+    def lists_or_reason(setup: int) -> SetupLists | str:
+        try:
+            return lists_of(setup, places)
+        except CranfieldError as error:
+            return str(error)
+
+    # The lists of the next set-up are read while these are measured.
+    for numbers, lists in zip(by_setup.values(), one_ahead(lists_or_reason, list(by_setup))):
+        universes = [(number, enumeration.universes[number]) for number in numbers]
+        for number, result in _averaged(lists, universes):
+            if isinstance(result, str):
+                reasons[number] = result
+            else:
+                digests[number] = result.digest
+                distinct.setdefault(result.digest, result)
+        advance()
+    grid, kept_digests = enumeration.grid(digests, reasons)
+    kept = [distinct[digest] for digest in kept_digests]
+    averages = np.stack([universe.averages for universe in kept], axis=1)
+    lower = np.array([universe.lower_is_better for universe in kept])
+    return Computed(grid, averages, lower, _contributions(kept, len(places)))
+
+
+def audit_universes(
+    enumeration: Enumeration,
+    systems: tuple[str, ...],
+    lists_of: ListsOf,
+    truth: KnownValues | Mapping[str, float] | None = None,
+    warnings: Sequence[str] = (),
+) -> Audit:
+    """Compute every universe and return the audit; warnings come before its notes.
+
+    For each set-up, progress counts one step per system that is measured, two per pair that is compared and two per
+    further test of a pair, since these take about twice as long.
+    """
+    settings, setups, n = enumeration.settings, len(_by_setup(enumeration)), len(systems)
+    of_pair = 2 + 2 * len({testing.significance for testing in settings.testings})
+    steps = setups * (n + of_pair * n * (n - 1) // 2)
+    with progress("Measuring and comparing", total=steps, unit="steps") as bar:
+        done = compute(enumeration, lists_of, lambda: bar.advance(n))
+        return Audit.of(
+            done.grid,
+            systems,
+            done.averages,
+            done.terms,
+            lower_is_better=done.lower_is_better,
+            alpha=settings.experiment.decisions.alpha,
+            seed=settings.experiment.seed,
+            notes=(*warnings, *notes_on(enumeration)),
+            testings=settings.testings,
+            truth=truth,
+            advance=lambda: bar.advance(2 * setups),
+        )
+
+
+def _by_setup(enumeration: Enumeration) -> dict[int, list[int]]:
+    """Return the numbers of the universes of each set-up, in order."""
+    numbers: dict[int, list[int]] = {}
+    for number, universe in enumerate(enumeration.universes):
+        numbers.setdefault(universe.setup, []).append(number)
+    return dict(sorted(numbers.items()))
+
+
+def _averaged(lists: SetupLists | str, universes: list[tuple[int, Universe]]) -> Iterator[tuple[int, Averaged | str]]:
+    """Yield the universes of a set-up by number, or why each fails; one threshold at a time, which saves memory."""
+
+    def order(entry: tuple[int, Universe]) -> tuple[float, int, str, str]:
+        measurement = entry[1].measurement
+        cutoff = parse(measurement.metric).cutoff or 0
+        return (_threshold(entry), cutoff, measurement.metric, measurement.unjudged)
+
+    if isinstance(lists, str):
+        yield from ((number, lists) for number, _ in universes)
+        return
+    for threshold, at_threshold in groupby(sorted(universes, key=order), key=_threshold):
+        view = lists if threshold == _OWN else lists.at(threshold)
+        for measurement, members in groupby(at_threshold, key=lambda entry: entry[1].measurement):
+            try:
+                measured = view.measured(measurement)
+            except SettingError as error:
+                yield from [(number, str(error)) for number, _ in members]
+                continue
+            for number, universe in members:
+                try:
+                    result: Averaged | str = measured.averaged(universe.averaging)
+                except SettingError as error:
+                    result = str(error)
+                yield number, result
+
+
+def _threshold(entry: tuple[int, Universe]) -> float:
+    threshold = entry[1].measurement.threshold
+    return _OWN if threshold is None else float(threshold)
+
+
+def _contributions(universes: list[Averaged], users: int) -> UserContributions:
+    values = np.zeros((len(universes[0].terms), len(universes), users), dtype=np.float32)
+    for number, universe in enumerate(universes):
+        values[:, number, universe.places] = universe.terms
+    facts = np.array([(universe.users, universe.linear, universe.even) for universe in universes])
+    return UserContributions(values, *facts.T)

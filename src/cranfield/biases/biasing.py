@@ -1,37 +1,118 @@
-"""The verb `bias`: ratings and systems, or ranked lists in; `Bias` out."""
+"""The verb `bias`: ratings and systems, or ranked lists in; `Bias` out, with what popularity explains."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from cranfield import _checks as check
 from cranfield._errors import InputError, SettingError
-from cranfield.biases.answer import Bias
-from cranfield.biases.densities import Density, density
+from cranfield.biases.densities import Density, density, expected_precision, recoded
 from cranfield.biases.estimators import as_split, estimate
-from cranfield.biases.popularity_share import by_popularity_group, popularity_shares
-from cranfield.biases.precision_formulas import expected_precision
 from cranfield.biases.protocols import Protocols, protocols_of_data, protocols_of_lists
-from cranfield.biases.random_rankings import RandomTargets, times_random_of
+from cranfield.biases.random_rankings import RandomTargets
+from cranfield.biases.result import Bias
 from cranfield.comparisons import compare
 from cranfield.data import AUTO, Ratings, Relevance
 from cranfield.judgments import Context, as_runs, as_test, judged_by
-from cranfield.measures import PLAIN, Measuring, as_judged, measure
+from cranfield.measures import (
+    HEAD_MID_TAIL,
+    PLAIN,
+    Measuring,
+    Scores,
+    as_judged,
+    by_popularity,
+    group_of_items,
+    measure,
+)
 from cranfield.metrics import Metric
 from cranfield.rankings import Gaps, Run, Ties, recommend
 from cranfield.recommenders import named_systems
 from cranfield.splits import Split
 from cranfield.tables import UNKNOWN
 
+Values = NDArray[np.float64]
+
 SYSTEMS = ("popularity", "random", "average", "knn", "puresvd")
 """The systems to train if none are named."""
 
 POPULARITY = "popularity"
+
+
+def popularity_shares(scores: Scores, popularity: str, runs: Sequence[Run], split: Split, n: int) -> pl.DataFrame:
+    """Return how much of each system's score popularity explains.
+
+    Parameters
+    ----------
+    scores
+        The scores of all systems and of ranking by popularity, by one metric.
+    popularity
+        The name of the system that ranks by popularity.
+    runs, split
+        The lists and the split that they were measured on.
+    n
+        The number of items of a list that are considered.
+
+    Returns
+    -------
+    pl.DataFrame
+        One row per system: its average (``mean``); ``reached``, the average of popularity over its own;
+        ``partial_correlation`` with popularity over users, given the number of relevant test items of the user; and of
+        its first ``n`` items ``recommended``, the mean share of users who rated them in training, over that of the
+        catalogue, and ``head``, the share that is among the most popular items that make up a fifth of all ratings.
+    """
+    means = scores.average()[:, 0]
+    place = scores.systems.index(popularity)
+    size = np.log1p(scores.relevant.astype(np.float64))
+    values = np.nan_to_num(scores.values[:, 0])
+    rows = []
+    for s, system in enumerate(scores.systems):
+        run = next(run for run in runs if run.name == system)
+        recommended, head = _popularity_of_lists(run, split, n)
+        partial = partial_correlation(values[s], values[place], size)
+        rows.append((system, means[s], means[place] / means[s] if means[s] else None, partial, recommended, head))
+    names = ("mean", "reached", "partial_correlation", "recommended", "head")
+    return pl.DataFrame(rows, schema={"system": pl.String, **dict.fromkeys(names, pl.Float64)}, orient="row")
+
+
+def partial_correlation(x: Values, y: Values, given: Values) -> float:
+    """Return the correlation of x and y after removing what is linear in ``given``; NaN if one is constant.
+
+    Examples
+    --------
+    >>> z = np.array([1.0, 2.0, 3.0, 4.0])
+    >>> round(partial_correlation(z + [1, -1, -1, 1], z + [1, -1, -1, 1], z), 6)
+    1.0
+    """
+    left, right = _residuals(x, given), _residuals(y, given)
+    scale = float(np.sqrt((left @ left) * (right @ right)))
+    tiny = 1e-12 * (1.0 + float(np.abs(x).max(initial=0)) * float(np.abs(y).max(initial=0))) * max(len(x), 1)
+    return float(left @ right) / scale if scale > tiny else float("nan")
+
+
+def _residuals(values: Values, given: Values) -> Values:
+    centred, covariate = values - values.mean(), given - given.mean()
+    spread = float(covariate @ covariate)
+    return centred - covariate * (float(covariate @ centred) / spread) if spread > 0 else centred
+
+
+def _popularity_of_lists(run: Run, split: Split, n: int) -> tuple[float, float]:
+    """Return the mean popularity of the first n items of all lists relative to the catalogue, and the head's share."""
+    train, test = split.train, split.test
+    tested = np.append(test.user_counts > 0, False)[recoded(run.users, run.user_ids, test.user_ids)]
+    listed = run.items[(run.entry_ranks <= n) & np.repeat(tested, np.diff(run.indptr))]
+    items = recoded(listed, run.item_ids, train.item_ids)  # an unknown item, the last one, has no ratings
+    counts = np.append(train.item_counts, 0).astype(np.float64)
+    head = np.append(group_of_items(train, list(HEAD_MID_TAIL.values()), "ratings") == 0, False)
+    usual = float(train.item_counts.mean())
+    if len(items) == 0 or usual == 0:
+        return float("nan"), float("nan")
+    return float(counts[items].mean()) / usual, float(head[items].mean())
 
 
 def bias(
@@ -94,7 +175,9 @@ def bias(
     >>> [protocol.name for protocol in answer.protocols]
     ['AR', 'P1R', 'U1R', 'UAR']
     """
-    measured = _metric(metric)
+    measured = Metric.of(metric)
+    if measured.definition.whole_system or measured.cutoff is None:
+        raise SettingError(f"{measured} is not a metric of lists with a cut-off; choose one such as P@10 or nDCG@10")
     alpha, seed = check.share("alpha", alpha), check.whole("seed", seed, at_least=0)
     groups, nonrelevant = check.whole("groups", groups, at_least=2), check.whole("nonrelevant", nonrelevant)
     if data is not None and nonrelevant < (measured.cutoff or 1):
@@ -127,13 +210,6 @@ def bias(
         seed=seed,
     )
     return replace(answer, estimates=estimates)
-
-
-def _metric(metric: str | Metric) -> Metric:
-    measured = Metric.of(metric)
-    if measured.definition.whole_system or measured.cutoff is None:
-        raise SettingError(f"{measured} is not a metric of lists with a cut-off; choose one such as P@10 or nDCG@10")
-    return measured
 
 
 def _of_data(
@@ -198,25 +274,24 @@ def _answer(protocols: Protocols, metric: Metric, level: float, alpha: float, se
     assert cutoff is not None
     scores = protocols.every[0].scores
     scores.check_measured()
-    comparisons = {}
-    for protocol in protocols.every:
-        decisions = protocol.averaging
-        comparisons[protocol.name] = compare(
-            protocol.scores, alpha=alpha, seed=seed, by=decisions.by, groups=decisions.groups
-        )
+    comparisons = {
+        name: compare(own, alpha=alpha, seed=seed, by=averaging.by, groups=averaging.groups)
+        for name, own, averaging in protocols.every
+    }
     measuring = Measuring(metrics=[str(metric)], threshold=level)
-    baseline = RandomTargets.of(protocols.judged)
     targets = density(protocols.split, threshold=level)
     predicted, departures = _predicted(protocols, targets, cutoff)
+    split = protocols.split
+    by_group = by_popularity(list(protocols.judged), split.test, f"Recall@{cutoff}", train=split.train)
     return Bias(
         metric=str(metric),
         threshold=level,
         popularity=POPULARITY,
-        shares=popularity_shares(scores, POPULARITY, protocols.runs, protocols.split, cutoff),
-        groups=by_popularity_group(protocols.judged, protocols.split, cutoff),
+        shares=popularity_shares(scores, POPULARITY, protocols.runs, split, cutoff),
+        groups=by_group.select("system", "group", "items", "ratings", "lists", "mean"),
         protocols=protocols.every,
         comparisons=comparisons,
-        times=times_random_of(scores, baseline, measuring, PLAIN, seed),
+        ratios=RandomTargets.of(protocols.judged).compared(scores, measuring, PLAIN, seed),
         density=targets,
         predicted=predicted,
         departures=departures,
@@ -242,12 +317,11 @@ def _predicted(protocols: Protocols, targets: Density, n: int) -> tuple[pl.DataF
 
 def _in_codes_of(split: Split, run: Run) -> Run | None:
     """Return a run over the vocabularies of a split; None if it contains ids that the split does not have."""
-    users, items = (getattr(split.train, name).translation(getattr(run, name)) for name in ("user_ids", "item_ids"))
-    users = run.users if users is None else users[run.users]
-    items = run.items if items is None else items[run.items]
+    user_ids, item_ids = split.train.user_ids, split.train.item_ids
+    users, items = recoded(run.users, run.user_ids, user_ids), recoded(run.items, run.item_ids, item_ids)
     if (users == UNKNOWN).any() or (items == UNKNOWN).any() or (np.diff(users) <= 0).any():
         return None
-    return replace(run, user_ids=split.train.user_ids, item_ids=split.train.item_ids, users=users, items=items)
+    return replace(run, user_ids=user_ids, item_ids=item_ids, users=users, items=items)
 
 
 def _caveats(protocols: Protocols, level: float, *, given: bool) -> tuple[str, ...]:
@@ -266,7 +340,8 @@ def _caveats(protocols: Protocols, level: float, *, given: bool) -> tuple[str, .
         )
     if given and len(protocols.every) > 1:
         longest = max(int(run.list_lengths.max(initial=0)) for run in protocols.runs)
-        outside = 1.0 - _listed(protocols)
+        inside = [lists.relevant.sum() / max(int(lists.n_relevant.sum()), 1) for lists in protocols.judged]
+        outside = 1.0 - float(np.mean(inside))
         if outside > 0:
             neutral = ", ".join(protocol.name for protocol in protocols.every[1:])
             sentences.append(
@@ -275,8 +350,3 @@ def _caveats(protocols: Protocols, level: float, *, given: bool) -> tuple[str, .
                 "rare items well looks worse than it is: rank more items to see it."
             )
     return tuple(sentences)
-
-
-def _listed(protocols: Protocols) -> float:
-    """Return the share of relevant test items in a system's lists, averaged over systems."""
-    return float(np.mean([lists.relevant.sum() / max(int(lists.n_relevant.sum()), 1) for lists in protocols.judged]))

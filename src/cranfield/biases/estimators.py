@@ -7,7 +7,7 @@ relevance q is right. Neither can be verified from the data alone.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,10 +17,12 @@ from numpy.typing import NDArray
 
 from cranfield import _checks as check
 from cranfield._errors import MissingExtraError, SettingError
+from cranfield._numbers import DASH, number_text
 from cranfield._record import Step
 from cranfield._streams import stream
 from cranfield._table import Table
-from cranfield.biases.propensities import KINDS, Propensities, fit_propensities, given_propensities
+from cranfield.biases.densities import recoded
+from cranfield.biases.propensities import PROPENSITY_KINDS, Propensities, fit_propensities, given_propensities
 from cranfield.data import AUTO, Ratings
 from cranfield.judgments import Context, Judged, as_runs, as_test
 from cranfield.measures import as_judged
@@ -33,6 +35,9 @@ Floats = NDArray[np.float64]
 
 IMPUTATIONS = ("item mean", "svd")
 """How the doubly robust estimate can predict the relevance of unobserved pairs; fitted on training ratings."""
+
+Imputation = Callable[[NDArray[Any], NDArray[Any]], Floats]
+"""From codes of users and items to imputed relevance, fitted on the training ratings alone."""
 
 _PRIOR = 5.0
 _FEW = 0.1
@@ -68,39 +73,23 @@ class Estimates:
 
     def table(self) -> Table:
         """Return the estimates with their intervals: one row per system, metric and estimator."""
-        rows = []
-        for row in self.frame.iter_rows(named=True):
-            bound = row["clip_bias"]
-            rows.append(
-                [
-                    row["system"],
-                    row["metric"],
-                    row["estimator"],
-                    _number(row["estimate"]),
-                    f"[{_number(row['lower'])}, {_number(row['upper'])}]",
-                    f"{row['effective']:,.0f} of {row['observed']:,}",
-                    "–" if bound is None else f"≤ {bound:.4f}",
-                ]
-            )
-        header = [
-            "system",
-            "metric",
-            "estimator",
-            "estimate",
-            f"{self.level:.0%} interval",
-            "effective",
-            "lost by clip",
+        rows = [
+            [
+                *(row[name] for name in ("system", "metric", "estimator")),
+                number_text(row["estimate"]),
+                f"[{number_text(row['lower'])}, {number_text(row['upper'])}]",
+                f"{row['effective']:,.0f} of {row['observed']:,}",
+                DASH if row["clip_bias"] is None else f"≤ {row['clip_bias']:.4f}",
+            ]
+            for row in self.frame.iter_rows(named=True)
         ]
-        return Table(
-            header, rows, f"Estimates under {self.propensities.kind} propensities", [*self.warnings, *self.notes]
-        )
+        interval = f"{self.level:.0%} interval"
+        header = ["system", "metric", "estimator", "estimate", interval, "effective", "lost by clip"]
+        caption = f"Estimates under {self.propensities.kind} propensities"
+        return Table(header, rows, caption, [*self.warnings, *self.notes])
 
     def _repr_html_(self) -> str:
         return self.table().html()
-
-
-def _number(value: float) -> str:
-    return "–" if value is None or np.isnan(value) else f"{value:.4f}"
 
 
 def estimate(
@@ -157,21 +146,21 @@ def estimate(
     """
     n, resamples = check.whole("n", n), check.whole("resamples", resamples, at_most=check.MOST_DRAWS)
     level, seed = check.share("level", level), check.whole("seed", seed, at_least=0)
-    clip = _checked_clip(clip)
+    clip = check.number("clip", clip)
+    if not 0 <= clip <= 1:
+        raise SettingError(f"clip={clip:g} is not a probability; give a number from 0 to 1")
     if train is None:
         raise SettingError(
             "popularity and propensities come from training ratings; give them as train=... (--train FILE)"
         )
-    test = as_test(test)
-    split = as_split(train, test)
+    split = as_split(train, as_test(test))
     judged = as_judged(runs, split.test, threshold, Context(split.train), ties=ties, gaps=gaps)
     for run in as_runs(judged, ties):
         run.refuse_gaps("an estimate")
-    level_of_relevance = judged[0].judgments.threshold
+    judgments = judged[0].judgments
     chances = _propensities(propensities, split, exponent, seed)
-    has_others = bool((~judged[0].judgments.relevant).any())
-    names = _imputations(imputations, has_others)
-    imputed, notes = _fitted(names, split.train, level_of_relevance, seed, chosen=imputations is not None)
+    has_others = bool((~judgments.relevant).any())
+    imputed, notes = _imputed(imputations, split.train, judgments.threshold, seed, has_others)
     if not has_others:
         notes.append(
             "no test rating is below the threshold: SNIPS of precision and doubly robust estimates are left out"
@@ -182,19 +171,16 @@ def estimate(
     for lists in judged:
         sums = _UserSums.of(lists, chances, clip, imputed, n)
         name = "" if lists.ranked is None else lists.ranked.name
-        rows += sums.rows(name, n, counts, level, has_others)
-        warnings += [*sums.warnings(name), *_impossible(name, rows)]
+        own = sums.rows(name, n, counts, level, has_others)
+        rows += own
+        warnings += [*sums.warnings(name), *_impossible(name, own)]
     frame = pl.DataFrame(rows, schema=_SCHEMA)
-    return Estimates(frame, chances, level_of_relevance, n, clip, level, tuple(notes), tuple(warnings))
+    return Estimates(frame, chances, judgments.threshold, n, clip, level, tuple(notes), tuple(warnings))
 
 
 def _impossible(system: str, rows: Sequence[dict[str, Any]]) -> list[str]:
     """Return a warning for estimates above 1, which is impossible for precision and recall."""
-    above = [
-        f"{row['estimator']} of {row['metric']} {row['estimate']:.2f}"
-        for row in rows
-        if row["system"] == system and row["estimate"] > 1
-    ]
+    above = [f"{row['estimator']} of {row['metric']} {row['estimate']:.2f}" for row in rows if row["estimate"] > 1]
     if not above:
         return []
     return [
@@ -209,13 +195,6 @@ _SCHEMA = {
 }  # fmt: skip
 
 
-def _checked_clip(clip: float) -> float:
-    clip = check.number("clip", clip)
-    if not 0 <= clip <= 1:
-        raise SettingError(f"clip={clip:g} is not a probability; give a number from 0 to 1")
-    return clip
-
-
 def as_split(train: Ratings, test: Ratings) -> Split:
     """Return training and test ratings over one vocabulary."""
     if train.user_ids == test.user_ids and train.item_ids == test.item_ids:
@@ -228,13 +207,15 @@ def _propensities(given: Any, split: Split, exponent: float | None, seed: int) -
         return given
     if isinstance(given, Ratings):
         return given_propensities(given, split)
-    check.one_of("propensities", given, KINDS)
+    check.one_of("propensities", given, PROPENSITY_KINDS)
     return fit_propensities(split, given, exponent=exponent, seed=seed)
 
 
-def _imputations(names: Sequence[str] | None, has_others: bool) -> Sequence[str]:
-    if names is None:
-        return IMPUTATIONS if has_others else ()
+def _imputed(
+    chosen: Sequence[str] | None, train: Ratings, threshold: float, seed: int, has_others: bool
+) -> tuple[dict[str, Imputation], list[str]]:
+    """Return the imputations by name; one whose library is missing is left out with a note, unless it was chosen."""
+    names = (IMPUTATIONS if has_others else ()) if chosen is None else chosen
     names = [names] if isinstance(names, str) else list(names)
     for name in names:
         check.one_of("imputations", name, IMPUTATIONS)
@@ -243,38 +224,31 @@ def _imputations(names: Sequence[str] | None, has_others: bool) -> Sequence[str]
             "a doubly robust estimate needs observed ratings that are not relevant, and no test rating is below the "
             "threshold; leave imputations out, or raise the threshold"
         )
-    return names
-
-
-def _fitted(
-    names: Sequence[str], train: Ratings, threshold: float, seed: int, *, chosen: bool
-) -> tuple[dict[str, Any], list[str]]:
-    """Return the imputations by name; one whose library is missing is left out with a note, unless it was requested."""
     imputed, notes = {}, []
     for name in names:
         try:
-            imputed[name] = _imputed(name, train, threshold, seed)
+            imputed[name] = (_item_mean if name == "item mean" else _svd)(train, train.values >= threshold, seed)
         except MissingExtraError as error:
-            if chosen:
+            if chosen is not None:
                 raise
             notes.append(f"DR ({name}) is left out: {error}")
     return imputed, notes
 
 
-def _imputed(name: str, train: Ratings, threshold: float, seed: int) -> Any:
-    """Return a function from codes of users and items to imputed relevance, fitted on the training ratings alone."""
-    liked = (train.values >= threshold).astype(np.float64)
+def _item_mean(train: Ratings, liked: NDArray[np.bool_], seed: int) -> Imputation:  # noqa: ARG001
     overall = float(liked.mean())
-    if name == "item mean":
-        shares = (np.bincount(train.items, weights=liked, minlength=train.n_items) + _PRIOR * overall) / (
-            train.item_counts + _PRIOR
-        )
-        return lambda _, items: np.where(np.asarray(items) == UNKNOWN, overall, shares[items])
+    likes = np.bincount(train.items, weights=liked, minlength=train.n_items)
+    # An unknown item, the last one, has the overall share.
+    shares = np.append((likes + _PRIOR * overall) / (train.item_counts + _PRIOR), overall)
+    return lambda _, items: shares[items]
+
+
+def _svd(train: Ratings, liked: NDArray[np.bool_], seed: int) -> Imputation:
     binary = Ratings(train.user_ids, train.item_ids, train.indptr, train.items, liked.astype(np.float32))
     model = recommender(f"svd(seed={seed})").fit(binary)
 
     def predicted(users: NDArray[Any], items: NDArray[Any]) -> Floats:
-        result = np.full(len(users), overall)
+        result = np.full(len(users), float(liked.mean()))
         distinct, rows = np.unique(users, return_inverse=True)
         block = max(1, _BLOCK // max(train.n_items, 1))
         for start in range(0, len(distinct), block):
@@ -297,25 +271,21 @@ def _resampled_users(n_lists: int, resamples: int, seed: int) -> NDArray[np.floa
 
 @dataclass(frozen=True, eq=False)
 class _UserSums:
-    """The contribution of each user to the sums of the estimates of one system."""
+    """The contribution of each user to the sums of the estimates of one system, by name.
 
-    hits: Floats
-    relevant: Floats
-    weighted_hits: Floats
-    weighted_judged: Floats
-    weighted_relevant: Floats
-    direct: dict[str, Floats]
-    corrections: dict[str, Floats]
+    ``weights`` are those of the observed relevant items, and ``clip_bias`` is how much clipping can lower IPS.
+    """
+
+    parts: dict[str, Floats]
     weights: Floats
-    test_ratings: Floats
-    expected_ratings: Floats | None
     clip_bias: float
 
     @classmethod
-    def of(cls, judged: Judged, chances: Propensities, clip: float, imputed: dict[str, Any], n: int) -> _UserSums:
-        judgments = judged.judgments
-        users = judgments.users[judgments.lists]
-        chance = chances.of(users, judgments.items)
+    def of(
+        cls, judged: Judged, chances: Propensities, clip: float, imputed: dict[str, Imputation], n: int
+    ) -> _UserSums:
+        judgments, lists = judged.judgments, judged.n_lists
+        chance = chances.of(judgments.users[judgments.lists], judgments.items)
         if not (chance > 0).all():
             raise SettingError(
                 f"{int((~(chance > 0)).sum()):,} test ratings have the propensity 0, so they could not have been "
@@ -323,44 +293,36 @@ class _UserSums:
             )
         weight = 1.0 / np.maximum(chance, clip)
         top = judged.with_ties_broken().cut(n)
-        held = weight[top.pointers]
-        entries = top.entries
-        run = judged.run
+        held, entries, run = weight[top.pointers], top.entries, judged.run
         assert run is not None
-        codes = judgments.item_ids.translation(run.item_ids)
-        items = entries.items if codes is None else codes[entries.items]
-        of_entry = judgments.users[entries.lists]
-        direct, corrections = {}, {}
+        users, items = judgments.users[entries.lists], recoded(entries.items, run.item_ids, judgments.item_ids)
+        parts = {
+            "hits": top.total(where=top.relevant),
+            "relevant": judged.n_relevant.astype(np.float64),
+            "weighted hits": top.total(held, where=top.relevant),
+            "weighted judged": top.total(held),
+            "weighted relevant": np.bincount(judgments.lists, weight * judgments.relevant, lists).astype(np.float64),
+            "test ratings": judgments.n_judged.astype(np.float64),
+        }
+        if chances.given is None:
+            parts["expected ratings"] = chances.by_user[judgments.users]
         for name, impute in imputed.items():
-            direct[name] = np.bincount(entries.lists, weights=impute(of_entry, items), minlength=judged.n_lists) / n
             own = impute(judgments.users[top.lists], judgments.items[top.pointers])
-            corrections[name] = top.total(held * (top.relevant - own)) / n
-        bias = _clip_bias(chances, clip, of_entry, items, n * judged.n_lists)
-        known = chances.given is None
-        return cls(
-            hits=top.total(where=top.relevant),
-            relevant=judged.n_relevant.astype(np.float64),
-            weighted_hits=top.total(held, where=top.relevant),
-            weighted_judged=top.total(held),
-            weighted_relevant=np.bincount(
-                judgments.lists, weights=weight * judgments.relevant, minlength=judged.n_lists
-            ).astype(np.float64),
-            direct=direct,
-            corrections=corrections,
-            weights=held[top.relevant],
-            test_ratings=judgments.n_judged.astype(np.float64),
-            expected_ratings=chances.by_user[judgments.users] if known else None,
-            clip_bias=bias,
-        )
+            parts[f"direct {name}"] = np.bincount(entries.lists, impute(users, items), lists) / n
+            parts[f"correction {name}"] = top.total(held * (top.relevant - own)) / n
+        lost = 0.0
+        if clip > 0:  # an unknown propensity counts as 0
+            lost = np.maximum(1.0 - np.nan_to_num(chances.of(users, items)) / clip, 0.0).sum() / (n * lists)
+        return cls(parts, held[top.relevant], float(lost))
 
     def rows(
         self, system: str, n: int, counts: NDArray[np.float32], level: float, has_others: bool
     ) -> list[dict[str, Any]]:
         """Return a row for each estimator; ``counts`` is how often each resample contains each user."""
-        values = self._estimates(np.ones((1, len(self.hits))), n, has_others)
+        observed = self.parts["hits"].sum()
         drawn = self._estimates(counts, n, has_others)
         rows = []
-        for (metric, estimator), value in values.items():
+        for (metric, estimator), value in self._estimates(np.ones((1, counts.shape[1])), n, has_others).items():
             known = drawn[metric, estimator][~np.isnan(drawn[metric, estimator])]
             ends = np.quantile(known, [(1 - level) / 2, (1 + level) / 2]) if len(known) else (np.nan, np.nan)
             rows.append(
@@ -371,8 +333,8 @@ class _UserSums:
                     "estimate": float(value[0]),
                     "lower": float(ends[0]),
                     "upper": float(ends[1]),
-                    "observed": int(self.hits.sum()),
-                    "effective": float(self.hits.sum()) if estimator == "observed" else effective_size(self.weights),
+                    "observed": int(observed),
+                    "effective": float(observed) if estimator == "observed" else effective_size(self.weights),
                     "clip_bias": self.clip_bias if (metric, estimator) == (f"P@{n}", "IPS") else None,
                 }
             )
@@ -380,20 +342,22 @@ class _UserSums:
 
     def _estimates(self, counts: NDArray[Any], n: int, has_others: bool) -> dict[tuple[str, str], Floats]:
         """Return each estimate for each row of ``counts``, which is how often each user is in a resample."""
-
-        def total(values: Floats) -> Floats:
-            return np.asarray(counts @ values.astype(counts.dtype), dtype=np.float64)
-
+        users, precision, recall = counts.shape[1], f"P@{n}", f"Recall@{n}"
+        total = {
+            name: np.asarray(counts @ values.astype(counts.dtype), dtype=np.float64)
+            for name, values in self.parts.items()
+        }
         # The propensities of a resample must sum to its own number of test ratings.
-        scale = 1.0 if self.expected_ratings is None else total(self.test_ratings) / total(self.expected_ratings)
-        users, hits, weighted = len(self.hits), total(self.hits), total(self.weighted_hits)
-        estimates = {(f"P@{n}", "observed"): hits / (n * users), (f"P@{n}", "IPS"): weighted / scale / (n * users)}
+        scale = total["test ratings"] / total["expected ratings"] if "expected ratings" in total else 1.0
+        hits, weighted = total["hits"], total["weighted hits"]
+        estimates = {(precision, "observed"): hits / (n * users), (precision, "IPS"): weighted / scale / (n * users)}
         if has_others:
-            estimates[f"P@{n}", "SNIPS"] = _over(weighted, total(self.weighted_judged))
-        for name, direct in self.direct.items():
-            estimates[f"P@{n}", f"DR ({name})"] = (total(direct) + total(self.corrections[name]) / scale) / users
-        estimates[f"Recall@{n}", "observed"] = _over(hits, total(self.relevant))
-        estimates[f"Recall@{n}", "IPS"] = _over(weighted, total(self.weighted_relevant))
+            estimates[precision, "SNIPS"] = _over(weighted, total["weighted judged"])
+        for name in (part.removeprefix("direct ") for part in total if part.startswith("direct ")):
+            doubly_robust = (total[f"direct {name}"] + total[f"correction {name}"] / scale) / users
+            estimates[precision, f"DR ({name})"] = doubly_robust
+        estimates[recall, "observed"] = _over(hits, total["relevant"])
+        estimates[recall, "IPS"] = _over(weighted, total["weighted relevant"])
         return estimates
 
     def warnings(self, system: str) -> list[str]:
@@ -426,11 +390,3 @@ def effective_size(weights: Floats) -> float:
 def _over(numerator: Floats, denominator: Floats) -> Floats:
     """Divide; NaN if the denominator is 0."""
     return np.divide(numerator, denominator, out=np.full(numerator.shape, np.nan), where=denominator > 0)
-
-
-def _clip_bias(chances: Propensities, clip: float, users: NDArray[Any], items: NDArray[Any], places: int) -> float:
-    """Return the largest amount by which clipping can lower an IPS estimate; an unknown propensity counts as 0."""
-    if clip == 0:
-        return 0.0
-    chance = np.nan_to_num(chances.of(users, items), nan=0.0)
-    return float(np.maximum(1.0 - chance / clip, 0.0).sum() / places)

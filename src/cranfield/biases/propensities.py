@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from cranfield import _checks as check
 from cranfield._errors import InputError, SettingError
 from cranfield._streams import stream
+from cranfield.biases.densities import recoded
 from cranfield.data import Ratings
 from cranfield.splits import Split
 from cranfield.tables import UNKNOWN
@@ -24,7 +25,7 @@ from cranfield.tables import UNKNOWN
 Floats = NDArray[np.float64]
 PropensityKind = Literal["popularity", "logistic"]
 
-KINDS = ("popularity", "logistic")
+PROPENSITY_KINDS = get_args(PropensityKind)
 """The models of propensities that can be fitted."""
 
 # Added to every count, so that unseen events are not impossible.
@@ -99,7 +100,7 @@ def fit_propensities(
     seed
         Fixes which training ratings are held out for the fit.
     """
-    check.one_of("kind", kind, KINDS)
+    check.one_of("kind", kind, PROPENSITY_KINDS)
     train, test = split.train, split.test
     if len(train) == 0 or len(test) == 0:
         raise SettingError("propensities need training and test ratings; one of them is empty")
@@ -113,9 +114,7 @@ def fit_propensities(
     item_part = exponents[0] * np.log(train.item_counts + _SMOOTH)
     user_part = exponents[1] * np.log(train.user_counts + _SMOOTH)
     users = np.flatnonzero(test.user_counts)
-    cells = _Cells.of(train, users, item_part, user_part)
-    shift = cells.shift_for(float(len(test)), _LINKS[kind])
-    by_user = cells.by_user(shift, _LINKS[kind], train, users, item_part, user_part)
+    shift, by_user = _calibrated(train, users, item_part, user_part, float(len(test)), _LINKS[kind])
     return Propensities(kind, item_part, user_part, shift, exponents, float(by_user.sum()), by_user)
 
 
@@ -126,13 +125,10 @@ def given_propensities(values: Ratings, split: Split) -> Propensities:
     """
     wrong = np.flatnonzero(~((values.values > 0) & (values.values <= 1)))
     if len(wrong):
-        row = int(wrong[0])
-        user, item = (
-            values.user_ids.ids(values.users[row : row + 1])[0],
-            values.item_ids.ids(values.items[row : row + 1])[0],
-        )
+        row = wrong[:1]
+        user, item = values.user_ids.ids(values.users[row])[0], values.item_ids.ids(values.items[row])[0]
         raise InputError(
-            f"the propensity of user {user} and item {item} is {float(values.values[row]):g}, and {len(wrong):,} in "
+            f"the propensity of user {user} and item {item} is {values.values[row].item():g}, and {len(wrong):,} in "
             "all are not above 0 and at most 1",
             remedy="give probabilities, and leave pairs that cannot be observed out of the test set",
         )
@@ -150,21 +146,10 @@ def given_propensities(values: Ratings, split: Split) -> Propensities:
 
 def _over(values: Ratings, split: Split) -> Ratings:
     """Return given propensities in the codes of the split; unknown pairs are left out."""
-    users, items = values.users, values.items
-    for name in ("user", "item"):
-        codes = getattr(split.test, f"{name}_ids").translation(getattr(values, f"{name}_ids"))
-        if codes is not None:
-            users, items = (codes[users], items) if name == "user" else (users, codes[items])
+    user_ids, item_ids = split.test.user_ids, split.test.item_ids
+    users, items = recoded(values.users, values.user_ids, user_ids), recoded(values.items, values.item_ids, item_ids)
     known = (users != UNKNOWN) & (items != UNKNOWN)
-    order = np.lexsort((items[known], users[known]))
-    counts = np.bincount(users[known], minlength=split.test.n_users)
-    return Ratings(
-        split.test.user_ids,
-        split.test.item_ids,
-        np.append(np.int64(0), np.cumsum(counts)),
-        items[known][order].astype(np.int32),
-        np.asarray(values.values)[known][order],
-    )
+    return Ratings.from_codes(user_ids, item_ids, users[known], items[known], values.values[known])
 
 
 def _looked_up(given: Ratings, users: NDArray[Any], items: NDArray[Any]) -> Floats:
@@ -231,8 +216,7 @@ def _log_likelihood(linear: Floats, events: Floats, pairs: Floats, kind: str) ->
         return float(events @ linear - pairs @ np.logaddexp(0.0, linear))
 
 
-@dataclass(frozen=True)
-class _Groups:
+class _Groups(NamedTuple):
     """Users or items grouped by number: the distinct numbers, their counts, and the group of each user or item."""
 
     values: NDArray[Any]
@@ -245,46 +229,35 @@ def _groups(numbers: NDArray[Any]) -> _Groups:
     return _Groups(values, counts, of.reshape(-1))
 
 
-@dataclass(frozen=True, eq=False)
-class _Cells:
-    """All unseen pairs of test users: groups of equal pairs, minus those seen in training."""
+def _calibrated(
+    train: Ratings,
+    users: NDArray[np.int64],
+    item_part: Floats,
+    user_part: Floats,
+    total: float,
+    link: Callable[[Floats], Floats],
+) -> tuple[float, Floats]:
+    """Return the constant for which the probabilities of the unseen pairs of test users sum to ``total``, by bisection.
 
-    logs: Floats
-    counts: Floats
-    seen: Floats
-
-    @classmethod
-    def of(cls, train: Ratings, users: NDArray[np.int64], item_part: Floats, user_part: Floats) -> _Cells:
-        items, tested = _groups(item_part), _groups(user_part[users])
-        is_tested = np.zeros(train.n_users, dtype=np.bool_)
-        is_tested[users] = True
-        own = is_tested[train.users]
-        return cls(
-            (tested.values[:, None] + items.values[None, :]).reshape(-1),
-            np.outer(tested.counts, items.counts).astype(np.float64).reshape(-1),
-            user_part[train.users[own]] + item_part[train.items[own]],
-        )
-
-    def shift_for(self, total: float, link: Callable[[Floats], Floats]) -> float:
-        """Return the constant for which the probabilities sum to ``total``, by bisection."""
-        low, high = -200.0 - float(self.logs.max()), 200.0 - float(self.logs.min())
-        for _ in range(200):
-            middle = (low + high) / 2.0
-            expected = float(self.counts @ link(self.logs + middle)) - float(link(self.seen + middle).sum())
-            low, high = (middle, high) if expected < total else (low, middle)
-            if high - low < 1e-13 * max(1.0, abs(low)):
-                break
-        return high
-
-    def by_user(
-        self, shift: float, link: Callable[[Floats], Floats], train: Ratings, users: NDArray[np.int64],
-        item_part: Floats, user_part: Floats,
-    ) -> Floats:  # fmt: skip
-        """Return the sum over the unseen items of each test user, 0 for others."""
-        items, tested = _groups(item_part), _groups(user_part[users])
-        sums = link(shift + tested.values[:, None] + items.values[None, :]) @ items.counts.astype(np.float64)
-        result = np.zeros(train.n_users)
-        result[users] = sums[tested.of]
-        seen = link(shift + user_part[train.users] + item_part[train.items])
-        result -= np.where(result > 0, np.bincount(train.users, weights=seen, minlength=train.n_users), 0.0)
-        return result
+    Also returns the sum over the unseen items of each test user, 0 for others.
+    """
+    items, tested = _groups(item_part), _groups(user_part[users])
+    logs = (tested.values[:, None] + items.values).reshape(-1)
+    counts = np.outer(tested.counts, items.counts).astype(np.float64).reshape(-1)
+    is_tested = np.zeros(train.n_users, dtype=np.bool_)
+    is_tested[users] = True
+    own = is_tested[train.users]
+    seen = user_part[train.users[own]] + item_part[train.items[own]]
+    low, high = -200.0 - float(logs.max()), 200.0 - float(logs.min())
+    for _ in range(200):
+        middle = (low + high) / 2.0
+        expected = float(counts @ link(logs + middle)) - float(link(seen + middle).sum())
+        low, high = (middle, high) if expected < total else (low, middle)
+        if high - low < 1e-13 * max(1.0, abs(low)):
+            break
+    sums = link(high + tested.values[:, None] + items.values) @ items.counts.astype(np.float64)
+    by_user = np.zeros(train.n_users)
+    by_user[users] = sums[tested.of]
+    chances = link(high + user_part[train.users] + item_part[train.items])
+    by_user -= np.where(by_user > 0, np.bincount(train.users, weights=chances, minlength=train.n_users), 0.0)
+    return high, by_user

@@ -6,24 +6,35 @@
 * UAR: all relevant items in one list, with the same test ratings as U1R, among the items that have them.
 
 Bellogín, Castells and Cantador (2017), sections 3 and 6.
+
+Given lists do not change: a protocol selects test ratings and the items of a list that compete. Since a list is the top
+of a ranking, all items above one of its items are known, and so is its rank among any subset of them. Candidates that
+are not in the list are assumed to follow in random order, and metrics are expectations over that order: counting them
+as missed would penalise a list that contains only popular items.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from functools import cached_property
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from cranfield._errors import CranfieldError, ImpossibleSplitError, SettingError
-from cranfield.biases.neutral_lists import CodedLists, among_targets, each_relevant_alone, thinned_uniformly
+from cranfield._streams import stream
+from cranfield.biases.densities import recoded
 from cranfield.data import Ratings, Relevance
-from cranfield.judgments import Context, Judged, as_runs
+from cranfield.judgments import Context, Judged, Ranked, as_runs, one_relevant
 from cranfield.measures import Averaging, Measuring, Scores, as_judged, measure, measure_judged
 from cranfield.rankings import Ranking, Run, fit_each, rank_under
 from cranfield.recommenders import named_systems
 from cranfield.splits import Split, popularity_groups, random, uniform_test
+from cranfield.tables import UNKNOWN
+
+LongCodes = NDArray[np.int64]
 
 CHOSEN = "AR"
 
@@ -34,9 +45,223 @@ SAYS = {
     "UAR": "the same number of test ratings per item, items with test ratings only",
 }
 
+_PLAIN = Averaging(by="user")
+_BY_GROUP = Averaging(by="user", groups="equal")
+
+
+class UniformTest(NamedTuple):
+    """Test ratings with the same number for every item.
+
+    ``kept`` says which of the test ratings are kept, ``is_target`` whether each item of the vocabulary has any (the set
+    T), and ``each`` is the number of test ratings of each of these items, η.
+    """
+
+    kept: NDArray[np.bool_]
+    is_target: NDArray[np.bool_]
+    each: int
+
+
+def uniform_thinning(test: Ratings, seed: int = 0) -> UniformTest:
+    """Keep η test ratings of each item that has at least η, and none of the others.
+
+    η is the number that keeps the most ratings. Which ratings are kept is random.
+
+    Examples
+    --------
+    >>> test = Ratings.of([1, 2, 3, 1, 2, 1], ["a", "a", "a", "b", "b", "c"])
+    >>> thin = uniform_thinning(test)
+    >>> thin.each, test.keep(thin.kept).item_counts.tolist()
+    (2, [2, 2, 0])
+    """
+    counts = test.item_counts
+    descending = np.sort(counts[counts > 0])[::-1]
+    if len(descending) == 0:
+        raise SettingError("the test set holds no rating; there is nothing to thin")
+    each = int(descending[int(np.argmax(descending * np.arange(1, len(descending) + 1)))])
+    is_target = counts >= each
+    keys = stream(seed, "uniform thinning").random(len(test))
+    order = np.lexsort((keys, test.items))
+    place = np.empty(len(test), dtype=np.int64)
+    place[order] = np.arange(len(test)) - (np.cumsum(counts) - counts)[test.items[order]]
+    return UniformTest(is_target[test.items] & (place < each), is_target, each)
+
 
 @dataclass(frozen=True, eq=False)
-class Protocol:
+class CodedLists:
+    """The lists of a system in the codes of a split, with the test ratings of their items."""
+
+    judged: Judged
+    run: Run
+    split: Split
+
+    @classmethod
+    def of(cls, judged: Judged, split: Split) -> CodedLists:
+        """Make coded lists from judged lists, which must be whole rankings or the top of them."""
+        run = judged.run
+        if run is None or judged.is_condensed:
+            raise SettingError("these judged lists do not contain their unjudged items; judge the whole lists")
+        if run.one_relevant:
+            raise SettingError("a one-relevant run keeps no lists; give lists of all targets")
+        run.refuse_gaps("a neutral protocol")
+        return cls(judged, run, split)
+
+    @cached_property
+    def owners(self) -> LongCodes:
+        """The user of each list, in the codes of the split."""
+        return recoded(self.run.users, self.run.user_ids, self.split.test.user_ids).astype(np.int64)
+
+    @cached_property
+    def users(self) -> LongCodes:
+        """The user of each entry."""
+        return np.repeat(self.owners, np.diff(self.run.indptr))
+
+    @cached_property
+    def items(self) -> LongCodes:
+        """The item of each entry."""
+        return recoded(self.run.items, self.run.item_ids, self.split.test.item_ids).astype(np.int64)
+
+    @cached_property
+    def places(self) -> LongCodes:
+        """The index of each entry's test rating, -1 if it has none; judgments are in the order of the test ratings."""
+        places = np.full(len(self.run.items), -1, dtype=np.int64)
+        places[self.judged.places] = self.judged.pointers
+        return places
+
+    @cached_property
+    def has_list(self) -> NDArray[np.bool_]:
+        """Whether each user of the split has a list with an item."""
+        served = np.zeros(self.split.test.n_users + 1, dtype=np.bool_)
+        served[self.owners[np.diff(self.run.indptr) > 0]] = True
+        return served[:-1]
+
+    def competing(self, group_of_item: LongCodes, kept: NDArray[np.bool_]) -> LongCodes:
+        """Return the group of each entry, -1 if it does not compete: no group, or a test rating that is not kept."""
+        group = np.where(self.items == UNKNOWN, -1, np.append(group_of_item, -1)[self.items])
+        return np.where((self.places >= 0) & ~np.append(kept, True)[self.places], -1, group)
+
+    def ranked(self, lengths: NDArray[Any], *, alone: bool) -> Ranked:
+        """Return the properties of the lists other than their hits."""
+        longest = int(lengths.max(initial=0))
+        return Ranked(
+            self.run.name, ties="average", one_relevant=alone, longest=longest, shares_items=True, draws=self.run.draws
+        )
+
+
+def candidates_by_group(split: Split, group_of_item: LongCodes, excluded: NDArray[np.bool_]) -> LongCodes:
+    """Return users × groups: the number of items of a group without a training or excluded test rating by the user."""
+    n_groups, users = int(group_of_item.max(initial=0)) + 1, split.test.n_users
+    sizes = np.tile(np.bincount(group_of_item[group_of_item >= 0], minlength=n_groups), (users, 1))
+    for ratings, out in ((split.train, None), (split.test, excluded)):
+        group = group_of_item[ratings.items]
+        gone = (group >= 0) if out is None else (group >= 0) & out
+        cells = ratings.users[gone].astype(np.int64) * n_groups + group[gone]
+        sizes = sizes - np.bincount(cells, minlength=users * n_groups).reshape(users, n_groups)
+    return np.maximum(sizes, 0)
+
+
+def each_relevant_alone(
+    lists: CodedLists, group_of_item: LongCodes, kept: NDArray[np.bool_], names: Sequence[str] = ()
+) -> Judged:
+    """Return a list for each kept relevant test rating, in which its item competes only with its group.
+
+    The rank is 1 + the number of items of the same group above it in the user's list that are not relevant to the user.
+    An item that is not in the list has each rank below the listed items of its group with equal probability.
+
+    Parameters
+    ----------
+    lists
+        The lists.
+    group_of_item
+        The group of each item of the split; -1 for an item that does not compete.
+    kept
+        The test ratings that count; items of the others are not candidates for their user.
+    names
+        The names of the groups, if results are to be averaged by group.
+    """
+    split, judgments = lists.split, lists.judged.judgments
+    test, relevant = split.test, judgments.relevant
+    group = lists.competing(group_of_item, kept)
+    liked = (lists.places >= 0) & np.append(relevant, False)[lists.places]
+    above = _above_in_group(np.repeat(np.arange(len(lists.run)), np.diff(lists.run.indptr)), group, ~liked)
+    ranks = np.zeros(len(test), dtype=np.int64)
+    held = liked & (group >= 0)
+    ranks[lists.places[held]] = above[held] + 1
+    chosen = np.flatnonzero(kept & relevant & (group_of_item[test.items] >= 0))
+    owner, own_group = test.users[chosen], group_of_item[test.items[chosen]]
+    n_groups = int(group_of_item.max(initial=0)) + 1
+    counted = (group >= 0) & ~liked & (lists.users != UNKNOWN)
+    cells = lists.users[counted] * n_groups + group[counted]
+    listed = np.bincount(cells, minlength=test.n_users * n_groups)[owner * np.int64(n_groups) + own_group]
+    open_items = candidates_by_group(split, group_of_item, relevant | ~kept)[owner, own_group]
+    last = np.maximum(open_items, listed) + 1
+    rank = ranks[chosen]
+    served = lists.has_list[owner]
+    lengths = np.where(served, last, 0).astype(np.int32)
+    hits = np.flatnonzero(served)
+    first = np.where(rank > 0, rank, listed + 1)[hits].astype(np.int32)
+    return Judged(
+        judgments=one_relevant(judgments, chosen),
+        lists=hits.astype(np.int32),
+        ranks=first,
+        pointers=hits,
+        lengths=lengths,
+        tied_from=first,
+        tied_to=np.where(rank > 0, rank, last)[hits].astype(np.int32),
+        groups=own_group.astype(np.int16) if names else None,
+        group_names=tuple(names),
+        ranked=lists.ranked(lengths, alone=True),
+    )
+
+
+def among_targets(lists: CodedLists, thin: UniformTest) -> Judged:
+    """Return one list per user of the items with test ratings, judged by the kept ones; the rest follow at random."""
+    split, kept = lists.split, thin.kept
+    group = np.where(thin.is_target, 0, -1).astype(np.int64)
+    competing = lists.competing(group, kept) >= 0
+    owner = np.repeat(np.arange(len(lists.run)), np.diff(lists.run.indptr))
+    before = np.append(0, np.cumsum(competing))
+    rank = before[1:] - before[lists.run.indptr[:-1]][owner]
+    small, place, _ = lists.judged.judgments.only(kept)
+    hit = competing & (lists.places >= 0)
+    listed = np.zeros(len(small), dtype=np.int64)
+    listed[place[lists.places[hit]]] = rank[hit]
+    shown = np.zeros(split.test.n_users + 1, dtype=np.int64)
+    shown[lists.owners] = before[lists.run.indptr[1:]] - before[lists.run.indptr[:-1]]
+    shown = shown[small.users]
+    size = np.maximum(candidates_by_group(split, group, ~kept)[small.users, 0], shown)
+    served = lists.has_list[small.users]
+    hits = np.flatnonzero(served[small.lists])
+    of_list = small.lists[hits]
+    known = listed[hits] > 0
+    first = np.where(known, listed[hits], shown[of_list] + 1)
+    order = np.lexsort((first, of_list))
+    lengths = np.where(served, size, 0).astype(np.int32)
+    first, last = first[order].astype(np.int32), np.where(known, listed[hits], size[of_list])[order].astype(np.int32)
+    return Judged(
+        judgments=small,
+        lists=of_list[order].astype(np.int32),
+        ranks=first,
+        pointers=hits[order],
+        lengths=lengths,
+        tied_from=first,
+        tied_to=last,
+        ranked=lists.ranked(lengths, alone=False),
+    )
+
+
+def _above_in_group(lists: LongCodes, group: LongCodes, counts: NDArray[np.bool_]) -> LongCodes:
+    """Return, for each entry, the number of counted entries of its group above it in its list; entries are in order."""
+    keys = lists * (int(group.max(initial=0)) + 2) + group + 1
+    order = np.argsort(keys, kind="stable")
+    ordered = keys[order]
+    totals = np.append(0, np.cumsum(counts[order]))[:-1]
+    first = np.searchsorted(ordered, ordered, side="left")
+    above = np.empty(len(keys), dtype=np.int64)
+    above[order] = totals - totals[first]
+    return above
+
+
+class Protocol(NamedTuple):
     """Systems measured under one protocol, and how the lists are averaged."""
 
     name: str
@@ -67,10 +292,6 @@ class Protocols:
     def runs(self) -> list[Run]:
         """The lists of the chosen protocol."""
         return as_runs(self.judged)
-
-
-_PLAIN = Averaging(by="user")
-_BY_GROUP = Averaging(by="user", groups="equal")
 
 
 def protocols_of_lists(
@@ -108,16 +329,15 @@ def protocols_of_lists(
             f"P1R is left out: its {groups:,} popularity groups have {smallest:,} items, no more than the {cutoff:,} "
             "that the metric looks at; choose fewer groups"
         )
-    thin = thinned_uniformly(test, seed)
+    thin = uniform_thinning(test, seed)
     if not (thin.kept & (test.values >= threshold)).any():
         notes.append("U1R and UAR are left out: no relevant test rating is left when every item has the same number")
         return Protocols(tuple(protocols), split, tuple(judged), tuple(notes))
     target = np.where(thin.is_target, 0, -1).astype(np.int64)
     alone = [each_relevant_alone(given, target, thin.kept) for given in lists]
+    together = [among_targets(given, thin) for given in lists]
     protocols.append(Protocol("U1R", measure_judged(alone, measuring), _PLAIN))
-    protocols.append(
-        Protocol("UAR", measure_judged([among_targets(given, thin) for given in lists], measuring), _PLAIN)
-    )
+    protocols.append(Protocol("UAR", measure_judged(together, measuring), _PLAIN))
     notes.append(
         f"U1R and UAR: {thin.each:,} test ratings of each of {int(thin.is_target.sum()):,} items, "
         f"{int(thin.kept.sum()):,} of {len(test):,} in all"
@@ -131,14 +351,13 @@ def protocols_of_data(
     metric: str,
     threshold: float | str | None,
     *,
-    train: float = 0.8,
     groups: int = 10,
     nonrelevant: int = 99,
-    length: int = 100,
     seed: int = 0,
     jobs: int | None = None,
 ) -> Protocols:
-    """Train systems on ratings and measure them under each protocol."""
+    """Train systems on 80 % of the ratings and measure lists of 100 items under each protocol."""
+    train, length = 0.8, 100
     level = Relevance.of(ratings, threshold).threshold
     split = random(ratings, train=train, seed=seed)
     notes: list[str] = []
@@ -154,8 +373,7 @@ def protocols_of_data(
             f"P1R is left out: its {groups} popularity groups have {smallest:,} items, fewer than the "
             f"{nonrelevant + 1:,} targets of a list; choose fewer groups or fewer targets"
         )
-    runs = _ranked(split, systems, rankings, seed, jobs)
-    lists = {name: runs[name] for name in rankings}
+    lists = _ranked(split, systems, rankings, seed, jobs)
     tests = dict.fromkeys(rankings, split.test)
     try:
         uniform = uniform_test(ratings, sigma=1.0 - train, epsilon=0.2, seed=seed)
@@ -171,12 +389,10 @@ def protocols_of_data(
         notes += [f"U1R and UAR: {note}" for note in uniform.notes]
     protocols = []
     for name, runs_under in lists.items():
-        averaging = _BY_GROUP if name == "P1R" else _PLAIN
         known = split.train if name == CHOSEN else None
         try:
-            protocols.append(
-                Protocol(name, measure(runs_under, tests[name], metric, threshold=level, train=known), averaging)
-            )
+            scores = measure(runs_under, tests[name], metric, threshold=level, train=known)
+            protocols.append(Protocol(name, scores, _BY_GROUP if name == "P1R" else _PLAIN))
         except CranfieldError as error:
             if name == CHOSEN:
                 raise
@@ -192,9 +408,8 @@ def _ranked(
     names = list(named_systems(systems, seed))
     by_place: dict[int, list[Run]] = {}
     for done in fit_each(split.train, systems, seed=seed, jobs=jobs):
-        by_place[done.place] = rank_under(
-            done.result, split, list(rankings.values()), seed=seed, name=names[done.place]
-        )
+        name = names[done.place]
+        by_place[done.place] = rank_under(done.result, split, list(rankings.values()), seed=seed, name=name)
     if not by_place:
         raise SettingError("no system is given; name at least one, such as popularity")
     return {name: [by_place[place][k] for place in sorted(by_place)] for k, name in enumerate(rankings)}

@@ -21,7 +21,7 @@ from cranfield._errors import SettingError
 from cranfield._streams import stream
 from cranfield._table import Table
 from cranfield._terminal import progress
-from cranfield.biases.densities import Density, density_of
+from cranfield.biases.densities import Density, density_of, recoded
 from cranfield.data import AUTO, Ratings
 from cranfield.judgments import Context, Judged, Judgments, NegativeGrades, Ranked, as_test, judged_by
 from cranfield.measures import (
@@ -37,6 +37,7 @@ from cranfield.measures import (
 )
 from cranfield.metrics import Metric
 from cranfield.rankings import Gaps, Run, Targets, Ties
+from cranfield.tables import UNKNOWN
 
 DRAWS = 100
 """Number of random rankings to draw for a metric without a closed form."""
@@ -45,7 +46,7 @@ _MEANS = ("mean", "weighted")
 
 
 @dataclass(frozen=True, eq=False)
-class TimesRandom:
+class RatioToRandom:
     """The averages of systems compared with that of a random ranking of the same targets.
 
     Parameters
@@ -89,19 +90,15 @@ class TimesRandom:
     def table(self) -> Table:
         """Return the ratio of each system to random: one row per system, and one for random itself."""
         frame = self.frame()
-        ratios = {(system, metric): ratio for system, metric, *_, ratio in frame.iter_rows()}
-        chance = {metric: (value, error) for _, metric, _, value, error, _ in frame.iter_rows()}
         rows = [
-            [system, *(_ratio_text(ratios[system, metric]) for metric in self.scores.metrics)]
-            for system in self.scores.systems
+            [system, *("–" if ratio is None else f"{ratio:,.3g}" for ratio in own["times_random"])]
+            for (system,), own in frame.group_by("system", maintain_order=True)
         ]
-        rows.append(["a random ranking", *(_chance_text(*chance[metric]) for metric in self.scores.metrics)])
-        notes = [
-            f"Random: the expectation over all rankings of the targets of a user ({self.targets:,.0f} on average); "
-            f"with ± the mean of {DRAWS} random rankings and its standard error."
-            if self.errors.any()
-            else f"Random: the expectation over all rankings of the targets of a user ({self.targets:,.0f} on average)."
-        ]
+        chance = frame.filter(system=self.scores.systems[0]).select("random", "random_error").iter_rows()
+        rows.append(["a random ranking", *(_chance_text(*numbers) for numbers in chance)])
+        drawn = f"; with ± the mean of {DRAWS} random rankings and its standard error" if self.errors.any() else ""
+        of_targets = f"all rankings of the targets of a user ({self.targets:,.0f} on average)"
+        notes = [f"Random: the expectation over {of_targets}{drawn}."]
         if self.density is not None:
             notes.append(f"Targets: {self.density.symbols}; ρ is the precision of a random ranking.")
         return Table(["system", *self.scores.metrics], rows, "Scores divided by the score of a random ranking", notes)
@@ -110,16 +107,12 @@ class TimesRandom:
         return self.table().html()
 
 
-def _ratio_text(ratio: float | None) -> str:
-    return "–" if ratio is None else f"{ratio:,.3g}"
-
-
 def _chance_text(value: float, error: float) -> str:
     return "–" if np.isnan(value) else f"{value:.4f}" + (f" ±{error:.4f}" if error else "")
 
 
 @takes_decisions(Averaging)
-def times_random(
+def ratio_to_random(
     runs: Any,
     test: Any = None,
     metrics: Sequence[str | Metric] | str | Metric = DEFAULT_METRICS,
@@ -136,7 +129,7 @@ def times_random(
     seed: int = 0,
     average: str | Average | Averaging = "mean",
     **decisions: Unpack[AveragingOptions],
-) -> TimesRandom:
+) -> RatioToRandom:
     """Measure how many times better systems are than a random ranking of the same targets.
 
     Parameters
@@ -166,7 +159,7 @@ def times_random(
     >>> import cranfield as cf
     >>> train = cf.Ratings.of([1, 2, 2, 2], ["a", "b", "c", "d"])
     >>> test = cf.Ratings.of([1], ["b"])
-    >>> times_random({"mine": {1: ["b", "c"]}}, test, ["P@1", "RR"], train=train).frame().rows()
+    >>> ratio_to_random({"mine": {1: ["b", "c"]}}, test, ["P@1", "RR"], train=train).frame().rows()
     [('mine', 'P@1', 1.0, 0.3333333333333333, 0.0, 3.0), ('mine', 'RR', 1.0, 0.5, 0.0, 2.0)]
     """
     averaging = Averaging.of(average, **decisions)
@@ -182,15 +175,7 @@ def times_random(
     baseline = RandomTargets.of(
         judged, keep_seen=check.flag("keep_seen", keep_seen), candidates=candidates, targets=targets
     )
-    return times_random_of(scores, baseline, measuring, averaging, check.whole("seed", seed, at_least=0))
-
-
-def times_random_of(
-    scores: Scores, baseline: RandomTargets, measuring: Measuring, averaging: Averaging, seed: int = 0
-) -> TimesRandom:
-    """Compare scores with those of random rankings of the targets in ``baseline``."""
-    random, errors = baseline.measure(measuring, averaging, seed)
-    return TimesRandom(scores, random, errors, float(baseline.sizes.mean()), averaging, baseline.density)
+    return baseline.compared(scores, measuring, averaging, check.whole("seed", seed, at_least=0))
 
 
 @dataclass(frozen=True, eq=False)
@@ -274,15 +259,31 @@ class RandomTargets:
             threshold=judgments.threshold,
         )
 
+    def compared(self, scores: Scores, measuring: Measuring, averaging: Averaging, seed: int) -> RatioToRandom:
+        """Compare scores with those of random rankings of these targets."""
+        wanted = measuring.wanted
+        closed = [metric for metric in wanted if metric.definition.averages_ties and metric.definition.name != "AUC"]
+        others = [metric for metric in wanted if metric not in closed]
+        parts, errors = [], dict.fromkeys(map(str, wanted), 0.0)
+        if closed:
+            parts.append(measure_judged([self.tied()], measuring.with_(metrics=tuple(closed))))
+        if others:
+            drawn, spread = self._drawn_scores(measuring.with_(metrics=tuple(others)), averaging, seed)
+            parts.append(drawn)
+            errors |= spread
+        names = [str(metric) for metric in wanted]
+        random, of_random = _side_by_side(parts, names), np.array([errors[name] for name in names])
+        return RatioToRandom(scores, random, of_random, float(self.sizes.mean()), averaging, self.density)
+
     def tied(self) -> Judged:
         """Return lists in which every order of the targets is equally likely."""
         judgments = self.like.judgments
         lists, pointers = judgments.lists[self.inside], np.flatnonzero(self.inside)
-        sizes = self.sizes.astype(np.int32)
+        sizes, counts = self.sizes.astype(np.int32), np.bincount(lists, minlength=judgments.n_lists)
         return Judged(
             judgments=judgments,
             lists=lists,
-            ranks=_places_in(lists, judgments.n_lists).astype(np.int32) + np.int32(1),
+            ranks=(1 + np.arange(len(lists)) - (np.cumsum(counts) - counts)[lists]).astype(np.int32),
             pointers=pointers,
             lengths=np.minimum(sizes, self.longest).astype(np.int32),
             tied_from=np.ones(len(lists), dtype=np.int32),
@@ -299,31 +300,8 @@ class RandomTargets:
         ranks = _random_ranks(tied.lists, self.sizes, rng)
         kept = np.flatnonzero(ranks <= self.longest)
         order = kept[np.lexsort((ranks[kept], tied.lists[kept]))]
-        return replace(
-            tied,
-            lists=tied.lists[order],
-            ranks=ranks[order].astype(np.int32),
-            pointers=tied.pointers[order],
-            tied_from=None,
-            tied_to=None,
-            _views={},
-        )
-
-    def measure(self, measuring: Measuring, averaging: Averaging, seed: int) -> tuple[Scores, NDArray[np.float64]]:
-        """Return the expected scores of random rankings, and the standard error of each metric's average."""
-        wanted = measuring.wanted
-        closed = [metric for metric in wanted if metric.definition.averages_ties and metric.definition.name != "AUC"]
-        others = [metric for metric in wanted if metric not in closed]
-        parts = []
-        if closed:
-            parts.append(measure_judged([self.tied()], measuring.with_(metrics=tuple(closed))))
-        errors = dict.fromkeys(map(str, wanted), 0.0)
-        if others:
-            random, spread = self._drawn_scores(measuring.with_(metrics=tuple(others)), averaging, seed)
-            parts.append(random)
-            errors.update(spread)
-        names = [str(metric) for metric in wanted]
-        return _side_by_side(parts, names), np.array([errors[name] for name in names])
+        lists, pointers, drawn = tied.lists[order], tied.pointers[order], ranks[order].astype(np.int32)
+        return replace(tied, lists=lists, ranks=drawn, pointers=pointers, tied_from=None, tied_to=None, _views={})
 
     def _drawn_scores(self, measuring: Measuring, averaging: Averaging, seed: int) -> tuple[Scores, dict[str, float]]:
         """Return the mean scores over random rankings, and the standard error of each metric's average."""
@@ -331,9 +309,8 @@ class RandomTargets:
         if refuse:
             raise SettingError(f"a random ranking predicts no ratings, so {', '.join(refuse)} has no random value")
         # A custom metric may use whole lists.
-        of_lists = any(
-            "whole lists" in metric.definition.needs or metric.definition.family == "own" for metric in measuring.wanted
-        )
+        definitions = [metric.definition for metric in measuring.wanted]
+        of_lists = any("whole lists" in own.needs or own.family == "own" for own in definitions)
         drawn = []
         with progress("Ranking at random", total=DRAWS, unit="rankings") as bar:
             for number in range(DRAWS):
@@ -348,7 +325,7 @@ class RandomTargets:
         mean = np.divide(sums, known.sum(axis=0), out=np.full(sums.shape, np.nan), where=known.any(axis=0))
         spread = averages.std(axis=0, ddof=1) / np.sqrt(DRAWS)
         scores = replace(drawn[0], values=mean, overall=overall.mean(axis=0))
-        return scores, {name: float(error) for name, error in zip(scores.metrics, spread)}
+        return scores, dict(zip(scores.metrics, spread.tolist()))
 
     def _whole(self, seed: int, number: int) -> Judged:
         """Return one random ranking with all items of its lists, for metrics that need whole lists."""
@@ -402,12 +379,6 @@ def _side_by_side(parts: Sequence[Scores], names: Sequence[str]) -> Scores:
     )
 
 
-def _places_in(lists: NDArray[np.int32], n_lists: int) -> NDArray[np.int64]:
-    """Return the position of each entry in its list, from 0; lists are in ascending order."""
-    counts = np.bincount(lists, minlength=n_lists)
-    return np.arange(len(lists)) - (np.cumsum(counts) - counts)[lists]
-
-
 def _random_ranks(lists: NDArray[np.int32], sizes: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.int64]:
     """Return distinct ranks from 1 to the size of its list for each entry; every choice is equally likely.
 
@@ -429,10 +400,8 @@ def _unknown(strangers: set[str], train: Ratings | None, judgments: Judgments) -
     """Return the items of lists and training set that are not in the test set, as text."""
     if train is None:
         return strangers
-    codes = judgments.item_ids.translation(train.item_ids)
-    if codes is None:
-        return strangers
-    return strangers | set(train.item_ids.text.filter(pl.Series(codes < 0)).to_list())
+    codes = recoded(np.arange(train.n_items), train.item_ids, judgments.item_ids)
+    return strangers | set(train.item_ids.text.filter(pl.Series(codes == UNKNOWN)).to_list())
 
 
 def _seen(
@@ -442,19 +411,14 @@ def _seen(
 
     Only ``candidates`` are counted, a mask over the items of the test set; None if all items are candidates.
     """
-    codes = train.user_ids.translation(judgments.user_ids)
-    users = judgments.users.astype(np.int64) if codes is None else codes[judgments.users].astype(np.int64)
+    users = recoded(judgments.users, judgments.user_ids, train.user_ids).astype(np.int64)
     counted = np.ones(len(train), dtype=np.bool_)
     if candidates is not None:
-        own = judgments.item_ids.translation(train.item_ids)
-        known = train.items if own is None else own[train.items]
-        counted = np.append(candidates, False)[known]
+        counted = np.append(candidates, False)[recoded(train.items, train.item_ids, judgments.item_ids)]
     counts = np.append(np.bincount(train.users[counted], minlength=train.n_users), 0)[users]
-    item_codes = train.item_ids.translation(judgments.item_ids)
-    items = judgments.items if item_codes is None else item_codes[judgments.items]
-    width = np.int64(train.n_items)
-    keys = np.repeat(np.arange(train.n_users, dtype=np.int64), np.diff(train.indptr)) * width + train.items
-    wanted = np.where((users[judgments.lists] >= 0) & (items >= 0), users[judgments.lists] * width + items, -1)
+    items, owners = recoded(judgments.items, judgments.item_ids, train.item_ids), users[judgments.lists]
+    keys = train.users.astype(np.int64) * train.n_items + train.items
+    wanted = np.where((owners >= 0) & (items >= 0), owners * train.n_items + items, -1)
     place = np.minimum(np.searchsorted(keys, wanted), max(len(keys) - 1, 0))
     return counts, (keys[place] != wanted) if len(keys) else np.ones(len(wanted), dtype=np.bool_)
 
@@ -463,19 +427,12 @@ def _training_cells(
     train: Ratings, judgments: Judgments, users: NDArray[Any]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Return row (index in ``users``) and item (code in the test set) of these users' training ratings."""
-    codes = train.user_ids.translation(judgments.user_ids)
-    theirs = users if codes is None else codes[users]
-    item_codes = judgments.item_ids.translation(train.item_ids)
-    rows, items = [], []
-    for row, user in enumerate(theirs):
-        if user >= 0:
-            profile = train.items[train.indptr[user] : train.indptr[user + 1]]
-            profile = profile if item_codes is None else item_codes[profile]
-            profile = profile[profile >= 0]
-            rows.append(np.full(len(profile), row))
-            items.append(profile)
-    nothing = np.zeros(0, dtype=np.int64)
-    return (np.concatenate(rows), np.concatenate(items)) if rows else (nothing, nothing)
+    theirs = recoded(users, judgments.user_ids, train.user_ids)
+    served = np.flatnonzero(theirs != UNKNOWN)
+    counts = train.user_counts[theirs[served]]
+    places = np.arange(counts.sum()) + np.repeat(train.indptr[theirs[served]] - (np.cumsum(counts) - counts), counts)
+    rows, items = np.repeat(served, counts), recoded(train.items[places], train.item_ids, judgments.item_ids)
+    return rows[items != UNKNOWN], items[items != UNKNOWN]
 
 
 def _of_targets(targets: Targets, judgments: Judgments) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:

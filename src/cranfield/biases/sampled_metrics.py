@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import polars as pl
@@ -136,9 +136,15 @@ def correct_sampled(
     """
     wanted = as_metrics(metrics)
     for metric in wanted:
-        _check_metric(metric)
+        if metric.definition.name not in SUPPORTED or metric.parameters:
+            raise SettingError(f"{metric} is not a metric of a single rank; ask for {', '.join(SUPPORTED)}")
+        if metric.definition.name == "P" and metric.cutoff is None:
+            raise SettingError("P without cut-off divides by the length of the list; give it a cut-off, as in P@10")
     level = check.share("level", level)
-    check.one_of("estimator", estimator, ("mle", "bv"))
+    if check.one_of("estimator", estimator, ("mle", "bv")) == "bv":
+        gamma = check.number("gamma", gamma)
+        if not 0 < gamma <= 1:
+            raise SettingError(f"gamma={gamma:g} must be above 0 and at most 1")
     rows = _Rows.of(ranks, sampled, candidates)
     replacement = check.flag("replacement", replacement)
     reached = len(rows.ranks) / (len(rows.ranks) + check.whole("unranked", unranked, at_least=0))
@@ -152,7 +158,7 @@ def correct_sampled(
         low, high = mixture.range_of(worth, level)
         value = float(worth @ explained)
         if estimator == "bv":
-            value = mixture.corrected(worth, _gamma(gamma))
+            value = mixture.corrected(worth, gamma)
         value = float(np.clip(value, low, high))
         identified = high - low <= _WIDE * value
         results.append((str(metric), *(reached * part for part in (among, value, low, high)), bool(identified)))
@@ -222,20 +228,6 @@ def _no_lists(judgments: Judgments) -> Run:
     return Run("", judgments.user_ids, judgments.item_ids, nothing, np.zeros(1, dtype=np.int64), nothing)
 
 
-def _gamma(value: float) -> float:
-    value = check.number("gamma", value)
-    if not 0 < value <= 1:
-        raise SettingError(f"gamma={value:g} must be above 0 and at most 1")
-    return value
-
-
-def _check_metric(metric: Metric) -> None:
-    if metric.definition.name not in SUPPORTED or metric.parameters:
-        raise SettingError(f"{metric} is not a metric of a single rank; ask for {', '.join(SUPPORTED)}")
-    if metric.definition.name == "P" and metric.cutoff is None:
-        raise SettingError("P without cut-off divides by the length of the list; give it a cut-off, as in P@10")
-
-
 def _worth(metric: Metric, ranks: NDArray[Any]) -> Floats:
     """Return the value of a metric for a single relevant item at each rank."""
     ranks = np.asarray(ranks, dtype=np.float64)
@@ -257,8 +249,7 @@ def _grid(most: int) -> Floats:
     return np.unique(np.concatenate([np.arange(1, _EVERY_RANK + 1), beyond])).astype(np.float64)
 
 
-@dataclass(frozen=True, eq=False)
-class _Rows:
+class _Rows(NamedTuple):
     """Sampled ranks, each with the numbers of sampled items and of candidates."""
 
     ranks: NDArray[np.int64]
@@ -356,12 +347,25 @@ class _Mixture:
         return value / total
 
     def range_of(self, worth: Floats, level: float) -> tuple[float, float]:
-        """Return the least and the largest mean worth over the distributions that agree with the sampled ranks."""
+        """Return the least and the largest mean worth over the distributions that agree with the sampled ranks.
+
+        The distribution function of sampled ranks is within simultaneous limits at a few of them.
+        """
         from scipy.optimize import linprog
 
-        matrix = np.concatenate([np.cumsum(chances, axis=0)[points] for _, chances, points in self._bands()])
+        each = max(2, _BANDS // len(self.counts))
+        points = []
+        for counts in self.counts:
+            last = max(len(counts) - 1, 1)
+            points.append(np.unique(np.round(np.geomspace(1, last, min(each, last)))).astype(np.int64) - 1)
+        matrix = np.concatenate([np.cumsum(own, axis=0)[places] for own, places in zip(self.chances, points)])
+        confidence = 1.0 - (1.0 - level) / (2.0 * len(matrix))
         for wider in _WIDER:
-            low, high = self._limits(level, wider)
+            limits = [
+                _wilson(np.cumsum(counts)[places] / counts.sum(), counts.sum(), confidence, wider)
+                for counts, places in zip(self.counts, points)
+            ]
+            low, high = (np.concatenate(ends) for ends in zip(*limits))
             ends = []
             for sign in (1.0, -1.0):
                 solution = linprog(
@@ -377,26 +381,6 @@ class _Mixture:
             if not np.isnan(ends).any():
                 return ends[0], max(ends[0], ends[1])
         return float(worth.min()), float(worth.max())  # no distribution explains the sampled ranks
-
-    def _limits(self, level: float, wider: float) -> tuple[Floats, Floats]:
-        """Return the simultaneous limits of the distribution function of sampled ranks, ``wider`` times as wide."""
-        bands = self._bands()
-        confidence = 1.0 - (1.0 - level) / (2.0 * sum(len(points) for *_, points in bands))
-        limits = [
-            _wilson(np.cumsum(counts)[points] / counts.sum(), counts.sum(), confidence, wider)
-            for counts, _, points in bands
-        ]
-        return np.concatenate([low for low, _ in limits]), np.concatenate([high for _, high in limits])
-
-    def _bands(self) -> list[tuple[Floats, Floats, NDArray[np.int64]]]:
-        """Return the counts and chances of each group, and the sampled ranks that constrain its distribution."""
-        bands = []
-        each = max(2, _BANDS // len(self.counts))
-        for counts, chances in zip(self.counts, self.chances):
-            last = len(counts) - 1
-            points = np.unique(np.round(np.geomspace(1, max(last, 1), min(each, max(last, 1))))).astype(np.int64) - 1
-            bands.append((counts, chances, points))
-        return bands
 
 
 def _wilson(share: Floats, n: float, confidence: float, wider: float = 1.0) -> tuple[Floats, Floats]:
@@ -425,23 +409,16 @@ def _chances(m: int, n: int, grid: Floats, replacement: bool) -> Floats:
     """Return sampled ranks × full ranks: the probability of each sampled rank at each full rank."""
     from scipy.special import gammaln
 
+    def choose(total: Any, number: Any) -> Any:
+        return gammaln(total + 1.0) - gammaln(number + 1.0) - gammaln(np.maximum(total - number, 0.0) + 1.0)
+
     above = np.minimum(grid - 1.0, float(n))[None, :]
     x = np.arange(m + 1, dtype=np.float64)[:, None]
     if replacement:
-        share = above / n
         with np.errstate(divide="ignore", invalid="ignore"):
-            log = _choose(m, x, gammaln) + _times(x, np.log(share)) + _times(m - x, np.log1p(-share))
-        return np.exp(log)
+            hits, misses = x * np.log(above / n), (m - x) * np.log1p(-above / n)
+        return np.asarray(np.exp(choose(m, x) + np.where(x == 0, 0.0, hits) + np.where(x == m, 0.0, misses)))
     possible = (x <= above) & (m - x <= n - above)
     with np.errstate(invalid="ignore"):
-        log = _choose(above, x, gammaln) + _choose(n - above, m - x, gammaln) - _choose(n, m, gammaln)
+        log = choose(above, x) + choose(n - above, m - x) - choose(n, m)
     return np.where(possible, np.exp(np.where(possible, log, 0.0)), 0.0)
-
-
-def _times(count: Any, logarithm: Floats) -> Floats:
-    """Return count · log, or 0 if the count is 0."""
-    return np.where(count == 0, 0.0, count * logarithm)
-
-
-def _choose(n: Any, k: Any, gammaln: Any) -> Any:
-    return gammaln(n + 1.0) - gammaln(k + 1.0) - gammaln(np.maximum(n - k, 0.0) + 1.0)

@@ -124,12 +124,12 @@ def bias_command(
 
 def _propensities(given: str | None) -> Any:
     """Return the name of a model, or propensities from a column of a file."""
-    from cranfield.biases import KINDS
+    from cranfield.biases import PROPENSITY_KINDS
     from cranfield.data import read
 
-    if given is None or given in KINDS:
+    if given is None or given in PROPENSITY_KINDS:
         return given
     path, _, column = given.rpartition(":")
     if not path:
-        raise click.UsageError(f"--propensities {given} is neither {' nor '.join(KINDS)} nor FILE:COLUMN")
+        raise click.UsageError(f"--propensities {given} is neither {' nor '.join(PROPENSITY_KINDS)} nor FILE:COLUMN")
     return read(path, rating=column)

@@ -168,9 +168,9 @@ def evaluate_command(
     segments = whole.segments(metrics, by_segment) if by_segment else []
     times, corrected = None, {}
     if times_random:
-        from cranfield.biases import times_random as measured_times_random
+        from cranfield.biases import ratio_to_random
 
-        times = measured_times_random(
+        times = ratio_to_random(
             whole.lists, whole.test, metrics, lists=measuring.lists, negative_grades=measuring.negative_grades,
             seed=seed, average=averaging, **of_design,
         )  # fmt: skip

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from cranfield._figures import drawn_beside, unchecked_charts
 from cranfield._files import write_text
-from cranfield.audits import FIGURES, Audit, View, audit_tables, pair_tables
+from cranfield.audits import FIGURES, Audit, PairView, audit_tables, pair_tables
 from cranfield.reports import figures
 from cranfield.reports.html_page import page
 from cranfield.reports.reporting import write_page
@@ -37,7 +37,7 @@ def audit_page(audit: Audit, *, title: str = _TITLE, lead: str = "") -> str:
     True
     """
     grid = audit.grid
-    decisions = "one decision" if len(grid.opened) == 1 else f"{len(grid.opened)} decisions"
+    decisions = "one decision" if len(grid.varied) == 1 else f"{len(grid.varied)} decisions"
     cells = "1 combination" if grid.n_cells == 1 else f"{grid.n_cells:,} combinations"
     crossed = f"{len(audit.systems)} systems under {cells} of the options of {decisions}."
     return page(title, audit_sections(audit), lead=lead or crossed)
@@ -88,7 +88,7 @@ def begin_figures(
 def write_tables(audit: Audit, folder: Path, data: str = "") -> list[Path]:
     """Write every non-empty table of an audit as LaTeX, with a caption and a label."""
     paths = []
-    for name, table in {**pair_tables(audit, View.of(audit)), **audit_tables(audit)}.items():
+    for name, table in {**pair_tables(audit, PairView.of(audit)), **audit_tables(audit)}.items():
         if table.rows:
             paths.append(folder / f"{name}.tex")
             write_text(paths[-1], table.titled(data, f"audit {name}").latex())

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 
 from cranfield._table import Table
 from cranfield._terminal import shown
-from cranfield.audits import OPENABLE, Audit, View, option_words, pair_tables, ranks_of, share_text
+from cranfield.audits import VARIABLE_DECISIONS, Audit, PairView, option_words, pair_tables, ranks_of, share_text
 from cranfield.facts import p_text
 
 # Maximum size of all pairs in the page, in bytes.
@@ -40,13 +40,13 @@ class ShownPair:
         The tables of the pair by name, with at most `MOST_ROWS` rows.
     """
 
-    view: View
+    view: PairView
     sentences: list[str]
     facts: list[tuple[str, str]]
     tables: Mapping[str, Table]
 
     @classmethod
-    def of(cls, audit: Audit, view: View) -> ShownPair:
+    def of(cls, audit: Audit, view: PairView) -> ShownPair:
         """Return what a page shows of a pair."""
         tables = {name: shortened(table) for name, table in pair_tables(audit, view).items()}
         return cls(view, audit.sentences(*view.systems), facts_of(audit, view), tables)
@@ -79,7 +79,7 @@ def audited(audit: Audit) -> tuple[list[ShownPair], dict[str, Any]]:
     written: list[dict[str, Any]] = []
     size = 0
     for place in range(1, len(order)):
-        added = [ShownPair.of(audit, View.of(audit, first, order[place])) for first in order[:place]]
+        added = [ShownPair.of(audit, PairView.of(audit, first, order[place])) for first in order[:place]]
         texts = [pair.as_dict(numbers) for pair in added]
         size += sum(len(json.dumps(text)) for text in texts)
         if pairs and size > _MOST_BYTES:
@@ -98,7 +98,7 @@ def shortened(table: Table) -> Table:
     return Table(table.header, table.rows[:MOST_ROWS], caption, table.notes, table.label)
 
 
-def facts_of(audit: Audit, view: View) -> list[tuple[str, str]]:
+def facts_of(audit: Audit, view: PairView) -> list[tuple[str, str]]:
     """Return the key numbers: the share led, flips, the most influential decision, the joint test."""
     answer, flips = view.pair.answer(), view.pair.flips
     first = view.leader(view.sign * flips.lead) or view.first
@@ -125,7 +125,7 @@ def facts_of(audit: Audit, view: View) -> list[tuple[str, str]]:
     return facts
 
 
-def _influence(view: View) -> list[list[Any]]:
+def _influence(view: PairView) -> list[list[Any]]:
     """Return decision, kind, share of the variance of d_z and its interval; chance last."""
     rows = [row for row in view.pair.influence if row["with_decision"] is None and row["answer"] == "d_z"]
     rows = sorted(rows, key=lambda row: (row["kind"] == "chance", -row["shapley"]))
@@ -140,7 +140,7 @@ def _grid(audit: Audit, systems: tuple[str, ...]) -> dict[str, Any]:
     grid = audit.grid
     places = [audit.systems.index(system) for system in systems]
     ranks = ranks_of(np.where(audit.lower_is_better, -audit.averages, audit.averages))[places]
-    even = all(opened.weights is None for opened in grid.opened)
+    even = all(opened.weights is None for opened in grid.varied)
     return {
         "systems": list(map(shown, systems)),
         "of_systems": len(audit.systems),
@@ -148,11 +148,11 @@ def _grid(audit: Audit, systems: tuple[str, ...]) -> dict[str, Any]:
             {
                 "name": shown(opened.name),
                 "kind": opened.kind,
-                "says": OPENABLE[opened.name].says if opened.name in OPENABLE else "",
+                "says": VARIABLE_DECISIONS[opened.name].says if opened.name in VARIABLE_DECISIONS else "",
                 "options": list(map(shown, opened.options)),
                 "words": [shown(option_words(opened.name, option)) for option in opened.options],
             }
-            for opened in grid.opened
+            for opened in grid.varied
         ],
         "cells": _packed(grid.cells, "<u2"),
         "universe": _packed(grid.universe, "<u4"),

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from cranfield._errors import CranfieldError
 from cranfield._own_code import may_be_called
-from cranfield.biases import bias, times_random
+from cranfield.biases import bias, ratio_to_random
 from cranfield.experiments import Decisions, Measured
 from cranfield.measures import PLAIN
 from cranfield.metrics import Metric
@@ -32,7 +32,7 @@ def popularity_sections(parts: Sequence[Measured], decisions: Decisions, seed: i
     if decisions.averaging != PLAIN:
         where.append("Averages here are plain means over all users; those without a list count as 0.")
     try:
-        times = times_random(part.judged, metrics=metrics, **options)
+        times = ratio_to_random(part.judged, metrics=metrics, **options)
         answer = bias(runs=part.judged, metric=metrics[0], alpha=decisions.alpha, **options)
     except CranfieldError:  # for example, lists for users who are not test users
         return []

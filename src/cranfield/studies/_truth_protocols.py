@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cranfield._record import Step
-from cranfield.biases import thinned_uniformly
+from cranfield.biases import uniform_thinning
 from cranfield.data import Ratings, head_items
 from cranfield.measures import Scores, measure, true_values
 from cranfield.metrics import Metric
@@ -157,7 +157,7 @@ def _protocol_lists(
     groups = popularity_groups(both, min(_GROUPS, int(np.count_nonzero(both.item_counts))))
     grouped = Split(train, observed, Step("popularity groups"), item_groups=groups)
     runs, short, singles, within = ranked(fitted, grouped, [full, condensed, single, parts], seed)
-    uniform = Split(train, observed.keep(thinned_uniformly(observed, seed).kept), Step("uniform items"))
+    uniform = Split(train, observed.keep(uniform_thinning(observed, seed).kept), Step("uniform items"))
     even, even_singles = ranked(fitted, uniform, [only, alone], seed)
     tail = Split(train, observed.keep(~head_items(both, _HEAD)[observed.items]), Step("without the head"))
     has_tail = bool((tail.test.values >= threshold).any())

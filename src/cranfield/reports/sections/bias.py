@@ -44,7 +44,7 @@ def bias_sections(answer: Bias) -> list[Section]:
             )
         tables = {f"bias-{name}": frames[name]}
         sections.append(Section(f"bias-{name}", _TITLES[name], html + downloads(*tables), tables=tables))
-    sections.append(beside_random(answer.times))
+    sections.append(beside_random(answer.ratios))
     unknown = paragraphs(answer.caveats) + notes(answer.notes)
     return [*sections, Section("unknown", _UNKNOWN, unknown)]
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cranfield.biases import TimesRandom
+from cranfield.biases import RatioToRandom
 from cranfield.reports.markup import Column, Value, downloads, notes, paragraphs, table, text
 from cranfield.reports.section import Section
 
@@ -13,7 +13,7 @@ _SAID = (
 )
 
 
-def beside_random(times: TimesRandom) -> Section:
+def beside_random(times: RatioToRandom) -> Section:
     """Return the section that compares systems with a random ranking of the same targets."""
     shown = times.table()
     columns = [Column(title, numeric=place > 0) for place, title in enumerate(shown.header)]

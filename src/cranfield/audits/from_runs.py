@@ -8,17 +8,13 @@ from typing import Any
 from cranfield._checks import flag
 from cranfield._errors import SettingError
 from cranfield._registry import parse
-from cranfield.audits.answers import Audit
-from cranfield.audits.asking import Menu, menu_of
-from cranfield.audits.computing import UserPlaces, audit_crossing
-from cranfield.audits.crossing import cross
-from cranfield.audits.given_lists import given_lists
-from cranfield.audits.notes import notes_on
-from cranfield.audits.options import GIVEN, check_baseline
-from cranfield.audits.presets import preset_options
-from cranfield.audits.setups import AVERAGED, MEASURED, deepest
-from cranfield.audits.true_values import given_truth
-from cranfield.audits.universes import SetupLists
+from cranfield.audits.enumeration import enumerate_universes
+from cranfield.audits.measured_lists import SetupLists
+from cranfield.audits.options import GIVEN, check_baseline, preset_options
+from cranfield.audits.parsing import AuditSettings, audit_settings
+from cranfield.audits.result import Audit
+from cranfield.audits.truth import given_truth
+from cranfield.audits.universes import AVERAGED, MEASURED, UserPlaces, audit_universes, deepest
 from cranfield.data import AUTO, Ratings
 from cranfield.experiments import Decisions, Experiment, Source, System
 from cranfield.judgments import Context, Judged, as_test, check_inputs
@@ -69,28 +65,19 @@ def audit_runs(
         seed=seed,
         audit=table,
     )
-    menu = menu_of(experiment)
+    settings = audit_settings(experiment)
     names = tuple(_name(lists) for lists in judged)
     known = given_truth(truth, names)
-    _check_shown(menu, longest, names)
-    crossing = cross(menu)
+    _check_shown(settings, longest, names)
+    enumeration = enumerate_universes(settings)
 
     def lists_of(number: int, places: UserPlaces) -> SetupLists:
         judgments = judged[0].judgments
-        lists = SetupLists([judged], [places.of("given", list(judgments.user_ids.ids(judgments.users)))])
-        condensed = crossing.setups[number].experiment.decisions.lists == "condensed"
-        return given_lists(lists, [True] * len(judged), condensed=condensed)
+        lists = SetupLists([judged], [places.of("given", judgments.user_ids.ids(judgments.users))])
+        condensed = enumeration.setups[number].experiment.decisions.lists == "condensed"
+        return lists.of_kind([True] * len(judged), condensed=condensed)
 
-    return audit_crossing(
-        crossing,
-        names,
-        lists_of,
-        alpha=decisions.alpha,
-        seed=seed,
-        notes=(*warnings, *notes_on(crossing)),
-        testings=menu.testings,
-        truth=known,
-    )
+    return audit_universes(enumeration, names, lists_of, known, warnings)
 
 
 def _table(
@@ -124,17 +111,17 @@ def _reached(metrics: Sequence[str], cutoffs: Sequence[int], longest: int, start
     return {"cutoff": None, "metrics": [f"{metric}@{start}" for metric in metrics]}
 
 
-def _check_shown(menu: Menu, longest: int, systems: Sequence[str]) -> None:
+def _check_shown(settings: AuditSettings, longest: int, systems: Sequence[str]) -> None:
     """Raise an error for decisions that given lists cannot show."""
-    for average in next((opening.values for opening in menu.openings if opening.name == "average"), ()):
+    for average in next((decision.values for decision in settings.varied if decision.name == "average"), ()):
         check_baseline(average, systems)
-    for name in menu.names:
+    for name in settings.names:
         if name not in OPENED_ON_LISTS:
             raise SettingError(
                 f"audit: {name} cannot be opened on given lists, because it needs systems that are trained here; "
                 "leave it out, or audit an experiment file"
             )
-    if (deep := max(deepest(menu), default=0)) > longest:
+    if (deep := max(deepest(settings), default=0)) > longest:
         raise SettingError(
             f"audit: the longest list has {longest} items, so a cut-off of {deep} cannot be shown; give longer lists, "
             f"or cut-offs of at most {longest}"

@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 
 from cranfield._errors import SettingError
-from cranfield.audits import Audit, Grid, Opened, Terms
+from cranfield.audits import Audit, Grid, UserContributions, VariedDecision
 from cranfield.comparisons.p_values import holm
 
 
@@ -28,7 +28,9 @@ def test_the_leader_has_the_better_average(audit):
 
 
 def test_cells_of_one_universe_have_the_same_numbers():
-    grid = Grid((Opened("gain", "equivalent", ("a", "b", "c")),), np.array([[0], [1], [2]]), np.array([0, 1, 0]))
+    grid = Grid(
+        (VariedDecision("gain", "equivalent", ("a", "b", "c")),), np.array([[0], [1], [2]]), np.array([0, 1, 0])
+    )
     values = np.random.default_rng(0).random((2, 2, 20))
     audit = Audit.of(grid, ["a", "b"], values.mean(axis=2), values, draws=50, resamples=5)
     rows = audit.frame()
@@ -40,7 +42,7 @@ def test_cells_of_one_universe_have_the_same_numbers():
 
 
 def test_a_decision_with_the_name_of_a_column_keeps_both(tmp_path):
-    grid = Grid.product([Opened("users", "equivalent", ("all", "active"))])
+    grid = Grid.product([VariedDecision("users", "equivalent", ("all", "active"))])
     values = np.random.default_rng(0).random((2, 2, 10))
     audit = Audit.of(grid, ["a", "b"], values.mean(axis=2), values, draws=20, resamples=3)
     assert {"users", "users (decision)"} <= set(audit.frame().columns)
@@ -97,7 +99,7 @@ def test_the_default_pair_is_that_of_the_two_best_at_the_start(audit):
 
 
 def test_lower_is_better_turns_the_leader_and_the_ranks():
-    grid = Grid.product([Opened("metric", "equivalent", ("RMSE", "MAE"))])
+    grid = Grid.product([VariedDecision("metric", "equivalent", ("RMSE", "MAE"))])
     errors = np.random.default_rng(1).random((2, 2, 30)) + np.array([0.0, 0.5])[:, None, None]
     audit = Audit.of(grid, ["a", "b"], errors.mean(axis=2), -errors, lower_is_better=True, draws=50, resamples=5)
     assert audit.frame()["leader"].to_list() == ["a", "a"]
@@ -106,20 +108,25 @@ def test_lower_is_better_turns_the_leader_and_the_ranks():
 
 
 def test_universes_without_a_linear_average_are_left_out_of_the_test_and_named():
-    grid = Grid.product([Opened("average", "equivalent", ("mean", "median"))])
+    grid = Grid.product([VariedDecision("average", "equivalent", ("mean", "median"))])
     values = np.random.default_rng(1).random((2, 2, 30))
-    terms = Terms(values, linear=np.array([True, False]))
+    terms = UserContributions(values, linear=np.array([True, False]))
     audit = Audit.of(grid, ["a", "b"], values.mean(axis=2), terms, draws=50, resamples=5)
     assert audit.joint()["universes"].unique().to_list() == [1]
     assert audit.shares().filter(what="leads", over="universes")["share"].item() in (0, 0.5, 1)
     assert "average median" in audit.notes[0]
-    none = Audit.of(grid, ["a", "b"], values.mean(axis=2), Terms(values, linear=np.zeros(2)), draws=50, resamples=5)
+    none = Audit.of(
+        grid, ["a", "b"], values.mean(axis=2), UserContributions(values, linear=np.zeros(2)), draws=50, resamples=5
+    )
     assert none.joint().height == 0
     assert "significantly better, one way" not in str(none)
 
 
 def test_combinations_that_cannot_be_computed_are_counted_with_their_reason():
-    opened = (Opened("lists", "equivalent", ("full", "condensed")), Opened("cutoff", "equivalent", ("5", "10")))
+    opened = (
+        VariedDecision("lists", "equivalent", ("full", "condensed")),
+        VariedDecision("cutoff", "equivalent", ("5", "10")),
+    )
     cells = np.array([[0, 0], [0, 1], [1, 0]])
     grid = Grid(opened, cells, np.arange(3), invalid=(((1, 1), "lists are too short"),))
     values = np.random.default_rng(1).random((2, 3, 30))
@@ -138,7 +145,7 @@ def test_combinations_that_cannot_be_computed_are_counted_with_their_reason():
     ],
 )
 def test_input_that_does_not_fit_together_is_refused(systems, averages, message):
-    grid = Grid.product([Opened("gain", "equivalent", ("a", "b"))])
+    grid = Grid.product([VariedDecision("gain", "equivalent", ("a", "b"))])
     with pytest.raises(SettingError, match=message):
         Audit.of(grid, systems, averages, np.zeros((len(systems), 2, 4)))
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import combinations
@@ -16,23 +16,14 @@ from numpy.typing import ArrayLike, NDArray
 from cranfield import _checks
 from cranfield._errors import SettingError, suggestion
 from cranfield._figures import inline
-from cranfield.audits.advice import ADVICE_KINDS, said_of_advice
-from cranfield.audits.chance import SeedNoise, seed_noise
-from cranfield.audits.flips import Flip
-from cranfield.audits.grid import Grid
-from cranfield.audits.joint import DRAWS, STATISTICS
-from cranfield.audits.leads import Floats
-from cranfield.audits.menu import question_text
-from cranfield.audits.pair import Effort, PairAudit, Question, audit_pair
-from cranfield.audits.resampling import RESAMPLES, resampled_averages, user_counts
-from cranfield.audits.rule import Rule
-from cranfield.audits.shares import rank_shares
+from cranfield.audits.contributions import RESAMPLES, UserContributions, resampled_averages, user_counts
+from cranfield.audits.flips import Flip, Rule
+from cranfield.audits.grid import Floats, Grid, VariedDecision
+from cranfield.audits.joint import DRAWS, STATISTICS, Question, SeedNoise, seed_noise
+from cranfield.audits.pair import Effort, PairAudit, QuestionAnswer, audit_pair, rank_shares
 from cranfield.audits.significance import SIGNIFICANCE_KINDS, PairedTest, rows_of_tests, said_of_tests
-from cranfield.audits.terms import Terms
-from cranfield.audits.true_values import KnownValues
-from cranfield.audits.truth import OPTION_KINDS, PAIR_KINDS, TruthFindings, said_of_truth, truth_of
-from cranfield.audits.verdict import verdict
-from cranfield.audits.wording import left_out_text, share_text
+from cranfield.audits.truth import OPTION_KINDS, PAIR_KINDS, KnownValues, TruthFindings, said_of_truth, truth_of
+from cranfield.audits.wording import left_out_text, question_name, said_of_advice, share_text, verdict
 from cranfield.comparisons import holm
 
 OWN_COLUMNS = (
@@ -40,6 +31,26 @@ OWN_COLUMNS = (
     "relative", "d_z", "z", "p", "leader", "significant",
 )  # fmt: skip
 """The columns of `Audit.frame` other than the decisions."""
+
+ADVICE_KINDS = {
+    **dict.fromkeys(("setup", "metric", "average"), pl.String),
+    "rank": pl.Int64,
+    **dict.fromkeys(("score", "lower", "upper", "first", "tau"), pl.Float64),
+    "clear": pl.Boolean,
+    "reason": pl.String,
+}
+"""The columns of `Audit.advice`."""
+
+_INFLUENCE_KINDS = {
+    **dict.fromkeys(("with_decision", "kind"), pl.String),
+    **dict.fromkeys(("main", "total", "shapley", "lower", "upper", "error", "interaction"), pl.Float64),
+}
+_FLIP_KINDS = {
+    "system_a": pl.String, "system_b": pl.String, "changes": pl.Int64, "decision": pl.String, "kind": pl.String,
+    "before": pl.String, "after": pl.String, "cell": pl.Int64, "leader": pl.String, "difference": pl.Float64,
+    "d_z": pl.Float64, "p": pl.Float64, "significant": pl.Boolean, "turns_winner": pl.Boolean,
+    "turns_significance": pl.Boolean,
+}  # fmt: skip
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,7 +109,7 @@ class Audit:
         grid: Grid,
         systems: Sequence[str],
         averages: ArrayLike,
-        terms: Terms | NDArray[Any],
+        terms: UserContributions | NDArray[Any],
         *,
         lower_is_better: ArrayLike = False,
         draws: int = DRAWS,
@@ -121,7 +132,8 @@ class Audit:
         averages
             Systems × universes: the averages as shown. They determine which system leads.
         terms
-            The terms of each user: `Terms`, or its values, systems × universes × users, where larger is always better.
+            The terms of each user: `UserContributions`, or its values, systems × universes × users, where larger is
+            always better.
         lower_is_better
             For each universe (or for all of them), whether a smaller average is better.
         draws, resamples
@@ -139,14 +151,14 @@ class Audit:
         advance
             A function that is called after each pair of systems, and after each further test of a pair.
         """
-        terms = terms if isinstance(terms, Terms) else Terms(terms)
+        terms = terms if isinstance(terms, UserContributions) else UserContributions(terms)
         systems, averages = tuple(systems), np.asarray(averages, dtype=np.float64)
         _check(grid, systems, averages, terms)
         effort = Effort(
             _checks.whole("draws", draws), _checks.whole("resamples", resamples), _checks.share("alpha", alpha), seed
         )
         lower = np.broadcast_to(np.asarray(lower_is_better, dtype=bool), (grid.n_universes,))
-        counts = user_counts(terms.n_users, effort.resamples, seed)
+        counts = user_counts(terms.values.shape[2], effort.resamples, seed)
         drawn = resampled_averages(terms, counts)
         better = np.where(lower, -averages, averages)
         pairs = []
@@ -161,12 +173,16 @@ class Audit:
             lower,
             terms.users,
             tuple(_corrected(pairs)),
-            tuple(_rank_rows(grid, systems, better, terms, drawn)),
+            tuple(
+                {"question": question_name(question.options), **row}
+                for question in Question.of(grid, terms.linear)
+                for row in rank_shares(systems, better, drawn, question)
+            ),
             tuple(seed_noise(grid, systems, terms, effort.alpha)),
             effort,
             (*notes, *_notes(grid, terms)),
             tuple(rows_of_tests(grid, terms, pairs, testings, effort, advance)),
-            None if truth is None else truth_of(grid, systems, truth, better, drawn, terms, pairs),
+            truth_of(grid, systems, truth, better, drawn, terms, [pair.leads for pair in pairs]),
         )
 
     def frame(self) -> pl.DataFrame:
@@ -187,10 +203,9 @@ class Audit:
             "start": np.arange(grid.n_cells) == grid.start,
             "weight": grid.weights,
         }
-        for place, opened in enumerate(grid.opened):
-            name = f"{opened.name} (decision)" if opened.name in OWN_COLUMNS else opened.name
-            kind = pl.Enum(opened.options)
-            columns[name] = pl.Series(np.array(opened.options, dtype=object)[grid.cells[:, place]], dtype=kind)
+        for decision, numbers in zip(grid.varied, grid.cells.T):
+            options = np.array(decision.options, dtype=object)[numbers]
+            columns[column_of(decision)] = pl.Series(options, dtype=pl.Enum(decision.options))
         columns |= {
             "users": self.users[cells],
             "system_a": [pair.systems[0]] * grid.n_cells,
@@ -203,6 +218,12 @@ class Audit:
         }
         return pl.DataFrame(columns)
 
+    def _answers(self) -> Iterator[tuple[QuestionAnswer, dict[str, Any]]]:
+        """Yield every answer of every pair, with the columns that name it."""
+        for pair in self.pairs:
+            for answer in pair.answers:
+                yield answer, {**_names(pair), "question": question_name(answer.question)}
+
     def shares(self) -> pl.DataFrame:
         """Return how often each system of a pair leads: one row per pair, question, outcome and denominator.
 
@@ -210,21 +231,14 @@ class Audit:
         resampled users; ``chance`` is the share that is reached or exceeded in 5 % of cases if the systems are equally
         good.
         """
-        rows = [
-            {**_names(pair), "question": _question(answer.question), **vars(share)}
-            for pair in self.pairs
-            for answer in pair.answers
-            for share in answer.shares
-        ]
+        rows = [{**named, **vars(share)} for answer, named in self._answers() for share in answer.shares]
         return pl.DataFrame(rows, infer_schema_length=None)
 
     def effects(self) -> pl.DataFrame:
         """Return the range and quantiles of d_z over the cells: one row per pair and question."""
         rows = [
-            {**_names(pair), "question": _question(answer.question)}
-            | {f"q{100 * level:g}": value for level, value in answer.effects.items()}
-            for pair in self.pairs
-            for answer in pair.answers
+            named | {f"q{100 * level:g}": value for level, value in answer.effects.items()}
+            for answer, named in self._answers()
         ]
         return pl.DataFrame(rows, infer_schema_length=None)
 
@@ -236,8 +250,7 @@ class Audit:
         """
         rows = [
             {
-                **_names(pair),
-                "question": _question(answer.question),
+                **named,
                 "universes": answer.joint.universes,
                 "statistic": name,
                 "observed": answer.joint.observed[name],
@@ -246,8 +259,7 @@ class Audit:
                 "p_corrected": answer.corrected[name],
                 "p": answer.joint.p[name],
             }
-            for pair in self.pairs
-            for answer in pair.answers
+            for answer, named in self._answers()
             if answer.joint is not None
             for name in STATISTICS
         ]
@@ -398,19 +410,7 @@ class Audit:
         return text + inline(lambda: self.plot("curve"))
 
 
-_INFLUENCE_KINDS = {
-    **dict.fromkeys(("with_decision", "kind"), pl.String),
-    **dict.fromkeys(("main", "total", "shapley", "lower", "upper", "error", "interaction"), pl.Float64),
-}
-_FLIP_KINDS = {
-    "system_a": pl.String, "system_b": pl.String, "changes": pl.Int64, "decision": pl.String, "kind": pl.String,
-    "before": pl.String, "after": pl.String, "cell": pl.Int64, "leader": pl.String, "difference": pl.Float64,
-    "d_z": pl.Float64, "p": pl.Float64, "significant": pl.Boolean, "turns_winner": pl.Boolean,
-    "turns_significance": pl.Boolean,
-}  # fmt: skip
-
-
-def _check(grid: Grid, systems: tuple[str, ...], averages: Floats, terms: Terms) -> None:
+def _check(grid: Grid, systems: tuple[str, ...], averages: Floats, terms: UserContributions) -> None:
     """Raise an error if systems, averages and terms do not match."""
     if len(systems) < 2:
         raise SettingError("an audit needs at least two systems; give two or more")
@@ -447,25 +447,15 @@ def _holm(tests: Sequence[dict[str, float] | None]) -> list[dict[str, float]]:
     return [{name: columns[name][place] for name in STATISTICS} for place in range(len(tests))]
 
 
-def _rank_rows(
-    grid: Grid, systems: tuple[str, ...], averages: Floats, terms: Terms, drawn: Floats
-) -> list[dict[str, Any]]:
-    return [
-        {"question": _question(question.options), **row}
-        for question in Question.of(grid, terms.linear)
-        for row in rank_shares(systems, averages, drawn, question.scope)
-    ]
-
-
-def _notes(grid: Grid, terms: Terms) -> list[str]:
+def _notes(grid: Grid, terms: UserContributions) -> list[str]:
     """Return what was left out, and why."""
     notes = []
     left_out = ~terms.linear[grid.universe]
     if left_out.any():
         names = [
-            f"{opened.name} {option}"
-            for place, opened in enumerate(grid.opened)
-            for number, option in enumerate(opened.options)
+            f"{decision.name} {option}"
+            for place, decision in enumerate(grid.varied)
+            for number, option in enumerate(decision.options)
             if left_out[grid.cells[:, place] == number].all() and (grid.cells[:, place] == number).any()
         ]
         which = f" ({', '.join(names)})" if names else ""
@@ -478,12 +468,13 @@ def _notes(grid: Grid, terms: Terms) -> list[str]:
     return notes
 
 
+def column_of(decision: VariedDecision) -> str:
+    """Return the name of the column of a decision in `Audit.frame`."""
+    return f"{decision.name} (decision)" if decision.name in OWN_COLUMNS else decision.name
+
+
 def _names(pair: PairAudit) -> dict[str, str]:
     return {"system_a": pair.systems[0], "system_b": pair.systems[1]}
-
-
-def _question(options: Any) -> str | None:
-    return None if options is None else question_text(options)
 
 
 def _flip_row(flip: Flip, pair: PairAudit) -> dict[str, Any]:

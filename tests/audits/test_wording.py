@@ -7,8 +7,8 @@ import re
 import numpy as np
 import pytest
 
-from cranfield.audits import Audit, Grid, Opened
-from cranfield.audits.verdict import _p
+from cranfield.audits import Audit, Grid, VariedDecision
+from cranfield.audits.wording import p_phrase
 
 
 def _sentence(sentences, pattern):
@@ -22,7 +22,7 @@ def _audit(values, *opened, start=0, **options):
     return Audit.of(grid, ["a", "b"], values.mean(axis=2), values, draws=250, resamples=20, **options)
 
 
-CUTOFF = Opened("cutoff", "equivalent", ("5", "10"))
+CUTOFF = VariedDecision("cutoff", "equivalent", ("5", "10"))
 
 
 @pytest.fixture
@@ -97,11 +97,13 @@ def test_the_rule_stands_beside_always_naming_the_same(audit):
 
 def test_where_seeds_are_opened_the_joint_test_has_their_spread(audit):
     p = audit.pair().answer().corrected_retrained["either"]
-    assert f"joint test with the spread of seeds, p {_p(p)}" in _sentence(audit.sentences(), "one way or the other")
+    assert f"joint test with the spread of seeds, p {p_phrase(p)}" in _sentence(
+        audit.sentences(), "one way or the other"
+    )
     sentence = _sentence(audit.sentences(), "Effect of retraining")
     assert "mf differs significantly from itself in" in sentence
     assert "chance alone changes the winner in" in sentence
-    assert f"the joint test has p {_p(audit.pair().answer().corrected['either'])}" in sentence
+    assert f"the joint test has p {p_phrase(audit.pair().answer().corrected['either'])}" in sentence
 
 
 def test_where_no_seed_is_opened_nothing_is_claimed_of_retraining(noise):
@@ -131,7 +133,7 @@ def test_with_several_systems_the_ranks_come_first(audit):
 
 def test_without_other_options_nothing_is_said_of_changes():
     values = np.random.default_rng(0).normal(size=(2, 2, 50))
-    text = str(_audit(values, Opened("seed", "chance", ("0", "1"))))
+    text = str(_audit(values, VariedDecision("seed", "chance", ("0", "1"))))
     assert "single change" not in text
     assert "that cross seed (0, 1), " in text
 
@@ -142,12 +144,12 @@ def test_a_single_universe_that_differs_is_said_to_be_the_only_sign():
     values[0] = rng.normal(size=(20, 100))
     values[0] -= values[0].mean(axis=1, keepdims=True)
     values[0, 5] += 0.8
-    audit = _audit(values, Opened("k", "equivalent", tuple(f"{k}" for k in range(1, 21))))
+    audit = _audit(values, VariedDecision("k", "equivalent", tuple(f"{k}" for k in range(1, 21))))
     assert _sentence(audit.verdict, "one way or the other").endswith("(max |z|, p = 0.00398).")
 
 
 def test_single_changes_that_a_sample_lacks_are_counted():
-    opened = (CUTOFF, Opened("gain", "equivalent", ("x", "y", "z")))
+    opened = (CUTOFF, VariedDecision("gain", "equivalent", ("x", "y", "z")))
     grid = Grid(opened, np.array([[0, 0], [0, 1], [1, 2]]), np.arange(3), complete=False)
     values = np.random.default_rng(0).normal(size=(2, 3, 50)) + np.array([1.0, 0.0])[:, None, None]
     audit = Audit.of(grid, ["a", "b"], values.mean(axis=2), values, draws=50, resamples=5)
@@ -155,13 +157,13 @@ def test_single_changes_that_a_sample_lacks_are_counted():
 
 
 def test_with_one_question_its_share_is_said_once(noise):
-    audit = _audit(noise, CUTOFF, Opened("lists", "question", ("full",)))
+    audit = _audit(noise, CUTOFF, VariedDecision("lists", "question", ("full",)))
     assert len([sentence for sentence in audit.verdict if " leads in " in sentence]) == 1
     assert "of the same question" not in str(audit)
 
 
 def test_one_cell_says_nothing_of_other_decisions(noise):
-    sentences = _audit(noise[:, :1], Opened("cutoff", "equivalent", ("10",))).verdict
+    sentences = _audit(noise[:, :1], VariedDecision("cutoff", "equivalent", ("10",))).verdict
     assert sentences[1:] == ["There is one cell, cutoff (10): nothing can be said about other decisions."]
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from itertools import product
 from typing import Any
 
@@ -11,18 +11,18 @@ from cranfield import _checks as check
 from cranfield._errors import SettingError, nearest
 from cranfield._own_code import may_be_called
 from cranfield._registry import parse
-from cranfield.audits.grid import KINDS, Opened, OptionKind
+from cranfield.audits.grid import KINDS, OptionKind, VariedDecision
 from cranfield.audits.options import (
     FEWEST_SEEDS,
     SYSTEMS,
-    Openable,
+    VariableDecision,
     checked_average,
     metric_definition,
-    openable,
+    preset_options,
     split_parameter,
+    variable_decision,
 )
-from cranfield.audits.presets import USUAL, preset_options
-from cranfield.audits.significance import OPENED, PairedTest
+from cranfield.audits.significance import OF_TESTS, PairedTest
 from cranfield.comparisons import CORRECTION
 from cranfield.experiments import DECISIONS, Experiment
 from cranfield.recommenders import recommender
@@ -34,47 +34,15 @@ _SEEDS = ("split_seed", "training_seed")
 
 
 @dataclass(frozen=True)
-class Opening:
-    """A decision that an audit opens, with the values of its options.
-
-    Parameters
-    ----------
-    name, kind, weights
-        As in `Opened`.
-    values
-        Its options, including the experiment's own value.
-    start
-        The index of the experiment's own value.
-    invalid
-        Options that the file declares invalid, as text, each with the reason; they are not among the values.
-    """
-
-    name: str
-    kind: OptionKind
-    values: tuple[Any, ...]
-    start: int
-    weights: tuple[float, ...] | None = None
-    invalid: Mapping[str, str] = field(default_factory=dict)
-
-    def __post_init__(self) -> None:
-        _ = self.opened  # raises an error for unsuitable weights before anything starts
-
-    @property
-    def opened(self) -> Opened:
-        """The decision with its options as text."""
-        return Opened(self.name, self.kind, tuple(map(text_of, self.values)), self.weights)
-
-
-@dataclass(frozen=True)
-class Menu:
-    """Everything that an audit opens.
+class AuditSettings:
+    """The table ``[audit]`` of an experiment: everything that an audit varies.
 
     Parameters
     ----------
     experiment
         The starting point.
-    openings
-        The opened decisions.
+    varied
+        The decisions.
     budget
         The maximum number of universes that are computed.
     testings
@@ -84,18 +52,23 @@ class Menu:
     """
 
     experiment: Experiment
-    openings: tuple[Opening, ...]
+    varied: tuple[VariedDecision, ...]
     budget: int = BUDGET
     testings: tuple[PairedTest, ...] = ()
     truth: Any = None
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The names of the opened decisions."""
-        return tuple(opening.name for opening in self.openings)
+        """The names of the decisions."""
+        return tuple(decision.name for decision in self.varied)
+
+    @property
+    def start(self) -> list[int]:
+        """The option of each decision at the starting point."""
+        return [decision.start for decision in self.varied]
 
 
-def menu_of(experiment: Experiment, *, scale: tuple[float, float] = (1.0, 5.0)) -> Menu:
+def audit_settings(experiment: Experiment, *, scale: tuple[float, float] = (1.0, 5.0)) -> AuditSettings:
     """Return the decisions that the table ``[audit]`` of an experiment opens.
 
     Parameters
@@ -108,8 +81,8 @@ def menu_of(experiment: Experiment, *, scale: tuple[float, float] = (1.0, 5.0)) 
 
     Examples
     --------
-    >>> menu = menu_of(Experiment(audit={"vary": {"cutoff": [5, 20], "average": ["mean", "median"]}}))
-    >>> [(opening.name, opening.values, opening.start) for opening in menu.openings]
+    >>> settings = audit_settings(Experiment(audit={"vary": {"cutoff": [5, 20], "average": ["mean", "median"]}}))
+    >>> [(decision.name, decision.values, decision.start) for decision in settings.varied]
     [('average', ('mean', 'median'), 0), ('cutoff', (10, 5, 20), 0)]
     """
     table = experiment.audit or {}
@@ -120,36 +93,36 @@ def menu_of(experiment: Experiment, *, scale: tuple[float, float] = (1.0, 5.0)) 
     if "threshold" in options:
         experiment = replace(experiment, decisions=experiment.decisions.on(*scale))
     kinds, weights, invalid = (_of_decisions(key, table, options) for key in ("kinds", "weights", "invalid"))
-    openings = [
-        _opening(experiment, name, options, kinds.get(name), weights.get(name), invalid.get(name, {}))
+    varied = [
+        _varied(experiment, name, options, kinds.get(name), weights.get(name), invalid.get(name, {}))
         for name in sorted(options, key=_place)
-        if name not in OPENED
+        if name not in OF_TESTS
     ]
     testings = _testings(experiment, options)
-    if not openings:
+    if not varied:
         raise SettingError(
             "audit.vary: significance and correction change only what is significant; open another decision too"
         )
     budget = check.whole("audit.budget", table.get("budget", BUDGET))
-    largest = max(openings, key=lambda opening: len(opening.values))
-    if budget < len(largest.values):
+    largest = max(varied, key=lambda decision: len(decision.options))
+    if budget < len(largest.options):
         raise SettingError(
-            f"audit.budget={budget} is less than one universe for each of the {len(largest.values)} options of "
+            f"audit.budget={budget} is less than one universe for each of the {len(largest.options)} options of "
             f"{largest.name}; raise the budget, or list fewer options"
         )
-    return Menu(experiment, tuple(openings), budget, testings, table.get("truth"))
+    return AuditSettings(experiment, tuple(varied), budget, testings, table.get("truth"))
 
 
 def _testings(experiment: Experiment, options: Mapping[str, Any]) -> tuple[PairedTest, ...]:
     """Return every test with every correction, starting with those of the experiment; none if neither is opened."""
-    if not any(name in options for name in OPENED):
+    if not any(name in options for name in OF_TESTS):
         return ()
     if "correction" in options and len(experiment.systems) == 2:
         raise SettingError("audit.vary: correction changes nothing with two systems, which are one pair; leave it out")
     values = {}
-    for name in OPENED:
+    for name in OF_TESTS:
         start = getattr(experiment.decisions, name)
-        stated = _values(experiment, openable(name, experiment), options) if name in options else ()
+        stated = _values(experiment, variable_decision(name, experiment), options) if name in options else ()
         if CORRECTION in stated:
             raise SettingError(
                 f"audit.vary: correction={CORRECTION} looks at all pairs of systems at once, and an audit at one pair "
@@ -162,7 +135,7 @@ def _testings(experiment: Experiment, options: Mapping[str, Any]) -> tuple[Paire
             raise SettingError(f"audit.vary: {name} has one option, {start}; list at least two, or leave it out")
     if len(experiment.systems) == 2:
         values["correction"] = ("none",)
-    return tuple(PairedTest(*both) for both in product(*(values[name] for name in OPENED)))
+    return tuple(PairedTest(*both) for both in product(*(values[name] for name in OF_TESTS)))
 
 
 def _options(experiment: Experiment, table: Mapping[str, Any]) -> dict[str, Any]:
@@ -172,7 +145,7 @@ def _options(experiment: Experiment, table: Mapping[str, Any]) -> dict[str, Any]
         if not isinstance(parameters, Mapping):
             raise SettingError(f"audit.systems.{system}={parameters!r} is not a table; write {{ parameter = [...] }}")
         stated |= {f"{SYSTEMS}{system}.{name}": values for name, values in parameters.items()}
-    preset = table.get("preset", None if stated else USUAL)
+    preset = table.get("preset", None if stated else "usual")
     options: dict[str, Any] = {} if preset is None else dict(preset_options(preset))
     if experiment.decisions.overlap is not None:  # data that are already split have no other split
         options.pop("split", None)
@@ -187,22 +160,21 @@ def _of_decisions(key: str, table: Mapping[str, Any], options: Iterable[str]) ->
     for name in stated:
         if name not in options:
             raise SettingError(f"audit.{key}: {name!r} is not opened{nearest(name, options)}")
-        if name in OPENED:
+        if name in OF_TESTS:
             raise SettingError(f"audit.{key}: {name} changes only what is significant and has no {key}; leave it out")
     return stated
 
 
 def _place(name: str) -> tuple[int, str]:
     """Return the position of a decision in the pipeline, for a fixed order of decisions."""
-    line = ["data", *DECISIONS, "cutoff", "gain", "unjudged", "split_seed", "training_seed"]
-    order = {decision: place for place, decision in enumerate(line)}
-    return (order.get(name, order["min_ratings"]), name)
+    line = ["data", *DECISIONS, "cutoff", "gain", "unjudged", *_SEEDS]
+    return (line.index(name if name in line else "min_ratings"), name)
 
 
-def _opening(
+def _varied(
     experiment: Experiment, name: str, options: Mapping[str, Any], kind: Any, weights: Any, invalid: Any
-) -> Opening:
-    decision = openable(name, experiment)
+) -> VariedDecision:
+    decision = variable_decision(name, experiment)
     values = _values(experiment, decision, options)
     start = _start(experiment, name, options, values)
     values, weights = _without_invalid(name, values, weights, start, invalid)
@@ -215,7 +187,8 @@ def _opening(
     if chosen == "chance" and len(values) < FEWEST_SEEDS:
         raise SettingError(f"audit.vary: {name} is chance and has {len(values)} options; give at least {FEWEST_SEEDS}")
     checked = None if weights is None else _numbers(name, weights)
-    return Opening(name, chosen, values, values.index(start), checked, dict(invalid))
+    texts = tuple(map(text_of, values))
+    return VariedDecision(name, chosen, texts, checked, values, values.index(start), dict(invalid))
 
 
 def _kind(name: str, usual: OptionKind, kind: Any) -> OptionKind:
@@ -250,7 +223,7 @@ def _numbers(name: str, weights: Any) -> tuple[float, ...]:
     return tuple(check.number(f"audit.weights.{name}", weight) for weight in weights)
 
 
-def _values(experiment: Experiment, decision: Openable, options: Mapping[str, Any]) -> tuple[Any, ...]:
+def _values(experiment: Experiment, decision: VariableDecision, options: Mapping[str, Any]) -> tuple[Any, ...]:
     """Return the distinct options of a decision, in canonical form."""
     name, stated = decision.name, options[decision.name]
     if name in _SEEDS and isinstance(stated, int) and not isinstance(stated, bool):
@@ -284,7 +257,7 @@ def _start(experiment: Experiment, name: str, options: Mapping[str, Any], values
     """Return the experiment's own value of a decision."""
     decisions, metric = experiment.decisions, parse(str(experiment.decisions.metrics[0]))
     if name == "metrics":
-        return str(without_opened(metric, options))
+        return str(without_varied(metric, options))
     if name == "cutoff":
         if metric.cutoff is None:
             raise SettingError(f"audit.vary: cutoff is opened, and the first metric, {metric}, has none; give it one")
@@ -307,7 +280,7 @@ def _start(experiment: Experiment, name: str, options: Mapping[str, Any], values
     return getattr(decisions, name)
 
 
-def without_opened(metric: Any, options: Iterable[str]) -> Any:
+def without_varied(metric: Any, options: Iterable[str]) -> Any:
     """Return a metric's spelling without the cut-off and the gain if these are opened separately."""
     if "cutoff" in options:
         metric = replace(metric, cutoff=None)

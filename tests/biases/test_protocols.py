@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import cranfield as cf
-from cranfield.biases.neutral_lists import CodedLists, among_targets, each_relevant_alone, thinned_uniformly
+from cranfield.biases.protocols import CodedLists, among_targets, each_relevant_alone, uniform_thinning
 from cranfield.metrics import Metric
 from cranfield.splits import popularity_groups
 
@@ -37,11 +37,11 @@ def test_on_whole_lists_ranks_among_a_percentile_are_those_of_lists_made_for_it(
 
 
 def test_thinned_test_ratings_are_as_many_for_every_item_and_as_many_as_possible(split):
-    thin = thinned_uniformly(split.test, seed=2)
+    thin = uniform_thinning(split.test, seed=2)
     assert set(split.test.keep(thin.kept).item_counts.tolist()) == {0, thin.each}
     every = split.test.item_counts
     assert thin.kept.sum() == max(each * int((every >= each).sum()) for each in range(1, every.max() + 1))
-    assert (thinned_uniformly(split.test, seed=3).kept != thin.kept).any()
+    assert (uniform_thinning(split.test, seed=3).kept != thin.kept).any()
 
 
 @pytest.fixture(scope="module")
@@ -97,7 +97,7 @@ def test_alone_the_value_is_the_mean_over_all_completions_of_a_short_list(short)
 
 def test_together_the_value_is_the_mean_over_all_completions_of_a_short_list(short):
     split, run = short
-    thin = thinned_uniformly(split.test)
+    thin = uniform_thinning(split.test)
     names = split.test.item_ids.ids(np.flatnonzero(thin.is_target)).to_list()
     kept = split.test.keep(thin.kept).frame()
     found = among_targets(CodedLists.of(cf.judge(run, split.test, threshold=4), split), thin)

@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from cranfield.audits import Terms
-from cranfield.audits.leads import critical_z, effect_of, leads_of, p_of, z_of
+from cranfield._errors import SettingError
+from cranfield.audits import UserContributions
+from cranfield.audits.contributions import critical_z, effect_of, leads_of, p_of, z_of
 
 
 @pytest.fixture
@@ -17,7 +18,7 @@ def x():
 
 def _leads(values, lower=False, **options):
     averages = values.mean(axis=2)
-    terms = Terms(-values if lower else values)
+    terms = UserContributions(-values if lower else values)
     return leads_of(terms.between(0, 1), terms, averages, np.full(values.shape[1], lower), **options)
 
 
@@ -65,7 +66,7 @@ def test_a_difference_without_spread_is_large_and_finite():
 
 
 def test_a_difference_of_rounding_alone_is_not_a_lead():
-    terms = Terms(np.ones((2, 1, 3)))
+    terms = UserContributions(np.ones((2, 1, 3)))
     averages = np.array([[0.1 + 0.2], [0.3]])
     assert averages[0] != averages[1]
     assert leads_of(terms.between(0, 1), terms, averages, np.array([False])).lead.tolist() == [0]
@@ -75,8 +76,21 @@ def test_a_leader_whom_the_test_is_against_is_not_significantly_better():
     # The first system leads by the median, but its mean difference is significantly below 0.
     values = np.zeros((2, 1, 40))
     values[0, 0, :20], values[1, 0, 20:] = 0.1, 5.0
-    terms = Terms(values)
+    terms = UserContributions(values)
     for averages, significant in (([[0.1], [0.0]], False), ([[0.0], [0.1]], True)):
         leads = leads_of(terms.between(0, 1), terms, np.array(averages), np.zeros(1, dtype=bool))
         assert leads.p[0] < 0.001
         assert leads.significant.tolist() == [significant]
+
+
+@pytest.mark.parametrize(
+    ("values", "options", "message"),
+    [
+        (np.zeros((2, 3)), {}, "systems × universes × users"),
+        (np.full((2, 1, 1), np.nan), {}, "finite"),
+        (np.zeros((2, 3, 4)), {"users": np.array([4])}, "each of the 3 universes"),
+    ],
+)
+def test_terms_that_cannot_be_summed_are_refused(values, options, message):
+    with pytest.raises(SettingError, match=message):
+        UserContributions(values, **options)

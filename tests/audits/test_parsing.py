@@ -5,44 +5,46 @@ from __future__ import annotations
 import pytest
 
 from cranfield import SettingError
-from cranfield.audits.asking import menu_of
-from cranfield.audits.presets import PRESETS
+from cranfield.audits.options import PRESETS
+from cranfield.audits.parsing import audit_settings
 from cranfield.experiments import Decisions, Source, System
 
 
-def values(menu):
-    return {opening.name: opening.values for opening in menu.openings}
+def values(settings):
+    return {decision.name: decision.values for decision in settings.varied}
 
 
 def test_without_a_table_the_usual_decisions_are_opened(tiny):
-    assert set(menu_of(tiny()).names) == set(PRESETS["usual"])
+    assert set(audit_settings(tiny()).names) == set(PRESETS["usual"])
 
 
 def test_a_table_that_opens_decisions_opens_no_others(tiny):
-    assert values(menu_of(tiny(audit={"vary": {"lists": ["full", "condensed"]}}))) == {"lists": ("full", "condensed")}
+    assert values(audit_settings(tiny(audit={"vary": {"lists": ["full", "condensed"]}}))) == {
+        "lists": ("full", "condensed")
+    }
 
 
 def test_what_is_varied_takes_the_place_of_the_options_of_the_preset(tiny):
-    opened = values(menu_of(tiny(audit={"preset": "measuring", "vary": {"cutoff": [3, 10]}})))
+    opened = values(audit_settings(tiny(audit={"preset": "measuring", "vary": {"cutoff": [3, 10]}})))
     assert opened["cutoff"] == (3, 10)
     assert set(opened) == set(PRESETS["measuring"])
 
 
 def test_a_preset_does_not_split_data_that_come_divided(tiny):
     data = (Source("divided", train="train.csv", test="test.csv"),)
-    menu = menu_of(tiny(data=data, decisions=Decisions(split="predefined"), audit={"preset": "usual"}))
-    assert set(menu.names) == set(PRESETS["usual"]) - {"split"}
+    settings = audit_settings(tiny(data=data, decisions=Decisions(split="predefined"), audit={"preset": "usual"}))
+    assert set(settings.names) == set(PRESETS["usual"]) - {"split"}
 
 
 def test_the_value_of_the_experiment_is_always_an_option(tiny):
-    (opening,) = menu_of(tiny(audit={"vary": {"split": ["random(train=0.8)", "random(train=0.9)"]}})).openings
-    assert opening.values == ("random(train=0.5)", "random(train=0.8)", "random(train=0.9)")
-    assert opening.start == 0
+    (decision,) = audit_settings(tiny(audit={"vary": {"split": ["random(train=0.8)", "random(train=0.9)"]}})).varied
+    assert decision.values == ("random(train=0.5)", "random(train=0.8)", "random(train=0.9)")
+    assert decision.start == 0
 
 
 def test_an_automatic_threshold_is_one_of_the_thresholds(tiny):
-    (opening,) = menu_of(tiny(audit={"vary": {"threshold": [3, 4, 5]}}), scale=(1.0, 5.0)).openings
-    assert (opening.values, opening.start) == ((3.0, 4.0, 5.0), 1)
+    (decision,) = audit_settings(tiny(audit={"vary": {"threshold": [3, 4, 5]}}), scale=(1.0, 5.0)).varied
+    assert (decision.values, decision.start) == ((3.0, 4.0, 5.0), 1)
 
 
 def test_the_first_metric_is_the_starting_point(tiny):
@@ -50,8 +52,8 @@ def test_the_first_metric_is_the_starting_point(tiny):
         decisions=Decisions(metrics="nDCG(gain=exp)@20"),
         audit={"vary": {"metrics": ["P", "nDCG"], "cutoff": [5, 20], "gain": ["binary", "exp"]}},
     )
-    menu = menu_of(experiment)
-    assert {opening.name: opening.values[opening.start] for opening in menu.openings} == {
+    settings = audit_settings(experiment)
+    assert {decision.name: decision.values[decision.start] for decision in settings.varied} == {
         "metrics": "nDCG",
         "cutoff": 20,
         "gain": "exp",
@@ -59,27 +61,27 @@ def test_the_first_metric_is_the_starting_point(tiny):
 
 
 def test_a_number_of_seeds_is_so_many_seeds_from_that_of_the_experiment(tiny):
-    (opening,) = menu_of(tiny(seed=3, audit={"vary": {"split_seed": 5}})).openings
-    assert opening.values == (3, 4, 5, 6, 7)
-    assert opening.kind == "chance"
+    (decision,) = audit_settings(tiny(seed=3, audit={"vary": {"split_seed": 5}})).varied
+    assert decision.values == (3, 4, 5, 6, 7)
+    assert decision.kind == "chance"
 
 
 def test_parameters_of_systems_can_be_opened(tiny):
-    (opening,) = menu_of(tiny(audit={"systems": {"near": {"k": [5, 10]}}})).openings
-    assert (opening.name, opening.values, opening.kind) == ("systems.near.k", (5, 10), "question")
+    (decision,) = audit_settings(tiny(audit={"systems": {"near": {"k": [5, 10]}}})).varied
+    assert (decision.name, decision.values, decision.kind) == ("systems.near.k", (5, 10), "question")
 
 
 def test_kinds_and_weights_can_be_stated(tiny):
     table = {"vary": {"cutoff": [5, 10]}, "kinds": {"cutoff": "question"}, "weights": {"cutoff": [1, 3]}}
-    (opening,) = menu_of(tiny(audit=table)).openings
-    assert (opening.kind, opening.weights) == ("question", (1.0, 3.0))
+    (decision,) = audit_settings(tiny(audit=table)).varied
+    assert (decision.kind, decision.weights) == ("question", (1.0, 3.0))
 
 
 def test_several_sets_of_ratings_are_another_question(tiny):
     world = "world(users=60, items=40, ratings=900, seed={})"
     data = tuple(Source(name, simulate=world.format(seed)) for seed, name in enumerate("ab"))
-    menu = menu_of(tiny(data=data, audit={"vary": {"cutoff": [5, 10]}}))
-    assert values(menu)["data"] == ("a", "b")
+    settings = audit_settings(tiny(data=data, audit={"vary": {"cutoff": [5, 10]}}))
+    assert values(settings)["data"] == ("a", "b")
 
 
 @pytest.mark.parametrize(
@@ -136,7 +138,7 @@ def test_several_sets_of_ratings_are_another_question(tiny):
 )
 def test_a_mistake_is_one_line_that_names_it(tiny, table, words):
     with pytest.raises(SettingError) as caught:
-        menu_of(tiny(audit=table))
+        audit_settings(tiny(audit=table))
     assert words in str(caught.value)
     assert "\n" not in str(caught.value)
 
@@ -144,13 +146,15 @@ def test_a_mistake_is_one_line_that_names_it(tiny, table, words):
 def test_a_split_or_filter_that_only_some_ratings_allow_is_an_option(tiny):
     splits = ["random(train=0.5)", "leave_out(l=500)", "temporal(at=2001-01-01)", "percentiles(groups=999)"]
     filters = [[], ["k_core(k=500)"], ["time_window(start=2001-01-01)"]]
-    openings = menu_of(tiny(audit={"vary": {"split": splits, "filters": filters}})).openings
-    assert {opening.name: len(opening.values) for opening in openings} == {"split": 4, "filters": 3}
+    varied = audit_settings(tiny(audit={"vary": {"split": splits, "filters": filters}})).varied
+    assert {decision.name: len(decision.values) for decision in varied} == {"split": 4, "filters": 3}
 
 
 def test_a_starting_point_may_have_an_average_of_all_systems(tiny):
-    menu = menu_of(tiny(decisions=Decisions(average="standardised"), audit={"vary": {"average": ["mean", "georisk"]}}))
-    assert menu.openings[0].values == ("standardised", "mean", "georisk")
+    settings = audit_settings(
+        tiny(decisions=Decisions(average="standardised"), audit={"vary": {"average": ["mean", "georisk"]}})
+    )
+    assert settings.varied[0].values == ("standardised", "mean", "georisk")
 
 
 def test_one_system_cannot_be_audited(tiny):

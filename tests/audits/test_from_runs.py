@@ -10,8 +10,8 @@ import pytest
 import cranfield as cf
 from cranfield import SettingError
 from cranfield._terminal import Progress
-from cranfield.audits import computing
-from cranfield.audits.given import audit_runs
+from cranfield.audits import universes
+from cranfield.audits.from_runs import audit_runs
 
 
 @pytest.fixture(scope="module")
@@ -31,7 +31,7 @@ def short(split):
 
 def test_measuring_is_opened_as_far_as_the_lists_reach(short, split):
     found = audit_runs(short, split.test)
-    options = {opened.name: opened.options for opened in found.grid.opened}
+    options = {opened.name: opened.options for opened in found.grid.varied}
     assert options["cutoff"] == ("5", "10")
     assert set(options) >= {"lists", "metrics", "threshold", "average", "coverage"}
     assert found.systems == ("popularity", "knn(k=5)")
@@ -61,7 +61,7 @@ def test_progress_counts_systems_pairs_and_tests(whole, split, monkeypatch):
         monkeypatch.setattr(bars[0][0], "advance", bars[0][1].append)
         return nullcontext(bars[0][0])
 
-    monkeypatch.setattr(computing, "progress", recorded)
+    monkeypatch.setattr(universes, "progress", recorded)
     runs = {name: whole[0].frame() for name in "ab"} | {"c": whole[1].frame()}
     vary = {"cutoff": [5, 10], "lists": ["full", "condensed"], "significance": ["permutation", "sign"]}
     audit_runs(runs, split.test, train=split.train, vary=vary)

@@ -10,12 +10,12 @@ from html import escape
 import numpy as np
 import polars as pl
 
-from cranfield._numbers import listed, number_text, percent_text
+from cranfield._numbers import DASH, listed, number_text, percent_text
 from cranfield._table import Table
 from cranfield.biases.densities import Density
 from cranfield.biases.estimators import Estimates
 from cranfield.biases.protocols import CHOSEN, SAYS, Protocol
-from cranfield.biases.random_rankings import TimesRandom
+from cranfield.biases.random_rankings import RatioToRandom
 from cranfield.comparisons import Comparison
 from cranfield.metrics import kendall_tau_b
 
@@ -39,7 +39,7 @@ class Bias:
         Recall of each system by popularity group of the test items.
     protocols, comparisons
         The systems under the chosen protocol, which comes first, and under neutral ones; and the tests of each.
-    times
+    ratios
         The scores under the chosen protocol compared with those of a random ranking.
     density
         ρ, σ, δ and t of the targets under the chosen protocol.
@@ -61,7 +61,7 @@ class Bias:
     groups: pl.DataFrame
     protocols: tuple[Protocol, ...]
     comparisons: Mapping[str, Comparison]
-    times: TimesRandom
+    ratios: RatioToRandom
     density: Density
     predicted: pl.DataFrame
     notes: tuple[str, ...]
@@ -72,24 +72,12 @@ class Bias:
     @cached_property
     def orders(self) -> pl.DataFrame:
         """One row per protocol and system: its average, the interval, and its rank among the systems."""
-        rows = []
-        for protocol in self.protocols:
-            frame = protocol.scores.frame(protocol.averaging)
-            lower = protocol.scores.lower_is_better[0]
-            places = frame["mean"].rank("min", descending=not lower)
-            for row, place in zip(frame.iter_rows(named=True), places):
-                rows.append(
-                    (
-                        protocol.name,
-                        row["system"],
-                        row["mean"],
-                        row["lower"],
-                        row["upper"],
-                        None if place is None else int(place),
-                    )
-                )
-        kinds = {"protocol": pl.String, "system": pl.String, "mean": pl.Float64, "lower": pl.Float64}
-        return pl.DataFrame(rows, schema={**kinds, "upper": pl.Float64, "place": pl.Int64}, orient="row")
+        frames = []
+        for name, scores, averaging in self.protocols:
+            place = pl.col("mean").rank("min", descending=not scores.lower_is_better[0]).cast(pl.Int64).alias("place")
+            columns = (pl.lit(name).alias("protocol"), "system", "mean", "lower", "upper", place)
+            frames.append(scores.frame(averaging).select(columns))
+        return pl.concat(frames)
 
     @cached_property
     def conclusions(self) -> pl.DataFrame:
@@ -185,7 +173,7 @@ class Bias:
         lower = self.protocols[0].scores.lower_is_better[0]
         order = sorted(others, key=lambda name: rows[name]["mean"], reverse=not lower)
         best = rows[order[0]]
-        times = self.times.frame().filter(system=order[0])["times_random"][0]
+        times = self.ratios.frame().filter(system=order[0])["times_random"][0]
         beside = f", {times:,.1f} times the score of a random ranking" if times is not None else ""
         sentences = [
             f"{best['system']} has the best {self.metric} of the systems other than popularity, "
@@ -293,48 +281,35 @@ class Bias:
             ]
             for row in self.shares.iter_rows(named=True)
         ]
-        header = [
-            "system",
-            self.metric,
-            "reached by popularity",
-            "partial correlation",
-            "times as popular",
-            "in the head",
-        ]
+        popular = ["reached by popularity", "partial correlation", "times as popular", "in the head"]
+        header = ["system", self.metric, *popular]
         return Table(header, rows, f"How much of {self.metric} popularity explains under {CHOSEN}", [])
 
     def _orders_table(self) -> Table:
         names = [protocol.name for protocol in self.protocols]
-        cells = {(row["protocol"], row["system"]): row for row in self.orders.iter_rows(named=True)}
-        rows = []
-        for system in self.protocols[0].scores.systems:
-            measured = [cells[name, system] for name in names]
-            rows.append([system, *(f"{number_text(row['mean'])} ({row['place']})" for row in measured)])
+        cells = {
+            (row["protocol"], row["system"]): f"{number_text(row['mean'])} ({row['place']})"
+            for row in self.orders.iter_rows(named=True)
+        }
+        rows = [[system, *(cells[name, system] for name in names)] for system in self.protocols[0].scores.systems]
         notes = [f"{name}: {SAYS[name]}." for name in names]
         return Table(["system", *names], rows, f"{self.metric}, and the place, under each protocol", notes)
 
     def _changes_table(self, changed: pl.DataFrame) -> Table:
         rows = [
-            [
-                f"{row['system_a']} / {row['system_b']}",
-                row["protocol"],
-                row["chosen"] or "–",
-                row["neutral"] or "–",
-                row["change"],
-            ]
-            for row in changed.iter_rows(named=True)
+            [f"{a} / {b}", protocol, chosen or DASH, neutral or DASH, change]
+            for a, b, protocol, chosen, neutral, change in changed.iter_rows()
         ]
         header = ["pair", "protocol", f"better under {CHOSEN}", "better under it", "the conclusion"]
         return Table(header, rows, "Conclusions that change under a neutral protocol", [])
 
     def _groups_table(self) -> Table:
-        groups = self.groups["group"].unique(maintain_order=True).to_list()
-        means = {(row["system"], row["group"]): row["mean"] for row in self.groups.iter_rows(named=True)}
-        systems = self.groups["system"].unique(maintain_order=True).to_list()
-        rows = [[system, *(number_text(means[system, group]) for group in groups)] for system in systems]
-        sizes = {row["group"]: row["ratings"] for row in self.groups.iter_rows(named=True)}
-        notes = [", ".join(f"{group}: {sizes[group]:,} test ratings" for group in groups)]
-        return Table(["system", *groups], rows, "Recall by popularity group of the test items", notes)
+        rows, sizes = [], {}
+        for (system,), own in self.groups.group_by("system", maintain_order=True):
+            rows.append([str(system), *map(number_text, own["mean"])])
+            sizes = dict(zip(own["group"], own["ratings"]))
+        notes = [", ".join(f"{group}: {count:,} test ratings" for group, count in sizes.items())]
+        return Table(["system", *sizes], rows, "Recall by popularity group of the test items", notes)
 
     def as_dict(self) -> dict[str, object]:
         """Return all results, ready for JSON."""

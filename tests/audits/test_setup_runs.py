@@ -6,8 +6,8 @@ import pytest
 
 import cranfield as cf
 from cranfield.audits import read_audit
-from cranfield.audits.advice import said_of_advice
-from cranfield.audits.planning import plan_audit
+from cranfield.audits.auditing import plan_audit
+from cranfield.audits.wording import said_of_advice
 from cranfield.experiments import Decisions, System, run
 
 ASSESS = {"metrics": ["P@5", "AP@5", "RR@5"], "scenarios": ["ratings"], "sizes": [1.0, 0.5], "samples": 2}

@@ -9,8 +9,7 @@ import pytest
 
 import cranfield as cf
 from cranfield import SettingError
-from cranfield.audits.setups import Measurement
-from cranfield.audits.universes import SetupLists
+from cranfield.audits.measured_lists import Measurement, SetupLists
 from cranfield.measures.averaging import Averaging
 
 METRICS = ["P@5", "nDCG(gain=exp)@10", "AP@10", "RR", "Recall@5"]

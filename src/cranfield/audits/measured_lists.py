@@ -1,0 +1,439 @@
+"""Measured lists: those of a set-up are measured once per measurement, and every average is a view of the values."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cranfield._errors import SettingError
+from cranfield._numbers import percent_text
+from cranfield.audits.grid import Floats
+from cranfield.judgments import Judged
+from cranfield.measures import OF_GROUPS, Average, Averaging, Scores, over_groups
+from cranfield.metrics import Metric, bounds, has_bounds
+from cranfield.tables import Vocabulary
+
+LINEAR = ("mean", "weighted", "geometric", "standardised")
+"""The averages that are, on some scale, a sum of one term per user; joint tests leave out all others.
+
+A standardised value compares a system with all systems on a user's list. Swapping two systems swaps their values and
+changes no others, so the mean of standardised values is one of these averages. If losses against a baseline count more
+(URisk), swapping the system and the baseline does not turn a loss into an equal win.
+"""
+
+_UNDEFINED = "the metric is undefined for every user: no test rating is relevant"
+
+
+@dataclass(frozen=True)
+class Measurement:
+    """What is measured on the lists of a set-up: a metric, the lowest relevant rating, the value of unjudged items.
+
+    Without a threshold, that of the lists is used, which follows from their ratings.
+    """
+
+    metric: str
+    threshold: float | None
+    unjudged: str = "not relevant"
+
+
+@dataclass(frozen=True, eq=False)
+class SetupLists:
+    """The judged lists of a set-up, for every fold and repetition, and their users.
+
+    A given list was cut somewhere, and the items below the cut are not known. A system can be measured at a cut-off n
+    only if its longest list has n items. If lists are condensed, each of them must contain n items with a test rating,
+    or all that the system could score. Users without a list are ignored.
+
+    Parameters
+    ----------
+    parts
+        For each fold and repetition, the judged lists of every system.
+    users
+        For each part, the index of each list's user among all users of the audit.
+    length
+        The length of lists if a metric has no cut-off; None for the full length.
+    windows
+        The time window of each part, if there are several: each counts equally in every average.
+    given
+        For each system, whether its lists are given.
+    served
+        Parts × systems × users: whether there is a list, even if it is empty after condensing.
+    """
+
+    parts: Sequence[Sequence[Judged]]
+    users: Sequence[NDArray[np.int64]]
+    length: int | None = None
+    windows: Sequence[int] | None = None
+    given: Sequence[bool] = ()
+    served: Sequence[Sequence[NDArray[np.bool_]]] = ()
+
+    def of_kind(self, given: Sequence[bool], *, condensed: bool) -> Self:
+        """Return the lists, condensed or not, of systems some of which are given."""
+        parts = [[judged.condensed() for judged in part] for part in self.parts] if condensed else self.parts
+        served = [[judged.lengths > 0 for judged in part] for part in self.parts]
+        return replace(self, parts=parts, given=given, served=served)
+
+    @cached_property
+    def places(self) -> NDArray[np.int64]:
+        """The users, ascending."""
+        return np.unique(np.concatenate(self.users))
+
+    @cached_property
+    def unit(self) -> NDArray[np.int64]:
+        """The index of each list's user in ``places``."""
+        return np.searchsorted(self.places, np.concatenate(self.users))
+
+    @cached_property
+    def _order(self) -> NDArray[np.int64] | slice:
+        """The lists in the order of their users, if every user has one."""
+        ordered = bool((np.diff(self.unit) > 0).all())
+        return slice(None) if ordered else np.argsort(self.unit, kind="stable")
+
+    @property
+    def systems(self) -> tuple[str, ...]:
+        """The names of the systems."""
+        ranked = [judged.ranked for judged in self.parts[0]]
+        return tuple(f"system {place}" if own is None else own.name for place, own in enumerate(ranked))
+
+    @property
+    def is_single(self) -> bool:
+        """Whether every user has one list."""
+        return len(self.unit) == len(self.places)
+
+    def at(self, threshold: float) -> Self:
+        """Return the lists under a threshold of relevance, without cached results."""
+        judgments = [part[0].judgments.at(threshold) for part in self.parts]
+        parts = [[judged.fresh(judgments=shared) for judged in part] for part, shared in zip(self.parts, judgments)]
+        return replace(self, parts=parts)
+
+    def measured(self, measurement: Measurement) -> MeasuredLists:
+        """Measure the lists of every system under their own threshold; raise an error if given ones are too short."""
+        metric = Metric.of(measurement.metric)
+        for place in np.flatnonzero(self.given).tolist():
+            served = np.concatenate([part[place] for part in self.served])
+            _check_length([part[place] for part in self.parts], served, metric.cutoff)
+        values = [[self._values(metric, judged, measurement.unjudged) for judged in part] for part in self.parts]
+        judgments = [part[0].judgments for part in self.parts]
+        return MeasuredLists(
+            self,
+            np.concatenate(values, axis=1),
+            np.concatenate([shared.n_judged for shared in judgments]),
+            np.concatenate([shared.n_relevant for shared in judgments]),
+            metric.zero_if_undefined,
+            metric.lower_is_better,
+        )
+
+    def _values(self, metric: Metric, judged: Judged, unjudged: str) -> Floats:
+        if metric.cutoff is None and self.length is not None:
+            judged = judged.cut(self.length)
+        if unjudged == "relevant" and has_bounds(metric):
+            return bounds(metric, judged)[1]
+        values: Floats = metric(judged)
+        return values
+
+    @cached_property
+    def covered(self) -> NDArray[np.bool_]:
+        """Systems × lists: whether the system provides a list with at least one item."""
+        return np.concatenate([[judged.lengths > 0 for judged in part] for part in self.parts], axis=1)
+
+    @cached_property
+    def groups(self) -> NDArray[np.int16] | None:
+        """The group of each list; None if the lists are not grouped."""
+        if self.windows is not None:
+            return np.repeat(np.array(self.windows, dtype=np.int16), [len(users) for users in self.users])
+        known = [part[0].groups for part in self.parts if part[0].groups is not None]
+        return np.concatenate(known) if len(known) == len(self.parts) else None
+
+    @cached_property
+    def trained(self) -> Floats:
+        """The number of training ratings of each list's user, divided by the number of the user's lists."""
+        counts = np.concatenate([_training_counts(part[0]) for part in self.parts])
+        shared: Floats = counts / np.bincount(self.unit)[self.unit]
+        return shared
+
+    def by_user(self, values: Floats, weights: Floats) -> tuple[Floats, Floats]:
+        """Return systems × users: the mean of each user's values under weights of lists, and the sum of weights."""
+        if self.is_single:
+            return values[:, self._order], weights[:, self._order]
+        total: Floats = np.stack([np.bincount(self.unit, row, len(self.places)) for row in weights])
+        sums: Floats = np.stack([np.bincount(self.unit, row, len(self.places)) for row in weights * values])
+        return np.divide(sums, total, out=np.zeros_like(sums), where=total > 0), total
+
+
+def _check_length(parts: Sequence[Judged], served: NDArray[np.bool_], cutoff: int | None) -> None:
+    """Raise an error if the lists of a system are too short for a cut-off."""
+    ranked = parts[0].ranked
+    name = "a system" if ranked is None else ranked.name
+    longest = max(judged.depth for judged in parts)
+    if not parts[0].is_condensed:
+        if cutoff is not None and cutoff > longest:
+            raise SettingError(
+                f"the longest list of {name} has {longest} items, so a cut-off of {cutoff} cannot be shown; give "
+                "longer lists"
+            )
+        return
+    short = served & np.concatenate([_too_short(judged, cutoff) for judged in parts])
+    if short.any():
+        depth = "whole lists" if cutoff is None else f"cut-off {cutoff}"
+        raise SettingError(
+            f"the lists of {name} are too short to be condensed: at {depth} items are missing for "
+            f"{percent_text(float(short.mean()), ' %')} of the users; give longer lists"
+        )
+
+
+def _too_short(judged: Judged, cutoff: int | None) -> NDArray[np.bool_]:
+    """Return which condensed lists neither reach a cut-off nor contain every test item that can be scored.
+
+    A test item can be scored if it has a training rating; if the training ratings are not known, all of them can.
+    """
+    judgments, train = judged.judgments, judged.context.train
+    wanted = judgments.n_judged
+    if train is not None:
+        known = train.item_ids.codes(judgments.item_ids.ids(np.arange(len(judgments.item_ids))))
+        trained = np.append(train.item_counts > 0, False)[known]
+        wanted = np.bincount(judgments.lists, trained[judgments.items], judgments.n_lists).astype(np.int64)
+    short: NDArray[np.bool_] = judged.lengths < (wanted if cutoff is None else np.minimum(wanted, cutoff))
+    return short
+
+
+def _training_counts(judged: Judged) -> Floats:
+    train, judgments = judged.context.train, judged.judgments
+    if train is None:
+        raise SettingError("weighted(by=train) needs the training ratings; give them as train=... (--train FILE)")
+    codes = train.user_ids.codes(judgments.user_ids.ids(judgments.users))
+    counts: Floats = np.append(train.user_counts, 0)[codes].astype(np.float64)
+    return counts
+
+
+@dataclass(frozen=True, eq=False)
+class MeasuredLists:
+    """The result of one measurement of a set-up: a value for every system and list.
+
+    Parameters
+    ----------
+    lists
+        The lists.
+    values
+        Systems × lists, NaN where the metric is undefined.
+    judged, relevant
+        The numbers of test ratings and of relevant ones for each list.
+    zero_if_undefined, lower_is_better
+        As for the metric.
+    """
+
+    lists: SetupLists
+    values: Floats
+    judged: NDArray[np.int64]
+    relevant: NDArray[np.int64]
+    zero_if_undefined: bool
+    lower_is_better: bool
+    _kept: dict[bool, tuple[Floats, NDArray[np.bool_], bytes]] = field(default_factory=dict, repr=False)
+
+    def averaged(self, averaging: Averaging) -> Averaged:
+        """Return the average of every system, and the contribution of each user.
+
+        A list for which the metric is undefined counts as 0 or is left out, depending on ``averaging``; it is left out
+        for all systems if it is left out for one.
+        """
+        kind, lists = averaging.kind, self.lists
+        if kind.of_all is not None:
+            return self._of_all(averaging)
+        values, kept, digest = self._counted(averaging.undefined == "zero" and self.zero_if_undefined)
+        own = self._weights(kind)
+        if lists.windows is not None and kind.spelling.name not in OF_GROUPS:
+            raise SettingError(
+                f"each window of time is averaged, then all together, and average='{kind}' is not a mean; use "
+                "average='mean' or 'weighted'"
+            )
+        if averaging.coverage == "reduced":
+            kept = kept & lists.covered.all(axis=0)
+        if averaging.groups == "equal" or lists.windows is not None:
+            return self._over_groups(averaging, values, kept, own)
+        per_user, counts = lists.by_user(values, np.broadcast_to(kept, values.shape).astype(np.float64))
+        weights = np.ones(len(lists.places))
+        if own is not None:
+            weights = np.bincount(lists.unit, own * kept, len(lists.places)).astype(np.float64)
+        digest = digest if lists.is_single else b""
+        return averaged(lists.places, per_user, weights, counts[0] > 0, kind, self.lower_is_better, digest)
+
+    def _of_all(self, averaging: Averaging) -> Averaged:
+        """Return an average that depends on all systems: the mean of values on its scale, or one value per system.
+
+        A single value per system (TRisk, GeoRisk) has no terms, so those of the plain values are used for effect sizes.
+        The TRisk of a system that never differs from the baseline, such as the baseline itself, is 0: there is nothing
+        to win or to lose. If the average is undefined for another system, the universe cannot be computed.
+        """
+        lists, kind, n_lists = self.lists, averaging.kind, self.values.shape[1]
+        scores = Scores(
+            lists.systems,
+            ("value",),
+            self.values[:, None],
+            lists.covered,
+            np.arange(n_lists, dtype=np.int32),
+            Vocabulary.of(np.arange(n_lists)),
+            np.ones(n_lists, dtype=np.int64),
+            np.ones(n_lists, dtype=np.int64),
+            (self.lower_is_better,),
+            zero_if_undefined=(self.zero_if_undefined,),
+        )
+        on_scale = averaging.taken_of(scores)
+        if on_scale.overall is not None:
+            whole = on_scale.overall[:, 0].copy()
+            base = dict(kind.spelling.parameters).get("baseline")
+            if base is not None:
+                differs = self.values != self.values[scores.system(str(base))]
+                whole[~(differs & ~np.isnan(self.values)).any(axis=1)] = 0.0
+            if np.isnan(whole).any():
+                undefined = lists.systems[int(np.flatnonzero(np.isnan(whole))[0])]
+                raise SettingError(f"the average {kind} is undefined for {undefined}")
+            plain = self.averaged(averaging.with_(average="mean"))
+            digest = _digest(plain.digest.encode(), str(kind).encode())
+            return replace(plain, averages=whole, linear=False, lower_is_better=False, digest=digest)
+        values = on_scale.values[:, 0]
+        inside = ~np.isnan(values)
+        if not inside.any():
+            raise SettingError(_UNDEFINED)
+        inside = inside & inside.all(axis=0)
+        if averaging.coverage == "reduced":
+            inside = inside & lists.covered.all(axis=0)
+        per_user, counts = lists.by_user(np.nan_to_num(values), inside.astype(np.float64))
+        weights = np.ones(len(lists.places))
+        return averaged(lists.places, per_user, weights, counts[0] > 0, kind, on_scale.lower_is_better[0])
+
+    def _counted(self, as_zero: bool) -> tuple[Floats, NDArray[np.bool_], bytes]:
+        """Return the values without NaN, which lists count, and a hash of both."""
+        if as_zero not in self._kept:
+            undefined = np.isnan(self.values)
+            if undefined.all():
+                raise SettingError(_UNDEFINED)
+            kept = np.full(self.values.shape[1], True) if as_zero else ~np.logical_or.reduce(undefined, axis=0)
+            values = np.where(undefined | ~kept, 0.0, self.values)
+            digest = hashlib.blake2b(values.tobytes(), digest_size=16)
+            digest.update(kept.tobytes())
+            self._kept[as_zero] = values, kept, digest.digest()
+        return self._kept[as_zero]
+
+    def _weights(self, kind: Average) -> Floats | None:
+        """Return the weight of each list in a kind of average; None if all weigh the same."""
+        if kind.weights is None:
+            return None
+        if kind.weights == "train":
+            return self.lists.trained
+        return (self.judged if kind.weights == "judged" else self.relevant).astype(np.float64)
+
+    def _over_groups(
+        self, averaging: Averaging, values: Floats, kept: NDArray[np.bool_], own: Floats | None
+    ) -> Averaged:
+        """Average within each group of lists, then over the groups: a weighted mean over users (`over_groups`)."""
+        groups = self.lists.groups
+        if groups is None:
+            raise SettingError("groups='equal' needs lists in groups; split with percentiles, or set groups='pooled'")
+        kept = kept & (groups >= 0)
+        if not kept.any():
+            raise SettingError("no user has a value that counts")
+        weights = None if own is None else own[kept]
+        table, share = over_groups(values[:, kept], groups[kept], weights, self.lists.unit[kept])
+        places = self.lists.places[np.unique(self.lists.unit[kept])]
+        inside = np.ones(table.shape[1], dtype=np.bool_)
+        weighted = averaging.with_(average="weighted", groups="pooled", coverage="full").kind
+        return averaged(places, table, share, inside, weighted, self.lower_is_better)
+
+
+@dataclass(frozen=True, eq=False)
+class Averaged:
+    """A universe: the average of each system, and the contribution of each user.
+
+    Parameters
+    ----------
+    places
+        The users, as indices among all users of the audit.
+    averages
+        The average of each system, as reported.
+    terms
+        Systems × users, where larger is better: see `UserContributions`.
+    users
+        The number of users that count.
+    even
+        Whether all of them weigh the same.
+    linear, lower_is_better
+        Whether the average is a sum of terms, and whether a smaller one is better.
+    digest
+        A hash of values and weights: universes with the same one are equal.
+    """
+
+    places: NDArray[np.int64]
+    averages: Floats
+    terms: NDArray[np.float32]
+    users: int
+    even: bool
+    linear: bool
+    lower_is_better: bool
+    digest: str
+
+
+def averaged(
+    places: NDArray[np.int64],
+    values: Floats,
+    weights: Floats,
+    inside: NDArray[np.bool_],
+    kind: Average,
+    lower_is_better: bool,
+    digest: bytes = b"",
+) -> Averaged:
+    """Return the averages of systems × users values over the users ``inside``, and the contribution of each user."""
+    counts = inside & (weights > 0)
+    if not counts.any():
+        raise SettingError("no user has a value that counts")
+    averages = np.array([kind(row[counts], weights[counts]) for row in values])
+    even = bool((weights[counts] == weights[counts][0]).all())
+    digest = digest or hashlib.blake2b(values.tobytes(), digest_size=16).digest()
+    scaled = on_linear_scale(values, kind) * (-1.0 if lower_is_better else 1.0)
+    name = kind.spelling.name
+    return Averaged(
+        places,
+        averages,
+        (weights * counts * scaled).astype(np.float32),
+        int(np.count_nonzero(counts)),
+        even,
+        name in LINEAR,
+        lower_is_better,
+        _digest(
+            digest,
+            places.tobytes(),
+            counts.tobytes(),
+            b"" if even else (weights / weights[counts].sum()).tobytes(),
+            ("mean" if name in ("mean", "weighted") else str(kind)).encode(),
+            bytes([lower_is_better]),
+        ),
+    )
+
+
+def on_linear_scale(values: Floats, kind: Average) -> Floats:
+    """Return values on the scale on which their average is a sum over users: logarithms for a geometric mean.
+
+    ``trec_eval``: log max(x, ε). ``adjusted``: log(x + ε).
+
+    Examples
+    --------
+    >>> on_linear_scale(np.array([0.0]), Average.of("geometric(form=adjusted, epsilon=1)"))
+    array([0.])
+    """
+    if kind.spelling.name != "geometric":
+        return values
+    settings = dict(kind.spelling.parameters)
+    epsilon = float(settings.get("epsilon", 1e-5))
+    logarithms: Floats = np.log(values + epsilon if settings.get("form") == "adjusted" else np.maximum(values, epsilon))
+    return logarithms
+
+
+def _digest(*parts: bytes) -> str:
+    whole = hashlib.blake2b(digest_size=16)
+    for part in parts:
+        whole.update(hashlib.blake2b(part, digest_size=16).digest())
+    return whole.hexdigest()

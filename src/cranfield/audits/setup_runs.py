@@ -1,0 +1,222 @@
+"""`SetupRuns`: the experiments of an audit, one for each set-up, in the store of the audited experiment.
+
+Artifacts that set-ups share are stored once: a model depends on a training set and a system, not on what is ranked with
+it, and judged lists depend on a set of targets, not on what is measured on them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from cranfield._errors import CranfieldError
+from cranfield._terminal import progress, unheard
+from cranfield.assessments import Advice, Assessment, assess_folds
+from cranfield.audits.enumeration import Enumeration, enumerate_universes
+from cranfield.audits.measured_lists import SetupLists
+from cranfield.audits.parsing import audit_settings
+from cranfield.audits.result import ADVICE_KINDS
+from cranfield.audits.universes import UserPlaces
+from cranfield.audits.wording import question_text
+from cranfield.experiments import (
+    DATA,
+    JUDGED,
+    MODELS,
+    RUNS,
+    SEARCHES,
+    SPLITS,
+    Experiment,
+    Pipeline,
+    Stage,
+    Unit,
+    decided,
+    lists_of,
+    options_of,
+    split_of,
+)
+from cranfield.judgments import Judged, Judgments
+from cranfield.metrics import kendall_tau_b
+from cranfield.rankings import Ranking
+
+STAGES: tuple[Stage[Any], ...] = (DATA, SPLITS, SEARCHES, MODELS, RUNS, JUDGED)
+"""The stages that every set-up runs; everything after them is a view of the judged lists."""
+
+
+DESIGNS = ("split", "lists", "candidates", "relevant", "nonrelevant", "unrated", "keep_seen")
+"""The decisions about the split and about which items a list may hold."""
+
+
+class SetupRuns:
+    """The experiments of all set-ups of an audit, given the pipeline of the audited experiment."""
+
+    def __init__(self, line: Pipeline) -> None:
+        self.enumeration: Enumeration = enumerate_universes(audit_settings(line.experiment, scale=_scale(line)))
+        self.outer = line
+        self.lines = [
+            Pipeline(setup.experiment, line.store, STAGES, line.jobs, within=f"audit/{setup.name}")
+            for setup in self.enumeration.setups
+        ]
+        self.reasons: dict[int, str] = {}
+        self._judgments: list[Judgments] = []
+
+    def go(self, advance: Callable[[], None]) -> None:
+        """Train, rank and judge what does not exist yet; record the reason if a set-up fails.
+
+        Progress counts whole set-ups: their first stages take no time and would make the estimate too optimistic.
+        """
+        for number, line in enumerate(self.lines):
+            for stage in STAGES:
+                if number not in self.reasons:
+                    self._take(number, line, stage)
+            line.forget()
+            advance()
+
+    def _take(self, number: int, line: Pipeline, stage: Stage[Any]) -> None:
+        try:
+            line.take(stage)
+        except CranfieldError as error:
+            if isinstance(error.__cause__, OSError):  # the folder is not writable, for any set-up
+                raise
+            self.reasons[number] = str(error)
+
+    def artifacts(self) -> Iterator[tuple[Pipeline, Stage[Any], Unit]]:
+        """Yield the artifacts of all set-ups, each once, except those of the experiment itself."""
+        outer = self.outer
+        seen = {_work(outer, stage, unit) for stage in STAGES for unit in stage.units(outer)}
+        for line in self.lines:
+            for stage in STAGES:
+                for unit in stage.units(line):
+                    work = _work(line, stage, unit)
+                    if work not in seen and stage.name_for(unit) in line.artifacts:
+                        seen.add(work)
+                        yield line, stage, unit
+
+    def digests(self) -> list[Any]:
+        """Return, for each set-up, the digests of its judged lists, or the reason why there are none."""
+        return [
+            self.reasons.get(number) or [line.artifact(JUDGED, cell).digest for cell in line.units("cell")]
+            for number, line in enumerate(self.lines)
+        ]
+
+    def line(self, number: int) -> Pipeline:
+        """Return the pipeline of a set-up, or raise an error with the reason why it failed."""
+        if number in self.reasons:
+            raise CranfieldError(self.reasons[number])
+        return self.lines[number]
+
+    def lists(self, number: int, places: UserPlaces) -> SetupLists:
+        """Return the judged lists of a set-up, or raise an error with the reason why there are none."""
+        line = self.line(number)
+        start, data = self.enumeration.settings.experiment.decisions, line.experiment.data[0].name
+        parts = [self._with_shared(lists_of(line, part)) for part in line.units("part")]
+        self._judgments = [part[0].judgments for part in parts]
+        lists = SetupLists(
+            parts,
+            [places.of(data, part[0].judgments.user_ids.ids(part[0].judgments.users)) for part in parts],
+            None if isinstance(start.length, str) else start.length,
+            windows=[part.fold for part in line.units("part")] if line.decisions.has_windows else None,
+        )
+        line.forget()
+        given = [system.run is not None for system in line.experiment.systems]
+        return lists.of_kind(given, condensed=line.decisions.measuring.lists == "condensed")
+
+    def _with_shared(self, part: Sequence[Judged]) -> list[Judged]:
+        """Return judged lists with the judgments of the previous set-up if it had the same test ratings.
+
+        Data that metrics cache per judgments, such as sorted gains, are then computed once.
+        """
+        own = part[0].judgments
+        shared = next((before for before in self._judgments if before.is_same_as(own)), own)
+        return [judged.fresh(judgments=shared.at(own.threshold)) for judged in part]
+
+
+def _work(line: Pipeline, stage: Stage[Any], unit: Unit) -> tuple[Any, ...]:
+    """Return everything that an artifact depends on and in which set-ups can differ."""
+    decisions = line.experiment.decisions
+    work = (stage.name, unit.repetition, unit.fold, unit.source.name, decisions.filters)
+    if stage is DATA:
+        return work
+    if stage is SPLITS:
+        return (*work, decisions.split)
+    trained = (*work, decisions.split, unit.system.name, unit.system.spelling)
+    if stage is MODELS:
+        return trained
+    ranked = (*trained, decisions.serving, decisions.ranking)
+    return (*ranked, decisions.group(Ranking)) if stage is JUDGED and decisions.averages_draws else ranked
+
+
+def _scale(line: Pipeline) -> tuple[float, float]:
+    """Return the lowest and the highest rating of the first set of ratings; 1 and 5 if it has not been read."""
+    artifact = line.made(DATA, line.units("source")[0])
+    histogram = None if artifact is None else artifact.facts.get("description", {}).get("histogram")
+    return (min(row["low"] for row in histogram), max(row["high"] for row in histogram)) if histogram else (1.0, 5.0)
+
+
+def advice_rows(setup_runs: SetupRuns, experiment: Experiment) -> list[dict[str, Any]]:
+    """Assess the metrics of an experiment under each split and target design, with all else as at the starting point.
+
+    Returns one row per set-up, metric and average, as `Advice.frame` ranks them, with tau-b between the scores of the
+    metrics and those under the starting point; a set-up that cannot be assessed has one row with the reason. There are
+    no rows if none of these decisions is opened.
+    """
+    rows, first = [], None
+    for setup, advice in _advised(setup_runs, experiment):
+        if isinstance(advice, str):
+            rows.append({**dict.fromkeys(ADVICE_KINDS), "setup": setup, "reason": advice})
+            continue
+        frame = advice.frame().select("metric", "average", "rank", "score", "lower", "upper", "first")
+        scores = {(row["metric"], row["average"]): row["score"] or 0.0 for row in frame.iter_rows(named=True)}
+        first = scores if first is None else first
+        tau = kendall_tau_b([first[name] for name in scores], list(scores.values()))
+        shared = {"tau": None if np.isnan(tau) else tau, "clear": not advice.unclear, "reason": None}
+        rows += [{"setup": setup, **row, **shared} for row in frame.iter_rows(named=True)]
+    return rows
+
+
+def _advised(setup_runs: SetupRuns, experiment: Experiment) -> Iterator[tuple[str, Advice | str]]:
+    """Yield each set-up in words with its advice, or the reason why there is none."""
+    designs = designs_of(setup_runs.enumeration)
+    with progress("Assessing", total=len(designs), unit="set-ups") as bar:
+        for number, words in designs.items():
+            try:
+                with unheard():  # only the time left for all set-ups is shown
+                    advice: Advice | str = _assessed(setup_runs, number, experiment).advice()
+            except CranfieldError as error:
+                advice = str(error)
+            yield question_text(words), advice
+            bar.advance()
+
+
+def designs_of(enumeration: Enumeration) -> dict[int, dict[str, str]]:
+    """Return the starting point and the set-ups that differ from it only in split and target design."""
+    names = enumeration.settings.names
+    varied = [place for place, name in enumerate(names) if name in DESIGNS]
+    if not varied:
+        return {}
+    others = [place for place in range(len(names)) if place not in varied]
+    start = enumeration.cells[enumeration.start]
+    alike = np.flatnonzero((enumeration.cells[:, others] == start[others]).all(axis=1))
+    setups: dict[int, dict[str, str]] = {}
+    for cell in (enumeration.start, *alike.tolist()):
+        options = enumeration.cells[cell]
+        words = {names[place]: enumeration.settings.varied[place].options[options[place]] for place in varied}
+        setups.setdefault(enumeration.universes[enumeration.universe[cell]].setup, words)
+    return setups
+
+
+def _assessed(setup_runs: SetupRuns, number: int, experiment: Experiment) -> Assessment:
+    line = setup_runs.line(number)
+    parts = line.units("part")
+    measuring = decided(line, line.units("source")[0]).measuring
+    assessment = assess_folds(
+        [(lists_of(line, part), None) for part in parts],
+        threshold=measuring.threshold,
+        lists=measuring.lists,
+        trains=[split_of(line, part).train for part in parts],
+        seed=experiment.seed,
+        **options_of(experiment),
+    )
+    line.forget()
+    return assessment
