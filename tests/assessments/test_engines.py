@@ -21,6 +21,11 @@ OPTIONS = {
 }
 
 
+def to_spark(rows, session):
+    """Return rows as a Spark dataframe."""
+    return session.createDataFrame(rows.to_arrow())
+
+
 @pytest.fixture(scope="module")
 def world(tmp_path_factory):
     """Return files of three systems and a test set with few highest ratings, so that some samples have none of them."""
@@ -60,7 +65,6 @@ def test_ranges_of_users_give_the_result_in_memory_also_with_finished_parts(worl
 
 @pytest.mark.spark
 def test_spark_gives_the_result_in_memory(spark, world, capsys):
-    from cranfield.tables.spark import to_spark
 
     runs, test = (to_spark(pl.read_parquet(file), spark) for file in world)
     assert_same(cf.assess(runs, test, METRICS, **OPTIONS), cf.assess(*world, METRICS, engine="memory", **OPTIONS))

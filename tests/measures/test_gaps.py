@@ -179,8 +179,7 @@ def world(seed, first=1, users=24):
 def small_ranges(monkeypatch):
     for name, value in (("_LARGEST_RANGE", 4000), ("_SMALLEST_RANGE", 1), ("_READING", 0)):
         monkeypatch.setattr(f"cranfield.measures.ranged.{name}", value)
-    for module in ("tables.ranges", "rankings.ranged"):
-        monkeypatch.setattr(f"cranfield.{module}.BATCH", 30)
+    monkeypatch.setattr("cranfield.tables.frames.BATCH", 30)
 
 
 def _layouts(runs):

@@ -27,8 +27,7 @@ def small_ranges(monkeypatch):
     monkeypatch.setattr("cranfield.measures.ranged._LARGEST_RANGE", 6000)
     monkeypatch.setattr("cranfield.measures.ranged._SMALLEST_RANGE", 1)
     monkeypatch.setattr("cranfield.measures.ranged._READING", 0)
-    for module in ("tables.ranges", "rankings.ranged"):
-        monkeypatch.setattr(f"cranfield.{module}.BATCH", 40)
+    monkeypatch.setattr("cranfield.tables.frames.BATCH", 40)
 
 
 def world(seed, users=30, items=25, length=8):

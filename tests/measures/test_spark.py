@@ -30,12 +30,17 @@ from cranfield.measures.spark import (  # noqa: E402
     _OfRatings,
     _pickled,
 )
-from cranfield.tables.spark import arrow_batches, has_java, partitions_for, spark_session, to_spark  # noqa: E402
+from cranfield.tables.spark import has_java, partitions_for, spark_session  # noqa: E402
 
 if not has_java():
     pytest.skip("Spark needs Java, and there is none", allow_module_level=True)
 
 METRICS = ["P@5", "nDCG@3", "AP", "RR", "ItemCoverage", "Gini@3", "RMSE"]
+
+
+def to_spark(rows, session):
+    """Return rows as a Spark dataframe."""
+    return session.createDataFrame(rows.to_arrow())
 
 
 def world(seed, users=40, items=25):
@@ -356,7 +361,7 @@ def test_a_worker_calls_a_function_on_the_ratings_of_its_users():
 def test_tallies_are_added_up_in_the_order_of_their_partitions_and_the_first_error_counts():
     def batches(*results):
         for place, result in reversed(list(enumerate(results))):
-            yield from arrow_batches(_pickled(result).with_columns(place=pl.lit(place)), _SUMS)
+            yield from _SUMS.batches(_pickled(result).with_columns(place=pl.lit(place)))
 
     assert _sums(_add(batches("a", "b", "c"))) == ["abc"]
     (error,) = _sums(_add(batches("a", cf.InputError("second"), cf.InputError("first"))))
@@ -370,7 +375,7 @@ def test_a_worker_hands_on_the_error_of_a_row_and_nothing_of_no_rows(monkeypatch
 
     monkeypatch.setattr(_MeasureBlocks, "_measured", refuse)
     plan = SimpleNamespace(measuring=SimpleNamespace(wanted=["P@1"]), bounds=False, train=None)
-    task = _MeasureBlocks((SimpleNamespace(systems=["a"]),), None, (), plan, "bigint", ("bigint",))
+    task = _MeasureBlocks((SimpleNamespace(systems=["a"]),), None, (), plan, ("bigint",))
     (batch,) = task(iter([pl.DataFrame({"user": [1, 1]}).to_arrow()]))
     assert batch.schema.names == ["place", "tally", "block"]
     assert str(pickle.loads(batch.to_pylist()[0]["tally"])) == "row 3 has no item"

@@ -17,7 +17,12 @@ from cranfield.rankings.decisions import Ranking  # noqa: E402
 from cranfield.rankings.spark_lists import _RankBlocks, lists_on_spark  # noqa: E402
 from cranfield.recommenders import recommender  # noqa: E402
 from cranfield.tables import Vocabulary  # noqa: E402
-from cranfield.tables.spark import as_polars, to_spark  # noqa: E402
+from cranfield.tables.spark import as_polars  # noqa: E402
+
+
+def to_spark(rows, session):
+    """Return rows as a Spark dataframe."""
+    return session.createDataFrame(rows.to_arrow())
 
 
 def train():

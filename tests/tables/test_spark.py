@@ -9,7 +9,8 @@ import polars as pl
 import pytest
 from polars.testing import assert_frame_equal
 
-from cranfield.tables.spark import arrow_batches, own_ids, user_blocks
+from cranfield.measures.spark import _own_ids
+from cranfield.tables.spark import Schema, user_blocks
 
 
 @pytest.mark.parametrize("size", [1, 5, 12, 1000])
@@ -39,7 +40,7 @@ def test_nothing_has_no_block():
 def test_columns_have_the_types_of_a_schema_and_are_null_where_there_are_none():
     frame = pl.DataFrame({"user": [1, 2], "value": [0.5, None]})
     schema = {"value": "double", "user": "int", "tally": "binary", "covered": "boolean"}
-    (batch,) = arrow_batches(frame, schema)
+    (batch,) = Schema(schema).batches(frame)
     assert [str(kind) for kind in batch.schema.types] == ["double", "int32", "binary", "bool"]
     assert batch.to_pylist() == [
         {"value": 0.5, "user": 1, "tally": None, "covered": None},
@@ -49,5 +50,5 @@ def test_columns_have_the_types_of_a_schema_and_are_null_where_there_are_none():
 
 def test_ids_that_were_numbers_are_numbers_again():
     frame = pl.DataFrame({"user": ["1", "2"]})
-    assert frame.select(own_ids(pl.col("user"), "bigint"))["user"].to_list() == [1, 2]
-    assert frame.select(own_ids(pl.col("user"), "string"))["user"].to_list() == ["1", "2"]
+    assert frame.select(_own_ids(pl.col("user"), "bigint"))["user"].to_list() == [1, 2]
+    assert frame.select(_own_ids(pl.col("user"), "string"))["user"].to_list() == ["1", "2"]

@@ -24,7 +24,7 @@ from cranfield._settings import settings
 from cranfield._table import Table, csv_of
 from cranfield._terminal import Progress, heard_by, shown, shown_lines
 from cranfield.cli._options import Command, Decorator
-from cranfield.tables import spark_session, to_spark
+from cranfield.tables import spark_session
 
 # Text on standard output and standard error.
 
@@ -186,7 +186,7 @@ def put_values(scores: Any, out: str) -> None:
     if "://" in out:
         if ending != ".parquet":
             raise SettingError(f"Spark writes the values of users as Parquet; name a *.parquet folder instead of {out}")
-        put_on_spark(to_spark(pl.concat(blocks), spark_session()), out)
+        put_on_spark(spark_session().createDataFrame(pl.concat(blocks).to_arrow()), out)
     elif ending == ".parquet":
         with whole_file(out) as temporary:
             sink_parquet(blocks, temporary)

@@ -54,7 +54,7 @@ from cranfield.rankings import (
 )
 from cranfield.recommenders import SYSTEMS, recommender
 from cranfield.splits import Split, predefined, read_item_groups
-from cranfield.tables import read_spark, spark_session
+from cranfield.tables import SparkTable, spark_session
 
 _CHECKPOINTS = ".cranfield-checkpoints"
 _FORMATS = ["parquet", "tsv", "csv", "trec"]
@@ -190,7 +190,7 @@ def _recommend_on_spark(
     seed = asking.pop("seed")
     serving, ranking = decided({name: value for name, value in asking.items() if name != "jobs"})
     columns = {role: reading[role] for role in ("user", "item", "rating", "time")}
-    ratings = read_spark(train, spark_session(master))
+    ratings = SparkTable.read(train, spark_session(master)).frame
     for name, stem in file_name(systems).items():
         path = f"{out.rstrip('/')}/{stem}.parquet"
         put_on_spark(recommend_on_spark(ratings, name, serving, ranking, seed=seed, label=train, **columns), path)

@@ -7,7 +7,6 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-import polars as pl
 from numpy.typing import NDArray
 
 from cranfield._errors import InputError, SettingError, nearest
@@ -16,7 +15,7 @@ from cranfield.comparisons.sample import Floats, Sample
 from cranfield.facts import comparison as comparison_facts
 from cranfield.measures import Average, Averaging, Scores, cells_of, defined_for_all, join_folds, over_groups
 from cranfield.metrics import possible_values
-from cranfield.tables import Vocabulary, frames_of, is_spark
+from cranfield.tables import Vocabulary, as_polars, is_spark
 
 # Weights that differ by less than this share of the largest are equal.
 _BALANCED = 1e-12
@@ -202,7 +201,7 @@ def as_scores(values: Scores | Mapping[str, Any] | Any) -> Scores:
     if isinstance(values, Sequence) and values and all(isinstance(part, Scores) for part in values):
         return join_folds(values, range(len(values)))
     if is_spark(values):
-        values = pl.concat(frames_of(values), how="vertical_relaxed")
+        values = as_polars(values, in_parts=True)
     columns = _columns(values)
     lengths = {name: len(column) for name, column in columns.items()}
     if len(set(lengths.values())) > 1:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
@@ -20,9 +19,7 @@ from cranfield.data.pairs import REMEDY, Repeated, RepeatedPairError, check_poli
 from cranfield.data.ratings import Ratings
 from cranfield.data.scale import counts_to_ratings
 from cranfield.tables import (
-    PARQUET,
     UNKNOWN,
-    ColumnChoice,
     ColumnTable,
     Fault,
     FrameTable,
@@ -33,18 +30,15 @@ from cranfield.tables import (
     contents,
     file_and_member,
     find_columns,
-    frame_table,
     is_parquet,
     is_parquet_folder,
-    parquet_table,
     refuse_text_options,
-    text_table,
     unpacked,
     write_table,
 )
 
 _COUNTS = ("keep", "to_ratings")
-_UNCHOSEN: dict[Role, ColumnChoice] = {"user": None, "item": None, "rating": None, "time": None}
+_UNCHOSEN: dict[Role, Any] = {"user": None, "item": None, "rating": None, "time": None}
 
 
 def read(
@@ -128,7 +122,7 @@ def read(
     check_policy(repeated)
     if counts not in _COUNTS:
         raise SettingError(f"counts={counts!r} is not known{nearest(counts, _COUNTS)}")
-    chosen: dict[Role, ColumnChoice] = {"user": user, "item": item, "rating": rating, "time": time}
+    chosen: dict[Role, Any] = {"user": user, "item": item, "rating": rating, "time": time}
     table = _table(source, chosen, separator, header, quote, encoding)
     if isinstance(table, FrameTable):
         refuse_text_options(table.label, separator, header, quote, encoding)
@@ -193,7 +187,7 @@ def column_names(source: Any, **reading: Any) -> tuple[str, ...] | None:
 
 def _table(
     source: Any,
-    chosen: dict[Role, ColumnChoice],
+    chosen: dict[Role, Any],
     separator: str | None,
     header: bool | None,
     quote: str | None,
@@ -201,24 +195,24 @@ def _table(
 ) -> ColumnTable:
     if isinstance(source, (str, Path)):
         if is_parquet_folder(folder := meant(source)):
-            return parquet_table(folder, str(source))
+            return FrameTable.of_parquet(folder, str(source))
         path, member = file_and_member(Path(source))
         check_unchanged(path)
         if is_parquet(path):
-            return parquet_table(path, str(source))
+            return FrameTable.of_parquet(path, str(source))
         data, label = contents(path), str(path)
     elif hasattr(source, "read") and not hasattr(source, "__arrow_c_stream__"):
         data, label, member = source.read(), str(getattr(source, "name", "the open file")), None
         data = data.encode() if isinstance(data, str) else data
     else:
-        return frame_table(source)
+        return FrameTable.of(source)
     data, label = unpacked(data, label, member)
-    if data.startswith(PARQUET):
-        return parquet_table(io.BytesIO(data), label)
+    if is_parquet(data):
+        return FrameTable.of_parquet(data, label)
     if label.endswith((".parquet", ".pq")) and data:
         raise InputError("the file is not Parquet", source=label, remedy="fetch or write it again")
     wanted = [choice for choice in chosen.values() if isinstance(choice, str)]
-    return text_table(data, label, separator=separator, header=header, quote=quote, encoding=encoding, wanted=wanted)
+    return TextTable.of(data, label, separator=separator, header=header, quote=quote, encoding=encoding, wanted=wanted)
 
 
 def _gathered(table: ColumnTable, places: dict[Role, int], repeated: Repeated, counts: str) -> tuple[Ratings, int]:

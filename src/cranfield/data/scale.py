@@ -83,10 +83,6 @@ class RatingScale:
         """Whether ratings go beyond 10, so that they are counts, such as plays, and not grades."""
         return self.high > LONGEST_SCALE
 
-    def clipped(self, predictions: NDArray[Any]) -> NDArray[np.float64]:
-        """Return predictions clipped to the scale."""
-        return np.clip(predictions, self.low, self.high)
-
 
 def usual_threshold(lowest: float, highest: float) -> float:
     """Return the lowest relevant rating on a scale from ``lowest`` to ``highest``.

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import ExitStack
 from dataclasses import dataclass, replace
-from typing import Protocol
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -19,21 +18,7 @@ from cranfield._terminal import progress
 from cranfield.data import Ratings, RepeatedPairError
 from cranfield.measures.parts import Blocks, Part, PartPlan, measure_part
 from cranfield.rankings import HeldOutTable, RunTables
-from cranfield.tables import (
-    AscendingRows,
-    ParquetTable,
-    RowTable,
-    Survey,
-    common_kind,
-    divide,
-    keys_of,
-    range_places,
-    range_starts,
-    survey,
-    temporary_folder,
-)
-
-RangedSource = RunTables | HeldOutTable
+from cranfield.tables import ParquetTable, RowTable, UserRanges
 
 # Bytes per row while its range is measured, besides its own: codes, sort keys, ranks, positions.
 _ROW = 110.0
@@ -73,61 +58,13 @@ def measure_ranges(runs: Sequence[RunTables], test: HeldOutTable | Ratings, plan
             f"{size_text(memory)} of memory is too little: {size_text(resident_memory())} are in use before any row is "
             f"read; give at least {size_text(needed)} (--memory, memory=...)"
         )
-    sources: list[RangedSource] = [*runs, *([test] if isinstance(test, HeldOutTable) else [])]
-    surveys = _surveys(sources, test)
+    sources: list[RunTables | HeldOutTable] = [*runs, *([test] if isinstance(test, HeldOutTable) else [])]
     weights = [row_bytes(source.table, source.columns) for source in sources]
-    starts = range_starts(surveys, [*weights, *([_ROW] if isinstance(test, Ratings) else [])], most)
-    with ExitStack() as stack:
-        rows = _opened(sources, surveys, starts, free / 3, stack)
+    ranges = UserRanges.of(sources, weights, most, _sampled_users(test) if isinstance(test, Ratings) else ())
+    with ranges.opened(free / 3) as rows:
         blocks = Blocks(plan, [tables.history for tables in runs for _ in tables.systems], free / 4)
-        _Ranges(runs, test, rows, starts, plan).measure(blocks)
+        _Ranges(runs, test, rows, ranges, plan).measure(blocks)
     return blocks
-
-
-def _surveys(sources: Sequence[RangedSource], test: HeldOutTable | Ratings) -> list[Survey]:
-    """Survey the users of all tables, and of test ratings in memory."""
-    kinds = [source.table.schema[source.user] for source in sources]
-    for source, kind_of_users in zip(sources, kinds):
-        if kind_of_users.is_nested():
-            source.check()
-    kind = common_kind([*kinds, *([test.user_ids.dtype] if isinstance(test, Ratings) else [])])
-    surveys = []
-    rows = sum(len(source.table) for source in sources)
-    with progress("Surveying users", total=rows, unit="rows") as bar:
-        for source in sources:
-            users = survey(source.table, source.user, kind, bar)
-            if users is None:
-                source.check()
-            assert users is not None  # otherwise the check has raised an error
-            surveys.append(users)
-    return [*surveys, *([_survey_of_ratings(test, kind)] if isinstance(test, Ratings) else [])]
-
-
-class _RangeRows(Protocol):
-    def take(self, place: int) -> pl.DataFrame:
-        """Return the rows of a range; ranges must be taken in order."""
-
-
-def _opened(
-    sources: Sequence[RangedSource], surveys: Sequence[Survey], starts: pl.Series, held: float, stack: ExitStack
-) -> list[_RangeRows]:
-    """Return readers of the rows of each table by range; tables that are not sorted are divided first."""
-    unsorted = [source for source, users in zip(sources, surveys) if not users.ascends]
-    if not unsorted:
-        return [AscendingRows(source.table, source.user, source.columns, starts) for source in sources]
-    needed = sum(len(source.table) * row_bytes(source.table, source.columns, 0.0) for source in unsorted)
-    folder = stack.enter_context(temporary_folder(needed))
-    total = sum(len(source.table) for source in unsorted)
-    rows: list[_RangeRows] = []
-    with progress("Dividing rows by user", total=total, unit="rows") as bar:
-        for place, (source, users) in enumerate(zip(sources, surveys)):
-            if users.ascends:
-                rows.append(AscendingRows(source.table, source.user, source.columns, starts))
-                continue
-            own = folder / str(place)
-            own.mkdir()
-            rows.append(divide(source.table, source.user, source.columns, starts, own, held_bytes=held, bar=bar))
-    return rows
 
 
 @dataclass(frozen=True)
@@ -136,14 +73,14 @@ class _Ranges:
 
     runs: Sequence[RunTables]
     test: HeldOutTable | Ratings
-    rows: Sequence[_RangeRows]
-    starts: pl.Series
+    rows: Sequence[Any]
+    ranges: UserRanges
     plan: PartPlan
 
     def measure(self, blocks: Blocks) -> None:
         """Measure all ranges; their results are added to the blocks."""
         repeated = list[RepeatedPairError]()
-        count = len(self.starts) + 1
+        count = len(self.ranges)
         with progress("Measuring", total=count, unit="ranges of users") as bar:
             for part in self._parts(count, repeated):
                 if isinstance(part, RepeatedPairError):
@@ -158,7 +95,7 @@ class _Ranges:
     def _parts(self, count: int, repeated: Sequence[object]) -> Iterator[Part | RepeatedPairError | None]:
         """Read ranges in order and measure them in threads; few more than the threads are in memory at a time."""
         pending: deque[Future[Part | RepeatedPairError | None]] = deque()
-        held = _HeldRatings(self.test, self.starts) if isinstance(self.test, Ratings) else None
+        held = _HeldRatings(self.test, self.ranges) if isinstance(self.test, Ratings) else None
         with ThreadPoolExecutor(settings.workers) as pool:
             for place in range(count):
                 frames = [rows.take(place) for rows in self.rows]
@@ -188,9 +125,9 @@ class _Ranges:
 class _HeldRatings:
     """Test ratings in memory, by ranges of users."""
 
-    def __init__(self, ratings: Ratings, starts: pl.Series) -> None:
+    def __init__(self, ratings: Ratings, ranges: UserRanges) -> None:
         self._ratings = ratings
-        self._places = range_places(keys_of(ratings.user_ids.all, starts.dtype), starts)
+        self._places = ranges.places(ratings.user_ids.all)
         self._ascend = bool((np.diff(self._places) >= 0).all())
 
     def take(self, place: int) -> Ratings:
@@ -202,8 +139,8 @@ class _HeldRatings:
         return replace(kept.compact(), item_ids=kept.item_ids, items=kept.items)
 
 
-def _survey_of_ratings(ratings: Ratings, kind: pl.DataType) -> Survey:
-    """Survey the users of ratings in memory."""
+def _sampled_users(ratings: Ratings) -> list[tuple[pl.Series, float]]:
+    """Return users of evenly spaced ratings in memory, and the bytes that each of them stands for."""
     step = max(1, len(ratings) // _SAMPLED)
     users = np.searchsorted(ratings.indptr, np.arange(0, len(ratings), step), side="right") - 1
-    return Survey(True, keys_of(ratings.user_ids.ids(users), kind), step)
+    return [(ratings.user_ids.ids(users), step * _ROW)]

@@ -33,35 +33,35 @@ from cranfield.tables import (
     Fault,
     Schema,
     SparkTable,
-    arrow_batches,
-    as_ids,
     as_polars,
-    ddl,
-    fault_of,
-    id_kind,
+    by_user,
     is_spark,
     named_by_ids,
-    own_ids,
-    partitions_for,
     quoted,
-    read_spark,
-    set_worker_python,
     spark_session,
-    to_spark,
     user_blocks,
 )
 from cranfield.tables import ratings as as_ratings
 
 T = TypeVar("T")
 
+# The types of numbers, as Spark calls them.
+_NUMBERS: dict[str, pl.DataType] = {
+    "tinyint": pl.Int8(),
+    "smallint": pl.Int16(),
+    "int": pl.Int32(),
+    "bigint": pl.Int64(),
+    "float": pl.Float32(),
+    "double": pl.Float64(),
+}
 # About this many rows are measured at a time.
 _BLOCK_ROWS = 1_000_000
 # This many tasks add up the tallies of all partitions before they come to the driver.
 _ADDERS = 8
 # The columns of sums: the partition, and its tally.
-_SUMS: Schema = {"place": "int", "tally": "binary"}
+_SUMS = Schema(place="int", tally="binary")
 # The columns of what is measured: a row for each block, with its scores, and a row with the tally of each partition.
-_BLOCKS: Schema = {**_SUMS, "block": "binary"}
+_BLOCKS = Schema(_SUMS, block="binary")
 
 
 def measure_on_spark(
@@ -100,9 +100,7 @@ def refuse_for_spark(options: Mapping[str, Any]) -> None:
 def session_of(sources: Sequence[Any]) -> Any:
     """Return the session of the first dataframe, or one that can read paths."""
     frame = next((source for source in sources if is_spark(source)), None)
-    session = spark_session() if frame is None else frame.sparkSession
-    set_worker_python(session)
-    return session
+    return spark_session(of=frame)
 
 
 def opened_run(source: Any, session: Any, *, tag: bool = False, ties: Any = "trec_eval", **options: Any) -> SparkRuns:
@@ -115,7 +113,7 @@ def opened_run(source: Any, session: Any, *, tag: bool = False, ties: Any = "tre
         table, own_name = SparkTable(source, _label("the run", options.get("name"))), "run"
     elif isinstance(source, str | os.PathLike):
         path = os.fspath(source)
-        table, own_name = SparkTable(read_spark(path, session), path), None
+        table, own_name = SparkTable.read(path, session), None
     else:
         raise SettingError(
             f"a {type(source).__name__} cannot be used with engine='spark'; give a Spark dataframe or a path to "
@@ -147,7 +145,7 @@ def opened_test(source: Any, session: Any, *, format: str | None = None, **optio
         path = os.fspath(source)
         if format == "qrels":
             raise SettingError("only a text file or {user: {item: grade}} can be qrels; leave format out for ratings")
-        table = SparkTable(read_spark(path, session), path)
+        table = SparkTable.read(path, session)
     else:
         table = _spread(as_test(source), session)
     held_out = SparkTest.of_table(table, **options)
@@ -157,7 +155,7 @@ def opened_test(source: Any, session: Any, *, format: str | None = None, **optio
 
 def _spread(ratings: Ratings, session: Any) -> SparkTable:
     """Send ratings that are in memory to Spark, and return their table."""
-    return SparkTable(to_spark(ratings.frame(), session), ratings.name or "the test set")
+    return SparkTable(session.createDataFrame(ratings.frame().to_arrow()), ratings.name or "the test set")
 
 
 def _label(what: str, name: Any) -> str:
@@ -210,9 +208,9 @@ class SparkTest(HeldOutTable):
     def each(self, function: Callable[[Ratings], T]) -> list[T]:
         """Call a function on the ratings of all users, on the workers."""
         user = _column(self.user)
-        rows = _frame(self).select(user.alias("user"), *(_column(name) for name in self.columns if name != self.user))
-        rows = rows.repartition(partitions_for(rows), "user").sortWithinPartitions("user")
-        results = _collected(rows.mapInArrow(_OfRatings(self, function), ddl(_SUMS)))
+        others = [_column(name) for name in self.columns if name != self.user]
+        rows = by_user(_table(self).frame.select(user.alias("user"), *others))
+        results = _collected(rows.mapInArrow(_OfRatings(self, function), _SUMS.ddl))
         errors = [result for result in results if isinstance(result, CranfieldError)]
         if errors:
             self.check()
@@ -221,7 +219,7 @@ class SparkTest(HeldOutTable):
 
     def _column_grades(self) -> NDArray[np.float64]:
         """Return the distinct ratings of the column, ascending."""
-        [(_, rows)] = self.table.batches([self.roles["rating"]], 0)
+        [(_, rows)] = self.table.batches([self.roles["rating"]])
         try:
             return np.unique(as_ratings(rows.to_series()).astype(np.float64))
         except Fault as fault:
@@ -243,8 +241,8 @@ class SparkTest(HeldOutTable):
         try:
             as_ratings(row["rating"])
         except Fault as fault:
-            ids = row.drop("rating").row(0, named=True)
-            return fault_of(self.table.label, fault.problem, ids, self.roles["rating"], fault.remedy)
+            error = InputError(fault.problem, row=1, column=self.roles["rating"], remedy=fault.remedy)
+            return named_by_ids(error, row, {"user": "user", "item": "item"}, self.table.label)
         raise AssertionError
 
     def _rows(self, *roles: str) -> Any:
@@ -288,12 +286,12 @@ def measure_tables_on_spark(runs: Sequence[SparkRuns], test: SparkTest, plan: Pa
 
     Tallies are added up on the workers. The values of the users, and their judged lists, come back block by block.
     """
-    rows, slots, kind, kinds = _all_rows([*runs, test])
+    rows, slots, kinds = _all_rows([*runs, test])
     # Workers do not know the names of metrics that were registered in this process.
     plan = replace(plan, measuring=plan.measuring.with_(metrics=plan.measuring.wanted))
-    task = _MeasureBlocks(tuple(runs), test, tuple(slots), plan, kind, tuple(kinds))
-    sorted_rows = rows.repartition(partitions_for(rows), "user").sortWithinPartitions("user")
-    measured = sorted_rows.mapInArrow(task, ddl(_BLOCKS)).persist()
+    task = _MeasureBlocks(tuple(runs), test, tuple(slots), plan, tuple(kinds))
+    sorted_rows = by_user(rows)
+    measured = sorted_rows.mapInArrow(task, _BLOCKS.ddl).persist()
     blocks = Blocks(plan, [tables.history for tables in runs for _ in tables.systems], available_memory() / 4)
     try:
         blocks.tally = _added_up(measured)
@@ -310,20 +308,19 @@ def measure_tables_on_spark(runs: Sequence[SparkRuns], test: SparkTest, plan: Pa
     return blocks
 
 
-def _all_rows(tables: Sequence[SparkRuns | SparkTest]) -> tuple[Any, list[dict[str, str]], str, list[str]]:
-    """Return the rows of all tables as one dataframe, the slot of each column, and the types of users: common, own.
+def _all_rows(tables: Sequence[SparkRuns | SparkTest]) -> tuple[Any, list[dict[str, str]], list[str]]:
+    """Return the rows of all tables as one dataframe, the slot of each column, and the types of their users.
 
     Columns of the same type share a slot, so that rows are as narrow as possible. ``source`` is the table's index.
     """
     from pyspark.sql import functions as F
 
-    frames = [_frame(table).select(*(f"`{name}`" for name in table.columns)) for table in tables]
+    frames = [_table(table).frame.select(*(f"`{name}`" for name in table.columns)) for table in tables]
     kinds = [dict(frame.dtypes) for frame in frames]
     own = [types[table.user] for table, types in zip(tables, kinds)]
     for table, type_of_users in zip(tables, own):
         if type_of_users.startswith(("array", "map", "struct")):
             _refuse_users(table)
-    kind = id_kind(own)
     slots: list[dict[str, str]] = []
     types: dict[str, str] = {}
     for table, of_table in zip(tables, kinds):
@@ -341,9 +338,9 @@ def _all_rows(tables: Sequence[SparkRuns | SparkTest]) -> tuple[Any, list[dict[s
             (F.col(f"`{held[slot]}`") if slot in held else F.lit(None).cast(slot_type)).alias(slot)
             for slot, slot_type in types.items()
         ]
-        user = as_ids(table.user, kind, own[place])
+        user = _table(table).ids(table.user, own)
         union.append(frame.select(F.lit(place).alias("source"), user.alias("user"), *columns))
-    return reduce(lambda above, below: above.unionByName(below), union), slots, kind, own
+    return reduce(lambda above, below: above.unionByName(below), union), slots, own
 
 
 def _refuse_users(table: SparkRuns | SparkTest) -> None:
@@ -353,9 +350,9 @@ def _refuse_users(table: SparkRuns | SparkTest) -> None:
     _ = table.runs(head) if isinstance(table, SparkRuns) else table.ratings(head)
 
 
-def _frame(table: RunTables | HeldOutTable) -> Any:
+def _table(table: RunTables | HeldOutTable) -> SparkTable:
     assert isinstance(table.table, SparkTable)
-    return table.table.frame
+    return table.table
 
 
 def _column(name: str) -> Any:
@@ -379,7 +376,7 @@ class _OfRatings:
             results: Any = [self.function(self.test.ratings(frame)) for frame in frames]
         except CranfieldError as error:  # an error raised here would be printed as a page of Java
             results = error
-        yield from arrow_batches(_pickled(results), _SUMS)
+        yield from _SUMS.batches(_pickled(results))
 
 
 @dataclass(frozen=True)
@@ -390,7 +387,6 @@ class _MeasureBlocks:
     test: SparkTest
     slots: tuple[dict[str, str], ...]
     plan: PartPlan
-    kind: str
     kinds: tuple[str, ...]
 
     def __call__(self, batches: Iterator[Any]) -> Iterator[Any]:
@@ -400,20 +396,20 @@ class _MeasureBlocks:
             try:
                 part = self._measured(frame)
             except CranfieldError as error:  # an error raised here would be printed as a page of Java
-                yield from arrow_batches(_pickled(error), _BLOCKS)
+                yield from _BLOCKS.batches(_pickled(error))
                 return
             tally = part.tally if tally is None else tally + part.tally
             if part.scores is not None:
-                yield from arrow_batches(pl.DataFrame({"block": [_dumps((part.scores, part.judged))]}), _BLOCKS)
+                yield from _BLOCKS.batches(pl.DataFrame({"block": [_dumps((part.scores, part.judged))]}))
         if tally is not None:
-            yield from arrow_batches(_pickled(tally), _BLOCKS)
+            yield from _BLOCKS.batches(_pickled(tally))
 
     def _measured(self, frame: pl.DataFrame) -> Part:
         parts = {place: rows for (place,), rows in frame.partition_by("source", as_dict=True).items()}
         tables: list[RunTables | HeldOutTable] = [*self.runs, self.test]
         frames = [
             parts.get(place, frame.clear()).select(
-                own_ids(pl.col("user"), own).alias(table.user),
+                _own_ids(pl.col("user"), own).alias(table.user),
                 *(pl.col(slot).alias(name) for name, slot in mine.items()),
             )
             for place, (table, mine, own) in enumerate(zip(tables, self.slots, self.kinds))
@@ -421,6 +417,11 @@ class _MeasureBlocks:
         ratings = self.test.ratings(frames[-1])
         runs = [run for table, rows in zip(self.runs, frames) for run in table.runs(rows)]
         return measure_part(runs, ratings, self.plan)
+
+
+def _own_ids(users: pl.Expr, own: str) -> pl.Expr:
+    """Return ids that `SparkTable.ids` made in the type that they had, if it is one of numbers."""
+    return users.cast(_NUMBERS[own]) if own in _NUMBERS else users
 
 
 def _dumps(result: Any) -> bytes:
@@ -441,7 +442,7 @@ def _pickled(result: Any) -> pl.DataFrame:
 def _added_up(measured: Any) -> Tally:
     """Return the sum of the tallies of all partitions; raise the error of one of them, if there is any."""
     rows = measured.filter("tally is not null").select("place", "tally").repartition(_ADDERS)
-    results = _collected(rows.mapInArrow(_add, ddl(_SUMS)))
+    results = _collected(rows.mapInArrow(_add, _SUMS.ddl))
     errors = [result for result in results if isinstance(result, CranfieldError)]
     if errors:
         raise _first(errors)
@@ -462,7 +463,7 @@ def _add(batches: Iterator[Any]) -> Iterator[Any]:
     if results:
         total = _first(errors) if errors else reduce(lambda left, right: left + right, results)
         frame = pl.DataFrame({"place": [rows[0]["place"]], "tally": [_dumps(total)]})
-        yield from arrow_batches(frame, _SUMS)
+        yield from _SUMS.batches(frame)
 
 
 def _collected(frame: Any) -> list[Any]:

@@ -15,7 +15,7 @@ from cranfield.rankings.columns import find_roles
 from cranfield.rankings.run import ONE_RELEVANT
 from cranfield.rankings.sources import Roles, Rows, RunTable, StatedColumns
 from cranfield.rankings.text import are_lists, are_several, have_scores, in_brackets, taken_apart
-from cranfield.tables import Fault, as_series, integers_if_all, is_number
+from cranfield.tables import Fault, TextTable, as_series, is_number
 
 # The roles of columns with a value for each item.
 _OF_ITEMS = ("score", "rank", "prediction")
@@ -144,7 +144,7 @@ def _take_joined(table: RunTable, roles: Roles) -> Rows:
     if set(entries) == {"item"} and have_scores(table.sample(roles["item"])):
         pairs = entries["item"].str.extract_groups(r"^(?<item>.*):(?<score>[^:]*)$").struct.unnest()
         entries = {"item": pairs["item"], "score": pairs["score"]}
-    return _rows(users, {**entries, "item": integers_if_all(entries["item"])}, sizes)
+    return _rows(users, {**entries, "item": TextTable.ids(entries["item"])}, sizes)
 
 
 def _aligned(column: Any, sizes: NDArray[np.int64], role: str, table: RunTable) -> pl.Series:

@@ -19,7 +19,7 @@ from cranfield.data import Ratings, read
 from cranfield.rankings.columns import encode, find_roles
 from cranfield.rankings.sources import file_text, is_pandas, json_lists, rows_of_dict, system_name
 from cranfield.rankings.text import gap, has_trec, tidy_trec
-from cranfield.tables import as_series, parquet_table
+from cranfield.tables import FrameTable, as_series
 
 
 def read_test(source: Any, *, format: Literal["ratings", "qrels"] | None = None, **reading: Any) -> Ratings:
@@ -80,7 +80,7 @@ def not_qrels() -> SettingError:
 def _names(source: Any) -> list[str]:
     """Return the names of the columns of a frame or a Parquet file."""
     if isinstance(source, str):
-        names: Any = parquet_table(meant(source), source).names
+        names: Any = FrameTable.of_parquet(meant(source), source).names
     elif isinstance(source, pl.LazyFrame):
         names = source.collect_schema().names()
     else:

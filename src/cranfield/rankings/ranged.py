@@ -21,19 +21,9 @@ from cranfield.rankings.lists import ListOrder, first_rank
 from cranfield.rankings.qrels import columns_of_test, not_qrels
 from cranfield.rankings.reading import about_run, name_of_run, read_part
 from cranfield.rankings.run import Run
-from cranfield.rankings.sources import ROLES, RunReading, system_name, table_of_columns
+from cranfield.rankings.sources import ROLES, SAMPLE, RunReading, system_name, table_of_columns
 from cranfield.rankings.text import taken_apart
-from cranfield.tables import (
-    BATCH,
-    SAMPLE,
-    Fault,
-    ParquetTable,
-    RowTable,
-    Vocabulary,
-    find_columns,
-    refuse_text_options,
-    user_ranges,
-)
+from cranfield.tables import Fault, ParquetTable, RowTable, UserRanges, Vocabulary, find_columns, refuse_text_options
 from cranfield.tables import ratings as as_ratings
 
 T = TypeVar("T")
@@ -95,7 +85,7 @@ class RunTables:
     def systems_in(table: RowTable, column: str) -> tuple[str, ...]:
         """Return the sorted names of the systems in a column."""
         parts = []
-        for start, frame in table.batches([column], BATCH):
+        for start, frame in table.batches([column]):
             names = frame.to_series()
             missing = names.is_null() | (names.cast(pl.String) == "")
             if missing.any():
@@ -164,7 +154,7 @@ class RunTables:
         """Return the systems with a score that is a number."""
         left, place = set(self.systems), self._place_of("score")
         assert place is not None
-        for _, frame in self.table.batches([place[0], *([] if self.column is None else [self.column])], BATCH):
+        for _, frame in self.table.batches([place[0], *([] if self.column is None else [self.column])]):
             left -= {name for name in left if not np.isnan(self._values(self._rows(frame, name), "score")).all()}
             if not left:
                 break
@@ -174,7 +164,7 @@ class RunTables:
         """Yield the ranks of all lists, column after column."""
         place = self._place_of("rank")
         assert place is not None
-        for _, frame in self.table.batches([place[0]], BATCH):
+        for _, frame in self.table.batches([place[0]]):
             yield self._values(frame, "rank")
 
     def runs(self, frame: pl.DataFrame) -> list[Run]:
@@ -219,7 +209,7 @@ class RunTables:
         """Raise the error that reading the whole table would raise, if any: by column, then by row."""
         single = [*(role for role in ROLES if role in self.roles)] if self.layout == "table" else [None]
         for role in single:
-            for start, frame in self.table.batches(self.columns, BATCH):
+            for start, frame in self.table.batches(self.columns):
                 self._check_rows(frame, role, start)
 
     def _check_rows(self, frame: pl.DataFrame, role: str | None, start: int) -> None:
@@ -295,7 +285,7 @@ class HeldOutTable:
     def each(self, function: Callable[[Ratings], T]) -> list[T]:
         """Call a function on the ratings of all users, some users at a time."""
         results, repeated = list[T](), list[RepeatedPairError]()
-        for frame in user_ranges(self.table, self.user, self.columns):
+        for frame in UserRanges.frames(self):
             try:
                 results.append(function(self.ratings(frame)))
             except RepeatedPairError as error:
@@ -316,7 +306,7 @@ class HeldOutTable:
     def _column_grades(self) -> NDArray[np.float64]:
         """Return the distinct ratings of the column, ascending."""
         grades = np.zeros(0)
-        for _, frame in self.table.batches([self.roles["rating"]], BATCH):
+        for _, frame in self.table.batches([self.roles["rating"]]):
             try:
                 values = as_ratings(frame.to_series())
             except Fault:
@@ -351,7 +341,7 @@ class HeldOutTable:
         names = [self.roles["user"], self.roles["item"]]
         pairs = pl.DataFrame([error.pair for error in errors], schema=names, orient="row")
         rows = []
-        for start, frame in self.table.batches(names, BATCH):
+        for start, frame in self.table.batches(names):
             # Reading may have changed the type of ids, such as 1.0 to 1.
             frame = frame.cast({name: pairs.schema[name] for name in names}, strict=False)
             rows.append(frame.with_row_index("row", offset=start + 1).join(pairs, on=names, how="semi"))
@@ -369,7 +359,7 @@ class HeldOutTable:
     def check(self) -> None:
         """Raise the error that reading the whole table would raise, if any: by column, then by row."""
         for role, column in self.roles.items():
-            for start, frame in self.table.batches([column], BATCH):
+            for start, frame in self.table.batches([column]):
                 self._check_rows(frame.to_series(), role, start)
 
     def _check_rows(self, column: pl.Series, role: str, start: int) -> None:

@@ -24,8 +24,6 @@ from cranfield.rankings.columns import find_roles
 from cranfield.rankings.lists import Gaps, ListOrder, Ties
 from cranfield.rankings.text import find_cells, gap, has_wide_gaps, single_tabs, tidy_trec
 from cranfield.tables import (
-    PARQUET,
-    SAMPLE,
     Fault,
     FrameTable,
     Layout,
@@ -37,11 +35,12 @@ from cranfield.tables import (
     is_number,
     is_parquet,
     is_parquet_folder,
-    parquet_table,
     refuse_text_options,
-    text_table,
     unpacked,
 )
+
+SAMPLE = 100
+"""Number of rows to inspect for the content of a column."""
 
 _ARROW = b"ARROW1"
 _LZ4 = b"\x04\x22\x4d\x18"  # ranx's own files
@@ -215,16 +214,16 @@ def table_of_file(path: Path, reading: RunReading) -> RunTable:
     text = file_text(path)
     if text is None:
         reading.refuse_text(str(path))
-        return _of_table(parquet_table(path, str(path)))
+        return _of_table(FrameTable.of_parquet(path, str(path)))
     return table_of_bytes(*text, reading)
 
 
 def table_of_bytes(data: bytes, label: str, reading: RunReading) -> RunTable:
     """Return the table in the content of a file."""
-    if data.startswith((PARQUET, _ARROW)):
+    if is_parquet(data) or data.startswith(_ARROW):
         reading.refuse_text(label)
-        if data.startswith(PARQUET):
-            return _of_table(parquet_table(io.BytesIO(data), label))
+        if is_parquet(data):
+            return _of_table(FrameTable.of_parquet(data, label))
         return _of_table(FrameTable(pl.scan_ipc(io.BytesIO(data)), label))
     lists = json_lists(data, label)
     return _of_text(data, label, reading) if lists is None else table_of_dict(lists, label)
@@ -273,13 +272,13 @@ def _of_text(data: bytes, label: str, reading: RunReading) -> RunTable:
         data, separator = find_cells(data)
     body = data.lstrip(b"\r\n")
     above = data.count(b"\n", 0, len(data) - len(body))
-    table = text_table(body, label, separator=separator, header=header, quote=quote, wanted=wanted)
+    table = TextTable.of(body, label, separator=separator, header=header, quote=quote, wanted=wanted)
     if separator is None and tidy is None and table.layout.separator == " " and has_wide_gaps(body):
         body, separator = single_tabs(body), "\t"
-        table = text_table(body, label, separator=separator, header=header, quote=quote, wanted=wanted)
+        table = TextTable.of(body, label, separator=separator, header=header, quote=quote, wanted=wanted)
     if header is None and _has_header(table.layout, wanted) != (table.layout.names is not None):
         named = table.layout.names is None
-        table = text_table(body, label, separator=separator, header=named, quote=quote, wanted=wanted)
+        table = TextTable.of(body, label, separator=separator, header=named, quote=quote, wanted=wanted)
     table.layout = layout = replace(table.layout, first_line=table.layout.first_line + above)
     if not layout.sample:
         raise InputError("there are no rows", source=label, remedy="give a run with at least one list")

@@ -21,15 +21,11 @@ from cranfield.tables import (
     Schema,
     SparkTable,
     Vocabulary,
-    arrow_batches,
-    as_ids,
     as_polars,
-    ddl,
-    id_kind,
+    by_user,
     named_by_ids,
-    partitions_for,
     quoted,
-    set_worker_python,
+    spark_session,
     user_blocks,
 )
 
@@ -49,7 +45,7 @@ def recommend_on_spark(
     ranking = ranking or Ranking()
     named = _trained_there(named_systems(systems, seed))
     _refuse_others(serving, ranking)
-    set_worker_python(train.sparkSession)
+    spark_session(of=train)
     ratings = _ratings(SparkTable(train, label), reading)
     lists = [lists_on_spark(ratings, system.fit_on_spark(ratings), ranking, name) for name, system in named.items()]
     return reduce(lambda above, below: above.unionByName(below), lists)
@@ -81,7 +77,7 @@ def _ratings(table: SparkTable, reading: dict[str, Any]) -> Any:
     kinds = dict(table.frame.dtypes)
     rating = F.col(quoted(roles["rating"])) if "rating" in roles else F.lit(1.0)
     own = {side: kinds[roles[side]] for side in ("user", "item")}
-    ids = [as_ids(roles[side], id_kind([own[side]]), own[side]).alias(side) for side in own]
+    ids = [table.ids(roles[side], [own[side]]).alias(side) for side in own]
     number = rating.try_cast("double")
     is_bad = number.isNull() | F.isnan(number) | (F.abs(number) > float(np.finfo(np.float32).max))
     for side, kind in own.items():
@@ -115,8 +111,8 @@ def lists_on_spark(ratings: Any, factors: SparkFactors, ranking: Ranking, name: 
     of_users = factors.users.select("user", F.lit(None).cast(kinds["item"]).alias("item"), "features")
     seen = ratings.select("user", "item", F.lit(None).cast("array<float>").alias("features"))
     rows = of_users if ranking.keep_seen else of_users.unionByName(seen)
-    by_user = rows.repartition(partitions_for(rows), "user").sortWithinPartitions("user")
-    lists = by_user.mapInArrow(task, ddl(task.schema))
+    sorted_rows = by_user(rows)
+    lists = sorted_rows.mapInArrow(task, task.schema.ddl)
     return lists.select(F.lit(name).alias("system"), *task.schema).persist()  # measuring reads lists several times
 
 
@@ -127,19 +123,19 @@ class _RankBlocks:
     items: NDArray[np.float32]
     ids: Vocabulary
     length: int
-    kinds: Schema
+    kinds: Mapping[str, str]
 
     @property
     def schema(self) -> Schema:
         """The columns of the result."""
-        return {**self.kinds, "rank": "int", "score": "double"}
+        return Schema(self.kinds, rank="int", score="double")
 
     def __call__(self, batches: Iterator[Any]) -> Iterator[Any]:
         """Rank the users of a partition, block by block."""
         ties = TieOrder(self.ids)
         for frame in user_blocks(batches, _BLOCK_ROWS):
             for lists in self._lists(frame.with_columns(place=pl.col("user").rle_id()), ties):
-                yield from arrow_batches(lists, self.schema)
+                yield from self.schema.batches(lists)
 
     def _lists(self, frame: pl.DataFrame, ties: TieOrder) -> Iterator[pl.DataFrame]:
         """Yield the lists in blocks of users, so that their scores of all items stay in the cache."""

@@ -18,7 +18,7 @@ from cranfield.recommenders.matrices import nan_for_empty, ones_like, rating_mat
 from cranfield.recommenders.model import ProfileModel, setting
 from cranfield.recommenders.registry import register
 from cranfield.recommenders.work import blas_threads, blocks, compiled_loops, in_threads, over_rows, read_only
-from cranfield.tables import as_polars, spark_session, to_spark
+from cranfield.tables import as_polars, spark_session
 
 
 @register("wrmf")
@@ -300,7 +300,7 @@ class SparkLeastSquares(FactorModel):
         session = spark_session(wanted_by=self.name)
         codes = np.repeat(np.arange(train.n_users, dtype=np.int32), train.user_counts)
         rows = pl.DataFrame({"user": codes, "item": train.items, "rating": train.values.astype(np.float32)})
-        model = self._learned(to_spark(rows, session))
+        model = self._learned(session.createDataFrame(rows.to_arrow()))
         self._users, self._items = (
             vectors(as_polars(side).sort("id")["features"]) for side in (model.userFactors, model.itemFactors)
         )

@@ -20,12 +20,10 @@ from cranfield._files import meant, whole_file
 from cranfield._polars import write_csv, write_parquet
 from cranfield._settings import settings
 
-PARQUET = b"PAR1"
-"""The first bytes of a Parquet file."""
-
 FORMATS = ("parquet", "csv", "tsv")
 """The formats in which tables are written; each is also a file name extension."""
 
+_PARQUET = b"PAR1"
 _GZIP, _ZSTD, _ZIP, _BZIP2, _XZ = b"\x1f\x8b", b"\x28\xb5\x2f\xfd", b"PK\x03\x04", b"BZh", b"\xfd7zXZ\x00"
 # The errors of the libraries on damaged bytes; zipfile also raises ValueError and struct.error.
 _DAMAGE = (EOFError, OSError, ValueError, zlib.error, lzma.LZMAError, zipfile.BadZipFile, struct.error)
@@ -51,9 +49,11 @@ def file_and_member(path: Path) -> tuple[Path, str | None]:
     return archive, path.relative_to(archive).as_posix()
 
 
-def is_parquet(path: Path) -> bool:
-    """Whether a file is Parquet; for a pipe this is only known once it is read."""
-    return path.is_file() and contents(path, len(PARQUET)) == PARQUET
+def is_parquet(source: Path | bytes) -> bool:
+    """Whether a file, or the content of one, is Parquet; for a pipe this is only known once it is read."""
+    if isinstance(source, Path):
+        return source.is_file() and is_parquet(contents(source, len(_PARQUET)))
+    return source.startswith(_PARQUET)
 
 
 def contents(path: Path, size: int = -1) -> bytes:

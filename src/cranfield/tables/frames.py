@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import io
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import cached_property
 from numbers import Integral
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 from urllib.parse import unquote
 from uuid import UUID
 
@@ -27,8 +28,10 @@ _UNREADABLE = (
     *(pl.exceptions.PolarsError, pl.exceptions.PanicException),
     *(TypeError, ValueError, NotImplementedError, OverflowError),
 )
-SAMPLE = 100
-"""Number of rows to inspect for the content of a column."""
+BATCH = 1 << 19
+"""Number of rows to read at a time."""
+# Number of rows to inspect for the content of a column.
+_SAMPLE = 100
 
 # Bytes per value once it is read.
 _VALUE = 8
@@ -78,34 +81,11 @@ def _visible(folder: Path) -> Iterator[Path]:
             yield path
 
 
-class RowTable(Protocol):
-    """A table that is read in parts."""
-
-    label: str
-    has_places: bool
-    """Whether its rows have an order, so that a row is identified by its position."""
-
-    @property
-    def schema(self) -> dict[str, pl.DataType]:
-        """The types of the columns."""
-
-    @property
-    def names(self) -> list[str]:
-        """The names of the columns."""
-
-    def __len__(self) -> int: ...
-
-    def rows(self, start: int, stop: int, columns: Sequence[str]) -> pl.DataFrame:
-        """Return the rows from ``start`` up to ``stop``."""
-
-    def batches(self, columns: Sequence[str], size: int) -> Iterator[tuple[int, pl.DataFrame]]:
-        """Yield rows with the position of the first; without positions each distinct row once."""
-
-
 class ParquetTable:
     """The rows of a Parquet file, or of all files of a folder in the order of their names.
 
-    A folder may be partitioned as by Hive and Spark: the names of its subfolders (``system=knn``) become a column.
+    It has the same methods as `SparkTable`, whose rows have no places. A folder may be partitioned as by Hive and
+    Spark: the names of its subfolders (``system=knn``) become a column.
     """
 
     has_places = True
@@ -174,10 +154,10 @@ class ParquetTable:
             rows = frame.select(own).slice(start, count).collect()
             return rows.with_columns(values).select(columns) if values else rows
 
-    def batches(self, columns: Sequence[str], size: int) -> Iterator[tuple[int, pl.DataFrame]]:
-        """Yield the rows in order, in batches of ``size``, each with the position of its first row."""
-        for start in range(0, len(self), size):
-            yield start, self.rows(start, min(start + size, len(self)), columns)
+    def batches(self, columns: Sequence[str]) -> Iterator[tuple[int, pl.DataFrame]]:
+        """Yield the rows in order, some at a time, each with the position of its first row."""
+        for start in range(0, len(self), BATCH):
+            yield start, self.rows(start, min(start + BATCH, len(self)), columns)
 
     def frame(self) -> pl.LazyFrame:
         """Return the table as a lazy frame."""
@@ -214,14 +194,36 @@ class FrameTable(ColumnTable):
         if not self.width:
             raise self._empty()
 
+    @classmethod
+    def of(cls, source: Any) -> FrameTable:
+        """Return the table of a dataframe of any library, a dictionary of columns, or a list of tuples."""
+        label = "the list" if isinstance(source, list) else f"the {type(source).__name__}"
+        try:
+            frame, named = _as_polars(source, label)
+        except (*_UNREADABLE, ImportError) as error:
+            raise InputError(
+                f"the data cannot be read ({str(error).splitlines()[0]})", source=label, remedy=f"give {_KINDS}"
+            ) from error
+        return cls(frame.lazy(), label, named=named)
+
+    @classmethod
+    def of_parquet(cls, source: Path | bytes, label: str) -> FrameTable:
+        """Return the table of a Parquet file, given by its path or its content, or of a folder of such files."""
+        if isinstance(source, bytes):
+            table, size = cls(scan_parquet(io.BytesIO(source)), label), len(source)
+        elif source.is_dir():
+            files = ParquetTable(source)
+            table, size = cls(files.frame(), label), files.file_bytes
+        else:
+            table, size = cls(scan_parquet(source), label), source.stat().st_size
+        rows = table._collected(table._frame.select(pl.len())).item()
+        # A small file may hold many rows if their values repeat.
+        check_size(rows * _VALUE * min(table.width, len(ROLES)), unpack_limit(size), label)
+        return table
+
     def head(self) -> pl.DataFrame:
         """Return the first rows."""
-        return self._collected(self._frame.head(SAMPLE))
-
-    def check_size(self, limit: int) -> None:
-        """Refuse a table whose rows take more than ``limit`` bytes; its Parquet file may be small if values repeat."""
-        rows = self._collected(self._frame.select(pl.len())).item()
-        check_size(rows * _VALUE * min(self.width, len(ROLES)), limit, self.label)
+        return self._collected(self._frame.head(_SAMPLE))
 
     def column(self, role: Role) -> pl.Series:
         """Return the column of ``role``."""
@@ -243,30 +245,6 @@ class FrameTable(ColumnTable):
                 source=self.label,
                 remedy="fix it; a Parquet file that is cut short or damaged must be fetched or written again",
             ) from error
-
-
-def parquet_table(source: Path | Any, label: str) -> FrameTable:
-    """Return the table of a Parquet file, given by path or as an open file, or of a folder of such files."""
-    if isinstance(source, Path) and source.is_dir():
-        files = ParquetTable(source)
-        table, size = FrameTable(files.frame(), label), files.file_bytes
-    else:
-        table = FrameTable(scan_parquet(source), label)
-        size = source.stat().st_size if isinstance(source, Path) else len(source.getbuffer())
-    table.check_size(unpack_limit(size))
-    return table
-
-
-def frame_table(source: Any) -> FrameTable:
-    """Return the table of a dataframe of any library, a dictionary of columns, or a list of tuples."""
-    label = "the list" if isinstance(source, list) else f"the {type(source).__name__}"
-    try:
-        frame, named = _as_polars(source, label)
-    except (*_UNREADABLE, ImportError) as error:
-        raise InputError(
-            f"the data cannot be read ({str(error).splitlines()[0]})", source=label, remedy=f"give {_KINDS}"
-        ) from error
-    return FrameTable(frame.lazy(), label, named=named)
 
 
 def _as_polars(source: Any, label: str) -> tuple[pl.DataFrame | pl.LazyFrame, bool]:

@@ -23,19 +23,6 @@ DEFAULT_MASTER = "local[*]"
 _TRIES = 4
 
 
-Schema = Mapping[str, str]
-"""The type of each column, as Spark calls it."""
-
-NUMBERS: dict[str, pl.DataType] = {
-    "tinyint": pl.Int8(),
-    "smallint": pl.Int16(),
-    "int": pl.Int32(),
-    "bigint": pl.Int64(),
-    "float": pl.Float32(),
-    "double": pl.Float64(),
-}
-"""The types of numbers, as Spark calls them."""
-
 # The size of a partition, in bytes of its files; and the size that Spark reports if it does not know it.
 _PARTITION_BYTES, _UNKNOWN_BYTES = 32 << 20, 1 << 60
 
@@ -45,18 +32,26 @@ def is_spark(source: Any) -> bool:
     return type(source).__module__.startswith("pyspark.sql.") and hasattr(source, "mapInArrow")
 
 
-def spark_session(master: str | None = None, *, wanted_by: str = "engine='spark' (--engine spark)") -> Any:
-    """Return the active session, or a new one: on this machine, unless ``master`` or spark-submit sets another master.
+def spark_session(
+    master: str | None = None, *, of: Any = None, wanted_by: str = "engine='spark' (--engine spark)"
+) -> Any:
+    """Return the session ``of`` a dataframe, the active one, or a new one.
+
+    A new one is on this machine, unless ``master`` or spark-submit sets another master.
 
     The workers of a new session use the Python of this process, unless ``PYSPARK_PYTHON`` names another one: the Python
     that Spark would choose may not have PyArrow and cranfield.
     """
+    if of is not None:
+        _set_worker_python(of.sparkSession)
+        return of.sparkSession
     try:
         from pyspark.sql import SparkSession
     except ImportError as error:
         raise MissingExtraError(wanted_by, library="pyspark", extra="spark") from error
     active = SparkSession.getActiveSession()
     if active is not None:
+        _set_worker_python(active)
         return active
     is_submitted = "PYSPARK_GATEWAY_PORT" in os.environ
     is_remote = (master or "").startswith("sc://")
@@ -115,15 +110,34 @@ def _retrying(master: str) -> str:
     return f"local[{inside},{_TRIES}]" if master == f"local[{inside}]" and "," not in inside else master
 
 
-def set_worker_python(session: Any) -> None:
+def _set_worker_python(session: Any) -> None:
     """Let the workers of a session on this machine use the Python of this process, unless another one is set."""
-    context = None if _is_connect(session) else session.sparkContext
-    if context is not None and context.master.startswith("local") and "PYSPARK_PYTHON" not in os.environ:
-        context.pythonExec = sys.executable
+    if ".connect." not in type(session).__module__:  # a remote session has no context
+        context = session.sparkContext
+        if context.master.startswith("local") and "PYSPARK_PYTHON" not in os.environ:
+            context.pythonExec = sys.executable
 
 
-def _is_connect(session: Any) -> bool:
-    return ".connect." in type(session).__module__
+class Schema(dict[str, str]):
+    """The columns of a Spark dataframe, and the type of each as Spark calls it."""
+
+    @property
+    def ddl(self) -> str:
+        """The schema as Spark reads it."""
+        return ", ".join(f"`{name}` {kind}" for name, kind in self.items())
+
+    def batches(self, frame: pl.DataFrame) -> Iterator[Any]:
+        """Yield a frame as Arrow batches with these columns, null where the frame has none."""
+        import pyarrow as pa
+
+        names = {"bigint": "int64", "int": "int32", "smallint": "int16", "tinyint": "int8", "boolean": "bool"}
+        fields = pa.schema([(name, pa.type_for_alias(names.get(kind, kind))) for name, kind in self.items()])
+        rows = frame.to_arrow(compat_level=pl.CompatLevel.oldest())
+        columns = [
+            rows[field.name].cast(field.type) if field.name in rows.column_names else pa.nulls(len(frame), field.type)
+            for field in fields
+        ]
+        yield from pa.Table.from_arrays(columns, schema=fields).to_batches()
 
 
 @dataclass
@@ -134,6 +148,21 @@ class SparkTable:
     label: str
 
     has_places = False
+
+    @classmethod
+    def read(cls, path: str, session: Any) -> SparkTable:
+        """Return the table of the Parquet files at a path, on any file system that Spark knows."""
+        remedy = "give Parquet files or folders that every worker can read"
+        local = Path(path)
+        if local.is_file() and not is_parquet(local):
+            raise InputError("the file is not Parquet", source=str(path), remedy=remedy)
+        try:
+            return cls(session.read.parquet(str(path)), str(path))
+        except Exception as error:
+            java = getattr(error, "java_exception", None)
+            lines = [line for line in str(error if java is None else java.toString()).splitlines() if line.strip()]
+            reason = lines[0] if lines else type(error).__name__
+            raise InputError(f"Spark cannot read it as Parquet: {reason}", source=str(path), remedy=remedy) from error
 
     def __getstate__(self) -> dict[str, Any]:
         return {"frame": None, "label": self.label}
@@ -166,9 +195,24 @@ class SparkTable:
         """Return some rows."""
         return as_polars(self.select(columns).limit(stop))
 
-    def batches(self, columns: Sequence[str], _: int) -> Iterator[tuple[int, pl.DataFrame]]:
+    def batches(self, columns: Sequence[str]) -> Iterator[tuple[int, pl.DataFrame]]:
         """Yield each distinct row once."""
         yield 0, as_polars(self.select(columns).distinct())
+
+    def ids(self, column: str, kinds: Sequence[str]) -> Any:
+        """Return a column of ids in the common type of several, given as Spark calls them: whole numbers, or else text.
+
+        As text, whole numbers are written without .0.
+        """
+        from pyspark.sql import functions as F
+
+        ids, own = F.col(quoted(column)), dict(self.frame.dtypes)[column]
+        if set(kinds) <= {"boolean", "tinyint", "smallint", "int", "bigint"}:
+            return ids.cast("bigint")
+        if own not in ("float", "double"):
+            return ids.cast("string")
+        whole = ids.try_cast("bigint")
+        return F.when(whole.cast(own) == ids, whole.cast("string")).otherwise(ids.cast("string"))
 
     def values(self, column: str, field: str | None, *others: str) -> Any:
         """Return a dataframe of the values of a column, or of a field of it, those of lists one by one, and others."""
@@ -178,62 +222,46 @@ class SparkTable:
         is_list = dict(self.frame.dtypes)[column].startswith("array")
         return self.frame.select((F.explode(value) if is_list else value).alias("value"), *map(quoted, others))
 
-    def fault(self, problem: str, row: dict[str, Any], column: str | None, remedy: str | None) -> InputError:
-        """Return the error for a row, which it names by its user and item."""
-        return fault_of(self.label, problem, row, column, remedy)
 
-
-def fault_of(
-    label: str, problem: str, row: dict[str, Any], column: str | None = None, remedy: str | None = None
-) -> InputError:
-    """Return the error for a row of a dataframe without row numbers: ``row`` has its user and item.
-
-    Examples
-    --------
-    >>> print(fault_of("the run", "'abc' is not a number", {"user": 3, "item": "x"}, "score"))
-    the run, user 3, item 'x', column 'score': 'abc' is not a number
-    """
-    known = [f"{role} {value!r}" for role, value in row.items() if value is not None and not isinstance(value, list)]
-    return InputError(problem, source=", ".join([label, *known]), column=column, remedy=remedy)
+RowTable = ParquetTable | SparkTable
 
 
 def named_by_ids(error: InputError, frame: pl.DataFrame, roles: Mapping[str, str], label: str) -> InputError:
-    """Return the error with the user and item instead of the row."""
+    """Return the error of a row with its user and item, because the rows of a dataframe have no numbers.
+
+    Examples
+    --------
+    >>> error = InputError("'abc' is not a number", row=1, column="score")
+    >>> print(named_by_ids(error, pl.DataFrame({"u": [3], "i": ["x"]}), {"user": "u", "item": "i"}, "the run"))
+    the run, user 3, item 'x', column 'score': 'abc' is not a number
+    """
     row = {} if error.row is None else frame.row(error.row - 1, named=True)
-    known = {role: row.get(roles[role]) for role in ("user", "item")}
-    return fault_of(label, error.problem, known, error.column, error.remedy)
+    ids = {role: row.get(roles[role]) for role in ("user", "item")}
+    known = [f"{role} {value!r}" for role, value in ids.items() if value is not None and not isinstance(value, list)]
+    return InputError(error.problem, source=", ".join([label, *known]), column=error.column, remedy=error.remedy)
 
 
-def as_polars(frame: Any) -> pl.DataFrame:
-    """Return the rows of a small Spark dataframe."""
-    rows = pl.from_arrow(frame.toArrow())
-    assert isinstance(rows, pl.DataFrame)
-    return rows
+def as_polars(frame: Any, *, in_parts: bool = False) -> pl.DataFrame:
+    """Return the rows of a Spark dataframe; ``in_parts``: no more than a partition comes from Spark at a time."""
+    if not in_parts:
+        rows = pl.from_arrow(frame.toArrow())
+        assert isinstance(rows, pl.DataFrame)
+        return rows
+    import pyarrow as pa
 
-
-def read_spark(path: str, session: Any) -> Any:
-    """Return the Parquet files at a path, on any file system that Spark knows, as a dataframe."""
-    remedy = "give Parquet files or folders that every worker can read"
-    local = Path(path)
-    if local.is_file() and not is_parquet(local):
-        raise InputError("the file is not Parquet", source=str(path), remedy=remedy)
-    try:
-        return session.read.parquet(str(path))
-    except Exception as error:
-        java = getattr(error, "java_exception", None)
-        lines = [line for line in str(error if java is None else java.toString()).splitlines() if line.strip()]
-        reason = lines[0] if lines else type(error).__name__
-        raise InputError(f"Spark cannot read it as Parquet: {reason}", source=str(path), remedy=remedy) from error
-
-
-def to_spark(rows: pl.DataFrame, session: Any) -> Any:
-    """Return rows as a Spark dataframe."""
-    return session.createDataFrame(rows.to_arrow())
+    parts = frame.mapInArrow(_as_bytes, "part binary").toLocalIterator()
+    tables = (pl.from_arrow(pa.ipc.open_stream(bytes(row.part)).read_all()) for row in parts)
+    return pl.concat([table for table in tables if isinstance(table, pl.DataFrame)], how="vertical_relaxed")
 
 
 def quoted(name: str) -> str:
     """Return a column's name as Spark reads it."""
     return "`" + name.replace("`", "``") + "`"
+
+
+def by_user(rows: Any) -> Any:
+    """Return a dataframe whose partitions have all rows of their users, sorted by the column ``user``."""
+    return rows.repartition(partitions_for(rows), "user").sortWithinPartitions("user")
 
 
 def partitions_for(rows: Any) -> int:
@@ -246,39 +274,6 @@ def partitions_for(rows: Any) -> int:
     if size >= _UNKNOWN_BYTES:
         return int(rows.sparkSession.conf.get("spark.sql.shuffle.partitions"))
     return max(2 * int(context.defaultParallelism), int(size // _PARTITION_BYTES))
-
-
-def ddl(schema: Schema) -> str:
-    """Return a schema as Spark reads it."""
-    return ", ".join(f"`{name}` {kind}" for name, kind in schema.items())
-
-
-def id_kind(kinds: Sequence[str]) -> str:
-    """Return the common type of ids in several tables: whole numbers, or else text.
-
-    Examples
-    --------
-    >>> id_kind(["int", "bigint"]), id_kind(["int", "string"])
-    ('bigint', 'string')
-    """
-    whole = {"boolean", "tinyint", "smallint", "int", "bigint"}
-    return "bigint" if set(kinds) <= whole else "string"
-
-
-def as_ids(column: str, kind: str, own: str) -> Any:
-    """Return a column of type ``own`` as ids of that kind; as text, whole numbers are written without .0."""
-    from pyspark.sql import functions as F
-
-    ids = F.col(quoted(column))
-    if kind != "string" or own not in ("float", "double"):
-        return ids.cast(kind)
-    whole = ids.try_cast("bigint")
-    return F.when(whole.cast(own) == ids, whole.cast(kind)).otherwise(ids.cast(kind))
-
-
-def own_ids(users: pl.Expr, own: str) -> pl.Expr:
-    """Return ids that `as_ids` made in the type that they had, if it is one of numbers."""
-    return users.cast(NUMBERS[own]) if own in NUMBERS else users
 
 
 def user_blocks(batches: Iterator[Any], size: int) -> Iterator[pl.DataFrame]:
@@ -304,16 +299,6 @@ def user_blocks(batches: Iterator[Any], size: int) -> Iterator[pl.DataFrame]:
         yield pl.concat(held)
 
 
-def frames_of(rows: Any) -> Iterator[pl.DataFrame]:
-    """Yield the rows of a dataframe in parts, so that no more than a partition comes from Spark at a time."""
-    import pyarrow as pa
-
-    for row in rows.mapInArrow(_as_bytes, "part binary").toLocalIterator():
-        frame = pl.from_arrow(pa.ipc.open_stream(bytes(row.part)).read_all())
-        assert isinstance(frame, pl.DataFrame)
-        yield frame
-
-
 def _as_bytes(batches: Iterator[Any]) -> Iterator[Any]:
     """Yield each batch as a row of bytes, which Spark hands over faster than rows of values."""
     import pyarrow as pa
@@ -323,17 +308,3 @@ def _as_bytes(batches: Iterator[Any]) -> Iterator[Any]:
         with pa.ipc.new_stream(stream, batch.schema) as writer:
             writer.write_batch(batch)
         yield pa.record_batch([pa.array([stream.getvalue().to_pybytes()], pa.binary())], names=["part"])
-
-
-def arrow_batches(frame: pl.DataFrame, schema: Schema) -> Iterator[Any]:
-    """Yield a frame as Arrow batches with the columns of a schema, null where the frame has none."""
-    import pyarrow as pa
-
-    names = {"bigint": "int64", "int": "int32", "smallint": "int16", "tinyint": "int8", "boolean": "bool"}
-    fields = pa.schema([(name, pa.type_for_alias(names.get(kind, kind))) for name, kind in schema.items()])
-    rows = frame.to_arrow(compat_level=pl.CompatLevel.oldest())
-    columns = [
-        rows[field.name].cast(field.type) if field.name in rows.column_names else pa.nulls(len(frame), field.type)
-        for field in fields
-    ]
-    yield from pa.Table.from_arrays(columns, schema=fields).to_batches()

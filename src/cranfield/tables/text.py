@@ -43,6 +43,30 @@ class TextTable(ColumnTable):
         self._columns: dict[Role, pl.Series] = {}
         self._may_be_uneven = False
 
+    @classmethod
+    def of(
+        cls,
+        data: bytes,
+        label: str,
+        *,
+        separator: str | None = None,
+        header: bool | None = None,
+        quote: str | None = '"',
+        encoding: str = "utf-8",
+        wanted: Sequence[str] = (),
+    ) -> TextTable:
+        """Return the table of a text; ``wanted`` are names that its header may hold."""
+        data = as_utf8(data, encoding, label)
+        return cls(data, find_layout(data, label, separator, header, quote, wanted), label)
+
+    @staticmethod
+    def ids(text: pl.Series) -> pl.Series:
+        """Return text ids as integers if each is written as Polars would write that integer, else unchanged."""
+        numbers = text.cast(pl.Int64, strict=False)
+        if numbers.null_count() == text.null_count() and (numbers.cast(pl.String) == text).all():
+            return numbers
+        return text
+
     @property
     def guess(self) -> dict[Role, int]:
         """The positions of the columns if they have no names: user, item, rating, time."""
@@ -152,7 +176,7 @@ class TextTable(ColumnTable):
             frame = self._parsed(data, single, 1, dict.fromkeys(self._places, pl.String()))
         except _POLARS as error:
             raise self._unreadable(str(error).splitlines()[0]) from error
-        return frame.with_columns(integers_if_all(frame[role]).alias(role) for role in ("user", "item"))
+        return frame.with_columns(self.ids(frame[role]).alias(role) for role in ("user", "item"))
 
     def _single_separator(self) -> tuple[bytes, str]:
         """Return the text with a separator of one byte, which Polars needs."""
@@ -265,32 +289,9 @@ def refuse_text_options(
         raise SettingError(f"{label} is not a text file, and {name} is only for text; leave it out")
 
 
-def text_table(
-    data: bytes,
-    label: str,
-    *,
-    separator: str | None = None,
-    header: bool | None = None,
-    quote: str | None = '"',
-    encoding: str = "utf-8",
-    wanted: Sequence[str] = (),
-) -> TextTable:
-    """Return the table of a text; ``wanted`` are names that its header may hold."""
-    data = as_utf8(data, encoding, label)
-    return TextTable(data, find_layout(data, label, separator, header, quote, wanted), label)
-
-
 def _is_integer(field: str) -> bool:
     digits = field.removeprefix("-")
     return digits.isascii() and digits.isdecimal() and (digits[0] != "0" or field == "0")
-
-
-def integers_if_all(text: pl.Series) -> pl.Series:
-    """Return text ids as integers if each is written as Polars would write that integer, else unchanged."""
-    numbers = text.cast(pl.Int64, strict=False)
-    if numbers.null_count() == text.null_count() and (numbers.cast(pl.String) == text).all():
-        return numbers
-    return text
 
 
 def _count(text: bytes, byte: bytes, begin: int) -> int:
