@@ -57,6 +57,12 @@ def dense_product(left: Any, right: Any) -> NDArray[np.float64]:
     return block
 
 
+def row_products(left: Any, right: Any) -> Callable[[slice], NDArray[np.float64]]:
+    """Return a function that computes the inner products of a block of rows with all rows of another matrix."""
+    columns = right.T.tocsr()
+    return lambda block: dense_product(left[block], columns)
+
+
 def product_or_nan(left: Any, right: Any) -> NDArray[np.float64]:
     """Return the product of two sparse matrices as a dense block with NaN where nothing contributed."""
     block = dense_product(left, right)
@@ -155,8 +161,7 @@ def cosine_neighbours(rows: Any, k: int) -> Any:
     [[0.0, 0.96, 0.0], [0.96, 0.0, 0.0], [0.8, 0.0, 0.0]]
     """
     unit = unit_rows(rows)
-    columns = unit.T.tocsr()
-    return nearest_rows(rows.shape[0], k, lambda block: dense_product(unit[block], columns))
+    return nearest_rows(rows.shape[0], k, row_products(unit, unit))
 
 
 def nearest_rows(

@@ -19,6 +19,7 @@ from cranfield.recommenders.matrices import (
     product_or_nan,
     rating_matrix,
     row_of_entries,
+    row_products,
     unit_rows,
     with_data,
 )
@@ -127,26 +128,16 @@ class UserNeighbours(ProfileModel):
         return lambda block: np.where(common(block) >= self.overlap, similarity(block), 0)
 
 
-class _Products:
-    """The products of a block of rows with all rows of another matrix."""
-
-    def __init__(self, left: Any, right: Any) -> None:
-        self._left, self._right = left, right.T.tocsr()
-
-    def __call__(self, block: slice) -> NDArray[np.float64]:
-        return dense_product(self._left[block], self._right)
-
-
 _Similarity = Callable[[slice], NDArray[np.float64]]
 
 
 def _common(profiles: Any, ratings: Any) -> _Similarity:
     """Count the items that both users rated."""
-    return _Products(ones_like(profiles), ones_like(ratings))
+    return row_products(ones_like(profiles), ones_like(ratings))
 
 
 def _cosine(profiles: Any, ratings: Any) -> _Similarity:
-    return _Products(unit_rows(profiles), unit_rows(ratings))
+    return row_products(unit_rows(profiles), unit_rows(ratings))
 
 
 def _jaccard(profiles: Any, ratings: Any) -> _Similarity:
@@ -163,9 +154,9 @@ def _jaccard(profiles: Any, ratings: Any) -> _Similarity:
 def _pearson(profiles: Any, ratings: Any) -> _Similarity:
     own_rated, rated, common = ones_like(profiles), ones_like(ratings), _common(profiles, ratings)
     own_squared, squared = with_data(profiles, profiles.data**2), with_data(ratings, ratings.data**2)
-    products = _Products(profiles, ratings)
-    own_sum, their_sum = _Products(profiles, rated), _Products(own_rated, ratings)
-    own_square, their_square = _Products(own_squared, rated), _Products(own_rated, squared)
+    products = row_products(profiles, ratings)
+    own_sum, their_sum = row_products(profiles, rated), row_products(own_rated, ratings)
+    own_square, their_square = row_products(own_squared, rated), row_products(own_rated, squared)
 
     def similarity(block: slice) -> NDArray[np.float64]:
         count, own, theirs = common(block), own_sum(block), their_sum(block)
@@ -222,10 +213,7 @@ class ItemNeighbours(ProfileModel):
     def _fit(self, train: Ratings) -> None:
         self._ratings = rating_matrix(train, binary=self.binary)
         weights = self._weights(self._ratings.T.tocsr())
-        by_user = weights.T.tocsr()
-        self._similarity = nearest_rows(
-            train.n_items, self.k, lambda block: dense_product(weights[block], by_user), own=True
-        )
+        self._similarity = nearest_rows(train.n_items, self.k, row_products(weights, weights), own=True)
 
     def _score_profiles(self, profiles: Any) -> NDArray[np.float64]:
         return product_or_nan(ones_like(profiles) if self.binary else profiles, self._similarity)
@@ -287,13 +275,11 @@ class Biases:
 
 def _shrunk_neighbours(rows: Any, k: int, shrinkage: float) -> Any:
     """Return d = n / (n + shrinkage) · cosine for the ``k`` nearest rows, n the columns that both rows have."""
-    unit, rated = unit_rows(rows), ones_like(rows)
-    unit_columns, rated_columns = unit.T.tocsr(), rated.T.tocsr()
+    cosine, in_common = _cosine(rows, rows), _common(rows, rows)
 
     def similarity(block: slice) -> NDArray[np.float64]:
-        common = dense_product(rated[block], rated_columns)
-        cosine = dense_product(unit[block], unit_columns)
-        return np.asarray(cosine * (common / np.maximum(common + shrinkage, 1e-300)))
+        common = in_common(block)
+        return np.asarray(cosine(block) * (common / np.maximum(common + shrinkage, 1e-300)))
 
     return nearest_rows(rows.shape[0], k, similarity)
 

@@ -18,6 +18,7 @@ from cranfield.recommenders.matrices import (
     product_or_nan,
     rating_matrix,
     row_of_entries,
+    row_products,
     unit_rows,
     with_data,
 )
@@ -39,14 +40,8 @@ def likely_neighbours(rows: Any, k: int, smoothing: float) -> Any:
     sizes = np.asarray(rows.sum(axis=1)).reshape(-1)
     collection = np.asarray(rows.sum(axis=0)).reshape(-1) / (rows.sum() or 1)
     share = rows.data / sizes[row_of_entries(rows)]
-    documents = with_data(rows, np.log1p((1 - smoothing) / smoothing * share / collection[rows.indices])).T.tocsr()
-    columns = unit.T.tocsr()
-    return nearest_rows(
-        rows.shape[0],
-        k,
-        similarity=lambda block: dense_product(rows[block], documents),
-        weight=lambda block: dense_product(unit[block], columns),
-    )
+    documents = with_data(rows, np.log1p((1 - smoothing) / smoothing * share / collection[rows.indices]))
+    return nearest_rows(rows.shape[0], k, row_products(rows, documents), weight=row_products(unit, unit))
 
 
 @dataclass
@@ -229,12 +224,12 @@ def _profile_likelihoods(ratings: Any, neighbours: Any, models: _UserModels) -> 
     # log p(j|v) = log(mass_v background_j) + log(1 + seen_vj / (mass_v background_j)): a sum over the profile that is
     # the same for all neighbours except for |I_u| log mass_v, and a sparse part over the items that v also rated.
     floor = models.mass[row_of_entries(models.seen)] * models.background[models.seen.indices]
-    gain = with_data(models.seen, np.log1p(models.seen.data / floor)).T.tocsr()
+    fits = row_products(profiles, with_data(models.seen, np.log1p(models.seen.data / floor)))
     log_mass = np.log(np.where(models.mass > 0, models.mass, 1))
     sizes = np.diff(ratings.indptr)
 
     def one_block(block: slice) -> NDArray[np.float64]:
-        fit = dense_product(profiles[block], gain)
+        fit = fits(block)
         rows = np.arange(block.start, block.stop)
         entries = slice(neighbours.indptr[block.start], neighbours.indptr[block.stop])
         row = np.repeat(rows, np.diff(neighbours.indptr[block.start : block.stop + 1]))
