@@ -31,7 +31,6 @@ from cranfield.measures import (
     Averaging,
     By,
     Engine,
-    Kind,
     Measuring,
     Segmenting,
     as_judged,
@@ -46,7 +45,7 @@ from cranfield.measures import (
     part_plan,
 )
 from cranfield.metrics import as_metrics, at_levels, levels_note, notes_on_grades
-from cranfield.rankings import HeldOutTable, Run, RunTables, read_runs, read_test
+from cranfield.rankings import HeldOutTable, Ranking, Run, RunTables, read_runs, read_test
 from cranfield.tables import spark_session
 
 if TYPE_CHECKING:
@@ -281,15 +280,13 @@ _OF_FILES = (
     click.option("--tag", is_flag=True, help="Name systems after the tag in their TREC run instead of the file."),
     strict_option,
 )
+threshold_option = decision_option(Measuring.decisions()["threshold"], metavar="R")
 _OPTIONS = (
     click.argument("runs", nargs=-1, required=True, metavar="RUN..."),
     click.option("--test", required=True, metavar="FILE", help="The held-out ratings, or TREC qrels."),
-    decision_option(Measuring.decisions()["threshold"], metavar="R"),
-    click.option(
-        "--lists",
-        type=click.Choice(get_args(Kind)),
-        default="full",
-        help="condensed: remove items without a test rating from the lists first.",
+    threshold_option,
+    decision_option(
+        Ranking.decisions()["lists"], help="condensed: remove items without a test rating from the lists first."
     ),
     click.option(
         "--ties",

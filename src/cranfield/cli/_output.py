@@ -61,6 +61,16 @@ def put_text(result: object, out: str | None) -> None:
     put(shown_lines(result), out)
 
 
+def put_result(result: Any, format: str, out: str | None) -> None:
+    """Print a result for people, as JSON or as CSV, or write it to a file."""
+    if format in ("table", "text"):
+        put_text(result, out)
+    elif format == "json" and hasattr(result, "as_dict"):
+        put(as_json(result.as_dict()), out)
+    else:
+        put(written(result.frame(), format), out)
+
+
 def put_tables(tables: Sequence[Table], format: str, out: str | None) -> None:
     """Print tables below each other as text, LaTeX or Markdown, or write them to one file."""
     form = {"table": Table.text, "latex": Table.latex, "markdown": Table.markdown}[format]

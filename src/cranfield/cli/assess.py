@@ -27,6 +27,7 @@ from cranfield.cli._measuring import (
 from cranfield.cli._options import AGAIN, common_options, decision_option, numbers, refuse_idle, resumes
 from cranfield.cli._output import as_json, put, put_text, say_line, written
 from cranfield.cli._report import report_option, style_option, write_page
+from cranfield.comparisons import Comparing
 from cranfield.measures import Averaging
 
 _EXAMPLES = """\b
@@ -100,8 +101,8 @@ def _how_to_go_on(out: str | None, **_: Any) -> str:
 )
 @click.option("--decimals", type=int, default=12, help="Round averages before ordering systems.")
 @decision_option(Averaging.decisions()["undefined"])
-@click.option("--significance", default="permutation", metavar="TEST", help="The test behind discriminative power.")
-@click.option("--alpha", type=float, default=0.05, help="The level of significance.")
+@decision_option(Comparing.decisions()["significance"], metavar="TEST", help="The test behind discriminative power.")
+@decision_option(Comparing.decisions()["alpha"])
 @click.option(
     "--resamples", type=int, default=0, help="The number of resamples of Sakai's bootstrap; 0: do not compute it."
 )

@@ -19,10 +19,9 @@ from cranfield._record import is_as_written, made_of, record
 from cranfield._registry import parse
 from cranfield._settings import settings
 from cranfield._version import __version__
-from cranfield.cli._measuring import spark_options
+from cranfield.cli._measuring import spark_options, threshold_option
 from cranfield.cli._options import (
     common_options,
-    decision_option,
     decision_options,
     jobs_option,
     overlap_option,
@@ -37,7 +36,7 @@ from cranfield.cli._output import make_folder, put_on_spark, refuse_file, say, s
 from cranfield.cli._reading import for_file, reading_options, run_reading_options
 from cranfield.data import Ratings, read, with_features
 from cranfield.judgments import Context, check_inputs
-from cranfield.measures import Measuring, as_judged
+from cranfield.measures import as_judged
 from cranfield.rankings import (
     CALIBRATIONS,
     Ranking,
@@ -104,7 +103,7 @@ Examples:
 )
 @click.option("--user-features", metavar="FILE", help="A table of user features, for systems that use them.")
 @click.option("--item-features", metavar="FILE", help="A table of item features, for systems that use them.")
-@decision_option(Measuring.decisions()["threshold"], metavar="R")
+@threshold_option
 @overlap_option
 @jobs_option
 @reading_options
