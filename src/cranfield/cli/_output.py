@@ -39,6 +39,12 @@ def say_line(text: object, *, err: bool = False) -> None:
     click.echo(shown(text), err=err)
 
 
+def inform(*lines: object, err: bool = False) -> None:
+    """Print lines besides the result, whatever the names in them contain; none with ``--quiet``."""
+    for line in () if settings.quiet else lines:
+        say_line(line, err=err)
+
+
 def tell(notes: Iterator[str] | Sequence[str]) -> None:
     """Print notes on standard error; with ``--quiet`` only warnings."""
     for note in notes:

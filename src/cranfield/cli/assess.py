@@ -13,7 +13,6 @@ import polars as pl
 from cranfield import _checks
 from cranfield._errors import InputError, SettingError
 from cranfield._figures import Style, check_libraries
-from cranfield._settings import settings as process
 from cranfield.assessments import NINE, SCENARIOS, SIZES, STUDIES, assess_folds
 from cranfield.cli._measuring import (
     Loaded,
@@ -25,7 +24,7 @@ from cranfield.cli._measuring import (
     metric_option,
 )
 from cranfield.cli._options import AGAIN, common_options, decision_option, numbers, refuse_idle, resumes
-from cranfield.cli._output import as_json, put, put_text, say_line, written
+from cranfield.cli._output import as_json, inform, put, put_text, written
 from cranfield.cli._report import report_option, style_option, write_page
 from cranfield.comparisons import Comparing
 from cranfield.measures import Averaging
@@ -179,8 +178,8 @@ def assess_command(
         put(written(rows, format) if format == "csv" else as_json({**about, "rows": rows.to_dicts()}), None)
     if out is not None:
         files = assessment.save(out, figures=figures, style=style)
-        if not process.quiet and format == "table":
-            say_line(f"{len(files)} files in {out}")
+        if format == "table":
+            inform(f"{len(files)} files in {out}")
     if report is not None:
         write_page(report, loaded[0], loaded[0].measure(metrics), metrics, assessment=assessment)
 

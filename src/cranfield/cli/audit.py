@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from cranfield._settings import settings
 from cranfield.cli._measuring import LIST_OPTIONS, Loaded, list_options, threshold_option
 from cranfield.cli._options import common_options, is_given, jobs_option, refuse_idle
-from cranfield.cli._output import refuse_file, say, say_line, stages
+from cranfield.cli._output import inform, refuse_file, say, stages
 from cranfield.cli._reading import READING_OPTIONS
 from cranfield.cli._report import can_draw, experiment_options, experiment_report, out_option, say_where
 
@@ -93,8 +92,7 @@ def audit_command(
         refuse_idle("with --dry-run", "wanted", "show")
         say(planned)
         return
-    if not settings.quiet:
-        say_line(planned.estimate, err=True)
+    inform(planned.estimate, err=True)
     _, folder = experiment_and_folder(files[0], out, options["seed"])
     report = experiment_report(wanted)
     say(audit(files[0], out, jobs=jobs, stages=stages, report=report, allow_code=allow_code, **options))

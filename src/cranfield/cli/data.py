@@ -13,12 +13,10 @@ import polars as pl
 
 from cranfield import simulate
 from cranfield._errors import SettingError
-from cranfield._record import Step
 from cranfield._record import record as record_checksum
-from cranfield._settings import settings
 from cranfield._version import __version__
 from cranfield.cli._options import CommandGroup, common_options, process_options, refuse_idle, unpack_option
-from cranfield.cli._output import output_options, put, put_result, say, say_line
+from cranfield.cli._output import inform, output_options, put, put_result, say, say_line
 from cranfield.cli._reading import READING_OPTIONS, file_or_dataset, reading_options
 from cranfield.data import Ratings, describe, read, write
 from cranfield.data import filters as data_filters
@@ -178,20 +176,12 @@ def filter_command(file: str, filters: tuple[str, ...], out: str, reading: dict[
     ratings = file_or_dataset(file, reading)
     kept = data_filters.apply(ratings, filters, seed=seed)
     _write_with_record(kept, out)
-    if not settings.quiet:
-        for step in kept.history[len(ratings.history) :]:
-            say(_removed(step))
-            for note in step.notes:
-                say_line(f"  {note}")
-        say_line(f"written to {out}: {kept}")
-
-
-def _removed(step: Step) -> str:
-    chosen = ", ".join(f"{name}={value}" for name, value in step.settings.items())
-    lines = [f"{step.action}({chosen})"]
-    for kind, (before, after) in step.effect.items():
-        lines.append(f"  {kind:<8} {before:>13,} → {after:>13,}   removed {before - after:,}")
-    return "\n".join(lines)
+    for step in kept.history[len(ratings.history) :]:
+        inform(f"{step.action}({', '.join(f'{name}={value}' for name, value in step.settings.items())})")
+        for kind, (before, after) in step.effect.items():
+            inform(f"  {kind:<8} {before:>13,} → {after:>13,}   removed {before - after:,}")
+        inform(*(f"  {note}" for note in step.notes))
+    inform(f"written to {out}: {kept}")
 
 
 _SIMULATE = """\b
@@ -271,15 +261,8 @@ def simulate_command(
     record = _write_with_record(ratings, out, truth=Path(truth).name if truth else None)
     if truth and whole is not None:
         record_checksum(write(whole, truth))
-    if settings.quiet:
-        return
-    say_line(f"{out}: {ratings}")
-    if whole is not None:
-        say_line(f"{truth}: {whole}")
-    say_line(f"{record}: how they were made")
-    for step in ratings.history:
-        for note in step.notes:
-            say_line(f"note: {note}", err=True)
+    inform(f"{out}: {ratings}", *([] if whole is None else [f"{truth}: {whole}"]), f"{record}: how they were made")
+    inform(*(f"note: {note}" for step in ratings.history for note in step.notes), err=True)
 
 
 def _histogram(text: str | None) -> dict[float, float] | None:

@@ -9,7 +9,6 @@ import click
 
 from cranfield._errors import SettingError
 from cranfield._files import meant
-from cranfield._settings import settings
 from cranfield.cli._options import (
     AGAIN,
     common_options,
@@ -20,7 +19,7 @@ from cranfield.cli._options import (
     resumes,
     unpack_option,
 )
-from cranfield.cli._output import as_json, output_options, put, put_result, say, say_line, stages, tell
+from cranfield.cli._output import as_json, inform, output_options, put, put_result, say, say_line, stages, tell
 from cranfield.cli._reading import reading_options
 from cranfield.cli._report import experiment_options, experiment_report, out_option, say_where
 from cranfield.experiments import PRESETS, clean, diff, new_experiment, plan, review, run, schema, show
@@ -102,8 +101,8 @@ def run_command(
     tell(f"in brackets: {kind}" for kind in dict.fromkeys(intervals) if kind)
     if results.experiment.audit is not None:
         say(audit_of(results))
-    if (missing := results.missing()) and not settings.quiet:
-        say(f"not reported: {'; '.join(missing)}", err=True)
+    if missing := results.missing():
+        inform(f"not reported: {'; '.join(missing)}", err=True)
     say_where([f"The results: {results.path}"], results.pages, show)
 
 
