@@ -137,25 +137,20 @@ __all__ = [
 ]
 
 
-# Rarely needed names are imported on first use.
+# Rarely needed names are imported on first use, from these packages; a package itself is named by None.
 _LATER = {
-    "datasets": ("cranfield.datasets", None),
-    "compare_tools": ("cranfield.measures", "compare_tools"),
-    "audit": ("cranfield.audits", "audit"),
-    "bias": ("cranfield.biases", "bias"),
-    "correct_sampled": ("cranfield.biases", "correct_sampled"),
-    "density": ("cranfield.biases", "density"),
-    "estimate": ("cranfield.biases", "estimate"),
-    "expected_over_draws": ("cranfield.biases", "expected_over_draws"),
-    "experiments": ("cranfield.experiments", None),
-    "ratio_to_random": ("cranfield.biases", "ratio_to_random"),
-    "write_report": ("cranfield.reports", "write_report"),
+    **dict.fromkeys(("datasets", "experiments"), None),
+    **dict.fromkeys(
+        ("bias", "correct_sampled", "density", "estimate", "expected_over_draws", "ratio_to_random"), "biases"
+    ),
+    "audit": "audits",
+    "compare_tools": "measures",
+    "write_report": "reports",
 }
 
 
 def __getattr__(name: str) -> Any:
     if name not in _LATER:
         raise AttributeError(f"module 'cranfield' has no attribute {name!r}", name=name)
-    module, attribute = _LATER[name]
-    imported = importlib.import_module(module)
-    return imported if attribute is None else getattr(imported, attribute)
+    package = importlib.import_module(f"cranfield.{_LATER[name] or name}")
+    return package if _LATER[name] is None else getattr(package, name)

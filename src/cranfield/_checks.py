@@ -17,13 +17,7 @@ from cranfield._errors import SettingError, suggestion
 
 
 def share(name: str, value: object) -> float:
-    """Return ``value`` if it lies strictly between 0 and 1.
-
-    Examples
-    --------
-    >>> share("train", 0.8)
-    0.8
-    """
+    """Return ``value`` if it lies strictly between 0 and 1."""
     number = _number(value)
     if number is None or not 0 < number < 1:
         raise SettingError(f"{name}={value!r} is not a share; give a number between 0 and 1, such as {name}=0.2")
@@ -35,13 +29,7 @@ MOST_DRAWS = 10_000_000
 
 
 def whole(name: str, value: object, at_least: int = 1, at_most: float = math.inf) -> int:
-    """Return ``value`` if it is a whole number, ``at_least`` or larger and not above ``at_most``.
-
-    Examples
-    --------
-    >>> whole("k", 5)
-    5
-    """
+    """Return ``value`` if it is a whole number, ``at_least`` or larger and not above ``at_most``."""
     number = _number(value)
     if number is None or not math.isfinite(number) or number != int(number) or number < at_least:
         raise SettingError(f"{name}={value!r} is not a whole number of at least {at_least}; give one")
@@ -67,13 +55,7 @@ def all_or_whole(name: str, value: object, at_least: int = 1) -> str | int:
 
 
 def number(name: str, value: object) -> float:
-    """Return ``value`` if it is a number (not NaN).
-
-    Examples
-    --------
-    >>> number("threshold", 4)
-    4.0
-    """
+    """Return ``value`` if it is a number (not NaN)."""
     number = _number(value)
     if number is None:
         raise SettingError(f"{name}={value!r} is not a number; give one, such as {name}=4")
@@ -86,26 +68,14 @@ def number_or_none(name: str, value: object) -> float | None:
 
 
 def flag(name: str, value: object) -> bool:
-    """Return ``value`` if it is true or false.
-
-    Examples
-    --------
-    >>> flag("exact", True)
-    True
-    """
+    """Return ``value`` if it is true or false."""
     if not isinstance(value, bool | np.bool_):
         raise SettingError(f"{name}={value!r} is neither true nor false; give one of them")
     return bool(value)
 
 
 def one_of(name: str, value: object, choices: Iterable[str]) -> str:
-    """Return ``value`` if it is one of ``choices``.
-
-    Examples
-    --------
-    >>> one_of("which", "last", ["random", "last"])
-    'last'
-    """
+    """Return ``value`` if it is one of ``choices``."""
     choices = list(choices)
     if value not in choices:
         raise SettingError(f"{name}={value!r} is not one of {', '.join(choices)}{suggestion(str(value), choices)}")

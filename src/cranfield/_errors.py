@@ -63,16 +63,10 @@ class InputError(CranfieldError):
         remedy: str | None = None,
     ) -> None:
         self.problem, self.source, self.row, self.column, self.remedy = problem, source, row, column, remedy
-        place = ", ".join(
-            part
-            for part in (
-                None if source is None else str(source),
-                None if row is None else f"row {row}",
-                None if column is None else f"column {column!r}",
-            )
-            if part is not None
-        )
-        text = f"{place}: {problem}" if place else problem
+        places = [] if source is None else [str(source)]
+        places += [] if row is None else [f"row {row}"]
+        places += [] if column is None else [f"column {column!r}"]
+        text = f"{', '.join(places)}: {problem}" if places else problem
         super().__init__(f"{text}; {remedy}" if remedy else text)
 
 

@@ -353,12 +353,9 @@ class Registry(Mapping[str, Thing]):
             owner = self._owner(name)
         if owner is None or not (self._any_case or name in (owner.name, *owner.aliases)):
             aliases = {alias for entry in self._entries.values() for alias in entry.aliases}
-            known = {*self, *aliases, *besides, *self._plugin_names()}
+            known = {*self, *aliases, *besides, *(offer.name for offer in self._offered())}
             raise SettingError(f"there is no {self.kind} {name!r}{nearest(str(name), known)}")
         return owner
-
-    def _plugin_names(self) -> list[str]:
-        return [offer.name for offer in self._offered()]
 
     def _offered(self) -> list[EntryPoint]:
         """Return what installed packages offer, without importing it."""

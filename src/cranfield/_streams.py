@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-from typing import Any
 
 import numpy as np
 import polars as pl
@@ -35,29 +34,13 @@ def stream(seed: int, *names: str | int) -> np.random.Generator:
 _STEP, _FIRST, _SECOND = (np.uint64(n) for n in (0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB))
 
 
-def mixed(keys: Keys) -> Keys:
+def _mixed(keys: Keys) -> Keys:
     """Return numbers in which each bit depends on every bit of the key."""
     with np.errstate(over="ignore"):
         keys = keys + _STEP
         keys = (keys ^ (keys >> np.uint64(30))) * _FIRST
         keys = (keys ^ (keys >> np.uint64(27))) * _SECOND
     return keys ^ (keys >> np.uint64(31))
-
-
-def hashed(keys: Any, seed: int, *names: str | int) -> Keys:
-    """Return a random 64-bit number for each key, determined by ``seed`` and ``names``.
-
-    Examples
-    --------
-    >>> keys = np.arange(3, dtype=np.uint64)
-    >>> np.array_equal(hashed(keys, 7, "signs"), hashed(keys[::-1], 7, "signs")[::-1])
-    True
-    >>> bool((hashed(keys, 7, "signs") == hashed(keys, 8, "signs")).any())
-    False
-    """
-    path = "\x1f".join(map(str, (seed, *names)))
-    salt = np.frombuffer(hashlib.sha256(path.encode()).digest()[:8], dtype="<u8")[0]
-    return mixed(mixed(np.asarray(keys, dtype=np.uint64)) ^ salt)
 
 
 def id_keys(ids: pl.Series) -> Keys:
@@ -70,7 +53,7 @@ def id_keys(ids: pl.Series) -> Keys:
     """
     if ids.dtype.is_integer() and "128" not in str(ids.dtype):
         values = ids.to_numpy()
-        return mixed(values.astype(np.uint64) if values.dtype.kind == "u" else values.astype(np.int64).view(np.uint64))
+        return _mixed(values.astype(np.uint64) if values.dtype.kind == "u" else values.astype(np.int64).view(np.uint64))
     text = ids.cast(pl.String) if ids.dtype != pl.Binary else ids.bin.encode("hex")
     words = [value.encode() for value in text.to_list()]
     width = -(-max(map(len, words), default=1) // 8) or 1
@@ -78,7 +61,7 @@ def id_keys(ids: pl.Series) -> Keys:
     table = np.array(words, dtype=f"S{8 * width}").view("<u8").reshape(-1, width)
     keys = np.fromiter(map(len, words), dtype=np.uint64, count=len(words))
     for column in table.T:
-        keys = mixed(keys ^ column)
+        keys = _mixed(keys ^ column)
     return keys
 
 
@@ -87,7 +70,7 @@ MOST_BLOCKS = 10_000
 
 
 def user_blocks(keys: Keys, count: int, seed: int, *names: str | int) -> NDArray[np.intp]:
-    """Return the block of each user, one of ``count``, by a hash of the user's key.
+    """Return the block of each user, one of ``count``, by a hash of the user's key, the seed and the names.
 
     The cost of drawing blocks does not grow with the users, and the blocks do not depend on who else is measured.
 
@@ -97,4 +80,6 @@ def user_blocks(keys: Keys, count: int, seed: int, *names: str | int) -> NDArray
     >>> int(blocks.max()), bool(np.bincount(blocks).max() < 20)
     (9999, True)
     """
-    return (hashed(keys, seed, *names) % np.uint64(count)).astype(np.intp)
+    path = "\x1f".join(map(str, (seed, *names)))
+    salt = np.frombuffer(hashlib.sha256(path.encode()).digest()[:8], dtype="<u8")[0]
+    return (_mixed(_mixed(np.asarray(keys, dtype=np.uint64)) ^ salt) % np.uint64(count)).astype(np.intp)

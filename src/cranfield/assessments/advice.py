@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
 
 import numpy as np
 import polars as pl
@@ -150,8 +150,6 @@ class Advice:
         The number of bootstrap draws of systems that show how certain the advice is.
     systems
         The number of systems.
-    limits
-        What the advice cannot take into account.
     """
 
     rows: pl.DataFrame
@@ -159,7 +157,8 @@ class Advice:
     criteria: tuple[str, ...]
     draws: int
     systems: int
-    limits: tuple[str, ...] = field(default=LIMITS)
+    limits: ClassVar[tuple[str, ...]] = LIMITS
+    """What the advice cannot take into account."""
 
     def frame(self) -> pl.DataFrame:
         """Return one row per metric and average, the recommended one first.

@@ -21,17 +21,9 @@ from cranfield._polars import write_parquet
 from cranfield._record import Step
 from cranfield._table import csv_of
 from cranfield._terminal import progress
+from cranfield.assessments import summary
 from cranfield.assessments.advice import Advice, Evidence, advise
 from cranfield.assessments.scenarios import SCENARIOS
-from cranfield.assessments.summary import (
-    correlation_frame,
-    cutoff_frame,
-    groups,
-    matrix,
-    robustness_frame,
-    values_frame,
-    without_cutoff,
-)
 from cranfield.rankings import file_name
 
 STUDIES = ("robustness", "values", "power", "curves", "correlation", "groups", "cutoffs", "aggregation", "advice")
@@ -106,15 +98,15 @@ class Assessment:
         _checks.one_of("study", study, (*STUDIES, "samples"))
         match study:
             case "robustness":
-                return robustness_frame(self.samples)
+                return summary.robustness_frame(self.samples)
             case "values":
-                return values_frame(self.samples, self.systems)
+                return summary.values_frame(self.samples, self.systems)
             case "correlation":
                 return self._correlation
             case "groups":
                 return self._groups()
             case "cutoffs":
-                return cutoff_frame(self.advice().frame())
+                return summary.cutoff_frame(self.advice().frame())
             case "aggregation":
                 return self._aggregation()
             case "advice":
@@ -125,7 +117,7 @@ class Assessment:
     def correlation(self, average: str | None = None) -> NDArray[np.float64]:
         """Return metrics × metrics: tau between their orders of systems, under one average (the first one)."""
         average = _checks.one_of("average", average or self.averages[0], self.averages)
-        return matrix(self._correlation, average, self.metrics)
+        return summary.matrix(self._correlation, average, self.metrics)
 
     def advice(self, weights: Mapping[str, float] | None = None, *, draws: int = 200, seed: int = 0) -> Advice:
         """Return which metric to trust: the criteria are ``power``, each scenario and ``agreement``.
@@ -213,7 +205,7 @@ class Assessment:
 
     @cached_property
     def _correlation(self) -> pl.DataFrame:
-        return correlation_frame(self._ordered, self.averages, self.metrics, self.step.settings["correlation"])
+        return summary.correlation_frame(self._ordered, self.averages, self.metrics, self.step.settings["correlation"])
 
     @cached_property
     def _ordered(self) -> NDArray[np.float64]:
@@ -225,7 +217,7 @@ class Assessment:
     def _groups(self) -> pl.DataFrame:
         rows = []
         for average in self.averages:
-            group, order = groups(self.correlation(average))
+            group, order = summary.groups(self.correlation(average))
             place = np.argsort(order)
             rows += [
                 {"average": average, "metric": metric, "group": int(group[m]), "place": int(place[m]) + 1}
@@ -338,9 +330,9 @@ class Assessment:
 
     def of_family(self, family: str) -> list[str]:
         """Return the metrics that differ from ``family`` only in their cut-off, in ascending order."""
-        members = [name for name in self.metrics if without_cutoff(name) == family]
+        members = [name for name in self.metrics if summary.without_cutoff(name) == family]
         if not members:
-            known = sorted({without_cutoff(name) for name in self.metrics})
+            known = sorted({summary.without_cutoff(name) for name in self.metrics})
             raise SettingError(f"no metric {family!r} was assessed{nearest(family, known)}")
         return sorted(members, key=lambda name: int(name.rpartition("@")[2]) if "@" in name else 1 << 60)
 

@@ -69,13 +69,7 @@ class Sampling:
 
 
 def rounded_to(decimals: object) -> int:
-    """Check and return the number of decimals to which averages are rounded.
-
-    Examples
-    --------
-    >>> rounded_to(4)
-    4
-    """
+    """Check and return the number of decimals to which averages are rounded."""
     places = _checks.whole("decimals", decimals, at_least=0)
     if places > _MOST_DECIMALS:
         raise SettingError(f"decimals={decimals!r} is more than a number holds; give at most {_MOST_DECIMALS}")
@@ -102,31 +96,19 @@ class Chunks:
         if self._folder is None:
             return make()
         key = hashlib.sha256(json.dumps(inputs, sort_keys=True, default=str).encode()).hexdigest()[:16]
-        stem = f"{name}-{key}"
-        for path in self._kept(stem):
-            kept = _whole(path)
-            if kept is not None:
-                return kept
-            path.unlink(missing_ok=True)
+        named = re.compile(rf"{re.escape(name)}-{key}-([0-9a-f]{{16}})\.parquet")
+        for path in sorted(self._folder.iterdir()) if self._folder.is_dir() else ():
+            if chunk := named.fullmatch(path.name):
+                content = path.read_bytes()
+                if _digest(content) == chunk[1]:
+                    return scan_parquet(io.BytesIO(content)).collect()
+                path.unlink(missing_ok=True)  # it is damaged
         frame = make()
         buffer = io.BytesIO()
         write_parquet(frame, buffer)
-        with whole_file(self._folder / f"{stem}-{_digest(buffer.getvalue())}.parquet") as temporary:
+        with whole_file(self._folder / f"{name}-{key}-{_digest(buffer.getvalue())}.parquet") as temporary:
             temporary.write_bytes(buffer.getvalue())
         return frame
-
-    def _kept(self, stem: str) -> list[Path]:
-        """Return only the files with the name of a chunk of this study: a damaged chunk is removed."""
-        if self._folder is None or not self._folder.is_dir():
-            return []
-        form = re.compile(re.escape(stem) + r"-[0-9a-f]{16}\.parquet")
-        return sorted(path for path in self._folder.iterdir() if form.fullmatch(path.name))
-
-
-def _whole(path: Path) -> pl.DataFrame | None:
-    """Return a chunk, or None if its contents do not match the hash in its name."""
-    content = path.read_bytes()
-    return scan_parquet(io.BytesIO(content)).collect() if _digest(content) == path.stem.rsplit("-", 1)[1] else None
 
 
 def _digest(content: bytes) -> str:

@@ -31,22 +31,18 @@ from cranfield.measures import (
     Averaging,
     By,
     Engine,
-    Kind,
     Measuring,
     Segmenting,
     as_judged,
     is_large,
     measure,
     measure_segments,
-    measure_tables,
-    measure_tables_on_spark,
     opened_run,
     opened_test,
     parquet_path,
-    part_plan,
 )
-from cranfield.metrics import as_metrics, at_levels, levels_note, notes_on_grades
-from cranfield.rankings import HeldOutTable, Run, RunTables, read_runs, read_test
+from cranfield.metrics import at_levels, levels_note
+from cranfield.rankings import HeldOutTable, Ranking, Run, RunTables, read_runs, read_test
 from cranfield.tables import spark_session
 
 if TYPE_CHECKING:
@@ -175,28 +171,27 @@ class MeasuredFiles:
     @property
     def histories(self) -> list[tuple[str, Sequence[Step]]]:
         """How the files were read, by the name of the system or of the test set."""
-        return [("the test set was read", self.test.history), *self._histories_of_runs()]
+        of_runs = [
+            (name, run.history)
+            for run in self.runs
+            for name in (run.systems if isinstance(run, RunTables) else [run.name])
+        ]
+        return [("the test set was read", self.test.history), *of_runs]
 
-    def _histories_of_runs(self) -> list[tuple[str, Sequence[Step]]]:
-        return [(run.name, run.history) for run in self.runs]
-
-    def _how(self, bounds: bool) -> dict[str, Any]:
-        return {
-            "train": self.train, "negative_grades": self.options.negative_grades, "bounds": bounds,
-            "strict": self.options.strict, "catalogue": self.options.catalogue,
-        }  # fmt: skip
+    def measure(self, metrics: Sequence[str], *, bounds: bool = False) -> Scores:
+        """Measure the runs."""
+        options = self.options
+        where = {"engine": options.engine, "memory": options.memory} if isinstance(self, OpenedTables) else {}
+        return measure(
+            self.runs, self.test, metrics, threshold=options.threshold, lists=options.lists, train=self.train,
+            negative_grades=options.negative_grades, bounds=bounds, strict=options.strict,
+            catalogue=options.catalogue, **where,
+        )  # fmt: skip
 
 
 @dataclass(frozen=True)
 class Loaded(MeasuredFiles):
     """The files of a command as read whole."""
-
-    def measure(self, metrics: Sequence[str], *, bounds: bool = False) -> Scores:
-        """Measure the runs."""
-        options = self.options
-        return measure(
-            self.runs, self.test, metrics, threshold=options.threshold, lists=options.lists, **self._how(bounds)
-        )
 
     @property
     def lists(self) -> list[Judged]:
@@ -217,26 +212,10 @@ class Loaded(MeasuredFiles):
             for segment in Segmenting(by).segment
         ]  # fmt: skip
 
-    def tell_of_grades(self, metrics: Sequence[str]) -> None:
-        """Print notes about the scale of the test set, for output that has no room for them."""
-        tell(notes_on_grades(self.test, as_metrics(metrics), self.options.negative_grades))
-
 
 @dataclass(frozen=True)
 class OpenedTables(MeasuredFiles):
     """The files of a command that are read by ranges of users, or on Spark."""
-
-    def measure(self, metrics: Sequence[str], *, bounds: bool = False) -> Scores:
-        """Measure the runs."""
-        options, how = self.options, self._how(bounds)
-        measuring = Measuring(metrics=metrics, threshold=options.threshold, lists=options.lists)
-        if any(not tables.table.has_places for tables in self.runs):
-            plan = part_plan(self.runs, self.test, measuring, **how)
-            return measure_tables_on_spark(self.runs, self.test, plan).scores
-        return measure_tables(self.runs, self.test, measuring, **how, memory=options.memory).scores
-
-    def _histories_of_runs(self) -> list[tuple[str, Sequence[Step]]]:
-        return [(name, tables.history) for tables in self.runs for name in tables.systems]
 
 
 def all_at_once(files: Loaded | OpenedTables, options: Mapping[str, Any]) -> Loaded:
@@ -281,15 +260,13 @@ _OF_FILES = (
     click.option("--tag", is_flag=True, help="Name systems after the tag in their TREC run instead of the file."),
     strict_option,
 )
+threshold_option = decision_option(Measuring.decisions()["threshold"], metavar="R")
 _OPTIONS = (
     click.argument("runs", nargs=-1, required=True, metavar="RUN..."),
     click.option("--test", required=True, metavar="FILE", help="The held-out ratings, or TREC qrels."),
-    decision_option(Measuring.decisions()["threshold"], metavar="R"),
-    click.option(
-        "--lists",
-        type=click.Choice(get_args(Kind)),
-        default="full",
-        help="condensed: remove items without a test rating from the lists first.",
+    threshold_option,
+    decision_option(
+        Ranking.decisions()["lists"], help="condensed: remove items without a test rating from the lists first."
     ),
     click.option(
         "--ties",

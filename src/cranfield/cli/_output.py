@@ -39,6 +39,12 @@ def say_line(text: object, *, err: bool = False) -> None:
     click.echo(shown(text), err=err)
 
 
+def inform(*lines: object, err: bool = False) -> None:
+    """Print lines besides the result, whatever the names in them contain; none with ``--quiet``."""
+    for line in () if settings.quiet else lines:
+        say_line(line, err=err)
+
+
 def tell(notes: Iterator[str] | Sequence[str]) -> None:
     """Print notes on standard error; with ``--quiet`` only warnings."""
     for note in notes:
@@ -59,6 +65,16 @@ def put(text: str, out: str | None) -> None:
 def put_text(result: object, out: str | None) -> None:
     """Print a result for people, or write it to a file, without control characters."""
     put(shown_lines(result), out)
+
+
+def put_result(result: Any, format: str, out: str | None) -> None:
+    """Print a result for people, as JSON or as CSV, or write it to a file."""
+    if format in ("table", "text"):
+        put_text(result, out)
+    elif format == "json" and hasattr(result, "as_dict"):
+        put(as_json(result.as_dict()), out)
+    else:
+        put(written(result.frame(), format), out)
 
 
 def put_tables(tables: Sequence[Table], format: str, out: str | None) -> None:

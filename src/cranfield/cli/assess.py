@@ -13,7 +13,6 @@ import polars as pl
 from cranfield import _checks
 from cranfield._errors import InputError, SettingError
 from cranfield._figures import Style, check_libraries
-from cranfield._settings import settings as process
 from cranfield.assessments import NINE, SCENARIOS, SIZES, STUDIES, assess_folds
 from cranfield.cli._measuring import (
     Loaded,
@@ -25,8 +24,9 @@ from cranfield.cli._measuring import (
     metric_option,
 )
 from cranfield.cli._options import AGAIN, common_options, decision_option, numbers, refuse_idle, resumes
-from cranfield.cli._output import as_json, put, put_text, say_line, written
+from cranfield.cli._output import as_json, inform, put, put_text, written
 from cranfield.cli._report import report_option, style_option, write_page
+from cranfield.comparisons import Comparing
 from cranfield.measures import Averaging
 
 _EXAMPLES = """\b
@@ -100,8 +100,8 @@ def _how_to_go_on(out: str | None, **_: Any) -> str:
 )
 @click.option("--decimals", type=int, default=12, help="Round averages before ordering systems.")
 @decision_option(Averaging.decisions()["undefined"])
-@click.option("--significance", default="permutation", metavar="TEST", help="The test behind discriminative power.")
-@click.option("--alpha", type=float, default=0.05, help="The level of significance.")
+@decision_option(Comparing.decisions()["significance"], metavar="TEST", help="The test behind discriminative power.")
+@decision_option(Comparing.decisions()["alpha"])
 @click.option(
     "--resamples", type=int, default=0, help="The number of resamples of Sakai's bootstrap; 0: do not compute it."
 )
@@ -178,8 +178,8 @@ def assess_command(
         put(written(rows, format) if format == "csv" else as_json({**about, "rows": rows.to_dicts()}), None)
     if out is not None:
         files = assessment.save(out, figures=figures, style=style)
-        if not process.quiet and format == "table":
-            say_line(f"{len(files)} files in {out}")
+        if format == "table":
+            inform(f"{len(files)} files in {out}")
     if report is not None:
         write_page(report, loaded[0], loaded[0].measure(metrics), metrics, assessment=assessment)
 

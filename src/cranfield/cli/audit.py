@@ -8,13 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from cranfield._settings import settings
-from cranfield.cli._measuring import LIST_OPTIONS, Loaded, list_options
-from cranfield.cli._options import common_options, decision_option, is_given, jobs_option, refuse_idle
-from cranfield.cli._output import refuse_file, say, say_line, stages
+from cranfield.cli._measuring import LIST_OPTIONS, Loaded, list_options, threshold_option
+from cranfield.cli._options import common_options, is_given, jobs_option, refuse_idle
+from cranfield.cli._output import inform, refuse_file, say, stages
 from cranfield.cli._reading import READING_OPTIONS
 from cranfield.cli._report import can_draw, experiment_options, experiment_report, out_option, say_where
-from cranfield.measures import Measuring
 
 if TYPE_CHECKING:
     from cranfield.audits import Audit
@@ -44,7 +42,7 @@ Examples:
 )
 @click.option("--test", metavar="FILE", help="The held-out ratings; FILE... are then ranked lists.")
 @click.option("--train", metavar="FILE", help="With --test: the training ratings.")
-@decision_option(Measuring.decisions()["threshold"], metavar="R")
+@threshold_option
 @click.option("-m", "--metric", default="P@10", help="With --test: the metric to start from.")
 @experiment_options
 @list_options()
@@ -55,9 +53,6 @@ def audit_command(
     load: Callable[..., Loaded],
     reading: dict[str, Any],  # noqa: ARG001, `load` has it
     out: str | None,
-    preset: str | None,
-    budget: int | None,
-    truth: str | None,
     dry_run: bool,
     test: str | None,
     train: str | None,
@@ -68,6 +63,7 @@ def audit_command(
     allow_code: bool,
     jobs: int | None,
     seed: int,
+    **options: Any,
 ) -> None:
     """Audit a comparison: whether the winner survives other decisions.
 
@@ -81,15 +77,12 @@ def audit_command(
             refuse_idle("without --out", "wanted", "show")
         else:
             refuse_file(out)
-        _audit_lists(
-            load(files, test, train, threshold), out, wanted, show,
-            metric=metric, threshold=threshold, preset=preset, budget=budget, truth=truth, seed=seed,
-        )  # fmt: skip
+        options |= {"metric": metric, "threshold": threshold, "seed": seed}
+        _audit_lists(load(files, test, train, threshold), out, wanted, show, **options)
         return
     refuse_idle("without --test", "train", "threshold", "metric", *LIST_OPTIONS, *READING_OPTIONS)
     if len(files) != 1:
         raise click.UsageError("an audit takes one experiment file; give --test to audit ranked lists")
-    options: dict[str, Any] = {"preset": preset, "budget": budget, "truth": truth}
     options["seed"] = seed if is_given("seed") else None
     from cranfield.audits import HOME, audit, plan_audit
     from cranfield.experiments import experiment_and_folder
@@ -99,8 +92,7 @@ def audit_command(
         refuse_idle("with --dry-run", "wanted", "show")
         say(planned)
         return
-    if not settings.quiet:
-        say_line(planned.estimate, err=True)
+    inform(planned.estimate, err=True)
     _, folder = experiment_and_folder(files[0], out, options["seed"])
     report = experiment_report(wanted)
     say(audit(files[0], out, jobs=jobs, stages=stages, report=report, allow_code=allow_code, **options))

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from cranfield.cli._measuring import LIST_OPTIONS, Loaded, list_options
+from cranfield.cli._measuring import LIST_OPTIONS, Loaded, list_options, threshold_option
 from cranfield.cli._options import (
     common_options,
     decision_option,
@@ -16,9 +16,9 @@ from cranfield.cli._options import (
     runs_named_code,
     systems_option,
 )
-from cranfield.cli._output import as_json, output_options, put, put_tables, put_text, tell
+from cranfield.cli._output import output_options, put_result, put_tables, tell
 from cranfield.cli._report import report_option
-from cranfield.measures import Measuring
+from cranfield.comparisons import Comparing
 
 _EXAMPLES = """\b
 Examples:
@@ -35,7 +35,7 @@ Examples:
 @click.option("--test", metavar="FILE", help="The held-out ratings; RUN... are then ranked lists.")
 @click.option("--train", metavar="FILE", help="With --test: the training ratings, which define popularity.")
 @click.option("-m", "--metric", default="P@10", help="A metric with a cut-off.")
-@decision_option(Measuring.decisions()["threshold"], metavar="R")
+@threshold_option
 @click.option(
     "--groups", type=click.IntRange(min=2), default=10, help="The number of popularity groups of the P1R protocol."
 )
@@ -45,12 +45,7 @@ Examples:
     default=99,
     help="With --data: the number of non-relevant items per list in the P1R and U1R protocols.",
 )
-@click.option(
-    "--alpha",
-    type=click.FloatRange(0, 1, min_open=True, max_open=True),
-    default=0.05,
-    help="The level of significance.",
-)
+@decision_option(Comparing.decisions()["alpha"])
 @click.option(
     "--propensities",
     metavar="KIND|FILE:COLUMN",
@@ -109,10 +104,8 @@ def bias_command(
         loaded = load(runs, test, train, threshold)
         options["strict"] = loaded.options.strict
         answer = bias(runs=loaded.runs, test=loaded.test, train=loaded.train, **options)
-    if format == "json":
-        put(as_json(answer.as_dict()), out)
-    elif format == "table":
-        put_text(answer, out)
+    if format in ("table", "json"):
+        put_result(answer, format, out)
     else:
         put_tables(list(answer.tables().values()), format, out)
     tell(answer.notes)

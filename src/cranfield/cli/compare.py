@@ -9,7 +9,6 @@ from dataclasses import fields, replace
 from typing import Any
 
 import click
-import polars as pl
 
 from cranfield._errors import InputError
 from cranfield._files import meant
@@ -31,7 +30,14 @@ from cranfield.cli._measuring import (
 from cranfield.cli._options import common_options, decision_options, refuse_idle
 from cranfield.cli._output import as_json, output_options, put, put_text, tell, written
 from cranfield.cli._report import report_option, write_page
-from cranfield.cli.unjudged import judgments_option, notes_on_judgments, put_tipping, tipping_options, with_judgments
+from cranfield.cli.unjudged import (
+    judgments_option,
+    notes_on_judgments,
+    put_tipping,
+    refuse_layouts,
+    tipping_options,
+    with_judgments,
+)
 from cranfield.comparisons import Comparing, Comparison, Gate, compare, compare_segments
 from cranfield.experiments import input_checksum
 from cranfield.facts import gate as gate_facts
@@ -132,13 +138,13 @@ def compare_command(
     **options: Any,
 ) -> None:
     """Compare systems: which one is better, and how certain that is."""
-    if power is not None and format in ("matrix", "latex", "markdown"):
-        raise click.UsageError(f"--power has no {format} format; use --format table, csv or json")
     gated = _gated(no_worse, better, power, options["baseline"], format)
     if not options["subsets"]:
         refuse_idle("without --subsets", "subset_size")
     if report is None and power is not None:
-        _refuse_tests("--power", significance)
+        # log_student stays, because its logarithms are used.
+        test = () if significance.startswith("log_student") else ("significance",)
+        refuse_idle("with --power", "method", "correction", "resamples", "subsets", "subset_size", *test)
     if gated and report is None:
         refuse_idle(f"with {gated}", "correction", "subsets")
     if gated or power is not None or format == "matrix":
@@ -174,7 +180,7 @@ def compare_command(
     if gate is not None:
         _put_gate(gate, result, format, full, out)
     elif power is not None:
-        put(_frame(result.power(power), format, result, "paired t"), out)
+        put(_power(result, power, format), out)
     elif format == "matrix":
         put_text("\n\n".join(_matrix(result, metric) for metric in result.metrics), out)
     elif format == "latex":
@@ -204,13 +210,12 @@ def _gated(no_worse: str | None, better: bool, power: float | None, baseline: st
     given = [name for name, is_given in options.items() if is_given]
     if len(given) > 1:
         raise click.UsageError(f"{given[0]} and {given[1]} exclude each other; give one of them")
-    if not given or given == ["--power"]:
+    if not given:
         return ""
-    if baseline is None:
+    if baseline is None and given[0] != "--power":
         raise click.UsageError(f"{given[0]} needs a run to compare with; name it with --baseline")
-    if format in ("matrix", "latex", "markdown"):
-        raise click.UsageError(f"{given[0]} has no {format} format; use --format table, csv or json")
-    return given[0]
+    refuse_layouts(given[0], format)
+    return "" if given[0] == "--power" else given[0]
 
 
 def _put_gate(gate: Gate, result: Comparison, format: str, full: dict[str, Any], out: str | None) -> None:
@@ -222,17 +227,13 @@ def _put_gate(gate: Gate, result: Comparison, format: str, full: dict[str, Any],
         put_text("\n".join((*result.verdict, "", gate.table().text())), out)
 
 
-def _refuse_tests(instead: str, significance: str) -> None:
-    """Refuse the options of tests that are not done; log_student stays, because its logarithms are used."""
-    tests = ("method", "correction", "resamples", "subsets", "subset_size")
-    refuse_idle(f"with {instead}", *tests, *([] if significance.startswith("log_student") else ["significance"]))
-
-
-def _frame(frame: pl.DataFrame, format: str, result: Comparison, test: str) -> str:
+def _power(result: Comparison, difference: float, format: str) -> str:
+    """Return whether the users are enough to detect a difference."""
+    frame = result.power(difference)
     if format != "table":
         return written(frame, format)
-    rows = [[_text(value) for value in row] for row in frame.iter_rows()]
-    caption = replace(result, significance=test, correction="none").caption
+    rows = [[f"{value:.4g}" if isinstance(value, float) else str(value) for value in row] for row in frame.iter_rows()]
+    caption = replace(result, significance="paired t", correction="none").caption
     return Table(frame.columns, rows, caption, result.notes).text()
 
 
@@ -240,10 +241,6 @@ def _matrix(result: Comparison, metric: str) -> str:
     frame = result.matrix(metric)
     rows = [[row[0], *("" if p is None else p_text(p) for p in row[1:])] for row in frame.iter_rows()]
     return Table(frame.columns, rows, f"{metric}: corrected p-values; {result.caption}", result.notes).text()
-
-
-def _text(value: Any) -> str:
-    return f"{value:.4g}" if isinstance(value, float) else str(value)
 
 
 # What belongs to the work, not to the question: a hash of the test set, and the number of blocks.

@@ -13,12 +13,10 @@ import polars as pl
 
 from cranfield import simulate
 from cranfield._errors import SettingError
-from cranfield._record import Step
 from cranfield._record import record as record_checksum
-from cranfield._settings import settings
 from cranfield._version import __version__
 from cranfield.cli._options import CommandGroup, common_options, process_options, refuse_idle, unpack_option
-from cranfield.cli._output import output_options, put, put_text, say, say_line, written
+from cranfield.cli._output import inform, output_options, put, put_result, say, say_line
 from cranfield.cli._reading import READING_OPTIONS, file_or_dataset, reading_options
 from cranfield.data import Ratings, describe, read, write
 from cranfield.data import filters as data_filters
@@ -140,13 +138,7 @@ def describe_command(source: str, format: str, out: str | None, reading: dict[st
     It prints users, items, ratings, density, the Gini index over users and over items, quartiles of the profile
     sizes, the histogram of the ratings, the time span, and how the file was read.
     """
-    description = describe(file_or_dataset(source, reading))
-    if format == "table":
-        put_text(description, out)
-    elif format == "json":
-        put(json.dumps(description.as_dict(), indent=1, ensure_ascii=False, default=str) + "\n", out)
-    else:
-        put(written(description.frame(), "csv"), out)
+    put_result(describe(file_or_dataset(source, reading)), format, out)
 
 
 _FILTER = "\b\nFilters:\n" + "\n".join(f"  {line}" for line in data_filters.registry.signatures(without=("seed",)))
@@ -184,20 +176,12 @@ def filter_command(file: str, filters: tuple[str, ...], out: str, reading: dict[
     ratings = file_or_dataset(file, reading)
     kept = data_filters.apply(ratings, filters, seed=seed)
     _write_with_record(kept, out)
-    if not settings.quiet:
-        for step in kept.history[len(ratings.history) :]:
-            say(_removed(step))
-            for note in step.notes:
-                say_line(f"  {note}")
-        say_line(f"written to {out}: {kept}")
-
-
-def _removed(step: Step) -> str:
-    chosen = ", ".join(f"{name}={value}" for name, value in step.settings.items())
-    lines = [f"{step.action}({chosen})"]
-    for kind, (before, after) in step.effect.items():
-        lines.append(f"  {kind:<8} {before:>13,} → {after:>13,}   removed {before - after:,}")
-    return "\n".join(lines)
+    for step in kept.history[len(ratings.history) :]:
+        inform(f"{step.action}({', '.join(f'{name}={value}' for name, value in step.settings.items())})")
+        for kind, (before, after) in step.effect.items():
+            inform(f"  {kind:<8} {before:>13,} → {after:>13,}   removed {before - after:,}")
+        inform(*(f"  {note}" for note in step.notes))
+    inform(f"written to {out}: {kept}")
 
 
 _SIMULATE = """\b
@@ -264,8 +248,9 @@ def simulate_command(
     given = {name: value for name, value in options.items() if value is not None}
     _check_kind(kind, {**given, **({"truth": truth} if truth else {}), **({"like": like} if like else {})})
     _check_outputs(out, *([] if truth is None else [truth]))
-    if truth is not None:
-        _check_truth(given)
+    if truth is not None:  # one that is too large is refused before the world is made
+        usual = inspect.signature(simulate.world).parameters
+        check_pairs(*(given.get(name, usual[name].default) for name in ("users", "items")))
     if like is None:
         refuse_idle("without --like, a file of ratings to read", *READING_OPTIONS)
     else:
@@ -273,19 +258,11 @@ def simulate_command(
     simulated = _KINDS[kind](**given)
     ratings = simulated.ratings if isinstance(simulated, World) else simulated
     whole = simulated.truth() if truth and isinstance(simulated, World) else None
-
     record = _write_with_record(ratings, out, truth=Path(truth).name if truth else None)
     if truth and whole is not None:
         record_checksum(write(whole, truth))
-    if settings.quiet:
-        return
-    say_line(f"{out}: {ratings}")
-    if whole is not None:
-        say_line(f"{truth}: {whole}")
-    say_line(f"{record}: how they were made")
-    for step in ratings.history:
-        for note in step.notes:
-            say_line(f"note: {note}", err=True)
+    inform(f"{out}: {ratings}", *([] if whole is None else [f"{truth}: {whole}"]), f"{record}: how they were made")
+    inform(*(f"note: {note}" for step in ratings.history for note in step.notes), err=True)
 
 
 def _histogram(text: str | None) -> dict[float, float] | None:
@@ -296,13 +273,6 @@ def _histogram(text: str | None) -> dict[float, float] | None:
         return {float(value): float(share) for value, share in pairs}
     except ValueError:
         raise SettingError(f"--histogram {text!r} cannot be read; write 1=0.1,2=0.2,3=0.7") from None
-
-
-def _check_truth(given: dict[str, Any]) -> None:
-    """Refuse a truth that is too large before the world is made."""
-    usual = inspect.signature(simulate.world).parameters
-    users, items = (given.get(name, usual[name].default) for name in ("users", "items"))
-    check_pairs(users, items)
 
 
 def _check_kind(kind: str, given: dict[str, Any]) -> None:

@@ -35,7 +35,7 @@ from cranfield.cli._output import (
 from cranfield.cli._report import report_option, write_page
 from cranfield.judgments import NONE
 from cranfield.measures import DEFAULT_METRICS, Averaging, Scores, compare_tools, dialects_table, examine_for
-from cranfield.metrics import notes_on_reading
+from cranfield.metrics import as_metrics, notes_on_grades, notes_on_reading
 
 _EXAMPLES = """\b
 Examples:
@@ -247,7 +247,7 @@ def dialects_command(
         loaded.runs, loaded.test, metrics, threshold=measuring.threshold, lists=measuring.lists, train=loaded.train,
         published=published, negative_grades=measuring.negative_grades, strict=measuring.strict,
     )  # fmt: skip
-    loaded.tell_of_grades(metrics)
+    tell(notes_on_grades(loaded.test, as_metrics(metrics), measuring.negative_grades))
     if format in ("csv", "json"):
         put(written(frame, format), out)
     else:

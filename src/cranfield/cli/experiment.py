@@ -9,8 +9,6 @@ import click
 
 from cranfield._errors import SettingError
 from cranfield._files import meant
-from cranfield._settings import settings
-from cranfield._terminal import shown_lines
 from cranfield.cli._options import (
     AGAIN,
     common_options,
@@ -21,7 +19,7 @@ from cranfield.cli._options import (
     resumes,
     unpack_option,
 )
-from cranfield.cli._output import as_json, output_options, put, say, say_line, stages, tell, written
+from cranfield.cli._output import as_json, inform, output_options, put, put_result, say, say_line, stages, tell
 from cranfield.cli._reading import reading_options
 from cranfield.cli._report import experiment_options, experiment_report, out_option, say_where
 from cranfield.experiments import PRESETS, clean, diff, new_experiment, plan, review, run, schema, show
@@ -103,8 +101,8 @@ def run_command(
     tell(f"in brackets: {kind}" for kind in dict.fromkeys(intervals) if kind)
     if results.experiment.audit is not None:
         say(audit_of(results))
-    if (missing := results.missing()) and not settings.quiet:
-        say(f"not reported: {'; '.join(missing)}", err=True)
+    if missing := results.missing():
+        inform(f"not reported: {'; '.join(missing)}", err=True)
     say_where([f"The results: {results.path}"], results.pages, show)
 
 
@@ -120,8 +118,7 @@ Examples:
 @output_options("text", "csv", "json")
 def show_command(folder: str, format: str, out: str | None) -> None:
     """Show what was run in FOLDER, what it contains, sizes and times, and the verdict."""
-    overview = show(folder)
-    put(shown_lines(overview) if format == "text" else written(overview.frame(), format), out)
+    put_result(show(folder), format, out)
 
 
 _CHECKLIST = """\b
@@ -171,8 +168,7 @@ Examples:
 @output_options("text", "csv", "json")
 def diff_command(before: str, after: str, format: str, out: str | None) -> None:
     """Show which decisions differ between two experiments, and how the results changed."""
-    differences = diff(before, after)
-    put(shown_lines(differences) if format == "text" else written(differences.frame(), format), out)
+    put_result(diff(before, after), format, out)
 
 
 _CLEAN = """\b
@@ -188,5 +184,4 @@ Examples:
 @output_options("text", "csv", "json")
 def clean_command(folder: str, yes: bool, format: str, out: str | None) -> None:
     """Show what FOLDER contains that the current experiment does not use, and delete it with --yes."""
-    spare = clean(folder, free=yes)
-    put(str(spare) if format == "text" else written(spare.frame(), format), out)
+    put_result(clean(folder, free=yes), format, out)

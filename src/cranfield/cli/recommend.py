@@ -17,12 +17,10 @@ from cranfield._errors import CranfieldWarning, SettingError
 from cranfield._own_code import names_code, source_hash
 from cranfield._record import is_as_written, made_of, record
 from cranfield._registry import parse
-from cranfield._settings import settings
 from cranfield._version import __version__
-from cranfield.cli._measuring import spark_options
+from cranfield.cli._measuring import spark_options, threshold_option
 from cranfield.cli._options import (
     common_options,
-    decision_option,
     decision_options,
     jobs_option,
     overlap_option,
@@ -33,11 +31,11 @@ from cranfield.cli._options import (
     strict_option,
     systems_option,
 )
-from cranfield.cli._output import make_folder, put_on_spark, refuse_file, say, say_line
+from cranfield.cli._output import inform, make_folder, put_on_spark, refuse_file
 from cranfield.cli._reading import for_file, reading_options, run_reading_options
 from cranfield.data import Ratings, read, with_features
 from cranfield.judgments import Context, check_inputs
-from cranfield.measures import Measuring, as_judged
+from cranfield.measures import as_judged
 from cranfield.rankings import (
     CALIBRATIONS,
     Ranking,
@@ -104,7 +102,7 @@ Examples:
 )
 @click.option("--user-features", metavar="FILE", help="A table of user features, for systems that use them.")
 @click.option("--item-features", metavar="FILE", help="A table of item features, for systems that use them.")
-@decision_option(Measuring.decisions()["threshold"], metavar="R")
+@threshold_option
 @overlap_option
 @jobs_option
 @reading_options
@@ -126,7 +124,7 @@ def recommend_command(
     engine: str,
     master: str | None,
     reading: dict[str, Any],
-    **asking: Any,
+    **decisions: Any,
 ) -> None:
     """Train systems and write their ranked lists, one file per system."""
     if not systems:
@@ -134,7 +132,7 @@ def recommend_command(
     if engine == "spark":
         refuse_idle("with --engine spark", "test", "profiles", "format", "resume", "item_groups", "user_features")
         refuse_idle("with --engine spark", "item_features", "threshold", "overlap", "jobs")
-        _recommend_on_spark(train, systems, out, master, for_file(train, reading, [train]), asking)
+        _recommend_on_spark(train, systems, out, master, for_file(train, reading, [train]), decisions)
         return
     refuse_idle("without --engine spark", "master")
     refuse_file(out)
@@ -145,23 +143,22 @@ def recommend_command(
         raise SettingError("--profiles goes with --test; give the test set of the same split")
     if test is None:
         refuse_idle("without --test, which contains the newcomers", "newcomers")
-    if asking["relevant"] == "all":
+    if decisions["relevant"] == "all":
         refuse_idle("without --relevant one", "item_groups")
-    if asking["candidates"] == "group" and item_groups is None:
+    if decisions["candidates"] == "group" and item_groups is None:
         raise SettingError("--candidates group needs the popularity groups of the items; give --item-groups FILE")
-    if asking["relevant"] == "all" and asking["nonrelevant"] == "all":
+    if decisions["relevant"] == "all" and decisions["nonrelevant"] == "all":
         refuse_idle("without --relevant one or --nonrelevant", "threshold")
-    given_files = [Path(file).resolve() for file in (train, test, profiles) if file is not None]
-    for path in files.values():
-        if path.resolve() in given_files:
-            raise SettingError(f"{path} is one of the input files; choose another folder with --out")
     sources = [path for path in (train, test, profiles) if path is not None]
+    for path in files.values():
+        if path.resolve() in (Path(source).resolve() for source in sources):
+            raise SettingError(f"{path} is one of the input files; choose another folder with --out")
     parts = [read(path, **for_file(path, reading, sources)) for path in sources]
     parts[0] = with_features(parts[0], user_features, item_features)
     data = parts[0] if test is None else _divided(*parts, overlap=overlap or "error")
     if isinstance(data, Split) and item_groups is not None:
         data = replace(data, item_groups=read_item_groups(item_groups, data.train.item_ids))
-    recorded = {name: _asked(data, name, asking) for name in files}
+    recorded = {name: _inputs(data, name, decisions) for name in files}
     why = {name: _why_anew(path, recorded[name], resume) for name, path in files.items()}
     wanted = [name for name in files if why[name] is not None]
     if wanted:
@@ -169,33 +166,35 @@ def recommend_command(
         checkpoints = {name: Path(out) / _CHECKPOINTS / f"{files[name].stem}.npz" for name in wanted}
         if not resume:
             _remove(checkpoints.values())
-        runs = recommend_each(data, {name: name for name in wanted}, checkpoints=checkpoints, **asking)
+        runs = recommend_each(data, {name: name for name in wanted}, checkpoints=checkpoints, **decisions)
         make_folder(out)
         for run in runs:
             path = write_run(run, files[run.name])
             calibrated = {} if run.calibration is None else {"calibrated": run.calibration.as_dict()}
             record(path, recorded[run.name] | calibrated)
             _remove([checkpoints[run.name]])
-            if not settings.quiet:
-                written = f"{path}: {_lists(run)}, {len(run.items):,} items{_remark(run.counts)}"
-                say_line(f"{written}{why[run.name]}")
-    if not settings.quiet and len(wanted) < len(files):
-        say(f"{len(files) - len(wanted)} of {len(files)} runs already existed and were kept")
+            inform(f"{path}: {_counts(run)}{why[run.name]}")
+    if len(wanted) < len(files):
+        inform(f"{len(files) - len(wanted)} of {len(files)} runs already existed and were kept")
 
 
 def _recommend_on_spark(
-    train: str, systems: Sequence[str], out: str, master: str | None, reading: Mapping[str, Any], asking: dict[str, Any]
+    train: str,
+    systems: Sequence[str],
+    out: str,
+    master: str | None,
+    reading: Mapping[str, Any],
+    decisions: dict[str, Any],
 ) -> None:
     """Let Spark train, rank and write the lists of each system, as a folder of Parquet files."""
-    seed = asking.pop("seed")
-    serving, ranking = decided({name: value for name, value in asking.items() if name != "jobs"})
+    seed = decisions.pop("seed")
+    serving, ranking = decided({name: value for name, value in decisions.items() if name != "jobs"})
     columns = {role: reading[role] for role in ("user", "item", "rating", "time")}
     ratings = SparkTable.read(train, spark_session(master)).frame
     for name, stem in file_name(systems).items():
         path = f"{out.rstrip('/')}/{stem}.parquet"
         put_on_spark(recommend_on_spark(ratings, name, serving, ranking, seed=seed, label=train, **columns), path)
-        if not settings.quiet:
-            say_line(path)
+        inform(path)
 
 
 def _remove(checkpoints: Iterable[Path]) -> None:
@@ -222,25 +221,25 @@ def _divided(train: Ratings, test: Ratings, profiles: Ratings | None = None, *, 
     return replace(split, validation=None, profiles=split.validation)
 
 
-def _asked(data: Ratings | Split, system: str, asking: Mapping[str, Any]) -> dict[str, Any]:
+def _inputs(data: Ratings | Split, system: str, decisions: Mapping[str, Any]) -> dict[str, Any]:
     """Return everything that the lists of a system depend on, ready for JSON."""
     train, test = (data, None) if isinstance(data, Ratings) else (data.train, data.test)
-    seed, fill = asking["seed"], fill_system(asking["fill"], asking["seed"])
-    decisions = {
+    seed, fill = decisions["seed"], fill_system(decisions["fill"], decisions["seed"])
+    inputs = {
         "version": __version__,
         "training ratings": _identity(train),
         "test ratings": None if test is None else _identity(test),
         **({"profiles": _identity(data.profiles)} if isinstance(data, Split) and data.profiles is not None else {}),
         "system": system,
         "parameters": _parameters(system, seed),
-        **{name: value for name, value in asking.items() if name != "jobs"},
-        "fill": None if fill is None else [asking["fill"], dict(vars(fill))],
+        **{name: value for name, value in decisions.items() if name != "jobs"},
+        "fill": None if fill is None else [decisions["fill"], dict(vars(fill))],
     }
     if described := [side.fingerprint for side in (train.user_features, train.item_features) if side is not None]:
-        decisions["features"] = described
+        inputs["features"] = described
     if isinstance(data, Split) and data.item_groups is not None:
-        decisions["item groups"] = data.item_groups.tolist()
-    kept: dict[str, Any] = json.loads(json.dumps(decisions))
+        inputs["item groups"] = data.item_groups.tolist()
+    kept: dict[str, Any] = json.loads(json.dumps(inputs))
     return kept
 
 
@@ -272,15 +271,11 @@ def _why_anew(path: Path, wanted: Mapping[str, Any], resume: bool) -> str | None
     return None if is_as_written(path) else " (made again: the existing file has changed since it was written)"
 
 
-def _lists(run: Run) -> str:
-    """Return the number of users with lists, and the number of lists if a user has several."""
-    users = f"{len(np.unique(run.users)):,} users"
-    return users if len(np.unique(run.users)) == len(run) else f"{len(run):,} lists for {users}"
-
-
-def _remark(counts: Any) -> str:
-    empty = counts.get("empty_lists", 0)
-    return f", {empty:,} users without a list" if empty else ""
+def _counts(run: Run) -> str:
+    """Return the numbers of users with lists and of items; of lists if a user has several; of users without a list."""
+    users, empty = len(np.unique(run.users)), run.counts.get("empty_lists", 0)
+    lists = "" if users == len(run) else f"{len(run):,} lists for "
+    return f"{lists}{users:,} users, {len(run.items):,} items" + (f", {empty:,} users without a list" if empty else "")
 
 
 _CALIBRATION = """\b
@@ -334,11 +329,8 @@ def calibrate_command(
     for warning in check_inputs(as_judged([held_out], ratings, None, Context()), ratings, strict=strict):
         warnings.warn(warning, CranfieldWarning, stacklevel=1)
     calibrated = calibrate(lists, held_out, ratings, method)
-    assert calibrated.calibration is not None
+    fitted = calibrated.calibration
+    assert fitted is not None
     path = write_run(calibrated, out)
-    record(path, {"calibrated": calibrated.calibration.as_dict()})
-    if not settings.quiet:
-        fitted = calibrated.calibration
-        say_line(
-            f"{path}: {method} calibration on {fitted.pairs:,} ratings, spread of the residuals {fitted.spread:.3g}"
-        )
+    record(path, {"calibrated": fitted.as_dict()})
+    inform(f"{path}: {method} calibration on {fitted.pairs:,} ratings, spread of the residuals {fitted.spread:.3g}")

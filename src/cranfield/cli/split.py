@@ -14,9 +14,8 @@ from cranfield._errors import SettingError
 from cranfield._files import meant
 from cranfield._numbers import count_text
 from cranfield._record import Step
-from cranfield._settings import settings
 from cranfield.cli._options import common_options, overlap_option, process_options
-from cranfield.cli._output import as_json, output_options, put, put_text, refuse_file, say_line, written
+from cranfield.cli._output import as_json, inform, output_options, put, put_text, refuse_file, say_line, written
 from cranfield.cli._reading import file_or_dataset, for_file, reading_options
 from cranfield.data import filters as data_filters
 from cranfield.data import read
@@ -105,13 +104,10 @@ def split_command(
         splits = [predefined(ratings, judged, overlap=overlap or "error", validation=validation, seed=seed)]
     whole = ratings.fingerprint if test is None else None
     record = write(splits, out, format=format, fingerprint=whole, force=force)
-    if not settings.quiet:
-        steps: list[Step | Split] = [*history, *splits]
-        for step in steps:
-            say_line(step)
-            for note in step.notes:
-                say_line(f"  {note}")
-        say_line(f"written to {record.parent}, with the record {record.name}")
+    steps: list[Step | Split] = [*history, *splits]
+    for step in steps:
+        inform(step, *(f"  {note}" for note in step.notes))
+    inform(f"written to {record.parent}, with the record {record.name}")
 
 
 _CHECKS = """\b

@@ -61,8 +61,7 @@ def put_tipping(
     out: str | None,
 ) -> None:
     """Print the tipping points of every pair, or of every system and the baseline; draw them if a file is named."""
-    if format in ("matrix", "latex", "markdown"):
-        raise click.UsageError(f"--tipping-point has no {format} format; use --format table, csv or json")
+    refuse_layouts("--tipping-point", format)
     refuse_idle("with --tipping-point", *_IDLE)
     loaded = with_judgments(measuring.load(), judgments)
     points = tipping_points(
@@ -81,6 +80,12 @@ def put_tipping(
         put_text(str(points), out)
     else:
         put(written(points.frame(), format), out)
+
+
+def refuse_layouts(option: str, format: str) -> None:
+    """Refuse formats that an option does not have."""
+    if format in ("matrix", "latex", "markdown"):
+        raise click.UsageError(f"{option} has no {format} format; use --format table, csv or json")
 
 
 def with_judgments(loaded: Loaded, judgments: str | None) -> Loaded:
