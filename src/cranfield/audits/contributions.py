@@ -88,23 +88,12 @@ class UserContributions:
 class Leads:
     """Which system leads in each universe, for one pair of systems.
 
-    Parameters
-    ----------
-    difference
-        The first average minus the second, as shown.
-    relative
-        The difference divided by the second average; NaN where that is 0.
-    z
-        Σx/√Σx², with x of `UserContributions`.
-    d_z
-        mean(x)/sd(x), the standardised paired difference.
-    p
-        Student's two-sided p of mean(x)/(sd(x)/√n), not corrected for the number of universes.
-    lead
-        1 if the first system is better, −1 if the second is, 0 if they are equal.
-    significant
-        Whether the leader is significantly better: p is below α, and d_z has the sign of the lead. The signs can differ
-        if the average is not a sum over users, such as a median, since p is that of the mean difference.
+    ``difference`` is the first average minus the second, as shown, and ``relative`` is the same divided by the second;
+    NaN where that is 0. With x of `UserContributions`, z is Σx/√Σx², d_z is mean(x)/sd(x), the standardised paired
+    difference, and p is Student's two-sided p of mean(x)/(sd(x)/√n), not corrected for the number of universes.
+    ``lead`` is 1 if the first system is better, −1 if the second is, 0 if they are equal. It is ``significant`` if p is
+    below α and d_z has the sign of the lead: these can differ if the average is not a sum over users, such as a median,
+    since p is that of the mean difference.
     """
 
     difference: Floats
@@ -189,14 +178,10 @@ def critical_z(users: NDArray[np.int64], alpha: float = 0.05) -> Floats:
 
 @dataclass(frozen=True, eq=False)
 class Resampled:
-    """The universes of one pair of systems under resampled users.
+    """The universes of one pair of systems under resampled users: resamples × universes.
 
-    Parameters
-    ----------
-    d_z
-        Resamples × universes: the standardised difference. The number of users of a universe is fixed.
-    sign
-        Resamples × universes: the sign of the sum.
+    ``d_z`` is the standardised difference, for which the number of users of a universe is fixed; ``sign`` that of the
+    sum.
     """
 
     d_z: Floats

@@ -46,22 +46,16 @@ _PATIENCE, _SETTLED = 8, 0.99
 
 @dataclass(frozen=True, eq=False)
 class Enumeration:
-    """The cells of an audit before anything is computed.
+    """The cells of an audit, as option numbers, before anything is computed.
 
     Parameters
     ----------
-    settings
-        What is varied.
-    cells
-        Cells × decisions: option numbers.
     universes, universe
         The universes that are stated differently, and the universe of each cell.
     setups
         The distinct set-ups, to which universes refer.
-    start
-        The cell of the starting point.
-    complete
-        Whether every valid cell is included.
+    start, complete
+        The cell of the starting point, and whether every valid cell is included.
     invalid
         The combinations that contradict themselves, with the reason.
     imbalance
@@ -81,13 +75,8 @@ class Enumeration:
     def grid(self, digests: Sequence[str | None], reasons: Mapping[int, str]) -> tuple[Grid, list[str | None]]:
         """Return the grid of the computed cells, and the digest of each of its universes.
 
-        Parameters
-        ----------
-        digests
-            For each universe, a hash of its values and weights; universes with the same hash are merged. None if it
-            failed.
-        reasons
-            Why universes failed, by number.
+        Universes with the same digest, a hash of values and weights, are merged; it is None for those that failed,
+        whose reasons are given by number.
         """
         failed = np.array([digest is None for digest in digests])[self.universe]
         if failed[self.start]:
@@ -288,24 +277,16 @@ def balanced_sample(
 
     Parameters
     ----------
-    sizes
-        The number of options of each decision.
-    size
-        The number of cells to draw: at least the number of options of any decision.
-    start
-        The first cell of the sample.
-    is_valid
-        Says which cells are possible.
-    beside
-        Further cells to include, unless they would prevent options from being equally frequent.
-    seed
-        Fixes the draw.
+    sizes, size
+        The number of options of each decision, and the number of cells to draw: at least that of any decision.
+    start, beside
+        The first cell of the sample, and further cells to include, unless they would prevent options from being equally
+        frequent.
 
     Returns
     -------
     cells, imbalance
-        The cells, starting with ``start``; and how uneven the pairs are: the root of the mean of (n_ij / e_ij − 1)²
-        over all pairs of options of two decisions, where e_ij is the count if all were equal.
+        The cells, starting with ``start``; and how uneven the pairs are (`imbalance_of`).
 
     Examples
     --------
@@ -330,7 +311,10 @@ def balanced_sample(
 
 
 def imbalance_of(cells: Cells, sizes: Sequence[int]) -> float:
-    """Return how uneven the pairs of options are: the root of the mean of (n_ij / e_ij − 1)²; 0 if all are equal."""
+    """Return how uneven the pairs of options are: the root of the mean of (n_ij / e_ij − 1)²; 0 if all are equal.
+
+    The mean is over all pairs of options of two decisions; e_ij is the count n_ij if all were equal.
+    """
     squares = [
         np.square(_pairs(cells, a, b, sizes) * (sizes[a] * sizes[b] / len(cells)) - 1.0).ravel()
         for a, b in combinations(range(len(sizes)), 2)
@@ -385,44 +369,33 @@ def _mended(cells: Cells, sizes: Sequence[int], is_valid: IsValid, rng: np.rando
     """Return the cells with repeated and invalid ones fixed by swaps; those that cannot be fixed are left out."""
     codes, valid = _codes(cells, sizes), is_valid(cells)
     counts = Counter(codes.tolist())
+    tries = np.arange(_TRIES)
+
+    def mend(row: int) -> None:
+        """Swap an option of a cell with another cell so that both are possible and new, in place, if possible."""
+        columns = (rng.random(_TRIES) * len(sizes)).astype(int)
+        others = fixed + (rng.random(_TRIES) * (len(cells) - fixed)).astype(int)
+        mine, theirs = np.repeat(cells[[row]], _TRIES, axis=0), cells[others]
+        mine[tries, columns], theirs[tries, columns] = theirs[tries, columns], mine[tries, columns]
+        new = np.stack([_codes(mine, sizes), _codes(theirs, sizes)], axis=1)
+        possible = is_valid(mine) & (is_valid(theirs) | ~valid[others]) & (new[:, 0] != new[:, 1]) & (others != row)
+        for place in np.flatnonzero(possible).tolist():
+            if not (counts[int(new[place, 0])] or counts[int(new[place, 1])]):
+                both = [row, int(others[place])]
+                counts.subtract(codes[both].tolist())
+                cells[both] = mine[place], theirs[place]
+                codes[both], valid[both] = new[place], is_valid(cells[both])
+                counts.update(codes[both].tolist())
+                return
+
     for _ in range(_ROUNDS):
         for row in range(fixed, len(cells)):
             # Repeated cells are changed until only one is left.
             if not valid[row] or counts[int(codes[row])] > 1:
-                _mend(row, cells, codes, valid, counts, sizes, is_valid, rng, fixed)
+                mend(row)
     first = np.zeros(len(cells), dtype=np.bool_)
     first[np.unique(codes, return_index=True)[1]] = True
     return cells[first & valid]
-
-
-def _mend(
-    row: int,
-    cells: Cells,
-    codes: NDArray[np.int64],
-    valid: NDArray[np.bool_],
-    counts: Counter[int],
-    sizes: Sequence[int],
-    is_valid: IsValid,
-    rng: np.random.Generator,
-    fixed: int,
-) -> None:
-    """Swap an option of a cell with another cell so that both are possible and new, in place, if possible."""
-    columns = (rng.random(_TRIES) * len(sizes)).astype(int)
-    others = fixed + (rng.random(_TRIES) * (len(cells) - fixed)).astype(int)
-    mine, theirs = np.repeat(cells[[row]], _TRIES, axis=0), cells[others]
-    tries = np.arange(_TRIES)
-    mine[tries, columns], theirs[tries, columns] = theirs[tries, columns], mine[tries, columns]
-    new = np.stack([_codes(mine, sizes), _codes(theirs, sizes)], axis=1)
-    possible = is_valid(mine) & (is_valid(theirs) | ~valid[others]) & (new[:, 0] != new[:, 1]) & (others != row)
-    for place in np.flatnonzero(possible).tolist():
-        if counts[int(new[place, 0])] or counts[int(new[place, 1])]:
-            continue
-        both = [row, int(others[place])]
-        counts.subtract(codes[both].tolist())
-        cells[both] = mine[place], theirs[place]
-        codes[both], valid[both] = new[place], is_valid(cells[both])
-        counts.update(codes[both].tolist())
-        return
 
 
 def _swapped(

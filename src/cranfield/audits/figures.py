@@ -137,23 +137,20 @@ def option_rows(audit: Audit, view: PairView) -> pl.DataFrame:
     grid = audit.grid
     lead, better = view.lead[grid.universe], view.better[grid.universe]
     rows: list[dict[str, Any]] = []
-    for place in grid.decisions:
-        opened = grid.varied[place]
-        for number, label in enumerate(_labels(opened)):
-            mask = grid.cells[:, place] == number
-            if not mask.any():
-                continue
-            weights = grid.weights[mask] / grid.weights[mask].sum()
-            rows.append(
-                {
-                    "option": label,
-                    "leads": float(weights @ (lead[mask] > 0)),
-                    "trails": float(weights @ (lead[mask] < 0)),
-                    "significant": float(weights @ (better[mask] != 0)),
-                    "cells": int(mask.sum()),
-                    "start": bool(grid.cells[grid.start, place] == number),
-                }
-            )
+    for decision, option, mask in grid.by_option():
+        if decision.kind == "chance" or not mask.any():
+            continue
+        weights = grid.weights[mask] / grid.weights[mask].sum()
+        rows.append(
+            {
+                "option": f"{decision.name}: {option}",
+                "leads": float(weights @ (lead[mask] > 0)),
+                "trails": float(weights @ (lead[mask] < 0)),
+                "significant": float(weights @ (better[mask] != 0)),
+                "cells": int(mask.sum()),
+                "start": bool(mask[grid.start]),
+            }
+        )
     return pl.DataFrame(rows, schema=_OPTION_KINDS)
 
 

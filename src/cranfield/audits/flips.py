@@ -41,22 +41,9 @@ class Swap:
 
 @dataclass(frozen=True)
 class Flip:
-    """A cell that differs from the starting point in one decision or two, and its results.
+    """A cell that differs from the starting point in one decision or two (``swaps``), and its results as in `Leads`.
 
-    Parameters
-    ----------
-    swaps
-        What is changed.
-    cell
-        The cell.
-    lead
-        1 if the first system leads there, −1 if the second does, 0 if they are equal.
-    difference, d_z, p, significant
-        As in `Leads`.
-    turns_winner
-        Whether the winner is not that of the starting point.
-    turns_significance
-        Whether the difference is significant there and not under the starting point, or the reverse.
+    It may turn the winner, or the significance: significant there and not under the starting point, or the reverse.
     """
 
     swaps: tuple[Swap, ...]
@@ -77,7 +64,7 @@ class Flips:
     Parameters
     ----------
     lead, significant
-        Which system leads under the starting point (1, −1 or 0 as in `Flip`), and whether significantly.
+        Which system leads under the starting point (1, −1 or 0 as in `Leads`), and whether significantly.
     singles
         All single changes in the grid, whether they change a result or not.
     possible
@@ -137,17 +124,7 @@ def _flip(grid: Grid, leads: Leads, changed: tuple[int, ...], cell: int) -> Flip
 
 @dataclass(frozen=True)
 class Condition:
-    """A condition on one decision.
-
-    Parameters
-    ----------
-    place
-        The number of the decision.
-    options
-        The numbers of the options for which it holds.
-    holds, fails
-        Its text if it holds and if it does not.
-    """
+    """A condition on the decision at ``place``: the options for which it holds, and its text if it holds or fails."""
 
     place: int
     options: frozenset[int]
@@ -159,7 +136,7 @@ class Condition:
         return np.isin(cells[:, self.place], sorted(self.options))
 
 
-def ordered(opened: VariedDecision) -> tuple[str, list[float]] | None:
+def ordered(decision: VariedDecision) -> tuple[str, list[float]] | None:
     """Return the name of the number in the options, and the numbers; None if the options differ in anything else.
 
     Examples
@@ -171,19 +148,19 @@ def ordered(opened: VariedDecision) -> tuple[str, list[float]] | None:
     >>> ordered(VariedDecision("metric", "equivalent", ("P@5", "AP@10"))) is None
     True
     """
-    matches = [list(_NUMBER.finditer(option)) for option in opened.options]
-    texts = {_NUMBER.sub("#", option) for option in opened.options}
+    matches = [list(_NUMBER.finditer(option)) for option in decision.options]
+    texts = {_NUMBER.sub("#", option) for option in decision.options}
     if len(texts) > 1 or not matches[0]:
         return None
     table = np.array([[float(match[0]) for match in own] for own in matches])
     varying = np.flatnonzero((table != table[0]).any(axis=0))
     if len(varying) != 1 or len(set(table[:, varying[0]])) < len(table):
         return None
-    before = opened.options[0][: matches[0][varying[0]].start()]
-    return _name_before(before, opened), table[:, varying[0]].tolist()
+    before = decision.options[0][: matches[0][varying[0]].start()]
+    return _name_before(before, decision), table[:, varying[0]].tolist()
 
 
-def crossed(opened: VariedDecision) -> tuple[str, list[float], list[str]] | None:
+def crossed(decision: VariedDecision) -> tuple[str, list[float], list[str]] | None:
     """Return the name of the one number in each option, the numbers, and the options without them.
 
     None if an option has no number or several, if the numbers have different names, or if nothing is crossed.
@@ -196,12 +173,12 @@ def crossed(opened: VariedDecision) -> tuple[str, list[float], list[str]] | None
     ('train share', [0.5, 0.8], ['random', 'per_user'])
     """
     names, values, families = set(), [], []
-    for option in opened.options:
+    for option in decision.options:
         matches = list(_NUMBER.finditer(option))
         if len(matches) != 1:
             return None
         before, after = option[: matches[0].start()], option[matches[0].end() :]
-        names.add(_name_before(before, opened))
+        names.add(_name_before(before, decision))
         values.append(float(matches[0][0]))
         families.append(re.sub(r"\(\)$", "", _NAMED.sub("", before) + after))
     if len(names) > 1 or len(set(values)) < 2 or len(set(families)) < 2:
@@ -209,12 +186,12 @@ def crossed(opened: VariedDecision) -> tuple[str, list[float], list[str]] | None
     return names.pop(), values, families
 
 
-def _name_before(before: str, opened: VariedDecision) -> str:
+def _name_before(before: str, decision: VariedDecision) -> str:
     """Return the name of the number after some text: its parameter, the cut-off, or the decision."""
     parameter = re.search(r"(\w+)=$", before)
     if parameter:
         return _READS.get(parameter[1], parameter[1])
-    return "cut-off" if before.endswith("@") else opened.name
+    return "cut-off" if before.endswith("@") else decision.name
 
 
 def conditions_of(grid: Grid) -> list[Condition]:
@@ -222,16 +199,15 @@ def conditions_of(grid: Grid) -> list[Condition]:
     return [condition for place in grid.decisions for condition in _conditions(place, grid.varied[place])]
 
 
-def _conditions(place: int, opened: VariedDecision) -> Iterator[Condition]:
-    numbers, table = ordered(opened), crossed(opened)
+def _conditions(place: int, decision: VariedDecision) -> Iterator[Condition]:
+    numbers, table = ordered(decision), crossed(decision)
     if numbers is not None:
         yield from _thresholds(place, *numbers)
     elif table is not None:
-        name, values, families = table
-        yield from _thresholds(place, name, values)
-        yield from _sets(place, opened.name, families)
+        yield from _thresholds(place, *table[:2])
+        yield from _sets(place, decision.name, table[2])
     else:
-        yield from _sets(place, opened.name, opened.options)
+        yield from _sets(place, decision.name, decision.options)
 
 
 def _thresholds(place: int, name: str, values: Sequence[float]) -> Iterator[Condition]:
@@ -267,16 +243,10 @@ Tree = tuple[tuple[Conditions, int], ...]
 
 @dataclass(frozen=True)
 class Rule:
-    """A tree that predicts which system leads in a cell.
+    """A tree that predicts which system leads in a cell, by its leaves.
 
-    Parameters
-    ----------
-    tree
-        The tree, by its leaves.
-    accuracy
-        The weighted share of the cells for which the prediction is right; it is never right for equal systems.
-    majority
-        The same for always naming the system that leads more often.
+    ``accuracy`` is the weighted share of the cells for which it is right; it is never right for equal systems.
+    ``majority`` is the same for always naming the system that leads more often.
     """
 
     tree: Tree
@@ -301,14 +271,7 @@ def rule_of(grid: Grid, lead: NDArray[np.int8]) -> Rule:
     """Return the best tree, by exhaustive search over all trees of at most three conditions.
 
     A smaller tree is chosen unless a larger one is right for one per cent more of the cells. Cells that differ only by
-    chance count together.
-
-    Parameters
-    ----------
-    grid
-        The cells.
-    lead
-        For each cell, the sign of the lead.
+    chance count together. ``lead`` is the sign of the lead in each cell.
     """
     balance = np.bincount(grid.setups, weights=grid.weights * lead).astype(np.float64)
     decided = float(grid.weights[lead != 0].sum())

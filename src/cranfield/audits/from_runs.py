@@ -17,7 +17,7 @@ from cranfield.audits.truth import given_truth
 from cranfield.audits.universes import AVERAGED, MEASURED, UserPlaces, audit_universes, deepest
 from cranfield.data import AUTO, Ratings
 from cranfield.experiments import Decisions, Experiment, Source, System
-from cranfield.judgments import Context, Judged, as_test, check_inputs
+from cranfield.judgments import Context, as_test, check_inputs
 from cranfield.measures import as_judged
 from cranfield.rankings import Gaps
 
@@ -66,7 +66,7 @@ def audit_runs(
         audit=table,
     )
     settings = audit_settings(experiment)
-    names = tuple(_name(lists) for lists in judged)
+    names = SetupLists([judged], []).systems
     known = given_truth(truth, names)
     _check_shown(settings, longest, names)
     enumeration = enumerate_universes(settings)
@@ -75,7 +75,7 @@ def audit_runs(
         judgments = judged[0].judgments
         lists = SetupLists([judged], [places.of("given", judgments.user_ids.ids(judgments.users))])
         condensed = enumeration.setups[number].experiment.decisions.lists == "condensed"
-        return lists.of_kind([True] * len(judged), condensed=condensed)
+        return lists.with_given([True] * len(judged), condensed=condensed)
 
     return audit_universes(enumeration, names, lists_of, known, warnings)
 
@@ -126,8 +126,3 @@ def _check_shown(settings: AuditSettings, longest: int, systems: Sequence[str]) 
             f"audit: the longest list has {longest} items, so a cut-off of {deep} cannot be shown; give longer lists, "
             f"or cut-offs of at most {longest}"
         )
-
-
-def _name(judged: Judged) -> str:
-    assert judged.ranked is not None
-    return judged.ranked.name

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import combinations
@@ -228,6 +228,12 @@ class Grid:
         return {
             decision.name: decision.options[number] for decision, number in zip(self.varied, self.cells[cell].tolist())
         }
+
+    def by_option(self) -> Iterator[tuple[VariedDecision, str, NDArray[np.bool_]]]:
+        """Yield every option of every decision, with its cells."""
+        for place, decision in enumerate(self.varied):
+            for number, option in enumerate(decision.options):
+                yield decision, option, self.cells[:, place] == number
 
     def pairs_by_chance(self, place: int) -> list[tuple[int, int]]:
         """Return all pairs of cells that differ only in the decision at ``place``."""

@@ -44,14 +44,12 @@ class Influence:
     ----------
     method
         ``"anova"``, ``"enumeration"`` or ``"least squares"``.
-    variance
-        Answers: the variance V over the cells.
+    variance, rest
+        Answers: the variance V over the cells, and the share that is not explained; 0 unless by least squares.
     main, total, shapley
         Answers × decisions.
     pairs
         By the indices of two decisions, the share of their interaction; empty for ``"enumeration"``.
-    rest
-        Answers: the share that is not explained; 0 unless by least squares.
     error
         Decisions: the standard error of the observed Shapley share from sampling cells; None unless by least squares.
     """

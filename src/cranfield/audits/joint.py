@@ -57,17 +57,10 @@ _MOST_PAIRS = 2000
 
 @dataclass(frozen=True, eq=False)
 class Question:
-    """The universes of one question, or all of them.
+    """The universes of one question, or all of them, with their weights in shares of cells, which sum to 1.
 
-    Parameters
-    ----------
-    universes, weights
-        Their indices, and their weights in shares of cells, which sum to 1.
-    options
-        The options that define the question; None for all questions together.
-    tested
-        Those of them whose average is linear (`UserContributions`), which can be tested and resampled. None if there
-        are none.
+    ``options`` define the question; None for all questions together. ``tested`` are those of its universes whose
+    average is linear (`UserContributions`), which can be tested and resampled; None if there are none.
     """
 
     universes: NDArray[np.int64]
@@ -117,16 +110,14 @@ class JointTest:
     ----------
     universes, draws
         The numbers of distinct universes tested, and of draws.
-    observed, p
-        The four statistics and their p-values, by name.
+    observed, p, expected
+        The four statistics, their p-values, and their means under the null, by name.
     retrained
         The p-values with the spread of chance options added to that of users; None without chance options.
-    expected
-        The mean of each statistic under the null.
     often
-        Shares that the draws reach in 5 % of the cases (`CHANCES`): the shares of cells and of distinct universes
-        that one system leads, and that it leads significantly, each for the system with the larger share; and those
-        with a significant difference in either direction.
+        Shares that the draws reach in 5 % of the cases (`CHANCES`): the shares of cells and of distinct universes that
+        one system leads, and that it leads significantly, each for the system with the larger share; and those with a
+        significant difference in either direction.
     """
 
     universes: int
@@ -296,15 +287,8 @@ def _named(values: Floats) -> dict[str, float]:
 class SeedNoise:
     """How often a system differs significantly from itself if only a chance option changes.
 
-    Parameters
-    ----------
-    decision, system
-        The chance decision, and the system.
-    pairs
-        The number of compared pairs of cells, which differ in nothing else.
-    significant
-        The share of them with Student's p below α. A share of about α would mean that the seed adds nothing to the
-        randomness of the users.
+    ``significant`` is the share of ``pairs`` of cells, which differ in nothing else, with Student's p below α. A share
+    of about α would mean that the seed adds nothing to the randomness of the users.
     """
 
     decision: str

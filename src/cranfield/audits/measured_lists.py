@@ -52,18 +52,16 @@ class SetupLists:
 
     Parameters
     ----------
-    parts
-        For each fold and repetition, the judged lists of every system.
-    users
-        For each part, the index of each list's user among all users of the audit.
+    parts, users
+        For each fold and repetition, the judged lists of every system, and the index of each list's user among all
+        users of the audit.
     length
         The length of lists if a metric has no cut-off; None for the full length.
     windows
         The time window of each part, if there are several: each counts equally in every average.
-    given
-        For each system, whether its lists are given.
-    served
-        Parts × systems × users: whether there is a list, even if it is empty after condensing.
+    given, served
+        For each system, whether its lists are given; and parts × systems × users: whether there is a list, even if it
+        is empty after condensing.
     """
 
     parts: Sequence[Sequence[Judged]]
@@ -73,7 +71,7 @@ class SetupLists:
     given: Sequence[bool] = ()
     served: Sequence[Sequence[NDArray[np.bool_]]] = ()
 
-    def of_kind(self, given: Sequence[bool], *, condensed: bool) -> Self:
+    def with_given(self, given: Sequence[bool], *, condensed: bool) -> Self:
         """Return the lists, condensed or not, of systems some of which are given."""
         parts = [[judged.condensed() for judged in part] for part in self.parts] if condensed else self.parts
         served = [[judged.lengths > 0 for judged in part] for part in self.parts]
@@ -213,18 +211,9 @@ def _training_counts(judged: Judged) -> Floats:
 
 @dataclass(frozen=True, eq=False)
 class MeasuredLists:
-    """The result of one measurement of a set-up: a value for every system and list.
+    """The result of one measurement of a set-up: systems × lists, NaN where the metric is undefined.
 
-    Parameters
-    ----------
-    lists
-        The lists.
-    values
-        Systems × lists, NaN where the metric is undefined.
-    judged, relevant
-        The numbers of test ratings and of relevant ones for each list.
-    zero_if_undefined, lower_is_better
-        As for the metric.
+    ``judged`` and ``relevant`` are the numbers of test ratings and of relevant ones for each list.
     """
 
     lists: SetupLists
@@ -347,24 +336,12 @@ class MeasuredLists:
 
 @dataclass(frozen=True, eq=False)
 class Averaged:
-    """A universe: the average of each system, and the contribution of each user.
+    """A universe: the average of each system as reported, and the contribution of each user.
 
-    Parameters
-    ----------
-    places
-        The users, as indices among all users of the audit.
-    averages
-        The average of each system, as reported.
-    terms
-        Systems × users, where larger is better: see `UserContributions`.
-    users
-        The number of users that count.
-    even
-        Whether all of them weigh the same.
-    linear, lower_is_better
-        Whether the average is a sum of terms, and whether a smaller one is better.
-    digest
-        A hash of values and weights: universes with the same one are equal.
+    ``places`` are the users, as indices among all users of the audit, and ``users`` is the number of those that count;
+    ``even`` says whether they weigh the same, and ``linear`` whether the average is a sum of ``terms``, which are
+    systems × users, where larger is better (`UserContributions`). Universes with the same digest, a hash of values and
+    weights, are equal.
     """
 
     places: NDArray[np.int64]

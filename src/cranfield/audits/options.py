@@ -69,9 +69,6 @@ def preset_options(name: Any) -> Vary:
     return PRESETS[check.one_of("preset", name, PRESETS)]
 
 
-UNJUDGED = ("not relevant", "relevant")
-"""What items without a test rating may count as."""
-
 FEWEST_SEEDS = 5
 """Minimum number of options of a decision of chance; fewer say little about the noise."""
 
@@ -173,6 +170,10 @@ def _metric(_: Experiment, value: Any) -> str:
     return str(replace(parse(checked), cutoff=parsed.cutoff))
 
 
+def _unjudged(_: Experiment, value: Any) -> str:
+    return check.one_of("unjudged", value, ("not relevant", "relevant"))
+
+
 def _seed(name: str, _: Experiment, value: Any) -> int:
     return check.whole(name, value, at_least=0)
 
@@ -183,40 +184,28 @@ _CHECKS: Mapping[str, OptionCheck] = {
     "average": checked_average,
     "significance": lambda _, value: checked_significance(value),
 }
-
+_OF_AUDITS: Sequence[tuple[str, OptionKind, str, OptionCheck]] = (
+    ("metrics", "equivalent", "the metric", _metric),
+    ("cutoff", "equivalent", "the cut-off of the metric", lambda _, value: check.whole("cutoff", value)),
+    ("gain", "equivalent", "the gain of graded metrics", lambda _, value: str(GAINS.find(value).name)),
+    ("unjudged", "equivalent", "what items without a test rating count as", _unjudged),
+    ("split_seed", "chance", "the seed of the split", partial(_seed, "split_seed")),
+    ("training_seed", "chance", "the seed of systems that draw at random", partial(_seed, "training_seed")),
+)
 
 VARIABLE_DECISIONS: Mapping[str, VariableDecision] = {
-    variable_decision.name: variable_decision
-    for variable_decision in (
-        VariableDecision("data", "question", "the set of ratings, by its name in the file", _data),
-        *(
-            VariableDecision(
-                name,
-                "equivalent" if name in _EQUIVALENT else "question",
-                declared.metadata["says"],
-                _CHECKS.get(name, partial(_decision, name)),
-            )
-            for name, declared in DECISIONS.items()
-            if name not in _CLOSED and name != "metrics"
-        ),
-        VariableDecision("metrics", "equivalent", "the metric", _metric),
-        VariableDecision(
-            "cutoff", "equivalent", "the cut-off of the metric", lambda _, value: check.whole("cutoff", value)
-        ),
-        VariableDecision(
-            "gain", "equivalent", "the gain of graded metrics", lambda _, value: str(GAINS.find(value).name)
-        ),
-        VariableDecision(
-            "unjudged",
-            "equivalent",
-            "what items without a test rating count as",
-            lambda _, value: check.one_of("unjudged", value, UNJUDGED),
-        ),
-        VariableDecision("split_seed", "chance", "the seed of the split", partial(_seed, "split_seed")),
-        VariableDecision(
-            "training_seed", "chance", "the seed of systems that draw at random", partial(_seed, "training_seed")
-        ),
-    )
+    "data": VariableDecision("data", "question", "the set of ratings, by its name in the file", _data),
+    **{
+        name: VariableDecision(
+            name,
+            "equivalent" if name in _EQUIVALENT else "question",
+            declared.metadata["says"],
+            _CHECKS.get(name, partial(_decision, name)),
+        )
+        for name, declared in DECISIONS.items()
+        if name not in _CLOSED and name != "metrics"
+    },
+    **{entry[0]: VariableDecision(*entry) for entry in _OF_AUDITS},
 }
 """The decisions that an audit may open, by name; `variable_decision` adds the parameters of systems."""
 

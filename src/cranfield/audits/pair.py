@@ -59,8 +59,8 @@ class LeadShare:
     what
         ``"leads"``, ``"trails"``, ``"equal"``, ``"leads significantly"``, ``"trails significantly"`` (the first system
         of the pair), or ``"significant"`` (in either direction).
-    share, lower, upper
-        The share, and its 95 % interval over resampled users (`interval`).
+    lower, upper
+        Its 95 % interval over resampled users (`interval`).
     chance
         Under the null hypothesis of the joint test, the larger of the two systems' shares is at least this in 5 % of
         the cases. None for ``"equal"``.
@@ -152,22 +152,11 @@ def rank_shares(systems: Sequence[str], averages: Floats, drawn: Floats, questio
 
 @dataclass(frozen=True)
 class QuestionAnswer:
-    """The results of one pair of systems within a question.
+    """The results of one pair of systems within a question (None: all questions together).
 
-    Parameters
-    ----------
-    question
-        The options that define the question; None for all questions together.
-    universes
-        The number of its distinct universes.
-    shares
-        How often each system leads, with intervals and chance.
-    effects
-        The quantiles of d_z over the cells.
-    joint
-        The joint test; None if no universe can be tested.
-    corrected_retrained, corrected
-        Its p-values, with and without the spread of seeds, after Holm's correction over the pairs of systems.
+    Its number of distinct universes, how often each system leads, the quantiles of d_z over the cells, and the joint
+    test, None if no universe can be tested. The p-values of that test, with and without the spread of seeds, are
+    corrected by Holm's method over the pairs of systems.
     """
 
     question: Mapping[str, str] | None
@@ -194,8 +183,6 @@ class PairAudit:
 
     Parameters
     ----------
-    systems
-        The two systems.
     leads
         Which system leads in each universe.
     answers

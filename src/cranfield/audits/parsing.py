@@ -39,10 +39,8 @@ class AuditSettings:
 
     Parameters
     ----------
-    experiment
-        The starting point.
-    varied
-        The decisions.
+    experiment, varied
+        The starting point, and the decisions.
     budget
         The maximum number of universes that are computed.
     testings
@@ -69,15 +67,10 @@ class AuditSettings:
 
 
 def audit_settings(experiment: Experiment, *, scale: tuple[float, float] = (1.0, 5.0)) -> AuditSettings:
-    """Return the decisions that the table ``[audit]`` of an experiment opens.
+    """Return the decisions that the table ``[audit]`` of an experiment varies.
 
-    Parameters
-    ----------
-    experiment
-        The starting point. Without a table, or if it neither opens a decision nor names a preset, the preset is
-        ``usual``.
-    scale
-        The lowest and the highest rating, which give the threshold of ``auto`` if the threshold is opened.
+    Without a table, or if it neither opens a decision nor names a preset, the preset is ``usual``. The lowest and the
+    highest rating (``scale``) give the threshold of ``auto`` if the threshold is opened.
 
     Examples
     --------

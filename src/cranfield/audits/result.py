@@ -62,15 +62,11 @@ class Audit:
     Parameters
     ----------
     grid
-        The opened decisions and the cells.
-    systems
-        The systems.
-    averages
-        Systems × universes: the averages as shown.
-    lower_is_better
-        Universes: whether a smaller average is the better one.
-    users
-        Universes: the number of users.
+        The varied decisions and the cells.
+    systems, averages
+        The systems, and systems × universes: their averages as shown.
+    lower_is_better, users
+        For each universe, whether a smaller average is the better one, and the number of users.
     pairs
         The results for each pair of systems.
     rank_rows
@@ -125,10 +121,8 @@ class Audit:
 
         Parameters
         ----------
-        grid
-            The opened decisions and the cells.
-        systems
-            The names of at least two systems.
+        grid, systems
+            The varied decisions with the cells, and the names of at least two systems.
         averages
             Systems × universes: the averages as shown. They determine which system leads.
         terms
@@ -136,12 +130,10 @@ class Audit:
             always better.
         lower_is_better
             For each universe (or for all of them), whether a smaller average is better.
-        draws, resamples
-            The number of draws of signs for the joint test, and of resamples of users for intervals.
+        draws, resamples, seed
+            The number of draws of signs for the joint test, and of resamples of users for intervals; the seed of both.
         alpha
             The level of significance.
-        seed
-            The seed of both draws.
         notes
             Further notes for the reader.
         testings
@@ -154,9 +146,8 @@ class Audit:
         terms = terms if isinstance(terms, UserContributions) else UserContributions(terms)
         systems, averages = tuple(systems), np.asarray(averages, dtype=np.float64)
         _check(grid, systems, averages, terms)
-        effort = Effort(
-            _checks.whole("draws", draws), _checks.whole("resamples", resamples), _checks.share("alpha", alpha), seed
-        )
+        draws, resamples = _checks.whole("draws", draws), _checks.whole("resamples", resamples)
+        effort = Effort(draws, resamples, _checks.share("alpha", alpha), seed)
         lower = np.broadcast_to(np.asarray(lower_is_better, dtype=bool), (grid.n_universes,))
         counts = user_counts(terms.values.shape[2], effort.resamples, seed)
         drawn = resampled_averages(terms, counts)
@@ -454,9 +445,8 @@ def _notes(grid: Grid, terms: UserContributions) -> list[str]:
     if left_out.any():
         names = [
             f"{decision.name} {option}"
-            for place, decision in enumerate(grid.varied)
-            for number, option in enumerate(decision.options)
-            if left_out[grid.cells[:, place] == number].all() and (grid.cells[:, place] == number).any()
+            for decision, option, mask in grid.by_option()
+            if left_out[mask].all() and mask.any()
         ]
         which = f" ({', '.join(names)})" if names else ""
         notes.append(
@@ -483,6 +473,6 @@ def _flip_row(flip: Flip, pair: PairAudit) -> dict[str, Any]:
         for name in ("decision", "kind", "before", "after")
     }
     leader = {1: pair.systems[0], -1: pair.systems[1], 0: None}[flip.lead]
-    numbers = {name: getattr(flip, name) for name in ("difference", "d_z", "p", "significant")}
-    turns = {name: getattr(flip, name) for name in ("turns_winner", "turns_significance")}
-    return {"changes": len(flip.swaps), **parts, "cell": flip.cell, "leader": leader, **numbers, **turns}
+    names = ("difference", "d_z", "p", "significant", "turns_winner", "turns_significance")
+    results = {name: getattr(flip, name) for name in names}
+    return {"changes": len(flip.swaps), **parts, "cell": flip.cell, "leader": leader, **results}

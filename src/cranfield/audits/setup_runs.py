@@ -43,7 +43,6 @@ from cranfield.rankings import Ranking
 STAGES: tuple[Stage[Any], ...] = (DATA, SPLITS, SEARCHES, MODELS, RUNS, JUDGED)
 """The stages that every set-up runs; everything after them is a view of the judged lists."""
 
-
 DESIGNS = ("split", "lists", "candidates", "relevant", "nonrelevant", "unrated", "keep_seen")
 """The decisions about the split and about which items a list may hold."""
 
@@ -67,19 +66,15 @@ class SetupRuns:
         Progress counts whole set-ups: their first stages take no time and would make the estimate too optimistic.
         """
         for number, line in enumerate(self.lines):
-            for stage in STAGES:
-                if number not in self.reasons:
-                    self._take(number, line, stage)
+            try:
+                for stage in STAGES:
+                    line.take(stage)
+            except CranfieldError as error:
+                if isinstance(error.__cause__, OSError):  # the folder is not writable, for any set-up
+                    raise
+                self.reasons[number] = str(error)
             line.forget()
             advance()
-
-    def _take(self, number: int, line: Pipeline, stage: Stage[Any]) -> None:
-        try:
-            line.take(stage)
-        except CranfieldError as error:
-            if isinstance(error.__cause__, OSError):  # the folder is not writable, for any set-up
-                raise
-            self.reasons[number] = str(error)
 
     def artifacts(self) -> Iterator[tuple[Pipeline, Stage[Any], Unit]]:
         """Yield the artifacts of all set-ups, each once, except those of the experiment itself."""
@@ -120,7 +115,7 @@ class SetupRuns:
         )
         line.forget()
         given = [system.run is not None for system in line.experiment.systems]
-        return lists.of_kind(given, condensed=line.decisions.measuring.lists == "condensed")
+        return lists.with_given(given, condensed=line.decisions.measuring.lists == "condensed")
 
     def _with_shared(self, part: Sequence[Judged]) -> list[Judged]:
         """Return judged lists with the judgments of the previous set-up if it had the same test ratings.

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from cranfield._numbers import DASH, number_text
+from cranfield._numbers import DASH, count_text, number_text
 from cranfield._table import Table
 from cranfield.audits import wording
 from cranfield.audits.flips import Flip
@@ -69,7 +69,7 @@ def shares(audit: Audit, view: PairView) -> Table:
               f"{second} significantly", "chance"]  # fmt: skip
     rows = [
         [
-            _question(answer),
+            question_text(answer.question),
             f"{answer.universes:,}",
             *(_share(view, answer, what) for what in ("leads", "trails")),
             share_text(view.share(answer, "equal").share),
@@ -88,7 +88,7 @@ def shares(audit: Audit, view: PairView) -> Table:
 
 def joint(audit: Audit, view: PairView) -> Table:
     """Return the joint test over all universes: the four statistics, what is expected without a difference, and p."""
-    answer, seeds_opened = view.pair.answer(), bool(audit.grid.of_kind("chance"))
+    answer, seeds_opened = view.pair.answer(), audit.grid.has_chance
     header = ["statistic", "observed", "expected", *(["p, retrained"] * seeds_opened), "p, Holm", "p"]
     rows = []
     if answer.joint is not None:
@@ -108,7 +108,7 @@ def joint(audit: Audit, view: PairView) -> Table:
 
 def joint_by_question(audit: Audit, view: PairView) -> Table:
     """Return the corrected p-values of the joint test within each question; no rows with fewer than two questions."""
-    retrained = bool(audit.grid.of_kind("chance"))
+    retrained = audit.grid.has_chance
     names = [f"p {name}" for name in STATISTICS]
     header = ["question", "universes", *(f"{name}, retrained" for name in names if retrained), *names]
     rows = []
@@ -117,7 +117,7 @@ def joint_by_question(audit: Audit, view: PairView) -> Table:
             continue
         p_values = [answer.corrected.get(name, answer.joint.p[name]) for name in STATISTICS]
         wider = [answer.corrected_retrained.get(name) for name in STATISTICS] if retrained else []
-        rows.append([_question(answer), f"{answer.joint.universes:,}", *map(p_text, (*wider, *p_values))])
+        rows.append([question_text(answer.question), f"{answer.joint.universes:,}", *map(p_text, (*wider, *p_values))])
     caption = (
         f"Joint test within each question, {view.first} against {view.second}: p-values with Holm's correction over "
         "the pairs of systems, by statistic"
@@ -209,14 +209,11 @@ def flips(view: PairView) -> Table:
 
 
 def _flip_row(view: PairView, flip: Flip) -> list[str]:
-    turns = [
-        *(["the winner"] if flip.turns_winner else []),
-        *(["significance"] if flip.turns_significance else []),
-    ]
+    turns = {"the winner": flip.turns_winner, "significance": flip.turns_significance}
     return [
         " with ".join(map(str, flip.swaps)),
         " + ".join(dict.fromkeys(swap.kind for swap in flip.swaps)),
-        " and ".join(turns),
+        " and ".join(name for name, turned in turns.items() if turned),
         view.leader(view.sign * flip.lead) or "neither",
         number_text(view.sign * flip.difference if flip.lead else 0.0, sign="+"),
         number_text(view.sign * flip.d_z, 3, sign="+"),
@@ -253,7 +250,7 @@ def opened(grid: Grid) -> Table:
         rows.append([decision.name, decision.kind, start[decision.name], ", ".join(shown)])
     sample = "" if grid.complete else ", a balanced sample of all combinations"
     distinct = f", {grid.n_universes:,} of them distinct universes" if grid.n_universes < grid.n_cells else ""
-    caption = f"What was opened: {_cells(grid)}{sample}{distinct}"
+    caption = f"What was opened: {count_text(grid.n_cells, 'cell')}{sample}{distinct}"
     return Table(["decision", "kind", "starting point", "options"], rows, caption)
 
 
@@ -272,8 +269,8 @@ def ranks(audit: Audit) -> Table:
         share = interval_text(first["share"], first["lower"], first["upper"])
         body.append([system, f"{means[system]:.2f}", f"{min(taken)}", f"{max(taken)}", share])
     caption = (
-        f"Ranks of {len(audit.systems)} systems over {_cells(audit.grid)}; first: share of the cells with its 95 % "
-        "interval over resampled users. Systems with equal averages share the better rank"
+        f"Ranks of {len(audit.systems)} systems over {count_text(audit.grid.n_cells, 'cell')}; first: share of the "
+        "cells with its 95 % interval over resampled users. Systems with equal averages share the better rank"
     )
     return Table(["system", "mean rank", "best", "worst", "first"], body, caption)
 
@@ -283,7 +280,7 @@ def pairs(audit: Audit) -> Table:
     order = {system: place for place, system in enumerate(audit.systems_at_start)}
     views = [PairView(pair, *sorted(pair.systems, key=order.__getitem__)) for pair in audit.pairs]
     views = sorted(views, key=lambda view: (order[view.first], order[view.second])) if len(views) > 1 else []
-    seeds_opened = bool(audit.grid.of_kind("chance"))
+    seeds_opened = audit.grid.has_chance
     header = ["system", "against", "leads", "trails", "significantly", "other significantly", "chance",
               *(f"{p}, retrained" if seeds_opened else p for p in ("p median", "p either"))]  # fmt: skip
     caption = (
@@ -385,10 +382,6 @@ def advice(audit: Audit) -> Table:
     return Table(["set-up", "metric", "score", "clear", "tau"], rows, caption)
 
 
-def _cells(grid: Grid) -> str:
-    return "1 cell" if grid.n_cells == 1 else f"{grid.n_cells:,} cells"
-
-
 def _in_common(grid: Grid, cells: Sequence[tuple[int, ...]]) -> str:
     columns = [set(column) for column in zip(*cells)]
     shared = [
@@ -403,10 +396,6 @@ def _answers(view: PairView) -> list[QuestionAnswer]:
     """Return the answer over all universes, then those of the questions if there are several."""
     whole, *questions = view.pair.answers
     return [whole, *questions] if len(questions) > 1 else [whole]
-
-
-def _question(answer: QuestionAnswer) -> str:
-    return question_text(answer.question)
 
 
 def _share(view: PairView, answer: QuestionAnswer, what: str) -> str:

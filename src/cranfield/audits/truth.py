@@ -49,14 +49,8 @@ PAIR_KINDS = {
 class KnownValues:
     """The true value of every system, where larger is better.
 
-    Parameters
-    ----------
-    source
-        What the values are, in words.
-    by
-        The opened decisions that they depend on: the data, and the parameters of systems.
-    table
-        By the options of these decisions, the values of all systems.
+    ``source`` says in words what they are, and ``by`` on which varied decisions they depend: the data, and the
+    parameters of systems. ``table`` has the values of all systems by the options of these decisions.
     """
 
     source: str
@@ -148,18 +142,22 @@ def _of_data(metric: str, settings: AuditSettings) -> KnownValues:
     """Return the true values on all data whose truth is known, for all options of parameters."""
     experiment, parameters = settings.experiment, _parameters(settings)
     several = [name for name in settings.names if name == "data"]
+    sources = experiment.data if several else experiment.data[:1]
     table: dict[tuple[str, ...], tuple[float, ...]] = {}
-    for source in experiment.data if several else experiment.data[:1]:
+    for source in sources:
         if not (_is_world(source) or _has_judgments(source)):
             continue
         value_of = (_by_world if _is_world(source) else _by_judgments)(experiment, source, metric)
         for options in product(*(decision.values for decision in parameters)):
+            spelled = {system.name: str(system.spelling) for system in experiment.systems}
+            for decision, value in zip(parameters, options):
+                system, parameter = split_parameter(decision.name)
+                spelled[system] = with_parameter(spelled[system], parameter, value)
             key = (*([source.name] if several else []), *map(text_of, options))
-            spelled = _spelled(experiment, parameters, options)
-            table[key] = tuple(map(value_of, spelled))
+            table[key] = tuple(map(value_of, spelled.values()))
     by = (*several, *(decision.name for decision in parameters))
-    worlds = all(map(_is_world, experiment.data if several else experiment.data[:1]))
-    return KnownValues(f"{metric} {'on all true preferences' if worlds else 'by ratings of random items'}", by, table)
+    known = "on all true preferences" if all(map(_is_world, sources)) else "by ratings of random items"
+    return KnownValues(f"{metric} {known}", by, table)
 
 
 def stated_values(truth: Any, systems: Sequence[str], path: Any = Path) -> tuple[float, ...]:
@@ -212,15 +210,6 @@ def _world_metric(truth: Any) -> str | None:
 
 def _is_world(source: Source) -> bool:
     return source.simulate is not None and parse(source.simulate).name == "world"
-
-
-def _spelled(experiment: Experiment, parameters: Sequence[VariedDecision], options: Sequence[Any]) -> list[str]:
-    """Return the spelling of each system with some options of its parameters."""
-    spelled = {system.name: str(system.spelling) for system in experiment.systems}
-    for decision, value in zip(parameters, options):
-        system, parameter = split_parameter(decision.name)
-        spelled[system] = with_parameter(spelled[system], parameter, value)
-    return list(spelled.values())
 
 
 def _has_judgments(source: Source) -> bool:
@@ -276,12 +265,10 @@ def _run(experiment: Experiment, spelling: str, ratings: Ratings, metric: str) -
 
 @dataclass(frozen=True)
 class TruthFindings:
-    """The comparison of an audit with a known truth.
+    """The comparison of an audit with a known truth, whose ``source`` is given in words.
 
     Parameters
     ----------
-    source
-        What the true values are, in words.
     options
         One row for all cells (decision None), then one per decision and option: the mean of Kendall's tau-b between the
         measured and the true values of the systems over the cells with the option, with its interval over resampled
@@ -325,11 +312,11 @@ def truth_of(
     for own, values in zip(taus, (averages, *np.moveaxis(drawn, 1, 0))):
         own[known] = _tau(true_signs, _signs(values, pairs)[..., cells])
     tested = known & terms.linear[grid.universe]
-    rows = [
-        {**named, **_mean(grid, taus[0], taus[1:], mask & known, mask & tested)}
-        for named, mask in _options(grid)
-        if (mask & known).any()
-    ]
+    rows = [{"decision": None, "kind": None, "option": None, **_mean(grid, taus, known, tested)}]
+    for decision, option, mask in grid.by_option():
+        if (mask & known).any():
+            named = {"decision": decision.name, "kind": decision.kind, "option": option}
+            rows.append({**named, **_mean(grid, taus, mask & known, mask & tested)})
     start = true[:, grid.start]
     shares = [
         _pair_row(grid, (systems[a], systems[b]), start[[a, b]], signs, own_leads, drawn[[a, b]], known, tested)
@@ -355,23 +342,14 @@ def _tau(true: OrderSigns, measured: OrderSigns) -> Floats:
     return np.divide(agree, np.sqrt(ordered), out=np.zeros(agree.shape), where=ordered > 0)
 
 
-def _options(grid: Grid) -> Iterator[tuple[dict[str, Any], NDArray[np.bool_]]]:
-    yield {"decision": None, "kind": None, "option": None}, np.ones(grid.n_cells, dtype=bool)
-    for place, decision in enumerate(grid.varied):
-        for number, option in enumerate(decision.options):
-            named = {"decision": decision.name, "kind": decision.kind, "option": option}
-            yield named, grid.cells[:, place] == number
-
-
-def _mean(grid: Grid, tau: Floats, drawn: Floats, mask: NDArray[np.bool_], tested: NDArray[np.bool_]) -> dict[str, Any]:
+def _mean(grid: Grid, taus: Floats, mask: NDArray[np.bool_], tested: NDArray[np.bool_]) -> dict[str, Any]:
     """Return the weighted mean over some cells; its interval follows from the share of pairs in the true order."""
-    mean = float(np.average(tau[mask], weights=grid.weights[mask]))
-    ends: tuple[float | None, float | None] = (None, None)
+    mean = float(np.average(taus[0, mask], weights=grid.weights[mask]))
+    low = high = None
     if tested.any():
-        means = np.average(drawn[:, tested], axis=1, weights=grid.weights[tested])
-        low, high = interval((mean + 1) / 2, (means + 1) / 2)
-        ends = (2 * low - 1, 2 * high - 1)
-    return {"cells": int(mask.sum()), "tau": mean, "lower": ends[0], "upper": ends[1]}
+        means = np.average(taus[1:, tested], axis=1, weights=grid.weights[tested])
+        low, high = (2 * end - 1 for end in interval((mean + 1) / 2, (means + 1) / 2))
+    return {"cells": int(mask.sum()), "tau": mean, "lower": low, "upper": high}
 
 
 def _pair_row(
@@ -390,22 +368,20 @@ def _pair_row(
     right, wrong = lead * true > 0, lead * true < 0
     total = float(weights.sum())
     share = float(right @ weights) / total
-    ends: tuple[float | None, float | None] = (None, None)
+    low = high = None
     inside = tested[known]
     if inside.any():
-        signs = np.sign(drawn[0] - drawn[1])[:, cells[inside]]
-        own = weights[inside]
-        ends = interval(share, (signs * true[inside] > 0) @ own / float(own.sum()))
-    better = names[0] if start[0] > start[1] else names[1] if start[1] > start[0] else None
+        signs, own = np.sign(drawn[0] - drawn[1])[:, cells[inside]], weights[inside]
+        low, high = interval(share, (signs * true[inside] > 0) @ own / float(own.sum()))
     return {
         "system_a": names[0],
         "system_b": names[1],
         "true_a": number_or_none(start[0]),
         "true_b": number_or_none(start[1]),
-        "truly_better": better,
+        "truly_better": names[0] if start[0] > start[1] else names[1] if start[1] > start[0] else None,
         "right": share,
-        "lower": ends[0],
-        "upper": ends[1],
+        "lower": low,
+        "upper": high,
         "right_significantly": float((right & significant) @ weights) / total,
         "wrong_significantly": float((wrong & significant) @ weights) / total,
     }

@@ -165,18 +165,10 @@ ListsOf = Callable[[int, UserPlaces], SetupLists]
 
 @dataclass(frozen=True, eq=False)
 class Computed:
-    """The computed universes of an audit.
+    """The computed universes of an audit: the grid, whose failed cells are invalid, and the contributions of users.
 
-    Parameters
-    ----------
-    grid
-        The cells; failed ones are among the invalid ones, with the reason.
-    averages
-        Systems × universes, as reported.
-    lower_is_better
-        For each universe, whether a smaller average is better.
-    terms
-        The contribution of each user.
+    ``averages`` is systems × universes, as reported; ``lower_is_better`` says for each universe whether a smaller one
+    is better.
     """
 
     grid: Grid

@@ -45,26 +45,12 @@ POPULARITY = "popularity"
 
 
 def popularity_shares(scores: Scores, popularity: str, runs: Sequence[Run], split: Split, n: int) -> pl.DataFrame:
-    """Return how much of each system's score popularity explains.
+    """Return how much of each system's score by one metric popularity explains: one row per system.
 
-    Parameters
-    ----------
-    scores
-        The scores of all systems and of ranking by popularity, by one metric.
-    popularity
-        The name of the system that ranks by popularity.
-    runs, split
-        The lists and the split that they were measured on.
-    n
-        The number of items of a list that are considered.
-
-    Returns
-    -------
-    pl.DataFrame
-        One row per system: its average (``mean``); ``reached``, the average of popularity over its own;
-        ``partial_correlation`` with popularity over users, given the number of relevant test items of the user; and of
-        its first ``n`` items ``recommended``, the mean share of users who rated them in training, over that of the
-        catalogue, and ``head``, the share that is among the most popular items that make up a fifth of all ratings.
+    Its average (``mean``); ``reached``, the average of popularity over its own; ``partial_correlation`` with popularity
+    over users, given the number of relevant test items of the user; and of its first ``n`` items ``recommended``, the
+    mean share of users who rated them in training, over that of the catalogue, and ``head``, the share that is among
+    the most popular items that make up a fifth of all ratings.
     """
     means = scores.average()[:, 0]
     place = scores.systems.index(popularity)

@@ -204,14 +204,8 @@ def _sizes(targets: Targets, users: NDArray[Any], level: float) -> tuple[NDArray
 class ExpectedPrecision:
     """The predicted precision of a non-personalised ranking, and why a measured value may differ.
 
-    Parameters
-    ----------
-    low, high
-        The expected P@n: equal in AR, where the formula is an equation, and the two bounds in 1R.
-    equation
-        The name of the formula.
-    departures
-        The assumptions of the formula that do not hold here, in words; empty if all hold.
+    The expected P@n is from ``low`` to ``high``: these are equal in AR, where the formula is an equation, and the two
+    bounds in 1R. ``departures`` are the assumptions of the formula that do not hold here, in words.
     """
 
     low: float

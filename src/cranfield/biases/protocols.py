@@ -165,18 +165,9 @@ def each_relevant_alone(
     """Return a list for each kept relevant test rating, in which its item competes only with its group.
 
     The rank is 1 + the number of items of the same group above it in the user's list that are not relevant to the user.
-    An item that is not in the list has each rank below the listed items of its group with equal probability.
-
-    Parameters
-    ----------
-    lists
-        The lists.
-    group_of_item
-        The group of each item of the split; -1 for an item that does not compete.
-    kept
-        The test ratings that count; items of the others are not candidates for their user.
-    names
-        The names of the groups, if results are to be averaged by group.
+    An item that is not in the list has each rank below the listed items of its group with equal probability. An item in
+    no group (-1) does not compete, and items of test ratings that are not kept are not candidates for their user. With
+    the names of the groups, results are averaged by group.
     """
     split, judgments = lists.split, lists.judged.judgments
     test, relevant = split.test, judgments.relevant
@@ -271,16 +262,9 @@ class Protocol(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Protocols:
-    """Systems under all protocols that the ratings allow.
+    """Systems under all protocols that the ratings allow, the chosen one first, and notes on those they do not allow.
 
-    Parameters
-    ----------
-    every
-        The protocols, the chosen one first.
-    split, judged
-        The split and the judged lists of the chosen one.
-    notes
-        Which protocols are not possible, and why.
+    ``split`` and ``judged`` are the split and the judged lists of the chosen one.
     """
 
     every: tuple[Protocol, ...]

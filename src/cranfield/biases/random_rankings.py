@@ -51,10 +51,8 @@ class RatioToRandom:
 
     Parameters
     ----------
-    scores
-        The scores of the systems.
-    random
-        The expected scores of a random ranking, as the scores of one system.
+    scores, random
+        The scores of the systems, and the expected scores of a random ranking, as the scores of one system.
     errors
         The standard error of the random average of each metric: 0 for closed forms.
     targets
@@ -186,16 +184,13 @@ class RandomTargets:
     ----------
     like
         The judged lists of some system: its judgments and its context.
-    sizes
-        The number of targets of each list.
-    inside
-        Whether each judgment is of a target.
+    sizes, inside
+        The number of targets of each list, and whether each judgment is of a target.
     longest
         The length of a random list.
-    excluded
-        The training ratings whose items are not targets for their user; None if there are none.
-    candidates
-        Which items of the test set's vocabulary can be targets; None if all can.
+    excluded, candidates
+        The training ratings whose items are not targets for their user, and which items of the test set's vocabulary
+        can be targets; None if there are no such ratings, or if all items can.
     """
 
     like: Judged
