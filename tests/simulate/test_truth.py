@@ -146,7 +146,7 @@ def test_the_usual_world_flatters_popularity_offline():
 
 
 def test_a_grade_below_0_gains_nothing_as_in_measuring():
-    from cranfield.simulate.true_value import list_values, parse_metric
+    from cranfield.simulate.truth import list_values, parse_metric
 
     grades = np.array([[-3.0, 2.0, 1.0]], dtype=np.float32)
     lists = np.array([0, 3]), np.array([0, 1, 2], dtype=np.int32)
