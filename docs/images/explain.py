@@ -16,10 +16,9 @@ import polars as pl
 
 import cranfield as cf
 from cranfield.reports import figures
-from cranfield.studies._truth_exhibits import worlds_frame
-from cranfield.studies._truth_figures import draw_worlds
-from cranfield.studies._truth_worlds import KNOBS, world_readings, world_scores
 from cranfield.studies.canamares_castells2018 import WORLDS
+from cranfield.studies.canamares_castells2018.exhibits import draw_worlds
+from cranfield.studies.canamares_castells2018.orders import KNOBS, world_readings, world_scores, worlds_frame
 
 _HERE = Path(__file__).parent
 _SYSTEMS = ["popularity", "ease", "knn(k=50)", "random", "average"]

@@ -6,7 +6,8 @@ import polars as pl
 import pytest
 
 from cranfield import read
-from cranfield.studies._options_work import KNN, MF, NDCG, PRECISION, SCHEMA, SplitWork
+from cranfield.studies.canamares2020.work import KNN, MF, NDCG, PRECISION, SplitWork
+from cranfield.studies.frame.study import SCHEMA
 
 # Table 2. Over ten splits the averages here are within .004 of their mean.
 PRINTED = {(PRECISION, KNN): 0.416, (PRECISION, MF): 0.423, (NDCG, KNN): 0.452, (NDCG, MF): 0.455}

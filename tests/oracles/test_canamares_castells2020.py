@@ -8,8 +8,14 @@ import pytest
 
 from cranfield import read
 from cranfield.splits import k_fold
-from cranfield.studies._targets import COVERAGE, INTERSECTION, PAIRS, TIES, TIES_AT_ZERO
-from cranfield.studies.canamares_castells2020 import fold_numbers
+from cranfield.studies.canamares_castells2020.work import (
+    COVERAGE,
+    INTERSECTION,
+    PAIRS,
+    TIES,
+    TIES_AT_ZERO,
+    fold_numbers,
+)
 
 FIGURES = {"3": "P@10", "5": COVERAGE}
 

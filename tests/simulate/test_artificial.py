@@ -9,8 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cranfield import Ratings, SettingError, simulate
-from cranfield.simulate.counts import counts_of_shape
-from cranfield.simulate.margins import pairs_with_margins
+from cranfield.simulate.counts import counts_of_shape, pairs_with_margins
 
 
 @given(

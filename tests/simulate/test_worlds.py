@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from cranfield import SettingError, simulate
 from cranfield.simulate import tastes
-from cranfield.simulate.observation import inclusion, systematic_sample
+from cranfield.simulate.tastes import inclusion, systematic_sample
 
 
 def gini(counts):

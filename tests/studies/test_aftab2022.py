@@ -14,9 +14,10 @@ from cranfield._figures import definition
 from cranfield.data import with_features
 from cranfield.rankings import Serving
 from cranfield.rankings.decisions import measured_ratings
-from cranfield.studies import _error_work, replicate
-from cranfield.studies._error_exhibits import reading
-from cranfield.studies._error_models import BPR, LCNN, MF, NCF, models_for
+from cranfield.studies import replicate
+from cranfield.studies.aftab2022 import work
+from cranfield.studies.aftab2022.exhibits import reading
+from cranfield.studies.aftab2022.work import BPR, LCNN, MF, NCF, models_for
 
 SYSTEMS_USED = ["svd(factors=3, epochs=5)", "bprmf(factors=3, epochs=5)", "average"]
 TABLES = {"ratings", "table-1", "table-2", "table-3", "models", "sdcse-beside-dcse", "figure-04-numbers", "times"}
@@ -36,8 +37,8 @@ def ten(world):
 
 def _replicate(data, out, **options):
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(_error_work, "SIZES", (1.0, 0.5))
-        patch.setattr(_error_work, "POPULAR", (1.0, 0.9))
+        patch.setattr(work, "SIZES", (1.0, 0.5))
+        patch.setattr(work, "POPULAR", (1.0, 0.9))
         options = {"seeds": 2, "samples": 2, "systems": SYSTEMS_USED, "figures": False, **options}
         return replicate("aftab2022", data, out=out, **options)
 
@@ -119,7 +120,7 @@ def test_every_figure_is_drawn(found):
 
 def test_a_study_goes_on_with_the_models_that_are_missing(world, tmp_path, monkeypatch):
     calls = []
-    whole = _error_work.timed_each
+    whole = work.timed_each
 
     def counted(split, systems, **options):
         calls.extend(systems)
@@ -127,7 +128,7 @@ def test_a_study_goes_on_with_the_models_that_are_missing(world, tmp_path, monke
             raise KeyboardInterrupt
         return whole(split, systems, **options)
 
-    monkeypatch.setattr(_error_work, "timed_each", counted)
+    monkeypatch.setattr(work, "timed_each", counted)
     with pytest.raises(KeyboardInterrupt):
         _replicate(world, tmp_path / "out", seeds=1)
     assert calls == [MF, "BPR-MF", "item mean"]
@@ -149,7 +150,7 @@ def test_a_model_that_fails_is_named_and_the_others_are_run(world, tmp_path):
 
 
 def test_models_that_cannot_be_run_are_named_with_the_reason(world, monkeypatch):
-    monkeypatch.setattr("cranfield.studies._error_models.find_spec", lambda _: None)
+    monkeypatch.setattr("cranfield.studies.aftab2022.work.find_spec", lambda _: None)
     models = models_for(world, None, 7)
     assert models.spelled == {
         MF: "svd(seed=7)", "BPR-MF": "bprmf(factors=50, epochs=100, seed=7)", "item mean": "average",

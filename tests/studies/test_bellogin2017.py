@@ -14,10 +14,9 @@ from hypothesis import strategies as st
 import cranfield as cf
 from cranfield import ImpossibleSplitError, SettingError
 from cranfield._figures import definition
-from cranfield.studies import _bias_work, replicate
-from cranfield.studies._bias_panel import prepared
-from cranfield.studies._bias_work import SYSTEMS, WHOLE, coin_folds
-from cranfield.studies._lemma import lemma_bounds
+from cranfield.studies import replicate
+from cranfield.studies.bellogin2017 import dataset_of, prepared, work
+from cranfield.studies.bellogin2017.work import SYSTEMS, WHOLE, coin_folds, lemma_bounds
 
 SPELLED = {
     "pLSA": "plsa(topics=3, iterations=5)", "MF (svd)": "svd(factors=3, epochs=3)",
@@ -40,9 +39,9 @@ def plays(world):
 @pytest.fixture(scope="module")
 def found(world, plays, tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(_bias_work, "systems_of", lambda _: dict(SPELLED))
-        patch.setattr(_bias_work, "ALPHAS", (0.0, 2.0))
-        patch.setattr(_bias_work, "SHARES", (1.0, 0.5))
+        patch.setattr(work, "systems_of", lambda _: dict(SPELLED))
+        patch.setattr(work, "ALPHAS", (0.0, 2.0))
+        patch.setattr(work, "SHARES", (1.0, 0.5))
         out = tmp_path_factory.mktemp("bellogin") / "out"
         both = [world, cf.filters.positives(plays, threshold=3)]
         return replicate("bellogin2017", both, out=out, folds=2, targets=12, threshold=3, figures=False)
@@ -182,11 +181,11 @@ def test_what_cannot_be_said_of_the_data_is_noted(found):
 
 
 def test_play_counts_are_kept_from_the_threshold_and_graded(plays):
-    made = prepared("plays", plays, threshold=3, play_counts=True, targets=12, folds=2, seed=0)
-    assert len(made.work.data) == int((plays.values >= 3).sum())
-    assert set(made.work.data.values.tolist()) <= {1.0, 2.0, 3.0, 4.0, 5.0}
+    made = prepared(plays, threshold=3, play_counts=True, targets=12, folds=2, seed=0)
+    assert len(made.data) == int((plays.values >= 3).sum())
+    assert set(made.data.values.tolist()) <= {1.0, 2.0, 3.0, 4.0, 5.0}
     assert made.positive
-    assert (made.work.threshold, made.work.other) == (1.0, None)
+    assert (made.threshold, made.other) == (1.0, None)
 
 
 @pytest.fixture
@@ -208,19 +207,19 @@ def play_split(tmp_path, monkeypatch):
 
 def test_the_extract_of_the_paper_is_divided_by_time_and_has_the_papers_settings(play_split):
     asked = {"threshold": None, "play_counts": None, "targets": 12, "folds": 2, "seed": 0}
-    made = prepared("lastfm-1k-temporal", play_split, **asked)
-    assert made.known == "Last.fm (lastfm-1k)"
+    made = prepared(play_split, **asked)
+    assert dataset_of(play_split) == "Last.fm (lastfm-1k)"
     assert made.positive
-    assert (made.work.drawn, made.work.plain) == (2_500, "AR TI-NN")
-    divided = made.work.divided
+    assert (made.drawn, made.plain) == (2_500, "AR TI-NN")
+    divided = made.divided
     assert len(divided.train) == int((play_split.train.values > 2).sum())
     assert not np.isin(_pair_names(divided.test), _pair_names(divided.train)).any()
 
 
 @pytest.mark.slow
 def test_the_extract_of_the_paper_is_ranked_among_drawn_items(play_split, tmp_path, monkeypatch):
-    monkeypatch.setattr(_bias_work, "systems_of", lambda _: dict(SPELLED))
-    monkeypatch.setattr(_bias_work, "SHARES", (1.0, 0.5))
+    monkeypatch.setattr(work, "systems_of", lambda _: dict(SPELLED))
+    monkeypatch.setattr(work, "SHARES", (1.0, 0.5))
     found = replicate("bellogin2017", play_split, out=tmp_path / "out", folds=2, targets=12, figures=False)
     assert set(found.exhibit("figure-02").frame["design"]) == {"AR TI-NN", "1R"}
     assert not any("not run" in note for note in found.exhibit("numbers").table.notes)
@@ -233,11 +232,11 @@ def _pair_names(ratings):
 
 def test_curves_change_no_number_of_a_design(plays, monkeypatch):
     cheap = {**SPELLED, "pLSA": "popularity", "MF (svd)": "average", "MF (wrmf)": "average", "kNN": "popularity"}
-    monkeypatch.setattr(_bias_work, "systems_of", lambda _: cheap)
-    monkeypatch.setattr(_bias_work, "SHARES", (1.0, 0.5))
-    work = prepared("plays", plays, threshold=3, play_counts=True, targets=12, folds=2, seed=0).work
-    work = replace(work, nonrelevant=20)
-    plain, curved = ([row for row in work.fold(0, curves) if row[0] == "design"] for curves in (False, True))
+    monkeypatch.setattr(work, "systems_of", lambda _: cheap)
+    monkeypatch.setattr(work, "SHARES", (1.0, 0.5))
+    of_plays = prepared(plays, threshold=3, play_counts=True, targets=12, folds=2, seed=0)
+    of_plays = replace(of_plays, nonrelevant=20)
+    plain, curved = ([row for row in of_plays.fold(0, curves) if row[0] == "design"] for curves in (False, True))
     assert plain == curved  # if everything is positive, the threshold is 1, and so is the share of all test ratings
 
 
@@ -255,10 +254,10 @@ def test_rare_items_are_left_out_of_uniform_tests_only_where_there_is_no_solutio
         [*map(str, frame["user"]), *users], [*map(str, frame["item"]), *items], [*frame["rating"], *values]
     )
     asked = {"threshold": 4, "play_counts": None, "targets": 12, "folds": 2, "seed": 0}
-    assert prepared("world", world, **asked).dropped == 0
-    made = prepared("more", more, **asked)
+    assert prepared(world, **asked).dropped == 0
+    made = prepared(more, **asked)
     assert made.dropped >= 900
-    assert len(made.work.data) == len(more)
+    assert len(made.data) == len(more)
 
 
 @pytest.mark.parametrize(

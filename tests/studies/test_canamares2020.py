@@ -15,8 +15,8 @@ from cranfield.data.filters import sample
 from cranfield.recommenders import recommender
 from cranfield.splits import random
 from cranfield.studies import replicate
-from cranfield.studies._claims import Saying, finding_over_splits
-from cranfield.studies._options_work import FILLS, NEIGHBOURS, RATIOS, factors, neighbours
+from cranfield.studies.canamares2020.work import FILLS, NEIGHBOURS, RATIOS, factors, neighbours
+from cranfield.studies.frame import Saying, finding_over_splits
 
 NDCG = "nDCG(gain=binary)@10"
 SEEDS = 2

@@ -14,8 +14,7 @@ from cranfield._figures import definition
 from cranfield.recommenders import recommender
 from cranfield.splits import k_fold
 from cranfield.studies import canamares_castells2020, replicate
-from cranfield.studies._targets_grid import PairSums, grid_of
-from cranfield.studies.canamares_castells2020 import METRICS, SIZES, _rankers, systems_of
+from cranfield.studies.canamares_castells2020.work import METRICS, SIZES, PairSums, _rankers, grid_of, systems_of
 
 
 @pytest.fixture(scope="module")

@@ -9,8 +9,8 @@ import polars as pl
 import pytest
 from scipy.stats import kendalltau
 
-from cranfield.studies._claims import Saying, Standing, finding
-from cranfield.studies.valcarce2020 import _half, arithmetic, geometric
+from cranfield.studies.frame import Saying, finding
+from cranfield.studies.valcarce import Standing, _half, arithmetic, geometric
 
 
 @pytest.fixture(scope="module")

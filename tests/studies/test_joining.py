@@ -10,8 +10,8 @@ from scipy.stats import kendalltau
 
 from cranfield import SettingError, simulate
 from cranfield.studies import replicate
-from cranfield.studies._claims import Finding
-from cranfield.studies._joining import _over_repetitions
+from cranfield.studies.frame import Finding
+from cranfield.studies.frame.replication import _over_repetitions
 
 SMALL = {
     "folds": 2,

@@ -13,8 +13,8 @@ from cranfield import InputError, SettingError
 from cranfield.cli import main
 from cranfield.recommenders import recommender
 from cranfield.recommenders.epochs import EpochModel
-from cranfield.studies import _ncf_work, rendle2020, replicate
-from cranfield.studies.rendle2020 import trainings
+from cranfield.studies import rendle2020, replicate
+from cranfield.studies.rendle2020 import trainings, work
 
 SIZES = ["MF, 8 factors", "MF, 16 factors"]
 SYSTEMS_USED = ["popularity", "ease(l2=100)", "ease(l2=300)", "ials(factors=4, epochs=3)"]
@@ -104,7 +104,7 @@ def test_nothing_is_printed_of_other_ratings(found):
 
 def test_a_study_goes_on_with_what_is_missing(world, negatives, tmp_path, monkeypatch):
     calls = []
-    whole = _ncf_work.fitted
+    whole = work.fitted
 
     def counted(system, *arguments):
         calls.append(system.name)
@@ -112,7 +112,7 @@ def test_a_study_goes_on_with_what_is_missing(world, negatives, tmp_path, monkey
             raise KeyboardInterrupt
         return whole(system, *arguments)
 
-    monkeypatch.setattr(_ncf_work, "fitted", counted)
+    monkeypatch.setattr(work, "fitted", counted)
     with pytest.raises(KeyboardInterrupt):
         _replicate(world, tmp_path / "out", negatives=negatives)
     again = _replicate(world, tmp_path / "out", negatives=negatives)

@@ -13,8 +13,9 @@ from cranfield.measures import measure
 from cranfield.rankings import recommend
 from cranfield.splits import k_fold, per_user
 from cranfield.store.store import Store
-from cranfield.studies import STUDIES, SYSTEMS, replicate
-from cranfield.studies.valcarce2020 import arithmetic
+from cranfield.studies import replicate
+from cranfield.studies.valcarce import PAPER_2018, PAPER_2020, arithmetic
+from cranfield.studies.valcarce.work import SYSTEMS
 
 pytestmark = pytest.mark.usefixtures("undrawn")
 
@@ -87,7 +88,7 @@ def test_another_number_of_samples_keeps_the_lists(run_again, tmp_path):
 
 
 def test_an_interrupted_study_goes_on_where_it_stopped(run_again, tmp_path, monkeypatch):
-    from cranfield.studies import _work
+    from cranfield.studies.valcarce import work
 
     options = {"systems": ["random", "popularity"], "sizes": [1, 0.5]}
 
@@ -95,7 +96,7 @@ def test_an_interrupted_study_goes_on_where_it_stopped(run_again, tmp_path, monk
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(_work, "Chunks", stopped)
+        patch.setattr(work, "Chunks", stopped)
         with pytest.raises(KeyboardInterrupt):
             run_again("valcarce2020", tmp_path / "out", **options)
     before = len(_log(tmp_path / "out"))
@@ -111,7 +112,7 @@ def test_an_interrupted_study_goes_on_where_it_stopped(run_again, tmp_path, monk
 
 
 def test_systems_are_trained_as_many_at_a_time_as_asked_with_the_same_result(run_again, tmp_path, monkeypatch):
-    from cranfield.studies import _work
+    from cranfield.studies.valcarce import work
 
     options, jobs = {"systems": ["random", "popularity"], "sizes": [0.5], "samples": 1, "folds": 1}, []
 
@@ -119,9 +120,9 @@ def test_systems_are_trained_as_many_at_a_time_as_asked_with_the_same_result(run
         jobs.append(asked["jobs"])
         return reversed(list(timed_each(*given, **{**asked, "jobs": 1})))
 
-    timed_each = _work.timed_each
+    timed_each = work.timed_each
     one = run_again("valcarce2018", tmp_path / "one", **options)
-    monkeypatch.setattr(_work, "timed_each", backwards)
+    monkeypatch.setattr(work, "timed_each", backwards)
     two = run_again("valcarce2018", tmp_path / "two", jobs=2, **options)
     assert jobs == [2]
     assert two.assessment.whole.tolist() == one.assessment.whole.tolist()
@@ -192,7 +193,7 @@ def test_the_papers_have_21_systems_that_are_known():
 
     assert len(SYSTEMS) == 21
     assert all(recommender(system) for system in SYSTEMS)
-    assert (STUDIES["valcarce2018"].folds, STUDIES["valcarce2020"].folds) == (1, 5)
+    assert (PAPER_2018.folds, PAPER_2020.folds) == (1, 5)
 
 
 def test_a_part_has_the_correlations_of_the_whole(of_2020):

@@ -9,15 +9,13 @@ import pytest
 from cranfield import describe, read
 from cranfield.rankings import recommend
 from cranfield.splits import k_fold
-from cranfield.studies import valcarce2018, valcarce2020
-from cranfield.studies._exhibits import dataset_table, same_data
+from cranfield.studies.frame import recognised
+from cranfield.studies.valcarce.exhibits import LABELS_2020, dataset_table
 
 
 def test_the_printed_dp_of_2020_adds_up_to_the_printed_totals(of_2020):
     # The paper prints totals, which the rows typed here must add up to.
-    printed = dict(
-        zip(valcarce2020.LABELS.values(), (8.546, 10.034, 10.144, 11.233, 4.164, 11.756, 13.141, 11.425, 5.658))
-    )
+    printed = dict(zip(LABELS_2020.values(), (8.546, 10.034, 10.144, 11.233, 4.164, 11.756, 13.141, 11.425, 5.658)))
     rows = of_2020.exhibit("table-3").frame.filter(pl.col("dataset") == "Total")
     assert dict(rows.select("metric", "dp").iter_rows()) == pytest.approx(printed)
 
@@ -64,11 +62,11 @@ def test_cut_offs_of_2018_are_those_of_its_first_figure(of_2018):
 def test_movielens_1m_is_known_again_with_the_printed_statistics(real_data):
     found = describe(read(real_data("ml-1m.parquet")))
     for paper, further in (
-        (valcarce2018, {"Gini": found.gini_items}),
-        (valcarce2020, {"User Gini": found.gini_users, "Item Gini": found.gini_items}),
+        ("2018", {"Gini": found.gini_items}),
+        ("2020", {"User Gini": found.gini_users, "Item Gini": found.gini_items}),
     ):
-        assert same_data(found, paper.PRINTED) == "MovieLens 1M"
-        rows = dataset_table(found, paper.PRINTED, further, "").frame.rows()
+        assert recognised(found) == "MovieLens 1M"
+        rows = dataset_table(found, paper, further).frame.rows()
         assert rows[-1][1:] == rows[0][1:]
 
 

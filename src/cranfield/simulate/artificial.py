@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Mapping
+from dataclasses import replace
 
 import numpy as np
 import polars as pl
@@ -14,10 +15,15 @@ from cranfield._errors import SettingError
 from cranfield._record import Step
 from cranfield._streams import stream
 from cranfield.data import Ratings, check_ratings
-from cranfield.simulate._bounds import check_bounds
-from cranfield.simulate.counts import WIDEST_SPREAD, CountArray, log_normal_sizes, sizes_like
-from cranfield.simulate.margins import pairs_with_margins
-from cranfield.simulate.power_law import PowerLaw
+from cranfield.simulate.counts import (
+    WIDEST_SPREAD,
+    CountArray,
+    PowerLaw,
+    check_bounds,
+    log_normal_sizes,
+    pairs_with_margins,
+    sizes_like,
+)
 from cranfield.tables import Vocabulary
 
 MOVIELENS: Mapping[float, float] = {1.0: 0.056, 2.0: 0.108, 3.0: 0.261, 4.0: 0.349, 5.0: 0.226}
@@ -85,14 +91,22 @@ def popularity(
     if like is not None:
         check_ratings(like)
     seed = check.whole("seed", seed, at_least=0)
-    n_users, n_items, n_ratings = _sizes(users, items, ratings, like)
+    usual = (1_000, 500, 50_000)
+    if like is not None:
+        usual = int(np.count_nonzero(like.user_counts)), int(np.count_nonzero(like.item_counts)), len(like)
+    n_users, n_items, n_ratings = check_sizes(
+        *(other if size is None else size for size, other in zip((users, items, ratings), usual))
+    )
     law = _law(alpha, c1, c2, like, n_items)
     counts, beta = law.counts(items=n_items, ratings=n_ratings, users=n_users)
     profiles = _profiles(n_users, n_items, n_ratings, activity, like)
-    values, shares = _histogram(histogram, like)
+    if histogram is None and like is not None:
+        values, times = np.unique(like.values, return_counts=True)
+        histogram = dict(zip(values.tolist(), times.tolist()))
+    values, shares = histogram_arrays(MOVIELENS if histogram is None else histogram)
 
-    counts = counts[_shuffled(n_items, stream(seed, "simulate.popularity", "items"))]
-    profiles = profiles[_shuffled(n_users, stream(seed, "simulate.popularity", "users"))]
+    counts = counts[shuffled(n_items, seed, "simulate.popularity", "items")]
+    profiles = profiles[shuffled(n_users, seed, "simulate.popularity", "users")]
     who, what = pairs_with_margins(counts, profiles, stream(seed, "simulate.popularity", "pairs"))
     draws = stream(seed, "simulate.popularity", "values").random(n_ratings)
     drawn = values[np.searchsorted(np.cumsum(shares)[:-1], draws, side="right")]
@@ -121,15 +135,6 @@ def popularity(
         name="simulated popularity",
         history=(Step("simulate.popularity", settings, {"ratings": n_ratings}, notes if amiss else ()),),
     )
-
-
-def _sizes(users: int | None, items: int | None, ratings: int | None, like: Ratings | None) -> tuple[int, int, int]:
-    if like is None:
-        standard = (1_000, 500, 50_000)
-    else:
-        standard = (int(np.count_nonzero(like.user_counts)), int(np.count_nonzero(like.item_counts)), len(like))
-    sizes = [usual if size is None else size for size, usual in zip((users, items, ratings), standard)]
-    return check_sizes(*sizes)
 
 
 def check_sizes(users: int, items: int, ratings: int, *, one_each: bool = True) -> tuple[int, int, int]:
@@ -163,52 +168,34 @@ def whole(name: str, value: int) -> int:
 
 
 def _law(alpha: float | None, c1: float | None, c2: float | None, like: Ratings | None, items: int) -> PowerLaw:
-    if like is None:
-        base = PowerLaw(1.4, 0.0, _SHIFT * items)
-    elif alpha is None or c1 is None or c2 is None:
-        base = PowerLaw.fit(like.item_counts)
-    else:
-        base = PowerLaw(alpha, c1, c2)
-    return PowerLaw(
-        base.alpha if alpha is None else alpha,
-        base.c1 if c1 is None else c1,
-        base.c2 if c2 is None else c2,
-    )
+    stated = {name: value for name, value in (("alpha", alpha), ("c1", c1), ("c2", c2)) if value is not None}
+    if like is None or len(stated) == 3:
+        return replace(PowerLaw(1.4, 0.0, _SHIFT * items), **stated)
+    return replace(PowerLaw.fit(like.item_counts), **stated)
 
 
 def _profiles(users: int, items: int, ratings: int, activity: float | None, like: Ratings | None) -> CountArray:
     if activity is None and like is not None:
         sizes = like.user_counts
         return sizes_like(sizes[sizes > 0], users, ratings, low=1, high=items)
-    spread = 1.0 if activity is None else activity
-    check_bounds("activity", spread, 0, WIDEST_SPREAD)
+    spread = check_bounds("activity", 1.0 if activity is None else activity, 0, WIDEST_SPREAD)
     return log_normal_sizes(users, ratings, spread=spread, low=1, high=items)
-
-
-def _histogram(
-    histogram: Mapping[float, float] | None, like: Ratings | None
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    if histogram is None and like is not None:
-        values, counts = np.unique(like.values, return_counts=True)
-        return values.astype(np.float64), counts / counts.sum()
-    return histogram_arrays(MOVIELENS if histogram is None else histogram)
 
 
 def histogram_arrays(histogram: Mapping[float, float]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return the values of a histogram, ascending, and their shares, which add up to 1."""
-    if not isinstance(histogram, Mapping):
-        raise SettingError(f"the histogram {histogram!r} is not a share for each value; write {{1: 0.2, 2: 0.8}}")
+    shown = dict(histogram) if isinstance(histogram, Mapping) else histogram
     try:
-        values = np.array(sorted(histogram), dtype=np.float64)
-        shares = np.array([histogram[value] for value in sorted(histogram)], dtype=np.float64)
-    except (TypeError, ValueError):
+        values, shares = np.array(sorted(shown.items()), dtype=np.float64).T
+    except (AttributeError, TypeError, ValueError):
         values = shares = np.empty(0)
-    if not len(values) or not np.isfinite(values).all() or not np.isfinite(shares).all() or (shares < 0).any():
-        raise SettingError(f"the histogram {dict(histogram)} is not a share for each value; write {{1: 0.2, 2: 0.8}}")
+    if not len(values) or not np.isfinite([values, shares]).all() or (shares < 0).any():
+        raise SettingError(f"the histogram {shown!r} is not a share for each value; write {{1: 0.2, 2: 0.8}}")
     if shares.sum() == 0:
-        raise SettingError(f"the histogram {dict(histogram)} gives no value a share; write {{1: 0.2, 2: 0.8}}")
+        raise SettingError(f"the histogram {shown!r} gives no value a share; write {{1: 0.2, 2: 0.8}}")
     return values, shares / shares.sum()
 
 
-def _shuffled(size: int, rng: np.random.Generator) -> NDArray[np.int64]:
-    return np.argsort(rng.random(size), kind="stable")
+def shuffled(size: int, seed: int, *names: str) -> NDArray[np.int64]:
+    """Return a random order, drawn from a named stream."""
+    return np.argsort(stream(seed, *names).random(size), kind="stable")

@@ -15,11 +15,9 @@ from cranfield._record import Step
 from cranfield._streams import stream
 from cranfield._terminal import progress
 from cranfield.data import Ratings
-from cranfield.simulate._bounds import check_bounds
-from cranfield.simulate.artificial import check_sizes, histogram_arrays, whole
-from cranfield.simulate.counts import WIDEST_SPREAD, CountArray, log_normal_sizes
-from cranfield.simulate.observation import inclusion, rates, systematic_sample, times_of
-from cranfield.simulate.tastes import Tastes, blocks, normal
+from cranfield.simulate.artificial import check_sizes, histogram_arrays, shuffled, whole
+from cranfield.simulate.counts import WIDEST_SPREAD, CountArray, check_bounds, log_normal_sizes
+from cranfield.simulate.tastes import Tastes, blocks, inclusion, normal, rates, systematic_sample, times_of
 from cranfield.simulate.truth import World
 from cranfield.tables import Vocabulary
 
@@ -119,40 +117,30 @@ def world(
     users, items, ratings = check_sizes(users, items, ratings, one_each=False)
     seed = check.whole("seed", seed, at_least=0)
     tastes, min_profile = whole("tastes", tastes), whole("min_profile", min_profile)
+    settings: dict[str, Any] = dict(locals())  # the parameters
     grades, shares = histogram_arrays(TRUE_GRADES if histogram is None else histogram)
-    settings: dict[str, Any] = {
-        "users": users,
-        "items": items,
-        "ratings": ratings,
-        "tastes": tastes,
-        "taste": taste,
-        "noise": noise,
-        "popularity_bias": popularity_bias,
-        "relevance_bias": relevance_bias,
-        "activity": activity,
-        "min_profile": min_profile,
-        "max_profile": max_profile,
-        "histogram": dict(zip(grades.tolist(), shares.tolist())),
-        "threshold": threshold,
-        "times": times,
-        "drift": drift,
-        "seed": seed,
-    }
-    _check_knobs(settings)
+    settings["histogram"] = dict(zip(grades.tolist(), shares.tolist()))
+    for name, (low, high) in _BOUNDS.items():
+        check_bounds(name, settings[name], low, high)
+    check.number("threshold", threshold)
+    check.flag("times", times)
+    if grades[0] < 0 or grades[-1] - grades[0] > _WIDEST:
+        raise SettingError(f"the histogram has grades from {grades[0]:g} to {grades[-1]:g}; use 0 to {_WIDEST}")
     settings["max_profile"] = largest = _largest_profile(min_profile, max_profile, users, items, ratings)
 
     latent = Tastes.draw(users, items, tastes, share=taste, grades=grades, shares=shares, seed=seed)
     exposure = _exposure(items, popularity_bias, seed)
     sizes = log_normal_sizes(users, ratings, spread=activity, low=min_profile, high=largest)
-    sizes = sizes[_shuffled(users, seed, "activity")]
+    sizes = sizes[shuffled(users, seed, "simulate.world", "activity")]
     who = np.repeat(np.arange(users, dtype=np.int32), sizes)
     what = _observe(latent, exposure, relevance_bias, sizes, seed)
+    errors = stream(seed, "simulate.world", "noise").random(len(what))
     observed = Ratings.from_codes(
         Vocabulary(pl.Series(np.arange(1, users + 1))),
         Vocabulary(pl.Series(np.arange(1, items + 1))),
         who,
         what,
-        _rated(latent, who, what, noise, seed),
+        latent.grade(latent.pair_score(who, what) + noise * normal(errors)),
         times_of(who, what, users, items, drift, seed) if times else None,
         name="simulated world",
         history=(Step("simulate.world", settings, {"ratings": ratings}),),
@@ -197,29 +185,7 @@ def _observe(
     return np.concatenate(parts)
 
 
-def _shuffled(size: int, seed: int, name: str) -> NDArray[np.int64]:
-    return np.argsort(stream(seed, "simulate.world", name).random(size), kind="stable")
-
-
 def _exposure(items: int, bias: float, seed: int) -> NDArray[np.float64]:
     """Return how often each item is met: a shifted power law of its random rank, 1 for the first."""
-    ranks = _shuffled(items, seed, "exposure") + 1
+    ranks = shuffled(items, seed, "simulate.world", "exposure") + 1
     return np.asarray(((_SHIFT * items + ranks) / (_SHIFT * items + 1)) ** -float(bias))
-
-
-def _rated(
-    latent: Tastes, users: NDArray[np.int32], items: NDArray[np.int32], noise: float, seed: int
-) -> NDArray[np.float32]:
-    """Return the grades that users give to the items they rate: the true grades with an error."""
-    errors = noise * normal(stream(seed, "simulate.world", "noise").random(len(items)))
-    return latent.grade(latent.pair_score(users, items) + errors)
-
-
-def _check_knobs(settings: Mapping[str, Any]) -> None:
-    for name, (low, high) in _BOUNDS.items():
-        check_bounds(name, settings[name], low, high)
-    check.number("threshold", settings["threshold"])
-    check.flag("times", settings["times"])
-    grades = list(settings["histogram"])
-    if grades[0] < 0 or grades[-1] - grades[0] > _WIDEST:
-        raise SettingError(f"the histogram has grades from {grades[0]:g} to {grades[-1]:g}; use 0 to {_WIDEST}")

@@ -4,34 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
 from cranfield import _checks
 from cranfield._errors import SettingError, nearest
 from cranfield._record import Step
-from cranfield.assessments import rounded_to, sizes_of
-from cranfield.data import Ratings, describe
-from cranfield.judgments import NegativeGrades, notes_on_negative_grades
-from cranfield.rankings import file_name
-from cranfield.recommenders import recommender
+from cranfield.data import Ratings
+from cranfield.judgments import NegativeGrades
 from cranfield.reports import check_libraries
-from cranfield.splits import Split, k_fold, per_user, predefined, random
+from cranfield.splits import Split
 from cranfield.store import open_store
-from cranfield.studies._joining import StudyPart, joined
-from cranfield.studies._study import SYSTEMS, PanelStudy, Study, StudyResults, data_names
-from cranfield.studies._work import Asked, Work
-from cranfield.studies._writing import write
 from cranfield.studies.aftab2022 import AFTAB_2022
 from cranfield.studies.bellogin2017 import BELLOGIN_2017
 from cranfield.studies.canamares2020 import CANAMARES_2020
 from cranfield.studies.canamares_castells2018 import CANAMARES_CASTELLS_2018
 from cranfield.studies.canamares_castells2020 import CANAMARES_CASTELLS_2020
+from cranfield.studies.frame.replication import Replication, StudyPart, joined
+from cranfield.studies.frame.study import Study, StudyFiles, data_names
+from cranfield.studies.frame.writing import write
 from cranfield.studies.rendle2020 import RENDLE_2020
-from cranfield.studies.replication import Replication
-from cranfield.studies.valcarce2018 import VALCARCE_2018
-from cranfield.studies.valcarce2020 import VALCARCE_2020
+from cranfield.studies.valcarce import VALCARCE_2018, VALCARCE_2020
 
-STUDIES: dict[str, Study | PanelStudy] = {
+STUDIES = {
     study.name: study
     for study in (
         VALCARCE_2018,
@@ -45,13 +39,6 @@ STUDIES: dict[str, Study | PanelStudy] = {
     )
 }
 """The papers that can be replicated, by name."""
-
-_TRAIN = 0.8
-_SAMPLES = 50
-_LIKED = 4.0
-_DECIMALS = 12
-_OF_METRICS = ("split", "folds", "systems", "samples", "sizes", "decimals", "jobs", "negative_grades")
-"""The options that only studies of metrics take."""
 
 
 def replicate(
@@ -174,46 +161,51 @@ def replicate(
         "targets": targets, "play_counts": play_counts, "all_systems": all_systems,
         "negatives": negatives, "epochs": epochs,
     }  # fmt: skip
-    paper, several = _study(study), [data] if isinstance(data, Ratings | Split) else list(data)
-    if repetitions is not None or (len(several) > 1 and not _takes_several(paper)):
+    if study not in STUDIES:
+        raise SettingError(f"there is no study {study!r}{nearest(str(study), STUDIES)}")
+    paper, several = STUDIES[study], [data] if isinstance(data, Ratings | Split) else list(data)
+    if repetitions is not None or (len(several) > 1 and not paper.several):
         return _replicate_parts(paper, several, out, repetitions, {**options, "threshold": threshold}, figures, seed)
     if known is not None and not isinstance(known, Ratings):
-        options["known"] = known = _known_of(known, 1)[0]
-    _check_options(paper, several, {name: value for name, value in options.items() if value is not None})
+        options["known"] = _known_of(known, 1)[0]
+    _check_options(paper, several, options)
     if figures:
         check_libraries()
-    lowest: float | None = None
-    if threshold is not None or not (isinstance(paper, PanelStudy) and paper.by_ratings):
-        lowest = max(
-            _threshold(ratings, _usual_threshold(paper, ratings) if threshold is None else threshold)
-            for ratings in map(_training, several)
+    lowest = [_threshold(paper, _training(ratings), threshold) for ratings in several]
+    known_lowest = [own for own in lowest if own is not None]
+    own = {name: options[name] for name in paper.options}
+    own |= {"threshold": max(known_lowest, default=None), "seed": _checks.whole("seed", seed, at_least=0)}
+    work = paper.plan(several, **own)
+    with open_store(out) as store:
+        store.begin(paper.name, f"{paper.name}: {own}")
+        files = StudyFiles(store)
+        results = work(files)
+        files.finish()
+        names = ", ".join(_training(ratings).name or "the ratings" for ratings in several)
+        parts = [part for ratings in several for part in (ratings if isinstance(ratings, Split) else [ratings])]
+        step = Step(
+            "replicate",
+            {"study": paper.name, "data": names, **results.settings},
+            {"fingerprint": ", ".join(part.fingerprint for part in parts)},
+            results.notes,
         )
-    seed = _checks.whole("seed", seed, at_least=0)
-    if isinstance(paper, PanelStudy):
-        own = {name: options[name] for name in paper.options}
-        return _replicate_panels(paper, several, out, own, lowest, figures, seed)
-    assert lowest is not None
-    ratings = _training(several[0])
-    request = Asked(
-        systems=_systems(SYSTEMS if systems is None else systems),
-        metrics=paper.metrics,
-        averages=paper.averages,
-        sizes=_sizes(paper, sizes),
-        samples=_checks.whole("samples", _SAMPLES if samples is None else samples),
-        threshold=lowest,
-        decimals=rounded_to(_DECIMALS if decimals is None else decimals),
-        seed=seed,
-        negative_grades=_negative_grades(negative_grades or "judged"),
-    )
-    if jobs is not None:
-        _checks.whole("jobs", jobs)
-    return _replicate_metrics(
-        paper, ratings, out, request, split, _splits(paper, ratings, split, folds, seed), figures, jobs
-    )
+        replication = Replication(
+            paper.name,
+            paper.reference,
+            tuple(results.exhibits),
+            tuple(results.claims),
+            results.assessment,
+            store.path,
+            step,
+            paper.rule,
+        )
+        with store.writing():
+            write(replication, results.steps, figures)
+    return replication
 
 
 def _replicate_parts(
-    paper: Study | PanelStudy,
+    paper: Study,
     data: Sequence[Ratings | Split],
     out: str | Path,
     repetitions: int | None,
@@ -224,12 +216,11 @@ def _replicate_parts(
     """Run a study once per set of ratings, if it cannot take several together, and per repetition."""
     times = 1 if repetitions is None else _checks.whole("repetitions", repetitions)
     names = data_names(data)
-    together = {", ".join(names): list(data)}
-    groups = together if _takes_several(paper) else {name: [ratings] for name, ratings in names.items()}
+    groups = {", ".join(names): list(data)} if paper.several else {name: [own] for name, own in names.items()}
     if len(groups) > 1 and options["split"] is not None:
         raise SettingError(f"a split belongs to one set of ratings, but {len(groups)} are given; run the study on each")
     known = _known_of(options["known"], len(groups))
-    _check_options(paper, data[:1], {name: value for name, value in options.items() if value is not None})
+    _check_options(paper, data[:1], options)
     parts = []
     with open_store(out) as store:
         store.begin(paper.name, f"{paper.name}: {len(groups)} parts, {times} repetitions")
@@ -251,10 +242,6 @@ def _replicate_parts(
     return replication
 
 
-def _takes_several(paper: Study | PanelStudy) -> bool:
-    return isinstance(paper, PanelStudy) and paper.several
-
-
 def _known_of(known: Ratings | Sequence[Ratings | None] | None, count: int) -> list[Ratings | None]:
     """Return the observed ratings of each set of ratings."""
     several: list[Ratings | None] = [None] * count
@@ -265,148 +252,35 @@ def _known_of(known: Ratings | Sequence[Ratings | None] | None, count: int) -> l
     return several
 
 
-def _replicate_metrics(
-    paper: Study,
-    data: Ratings,
-    out: str | Path,
-    request: Asked,
-    split: Ratings | Split | None,
-    splits: Sequence[Split],
-    figures: bool,
-    jobs: int | None,
-) -> Replication:
-    """Run a study of metrics."""
-    with open_store(out) as store:
-        store.begin(paper.name, f"{paper.name}: {request}")
-        assessment, judged = Work(store, splits, request, jobs).done()
-        results = StudyResults(describe(data), assessment, judged)
-        replication = Replication(
-            paper.name,
-            paper.reference,
-            tuple(paper.exhibits(results)),
-            tuple(paper.claims(results)),
-            assessment,
-            store.path,
-            _step(paper.name, data, split, assessment.step),
-        )
-        with store.writing():
-            write(replication, {"split": splits[0].step}, figures)
-    return replication
-
-
-def _replicate_panels(
-    paper: PanelStudy,
-    data: Sequence[Ratings | Split],
-    out: str | Path,
-    options: Mapping[str, Any],
-    threshold: float | None,
-    figures: bool,
-    seed: int,
-) -> Replication:
-    """Run a study of a protocol."""
-    with open_store(out) as store:
-        store.begin(paper.name, f"{paper.name}: {options}, threshold={threshold}, seed={seed}")
-        results = paper.work(store, data, threshold=threshold, seed=seed, **options)
-        names = ", ".join(_training(ratings).name or "the ratings" for ratings in data)
-        settings = {"study": paper.name, "data": names, **results.settings}
-        parts = [part for ratings in data for part in (ratings if isinstance(ratings, Split) else [ratings])]
-        fingerprints = {"fingerprint": ", ".join(part.fingerprint for part in parts)}
-        replication = Replication(
-            paper.name,
-            paper.reference,
-            tuple(results.exhibits),
-            tuple(results.claims),
-            None,
-            store.path,
-            Step("replicate", settings, fingerprints),
-            paper.rule,
-        )
-        with store.writing():
-            write(replication, {}, figures)
-    return replication
-
-
 def _training(data: Ratings | Split) -> Ratings:
     """Return ratings, or the training part of a split."""
     return data.train if isinstance(data, Split) else data
 
 
-def _check_options(paper: Study | PanelStudy, data: Sequence[Ratings | Split], given: Mapping[str, Any]) -> None:
+def _check_options(paper: Study, data: Sequence[Ratings | Split], options: Mapping[str, Any]) -> None:
     """Reject options that a study does not take, and data that are not ratings."""
-    taken = paper.options if isinstance(paper, PanelStudy) else _OF_METRICS
-    for name in given:
-        if name not in (*taken, "threshold"):
-            raise SettingError(f"{paper.name} takes no {name}; leave it out (it takes {', '.join(taken)})")
-    if "epochs" in given:
-        _checks.whole("epochs", given["epochs"])
-        if "systems" in given:
+    stated = {name: value for name, value in options.items() if value is not None}
+    for name in stated:
+        if name not in (*paper.options, "threshold"):
+            raise SettingError(f"{paper.name} takes no {name}; leave it out (it takes {', '.join(paper.options)})")
+    if "epochs" in stated:
+        _checks.whole("epochs", stated["epochs"])
+        if "systems" in stated:
             raise SettingError("give epochs or systems, not both; systems set their epochs, as in neumf(epochs=5)")
-    kinds = Ratings | Split if isinstance(paper, PanelStudy) and paper.divided else Ratings
+    kinds = Ratings | Split if paper.divided else Ratings
     if not data or not all(isinstance(ratings, kinds) for ratings in data):
         raise SettingError("a study needs ratings; read files and frames with cf.read")
 
 
-def _study(name: str) -> Study | PanelStudy:
-    if name not in STUDIES:
-        raise SettingError(f"there is no study {name!r}{nearest(str(name), STUDIES)}")
-    return STUDIES[name]
-
-
-def _systems(systems: Sequence[str]) -> tuple[str, ...]:
-    names = tuple(file_name(systems))
-    if len(names) < 2:
-        raise SettingError("a study compares orders of systems; give at least two")
-    for name in names:
-        recommender(name)  # raises an error for a misspelled one before any training
-    return names
-
-
-def _sizes(paper: Study, sizes: str | Sequence[float] | None) -> dict[str, tuple[float, ...]]:
-    """Return the remaining shares of the test set in each scenario: those of the paper, or the given ones."""
-    if sizes is None:
-        return {name: tuple(own) for name, own in paper.sizes.items()}
-    grid = sizes_of(sizes)
-    if grid == (1.0,):
-        raise SettingError("sizes=[1] leaves the test set whole; give a share below 1 as well, such as sizes=[1, 0.5]")
-    return dict.fromkeys(paper.sizes, grid)
-
-
-def _threshold(data: Ratings, threshold: float) -> float:
+def _threshold(paper: Study, data: Ratings, threshold: float | None) -> float | None:
+    """Return the lowest rating of a relevant item: as given, or as in the paper; None if the plan chooses it."""
+    if threshold is None:
+        if paper.threshold is None:
+            return None
+        threshold = paper.threshold(data)
     threshold = _checks.number("threshold", threshold)
     if len(data) and data.values.max() < threshold:
         raise SettingError(
             f"no rating reaches threshold={threshold:g}, the highest is {data.values.max():g}; choose a lower one"
         )
     return threshold
-
-
-def _usual_threshold(paper: Study | PanelStudy, data: Ratings) -> float:
-    """Return the lowest rating of a relevant item in a paper's study."""
-    own = paper.threshold if isinstance(paper, PanelStudy) else None
-    return _LIKED if own is None else own(data)
-
-
-def _negative_grades(reading: NegativeGrades) -> NegativeGrades:
-    _checks.one_of("negative_grades", reading, get_args(NegativeGrades))
-    return reading
-
-
-def _step(study: str, data: Ratings, split: Ratings | Split | None, assessed: Step) -> Step:
-    settings = {"study": study, "data": data.name or "the ratings", **assessed.settings}
-    grades = notes_on_negative_grades(split, settings["negative_grades"]) if isinstance(split, Ratings) else ()
-    notes = tuple(dict.fromkeys((*grades, *assessed.notes)))
-    return Step("replicate", settings, {"fingerprint": data.fingerprint}, notes)
-
-
-def _splits(
-    paper: Study, data: Ratings, split: Ratings | Split | None, folds: int | None, seed: int
-) -> Sequence[Split]:
-    """Return the splits of a study: the given one, those of the paper, or the given number of folds."""
-    if split is not None:
-        if folds not in (None, 1):
-            raise SettingError(f"folds={folds} and a given split exclude each other; give one of them")
-        return [split if isinstance(split, Split) else predefined(data, split, overlap="test")]
-    count = paper.folds if folds is None else _checks.whole("folds", folds)
-    if count > 1:
-        return k_fold(data, k=count, per_user=paper.per_user, seed=seed)
-    return [(per_user if paper.per_user else random)(data, train=_TRAIN, seed=seed)]

@@ -1,0 +1,395 @@
+"""Six systems under the designs of Bellogín et al. (2017): what is trained, ranked and measured on each split.
+
+Each fold, uniform-test split and simulated dataset is an artifact of the store: a frame of averages with one row per
+number.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property, partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cranfield import simulate
+from cranfield._numbers import nearest_count
+from cranfield._streams import stream
+from cranfield.comparisons import compare
+from cranfield.data import Ratings, by_popularity, head_items
+from cranfield.measures import GroupPolicy, Scores, measure
+from cranfield.metrics import Metric
+from cranfield.rankings import EVERYONE, Ranker, Ranking, RatedRanker, Run, fit_each, rank_with, rankers_for
+from cranfield.splits import Folds, Split, popularity_groups, random, uniform_test
+from cranfield.studies.frame import PanelNumbers, StudyUnit, ValueRows
+
+PLSA, SVD, WRMF, KNN, POPULARITY, RANDOM = "pLSA", "MF (svd)", "MF (wrmf)", "kNN", "Popularity", "Random"
+SYSTEMS = (PLSA, SVD, WRMF, KNN, POPULARITY, RANDOM)
+WHOLE = (POPULARITY, RANDOM)
+"""The systems that rank every item, even one without training ratings (section 7: they reach full coverage)."""
+BOUNDED = (PLSA, KNN)
+"""The systems of Figure 3."""
+
+CUTOFF = 10
+PRECISION, NDCG, RECALL, MRR = "P@10", "nDCG(gain=relevant)@10", "Recall@10", "RR"
+BPREF, INFAP, STRATIFIED = "bpref", "infAP", "StratRecall(gamma=1)@10"
+METRICS = (PRECISION, NDCG, BPREF, INFAP, STRATIFIED)
+DENSITY_METRICS = (PRECISION, MRR, NDCG, RECALL)
+
+TI, AI, DRAWN, ONE = "AR TI-AN", "AR AI-AN", "AR TI-NN", "1R"
+PERCENTILE, HEAD, AR = "P1R", "1R -10% head", "AR"
+U1R, UAR, AI_UAR = "U1R", "UAR", "AI-UAR"
+FIGURE_2 = (TI, AI, DRAWN, ONE)
+FIGURE_8 = (ONE, U1R, PERCENTILE, HEAD, AR, UAR, AI_UAR)
+
+GROUPS, HEAD_SHARE, SIGMA, EPSILON = 10, 0.1, 0.2, 0.2
+SHARES = (1.0, 0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3, 0.2, 0.1)
+"""The shares of the test ratings that are kept in Figures 3 and 4."""
+SIZES = tuple(range(1, 11))
+"""The sizes of target sets in Figures 3 and 4, as multiples of the size in the other figures."""
+ALPHAS = (0.0, 0.5, 1.0, 1.5, 2.0)
+"""The skewness of the simulated ratings of Figure 5."""
+_POINTS = 100
+
+
+def systems_of(seed: int) -> dict[str, str]:
+    """Return the spellings of the systems; the paper does not say which matrix factorisation it uses."""
+    return {
+        PLSA: f"plsa(seed={seed})",
+        SVD: f"svd(seed={seed})",
+        WRMF: f"wrmf(seed={seed})",
+        KNN: "knn",
+        POPULARITY: "popularity",
+        RANDOM: f"random(seed={seed})",
+    }
+
+
+def coin_folds(data: Ratings, folds: int, seed: int) -> Folds:
+    """Return folds of different sizes: each rating is a test rating of a fold drawn at random."""
+    keys = stream(seed, "studies", "bias", "folds").random(len(data))
+    settings = {"k": folds, "per_user": False, "seed": seed, "validation": None}
+    return Folds(data, np.floor(keys * folds).astype(np.uint8), settings)
+
+
+@dataclass(frozen=True)
+class BiasDesign:
+    """A split and its ranker; with ``equal_groups`` each popularity group has the same weight."""
+
+    split: Split
+    ranker: Ranker
+    equal_groups: bool = False
+
+
+@dataclass(frozen=True)
+class BiasWork:
+    """The measurements on one set of ratings."""
+
+    data: Ratings
+    uniform_data: Ratings  # without the rarest items, if there is no uniform-test split with all of them
+    threshold: float
+    other: float | None  # another threshold, to see whether results are similar
+    folds: int
+    targets: int  # the size of target sets in one-relevant designs
+    nonrelevant: int  # the number of non-relevant items in the target sets of AR in Figure 8
+    seed: int
+    divided: Split | None = None  # the split, if the ratings are already divided; there is only one fold then
+    drawn: int | None = None  # the number of non-relevant items of AR in Figure 2, if not all of them are used
+    dropped: int = 0  # the number of the rarest items that uniform-test splits leave out
+    sizes: Mapping[str, int] = field(default_factory=dict)  # of a uniform-test split: zeta, eta
+
+    @property
+    def positive(self) -> bool:
+        """Whether every rating is positive."""
+        return bool(self.data.values.min() >= self.threshold)
+
+    @cached_property
+    def _folds(self) -> Sequence[Split]:
+        return coin_folds(self.data, self.folds, self.seed) if self.divided is None else [self.divided]
+
+    @property
+    def plain(self) -> str:
+        """The AR design of Figure 2 among test items."""
+        return TI if self.drawn is None else DRAWN
+
+    @property
+    def designs(self) -> tuple[str, ...]:
+        """The designs of Figures 2 and 8 that are measured."""
+        others = (DRAWN,) if self.drawn is None else (TI, AI)
+        return tuple(name for name in dict.fromkeys((*FIGURE_2, *FIGURE_8)) if name not in others)
+
+    @property
+    def thresholds(self) -> tuple[float, ...]:
+        """The threshold, and the other one if there is one."""
+        return (self.threshold,) if self.other is None else (self.threshold, self.other)
+
+    def fold(self, fold: int, curves: bool) -> ValueRows:
+        """Measure a fold: Figure 2, the random splits of Figure 8, Figure 9 and, with ``curves``, Figures 3 and 4."""
+        split = self._folds[fold]
+        designs = self._designs(split)
+        # Keys begin with the part of the study, so that a threshold of 1 is not confused with a share of 1.
+        rankers: dict[Any, Ranker] = {key: design.ranker for key, design in designs.items()}
+        thinned = self._thinned(split) if curves else {}
+        sizes = self._sizes(split) if curves else {}
+        runs = self._ranked(split, {**rankers, **thinned, **sizes})
+        rows = self._design_rows(designs, runs)
+        for place, ranker in thinned.items():
+            rows += self._density_rows(*place[1:], runs[place], ranker, split)
+        for key, ranker in sizes.items():
+            rows += self._one_relevant_rows("size", float(key[1]), runs[key], ranker)
+        return rows
+
+    def uniform(self, draw: int) -> ValueRows:
+        """Measure a split with equally many test ratings per item: U1R, UAR and AI-UAR of Figure 8."""
+        split = uniform_test(self.uniform_data, sigma=SIGMA, epsilon=EPSILON, seed=self.seed + draw)
+        whole = Ranking(length="all")
+        same = {UAR: _rated(split, whole.with_(candidates="test"), self.seed), AI_UAR: _rated(split, whole, self.seed)}
+        designs = {
+            (name, at): design
+            for at in self.thresholds
+            for name, design in {**same, U1R: _plain(split, self._one_relevant(at), self.seed)}.items()
+        }
+        runs = self._ranked(split, {key: design.ranker for key, design in designs.items()})
+        return self._design_rows(designs, runs)
+
+    def skew(self, alpha: float) -> ValueRows:
+        """Measure simulated ratings of the same size whose popularity has a given skewness: Figure 5."""
+        simulated = simulate.popularity(like=self.data, alpha=alpha, seed=self.seed)
+        split = random(simulated, train=1 - SIGMA, seed=self.seed)
+        design = _plain(split, self._one_relevant(self.threshold), self.seed)
+        runs = self._ranked(split, {"1R": design.ranker})["1R"]
+        rows = self._one_relevant_rows("skew", alpha, runs, design.ranker)
+        return rows + [
+            ("cumulated", f"{alpha:g}", share, "ratings", "", value, None) for share, value in cumulated(simulated)
+        ]
+
+    @property
+    def _all_relevant(self) -> Ranking:
+        """The targets of AR among test items, in Figures 2 to 4."""
+        whole = Ranking(length="all", candidates="test")
+        return whole if self.drawn is None else whole.with_(nonrelevant=self.drawn, threshold=self.threshold)
+
+    def _one_relevant(self, threshold: float) -> Ranking:
+        return Ranking(
+            relevant="one", candidates="test", nonrelevant=self.targets - 1, threshold=threshold, length="all"
+        )
+
+    def _designs(self, split: Split) -> dict[tuple[str, float], BiasDesign]:
+        """Return the designs of Figures 2 and 8 for a random split, under each threshold."""
+        whole, seed = Ranking(length="all"), self.seed
+        same = {self.plain: _rated(split, self._all_relevant, seed)}
+        if self.drawn is None:
+            same[AI] = _rated(split, whole, seed)
+        grouped = replace(split, item_groups=popularity_groups(self.data, GROUPS))
+        tail = ~head_items(self.data, HEAD_SHARE)
+        headless = replace(split, test=split.test.keep(tail[split.test.items]))
+        designs: dict[tuple[str, float], BiasDesign] = {}
+        for at in self.thresholds:
+            single, drawn = self._one_relevant(at), whole.with_(candidates="test", nonrelevant=self.nonrelevant)
+            by_name = {
+                **same,
+                ONE: _plain(split, single, seed),
+                PERCENTILE: replace(_plain(grouped, single.with_(candidates="group"), seed), equal_groups=True),
+                HEAD: _plain(headless, single, seed),
+                AR: _rated(split, drawn.with_(threshold=at), seed),
+            }
+            designs |= {(name, at): design for name, design in by_name.items()}
+        return designs
+
+    def _ranked(self, split: Split, rankers: Mapping[Any, Ranker]) -> dict[Any, list[Run]]:
+        """Train the systems, and return the run of each under each ranker; a ranker that occurs twice ranks once."""
+        spelled = systems_of(self.seed)
+        different = list({id(ranker): ranker for ranker in rankers.values()}.values())
+        place_of = {id(ranker): place for place, ranker in enumerate(different)}
+        whole = [_filled(ranker) for ranker in different]
+        runs: dict[int, list[Run]] = {}
+        for done in fit_each(split.train, spelled):
+            name = list(spelled)[done.place]
+            runs[done.place] = rank_with(done.result, whole if name in WHOLE else different, name=name)
+        return {
+            key: [runs[system][place_of[id(ranker)]] for system in range(len(spelled))]
+            for key, ranker in rankers.items()
+        }
+
+    def _design_rows(
+        self, designs: Mapping[tuple[str, float], BiasDesign], runs: Mapping[Any, Sequence[Run]]
+    ) -> ValueRows:
+        rows: ValueRows = []
+        for (name, at), design in designs.items():
+            ranked, split = list(runs[name, at]), design.split
+            metrics = [metric for metric in METRICS if not (metric == BPREF and ranked[0].one_relevant)]
+            scores = measure(ranked, split.test, metrics, threshold=at, train=split.train)
+            rows += _averages(name, at, scores, design.equal_groups)
+            if name in FIGURE_2 and at == self.threshold:
+                rows += _wilcoxon(name, scores)
+        return rows
+
+    def _thinned(self, split: Split) -> dict[tuple[str, str, float], Ranker]:
+        """Return rankers for decreasing numbers of test ratings, in AR and in 1R."""
+        keys = stream(self.seed, "studies", "bias", "density", split.fold).random(len(split.test))
+        order = np.argsort(keys, kind="stable")
+        rankers: dict[tuple[str, str, float], Ranker] = {}
+        for share in SHARES:
+            kept = np.zeros(len(order), dtype=np.bool_)
+            kept[order[: int(nearest_count(share, len(order)))]] = True
+            smaller = replace(split, test=split.test.keep(kept))
+            rankers["density", "AR", share] = RatedRanker.of(smaller, EVERYONE, self._all_relevant, self.seed)
+            rankers["density", "1R", share] = Ranker.of(
+                smaller, EVERYONE, self._one_relevant(self.threshold), self.seed
+            )
+        return rankers
+
+    def _sizes(self, split: Split) -> dict[tuple[str, float], Ranker]:
+        """Return rankers for growing target sets in 1R, up to the number of items."""
+        most = int(np.count_nonzero(split.test.item_counts))
+        sizes = [size * self.targets for size in SIZES if size * self.targets <= most]
+        single = self._one_relevant(self.threshold)
+        rankers = rankers_for(split, [single.with_(nonrelevant=size - 1) for size in sizes], seed=self.seed)
+        return {("size", size): ranker for size, ranker in zip(sizes, rankers, strict=True)}
+
+    def _density_rows(self, way: str, share: float, runs: Sequence[Run], ranker: Ranker, split: Split) -> ValueRows:
+        """Return the measurements as test ratings are removed; precision is a mean over all users of the fold."""
+        if way == "1R":
+            return self._one_relevant_rows("density", share, runs, ranker)
+        scores = measure(list(runs), ranker.targets.test, DENSITY_METRICS, threshold=self.threshold)
+        values = scores.average("mean", undefined="leave out")
+        users = np.count_nonzero(split.test.user_counts)
+        values[:, 0] = np.nan_to_num(scores.values[:, 0]).sum(axis=1) / users
+        return [
+            ("density", way, share, metric, run.name, float(values[s, m]), None)
+            for s, run in enumerate(runs)
+            for m, metric in enumerate(DENSITY_METRICS)
+        ]
+
+    def _one_relevant_rows(self, part: str, x: float, runs: Sequence[Run], ranker: Ranker) -> ValueRows:
+        """Return 1R precision and, except for simulated ratings, the bounds of some systems."""
+        scores = measure(list(runs), ranker.targets.test, [PRECISION], threshold=self.threshold)
+        values = scores.average("mean", undefined="zero", by="list")[:, 0]
+        rows: ValueRows = [(part, "1R", x, PRECISION, run.name, float(value), None) for run, value in zip(runs, values)]
+        return rows if part == "skew" else rows + _bound_rows(part, x, runs)
+
+
+def _filled(ranker: Ranker) -> Ranker:
+    """Return a ranker of the same targets with complete lists: targets without a score follow in random order."""
+    ranking = ranker.ranking.with_(fill="random")
+    return replace(ranker, targets=replace(ranker.targets, ranking=ranking))
+
+
+def _plain(split: Split, ranking: Ranking, seed: int) -> BiasDesign:
+    return BiasDesign(split, Ranker.of(split, EVERYONE, ranking, seed))
+
+
+def _rated(split: Split, ranking: Ranking, seed: int) -> BiasDesign:
+    return BiasDesign(split, RatedRanker.of(split, EVERYONE, ranking, seed))
+
+
+def _averages(design: str, threshold: float, scores: Scores, equal_groups: bool) -> ValueRows:
+    """Return the averages over lists, as in equation (1), or over groups of equal weight."""
+    groups: GroupPolicy = "equal" if equal_groups else "pooled"
+    values = scores.average("mean", undefined="zero", coverage="full", by="list", groups=groups)
+    return [
+        ("design", design, threshold, spelling, system, float(values[s, scores.metric(str(Metric.of(spelling)))]), None)
+        for s, system in enumerate(scores.systems)
+        for spelling in METRICS
+        if str(Metric.of(spelling)) in scores.metrics
+    ]
+
+
+def _wilcoxon(design: str, scores: Scores) -> ValueRows:
+    """Return the difference of each pair of systems in precision, and its p-value by Wilcoxon's test over users."""
+    comparison = compare(scores, significance="wilcoxon", metrics=[PRECISION], correction="none", undefined="zero")
+    columns = comparison.frame().select("system_a", "system_b", "difference", "p")
+    return [
+        ("wilcoxon", design, 0.0, PRECISION, f"{a} and {b}", difference, p)
+        for a, b, difference, p in columns.iter_rows()
+    ]
+
+
+def _bound_rows(part: str, x: float, runs: Sequence[Run]) -> ValueRows:
+    """Return 1R precision of the systems of Figure 3, and its bounds by lemma (2)."""
+    rows: ValueRows = []
+    for run in runs:
+        if run.name in BOUNDED:
+            assert run.ranks is not None
+            bounds = lemma_bounds(run.users, run.ranks, CUTOFF)
+            rows += [(f"bounds-{part}", what, x, PRECISION, run.name, value, None) for what, value in bounds.items()]
+    return rows
+
+
+def cumulated(data: Ratings, positive_from: float | None = None) -> list[tuple[float, float]]:
+    """Return the share of ratings held by the most popular items, by share of items, in at most 100 points."""
+    kept = data if positive_from is None else data.keep(data.values >= positive_from)
+    counts = kept.item_counts[by_popularity(kept)]
+    held = np.cumsum(counts) / counts.sum()
+    places = np.unique(np.linspace(1, len(held), min(_POINTS, len(held))).astype(np.int64))
+    return [(place / len(held), float(held[place - 1])) for place in places]
+
+
+def units(panel: str, work: BiasWork, curve_folds: int, skewed: bool) -> list[StudyUnit]:
+    """Return all measurements for a panel; ``skewed`` adds the simulated ratings of Figure 5."""
+    common = {
+        "data": work.data.fingerprint,
+        "uniform data": work.uniform_data.fingerprint,
+        "thresholds": list(work.thresholds),
+        "targets": work.targets,
+        "nonrelevant": work.nonrelevant,
+        "folds": work.folds,
+        "systems": systems_of(work.seed),
+        "ranking every item": WHOLE,
+        **({} if work.divided is None else {"test": work.divided.test.fingerprint, "drawn": work.drawn}),
+    }
+    measurements: list[StudyUnit] = []
+    of_study = {"study seed": work.seed}  # draws depend on this seed and on the number of the split
+
+    def add(name: str, seed: int, make: Callable[[], ValueRows], **more: Any) -> None:
+        of = {**common, **more, "seed": work.seed + seed}
+        measurements.append(StudyUnit(f"{panel}/{name}", of, make, len(SYSTEMS)))
+
+    for fold in range(work.folds if work.divided is None else 1):
+        curves = fold < curve_folds
+        add(f"fold-{fold + 1}", fold, partial(work.fold, fold, curves), part="fold", curves=curves, **of_study)
+    for draw in range(work.folds):
+        add(f"uniform-{draw + 1}", draw, partial(work.uniform, draw), part="uniform", **of_study)
+    for alpha in ALPHAS if skewed else ():
+        add(f"skew-{alpha:g}", 0, partial(work.skew, alpha), part="skew", alpha=alpha)
+    return measurements
+
+
+def lemma_bounds(users: NDArray[Any], ranks: NDArray[Any], n: int) -> dict[str, float]:
+    r"""Return 1RP@n and its bounds by equation (2); the lists of a user must share their non-relevant items N_u.
+
+    .. math::
+        \frac{|U|\,P@n}{|PR_{test}|} \le 1RP@n \le \frac{\sum_u m_u P^u@m_u(T_u)}{n\,|PR_{test}|},
+        \qquad m_u = n + |PR_{test}(u)| - 1
+
+    The AR precision is that of T_u = N_u ∪ PR_test(u). It follows from the ranks of the one-relevant lists: with
+    a_1 ≤ a_2 ≤ … the numbers of items of N_u above each relevant item of a user, the j-th has rank a_j + j in T_u.
+
+    The ``ranks`` are those of the relevant items, 0 where the system does not rank one.
+
+    Examples
+    --------
+    >>> lemma_bounds(np.array([1, 1]), np.array([1, 1]), 1)
+    {'lower': 0.5, '1R': 1.0, 'upper': 1.0}
+    """
+    above = np.where(ranks > 0, ranks.astype(np.float64) - 1, np.inf)
+    order = np.lexsort((above, users))
+    _, first, sizes = np.unique(users[order], return_index=True, return_counts=True)
+    place = np.arange(len(order)) - np.repeat(first, sizes) + 1
+    in_all = above[order] + place
+    deepest = n + np.repeat(sizes, sizes) - 1
+    total = n * len(ranks)
+    hits = {"lower": in_all <= n, "1R": above < n, "upper": in_all <= deepest}
+    return {name: float(np.count_nonzero(hit) / total) for name, hit in hits.items()}
+
+
+BiasNumbers = PanelNumbers[BiasWork]
+
+
+def in_design(
+    panel: BiasNumbers, design: str, metric: str, system: str, threshold: float | None = None
+) -> NDArray[np.float64]:
+    """Return the values of a system in a design, one per split."""
+    at = panel.work.threshold if threshold is None else threshold
+    return panel.series("design", setting=design, metric=metric, system=system, x=at)

@@ -1,0 +1,286 @@
+"""Cañamares and Castells (2018): the order of systems by observed and by true preferences, and how a truth is designed.
+
+Should I follow the crowd? A probabilistic analysis of the effectiveness of popularity in recommender systems. SIGIR
+2018. Also the design of Mena-Maldonado et al. (2021), Popularity bias in false-positive metrics for recommender systems
+evaluation, TOIS 39(3).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from cranfield import _checks
+from cranfield._errors import SettingError
+from cranfield._polars import read_parquet
+from cranfield._terminal import progress
+from cranfield.data import Ratings, over_one_vocabulary
+from cranfield.store import Made
+from cranfield.studies.canamares_castells2018 import designs
+from cranfield.studies.canamares_castells2018.designs import Sums
+from cranfield.studies.canamares_castells2018.exhibits import Found, exhibits_of
+from cranfield.studies.canamares_castells2018.orders import (
+    BASE,
+    KNOBS,
+    WORLD_SYSTEMS,
+    world_readings,
+    world_scores,
+)
+from cranfield.studies.canamares_castells2018.protocols import ESTIMATORS, FULL_LISTS, PROTOCOLS, Readings, panel_of
+from cranfield.studies.frame import Floats, Saying, Study, StudyFiles, StudyResults, findings
+from cranfield.tables import write_table
+
+REPETITIONS = 10
+"""Number of times the paper repeats its five folds."""
+DRAWS = 5
+"""Number of truths to draw to score protocols."""
+WORLDS = 20
+"""Number of worlds to simulate for each value of a setting."""
+TOIS = {
+    "mostpopular": "popularity", "randomguess": "random", "smootheditemaverage": "average(damping=1)",
+    "userknn": "knn", "itemknn": "itemknn", "wrmf": "wrmf(factors=20)", "slim": "slim(neighbours=50, sweeps=20)",
+    "plsa": "plsa(topics=10, iterations=50)",
+}  # fmt: skip
+"""The systems of the 2021 paper that have a counterpart here; theirs have the settings of LibRec, ours have our own."""
+_READINGS = [*PROTOCOLS, *map(list, PROTOCOLS.values()), *ESTIMATORS]
+"""The readings, for the keys of artifacts: other readings make another artifact."""
+_NDCG, _P1, _KNN = "Figure 5, nDCG@10", "Figure 5, P@1", "Figure 6, nDCG@10"
+_CLEAN = "beyond the paper"
+_TOIS = "Mena-Maldonado et al. 2021"
+_PLAIN, _NORMALISED = "kNN, not normalised", "kNN, normalised"
+
+
+def threshold_for(ratings: Ratings) -> float:
+    """Return the lowest rating of a relevant item: 3 of 4 as in the paper, else 4."""
+    return 3.0 if len(ratings) and ratings.values.max() <= 4 else 4.0
+
+
+def _plan(
+    data: Sequence[Ratings],
+    *,
+    threshold: float,
+    seed: int,
+    known: Ratings | None,
+    seeds: int | None,
+    systems: Sequence[str] | None,
+) -> Callable[[StudyFiles], StudyResults]:
+    if known is None:
+        raise SettingError(
+            "canamares-castells2018 needs to know which ratings a service would have observed; give known= in Python, "
+            "or a file with a column known"
+        )
+    repetitions = _checks.whole("seeds", REPETITIONS if seeds is None else seeds)
+    draws, worlds = (DRAWS, WORLDS) if seeds is None else (repetitions, min(WORLDS, repetitions))
+    observed, judged = over_one_vocabulary([known, data[0]])
+    return TruthWork(
+        observed, judged, threshold, seed, panel_of(threshold, systems), repetitions, draws, worlds
+    ).results
+
+
+@dataclass(frozen=True, eq=False)
+class TruthWork:
+    """The parts of the study, each saved in the store."""
+
+    known: Ratings
+    judged: Ratings
+    threshold: float
+    seed: int
+    systems: tuple[str, ...]
+    repetitions: int
+    draws: int
+    worlds: int
+
+    def results(self, files: StudyFiles) -> StudyResults:
+        """Run every design and every protocol, and arrange the results in tables and figures."""
+        pairs = [own.users.astype(np.int64) * own.n_items + own.items for own in (self.known, self.judged)]
+        paired = bool(np.isin(pairs[0], pairs[1]).all())
+        steps = 6 * self.repetitions + 5 * self.draws if paired else self.draws
+        steps += self.worlds * sum(map(len, KNOBS.values()))
+        with progress("Training and measuring", total=steps, unit="parts") as bar:
+            part = partial(self._part, files, bar.advance)
+            results = self._of_known(part) if paired else self._of_given(part)
+            results = replace(results, worlds=self._worlds(files, bar.advance))
+        stated = {name: getattr(self, name) for name in ("threshold", "repetitions", "draws", "worlds", "seed")}
+        claims = findings([_of_protocol, _of_fifths, _of_orders], {"": results})
+        return StudyResults(exhibits_of(results), claims, {"systems": list(self.systems), **stated})
+
+    def _of_known(self, part: MakePart) -> Found:
+        """Run every design on data in which the observed ratings are among the judgments."""
+        data = (self.known, self.judged)
+
+        def sums(name: str, make: Callable[..., Sums], number: int, *settings: Any) -> Sums:
+            parts = [part(f"{name}-{place}", partial(make, *data, *settings), place) for place in range(number)]
+            return Sums.joined([Sums.of_arrays(arrays, "") for arrays in parts])
+
+        published: dict[str, dict[str, Sums]] = {}
+        for name in designs.VARIANTS:
+            ways = designs.WAYS[:1] if name == "actual" else designs.WAYS
+            published[name] = {
+                way: sums(f"published/{name}/{way}", designs.published_sums, self.repetitions, name, place == 1)
+                for place, way in enumerate(ways)
+            }
+        half = sums("halves/actual", designs.half_sums, self.repetitions, "actual")
+        weighted = sums("weighted/fold", designs.folded_sums, self.draws, self.systems)
+        drawn = {}
+        for name in designs.VARIANTS:
+            drawn[name] = self._readings(part, name, partial(designs.half_readings, *data, name))
+        make = partial(designs.fifth_sums, *data, tuple(TOIS.values()))
+        fifths = [part(f"fifths/{place}", make, place) for place in range(self.draws)]
+        observed, true = (Sums.joined([Sums.of_arrays(arrays, f"{place}/") for arrays in fifths]) for place in range(2))
+        return Found(
+            readings={name: readings for name, (readings, _) in drawn.items()},
+            lists={name: lists for name, (_, lists) in drawn.items()},
+            published=published,
+            half=half,
+            weighted=weighted,
+            fifths=(observed, true),
+        )
+
+    def _of_given(self, part: MakePart) -> Found:
+        """Score protocols on data whose judgments cover other pairs than the observed ones, as in Coat."""
+        readings, lists = self._readings(part, "given", partial(designs.given_readings, self.known, self.judged))
+        return Found(readings={"given": readings}, lists={"given": lists})
+
+    def _readings(self, part: MakePart, name: str, make: Callable[..., Any]) -> tuple[list[Readings], Sums]:
+        """Return the readings of every protocol in each draw, and the true values of the lists."""
+        make = partial(make, self.systems)
+        drawn = [part(f"draws/{name}-{place}", make, place, readings=_READINGS) for place in range(self.draws)]
+        lists = Sums.joined([Sums.of_arrays(arrays, "lists/") for arrays in drawn])
+        return [Readings.of_arrays(arrays) for arrays in drawn], lists
+
+    def _worlds(self, files: StudyFiles, done: Callable[[], Any]) -> pl.DataFrame:
+        frames = []
+        for knob, values in KNOBS.items():
+            for value in values:
+                for place in range(self.worlds):
+                    made_of: dict[str, Any] = {**BASE, "systems": list(WORLD_SYSTEMS), "readings": _READINGS}
+                    made_of |= {"knob": knob, "value": value, "seed": self.seed + place}
+                    make = partial(_write_world, knob, value, self.seed + place)
+                    artifact = files.store.artifact(f"worlds/{knob}-{value:g}-{place}", made_of, make)
+                    frames.append(read_parquet(artifact.path()))
+                    done()
+        return pl.concat(frames)
+
+    def _part(
+        self, files: StudyFiles, done: Callable[[], Any], name: str, make: Callable[..., Any], place: int, **more: Any
+    ) -> Mapping[str, Any]:
+        """Return the arrays of a part: from the store, or newly made."""
+        made_of = {
+            "part": name,
+            "known": self.known.fingerprint,
+            "judged": self.judged.fingerprint,
+            "threshold": self.threshold,
+            "seed": self.seed,
+            "systems": [*self.systems, *TOIS.values()],
+            **more,
+        }
+        write = partial(_write_arrays, partial(make, self.threshold, self.seed + place))
+        with np.load(files.store.artifact(name, made_of, write).path()) as file:
+            arrays = dict(file)
+        done()
+        return arrays
+
+
+MakePart = Callable[..., Mapping[str, Any]]
+"""Returns the arrays of a part of the study, given its name, how it is made, and the number of its draw."""
+
+
+def _write_arrays(make: Callable[[], Any], folder: Path) -> Made:
+    part, path = make(), folder / "arrays.npz"
+    if isinstance(part, Sums):
+        arrays = part.arrays("")
+    elif isinstance(part[0], Readings):
+        arrays = {**part[0].arrays(), **part[1].arrays("lists/")}
+    else:
+        arrays = {**part[0].arrays("0/"), **part[1].arrays("1/")}
+    np.savez_compressed(path, **arrays)
+    return [path], {}
+
+
+def _write_world(knob: str, value: float, seed: int, folder: Path) -> Made:
+    frame = world_scores(world_readings(knob, value, seed)).with_columns(
+        knob=pl.lit(knob), value=pl.lit(float(value)), seed=pl.lit(seed)
+    )
+    return [write_table(frame, folder / "scores.parquet")], {}
+
+
+def _of_protocol(results: Found) -> list[Saying]:
+    if not results.published:
+        return []
+    published, half, weighted = results.published["actual"][designs.JUDGED_PAIRS], results.half, results.weighted
+    assert half is not None
+    assert weighted is not None
+    observed, true, complete = designs.OBSERVED_NDCG, designs.TRUE_NDCG, designs.COMPLETE_P10
+    return [
+        _above(published, observed, "popularity", "average", "observed: popularity is above the average", _NDCG),
+        _above(published, true, "average", "popularity", "published truth: the average is above popularity", _NDCG),
+        _above(published, designs.TRUE_P1, "random", "popularity", "published truth: popularity is below random", _P1),
+        _above(published, observed, _PLAIN, _NORMALISED, "observed: plain kNN is above normalised kNN", _KNN),
+        _above(published, true, _NORMALISED, _PLAIN, "published truth: normalised kNN is above plain kNN", _KNN),
+        _above(half, true, "average", "popularity", "random half: the average is above popularity", _CLEAN),
+        _above(half, designs.COMPLETE_P1, "random", "popularity", "random half: popularity is below random", _CLEAN),
+        _above(half, true, _NORMALISED, _PLAIN, "random half: normalised kNN is above plain kNN", _CLEAN),
+        _agrees(weighted, designs.TRUE_P10, "published truth: the order by observed P@10 agrees with it"),
+        _agrees(weighted, complete, "published truth, weighted: the order by observed P@10 agrees with it"),
+        _agrees(results.lists["actual"], complete, "random half: the order by observed P@10 agrees with it"),
+    ]
+
+
+def _of_fifths(results: Found) -> list[Saying]:
+    """Return the claims from the printed numbers of 2021 about the order by observed and by true judgments."""
+    if results.fifths is None:
+        return []
+    orders = {metric: [sums.by_fold(metric) for sums in results.fifths] for metric in ("P@10", "AntiP@10")}
+    agree = _agreement("design of 2021: the orders by observed and by true P@10 agree", _TOIS, *orders["P@10"])
+    claim = "design of 2021: the orders by observed and by true anti-precision disagree"
+    disagree = _agreement(claim, _TOIS, *orders["AntiP@10"])
+    return [agree, replace(disagree, margin=-disagree.margin)]
+
+
+def _above(sums: Sums, label: str, high: str, low: str, claim: str, where: str) -> Saying:
+    """Return the claim that one system is above another, with the margin of each repetition."""
+    values = sums.by_fold(label)
+    means = values.reshape(-1, sums.folds, values.shape[1]).mean(axis=1)
+    first, second = means[:, sums.systems.index(high)], means[:, sums.systems.index(low)]
+    return Saying(claim, where, first - second, f"{label}: {high} {first.mean():.4f}, {low} {second.mean():.4f}")
+
+
+def _agrees(sums: Sums, label: str, claim: str) -> Saying:
+    """Return the claim that the order by observed P@10 agrees with a truth."""
+    return _agreement(claim, _CLEAN, sums.by_fold(designs.OBSERVED_P10), sums.by_fold(label))
+
+
+def _agreement(claim: str, where: str, observed: Floats, true: Floats) -> Saying:
+    """Return a claim whose margin is Kendall's tau of each draw over all pairs of systems; a tie counts as 0."""
+    first, second = np.triu_indices(observed.shape[1], 1)
+    signs = np.sign(observed[:, first] - observed[:, second]) * np.sign(true[:, first] - true[:, second])
+    taus = np.asarray(signs.mean(axis=1))
+    return Saying(claim, where, taus, f"tau {taus.mean():.2f} over all pairs of {observed.shape[1]} systems")
+
+
+def _of_orders(results: Found) -> list[Saying]:
+    sayings = []
+    for variant, draws in results.readings.items():
+        by_draw = [world_scores(draw).filter(protocol=FULL_LISTS) for draw in draws]
+        for metric, name in (("P@10", "P@10"), ("AntiP@10", "anti-precision")):
+            taus = np.array([scores.filter(metric=metric)["tau"].item() for scores in by_draw])
+            claim = f"{variant}: {name} on full lists finds the true order better than chance"
+            evidence = f"tau {taus.mean():.2f} on the pairs that differ in truth"
+            sayings.append(Saying(claim, _CLEAN, taus, evidence))
+    return sayings
+
+
+CANAMARES_CASTELLS_2018 = Study(
+    "canamares-castells2018",
+    "Rocío Cañamares, Pablo Castells: Should I follow the crowd? A probabilistic analysis of the effectiveness of "
+    "popularity in recommender systems. SIGIR 2018.",
+    ("known", "seeds", "systems"),
+    _plan,
+    threshold=threshold_for,
+)

@@ -1,0 +1,127 @@
+"""Cañamares and Castells (2020): target sampling, all test items of a user and N unrated ones.
+
+On target item sampling in offline recommender system evaluation. RecSys 2020.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+
+from cranfield import _checks
+from cranfield.data import Ratings, over_one_vocabulary
+from cranfield.splits import Split, k_fold, truths
+from cranfield.store import Made
+from cranfield.studies.canamares_castells2020.exhibits import claims_of, exhibits_of
+from cranfield.studies.canamares_castells2020.work import (
+    INTERSECTION,
+    SIZES,
+    SUM_OF_P,
+    TIES,
+    TIES_AT_ZERO,
+    PairSums,
+    fold_numbers,
+    fold_sums,
+    grid_of,
+    systems_of,
+)
+from cranfield.studies.frame import Study, StudyFiles, StudyResults, StudyUnit, measured
+
+FOLDS = 5
+
+
+def _observed(ratings: Ratings, known: Ratings | None, seed: int) -> tuple[Ratings, Ratings | None]:
+    """Return the ratings to divide into folds, and the ratings of items drawn at random, if there are any.
+
+    If the observed ratings are among the judgments (CM100k), a random half of all judgments is set aside first.
+    Otherwise training ratings would be missing from the judgments (`cranfield.splits.truths`).
+    """
+    if known is None:
+        return ratings, None
+    known, judged = over_one_vocabulary([known, ratings])
+    pairs = [own.users.astype(np.int64) * own.n_items + own.items for own in (known, judged)]
+    if np.isin(pairs[0], pairs[1]).any():
+        truth = truths.half(known, judged, seed=seed)
+        return truth.train, truth.judged
+    return known, judged
+
+
+def _plan(
+    data: Sequence[Ratings],
+    *,
+    threshold: float,
+    seed: int,
+    folds: int | None,
+    known: Ratings | None,
+    all_systems: bool | None,
+) -> Callable[[StudyFiles], StudyResults]:
+    count = _checks.whole("folds", FOLDS if folds is None else folds, at_least=2)
+    return partial(_work, *_observed(data[0], known, seed), count, threshold, seed, bool(all_systems))
+
+
+def _work(
+    ratings: Ratings,
+    judged: Ratings | None,
+    count: int,
+    threshold: float,
+    seed: int,
+    all_systems: bool,
+    files: StudyFiles,
+) -> StudyResults:
+    """Measure every fold, and arrange the means over folds in tables and figures."""
+    folds = k_fold(ratings, k=count, per_user=False, seed=seed)
+    systems = systems_of(threshold, seed)
+    units, sums = [], []
+    for number in range(1, count + 1):
+        made_of = {
+            "data": ratings.fingerprint,
+            "folds": count,
+            "fold": number,
+            "threshold": threshold,
+            "seed": seed,
+            "systems": systems,
+            "sizes": list(SIZES),
+            "pairs": [TIES, TIES_AT_ZERO, SUM_OF_P, INTERSECTION],
+            "drawn from": "items outside the test set",
+            "without targets": 1,
+            "judged": None if judged is None else judged.fingerprint,
+        }
+        make = partial(_numbers, folds, number, threshold, seed, judged)
+        units.append(StudyUnit(f"fold-{number}", made_of, make, len(systems)))
+        if all_systems:
+            grid = grid_of(threshold, seed)
+            of_grid = {**made_of, "systems": grid, "pairs": SUM_OF_P, "judged": None}
+            write = partial(_write_sums, folds, number, grid, threshold, seed)
+            sums.append(PairSums.read(files.store.artifact(f"pairs/fold-{number}", of_grid, write).path()))
+    numbers = measured(files, {"": units}, by="fold")[""]
+    settings = {
+        "systems": list(systems.values()),
+        "unrated": list(SIZES),
+        "threshold": threshold,
+        "folds": count,
+        "seed": seed,
+    }
+    sums_of_p = sum(sums[1:], start=sums[0]).sums_of_p() if sums else None
+    return StudyResults(exhibits_of(numbers, sums_of_p), claims_of(numbers), settings)
+
+
+def _numbers(folds: Sequence[Split], number: int, threshold: float, seed: int, judged: Ratings | None) -> pl.DataFrame:
+    return fold_numbers(folds[number - 1], threshold, seed, judged)
+
+
+def _write_sums(
+    folds: Sequence[Split], number: int, grid: dict[str, str], threshold: float, seed: int, place: Path
+) -> Made:
+    return [fold_sums(folds[number - 1], grid, threshold, seed).save(place / "sums.npz")], {}
+
+
+CANAMARES_CASTELLS_2020 = Study(
+    "canamares-castells2020",
+    "Rocío Cañamares, Pablo Castells: On target item sampling in offline recommender system evaluation. RecSys 2020.",
+    ("folds", "known", "all_systems"),
+    _plan,
+)
