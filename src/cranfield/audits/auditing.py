@@ -218,7 +218,7 @@ def audit(
         out,
         jobs=jobs,
         stages=stages,
-        further=(AUDITED,),
+        extra_stages=(AUDITED,),
         report=report,
         allow_code=allow_code,
     )
@@ -303,4 +303,4 @@ def plan_audit(
     experiment, out = experiment_and_folder(experiment, out, seed)
     experiment = with_audit(experiment, preset=preset, vary=vary, budget=budget, truth=truth)
     enumeration = enumerate_universes(audit_settings(experiment))
-    return AuditPlan(enumeration, plan(experiment, out, further=(AUDITED,)))
+    return AuditPlan(enumeration, plan(experiment, out, extra_stages=(AUDITED,)))

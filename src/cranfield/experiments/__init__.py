@@ -1,7 +1,8 @@
 """Experiments: everything from ratings to verdicts, described by one file."""
 
-from cranfield.experiments.cleaning import Spare, clean
-from cranfield.experiments.codes import (
+from cranfield.experiments.decisions import DECISIONS, Decisions, checked_value
+from cranfield.experiments.differences import Difference, diff
+from cranfield.experiments.encoding import (
     Vocabularies,
     read_run,
     read_scores,
@@ -10,29 +11,22 @@ from cranfield.experiments.codes import (
     save_scores,
     scores_table,
 )
-from cranfield.experiments.decisions import DECISIONS, Decisions, checked_value
-from cranfield.experiments.differences import Difference, diff
-from cranfield.experiments.experiment import Experiment
-from cranfield.experiments.file import new_experiment, read_experiment
+from cranfield.experiments.experiment import Experiment, System
+from cranfield.experiments.file import PRESETS, new_experiment, read_experiment
+from cranfield.experiments.folders import Shown, Spare, clean, show
 from cranfield.experiments.inputs import catalogue_digest, filtered, input_checksum
 from cranfield.experiments.json_schema import schema
-from cranfield.experiments.pipeline import Pipeline, Stages, Unit, silent
+from cranfield.experiments.pipeline import OUT, Pipeline, Size, Stage, Stages, Unit, silent
 from cranfield.experiments.planning import Plan, about, plan
-from cranfield.experiments.presets import PRESETS
 from cranfield.experiments.results import Measured, Results
 from cranfield.experiments.reviewing import Review, review
 from cranfield.experiments.running import experiment_and_folder, run
-from cranfield.experiments.searching import Range, Search, Trial, search
-from cranfield.experiments.showing import Shown, show
+from cranfield.experiments.searching import Range, Search, Trial, Tuning, search
 from cranfield.experiments.source import SIMULATIONS, Source
-from cranfield.experiments.stage import OUT, Size, Stage
 from cranfield.experiments.stages import DATA, JUDGED, MODELS, RUNS, SEARCHES, SPLITS
 from cranfield.experiments.stages.assess import ASSESS, options_of
-from cranfield.experiments.stages.data import decided, draws
-from cranfield.experiments.stages.scores import lists_of
-from cranfield.experiments.stages.splits import split_of
-from cranfield.experiments.system import System
-from cranfield.experiments.tuning import Tuning
+from cranfield.experiments.stages.data import decided, draws, split_of
+from cranfield.experiments.stages.lists import lists_of
 from cranfield.experiments.user_code import own_metrics
 
 __all__ = [

@@ -23,9 +23,9 @@ from cranfield.measures import Kind, Scores, measure
 from cranfield.metrics import kendall_tau_b
 from cranfield.rankings import Run, recommend_each
 from cranfield.recommenders import displayed_name
-from cranfield.reports.decisions import other_decisions
 from cranfield.reports.figures import Style
 from cranfield.reports.markup import paragraphs
+from cranfield.reports.reporting import other_decisions
 from cranfield.reports.tables import leaderboard_table
 from cranfield.simulate import World
 from cranfield.splits import Split
@@ -144,14 +144,8 @@ class Demo:
     def leaders(self, test: str) -> list[str]:
         """Return the best system on a test set, and those that are not significantly worse."""
         first = self.order(test)[0]
-        worse = {
-            b if better == a else a
-            for a, b, better in self.comparisons[test]
-            .of_metric(METRIC)
-            .select("system_a", "system_b", "better")
-            .iter_rows()
-            if better == first
-        }
+        rows = self.comparisons[test].of_metric(METRIC).select("system_a", "system_b", "better")
+        worse = {b if better == a else a for a, b, better in rows.iter_rows() if better == first}
         return [system for system in self.order(test) if system not in worse]
 
     def sentences(self) -> list[str]:

@@ -2,27 +2,14 @@
 
 from cranfield.store.environment import versions
 from cranfield.store.exports import Exports, Write
-from cranfield.store.roots import Root
-from cranfield.store.store import (
-    HOME,
-    Artifact,
-    Made,
-    Record,
-    State,
-    Store,
-    check_folder,
-    fingerprint,
-    in_use,
-    open_store,
-)
+from cranfield.store.records import Artifact, fingerprint, size_of
+from cranfield.store.store import HOME, Made, State, Store, check_folder, in_use, open_store
 
 __all__ = [
     "HOME",
     "Artifact",
     "Exports",
     "Made",
-    "Record",
-    "Root",
     "State",
     "Store",
     "Write",
@@ -30,5 +17,6 @@ __all__ = [
     "fingerprint",
     "in_use",
     "open_store",
+    "size_of",
     "versions",
 ]
