@@ -8,9 +8,8 @@ from pathlib import Path
 import polars as pl
 
 from cranfield._errors import InputError
-from cranfield._numbers import count_text
+from cranfield._numbers import count_text, time_text
 from cranfield._table import Table
-from cranfield.experiments.planning import about
 from cranfield.experiments.results import Results
 from cranfield.experiments.stages import ORDER
 from cranfield.store import HOME, Store, check_folder, in_use, open_store, size_of
@@ -37,7 +36,7 @@ class Shown:
             pl.len(), pl.col("bytes").sum(), pl.col("stored").sum(), pl.col("seconds").sum(), pl.col("damaged").sum()
         )
         rows = [
-            [stage, f"{count:,}", bytes_text(size), bytes_text(stored), about(seconds), str(damaged or "–")]
+            [stage, f"{count:,}", bytes_text(size), bytes_text(stored), time_text(seconds), str(damaged or "–")]
             for stage, count, size, stored, seconds, damaged in stages.iter_rows()
         ]
         return Table(["stage", "artifacts", "files", "stored", "time", "damaged"], rows)

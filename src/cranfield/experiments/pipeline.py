@@ -5,13 +5,13 @@ from __future__ import annotations
 import shutil
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from functools import cached_property, partial
 from pathlib import Path
-from typing import Any, ClassVar, Generic, Literal, NamedTuple, Protocol, TypeVar
+from typing import Any, ClassVar, Generic, Literal, NamedTuple, TypeVar
 
 from cranfield._files import whole_file
+from cranfield._terminal import Stages, silent
 from cranfield.experiments.experiment import Experiment, System
 from cranfield.experiments.source import Source, at_key
 from cranfield.splits import Splitting
@@ -162,18 +162,6 @@ class Unit:
             return self
         assert self.parent is not None, f"{self.level} {self.place} is not part of any {level}"
         return self.parent.at(level)
-
-
-class Stages(Protocol):
-    """Shows the progress of a run: a context for each stage, with a function to report steps."""
-
-    def __call__(self, what: str, steps: int = 1) -> AbstractContextManager[Callable[[], None]]:
-        """Start a stage that has the given number of steps."""
-
-
-def silent(what: str, steps: int = 1) -> AbstractContextManager[Callable[[], None]]:  # noqa: ARG001
-    """Show no progress."""
-    return nullcontext(lambda: None)
 
 
 class Pipeline:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from cranfield._numbers import time_text
 from cranfield._registry import parse
 from cranfield.data import Ratings
 from cranfield.experiments.experiment import Experiment
@@ -78,13 +79,13 @@ class Plan:
             lines.append(f"{stage:<11} {'; '.join(make + kept)}")
             if stage in timed:
                 lines += [
-                    f"  {task.name.removeprefix(f'{stage}/')}: {about(task.seconds)}"
+                    f"  {task.name.removeprefix(f'{stage}/')}: {time_text(task.seconds)}"
                     for task in tasks
                     if task.state != "kept" and not task.is_inner
                 ]
         if all(task.state == "kept" for task in self.tasks):
             return "\n".join([*lines, "nothing to do"])
-        return "\n".join([*lines, f"roughly {about(self.seconds)}", *self.notes])
+        return "\n".join([*lines, f"roughly {time_text(self.seconds)}", *self.notes])
 
 
 class _Rehearsal(Store):
@@ -224,20 +225,3 @@ def _guessed_size(line: Pipeline, source: Source) -> Size:
         return Size(counts.users or ratings // 100, counts.items or ratings // 200, ratings)
     ratings = sum(about_ratings(line.experiment.path(file)) for file in source.files.values())
     return Size(max(ratings // 100, 1), max(ratings // 200, 1), ratings)
-
-
-def about(seconds: float | None) -> str:
-    """Return a time in words.
-
-    Examples
-    --------
-    >>> about(0.2), about(42), about(4000), about(None)
-    ('under a second', '40 s', '1.1 h', 'unknown')
-    """
-    if seconds is None:
-        return "unknown"
-    if seconds < 1:
-        return "under a second"
-    if seconds < 100:
-        return f"{float(f'{seconds:.1g}'):g} s" if seconds >= 10 else f"{seconds:.0f} s"
-    return f"{seconds / 60:.0f} min" if seconds < 3600 else f"{seconds / 3600:.1f} h"

@@ -16,7 +16,6 @@ from cranfield.assessments import Assessment
 from cranfield.comparisons import SegmentComparison
 from cranfield.data import Ratings
 from cranfield.experiments.decisions import Decisions
-from cranfield.experiments.encoding import step_of
 from cranfield.experiments.file import experiment_of
 from cranfield.experiments.pipeline import Pipeline, Stage, T, Unit
 from cranfield.experiments.stages import (
@@ -39,7 +38,7 @@ from cranfield.experiments.stages.results import Findings
 from cranfield.judgments import Judged
 from cranfield.measures import Segments
 from cranfield.rankings import Calibration
-from cranfield.store import HOME, Artifact, Store, check_folder
+from cranfield.store import HOME, Artifact, Store, check_folder, step_of
 
 
 class Measured(NamedTuple):

@@ -10,14 +10,13 @@ from typing import Any
 
 from cranfield._errors import SettingError
 from cranfield._files import meant
-from cranfield._numbers import listed, percent_text
+from cranfield._numbers import listed, percent_text, time_text
 from cranfield._own_code import names_code
 from cranfield._registry import parse
 from cranfield._table import Cell, Table, markdown_text
 from cranfield.data import Ratings, describe, read
 from cranfield.experiments.card import Item
 from cranfield.experiments.experiment import System
-from cranfield.experiments.planning import about
 from cranfield.experiments.results import Results
 from cranfield.experiments.searching import Range
 from cranfield.metrics import METRICS, known_metrics
@@ -232,8 +231,8 @@ def _time(results: Results) -> Item:
     by_stage: dict[str, float] = defaultdict(float)
     for name, seconds in took.items():
         by_stage[name.partition("/")[0]] += seconds
-    said = ", ".join(f"{stage} {about(seconds)}" for stage, seconds in by_stage.items() if seconds >= 1)
-    whole = f"{about(sum(took.values()))} in all" + (f" ({said})" if said else "")
+    said = ", ".join(f"{stage} {time_text(seconds)}" for stage, seconds in by_stage.items() if seconds >= 1)
+    whole = f"{time_text(sum(took.values()))} in all" + (f" ({said})" if said else "")
     remedy = "run the experiment again, so that its log records it"
     return Item("time", "how long it took", whole if took else None, remedy)
 

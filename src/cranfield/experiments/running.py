@@ -17,14 +17,14 @@ from cranfield import splits
 from cranfield._errors import CranfieldWarning, MissingExtraError, SettingError
 from cranfield._own_code import may_be_called
 from cranfield._registry import parse
-from cranfield._terminal import unheard
+from cranfield._terminal import Stages, silent, unheard
 from cranfield.comparisons import as_scores, compare
 from cranfield.data import Ratings
 from cranfield.experiments.decisions import Decisions
 from cranfield.experiments.experiment import Experiment
 from cranfield.experiments.file import read_experiment
 from cranfield.experiments.inputs import check_files
-from cranfield.experiments.pipeline import Pipeline, Stage, Stages, silent
+from cranfield.experiments.pipeline import Pipeline, Stage
 from cranfield.experiments.results import Results
 from cranfield.experiments.searching import Range, search
 from cranfield.experiments.source import Source  # noqa: F401  (an example names it)

@@ -13,12 +13,12 @@ from numpy.typing import NDArray
 
 from cranfield import _checks, simulate
 from cranfield._numbers import listed, percent_text
+from cranfield._terminal import Stages, silent
 from cranfield.assessments import Assessment, assess
 from cranfield.audits import Audit, audit
 from cranfield.biases import Bias, bias
 from cranfield.comparisons import Comparison, compare
 from cranfield.data import Ratings
-from cranfield.experiments import Stages, silent
 from cranfield.measures import Kind, Scores, measure
 from cranfield.metrics import kendall_tau_b
 from cranfield.rankings import Run, recommend_each

@@ -22,12 +22,11 @@ from cranfield._terminal import progress
 from cranfield.assessments import SCENARIOS, Chunks, Fold, Sampling
 from cranfield.comparisons import compare
 from cranfield.data import Ratings, RatingScale
-from cranfield.experiments import Vocabularies, read_run, run_facts, save_run
 from cranfield.measures import Average, Measuring, Scores, measure
 from cranfield.rankings import Ranking, Run, Serving, measured_ratings, timed_each
 from cranfield.recommenders import recommender
 from cranfield.splits import Split, random
-from cranfield.store import Artifact, Made, Store
+from cranfield.store import Artifact, Made, Store, Vocabularies, read_run, run_facts, save_run
 from cranfield.studies._error_models import ErrorModels
 from cranfield.studies._options_work import SplitMeasurement, ValueRows
 

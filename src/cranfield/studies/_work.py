@@ -15,8 +15,19 @@ from cranfield._polars import read_parquet
 from cranfield._record import Step
 from cranfield._terminal import progress
 from cranfield.assessments import SCENARIOS, Assessment, Chunks, Fold, Sampling, discriminative_power
-from cranfield.experiments import (
+from cranfield.judgments import NegativeGrades
+from cranfield.measures import Average, Measuring, Scores
+from cranfield.metrics import Metric
+from cranfield.rankings import Ranking, Run, file_name, timed_each, write_run
+from cranfield.recommenders import recommender
+from cranfield.splits import Split
+from cranfield.store import (
+    Artifact,
+    Exports,
+    Made,
+    Store,
     Vocabularies,
+    Write,
     read_run,
     read_scores,
     run_facts,
@@ -24,13 +35,6 @@ from cranfield.experiments import (
     save_scores,
     scores_table,
 )
-from cranfield.judgments import NegativeGrades
-from cranfield.measures import Average, Measuring, Scores
-from cranfield.metrics import Metric
-from cranfield.rankings import Ranking, Run, file_name, timed_each, write_run
-from cranfield.recommenders import recommender
-from cranfield.splits import Split
-from cranfield.store import Artifact, Exports, Made, Store, Write
 from cranfield.tables import Vocabulary, write_table
 
 LENGTH = 100

@@ -1,16 +1,16 @@
 """The stages of an experiment, each an object that calls the functions a user would call.
 
 `STAGES` lists them in order; `run`, `plan`, `show`, `diff`, the card and the progress display walk that list. To add a
-stage, write a file with a subclass of `Stage` and name it here.
+stage, write a subclass of `Stage` and name it here.
 """
 
 from typing import Any
 
 from cranfield.experiments.pipeline import Stage
-from cranfield.experiments.stages.assess import ASSESS
-from cranfield.experiments.stages.data import DATA, SPLITS
+from cranfield.experiments.stages.assess import ASSESS, options_of
+from cranfield.experiments.stages.data import DATA, SPLITS, decided, draws, split_of
 from cranfield.experiments.stages.documents import CARD, EXPERIMENT, Report
-from cranfield.experiments.stages.lists import JUDGED, RUNS, SCORES
+from cranfield.experiments.stages.lists import JUDGED, RUNS, SCORES, lists_of
 from cranfield.experiments.stages.models import CALIBRATED, MODELS, SEARCHES
 from cranfield.experiments.stages.results import RESULTS, SEGMENTS
 
@@ -51,4 +51,9 @@ __all__ = [
     "SPLITS",
     "STAGES",
     "Report",
+    "decided",
+    "draws",
+    "lists_of",
+    "options_of",
+    "split_of",
 ]

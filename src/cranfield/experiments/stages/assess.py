@@ -11,13 +11,12 @@ from cranfield._polars import read_parquet
 from cranfield._settings import settings
 from cranfield.assessments import Assessment
 from cranfield.comparisons import SIGNIFICANCE_TESTS
-from cranfield.experiments.encoding import plain, step_of
 from cranfield.experiments.experiment import Experiment
 from cranfield.experiments.pipeline import OUT, Pipeline, Size, Stage, Unit
 from cranfield.experiments.stages.data import decided, split_of
 from cranfield.experiments.stages.lists import JUDGED, SCORES, lists_of
 from cranfield.experiments.user_code import own_metrics, own_of
-from cranfield.store import Made
+from cranfield.store import Made, plain, step_of
 from cranfield.tables import write_table
 
 STUDIES = ("robustness", "power", "correlation", "groups", "advice", "samples", "curves")

@@ -11,17 +11,6 @@ from cranfield._own_code import names_code
 from cranfield._registry import parse
 from cranfield.data import Ratings, describe, filters, write
 from cranfield.experiments.decisions import Decisions
-from cranfield.experiments.encoding import (
-    FEATURE_FILES,
-    Vocabularies,
-    read_ratings,
-    read_split,
-    read_vocabularies,
-    save_ratings,
-    save_splits,
-    save_vocabularies,
-    step_of,
-)
 from cranfield.experiments.inputs import (
     check_given_runs,
     divided,
@@ -40,7 +29,19 @@ from cranfield.rankings import HeldOut, hold_out
 from cranfield.recommenders import recommender
 from cranfield.splits import Split, Splits, registry
 from cranfield.splits import write as write_split
-from cranfield.store import Artifact, Made
+from cranfield.store import (
+    FEATURE_FILES,
+    Artifact,
+    Made,
+    Vocabularies,
+    read_ratings,
+    read_split,
+    read_vocabularies,
+    save_ratings,
+    save_splits,
+    save_vocabularies,
+    step_of,
+)
 
 
 class _Data(Stage[dict[str, Ratings]]):

@@ -10,7 +10,6 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from cranfield.experiments.encoding import read_run, read_scores, run_facts, save_run, save_scores, scores_table
 from cranfield.experiments.inputs import catalogue_digest, catalogue_of, given_checksum, given_run
 from cranfield.experiments.pipeline import LEAST, Pipeline, Size, Stage, Unit
 from cranfield.experiments.stages.data import (
@@ -28,7 +27,7 @@ from cranfield.experiments.user_code import own_metrics, system_code
 from cranfield.judgments import Draw, Judged, catalogue_ids, judge, read_judged, save_judged, with_live
 from cranfield.measures import Scores, in_window, measure
 from cranfield.rankings import Ranking, Run, Targets, fill_system, write_run
-from cranfield.store import Made
+from cranfield.store import Made, read_run, read_scores, run_facts, save_run, save_scores, scores_table
 from cranfield.tables import write_table
 
 # Seconds to rank one item for one user.

@@ -20,7 +20,6 @@ from cranfield._registry import parse
 from cranfield._settings import settings
 from cranfield.data import Ratings
 from cranfield.experiments.decisions import Decisions
-from cranfield.experiments.encoding import ID_FILES
 from cranfield.experiments.pipeline import LEAST, OUT, Pipeline, Size, Stage, Unit
 from cranfield.experiments.searching import Tuning, search
 from cranfield.experiments.source import at_key
@@ -48,7 +47,7 @@ from cranfield.recommenders import (
     save_model,
 )
 from cranfield.splits import random
-from cranfield.store import Made
+from cranfield.store import ID_FILES, Made
 from cranfield.tables import write_table
 
 

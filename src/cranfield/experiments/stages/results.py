@@ -25,7 +25,6 @@ from cranfield.comparisons import (
     window_leads,
 )
 from cranfield.experiments.decisions import IN_TABLES, Decisions
-from cranfield.experiments.encoding import read_comparison, read_segments, save_comparison, save_segments
 from cranfield.experiments.experiment import Experiment
 from cranfield.experiments.inputs import input_checksum, keep_weights, segment_data, weights_checksum, with_weights
 from cranfield.experiments.pipeline import OUT, Pipeline, Stage, Unit
@@ -46,7 +45,7 @@ from cranfield.measures import (
     join_folds,
     judged_segments,
 )
-from cranfield.store import Made
+from cranfield.store import Made, read_comparison, read_segments, save_comparison, save_segments
 from cranfield.tables import write_table
 
 

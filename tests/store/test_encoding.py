@@ -9,8 +9,8 @@ import pytest
 import cranfield as cf
 from cranfield.comparisons import compare
 from cranfield.data import Ratings, with_features
-from cranfield.experiments import encoding
 from cranfield.splits import apply
+from cranfield.store import encoding
 
 
 @pytest.fixture(params=["numbers", "text"])
