@@ -20,10 +20,7 @@ from cranfield.experiments.stages.results import RESULTS, SEGMENTS
 from cranfield.measures import deepest
 from cranfield.metrics import relevance_phrase, undefined_phrase
 
-COMPARED = (
-    *("difference", "lower", "upper", "relative", "relative_lower", "relative_upper"),
-    *("p", "p_corrected"),
-)
+COMPARED = ("difference", "lower", "upper", "relative", "relative_lower", "relative_upper", "p", "p_corrected")
 """The columns that are shown for every comparison."""
 
 

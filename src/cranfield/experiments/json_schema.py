@@ -68,10 +68,7 @@ def _kinds(name: str, default: Any) -> Iterator[dict[str, Any]]:
         yield (
             {"type": "number", "exclusiveMinimum": 0}
             if shares and least
-            else {
-                "type": "number" if shares else "integer",
-                **least,
-            }
+            else {"type": "number" if shares else "integer", **least}
         )
     elif takes(name, 0.5):
         yield {"type": "number", "exclusiveMinimum": 0, "exclusiveMaximum": 1}

@@ -54,12 +54,7 @@ _LETTER = 0.55
 
 
 def averages(
-    scores: Scores,
-    metric: str,
-    *,
-    averaging: Averaging = PLAIN,
-    level: float = LEVEL,
-    style: Style = "screen",
+    scores: Scores, metric: str, *, averaging: Averaging = PLAIN, level: float = LEVEL, style: Style = "screen"
 ) -> Any:
     """Return the average of every system with its confidence interval at ``level``, best first."""
     alt = altair()
@@ -73,12 +68,7 @@ def averages(
 
 
 def segments(
-    averaged: Segments,
-    metric: str,
-    *,
-    averaging: Averaging = PLAIN,
-    level: float = LEVEL,
-    style: Style = "screen",
+    averaged: Segments, metric: str, *, averaging: Averaging = PLAIN, level: float = LEVEL, style: Style = "screen"
 ) -> Any:
     """Return every system's average in each group with its interval, best first; the best of a group is coloured."""
     alt = altair()

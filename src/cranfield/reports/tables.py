@@ -61,11 +61,7 @@ def leaderboard_table(scores: Scores, comparison: Comparison | None = None, *, a
 
 
 def leaderboard_frame(
-    scores: Scores,
-    comparison: Comparison | None = None,
-    *,
-    averaging: Averaging = PLAIN,
-    level: float = LEVEL,
+    scores: Scores, comparison: Comparison | None = None, *, averaging: Averaging = PLAIN, level: float = LEVEL
 ) -> pl.DataFrame:
     """Return `Scores.frame` with the rank of each system by each metric, and its letters if there are any."""
     frame = scores.frame(averaging, level=level)

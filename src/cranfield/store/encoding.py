@@ -281,11 +281,7 @@ def read_scores(path: Path, facts: Mapping[str, Any], users: Vocabulary) -> Scor
     }
     outside = (Outside(**{**counts, "examples": tuple(counts["examples"])}) for counts in facts["outside_catalogue"])
     return Scores(
-        user_ids=users,
-        step=step_of(facts["step"]),
-        counts=facts["counts"],
-        outside_catalogue=tuple(outside),
-        **known,
+        user_ids=users, step=step_of(facts["step"]), counts=facts["counts"], outside_catalogue=tuple(outside), **known
     )
 
 

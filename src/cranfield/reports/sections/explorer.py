@@ -121,11 +121,7 @@ class Explored:
         }
 
 
-def explore(
-    variants: Sequence[tuple[str, Scores]],
-    *,
-    averaging: Averaging = PLAIN,
-) -> Explored:
+def explore(variants: Sequence[tuple[str, Scores]], *, averaging: Averaging = PLAIN) -> Explored:
     """Average the same systems under every combination of decisions, and test each system against the best.
 
     Parameters

@@ -242,10 +242,7 @@ def _sentence(
 
 def _frame(scores: Scores, means: Sequence[NDArray[np.float64]], places: Sequence[NDArray[np.float64]]) -> pl.DataFrame:
     shape = len(scores.systems), len(scores.metrics)
-    columns = {
-        "system": np.repeat(scores.systems, shape[1]).tolist(),
-        "metric": list(scores.metrics) * shape[0],
-    }
+    columns = {"system": np.repeat(scores.systems, shape[1]).tolist(), "metric": list(scores.metrics) * shape[0]}
     for kind, mean, place in zip(_KINDS, means, places):
         columns |= {kind: mean.reshape(-1).tolist(), f"place_{kind}": place.reshape(-1).tolist()}
     return pl.DataFrame(columns).with_columns(pl.selectors.starts_with("place").fill_nan(None).cast(pl.Int64))
