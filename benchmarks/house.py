@@ -64,8 +64,8 @@ CHANGES: dict[str, Any] = {
 # Where each counted function may be found; the first that exists is wrapped.
 COUNTED = {
     "joins": (("cranfield.judgments.judging", "join"), ("cranfield.judgments.judging", "_hits")),
-    "measure": (("cranfield.experiments.stages.scores", "measure"), ("cranfield.experiments.stages", "measure")),
-    "comparisons": (("cranfield.experiments.findings", "compare"),),
+    "measure": (("cranfield.experiments.stages.lists", "measure"), ("cranfield.experiments.stages", "measure")),
+    "comparisons": (("cranfield.experiments.stages.results", "compare"),),
 }
 
 

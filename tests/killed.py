@@ -59,7 +59,7 @@ def start(command: list[str], out: Path, at: Moment | None = None, modules: Path
 
 def _deadly(where: int | str, when: str) -> None:
     """Let the process die before or after it does something: the n-th renaming, or the first record of a stage."""
-    from cranfield.store.store import Record
+    from cranfield.store.records import Record
 
     owner, name = (Path, "replace") if isinstance(where, int) else (Record, "write")
     whole, seen = getattr(owner, name), [0]

@@ -208,10 +208,11 @@ def _sent_to(device: Path) -> Iterator[Path]:
             raise UnwrittenError(device, error) from error
 
 
-def write_text(path: str | Path, text: str) -> None:
-    """Write a text file atomically."""
+def write_text(path: str | Path, text: str) -> Path:
+    """Write a text file atomically; return its path."""
     with whole_file(path) as temporary:
         temporary.write_text(text, encoding="utf-8")
+    return Path(path)
 
 
 def _umask() -> int:

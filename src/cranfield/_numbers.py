@@ -158,3 +158,20 @@ def all_systems(n: int) -> str:
     ('both systems', 'all 3 systems')
     """
     return "both systems" if n == 2 else f"all {n} systems"
+
+
+def time_text(seconds: float | None) -> str:
+    """Return a time in words.
+
+    Examples
+    --------
+    >>> time_text(0.2), time_text(42), time_text(4000), time_text(None)
+    ('under a second', '40 s', '1.1 h', 'unknown')
+    """
+    if seconds is None:
+        return "unknown"
+    if seconds < 1:
+        return "under a second"
+    if seconds < 100:
+        return f"{float(f'{seconds:.1g}'):g} s" if seconds >= 10 else f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 3600 else f"{seconds / 3600:.1f} h"

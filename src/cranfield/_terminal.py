@@ -7,8 +7,8 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager, suppress
-from typing import Any
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from typing import Any, Protocol
 
 from cranfield._settings import settings
 
@@ -182,3 +182,15 @@ def progress(what: str, total: float | None = None, unit: str = "") -> Iterator[
         yield bar
     finally:
         bar.close()
+
+
+class Stages(Protocol):
+    """Shows the progress of work in stages: a context for each, with a function to report steps."""
+
+    def __call__(self, what: str, steps: int = 1) -> AbstractContextManager[Callable[[], None]]:
+        """Start a stage that has the given number of steps."""
+
+
+def silent(what: str, steps: int = 1) -> AbstractContextManager[Callable[[], None]]:  # noqa: ARG001
+    """Show no progress."""
+    return nullcontext(lambda: None)

@@ -14,7 +14,7 @@ from cranfield.audits.from_runs import audit_runs
 from cranfield.audits.parsing import audit_settings
 from cranfield.audits.truth import check_truth, true_values
 from cranfield.experiments import Source, System
-from cranfield.experiments.tuning import Tuning
+from cranfield.experiments.searching import Tuning
 
 TRUE = {"knn": 0.3, "mf": 0.5, "pop": 0.1}
 THREE = (System("popular", "popularity"), System("near", "knn(k=5)"), System("any", "random"))

@@ -85,7 +85,7 @@ def test_run_without_the_libraries_that_draw_leaves_the_report_out(cranfield, ex
     assert not (experiment.with_suffix("") / "report.html").exists()
 
 
-@pytest.mark.slow  # like tests/reports/test_experiment.py, but through the command
+@pytest.mark.slow  # like tests/reports/test_reporting.py, but through the command
 def test_several_data_sets_have_a_page_each(cranfield, experiment, tmp_path):
     text = experiment.read_text() + '[data.other]\nsimulate = "world(users=50, items=30, ratings=700)"\n'
     text += '[decisions]\nmetrics = ["P@10"]\n'

@@ -9,8 +9,8 @@ import pytest
 import cranfield as cf
 from cranfield import simulate
 from cranfield.experiments import Decisions, Source, System, run
-from cranfield.experiments.checklist import checklist
-from cranfield.experiments.paragraph import paragraph
+from cranfield.experiments.card import checklist
+from cranfield.experiments.card_formats import paragraph
 
 
 @pytest.fixture(scope="module")

@@ -44,7 +44,7 @@ def test_runs_killed_at_random_times_end_with_the_same_bytes(killed_runs, tiny_f
     assert outcome["files"] > 20
 
 
-# Fast tests of interruptions: control-C below, a search in test_tuning, a full disk in test_store.
+# Fast tests of interruptions: control-C below, a search in test_searching, a full disk in test_store.
 @pytest.mark.slow
 def test_a_run_killed_at_a_stage_ends_with_the_same_bytes(killed_runs, tiny_file):
     _without_folds(tiny_file)

@@ -17,10 +17,10 @@ from cranfield.comparisons.significance.ranks import wilcoxon
 from cranfield.comparisons.significance.student import student
 from cranfield.data import filters
 from cranfield.experiments import Decisions, Source, System, run
-from cranfield.experiments.tuning import Tuning
+from cranfield.experiments.searching import Tuning
 from cranfield.recommenders import Model, register, setting
 from cranfield.splits import registry as split_registry
-from cranfield.store import store
+from cranfield.store import records
 
 _TWO = (System("popularity", "popularity"), System("random", "random"))
 
@@ -157,7 +157,7 @@ def test_files_of_other_names_are_read_and_told(tiny, tmp_path):
 
 def test_the_card_tells_every_version_that_something_was_made_with(tiny, tmp_path, monkeypatch):
     def versions_after(version, **changes):
-        monkeypatch.setattr(store, "versions", lambda: {"cranfield": "1", "numpy": version})
+        monkeypatch.setattr(records, "versions", lambda: {"cranfield": "1", "numpy": version})
         return run(tiny(systems=_TWO, **changes), tmp_path).card()["versions"]["numpy"]
 
     assert versions_after("2.1") == "2.1"

@@ -94,7 +94,7 @@ def test_one_segment_may_stand_without_a_list(file):
 
 
 def test_results_by_segment_are_read_and_not_made_again(done, monkeypatch):
-    from cranfield.experiments.stages import segments as stage
+    from cranfield.experiments.stages import results as stage
 
     monkeypatch.setattr(stage, "judged_segments", None)
     results = Results(done.with_suffix(""))

@@ -145,7 +145,7 @@ def of_stages():
         for name, text, further in (("whole", EXPERIMENT, [Audited()]), ("calibrated", CALIBRATED, [])):
             file = Path(folder) / f"{name}.toml"
             file.write_text(text)
-            for artifact in run(file, further=further).line.artifacts.values():
+            for artifact in run(file, extra_stages=further).line.artifacts.values():
                 contents = [_contents(artifact.path(part)) for part in sorted(artifact.files)]
                 made.setdefault(artifact.name.split("/")[0], digest([contents, dict(artifact.facts)]))
     return {name: [versions[name], told] for name, told in made.items()}

@@ -299,8 +299,8 @@ def read_spelling(path: Path, chance: random.Random) -> None:
     import cranfield
     from cranfield.data import filters
     from cranfield.experiments import Decisions
+    from cranfield.experiments.experiment import System
     from cranfield.experiments.source import Source
-    from cranfield.experiments.system import System
 
     text = path.read_bytes().decode("utf-8", errors="replace")
     data = cranfield.Ratings.of(*zip(*[row[:3] for row in _ratings()]))

@@ -1,4 +1,4 @@
-"""The page of a bias."""
+"""The page of a bias, and times random on the page."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import pytest
 import cranfield as cf
 from cranfield.reports.html_page import page
 from cranfield.reports.sections import bias as section
+from cranfield.reports.sections.bias import beside_random
 
 
 @pytest.fixture(scope="module")
@@ -43,3 +44,13 @@ def test_as_one_section_it_opens_with_whether_the_winner_depends_on_the_protocol
     assert "the winner" in found.verdict[0].lower()
     assert "<h3>What cannot be known</h3>" in html
     assert "<b>" not in html
+
+
+def test_the_section_has_a_row_per_system_and_what_random_scores():
+    train = cf.Ratings.of([1, 2, 2, 2], ["a", "b", "c", "d"])
+    runs = {"<i>": {1: ["b", "c"]}, "other": {1: ["c", "b"]}}
+    section = beside_random(cf.ratio_to_random(runs, cf.Ratings.of([1], ["b"]), ["P@1", "RR"], train=train))
+    assert "&lt;i&gt;" in section.html
+    assert "a random ranking" in section.html
+    assert 'data-key="3.0"' in section.html
+    assert section.tables["times-random"]["times_random"].to_list() == [3.0, 2.0, 0.0, 1.0]

@@ -18,9 +18,9 @@ import cranfield as cf
 from cranfield.audits import Audit, Grid, VariedDecision
 from cranfield.reports import report
 from cranfield.reports.audit_page import audit_page
-from cranfield.reports.explore import explore, label_of
-from cranfield.reports.sections.full_and_condensed import full_and_condensed
-from cranfield.reports.sections.users import quantiles
+from cranfield.reports.sections.explorer import explore, label_of
+from cranfield.reports.sections.groups import quantiles
+from cranfield.reports.sections.leaderboard import full_and_condensed
 from cranfield.reports.tables import leaderboard_frame, leaderboard_table
 
 sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")

@@ -17,7 +17,7 @@ def test_the_examples_of_the_page_run(tmp_path, monkeypatch):
 
 
 def test_the_page_names_every_option_of_the_demo():
-    from cranfield.cli.demo import command
+    from cranfield.cli.demo import demo_command
 
-    own = {option.opts[0] for option in command.params} - {"--seed", "--threads", "--quiet"}
+    own = {option.opts[0] for option in demo_command.params} - {"--seed", "--threads", "--quiet"}
     assert own <= set(re.findall(r"--[a-z]+", PAGE.read_text()))

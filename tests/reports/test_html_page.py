@@ -16,10 +16,9 @@ import pytest
 import cranfield as cf
 from cranfield._figures import vega_library
 from cranfield._table import csv_of
-from cranfield.reports import report, section, write_report
-from cranfield.reports.html_page import page
+from cranfield.reports import html_page, report, write_report
+from cranfield.reports.html_page import Section, page
 from cranfield.reports.markup import json_text
-from cranfield.reports.section import Section
 from cranfield.reports.tables import leaderboard_frame
 
 pytestmark = pytest.mark.usefixtures("undrawn")
@@ -330,13 +329,13 @@ def test_no_significant_pair_is_said_so(make_scores):
 
 
 def test_a_registered_section_is_on_every_page_at_its_place(monkeypatch):
-    monkeypatch.setattr(section, "SECTIONS", [*section.SECTIONS])
+    monkeypatch.setattr(html_page, "SECTIONS", [*html_page.SECTIONS])
 
-    @section.on_page(35)
+    @html_page.on_page(35)
     def _lists(reported):
         return Section("lists", "Lists", f"<p>{reported.scores.n_lists} lists</p>")
 
-    @section.on_page(36)
+    @html_page.on_page(36)
     def _nothing(_):
         return None
 

@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from cranfield._errors import SettingError
-from cranfield._numbers import count_text
+from cranfield._numbers import count_text, time_text
+from cranfield._terminal import Stages, silent
 from cranfield.audits.enumeration import Enumeration, check_options, enumerate_universes
 from cranfield.audits.files import read_audit
 from cranfield.audits.from_runs import audit_runs
@@ -20,7 +21,6 @@ from cranfield.audits.truth import check_truth, from_here, true_values, truth_ma
 from cranfield.audits.universes import audit_universes
 from cranfield.audits.wording import left_out_text, notes_on
 from cranfield.experiments import (
-    ASSESS,
     OUT,
     Experiment,
     Pipeline,
@@ -28,16 +28,13 @@ from cranfield.experiments import (
     Results,
     Size,
     Stage,
-    Stages,
     Unit,
-    about,
     catalogue_digest,
     experiment_and_folder,
-    options_of,
     own_metrics,
     plan,
     run,
-    silent,
+    stages,
 )
 from cranfield.store import Made
 
@@ -99,7 +96,7 @@ class Audited(Stage[Audit]):
             "judged": setup_runs.digests(),
             "catalogue": catalogue_digest(line.experiment),
             "own": own_metrics(metrics, line.experiment),
-            "assess": None if line.experiment.assess is None else options_of(line.experiment),
+            "assess": None if line.experiment.assess is None else stages.options_of(line.experiment),
             "seed": settings.experiment.seed,
         }
 
@@ -126,7 +123,7 @@ class Audited(Stage[Audit]):
         tested = _TESTED * tests * len(enumeration.universes) * systems * (systems - 1) / 2
         assessed = 0.0
         if line.experiment.assess is not None:
-            assessed = len(designs_of(enumeration)) * ASSESS.seconds(line, line.units("source")[0], size)
+            assessed = len(designs_of(enumeration)) * stages.ASSESS.seconds(line, line.units("source")[0], size)
         return tested + assessed + _COMPUTED * len(enumeration.universes) * size.users * systems
 
 
@@ -218,7 +215,7 @@ def audit(
         out,
         jobs=jobs,
         stages=stages,
-        further=(AUDITED,),
+        extra_stages=(AUDITED,),
         report=report,
         allow_code=allow_code,
     )
@@ -266,8 +263,8 @@ class AuditPlan:
         """The amount of work and about how long it takes, in one line."""
         counts, setups = self.to_make, count_text(len(self.enumeration.setups), "set-up")
         return (
-            f"{len(self.enumeration.universes):,} universes in {setups}; to make: "
-            f"{counts['trainings']:,} trainings, {counts['rankings']:,} rankings; roughly {about(self.plan.seconds)}"
+            f"{len(self.enumeration.universes):,} universes in {setups}; to make: {counts['trainings']:,} trainings, "
+            f"{counts['rankings']:,} rankings; roughly {time_text(self.plan.seconds)}"
         )
 
     def __str__(self) -> str:
@@ -283,7 +280,7 @@ class AuditPlan:
         for stage, name in _STEPS.items():
             lines.append(f"{name:<16} {self.to_make[name]:,} to make, {kept[stage]:,} kept")
         invalid = [left_out_text([reason for _, reason in enumeration.invalid])] if enumeration.invalid else []
-        return "\n".join([*lines, *notes_on(enumeration), *invalid, f"roughly {about(self.plan.seconds)}"])
+        return "\n".join([*lines, *notes_on(enumeration), *invalid, f"roughly {time_text(self.plan.seconds)}"])
 
 
 def plan_audit(
@@ -303,4 +300,4 @@ def plan_audit(
     experiment, out = experiment_and_folder(experiment, out, seed)
     experiment = with_audit(experiment, preset=preset, vary=vary, budget=budget, truth=truth)
     enumeration = enumerate_universes(audit_settings(experiment))
-    return AuditPlan(enumeration, plan(experiment, out, further=(AUDITED,)))
+    return AuditPlan(enumeration, plan(experiment, out, extra_stages=(AUDITED,)))

@@ -20,27 +20,15 @@ from cranfield.audits.parsing import audit_settings
 from cranfield.audits.result import ADVICE_KINDS
 from cranfield.audits.universes import UserPlaces
 from cranfield.audits.wording import question_text
-from cranfield.experiments import (
-    DATA,
-    JUDGED,
-    MODELS,
-    RUNS,
-    SEARCHES,
-    SPLITS,
-    Experiment,
-    Pipeline,
-    Stage,
-    Unit,
-    decided,
-    lists_of,
-    options_of,
-    split_of,
-)
+from cranfield.experiments import Experiment, Pipeline, Stage, Unit, stages
 from cranfield.judgments import Judged, Judgments
 from cranfield.metrics import kendall_tau_b
 from cranfield.rankings import Ranking
 
-STAGES: tuple[Stage[Any], ...] = (DATA, SPLITS, SEARCHES, MODELS, RUNS, JUDGED)
+STAGES: tuple[Stage[Any], ...] = (
+    *(stages.DATA, stages.SPLITS, stages.SEARCHES),
+    *(stages.MODELS, stages.RUNS, stages.JUDGED),
+)
 """The stages that every set-up runs; everything after them is a view of the judged lists."""
 
 DESIGNS = ("split", "lists", "candidates", "relevant", "nonrelevant", "unrated", "keep_seen")
@@ -91,7 +79,7 @@ class SetupRuns:
     def digests(self) -> list[Any]:
         """Return, for each set-up, the digests of its judged lists, or the reason why there are none."""
         return [
-            self.reasons.get(number) or [line.artifact(JUDGED, cell).digest for cell in line.units("cell")]
+            self.reasons.get(number) or [line.artifact(stages.JUDGED, cell).digest for cell in line.units("cell")]
             for number, line in enumerate(self.lines)
         ]
 
@@ -105,7 +93,7 @@ class SetupRuns:
         """Return the judged lists of a set-up, or raise an error with the reason why there are none."""
         line = self.line(number)
         start, data = self.enumeration.settings.experiment.decisions, line.experiment.data[0].name
-        parts = [self._with_shared(lists_of(line, part)) for part in line.units("part")]
+        parts = [self._with_shared(stages.lists_of(line, part)) for part in line.units("part")]
         self._judgments = [part[0].judgments for part in parts]
         lists = SetupLists(
             parts,
@@ -131,20 +119,20 @@ def _work(line: Pipeline, stage: Stage[Any], unit: Unit) -> tuple[Any, ...]:
     """Return everything that an artifact depends on and in which set-ups can differ."""
     decisions = line.experiment.decisions
     work = (stage.name, unit.repetition, unit.fold, unit.source.name, decisions.filters)
-    if stage is DATA:
+    if stage is stages.DATA:
         return work
-    if stage is SPLITS:
+    if stage is stages.SPLITS:
         return (*work, decisions.split)
     trained = (*work, decisions.split, unit.system.name, unit.system.spelling)
-    if stage is MODELS:
+    if stage is stages.MODELS:
         return trained
     ranked = (*trained, decisions.serving, decisions.ranking)
-    return (*ranked, decisions.group(Ranking)) if stage is JUDGED and decisions.averages_draws else ranked
+    return (*ranked, decisions.group(Ranking)) if stage is stages.JUDGED and decisions.averages_draws else ranked
 
 
 def _scale(line: Pipeline) -> tuple[float, float]:
     """Return the lowest and the highest rating of the first set of ratings; 1 and 5 if it has not been read."""
-    artifact = line.made(DATA, line.units("source")[0])
+    artifact = line.made(stages.DATA, line.units("source")[0])
     histogram = None if artifact is None else artifact.facts.get("description", {}).get("histogram")
     return (min(row["low"] for row in histogram), max(row["high"] for row in histogram)) if histogram else (1.0, 5.0)
 
@@ -204,14 +192,14 @@ def designs_of(enumeration: Enumeration) -> dict[int, dict[str, str]]:
 def _assessed(setup_runs: SetupRuns, number: int, experiment: Experiment) -> Assessment:
     line = setup_runs.line(number)
     parts = line.units("part")
-    measuring = decided(line, line.units("source")[0]).measuring
+    measuring = stages.decided(line, line.units("source")[0]).measuring
     assessment = assess_folds(
-        [(lists_of(line, part), None) for part in parts],
+        [(stages.lists_of(line, part), None) for part in parts],
         threshold=measuring.threshold,
         lists=measuring.lists,
-        trains=[split_of(line, part).train for part in parts],
+        trains=[stages.split_of(line, part).train for part in parts],
         seed=experiment.seed,
-        **options_of(experiment),
+        **stages.options_of(experiment),
     )
     line.forget()
     return assessment

@@ -27,7 +27,7 @@ from cranfield.audits.result import Audit
 from cranfield.audits.truth import KnownValues
 from cranfield.audits.wording import notes_on
 from cranfield.data import AUTO
-from cranfield.experiments import DECISIONS, Experiment, System, draws
+from cranfield.experiments import DECISIONS, Experiment, System, stages
 from cranfield.measures import Averaging
 from cranfield.recommenders import one_ahead, recommender
 from cranfield.splits import registry as split_registry
@@ -116,7 +116,7 @@ def deepest(settings: AuditSettings) -> Iterable[int]:
 
 
 def _draws(split: str) -> bool:
-    return parse(split).name in split_registry and draws(split_registry, split)
+    return parse(split).name in split_registry and stages.draws(split_registry, split)
 
 
 def _system(system: System, start: Experiment, values: Mapping[str, Any]) -> System:

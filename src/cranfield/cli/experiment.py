@@ -90,7 +90,7 @@ def run_command(
         refuse_idle("with --no-report", "show")
     from cranfield.audits import AUDITED, audit_of
 
-    options: dict[str, Any] = {"seed": seed if is_given("seed") else None, "further": (AUDITED,), "strict": strict}
+    options: dict[str, Any] = {"seed": seed if is_given("seed") else None, "extra_stages": (AUDITED,), "strict": strict}
     if dry_run:
         say(plan(experiment, out, report=wanted, **options))
         return

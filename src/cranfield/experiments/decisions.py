@@ -58,10 +58,8 @@ class _Decisions(Decided):
         super().__post_init__()
 
     def _check_together(self) -> None:
-        if self._of("threshold") is None or self._of("threshold") in (math.inf, -math.inf):
-            raise SettingError(
-                f"threshold={self._of('threshold')!r} is not a rating; give a number, such as threshold=4"
-            )
+        if (threshold := self._of("threshold")) in (None, math.inf, -math.inf):
+            raise SettingError(f"threshold={threshold!r} is not a rating; give a number, such as threshold=4")
         for group in GROUPS:
             self.group(group)
         # The default correction depends on the test.
@@ -107,20 +105,14 @@ class _Decisions(Decided):
             said["threshold"] = relevance if plain in relevance else ", ".join(filter(None, (relevance, unused)))
         return ", ".join(phrase for phrase in said.values() if phrase)
 
-    def group(self, kind: type[Group], **others: Any) -> Group:
-        """Return a group of the decisions; ``others`` replace or add to the values of its fields."""
-        if others:
-            return kind(**{**self._known(kind), **others})
+    def group(self, kind: type[Group]) -> Group:
+        """Return a group of the decisions: those that it declares or borrows."""
         # Cached, because checking every value again takes longer than most callers need for their own work.
         groups: dict[type[Any], Any] = self.__dict__.setdefault("_groups", {})
         if kind not in groups:
-            groups[kind] = kind(**self._known(kind))
-        group: Group = groups[kind]
-        return group
-
-    def _known(self, kind: type[Decided]) -> dict[str, Any]:
-        """Return the decisions that a group declares or borrows."""
-        return {declared.name: self._of(declared.name) for declared in fields(kind) if declared.name in DECISIONS}
+            known = [declared.name for declared in fields(kind) if declared.name in DECISIONS]
+            groups[kind] = kind(**{name: self._of(name) for name in known})
+        return groups[kind]
 
     def on(self, lowest: float, highest: float) -> Any:
         """Return the decisions resolved for ratings from ``lowest`` to ``highest``.
@@ -133,11 +125,9 @@ class _Decisions(Decided):
         (1.0, 4.0)
         """
         decisions = self.with_(threshold=usual_threshold(lowest, highest)) if self._of("threshold") == AUTO else self
-        if decisions._of("levels") == "none":
+        if self._of("levels") == "none":
             return decisions
-        return decisions.with_(
-            metrics=tuple(map(str, at_levels(decisions._of("metrics"), RatingScale(lowest, highest))))
-        )
+        return decisions.with_(metrics=tuple(map(str, at_levels(self._of("metrics"), RatingScale(lowest, highest)))))
 
     @property
     def overlap(self) -> str | None:
@@ -181,7 +171,7 @@ class _Decisions(Decided):
     def measuring(self) -> Measuring:
         """Decision C2: what is measured."""
         # The candidates of a list for one relevant item are already condensed when it is ranked.
-        return self.group(Measuring, **({"lists": "full"} if self.one_relevant else {}))
+        return self.group(Measuring).with_(lists="full") if self.one_relevant else self.group(Measuring)
 
     @property
     def averaging(self) -> Averaging:
@@ -335,8 +325,7 @@ def _phrase(name: str, value: Any) -> str | None:
     """Return a decision in words: the phrase of its group, or its name and value if it is not the default."""
     declared = DECISIONS[name]
     if declared.metadata["phrase"] is not None:
-        said: str | None = declared.metadata["phrase"](value)
-        return said
+        return declared.metadata["phrase"](value)
     return None if value == declared.default else f"{name.replace('_', ' ')} {value!r}"
 
 
@@ -348,21 +337,17 @@ def phrases(letter: str, stated: Mapping[str, Any], but: Collection[str] = ()) -
     >>> phrases("C1", Decisions(length=200).as_dict(), but=["lists"])
     ['lists of 200']
     """
-    names = [
-        name
-        for name, declared in DECISIONS.items()
-        if declared.metadata["letter"] == letter and name in stated and name not in but
-    ]
-    return [said for name in names if (said := _phrase(name, stated[name])) is not None]
+    names = [name for name, declared in DECISIONS.items() if declared.metadata["letter"] == letter and name not in but]
+    return [said for name in names if name in stated and (said := _phrase(name, stated[name])) is not None]
 
 
-def _is_said_first(name: str) -> bool:
-    """Whether a paper always states a decision: about data or lists, or with a phrase even for the default."""
+def _is_said_later(name: str) -> bool:
+    """Whether a paper need not state a decision: not about data or lists, and without a phrase for the default."""
     declared = DECISIONS[name]
-    return declared.metadata["letter"] in ("A1", "A2", "C1") or _phrase(name, declared.default) is not None
+    return declared.metadata["letter"] not in ("A1", "A2", "C1") and _phrase(name, declared.default) is None
 
 
-_SAID = sorted(DECISIONS, key=lambda name: not _is_said_first(name))
+_SAID = sorted(DECISIONS, key=_is_said_later)
 
 
 def _consistent(decisions: Decisions) -> None:
@@ -377,9 +362,7 @@ def _consistent(decisions: Decisions) -> None:
             f"split='{decisions.split}' takes data that are already divided, so filters={list(decisions.filters)} "
             "cannot be applied; filter before dividing, or choose a split"
         )
-    if decisions.candidates == "group" and (
-        decisions.overlap is not None or _without_groups(parse(decisions.split).name)
-    ):
+    if decisions.candidates == "group" and _without_groups(decisions):
         raise SettingError(
             f"candidates='group' needs items in popularity groups, which split='{decisions.split}' does not make; set "
             "split='percentiles(groups=10)' or candidates='all'"
@@ -401,22 +384,21 @@ def _consistent(decisions: Decisions) -> None:
                 "a number, or draws='sampled'"
             )
         check_expected(decisions.measuring.wanted)
-    deep = [
-        metric
-        for metric in decisions.metrics
-        if decisions.length != "all" and (parse(metric).cutoff or 0) > int(decisions.length)
-    ]
-    if deep:
-        raise SettingError(
-            f"length={decisions.length} is too short for {deep[0]}; set length={parse(deep[0]).cutoff} or 'all', or a "
-            "smaller cut-off"
-        )
+    for metric in decisions.metrics:
+        cutoff = parse(metric).cutoff or 0
+        if decisions.length != "all" and cutoff > int(decisions.length):
+            raise SettingError(
+                f"length={decisions.length} is too short for {metric}; set length={cutoff} or 'all', or a smaller "
+                "cut-off"
+            )
     _consistent_test(parse(decisions.average), parse(decisions.significance))
 
 
-def _without_groups(split: str) -> bool:
+def _without_groups(decisions: Decisions) -> bool:
     """Whether a split is known to make no popularity groups; user-defined splits may make some."""
-    return split != "percentiles" and splits.registry[split].__module__.startswith("cranfield.")
+    split = parse(decisions.split).name
+    ours = decisions.overlap is not None or splits.registry[split].__module__.startswith("cranfield.")
+    return ours and split != "percentiles"
 
 
 def _consistent_test(average: Spelling, test: Spelling) -> None:

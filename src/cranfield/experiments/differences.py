@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import polars as pl
 
 from cranfield._numbers import number_text
@@ -51,21 +50,17 @@ class Difference:
 
     def sentences(self) -> list[str]:
         """Return the differences in sentences."""
-        return [*self._stated(), *self._orders(), *self._verdicts()]
+        return list(self._sentences())
 
-    def _stated(self) -> Iterator[str]:
+    def _sentences(self) -> Iterator[str]:
         if not self.stated:
             yield "The two state the same experiment."
         for name, (before, after) in self.stated.items():
             letter = f"{DECISIONS[name].metadata['letter']} " if name in DECISIONS else ""
             yield f"{letter}{name}: {_said(before)} → {_said(after)}"
-
-    def _orders(self) -> Iterator[str]:
         for data, tau in self.tau.items():
             same = "the same order of systems" if tau == 1 else "a different order of systems"
             yield f"On {data} the first metrics give {same} (Kendall's tau {tau:.2f})."
-
-    def _verdicts(self) -> Iterator[str]:
         for row in self.verdicts.iter_rows(named=True):
             before, after = (row[key] or "no difference" for key in ("better_before", "better_after"))
             yield f"On {row['data']} by {row['metric']}, {row['system_a']} and {row['system_b']}: {before} → {after}."
@@ -108,10 +103,13 @@ def diff(before: str | Path, after: str | Path) -> Difference:
     'C2 threshold: 4 → 3'
     """
     first, second = Results(before), Results(after)
-    averages = [_whole(side.averages()) for side in (first, second)]
+    averages = [_ranked(side) for side in (first, second)]
+    shared = [data for data in first.data if data in second.data]
+    fingerprints = {data: (_fingerprint(first, data), _fingerprint(second, data)) for data in shared}
+    other = {f"ratings of {data}": both for data, both in fingerprints.items() if both[0] != both[1]}
     return Difference(
-        {**dict(_stated(first.experiment, second.experiment)), **dict(_fingerprints(first, second))},
-        _moved(*(_ranked(frame, side) for frame, side in zip(averages, (first, second)))),
+        {**dict(_stated(first.experiment, second.experiment)), **other},
+        _moved(*averages),
         _verdicts(*(_whole(side.comparisons()) for side in (first, second))),
         _taus(first, second, *averages),
     )
@@ -127,16 +125,6 @@ def _stated(first: Experiment, second: Experiment) -> Iterator[tuple[str, tuple[
         for name in dict.fromkeys([*ours, *theirs]):
             if ours.get(name) != theirs.get(name):
                 yield f"{kind}.{name}", (ours.get(name, "not there"), theirs.get(name, "not there"))
-
-
-def _fingerprints(first: Results, second: Results) -> Iterator[tuple[str, tuple[Any, Any]]]:
-    """Yield the sets of ratings that have the same name but different contents."""
-    for data in first.data:
-        if data not in second.data:
-            continue
-        before, after = (_fingerprint(results, data) for results in (first, second))
-        if before != after:
-            yield f"ratings of {data}", (before, after)
 
 
 def _fingerprint(results: Results, data: str) -> str:
@@ -157,23 +145,16 @@ def _whole(frame: pl.DataFrame) -> pl.DataFrame:
     return frame.filter(pl.col("fold").is_null()) if frame.width else frame
 
 
-def _ranked(averages: pl.DataFrame, results: Results) -> pl.DataFrame:
-    """Return the averages with the rank of each system; 1 is the best."""
-    lower = {
-        metric: low
-        for part in results.line.units("part")
-        for metric, low in _directions(results.line.artifact(SCORES, part).facts)
+def _ranked(results: Results) -> pl.DataFrame:
+    """Return the averages over all folds with the rank of each system; 1 is the best."""
+    averages = _whole(results.averages())
+    facts = [results.line.artifact(SCORES, part).facts for part in results.line.units("part")]
+    signs = {
+        metric: 1 if lower else -1 for fact in facts for metric, lower in zip(fact["metrics"], fact["lower_is_better"])
     }
-    signed = pl.col("mean") * pl.col("metric").replace_strict(
-        {metric: 1 if low else -1 for metric, low in lower.items()}
-    )
     # Round, because equal averages of different values may differ in their last digits.
-    return averages.with_columns(rank=signed.round_sig_figs(12).rank("min").over("data", "metric").cast(pl.Int64))
-
-
-def _directions(facts: Mapping[str, Any]) -> Iterator[tuple[str, bool]]:
-    """Return pairs of a metric and whether lower values of it are better."""
-    return zip(facts["metrics"], facts["lower_is_better"])
+    signed = (pl.col("mean") * pl.col("metric").replace_strict(signs)).round_sig_figs(12)
+    return averages.with_columns(rank=signed.rank("min").over("data", "metric").cast(pl.Int64))
 
 
 def _moved(first: pl.DataFrame, second: pl.DataFrame) -> pl.DataFrame:
@@ -197,23 +178,17 @@ def _verdicts(first: pl.DataFrame, second: pl.DataFrame) -> pl.DataFrame:
 
 
 def _taus(first: Results, second: Results, before: pl.DataFrame, after: pl.DataFrame) -> dict[str, float]:
+    """Return, for each set of ratings of both, the agreement of the orders by the first metric of each."""
+    leading = [
+        ranked.filter(metric=side.experiment.decisions.metrics[0])
+        for side, ranked in ((first, before), (second, after))
+    ]
     taus = {}
     for data in first.data:
-        if data not in second.data:
-            continue
-        orders = [_leading(side, frame, data) for side, frame in ((first, before), (second, after))]
-        shared = [system for system in orders[0] if system in orders[1]]
-        if len(shared) > 1:
-            x, y = (np.array([order[system] for system in shared]) for order in orders)
-            taus[data] = float(kendall_tau_b(x, y))
+        both = leading[0].filter(data=data).join(leading[1].filter(data=data), on="system", maintain_order="left")
+        if len(both) > 1:
+            taus[data] = float(kendall_tau_b(both["rank"].to_numpy(), both["rank_right"].to_numpy()))
     return taus
-
-
-def _leading(results: Results, averages: pl.DataFrame, data: str) -> dict[str, int]:
-    """Return the rank of each system by the first metric."""
-    metric = results.experiment.decisions.metrics[0]
-    rows = _ranked(averages, results).filter((pl.col("data") == data) & (pl.col("metric") == metric))
-    return dict(rows.select("system", "rank").iter_rows())
 
 
 def _said(value: Any) -> str:

@@ -5,20 +5,86 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 from cranfield import _checks as check
 from cranfield._errors import SettingError, nearest
 from cranfield._files import meant
 from cranfield._numbers import listed
-from cranfield._own_code import names_code
+from cranfield._own_code import check_form, names_code
 from cranfield._registry import parse
 from cranfield.comparisons import check_repeated
 from cranfield.experiments.decisions import Decisions
-from cranfield.experiments.source import Source
-from cranfield.experiments.system import System
+from cranfield.experiments.searching import Tuning
+from cranfield.experiments.source import Source, check_keys, check_name
 from cranfield.metrics import Metric
+from cranfield.rankings import Gaps, Ties
 from cranfield.recommenders import from_profiles, predicts_ratings, recommender, system_among
+
+LIST_READING = {"ties": get_args(Ties), "gaps": get_args(Gaps)}
+"""Options for reading a file of ranked lists, and their values."""
+
+
+@dataclass(frozen=True)
+class System:
+    """A system to compare: a spelled recommender, or a file of ranked lists.
+
+    Parameters
+    ----------
+    name
+        Its name in tables.
+    spelling
+        The recommender, with its parameters.
+    run
+        The file; ``{data}`` in its name stands for the name of the data.
+    ties, gaps
+        How items of equal score are ordered, and what ranks mean that leave places out, as for `read_run`; None for its
+        default.
+    tuning
+        Hyper-parameters to search on a validation part; None for no search.
+    """
+
+    name: str
+    spelling: str | None = None
+    run: str | None = None
+    tuning: Tuning | None = None
+    ties: Ties | None = None
+    gaps: Gaps | None = None
+
+    def __post_init__(self) -> None:
+        check_name("systems", self.name)
+        for key in ("spelling", "run"):
+            if getattr(self, key) is not None and not isinstance(getattr(self, key), str):
+                raise SettingError(f"systems.{self.name}={getattr(self, key)!r} is not text; write it in quotes")
+        if (self.spelling is None) == (self.run is None):
+            raise SettingError(f"systems.{self.name} needs a recommender, or run = 'file' for ranked lists")
+        if self.spelling is not None:
+            try:
+                check_form(self.spelling) if names_code(self.spelling) else recommender(self.spelling)
+            except SettingError as error:
+                raise SettingError(f"systems.{self.name}: {error}") from None
+            object.__setattr__(self, "spelling", str(parse(self.spelling)))
+        for key, value in self.reading.items():
+            if self.run is None:
+                raise SettingError(f"systems.{self.name}: {key} is for ranked lists, run = 'file'; leave it out")
+            check.one_of(f"systems.{self.name}.{key}", value, LIST_READING[key])
+        if self.tuning is not None:
+            if self.spelling is None:
+                raise SettingError(f"systems.{self.name} is a file, so there is nothing to search; leave search out")
+            try:
+                self.tuning.check(self.spelling)
+            except SettingError as error:
+                raise SettingError(f"systems.{self.name}: {error}") from None
+
+    @property
+    def reading(self) -> dict[str, Any]:
+        """How the file of ranked lists is read, where the experiment says so."""
+        return {key: value for key in LIST_READING if (value := getattr(self, key)) is not None}
+
+    def run_file(self, data: str) -> str | None:
+        """Return the file of ranked lists for a set of ratings."""
+        return None if self.run is None else self.run.replace("{data}", data)
+
 
 ASSESSING = ("metrics", "scenarios", "sizes", "samples", "averages", "cutoffs", "correlation")
 """The options of `assess` that an experiment may set."""
@@ -30,12 +96,8 @@ NOTES = ("data", "tuning", "code", "hardware")
 """Free-text notes that an experiment may have, for the card."""
 
 
-def _world() -> tuple[Source, ...]:
-    return (Source("world", simulate="world(users=1000, items=500, ratings=50000)"),)
-
-
-def _three() -> tuple[System, ...]:
-    return tuple(System(spelling, spelling) for spelling in ("popularity", "knn(k=100)", "puresvd(factors=50)"))
+_WORLD = Source("world", simulate="world(users=1000, items=500, ratings=50000)")
+_THREE = tuple(System(spelling, spelling) for spelling in ("popularity", "knn(k=100)", "puresvd(factors=50)"))
 
 
 @dataclass(frozen=True)
@@ -74,8 +136,8 @@ class Experiment:
     """
 
     title: str = "Which system is better?"
-    data: tuple[Source, ...] = field(default_factory=_world)
-    systems: tuple[System, ...] = field(default_factory=_three)
+    data: tuple[Source, ...] = (_WORLD,)
+    systems: tuple[System, ...] = _THREE
     decisions: Decisions = field(default_factory=Decisions)
     seed: int = 0
     repetitions: int = 1
@@ -121,6 +183,7 @@ class Experiment:
 def _contradictions(experiment: Experiment) -> Iterator[str]:
     """Yield the contradictions between settings that are each valid by themselves."""
     decisions, split = experiment.decisions, parse(experiment.decisions.split)
+    parameters = dict(split.parameters)
     names = [entry.name for entry in experiment.systems]
     if decisions.baseline != "none" and system_among(decisions.baseline, names) is None:
         yield f"baseline={decisions.baseline!r} is not one of the systems{nearest(decisions.baseline, names)}"
@@ -135,19 +198,19 @@ def _contradictions(experiment: Experiment) -> Iterator[str]:
             )
         if decisions.overlap is None and source.train is not None:
             yield f"data.{source.name} is given as train and test; set split='predefined', or give it as one file"
-        times = split.name in ("temporal", "rolling") or dict(split.parameters).get("which") == "last"
+        times = split.name in ("temporal", "rolling") or parameters.get("which") == "last"
         if times and source.timeless:
             yield f"split='{split}' needs times, and data.{source.name} has none; choose a random split, or other data"
     if experiment.repetitions > 1:
         check_repeated(decisions.significance)
-    if experiment.repetitions > 1 and (decisions.overlap is not None or "seed" in dict(split.parameters)):
+    if experiment.repetitions > 1 and (decisions.overlap is not None or "seed" in parameters):
         yield f"repetitions={experiment.repetitions} of split='{split}' would all be the same; set repetitions=1"
-    if split.name == "cold_users" and not dict(split.parameters).get("left") and decisions.newcomers == "unserved":
+    if split.name == "cold_users" and not parameters.get("left") and decisions.newcomers == "unserved":
         yield (
             f"split='{split}' holds out whole users, and newcomers='unserved' gives them no list; set "
             "newcomers='served', or leave them some ratings, as in cold_users(left=5)"
         )
-    if split.name == "cold_items" and not any(map(dict(split.parameters).get, ("left", "warm"))):
+    if split.name == "cold_items" and not any(map(parameters.get, ("left", "warm"))):
         yield from _unable_for_new_items(experiment)
     if split.name == "strong_generalisation":
         yield from _unable(experiment)
@@ -189,11 +252,10 @@ def _unable(experiment: Experiment) -> Iterator[str]:
 def _unable_for_new_items(experiment: Experiment) -> Iterator[str]:
     """Yield a message if no system can recommend an item without training ratings; cranfield's own systems cannot."""
     spellings = [system.spelling for system in experiment.systems if system.spelling is not None]
-    own = [
-        spelling
+    own = any(
+        names_code(spelling) or not type(recommender(spelling)).__module__.startswith("cranfield.")
         for spelling in spellings
-        if names_code(spelling) or not type(recommender(spelling)).__module__.startswith("cranfield.")
-    ]
+    )
     if not own and experiment.decisions.fill == "none":
         yield (
             f"split='{experiment.decisions.split}' tests only items without training ratings, which none of the "
@@ -242,9 +304,7 @@ def _check_twice(kind: str, names: list[str]) -> None:
 
 
 def _check_assess(options: Mapping[str, Any], systems: int) -> None:
-    for name in options:
-        if name not in ASSESSING:
-            raise SettingError(f"assess has no key {name!r}{nearest(name, ASSESSING)}")
+    check_keys("assess", options, ASSESSING)
     for name in ("metrics", "scenarios", "averages"):
         several = [options[name]] if isinstance(options.get(name), str) else options.get(name, [])
         if not isinstance(several, list | tuple) or not all(isinstance(spelling, str) for spelling in several):
@@ -256,9 +316,8 @@ def _check_assess(options: Mapping[str, Any], systems: int) -> None:
 
 
 def _check_audit(table: Mapping[str, Any], systems: int) -> None:
+    check_keys("audit", table, AUDITING)
     for name, value in table.items():
-        if name not in AUDITING:
-            raise SettingError(f"audit has no key {name!r}{nearest(name, AUDITING)}")
         if name not in ("preset", "budget", "truth") and not isinstance(value, Mapping):
             raise SettingError(f"audit.{name}={value!r} is not a table; write [audit.{name}] and below it key = value")
     if systems < 2:

@@ -1,4 +1,4 @@
-"""The experiment file: read and validate TOML, and write a commented file."""
+"""The experiment file: read and validate TOML, write a commented file; and presets, the decisions of a paper."""
 
 from __future__ import annotations
 
@@ -7,24 +7,60 @@ import os
 import re
 import tomllib
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from cranfield import _checks as check
 from cranfield._errors import InputError, SettingError, nearest
 from cranfield._files import write_text
 from cranfield._own_code import names_code
 from cranfield._registry import parse
 from cranfield.comparisons import check_correction
 from cranfield.experiments.decisions import DECISIONS, Decisions, known_decision
-from cranfield.experiments.experiment import ASSESSING, AUDITING, NOTES, Experiment
-from cranfield.experiments.presets import Preset
-from cranfield.experiments.presets import preset as find_preset
-from cranfield.experiments.source import FEATURES, KINDS, READING, Source
-from cranfield.experiments.system import LIST_READING, System
-from cranfield.experiments.tuning import Tuning, space_of
+from cranfield.experiments.experiment import ASSESSING, AUDITING, LIST_READING, NOTES, Experiment, System
+from cranfield.experiments.searching import Tuning, space_of
+from cranfield.experiments.source import FEATURES, KINDS, READING, Source, at_key
 from cranfield.measures import file_and_column, is_built_in
 from cranfield.recommenders import displayed_name
+
+
+@dataclass(frozen=True)
+class Preset:
+    """An experiment to start from, a line about it, and the comment at the top of its file."""
+
+    experiment: Experiment
+    summary: str
+    head: str
+
+
+_CANAMARES = Decisions(
+    split="random(train=0.5)",
+    min_ratings=1,
+    metrics=("P@10", "nDCG(gain=binary)@10"),
+    threshold=4,
+    significance="student",
+    correction="none",
+)
+
+PRESETS: Mapping[str, Preset] = {
+    "canamares2020": Preset(
+        Experiment(
+            title="The starting configuration of Cañamares, Castells and Moffat (2020)",
+            decisions=_CANAMARES,
+            systems=(
+                System("kNN", "knn(k=100)"),
+                System("MF", "wrmf(factors=50, alpha=1, regularization=0.1, target=rating, binary=false)"),
+            ),
+        ),
+        "the starting configuration of Cañamares, Castells and Moffat (2020)",
+        "These are the decisions of the starting configuration of that paper (section 4): half of the ratings for\n"
+        "# training, users without training ratings removed, binary gains from 4, Student's paired t-test.\n"
+        "# The paper used MovieLens 1M: put your copy of it in place of the simulated world below.",
+    ),
+}
+"""The presets by name."""
+
 
 TOP = ("title", "seed", "repetitions", "decisions", "data", "systems", "notes", "assess", "audit")
 """The keys of an experiment file."""
@@ -134,18 +170,15 @@ def experiment_of(table: Mapping[str, Any], *, base: Path = Path()) -> Experimen
         stated["data"] = tuple(_source(name, source) for name, source in _table("data", table["data"]).items())
     if "systems" in table:
         stated["systems"] = tuple(_systems(table["systems"]))
-    if "notes" in table:
-        stated["notes"] = dict(_known("notes", _table("notes", table["notes"]), NOTES))
-    if "assess" in table:
-        stated["assess"] = dict(_known("assess", _table("assess", table["assess"]), ASSESSING))
-    if "audit" in table:
-        stated["audit"] = dict(_known("audit", _table("audit", table["audit"]), AUDITING))
+    for key, known in (("notes", NOTES), ("assess", ASSESSING), ("audit", AUDITING)):
+        if key in table:
+            stated[key] = dict(_known(key, _table(key, table[key]), known))
     return Experiment(**stated, base=base)
 
 
 def _decisions(table: Mapping[str, Any]) -> Decisions:
     _known("decisions", table, DECISIONS)
-    try:
+    with at_key("decisions"):
         stated: dict[str, Any] = {
             name: tuple(value) if isinstance(value, list) else value for name, value in table.items()
         }
@@ -153,8 +186,6 @@ def _decisions(table: Mapping[str, Any]) -> Decisions:
         if "correction" in stated:
             check_correction(decisions.significance, stated["correction"])
         return decisions
-    except SettingError as error:
-        raise SettingError(f"decisions: {error}") from error
 
 
 _FILES = (*KINDS, "test", *FEATURES)
@@ -189,11 +220,9 @@ def _system(name: str, table: Mapping[str, Any]) -> System:
             if key in table:
                 raise SettingError(f"{where}: {key} belongs to a search; add one, as in search = {{ k = [50, 100] }}")
         return System(name, table.get("system"), table.get("run"), **reading)
-    try:
+    with at_key(where):
         space = space_of(_table("search", table["search"]))
         tuning = Tuning(space, table.get("metric"), table.get("trials"))
-    except SettingError as error:
-        raise SettingError(f"{where}: {error}") from error
     return System(name, table.get("system"), table.get("run"), tuning, **reading)
 
 
@@ -323,18 +352,16 @@ def moved(experiment: Experiment, folder: Path) -> Experiment:
         path, column = file
         return f"{from_there(str(path.absolute()))}{'' if column is None else f':{column}'}"
 
+    def source_from_there(source: Source) -> Source:
+        files: dict[str, Any] = {key: from_there(getattr(source, key)) for key in ("file", "train", "test", *FEATURES)}
+        return replace(source, **files)
+
     segments = experiment.decisions.segment
     return replace(
         experiment,
-        data=tuple(
-            replace(
-                source,
-                **{key: from_there(getattr(source, key)) for key in ("file", "train", "test", *FEATURES)},  # type: ignore[arg-type]
-            )
-            for source in experiment.data
-        ),
+        data=tuple(map(source_from_there, experiment.data)),
         systems=tuple(replace(system, run=from_there(system.run)) for system in experiment.systems),
-        decisions=experiment.decisions.with_(segment=tuple(segment_from_there(text) for text in segments)),
+        decisions=experiment.decisions.with_(segment=tuple(map(segment_from_there, segments))),
         base=folder,
     )
 
@@ -356,14 +383,14 @@ def new_experiment(path: str | Path = "experiment.toml", *, preset: str | None =
     >>> path = new_experiment(Path(tempfile.mkdtemp()) / "experiment.toml")
     >>> read_experiment(path) == Experiment()
     True
+    >>> new_experiment(path, preset="valcarce")
+    Traceback (most recent call last):
+    ...
+    cranfield._errors.SettingError: preset='valcarce' is not one of canamares2020
     """
     path = Path(path)
-    text = toml_of(Experiment()) if preset is None else _preset_text(find_preset(preset))
+    start = None if preset is None else PRESETS[check.one_of("preset", preset, tuple(PRESETS))]
+    text = toml_of(Experiment()) if start is None else toml_of(start.experiment, f"# {start.head}\n")
     if path.exists() and not force:
         raise SettingError(f"{path} already exists; choose another name, or replace it with --force")
-    write_text(path, text)
-    return path
-
-
-def _preset_text(preset: Preset) -> str:
-    return toml_of(preset.experiment, f"# {preset.head}\n")
+    return write_text(path, text)

@@ -1,73 +1,96 @@
-"""The inputs of an experiment: files, datasets and simulations."""
+"""The files that an experiment names: ratings, datasets, simulations, ranked lists and weights of users."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import polars as pl
 
 from cranfield._errors import InputError, SettingError
-from cranfield._polars import readable, scan_parquet
+from cranfield._polars import read_parquet, readable, scan_parquet
 from cranfield._record import Step, file_checksum
 from cranfield._registry import parse
 from cranfield.data import Ratings, filters, read, with_features
-from cranfield.experiments.experiment import Experiment
-from cranfield.experiments.source import Source, simulated
-from cranfield.judgments import NONE, TRAIN, catalogue_ids
-from cranfield.measures import check_column, file_and_column, given_groups, is_built_in
+from cranfield.experiments.experiment import Experiment, System
+from cranfield.experiments.source import Source, at_key, simulated
+from cranfield.judgments import NONE, TRAIN, Context, accepted, catalogue_ids, check_inputs, is_no_catalogue, with_live
+from cranfield.measures import (
+    Average,
+    Scores,
+    as_judged,
+    catalogue_notes,
+    check_column,
+    file_and_column,
+    given_groups,
+    is_built_in,
+    outside_of,
+    read_column,
+)
+from cranfield.rankings import Run, measured_ratings, read_run
 from cranfield.splits import Split, apply, predefined
 from cranfield.store import fingerprint
-from cranfield.tables import contents, file_and_member, is_parquet
+from cranfield.tables import contents, file_and_member, is_parquet, write_table
+
+if TYPE_CHECKING:
+    from cranfield.experiments.pipeline import Pipeline, Unit
+
 
 # Average bytes of a rating in a text file, and the compression ratio of compressed files.
 _BYTES_A_RATING, _PACKED = 22, 4
 
 
-def check_inputs(experiment: Experiment) -> None:
+def check_files(experiment: Experiment) -> None:
     """Reject files that are missing or cannot be read, before anything starts."""
-    named = [(f"data.{source.name}", file) for source in experiment.data for file in _input_files(source)]
-    for system in experiment.systems:
-        files = (system.run_file(source.name) for source in experiment.data)
-        named += [(f"systems.{system.name}", file) for file in files if file is not None]
-    for key, file in named:
+    for key, file in _named_files(experiment):
         try:
             for path in _files(experiment.path(file)):
                 if not path.is_file():
                     raise InputError("this is a pipe or a device, which cannot be read again", source=str(path))
                 contents(path, 1)
         except InputError as error:
-            raise InputError(
-                f"{error.source}: {error.problem}",
-                source=key,
-                remedy="fix its path, which is relative to the experiment file",
-            ) from error
-    check_segments(experiment)
-    check_catalogue(experiment)
-
-
-def check_catalogue(experiment: Experiment) -> None:
-    """Reject a catalogue that cannot be read, before anything starts."""
+            remedy = "fix its path, which is relative to the experiment file"
+            raise InputError(f"{error.source}: {error.problem}", source=key, remedy=remedy) from error
+    for text in experiment.decisions.segment:
+        for source in experiment.data:
+            _check_segment(experiment, source, text)
     catalogue = catalogue_of(experiment)
     if isinstance(catalogue, Path):
         try:
             catalogue_ids(catalogue)
         except InputError as error:
-            raise InputError(
-                error.problem if error.source is None else f"{error.source}: {error.problem}",
-                source="decisions: catalogue",
-                remedy=error.remedy,
-            ) from error
+            problem = error.problem if error.source is None else f"{error.source}: {error.problem}"
+            raise InputError(problem, source="decisions: catalogue", remedy=error.remedy) from error
+    if (weights := _weights_file(experiment)) is not None:
+        read_column(*weights)
 
 
-def catalogue_digest(experiment: Experiment) -> str:
-    """Return a hash of the catalogue file, or the keyword given instead of a file."""
-    catalogue = catalogue_of(experiment)
-    return input_checksum(catalogue) if isinstance(catalogue, Path) else catalogue
+def _named_files(experiment: Experiment) -> Iterator[tuple[str, str]]:
+    """Yield the files of ratings, features and ranked lists, each with its key in the experiment file."""
+    for source in experiment.data:
+        yield from ((f"data.{source.name}", file) for file in (*source.files.values(), *source.features.values()))
+    for system in experiment.systems:
+        files = (system.run_file(source.name) for source in experiment.data)
+        yield from ((f"systems.{system.name}", file) for file in files if file is not None)
+
+
+def _check_segment(experiment: Experiment, source: Source, text: str) -> None:
+    """Reject a segment that does not exist, or that needs columns the data do not have."""
+    if is_built_in(text):
+        if parse(text).name == "period" and source.timeless:
+            raise SettingError(f"decisions: segment='{text}' needs times, and data.{source.name} has none")
+        return
+    own_file = file_and_column(text, experiment.path)
+    with at_key("decisions: segment"):
+        if own_file is not None:
+            given_groups(*own_file)
+        else:
+            data = segment_data(experiment, source)
+            check_column(data, text, source.reading)
+            given_groups(data, text, source.reading)
 
 
 def catalogue_of(experiment: Experiment) -> str | Path:
@@ -76,32 +99,16 @@ def catalogue_of(experiment: Experiment) -> str | Path:
     return catalogue if catalogue in (NONE, TRAIN) else experiment.path(catalogue)
 
 
-def _input_files(source: Source) -> list[str]:
-    return [*source.files.values(), *source.features.values()]
+def catalogue_digest(experiment: Experiment) -> str:
+    """Return a hash of the catalogue file, or the keyword given instead of a file."""
+    catalogue = catalogue_of(experiment)
+    return input_checksum(catalogue) if isinstance(catalogue, Path) else catalogue
 
 
 def segment_data(experiment: Experiment, source: Source) -> Path | None:
     """Return the file of a source whose columns can be used as segments; None if there is no file."""
     file = source.files.get("test") or source.files.get("ratings")
     return None if file is None else experiment.path(file)
-
-
-def check_segments(experiment: Experiment) -> None:
-    """Reject segments that do not exist, or that need columns the data do not have, before anything starts."""
-    for text in experiment.decisions.segment:
-        for source in experiment.data:
-            if is_built_in(text):
-                if parse(text).name == "period" and source.timeless:
-                    raise SettingError(f"decisions: segment='{text}' needs times, and data.{source.name} has none")
-                continue
-            own_file = file_and_column(text, experiment.path)
-            with named("segment"):
-                if own_file is not None:
-                    given_groups(*own_file)
-                else:
-                    data = segment_data(experiment, source)
-                    check_column(data, text, source.reading)
-                    given_groups(data, text, source.reading)
 
 
 def input_checksum(path: Path) -> str:
@@ -155,12 +162,13 @@ def _origin(experiment: Experiment, source: Source, fetching: bool) -> dict[str,
 
 def load(experiment: Experiment, source: Source, overlap: str | None) -> dict[str, Ratings]:
     """Return the ratings of a source; unless ``overlap`` is None, as the parts it is already divided into."""
-    features = {key: experiment.path(file) for key, file in source.features.items()}
     parts = _load(experiment, source, overlap)
-    if not features:
-        return parts
-    parts = {part: with_features(ratings, **features) for part, ratings in parts.items()}
-    return {part: replace(ratings, history=_at_home(ratings.history)) for part, ratings in parts.items()}
+    if source.features:
+        features = {key: experiment.path(file) for key, file in source.features.items()}
+        parts = {part: with_features(ratings, **features) for part, ratings in parts.items()}
+    if source.files or source.features:
+        parts = {part: replace(ratings, history=_at_home(ratings.history)) for part, ratings in parts.items()}
+    return parts
 
 
 def _load(experiment: Experiment, source: Source, overlap: str | None) -> dict[str, Ratings]:
@@ -172,34 +180,31 @@ def _load(experiment: Experiment, source: Source, overlap: str | None) -> dict[s
         if overlap is None:
             return {"ratings": datasets.load(source.dataset)}
         return _disjoint(*datasets.load_pair(source.dataset), overlap)
-    parts = {
-        part: read(experiment.path(file), name=source.name, **source.reading) for part, file in source.files.items()
-    }
-    parts = {part: replace(ratings, history=_at_home(ratings.history)) for part, ratings in parts.items()}
+    files = {part: experiment.path(file) for part, file in source.files.items()}
+    parts = {part: read(path, name=source.name, **source.reading) for part, path in files.items()}
     return parts if overlap is None else _disjoint(parts["train"], parts["test"], overlap)
 
 
 def filtered(experiment: Experiment, ratings: Ratings) -> Ratings:
     """Apply the filters of an experiment (decision A1)."""
-    with named("filters"):
+    with at_key("decisions: filters"):
         return filters.apply(ratings, experiment.decisions.filters, seed=experiment.seed)
 
 
-def divided(experiment: Experiment, ratings: Ratings, seed: int) -> Split | Sequence[Split]:
-    """Split ratings as the experiment specifies (decision A2)."""
+def divided(experiment: Experiment, parts: Mapping[str, Ratings], seed: int) -> Sequence[Split]:
+    """Return the folds that an experiment divides ratings into (decision A2), or the parts they come in."""
+    if experiment.decisions.overlap is not None:
+        return [predefined(parts["train"], parts["test"])]
     method = experiment.decisions.split
-    with named(f"split='{method}'"):
-        split: Split | Sequence[Split] = apply(ratings, method, seed=seed)
-    return split
+    with at_key(f"decisions: split='{method}'"):
+        splits: Split | Sequence[Split] = apply(parts["ratings"], method, seed=seed)
+    return [splits] if isinstance(splits, Split) else splits
 
 
-@contextmanager
-def named(decision: str) -> Iterator[None]:
-    """Add the name of the decision to setting errors."""
-    try:
-        yield
-    except SettingError as error:
-        raise SettingError(f"decisions: {decision}: {error}") from error
+def served_ratings(experiment: Experiment, split: Split, seed: int) -> Ratings:
+    """Return the test ratings of the users who are served: B1 removes the others from the experiment."""
+    with at_key("decisions: min_ratings, sample"):
+        return measured_ratings(split, experiment.decisions.serving, seed)
 
 
 def _disjoint(train: Ratings, test: Ratings, overlap: str) -> dict[str, Ratings]:
@@ -238,3 +243,62 @@ def _at_home(history: Sequence[Step]) -> tuple[Step, ...]:
         else step
         for step in history
     )
+
+
+def given_checksum(line: Pipeline, cell: Unit) -> str:
+    """Return a hash of the file of a system's ranked lists, and how it is read."""
+    checksum = input_checksum(line.experiment.path(str(cell.system.run_file(cell.source.name))))
+    return ", ".join([checksum, *(f"{key} {value}" for key, value in cell.system.reading.items())])
+
+
+def given_run(experiment: Experiment, source: Source, system: System) -> Run:
+    """Return the ranked lists of a system from its file, for a set of ratings."""
+    return read_run(experiment.path(str(system.run_file(source.name))), name=system.name, **system.reading)
+
+
+def check_given_runs(line: Pipeline, unit: Unit, test: Ratings, train: Ratings) -> None:
+    """Reject files of ranked lists that are certainly wrong; with ``strict`` also those that are probably wrong.
+
+    Without ``strict``, the stage that measures adds warnings to the verdict instead.
+    """
+    systems = [system for system in line.experiment.systems if system.run is not None]
+    if systems:
+        runs = [given_run(line.experiment, unit.source, system) for system in systems]
+        judged = as_judged(runs, test, None, Context(train))
+        check_inputs(judged, strict=line.strict)
+        catalogue = catalogue_of(line.experiment)
+        if line.strict and not is_no_catalogue(catalogue):
+            outside = [outside_of(lists, ())[0] for lists in with_live(judged, catalogue, train)]
+            accepted(list(catalogue_notes([system.name for system in systems], outside)), strict=True)
+
+
+# Weights of users, from a column of a file that an experiment names: ``average = "weighted(by=users.csv:spend)"``.
+
+_WEIGHTS = "weights.parquet"
+
+
+def _weights_file(experiment: Experiment) -> tuple[Path, str] | None:
+    """Return the file (relative to the experiment) and the column of user weights; None if users are not weighted."""
+    file, colon, column = (Average.of(experiment.decisions.average).weights or "").rpartition(":")
+    return (experiment.path(file), column) if colon else None
+
+
+def weights_checksum(experiment: Experiment) -> str | None:
+    """Return a hash of the file of user weights; None if there is none."""
+    file = _weights_file(experiment)
+    return None if file is None else input_checksum(file[0])
+
+
+def with_weights(experiment: Experiment, scores: Scores, kept: Path | None = None) -> Scores:
+    """Return scores with the column of user weights, read from its file or from the folder where it is kept."""
+    file = _weights_file(experiment)
+    if file is None:
+        return scores
+    column = read_column(*file) if kept is None else read_parquet(kept / _WEIGHTS)
+    return replace(scores, user_columns={str(Average.of(experiment.decisions.average).weights): column})
+
+
+def keep_weights(experiment: Experiment, place: Path) -> list[Path]:
+    """Write the column of user weights into a folder; return the file, or nothing if users are not weighted."""
+    file = _weights_file(experiment)
+    return [] if file is None else [write_table(read_column(*file), place / _WEIGHTS)]

@@ -6,9 +6,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from cranfield.experiments.decisions import DECISIONS, takes
-from cranfield.experiments.experiment import ASSESSING, AUDITING, NOTES
+from cranfield.experiments.experiment import ASSESSING, AUDITING, LIST_READING, NOTES
 from cranfield.experiments.source import FEATURES, KINDS, READING
-from cranfield.experiments.system import LIST_READING
 
 _TEXT: dict[str, Any] = {"type": "string"}
 _LIST: dict[str, Any] = {"type": "array", "items": _TEXT}
@@ -69,10 +68,7 @@ def _kinds(name: str, default: Any) -> Iterator[dict[str, Any]]:
         yield (
             {"type": "number", "exclusiveMinimum": 0}
             if shares and least
-            else {
-                "type": "number" if shares else "integer",
-                **least,
-            }
+            else {"type": "number" if shares else "integer", **least}
         )
     elif takes(name, 0.5):
         yield {"type": "number", "exclusiveMinimum": 0, "exclusiveMaximum": 1}

@@ -1,25 +1,133 @@
-"""`Pipeline`: takes an experiment through its stages."""
+"""`Stage`: a step of an experiment that makes artifacts; `Pipeline`: takes an experiment through its stages."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, nullcontext
+import shutil
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property, partial
-from typing import Any, Literal, Protocol, TypeVar
+from pathlib import Path
+from typing import Any, ClassVar, Generic, Literal, NamedTuple, TypeVar
 
-from cranfield.experiments.experiment import Experiment
-from cranfield.experiments.inputs import named
-from cranfield.experiments.source import Source
-from cranfield.experiments.stage import Stage
-from cranfield.experiments.system import System
+from cranfield._files import whole_file
+from cranfield._terminal import Stages, silent
+from cranfield.experiments.experiment import Experiment, System
+from cranfield.experiments.source import Source, at_key
 from cranfield.splits import Splitting
-from cranfield.store import Artifact, Exports, Store
+from cranfield.store import Artifact, Exports, Made, Store
+
+OUT = "out"
+"""Folder within an artifact; its files are exported unchanged."""
+
+LEAST = 0.05
+"""Minimum of an estimated time, in seconds."""
 
 T = TypeVar("T")
 Level = Literal["experiment", "source", "division", "part", "cell"]
 """What a stage makes an artifact for: the whole experiment, a set of ratings, a division of it into folds, one of these
 folds, or one system on a fold."""
+
+
+class Size(NamedTuple):
+    """Approximate number of users, items and ratings in a set of ratings."""
+
+    users: int
+    items: int
+    ratings: int
+
+
+class Stage(ABC, Generic[T]):
+    """A step of an experiment: what it makes, from which inputs, and how the result is read.
+
+    A stage has no state; the pipeline keeps track of the experiment's progress. To add a stage, write a subclass and
+    add it to `cranfield.experiments.stages.STAGES`.
+    """
+
+    name: ClassVar[str]
+    """The first part of the names of its artifacts."""
+
+    title: ClassVar[str]
+    """What it does, as shown while it runs."""
+
+    level: ClassVar[Level]
+    """What it makes an artifact for."""
+
+    version: ClassVar[int] = 1
+    """Part of the key of its artifacts. Raise it when the same inputs give another artifact; a test compares them."""
+
+    exported: ClassVar[bool] = False
+    """Whether its artifacts are readable files in the folder of the experiment."""
+
+    timed: ClassVar[bool] = False
+    """Whether a plan says how long each of its artifacts takes."""
+
+    seconds_per_rating: ClassVar[float] = 0.0
+    """About how long an artifact takes for each rating; see `seconds`."""
+
+    def check_experiment(self, experiment: Experiment) -> None:
+        """Check the experiment's settings for a stage from outside this package, before anything is made."""
+
+    def wants(self, line: Pipeline, unit: Unit) -> bool:  # noqa: ARG002
+        """Whether it makes something for a unit."""
+        return True
+
+    def units(self, line: Pipeline) -> list[Unit]:
+        """Return the units that it makes an artifact for."""
+        return [unit for unit in line.units(self.level) if self.wants(line, unit)]
+
+    def prepare(self, line: Pipeline, stages: Stages) -> None:
+        """Make inputs of its artifacts that do not come from other stages; ``stages`` shows progress."""
+
+    def inner(self, line: Pipeline) -> Iterator[tuple[Pipeline, Stage[Any], Unit]]:  # noqa: ARG002
+        """Yield what `prepare` makes, for a plan: the experiment, stage and unit of each artifact, once."""
+        yield from ()
+
+    def name_for(self, unit: Unit) -> str:
+        """Return the name of the artifact for a unit."""
+        return f"{self.name}/{unit.place}" if unit.place else self.name
+
+    @abstractmethod
+    def made_of(self, line: Pipeline, unit: Unit) -> Mapping[str, Any]:
+        """Return everything that the bytes of an artifact depend on, ready for JSON."""
+
+    def inputs_of(self, line: Pipeline, unit: Unit) -> dict[str, Any]:
+        """Return what an artifact is stored under: what it is made of, and the version of the stage."""
+        return {"version": self.version, **self.made_of(line, unit)}
+
+    @abstractmethod
+    def make(self, line: Pipeline, unit: Unit, place: Path) -> Made:
+        """Write the files of an artifact into a folder; return the files and the facts about them."""
+
+    def make_each(
+        self,
+        line: Pipeline,
+        missing: Mapping[str, Unit],
+        made_of: Mapping[str, Mapping[str, Any]],  # noqa: ARG002
+    ) -> Iterator[tuple[str, Callable[[Path], Made], float]]:
+        """Yield, for each missing artifact, a function that writes it and the seconds already spent on it."""
+        for name, unit in missing.items():
+            yield name, partial(self.make, line, unit), 0.0
+
+    def read(self, line: Pipeline, unit: Unit) -> T:
+        """Return the contents of an artifact."""
+        raise NotImplementedError(f"{self.name} holds files for people only")
+
+    def export(self, line: Pipeline, unit: Unit, folder: Path) -> list[Path]:
+        """Write an artifact as readable files with the layout of the experiment's folder; return the files."""
+        artifact = line.artifact(self, unit)
+        files = [file.removeprefix(f"{OUT}/") for file in artifact.files if file.startswith(f"{OUT}/")]
+        for file in files:
+            with whole_file(folder / file) as temporary:
+                shutil.copyfile(artifact.path(f"{OUT}/{file}"), temporary)
+        return [folder / file for file in files]
+
+    def check(self, line: Pipeline) -> None:
+        """Raise an error if the experiment cannot continue; called once all artifacts of the stage are made."""
+
+    def seconds(self, line: Pipeline, unit: Unit, size: Size) -> float | None:  # noqa: ARG002
+        """Estimate how long an artifact takes, for a plan without an earlier run."""
+        return max(self.seconds_per_rating * size.ratings, LEAST)
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,6 +144,8 @@ class Unit:
         The unit that it is a part of.
     repetition, fold
         Counted from 0.
+    source, system
+        The set of ratings, and the system; None if it has several.
     """
 
     level: Level
@@ -43,20 +153,8 @@ class Unit:
     parent: Unit | None = None
     repetition: int = 0
     fold: int = 0
-    _source: Source | None = None
-    _system: System | None = None
-
-    @property
-    def source(self) -> Source:
-        """The set of ratings."""
-        assert self._source is not None
-        return self._source
-
-    @property
-    def system(self) -> System:
-        """The system."""
-        assert self._system is not None
-        return self._system
+    source: Source = None  # type: ignore[assignment]
+    system: System = None  # type: ignore[assignment]
 
     def at(self, level: Level) -> Unit:
         """Return the unit at a level that contains this one, or this one itself."""
@@ -64,18 +162,6 @@ class Unit:
             return self
         assert self.parent is not None, f"{self.level} {self.place} is not part of any {level}"
         return self.parent.at(level)
-
-
-class Stages(Protocol):
-    """Shows the progress of a run: a context for each stage, with a function to report steps."""
-
-    def __call__(self, what: str, steps: int = 1) -> AbstractContextManager[Callable[[], None]]:
-        """Start a stage that has the given number of steps."""
-
-
-def silent(what: str, steps: int = 1) -> AbstractContextManager[Callable[[], None]]:  # noqa: ARG001
-    """Show no progress."""
-    return nullcontext(lambda: None)
 
 
 class Pipeline:
@@ -120,24 +206,24 @@ class Pipeline:
     @cached_property
     def folds(self) -> int:
         """Number of folds of the split."""
-        with named(f"split='{self.decisions.split}'"):
+        with at_key(f"decisions: split='{self.decisions.split}'"):
             return self.decisions.group(Splitting).folds
 
     @cached_property
-    def _units(self) -> list[Unit]:
-        return list(self._all_units())
+    def _units(self) -> tuple[Unit, ...]:
+        return tuple(self._each_unit())
 
-    def _all_units(self) -> Iterator[Unit]:
+    def _each_unit(self) -> Iterator[Unit]:
         whole = Unit("experiment")
         yield whole
         for source in self.experiment.data:
             home = f"{self.within}/{source.name}" if self.within else source.name
-            top = Unit("source", home, whole, _source=source)
+            top = Unit("source", home, whole, source=source)
             yield top
             for repetition in range(self.experiment.repetitions):
                 several = self.experiment.repetitions > 1
                 place = f"{home}/repetition-{repetition + 1}" if several else home
-                division = Unit("division", place, top, repetition, _source=source)
+                division = Unit("division", place, top, repetition, source=source)
                 yield division
                 for fold in range(self.folds):
                     part_place = f"{place}/fold-{fold + 1}" if self.folds > 1 else place
@@ -208,8 +294,7 @@ class Pipeline:
         """Return the last object of a kind if it has this name, else make it."""
         if self._read.get(kind, ("", None))[0] != name:
             self._read[kind] = (name, make())
-        held: T = self._read[kind][1]
-        return held
+        return self._read[kind][1]
 
     def forget(self) -> None:
         """Drop everything kept in memory; the artifacts stay."""

@@ -8,30 +8,26 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from cranfield._numbers import time_text
 from cranfield._registry import parse
 from cranfield.data import Ratings
 from cranfield.experiments.experiment import Experiment
-from cranfield.experiments.given_runs import check_given_runs
 from cranfield.experiments.inputs import (
     about_ratings,
-    check_inputs,
+    check_files,
+    check_given_runs,
     divided,
     filtered,
     load,
-    named,
     origin,
+    served_ratings,
     together,
 )
-from cranfield.experiments.pipeline import Pipeline, Unit
-from cranfield.experiments.rehearse import rehearse
-from cranfield.experiments.running import experiment_and_folder
+from cranfield.experiments.pipeline import Pipeline, Size, Stage, Unit
+from cranfield.experiments.running import experiment_and_folder, rehearse
 from cranfield.experiments.source import Source
-from cranfield.experiments.stage import Size, Stage
 from cranfield.experiments.stages import DATA, ORDER, SPLITS, STAGES, Report
-from cranfield.experiments.weights import check_weights
 from cranfield.measures import check_relevance
-from cranfield.rankings import measured_ratings
-from cranfield.splits import Split, predefined
 from cranfield.store import Artifact, State, Store, check_folder
 
 _WHY = {"new": "not made yet", "changed": "inputs or code have changed", "damaged": "missing or damaged"}
@@ -83,13 +79,13 @@ class Plan:
             lines.append(f"{stage:<11} {'; '.join(make + kept)}")
             if stage in timed:
                 lines += [
-                    f"  {task.name.removeprefix(f'{stage}/')}: {about(task.seconds)}"
+                    f"  {task.name.removeprefix(f'{stage}/')}: {time_text(task.seconds)}"
                     for task in tasks
                     if task.state != "kept" and not task.is_inner
                 ]
         if all(task.state == "kept" for task in self.tasks):
             return "\n".join([*lines, "nothing to do"])
-        return "\n".join([*lines, f"roughly {about(self.seconds)}", *self.notes])
+        return "\n".join([*lines, f"roughly {time_text(self.seconds)}", *self.notes])
 
 
 class _Rehearsal(Store):
@@ -113,11 +109,11 @@ def plan(
     out: str | Path | None = None,
     *,
     seed: int | None = None,
-    further: Sequence[Stage[Any]] = (),
+    extra_stages: Sequence[Stage[Any]] = (),
     report: bool = False,
     strict: bool = False,
 ) -> Plan:
-    """Return what `run` would do, optionally with ``further`` stages and a ``report``; nothing is written.
+    """Return what `run` would do, optionally with ``extra_stages`` and a ``report``; nothing is written.
 
     Files of ranked lists are checked as in `run`, including ``strict``.
 
@@ -134,14 +130,12 @@ def plan(
     ({'new'}, 'runs/tiny/popularity')
     """
     experiment, out = experiment_and_folder(experiment, out, seed)
-    check_inputs(experiment)
-    check_weights(experiment)
-    for stage in further:
+    check_files(experiment)
+    for stage in extra_stages:
         stage.check_experiment(experiment)
     check_folder(out)
     store = _Rehearsal(out)
-    last = (Report(),) if report else ()
-    line = Pipeline(experiment, store, (*STAGES, *further, *last), strict=strict)
+    line = Pipeline(experiment, store, (*STAGES, *extra_stages, *((Report(),) if report else ())), strict=strict)
     rehearse(line)
     line.go()
     for stage in line.stages:
@@ -154,14 +148,15 @@ def plan(
 
 def _tasks(line: Pipeline, store: _Rehearsal) -> list[Task]:
     """Return every artifact with the time it took, or an estimate if it is to be made for the first time."""
-    took, sizes = store.took(), _sizes(line, store)
+    took, sizes = store.took(), {unit.place: _size(line, unit, store) for unit in line.units("source")}
+    whole = Size(*(sum(column) for column in zip(*sizes.values())))
     tasks = []
     for inner, stage, unit in _artifacts(line):
         name = stage.name_for(unit)
         state, seconds = store.seen[name], took.get(name)
         if state != "kept" and seconds is None:
             # An artifact of the whole experiment depends on all sets of ratings.
-            size = _sum(sizes) if unit.level == "experiment" else sizes[unit.source.name]
+            size = whole if unit.level == "experiment" else sizes[unit.source.name]
             seconds = stage.seconds(inner, unit, size)
         tasks.append(Task(name, state, seconds))
     return tasks
@@ -176,26 +171,14 @@ def _artifacts(line: Pipeline) -> Iterator[tuple[Pipeline, Stage[Any], Unit]]:
         yield from ((line, stage, unit) for unit in units)
 
 
-def _sizes(line: Pipeline, store: _Rehearsal) -> dict[str, Size]:
-    sizes = {}
-    for unit in line.units("source"):
-        divisions = [SPLITS.name_for(division) for division in line.units("division", unit)]
-        kept = all(store.seen[name] == "kept" for name in divisions)
-        sizes[unit.place] = _size(line, unit, store.notes, kept=kept)
-    return sizes
-
-
-def _sum(sizes: Mapping[str, Size]) -> Size:
-    return Size(*(sum(column) for column in zip(*sizes.values())))
-
-
-def _size(line: Pipeline, unit: Unit, notes: list[str], *, kept: bool) -> Size:
+def _size(line: Pipeline, unit: Unit, store: _Rehearsal) -> Size:
     """Return the number of users, items and ratings of a source, as far as it can be known quickly.
 
-    Unless the splits are ``kept``, decisions that do not fit the ratings are found now if the data are small: as an
-    error, or as one of the ``notes``.
+    Unless the splits are kept, decisions that do not fit the ratings are found now if the data are small: as an error,
+    or as a note.
     """
     source, data = unit.source, line.artifact(DATA, unit)
+    kept = all(store.seen[SPLITS.name_for(division)] == "kept" for division in line.units("division", unit))
     if kept and data.home is not None:
         return Size(*(data.facts["description"][name] for name in ("users", "items", "ratings")))
     users, items, ratings = guess = _guessed_size(line, source)
@@ -207,26 +190,22 @@ def _size(line: Pipeline, unit: Unit, notes: list[str], *, kept: bool) -> Size:
     whole = together(list(there.values()))
     if line.decisions.overlap is None:
         whole = filtered(line.experiment, whole)
+        there = {"ratings": whole}
     scale = float(whole.values.min()), float(whole.values.max())
-    tests = (test for test, _ in _measured(line, there, whole))
+    tests = (test for test, _ in _measured(line, there))
     if without := check_relevance(tests, line.decisions.on(*scale).measuring):
-        notes.append(f"{source.name}: {without}")
+        store.notes.append(f"{source.name}: {without}")
     if any(system.run is not None for system in line.experiment.systems):
-        for test, train in _measured(line, there, whole):
+        for test, train in _measured(line, there):
             check_given_runs(line, unit, test, train)
     return Size(whole.n_users, whole.n_items, len(whole))
 
 
-def _measured(line: Pipeline, parts: Mapping[str, Ratings], whole: Ratings) -> Iterator[tuple[Ratings, Ratings]]:
+def _measured(line: Pipeline, parts: Mapping[str, Ratings]) -> Iterator[tuple[Ratings, Ratings]]:
     """Yield the test ratings of the users who are served, and the training ratings, for each repetition and fold."""
     for seed in line.experiment.seeds:
-        if line.decisions.overlap is None:
-            splits = divided(line.experiment, whole, seed)
-        else:
-            splits = predefined(parts["train"], parts["test"])
-        for split in [splits] if isinstance(splits, Split) else splits:
-            with named("min_ratings, sample"):
-                yield measured_ratings(split, line.decisions.serving, seed), split.train
+        for split in divided(line.experiment, parts, seed):
+            yield served_ratings(line.experiment, split, seed), split.train
 
 
 def _guessed_size(line: Pipeline, source: Source) -> Size:
@@ -246,20 +225,3 @@ def _guessed_size(line: Pipeline, source: Source) -> Size:
         return Size(counts.users or ratings // 100, counts.items or ratings // 200, ratings)
     ratings = sum(about_ratings(line.experiment.path(file)) for file in source.files.values())
     return Size(max(ratings // 100, 1), max(ratings // 200, 1), ratings)
-
-
-def about(seconds: float | None) -> str:
-    """Return a time in words.
-
-    Examples
-    --------
-    >>> about(0.2), about(42), about(4000), about(None)
-    ('under a second', '40 s', '1.1 h', 'unknown')
-    """
-    if seconds is None:
-        return "unknown"
-    if seconds < 1:
-        return "under a second"
-    if seconds < 100:
-        return f"{float(f'{seconds:.1g}'):g} s" if seconds >= 10 else f"{seconds:.0f} s"
-    return f"{seconds / 60:.0f} min" if seconds < 3600 else f"{seconds / 3600:.1f} h"

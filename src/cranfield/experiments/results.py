@@ -15,12 +15,9 @@ from cranfield._record import Step
 from cranfield.assessments import Assessment
 from cranfield.comparisons import SegmentComparison
 from cranfield.data import Ratings
-from cranfield.experiments.codes import step_of
 from cranfield.experiments.decisions import Decisions
 from cranfield.experiments.file import experiment_of
-from cranfield.experiments.findings import Findings
-from cranfield.experiments.pipeline import Pipeline, Unit
-from cranfield.experiments.stage import Stage
+from cranfield.experiments.pipeline import Pipeline, Stage, T, Unit
 from cranfield.experiments.stages import (
     ASSESS,
     CARD,
@@ -34,14 +31,14 @@ from cranfield.experiments.stages import (
     STAGES,
     Report,
 )
-from cranfield.experiments.stages.data import decided
-from cranfield.experiments.stages.scores import lists_of
-from cranfield.experiments.stages.searches import spelling_of
-from cranfield.experiments.stages.splits import measured_test, split_of
+from cranfield.experiments.stages.data import decided, measured_test, split_of
+from cranfield.experiments.stages.lists import lists_of
+from cranfield.experiments.stages.models import spelling_of
+from cranfield.experiments.stages.results import Findings
 from cranfield.judgments import Judged
 from cranfield.measures import Segments
 from cranfield.rankings import Calibration
-from cranfield.store import HOME, Artifact, Store, check_folder
+from cranfield.store import HOME, Artifact, Store, check_folder, step_of
 
 
 class Measured(NamedTuple):
@@ -66,9 +63,8 @@ class Results:
     def __init__(self, path: str | Path) -> None:
         path = Path(path)
         if not (path / HOME).is_dir():
-            raise InputError(
-                "it is not the folder of an experiment", source=path, remedy="make one with: cranfield run"
-            )
+            what, remedy = "it is not the folder of an experiment", "make one with: cranfield run"
+            raise InputError(what, source=path, remedy=remedy)
         check_folder(path)
         store = Store(path)
         root = store.roots.current()
@@ -109,12 +105,8 @@ class Results:
     def sentences(self, data: str) -> list[str]:
         """Return the verdict on a set of ratings, then those on each group, then the findings about the metrics."""
         source = self._source(data)
-        said = list(self._whole(RESULTS, source).facts["sentences"])
-        if self._has_segments:
-            said += self._whole(SEGMENTS, source).facts["sentences"]
-        if self.experiment.assess is not None:
-            said += self._whole(ASSESS, source).facts["sentences"]
-        return said
+        stages = [RESULTS, *(stage for stage in (SEGMENTS, ASSESS) if stage.wants(self.line, source))]
+        return [sentence for stage in stages for sentence in self._whole(stage, source).facts["sentences"]]
 
     def averages(self) -> pl.DataFrame:
         """Return the averages: one row per set of ratings, repetition, fold, system and metric."""
@@ -131,10 +123,13 @@ class Results:
         if not self.finished or artifact is None:
             raise InputError("the experiment is not finished", source=self.path, remedy="run it again")
         if not self.line.store.whole(artifact):
-            raise InputError(
-                f"{artifact.name} is missing or damaged", source=self.path, remedy="run the experiment again"
-            )
+            what, remedy = f"{artifact.name} is missing or damaged", "run the experiment again"
+            raise InputError(what, source=self.path, remedy=remedy)
         return artifact
+
+    def _read(self, stage: Stage[T], unit: Unit) -> T:
+        self._whole(stage, unit)
+        return self.line.read(stage, unit)
 
     def findings(self, data: str) -> Findings:
         """Return averages and comparisons on a set of ratings as objects, with the underlying scores."""
@@ -148,23 +143,13 @@ class Results:
 
     def segments(self, data: str) -> tuple[Segments | SegmentComparison, ...]:
         """Return the results by group on a set of ratings, one for each segment that the experiment names."""
-        if not self._has_segments:
-            return ()
         source = self._source(data)
-        self._whole(SEGMENTS, source)
-        return self.line.read(SEGMENTS, source)
-
-    @property
-    def _has_segments(self) -> bool:
-        return bool(self.experiment.decisions.segment or self.experiment.decisions.apart)
+        return self._read(SEGMENTS, source) if SEGMENTS.wants(self.line, source) else ()
 
     def assessment(self, data: str) -> Assessment | None:
         """Return the assessment of the metrics on a set of ratings; None if the experiment did not ask for it."""
-        if self.experiment.assess is None:
-            return None
         source = self._source(data)
-        self._whole(ASSESS, source)
-        return self.line.read(ASSESS, source)
+        return self._read(ASSESS, source) if ASSESS.wants(self.line, source) else None
 
     def measured(self, data: str) -> Iterator[Measured]:
         """Yield the judged lists, the test part and the training part of each fold and repetition."""
@@ -189,12 +174,12 @@ class Results:
         history = next(iter(self._whole(DATA, source).facts["parts"].values()))["history"]
         done = [("data", step_of(record)) for record in history]
         done.append(("split", split_of(line, part).step))
-        ranked = [run.facts["history"] for cell in cells if (run := line.made(RUNS, cell)) is not None]
-        done += [(step["action"], step_of(step)) for step in (ranked[0] if ranked else ())]
-        for cell in cells:
-            run = line.made(RUNS, cell)
-            if run is not None and run.facts.get("calibration"):
-                done.append((f"calibration of {cell.system.name}", Calibration.of(run.facts["calibration"]).step))
+        runs = {cell.system.name: run for cell in cells if (run := line.made(RUNS, cell)) is not None}
+        ranked = next((run.facts["history"] for run in runs.values()), ())
+        done += [(step["action"], step_of(step)) for step in ranked]
+        for name, run in runs.items():
+            if run.facts["calibration"]:
+                done.append((f"calibration of {name}", Calibration.of(run.facts["calibration"]).step))
         systems = {
             cell.system.name: f"file {Path(str(cell.system.run)).name}"
             if cell.system.spelling is None
@@ -211,8 +196,7 @@ class Results:
     def card(self) -> dict[str, Any]:
         """Return the card."""
         (whole,) = self.line.units("experiment")
-        self._whole(CARD, whole)
-        return self.line.read(CARD, whole)
+        return self._read(CARD, whole)
 
     def missing(self) -> list[str]:
         """Return what the paper asks authors to report but the card does not have."""
@@ -236,8 +220,5 @@ class Results:
     def _repr_html_(self) -> str:
         if not self.finished:
             return f"<p>{html.escape(repr(self))}: not finished</p>"
-        parts = []
-        for data in self.data:
-            said = "".join(f"<p>{html.escape(sentence)}</p>" for sentence in self.sentences(data))
-            parts.append(said + self.findings(data).table(self.experiment.decisions).html())
-        return "".join(parts)
+        said = {data: "".join(f"<p>{html.escape(text)}</p>" for text in self.sentences(data)) for data in self.data}
+        return "".join(sentences + self.findings(data).table().html() for data, sentences in said.items())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,16 +10,15 @@ from typing import Any
 
 from cranfield._errors import SettingError
 from cranfield._files import meant
-from cranfield._numbers import listed, percent_text
+from cranfield._numbers import listed, percent_text, time_text
 from cranfield._own_code import names_code
 from cranfield._registry import parse
 from cranfield._table import Cell, Table, markdown_text
 from cranfield.data import Ratings, describe, read
-from cranfield.experiments.checklist import Item
-from cranfield.experiments.planning import about
+from cranfield.experiments.card import Item
+from cranfield.experiments.experiment import System
 from cranfield.experiments.results import Results
 from cranfield.experiments.searching import Range
-from cranfield.experiments.system import System
 from cranfield.metrics import METRICS, known_metrics
 from cranfield.rankings import Run, read_runs
 from cranfield.splits import check_split, recorded_steps
@@ -46,6 +46,11 @@ class Review:
     title: str
     items: tuple[Item, ...]
 
+    @classmethod
+    def of(cls, title: str, items: Sequence[Item]) -> Review:
+        """Return the points in the order of an experiment."""
+        return cls(title, tuple(sorted(items, key=lambda item: _ORDER.index(item.letter))))
+
     @property
     def missing(self) -> tuple[Item, ...]:
         """The points about which nothing is reported."""
@@ -64,26 +69,17 @@ class Review:
 
     def table(self) -> Table:
         """Return the list as a table; missing points are in bold."""
-        rows: list[list[str | Cell]] = [
-            [
-                item.letter,
-                item.topic,
-                Cell(f"missing: {item.remedy}", best=True) if item.reported is None else item.reported,
-            ]
-            for item in self.items
-        ]
-        return Table(
-            ["area", "point", "reported"],
-            rows,
-            f"Checklist: {self.title.rstrip('.')} ({self._verdict().rstrip('.')})",
-            label="tab:checklist",
-        )
+        rows: list[list[str | Cell]] = []
+        for item in self.items:
+            missing = Cell(f"missing: {item.remedy}", best=True)
+            rows.append([item.letter, item.topic, missing if item.reported is None else item.reported])
+        caption = f"Checklist: {self.title.rstrip('.')} ({self._verdict().rstrip('.')})"
+        return Table(["area", "point", "reported"], rows, caption, label="tab:checklist")
 
     def latex(self) -> str:
         """Return the list as a LaTeX table for an appendix; long text wraps within its column."""
-        return (
-            self.table().latex().replace(r"\begin{tabular}{lll}", r"\begin{tabular}{lp{0.3\linewidth}p{0.5\linewidth}}")
-        )
+        wrapped = r"\begin{tabular}{lp{0.3\linewidth}p{0.5\linewidth}}"
+        return self.table().latex().replace(r"\begin{tabular}{lll}", wrapped)
 
     def as_dict(self) -> dict[str, Any]:
         """Return the list, ready for JSON."""
@@ -126,10 +122,6 @@ def review(source: str | Path | Ratings, test: Any = None, runs: Any = (), **rea
     return _of_files(source, test, runs, reading)
 
 
-def _in_order(items: Sequence[Item]) -> tuple[Item, ...]:
-    return tuple(sorted(items, key=lambda item: _ORDER.index(item.letter)))
-
-
 def _of_experiment(results: Results) -> Review:
     card = results.card()
     items = [
@@ -138,7 +130,7 @@ def _of_experiment(results: Results) -> Review:
         if entry["asked"] != "how the hyper-parameters were chosen, without the test part"
     ]
     further = [_candidates(card), *_tuning(results, card), _definitions(card), _code(results, card), _seeds(card)]
-    return Review(card["title"], _in_order([*items, *further, _hardware(results, card), _time(results)]))
+    return Review.of(card["title"], [*items, *further, _hardware(results, card), _time(results)])
 
 
 def _candidates(card: Mapping[str, Any]) -> Item:
@@ -195,12 +187,11 @@ def _range(values: Any) -> str:
 
 def _definitions(card: Mapping[str, Any]) -> Item:
     known = known_metrics()
-    said = {}
-    for spelled in card["decisions"]["metrics"]:
-        name = parse(spelled).name
+    said, metrics = {}, card["decisions"]["metrics"]
+    for name in (parse(spelled).name for spelled in metrics):
         if any(name.lower() == metric.lower() for metric in known):
             said[str(METRICS.find(name).name)] = METRICS.find(name).summary
-    own = [spelled for spelled in card["decisions"]["metrics"] if parse(spelled).name not in said]
+    own = [spelled for spelled in metrics if parse(spelled).name not in said]
     return Item(
         "metrics",
         "the definitions of the metrics",
@@ -229,28 +220,21 @@ def _seeds(card: Mapping[str, Any]) -> Item:
 
 
 def _hardware(results: Results, card: Mapping[str, Any]) -> Item:
-    machines = dict.fromkeys(
-        entry["machine"] for entry in results.line.store.logged() if isinstance(entry.get("machine"), str)
-    )
-    return Item(
-        "hardware",
-        "the hardware",
-        card["notes"].get("hardware") or ("; ".join(machines) or None),
-        "say what it ran on, as hardware under [notes]",
-    )
+    logged = [entry.get("machine") for entry in results.line.store.logged()]
+    machines = "; ".join(dict.fromkeys(machine for machine in logged if isinstance(machine, str)))
+    stated = card["notes"].get("hardware") or machines or None
+    return Item("hardware", "the hardware", stated, "say what it ran on, as hardware under [notes]")
 
 
 def _time(results: Results) -> Item:
     took = {name: seconds for name, seconds in results.line.store.took().items() if name in results.line.artifacts}
-    by_stage: dict[str, float] = {}
+    by_stage: dict[str, float] = defaultdict(float)
     for name, seconds in took.items():
-        stage = name.partition("/")[0]
-        by_stage[stage] = by_stage.get(stage, 0.0) + seconds
-    said = ", ".join(f"{stage} {about(seconds)}" for stage, seconds in by_stage.items() if seconds >= 1)
-    whole = f"{about(sum(took.values()))} in all" + (f" ({said})" if said else "")
-    return Item(
-        "time", "how long it took", whole if took else None, "run the experiment again, so that its log records it"
-    )
+        by_stage[name.partition("/")[0]] += seconds
+    said = ", ".join(f"{stage} {time_text(seconds)}" for stage, seconds in by_stage.items() if seconds >= 1)
+    whole = f"{time_text(sum(took.values()))} in all" + (f" ({said})" if said else "")
+    remedy = "run the experiment again, so that its log records it"
+    return Item("time", "how long it took", whole if took else None, remedy)
 
 
 def _of_files(train: Any, test: Any, runs: Any, reading: Mapping[str, Any]) -> Review:
@@ -265,8 +249,9 @@ def _of_files(train: Any, test: Any, runs: Any, reading: Mapping[str, Any]) -> R
         *_recorded_split(train),
         *_lists_of_files(ranked, judged),
     ]
-    untold = [item for item in _UNTOLD if item.topic not in [item.topic for item in items]]
-    return Review(learned.name or "an experiment", _in_order([*items, *untold]))
+    known = [item.topic for item in items]
+    untold = [Item(area, topic, None, _STATE) for topic, area in _UNTOLD.items() if topic not in known]
+    return Review.of(learned.name or "an experiment", [*items, *untold])
 
 
 def _data_of_files(train: Ratings, test: Ratings) -> Iterator[Item]:
@@ -299,12 +284,8 @@ def _lists_of_files(runs: Sequence[Run], test: Ratings) -> Iterator[Item]:
         share = len(set(served[served >= 0].tolist())) / len(tested)
         longest = int(run.list_lengths.max(initial=0))
         said.append(f"{run.name}: lists of up to {longest} items for {percent_text(share)} of the test users")
-    yield Item(
-        "systems",
-        "the systems, and coverage in addition to effectiveness",
-        "; ".join(said) or None,
-        "give their ranked lists",
-    )
+    topic = "the systems, and coverage in addition to effectiveness"
+    yield Item("systems", topic, "; ".join(said) or None, "give their ranked lists")
 
 
 _OF_SPLIT = {
@@ -313,26 +294,22 @@ _OF_SPLIT = {
 }
 _STATE = "the files do not say; state it in the paper"
 _FILTERS, _DIVIDED = "filters, with their thresholds and effect", "how training and test were divided"
-_UNTOLD = (
-    Item("data", "where the data are available", None, _STATE),
-    Item("data", _FILTERS, None, _STATE),
-    Item("split", _DIVIDED, None, _STATE),
-    Item("users", "which users are served", None, _STATE),
-    Item("candidates", "which items a list may hold", None, _STATE),
-    Item("lists", "full or condensed lists, and unrated items", None, _STATE),
-    Item("systems", "the systems and their hyper-parameters", None, _STATE),
-    Item(
-        "tuning",
-        "how every system, including the baselines, was tuned: ranges, budget, and selection criterion",
-        None,
-        _STATE,
-    ),
-    Item("metrics", "the metrics with depth and gain, and their definitions", None, _STATE),
-    Item("metrics", "the rating that makes an item relevant", None, _STATE),
-    Item("averages", "how values are aggregated over users, and users without a list", None, _STATE),
-    Item("tests", "a statistical test, the p-values and the correction", None, _STATE),
-    Item("code", "the code, where it is available, and the versions", None, _STATE),
-    Item("seeds", "every seed", None, _STATE),
-    Item("hardware", "the hardware", None, _STATE),
-    Item("time", "how long it took", None, _STATE),
-)
+_UNTOLD = {
+    "where the data are available": "data",
+    _FILTERS: "data",
+    _DIVIDED: "split",
+    "which users are served": "users",
+    "which items a list may hold": "candidates",
+    "full or condensed lists, and unrated items": "lists",
+    "the systems and their hyper-parameters": "systems",
+    "how every system, including the baselines, was tuned: ranges, budget, and selection criterion": "tuning",
+    "the metrics with depth and gain, and their definitions": "metrics",
+    "the rating that makes an item relevant": "metrics",
+    "how values are aggregated over users, and users without a list": "averages",
+    "a statistical test, the p-values and the correction": "tests",
+    "the code, where it is available, and the versions": "code",
+    "every seed": "seeds",
+    "the hardware": "hardware",
+    "how long it took": "time",
+}
+"""What files cannot say, and the area it belongs to."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 import time
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import prod
 from pathlib import Path
@@ -16,12 +16,13 @@ import polars as pl
 from cranfield import _checks as check
 from cranfield._errors import InputError, MissingExtraError, SettingError
 from cranfield._files import write_text
+from cranfield._own_code import may_be_called
 from cranfield._registry import Spelling, parse
 from cranfield._streams import stream
 from cranfield._terminal import progress
 from cranfield.data import AUTO, Ratings
 from cranfield.measures import measure
-from cranfield.metrics import as_metrics
+from cranfield.metrics import as_metrics, spelled_metric
 from cranfield.rankings import decided, measured_ratings, recommend
 from cranfield.recommenders import EpochModel, recommender
 from cranfield.splits import Split
@@ -135,7 +136,8 @@ def search(
     serving, ranking = decided({**decisions, "threshold": threshold})
     measured = measured_ratings(split, serving, seed)
     fixed = parse(system)
-    conditions = {"data": _fingerprint(split), "metric": metric, "threshold": threshold, "seed": seed}
+    data_hash = f"{split.train.fingerprint}-{split.test.fingerprint}"
+    conditions = {"data": data_hash, "metric": metric, "threshold": threshold, "seed": seed}
     stated = {name: str(value) for name, value in {**serving.as_dict(), **ranking.as_dict()}.items()}
     known = _Record(record, {**stated, **conditions})
     tried: list[Trial] = []
@@ -148,7 +150,7 @@ def search(
     def value(parameters: Mapping[str, Any]) -> float:
         spelling = spelled(parameters)
         start = time.perf_counter()
-        trial = known.get(spelling)
+        trial = known.trials.get(spelling)
         if trial is None:
             trained = recommender(spelling, seed)
             runs = recommend(split, {spelling: trained}, seed=seed, threshold=threshold, **decisions)
@@ -160,9 +162,13 @@ def search(
         return trial.value
 
     if trials is None:
-        for parameters in _grid(space):
+        every: list[dict[str, Any]] = [dict(zip(space, values)) for values in itertools.product(*space.values())]  # type: ignore[arg-type]
+        for parameters in every:
             spelled(parameters)
-        _try_all(space, value)
+        with progress("Searching", total=len(every), unit="trials") as bar:
+            for parameters in every:
+                value(parameters)
+                bar.advance()
     else:
         _try_some(fixed.name, space, check.whole("trials", trials), value, seed, lambda: known.lower_is_better)
     return Search(metric, known.lower_is_better, tuple(tried))
@@ -192,22 +198,6 @@ def _validation(data: Split | Ratings, seed: int) -> Split:
     train, groups = (data, None) if isinstance(data, Ratings) else (data.train, data.item_groups)
     parts = random_split(train, train=1 - _VALIDATION, seed=seed)
     return replace(parts, item_groups=groups, validation=parts.test)
-
-
-def _fingerprint(split: Split) -> str:
-    return f"{split.train.fingerprint}-{split.test.fingerprint}"
-
-
-def _try_all(space: Mapping[str, Any], value: Callable[[Mapping[str, Any]], float]) -> None:
-    with progress("Searching", total=prod(len(values) for values in space.values()), unit="trials") as bar:
-        for parameters in _grid(space):
-            value(parameters)
-            bar.advance()
-
-
-def _grid(space: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    for values in itertools.product(*space.values()):
-        yield dict(zip(space, values, strict=True))
 
 
 def _try_some(
@@ -243,42 +233,114 @@ def _suggested(trial: Any, name: str, values: Sequence[Any] | Range) -> Any:
 
 
 class _Record:
-    """The finished trials of a search, kept in a file."""
+    """The finished trials of a search by spelling, kept in a file."""
 
     def __init__(self, path: str | Path | None, conditions: Mapping[str, Any]) -> None:
-        self._path = None if path is None else Path(path)
-        self._content: dict[str, Any] = {"conditions": dict(conditions), "lower_is_better": False, "trials": []}
-        if self._path is not None and self._path.exists():
-            try:
-                record = json.loads(self._path.read_text(encoding="utf-8"))
-                self._trials = {trial["system"]: Trial(**trial) for trial in record["trials"]}
-                same = record["conditions"] == self._content["conditions"]
-            except (ValueError, KeyError, TypeError) as error:
-                raise InputError(
-                    "is not the record of a search", source=self._path, remedy="name another file"
-                ) from error
-            if not same:
-                raise InputError(
-                    "is the record of a search on other data, or for another metric",
-                    source=self._path,
-                    remedy="name another file",
-                )
-            self._content = record
-        else:
-            self._trials = {}
-
-    @property
-    def lower_is_better(self) -> bool:
-        return bool(self._content["lower_is_better"])
-
-    def get(self, spelling: str) -> Trial | None:
-        """Return a trial that an earlier run finished, if there is one."""
-        return self._trials.get(spelling)
+        self._path, self._conditions = None if path is None else Path(path), dict(conditions)
+        self.lower_is_better, self.trials = False, dict[str, Trial]()
+        if self._path is None or not self._path.exists():
+            return
+        try:
+            record = json.loads(self._path.read_text(encoding="utf-8"))
+            self.trials = {trial["system"]: Trial(**trial) for trial in record["trials"]}
+            self.lower_is_better, same = bool(record["lower_is_better"]), record["conditions"] == self._conditions
+        except (ValueError, KeyError, TypeError) as error:
+            what = "is not the record of a search"
+            raise InputError(what, source=self._path, remedy="name another file") from error
+        if not same:
+            what = "is the record of a search on other data, or for another metric"
+            raise InputError(what, source=self._path, remedy="name another file")
 
     def put(self, trial: Trial, lower_is_better: bool) -> None:
         """Save a finished trial."""
-        self._trials[trial.system] = trial
-        self._content["lower_is_better"] = lower_is_better
-        self._content["trials"].append(vars(trial))
+        self.trials[trial.system], self.lower_is_better = trial, lower_is_better
         if self._path is not None:
-            write_text(self._path, json.dumps(self._content, indent=1))
+            trials = [vars(finished) for finished in self.trials.values()]
+            content = {"conditions": self._conditions, "lower_is_better": lower_is_better, "trials": trials}
+            write_text(self._path, json.dumps(content, indent=1))
+
+
+@dataclass(frozen=True)
+class Tuning:
+    """The settings of a `search`: the values to try, and the metric to optimise.
+
+    Parameters
+    ----------
+    space
+        For each parameter a list of values, or a `Range`.
+    metric
+        The metric to optimise; None for the first metric of the experiment.
+    trials
+        None tries every combination of the lists; a number tries that many settings, chosen by Optuna.
+    """
+
+    space: Mapping[str, tuple[Any, ...] | Range]
+    metric: str | None = None
+    trials: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.metric is not None:
+            if not isinstance(self.metric, str):
+                raise SettingError(f"metric={self.metric!r} is not text; write it in quotes")
+            object.__setattr__(self, "metric", spelled_metric(self.metric))
+        if self.trials is not None:
+            check.whole("trials", self.trials)
+
+    def check(self, spelling: str) -> None:
+        """Reject parameters and values that cannot be searched for a system, before anything is trained."""
+        fixed = parse(spelling)
+        if not self.space:
+            raise SettingError("search is empty; give a parameter and its values, as in search = { k = [50, 100] }")
+        for name, values in self.space.items():
+            if name in dict(fixed.parameters):
+                raise SettingError(f"search: {name} is already fixed in {spelling!r}; leave it out there or here")
+            if isinstance(values, Range) and self.trials is None:
+                raise SettingError(f"search: {name} is a range, so not every value can be tried; set trials")
+            if not may_be_called(spelling):
+                continue  # its parameters are only known once it is imported
+            for value in (values.low, values.high) if isinstance(values, Range) else values:
+                try:
+                    recommender(str(Spelling(fixed.name, (*fixed.parameters, (name, value)))))
+                except SettingError as error:
+                    raise SettingError(f"search: {error}") from None
+
+    @property
+    def size(self) -> int:
+        """Number of settings to try."""
+        lists = [len(values) for values in self.space.values() if not isinstance(values, Range)]
+        return prod(lists) if self.trials is None else self.trials
+
+    def __str__(self) -> str:
+        by = "" if self.metric is None else f" by {self.metric}"
+        tried = "" if self.trials is None else f" in {self.trials} trials"
+        return f"search of {', '.join(self.space)}{by}{tried}"
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the search as it is written in an experiment file."""
+        stated = {"search": {name: _stated(values) for name, values in self.space.items()}}
+        more = {"metric": self.metric, "trials": self.trials}
+        return {**stated, **{name: value for name, value in more.items() if value is not None}}
+
+
+def space_of(table: Mapping[str, Any]) -> dict[str, tuple[Any, ...] | Range]:
+    """Return the values to search from their form in a file: lists, or ``{ low = 1, high = 100, log = true }``."""
+    return {name: _values(name, stated) for name, stated in table.items()}
+
+
+def _values(name: str, stated: Any) -> tuple[Any, ...] | Range:
+    if isinstance(stated, list) and stated:
+        return tuple(stated)
+    if isinstance(stated, dict) and {"low", "high"} <= set(stated) <= {"low", "high", "log"}:
+        ends = (stated["low"], stated["high"])
+        if all(isinstance(end, int | float) and not isinstance(end, bool) for end in ends):
+            return Range(*ends, log=check.flag("log", stated.get("log", False)))
+    raise SettingError(
+        f"search: {name}={stated!r} is neither a list of values nor a range; write {name} = [1, 10, 100], or "
+        f"{name} = {{ low = 1, high = 100, log = true }}"
+    )
+
+
+def _stated(values: tuple[Any, ...] | Range) -> Any:
+    if not isinstance(values, Range):
+        return list(values)
+    return {"low": values.low, "high": values.high, **({"log": True} if values.log else {})}

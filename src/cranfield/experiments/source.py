@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import re
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, ClassVar, Literal, get_args, get_origin, get_type_hints
@@ -11,7 +13,31 @@ from cranfield import simulate
 from cranfield._errors import SettingError, nearest
 from cranfield._registry import Entry, Registry, parse
 from cranfield.data import Ratings, read
-from cranfield.experiments.system import check_name
+
+# Names become file and folder names.
+_NAME = re.compile(r"[\w(][\w.()=,+-]*( [\w.()=,+-]+)*")
+
+
+def check_name(kind: str, name: object) -> None:
+    """Reject a name that is not a valid file or folder name."""
+    if not isinstance(name, str) or not _NAME.fullmatch(name) or len(name.encode()) > 200:
+        raise SettingError(f"{kind} has the name {name!r}; use letters, digits, spaces and _ . , ( ) = + -")
+
+
+def check_keys(where: str, table: Mapping[str, Any], known: Collection[str]) -> None:
+    """Reject keys that a table of the experiment file does not have."""
+    for key in table:
+        if key not in known:
+            raise SettingError(f"{where} has no key {key!r}{nearest(key, known)}")
+
+
+@contextmanager
+def at_key(key: str) -> Iterator[None]:
+    """Add the key of the experiment file to setting errors."""
+    try:
+        yield
+    except SettingError as error:
+        raise SettingError(f"{key}: {error}") from error
 
 
 def _kinds(hint: Any) -> tuple[type, ...]:
@@ -99,9 +125,8 @@ class Source:
             raise SettingError(f"data.{self.name} {problem}; give one of {', '.join(KINDS)}")
         if (self.train is None) != (self.test is None):
             raise SettingError(f"data.{self.name} has one of train and test; give both files")
+        check_keys(f"data.{self.name}", self.reading, READING)
         for name, value in self.reading.items():
-            if name not in READING:
-                raise SettingError(f"data.{self.name} has no key {name!r}{nearest(name, READING)}")
             if type(value) not in READING[name]:
                 may = " or ".join(_CALLED[kind] for kind in READING[name])
                 raise SettingError(f"data.{self.name}.{name}={value!r} is not possible; give {may}")

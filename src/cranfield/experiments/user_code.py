@@ -11,6 +11,7 @@ from cranfield._errors import SettingError
 from cranfield._own_code import allowing, code_hash, is_ours, names_code, source_hash
 from cranfield._registry import Registry, parse
 from cranfield.experiments.experiment import Experiment
+from cranfield.experiments.source import at_key
 from cranfield.metrics import GAINS, Metric, as_several
 from cranfield.recommenders import recommender
 
@@ -55,22 +56,15 @@ def own_metrics(spellings: Iterable[str], experiment: Experiment) -> list[str]:
     ]
 
 
-def _code_of_systems(experiment: Experiment) -> list[tuple[str, str]]:
-    """Return the systems that name code, each with its key in the file."""
-    stated = [(f"systems.{system.name}", system.spelling) for system in experiment.systems]
-    return [(key, spelling) for key, spelling in stated if spelling is not None and names_code(spelling)]
-
-
-def _code_of_metrics(experiment: Experiment) -> list[tuple[str, str]]:
-    """Return the metrics that name code, each with its key in the file."""
-    searched = [(system.name, system.tuning.metric) for system in experiment.systems if system.tuning is not None]
-    stated = [
-        *(("decisions.metrics", metric) for metric in experiment.decisions.metrics),
-        *((f"systems.{name}.metric", metric) for name, metric in searched),
-        *(("assess.metrics", metric) for metric in as_several((experiment.assess or {}).get("metrics", ()))),
-        *(("audit.vary", metric) for metric in as_several((experiment.audit or {}).get("vary", {}).get("metrics", ()))),
-    ]
-    return [(key, spelling) for key, spelling in stated if names_code(spelling)]
+def _metrics(experiment: Experiment) -> Iterator[tuple[str, Any]]:
+    """Yield all metrics that an experiment names, each with its key in the file."""
+    yield from (("decisions.metrics", metric) for metric in experiment.decisions.metrics)
+    for system in experiment.systems:
+        if system.tuning is not None:
+            yield f"systems.{system.name}.metric", system.tuning.metric
+    yield from (("assess.metrics", metric) for metric in as_several((experiment.assess or {}).get("metrics", ())))
+    varied = (experiment.audit or {}).get("vary", {}).get("metrics", ())
+    yield from (("audit.vary", metric) for metric in as_several(varied))
 
 
 @contextmanager
@@ -79,7 +73,9 @@ def allowed_code(experiment: Experiment, allow_code: bool) -> Iterator[None]:
 
     Code that does not exist, is not a system or metric, or has other parameters is rejected before anything is trained.
     """
-    systems, metrics = _code_of_systems(experiment), _code_of_metrics(experiment)
+    systems = [(f"systems.{system.name}", str(system.spelling)) for system in experiment.systems]
+    systems = [(key, spelling) for key, spelling in systems if names_code(spelling)]
+    metrics = [(key, spelling) for key, spelling in _metrics(experiment) if names_code(spelling)]
     named = [*systems, *metrics]
     if named and not allow_code:
         key, spelling = named[0]
@@ -89,25 +85,16 @@ def allowed_code(experiment: Experiment, allow_code: bool) -> Iterator[None]:
         )
     with allowing([spelling for _, spelling in named], experiment.base):
         for key, spelling in systems:
-            with _at(key):
+            with at_key(key):
                 recommender(spelling)
         for key, spelling in metrics:
-            with _at(key):
+            with at_key(key):
                 Metric.of(spelling)
         for system in experiment.systems:
             if system.tuning is not None and names_code(system.spelling):
-                with _at(f"systems.{system.name}"):
+                with at_key(f"systems.{system.name}"):
                     system.tuning.check(str(system.spelling))
         yield
-
-
-@contextmanager
-def _at(key: str) -> Iterator[None]:
-    """Add the key of the file to setting errors."""
-    try:
-        yield
-    except SettingError as error:
-        raise SettingError(f"{key}: {error}") from error
 
 
 def _registered_metrics(spellings: Iterable[str]) -> list[str]:

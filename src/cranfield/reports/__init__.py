@@ -2,17 +2,13 @@
 
 from cranfield.reports import figures
 from cranfield.reports.audit_page import write_audit
-from cranfield.reports.decisions import other_decisions
 from cranfield.reports.demonstration import SIZES, Demo, demo
-from cranfield.reports.experiment import report_experiment
 from cranfield.reports.figures import Style, check_libraries, save, themed
-from cranfield.reports.html_page import page
+from cranfield.reports.html_page import Section, page, write_page
 from cranfield.reports.markup import Column, Value, downloads, figure, paragraphs, percent, table, text
-from cranfield.reports.reporting import report, write_page, write_report
-from cranfield.reports.section import Section
-from cranfield.reports.sections.bias import TITLE, bias_sections
+from cranfield.reports.reporting import other_decisions, report, report_experiment, write_report
+from cranfield.reports.sections.bias import TITLE, beside_random, bias_sections
 from cranfield.reports.sections.card import card
-from cranfield.reports.sections.times_random import beside_random
 from cranfield.reports.split_page import write_split_page
 from cranfield.reports.tables import leaderboard_frame, leaderboard_table
 

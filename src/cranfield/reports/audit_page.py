@@ -9,8 +9,7 @@ from cranfield._figures import drawn_beside, unchecked_charts
 from cranfield._files import write_text
 from cranfield.audits import FIGURES, Audit, PairView, audit_tables, pair_tables
 from cranfield.reports import figures
-from cranfield.reports.html_page import page
-from cranfield.reports.reporting import write_page
+from cranfield.reports.html_page import page, write_page
 from cranfield.reports.sections.audit import audit_sections
 
 _TITLE = "Does the winner survive other decisions?"
@@ -71,25 +70,22 @@ def write_audit(
         The sizes and fonts of the figures.
     """
     folder = Path(folder)
-    drawings, finish = begin_figures(audit, folder / "figures", style=style)
+    drawings, finish = begin_figures(audit, folder / "figures", style)
     page = write_page(folder / "report.html", audit_page(audit, title=title, lead=lead))
     finish()
     return [page, *drawings, *write_tables(audit, folder / "tables", data)]
 
 
-def begin_figures(
-    audit: Audit, folder: Path, *, style: figures.Style = "paper"
-) -> tuple[list[Path], Callable[[], None]]:
-    """Start drawing every figure of an audit; return the files (PDF and SVG) and a function that writes them."""
-    charts = {(folder / f"{kind}.pdf", folder / f"{kind}.svg"): audit.plot(kind, style=style) for kind in FIGURES}
-    return [path for both in charts for path in both], figures.begin_saving(charts)
+def begin_figures(audit: Audit, folder: Path, style: figures.Style) -> tuple[list[Path], Callable[[], None]]:
+    """Start drawing every figure of an audit; return the files and a function that writes them."""
+    return figures.begin_drawing({kind: audit.plot(kind, style=style) for kind in FIGURES}, folder)
 
 
-def write_tables(audit: Audit, folder: Path, data: str = "") -> list[Path]:
+def write_tables(audit: Audit, folder: Path, data: str) -> list[Path]:
     """Write every non-empty table of an audit as LaTeX, with a caption and a label."""
-    paths = []
-    for name, table in {**pair_tables(audit, PairView.of(audit)), **audit_tables(audit)}.items():
-        if table.rows:
-            paths.append(folder / f"{name}.tex")
-            write_text(paths[-1], table.titled(data, f"audit {name}").latex())
-    return paths
+    tables = {**pair_tables(audit, PairView.of(audit)), **audit_tables(audit)}
+    return [
+        write_text(folder / f"{name}.tex", table.titled(data, f"audit {name}").latex())
+        for name, table in tables.items()
+        if table.rows
+    ]

@@ -14,22 +14,17 @@ from cranfield.measures import PLAIN, Scores
 from cranfield.reports import figures
 from cranfield.reports.audit_page import begin_figures, write_tables
 from cranfield.reports.demonstration import HELD_OUT, METRIC, METRICS, RANDOM_ITEMS, SYSTEMS, TRUTH, Demo
-from cranfield.reports.explore import explore, label_of
-from cranfield.reports.html_page import page
+from cranfield.reports.html_page import Section, page, write_page
 from cranfield.reports.markup import paragraphs, percent, text
-from cranfield.reports.reporting import write_page
-from cranfield.reports.section import Section
 from cranfield.reports.sections.audit import audit_section
 from cranfield.reports.sections.bias import bias_section
 from cranfield.reports.sections.card import card
-from cranfield.reports.sections.explorer import explorer
-from cranfield.reports.sections.full_and_condensed import full_and_condensed
-from cranfield.reports.sections.leaderboard import leaderboard
-from cranfield.reports.sections.metrics_and_truth import metrics_and_truth
-from cranfield.reports.sections.pairs import pairs
-from cranfield.reports.sections.trust import trust
-from cranfield.reports.sections.truth import MeasuredProtocol, orders, truth
-from cranfield.reports.sections.users import users
+from cranfield.reports.sections.comparison import pairs
+from cranfield.reports.sections.explorer import explore, explorer, label_of
+from cranfield.reports.sections.groups import users
+from cranfield.reports.sections.leaderboard import full_and_condensed, leaderboard
+from cranfield.reports.sections.metrics import trust
+from cranfield.reports.sections.truth import MeasuredProtocol, metrics_and_truth, orders, truth
 from cranfield.reports.tables import leaderboard_frame, leaderboard_table
 
 _WHY = (
@@ -57,21 +52,10 @@ def demo_page(demo: Demo) -> str:
     published = demo.scores[HELD_OUT]
     sections = [
         _story(demo, orders(METRIC, true, protocols)),
-        leaderboard(
-            published,
-            demo.comparisons[HELD_OUT],
-            title="The table everyone publishes",
-            data=f"simulated world, {HELD_OUT}",
-        ),
+        _leaderboard(demo, HELD_OUT, title="The table everyone publishes"),
         full_and_condensed(published, _condensed(demo)),
         truth(METRIC, true, protocols, _WHY),
-        leaderboard(
-            demo.scores[RANDOM_ITEMS],
-            demo.comparisons[RANDOM_ITEMS],
-            name="what-holds",
-            title="What holds",
-            data=f"simulated world, {RANDOM_ITEMS}",
-        ),
+        _leaderboard(demo, RANDOM_ITEMS, name="what-holds", title="What holds"),
         explorer(explored, start, true),
         _audited(demo),
         _without_popularity(demo),
@@ -94,24 +78,20 @@ def demo_page(demo: Demo) -> str:
 @unchecked_charts()
 def write_demo(demo: Demo, folder: Path, *, style: figures.Style = "paper") -> Path:
     """Write the page, tables, figures as PDF and SVG, and the audit into a folder; return the path of the page."""
-    files = folder / "figures"
-    charts = _charts(demo, style).items()
-    finishing = [
-        figures.begin_saving({(files / f"{name}.pdf", files / f"{name}.svg"): chart for name, chart in charts}),
-        begin_figures(demo.audit, folder / "audit" / "figures", style=style)[1],
-    ]
+    drawn = figures.begin_drawing(_charts(demo, style), folder / "figures")
+    drawn_of_audit = begin_figures(demo.audit, folder / "audit" / "figures", style)
     path = write_page(folder / "report.html", demo_page(demo))
     for test, name in ((HELD_OUT, "held-out"), (RANDOM_ITEMS, "random-items"), (TRUTH, "truth")):
         tables, comparison = folder / "tables", demo.comparisons.get(test)
         table = leaderboard_table(demo.scores[test], comparison)
-        _write(tables / f"scores-{name}.csv", csv_of(leaderboard_frame(demo.scores[test], comparison)))
-        _write(tables / f"scores-{name}.tex", table.titled(f"simulated world, {test}", "scores").latex())
-        _write(tables / f"scores-{name}.md", table.markdown())
+        write_text(tables / f"scores-{name}.csv", csv_of(leaderboard_frame(demo.scores[test], comparison)))
+        write_text(tables / f"scores-{name}.tex", table.titled(f"simulated world, {test}", "scores").latex())
+        write_text(tables / f"scores-{name}.md", table.markdown())
         if comparison is not None:
-            _write(tables / f"comparison-{name}.csv", csv_of(comparison.frame()))
+            write_text(tables / f"comparison-{name}.csv", csv_of(comparison.frame()))
     demo.audit.save(folder / "audit")
     write_tables(demo.audit, folder / "audit" / "tables", "simulated world")
-    for finish in finishing:
+    for _, finish in (drawn, drawn_of_audit):
         finish()
     return path
 
@@ -127,8 +107,8 @@ def _charts(demo: Demo, style: figures.Style) -> dict[str, object]:
     }
 
 
-def _write(path: Path, content: str) -> None:
-    write_text(path, content)
+def _leaderboard(demo: Demo, test: str, **names: str) -> Section:
+    return leaderboard(demo.scores[test], demo.comparisons[test], data=f"simulated world, {test}", **names)  # type: ignore[arg-type]
 
 
 def _measured(demo: Demo, test: str) -> MeasuredProtocol:

@@ -13,19 +13,19 @@ from numpy.typing import NDArray
 
 from cranfield import _checks, simulate
 from cranfield._numbers import listed, percent_text
+from cranfield._terminal import Stages, silent
 from cranfield.assessments import Assessment, assess
 from cranfield.audits import Audit, audit
 from cranfield.biases import Bias, bias
 from cranfield.comparisons import Comparison, compare
 from cranfield.data import Ratings
-from cranfield.experiments import Stages, silent
 from cranfield.measures import Kind, Scores, measure
 from cranfield.metrics import kendall_tau_b
 from cranfield.rankings import Run, recommend_each
 from cranfield.recommenders import displayed_name
-from cranfield.reports.decisions import other_decisions
 from cranfield.reports.figures import Style
 from cranfield.reports.markup import paragraphs
+from cranfield.reports.reporting import other_decisions
 from cranfield.reports.tables import leaderboard_table
 from cranfield.simulate import World
 from cranfield.splits import Split
@@ -144,14 +144,8 @@ class Demo:
     def leaders(self, test: str) -> list[str]:
         """Return the best system on a test set, and those that are not significantly worse."""
         first = self.order(test)[0]
-        worse = {
-            b if better == a else a
-            for a, b, better in self.comparisons[test]
-            .of_metric(METRIC)
-            .select("system_a", "system_b", "better")
-            .iter_rows()
-            if better == first
-        }
+        rows = self.comparisons[test].of_metric(METRIC).select("system_a", "system_b", "better")
+        worse = {b if better == a else a for a, b, better in rows.iter_rows() if better == first}
         return [system for system in self.order(test) if system not in worse]
 
     def sentences(self) -> list[str]:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -27,14 +28,14 @@ from cranfield._figures import (
 )
 from cranfield.comparisons import Comparison
 from cranfield.measures import LEVEL, PLAIN, Averaging, Scores, Segments
-from cranfield.reports.orders import best_first
+from cranfield.reports.tables import best_first
 
 __all__ = [
     "MOST_SYSTEMS",
     "Style",
     "against_truth",
     "averages",
-    "begin_saving",
+    "begin_drawing",
     "check_libraries",
     "distributions",
     "orders",
@@ -53,12 +54,7 @@ _LETTER = 0.55
 
 
 def averages(
-    scores: Scores,
-    metric: str,
-    *,
-    averaging: Averaging = PLAIN,
-    level: float = LEVEL,
-    style: Style = "screen",
+    scores: Scores, metric: str, *, averaging: Averaging = PLAIN, level: float = LEVEL, style: Style = "screen"
 ) -> Any:
     """Return the average of every system with its confidence interval at ``level``, best first."""
     alt = altair()
@@ -67,26 +63,12 @@ def averages(
     rows = frame.select("system", "mean", "lower", "upper").drop_nulls("mean").drop_nans("mean")
     rows = rows.sort("mean", descending=not lower, maintain_order=True).head(MOST_SYSTEMS)
     y = alt.Y("system:N", sort=rows["system"].to_list(), title=None)
-    base = alt.Chart(data_of(rows)).encode(
-        tooltip=tips(
-            system="system", mean=(metric, ".4f"), lower=(f"{100 * level:g} % from", ".4f"), upper=("to", ".4f")
-        )
-    )
-    interval = base.mark_rule(color=ACCENT, strokeWidth=2).encode(
-        y=y, x=alt.X("lower:Q", title=metric, scale=alt.Scale(zero=False)), x2="upper:Q"
-    )
-    return _styled(
-        interval + base.mark_point(color=ACCENT, filled=True, size=70, opacity=1).encode(y=y, x="mean:Q"), style
-    )
+    base = alt.Chart(data_of(rows)).encode(tooltip=_tips_of_interval(metric, level, system="system"))
+    return _styled(_points(base, y, metric, color=ACCENT), style)
 
 
 def segments(
-    averaged: Segments,
-    metric: str,
-    *,
-    averaging: Averaging = PLAIN,
-    level: float = LEVEL,
-    style: Style = "screen",
+    averaged: Segments, metric: str, *, averaging: Averaging = PLAIN, level: float = LEVEL, style: Style = "screen"
 ) -> Any:
     """Return every system's average in each group with its interval, best first; the best of a group is coloured."""
     alt = altair()
@@ -100,20 +82,21 @@ def segments(
             rows.append({**row, "row": f"{group}: {row['system']}", "best": place == 0})
     y = alt.Y("row:N", sort=[row["row"] for row in rows], title=None)
     colour = alt.condition("datum.best", alt.value(ACCENT), alt.value(MUTED))
-    base = alt.Chart(data_of(rows)).encode(
-        color=colour,
-        tooltip=tips(
-            group="group",
-            system="system",
-            mean=(metric, ".4f"),
-            lower=(f"{100 * level:g} % from", ".4f"),
-            upper=("to", ".4f"),
-        ),
-    )
-    interval = base.mark_rule(strokeWidth=2).encode(
-        y=y, x=alt.X("lower:Q", title=metric, scale=alt.Scale(zero=False)), x2="upper:Q"
-    )
-    return _styled(interval + base.mark_point(filled=True, size=70, opacity=1).encode(y=y, x="mean:Q"), style)
+    tooltip = _tips_of_interval(metric, level, group="group", system="system")
+    return _styled(_points(alt.Chart(data_of(rows)).encode(color=colour, tooltip=tooltip), y, metric), style)
+
+
+def _tips_of_interval(metric: str, level: float, **names: str) -> Any:
+    ends = {"lower": (f"{100 * level:g} % from", ".4f"), "upper": ("to", ".4f")}
+    return tips(**names, mean=(metric, ".4f"), **ends)
+
+
+def _points(base: Any, y: Any, metric: str, **marks: Any) -> Any:
+    """Return the mean of each row as a point on its interval."""
+    alt = altair()
+    lower = alt.X("lower:Q", title=metric, scale=alt.Scale(zero=False))
+    interval = base.mark_rule(strokeWidth=2, **marks).encode(y=y, x=lower, x2="upper:Q")
+    return interval + base.mark_point(filled=True, size=70, opacity=1, **marks).encode(y=y, x="mean:Q")
 
 
 def distributions(scores: Scores, metric: str, *, averaging: Averaging = PLAIN, style: Style = "screen") -> Any:
@@ -125,20 +108,27 @@ def distributions(scores: Scores, metric: str, *, averaging: Averaging = PLAIN, 
     for s, system in enumerate(scores.systems):
         values = scores.averaged_values(s, m, averaging)
         if len(values) and np.isfinite(averages[s]):
-            q10, q25, q50, q75, q90 = np.quantile(values, [0.1, 0.25, 0.5, 0.75, 0.9]).tolist()
-            rows.append({"system": system, "q10": q10, "q25": q25, "median": q50, "q75": q75, "q90": q90,
-                         "mean": float(averages[s])})  # fmt: skip
+            levels = np.quantile(values, list(QUANTILES.values())).tolist()
+            rows.append({"system": system, **dict(zip(QUANTILES, levels)), "mean": float(averages[s])})
     lower = averaging.taken_of(scores).lower_is_better[m]
     rows = sorted(rows, key=lambda row: row["mean"], reverse=not lower)[:MOST_SYSTEMS]
     y = alt.Y("system:N", sort=[row["system"] for row in rows], title=None)
     quantiles = {f"q{level}": (f"{level} % below", ".4f") for level in (10, 25, 75, 90)}
     tooltip = tips(system="system", mean=("average", ".4f"), median=("median", ".4f"), **quantiles)
     base = alt.Chart(data_of(rows)).encode(tooltip=tooltip)
-    wide = base.mark_rule(color=MUTED, strokeWidth=1.5).encode(y=y, x=alt.X("q10:Q", title=metric), x2="q90:Q")
-    narrow = base.mark_bar(color=MUTED, opacity=0.45, height={"band": 0.5}).encode(y=y, x="q25:Q", x2="q75:Q")
-    middle = base.mark_tick(color=INK, thickness=2.5, size=0.6 * look(style)["step"]).encode(y=y, x="median:Q")
     mean = base.mark_point(color=ACCENT, filled=True, size=60, opacity=1).encode(y=y, x="mean:Q")
-    return _styled(wide + narrow + middle + mean, style)
+    return _styled(quantile_bars(base, y, metric, size=0.6 * look(style)["step"]) + mean, style)
+
+
+def quantile_bars(base: Any, y: Any, title: str, **tick: Any) -> Any:
+    """Return rows with quantiles: a line from 10 to 90 %, a bar from 25 to 75 %, and a tick at the median."""
+    wide = base.mark_rule(color=MUTED, strokeWidth=1.5).encode(y=y, x=altair().X("q10:Q", title=title), x2="q90:Q")
+    narrow = base.mark_bar(color=MUTED, opacity=0.45, height={"band": 0.5}).encode(y=y, x="q25:Q", x2="q75:Q")
+    return wide + narrow + base.mark_tick(color=INK, thickness=2.5, **tick).encode(y=y, x="median:Q")
+
+
+QUANTILES = {"q10": 0.1, "q25": 0.25, "median": 0.5, "q75": 0.75, "q90": 0.9}
+"""The columns of the rows that `quantile_bars` takes."""
 
 
 def wins(comparison: Comparison, metric: str, *, style: Style = "screen") -> Any:
@@ -312,6 +302,12 @@ def _beside(
 def _overlap(a: tuple[float, ...], b: tuple[float, ...]) -> float:
     """Return the area shared by two boxes, each given as left, right, bottom and top."""
     return max(0.0, min(a[1], b[1]) - max(a[0], b[0])) * max(0.0, min(a[3], b[3]) - max(a[2], b[2]))
+
+
+def begin_drawing(charts: Mapping[str, Any], folder: Path) -> tuple[list[Path], Callable[[], None]]:
+    """Start drawing charts, each under its name; return the files (PDF and SVG) and a function that writes them."""
+    files = {(folder / f"{name}.pdf", folder / f"{name}.svg"): chart for name, chart in charts.items()}
+    return [path for both in files for path in both], begin_saving(files)
 
 
 def _styled(chart: Any, style: Style) -> Any:

@@ -1,4 +1,4 @@
-"""The page: one self-contained HTML file that makes no network requests.
+"""The page, one self-contained HTML file that makes no network requests; and its sections.
 
 A content security policy forbids everything except the style sheet, a font inside it, and the scripts of the page,
 named by their hashes. Markup injected through a system's name could therefore neither run nor load anything. Figures
@@ -13,29 +13,107 @@ from __future__ import annotations
 import base64
 import hashlib
 import zlib
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from importlib import resources
+from pathlib import Path
+from typing import Any
+
+import polars as pl
 
 from cranfield import _fonts
 from cranfield._figures import vega_library
+from cranfield._files import write_text
+from cranfield._record import Step
 from cranfield._table import csv_of
 from cranfield._version import __version__
+from cranfield.assessments import Assessment
+from cranfield.audits import Audit
+from cranfield.comparisons import Comparison, SegmentComparison
+from cranfield.measures import Averaging, PredictedRatings, Scores, Segments
 from cranfield.reports.markup import DEFINITION, json_text, text
-from cranfield.reports.section import Section
+
+
+@dataclass(frozen=True)
+class Section:
+    """A part of the page.
+
+    Parameters
+    ----------
+    name
+        Its anchor: letters and hyphens.
+    title
+        Its heading, plain text.
+    html
+        Its markup, with everything from users escaped (see `cranfield.reports.markup`).
+    tables
+        Frames to download as CSV, by file name without extension.
+    files
+        Further texts to download, by file name.
+    data
+        What the page's script needs, ready for JSON.
+    """
+
+    name: str
+    title: str
+    html: str
+    tables: Mapping[str, pl.DataFrame] = field(default_factory=dict)
+    files: Mapping[str, str] = field(default_factory=dict)
+    data: Any = None
+
+
+@dataclass(frozen=True)
+class Reported:
+    """Everything that a page reports: measurements, findings, how they are averaged, and the steps before."""
+
+    scores: Scores
+    comparison: Comparison | None
+    assessment: Assessment | None
+    averaging: Averaging
+    level: float
+    variants: Sequence[Scores]
+    steps: Sequence[tuple[str, Step]]
+    segments: Sequence[Segments | SegmentComparison] = ()
+    data: str = ""
+    other_lists: Scores | None = None
+    audit: Audit | None = None
+    predictions: PredictedRatings | None = None
+
+
+OnPage = Callable[[Reported], Section | None]
+
+SECTIONS: list[tuple[int, OnPage]] = []
+"""The sections of a page, each with its place. A page imports all modules of `cranfield.reports.sections`, so that
+a new file is enough to add a section."""
+
+ADDED = 90
+"""The place of sections added by users: before the card."""
+
+
+def on_page(place: int) -> Callable[[OnPage], OnPage]:
+    """Register a section for every page, at a place among the others; it returns None if it does not apply."""
+
+    def add(section: OnPage) -> OnPage:
+        SECTIONS.append((place, section))
+        return section
+
+    return add
+
+
+def sections_of(reported: Reported, added: Sequence[Section] = ()) -> list[Section]:
+    """Return the sections of a page in order, including those that a user adds."""
+    from cranfield.reports import sections  # noqa: F401, each file registers its own
+
+    placed = [(place, section(reported)) for place, section in SECTIONS]
+    placed += [(ADDED, section) for section in added]
+    return [section for _, section in sorted(placed, key=lambda pair: pair[0]) if section is not None]
+
 
 _SCRIPTS = ("page.js", "explorer.js", "pairs.js", "audit.js", "figures.js")
 
 
 def page(title: str, sections: Sequence[Section], *, lead: str = "") -> str:
-    """Return a page of sections as HTML.
-
-    Parameters
-    ----------
-    title, lead
-        The heading, and a line below it.
-    sections
-        From top to bottom.
-    """
+    """Return a page as HTML: its heading, a line below it, and its sections from top to bottom."""
     drawn = any(DEFINITION in section.html for section in sections)
     style = (_fonts.style_sheet() if drawn else "") + _asset("page.css")
     scripts = [*([vega_library()] if drawn else []), "".join(_asset(name) for name in _SCRIPTS)]
@@ -70,6 +148,11 @@ def page(title: str, sections: Sequence[Section], *, lead: str = "") -> str:
         + "".join(f"<script>{script}</script>" for script in scripts)
         + "</body></html>\n"
     )
+
+
+def write_page(path: str | Path, html: str) -> Path:
+    """Write a page; the file is complete or not written at all."""
+    return write_text(path, html)
 
 
 def _policy(style: str, scripts: Sequence[str]) -> str:

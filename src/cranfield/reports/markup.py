@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 import json
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -11,6 +12,7 @@ from typing import Any
 
 from cranfield._figures import definition, svg_on_page
 from cranfield._numbers import percent_text
+from cranfield._table import Cell, Table
 from cranfield._terminal import shown
 
 
@@ -53,11 +55,19 @@ def downloads(*tables: str, files: Iterable[str] = ()) -> str:
 def figure(name: str, chart: Any, caption: str) -> str:
     """Return a figure: a chart as an SVG drawing that can be saved, its definition for Vega, and its caption."""
     defined = definition(chart)
+    saving = f' <button type="button" data-save-figure="{text(name)}">{text(name)}.svg</button>'
+    return _figure(name, defined, caption, f"{DEFINITION}{json_text(defined)}</script>", saving)
+
+
+def still(name: str, chart: Any, caption: str) -> str:
+    """Return a static figure, for readers without scripts."""
+    return _figure(name, definition(chart), caption)
+
+
+def _figure(name: str, defined: Any, caption: str, script: str = "", saving: str = "") -> str:
     return (
         f'<figure><div class="drawing" role="img" aria-label="{text(caption)}">{svg_on_page(defined, text(name))}</div>'
-        f"{DEFINITION}{json_text(defined)}</script>"
-        f'<figcaption>{text(caption)} <button type="button" data-save-figure="{text(name)}">{text(name)}.svg</button>'
-        "</figcaption></figure>"
+        f"{script}<figcaption>{text(caption)}{saving}</figcaption></figure>"
     )
 
 
@@ -115,6 +125,24 @@ def table(
         f'<div class="scroll" tabindex="0" role="region" aria-label="{text(caption)}"><table class="sortable">'
         f"<caption>{text(caption)}</caption><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>"
     )
+
+
+def sortable(own: Table, names: int | None = None) -> str:
+    """Return a table for people as one that can be sorted; its best cells are bold.
+
+    The first ``names`` columns hold text, by default those that have a cell without a number.
+    """
+    words = own.of_text() if names is None else [place < names for place in range(len(own.header))]
+    columns = [Column(title, numeric=not is_text) for title, is_text in zip(own.header, words)]
+    return table(own.caption, columns, [list(map(_value, row, columns)) for row in own.rows])
+
+
+def _value(cell: str | Cell, column: Column) -> Value:
+    shown_cell = cell if isinstance(cell, Cell) else Cell(cell)
+    words = shown_cell.text
+    html = f"<b>{text(words)}</b>" if shown_cell.best else text(words)
+    number = re.match(r"[<>]?([-+]?[\d.]+)", words.replace(",", ""))
+    return Value(html, (float(number[1]) if number else None) if column.numeric else words)
 
 
 def _marks(column: Column, hidden: bool, kind: str = "") -> str:

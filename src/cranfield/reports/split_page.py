@@ -9,16 +9,15 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from cranfield._figures import ACCENT, INK, MUTED, Style, altair, data_of, drawn_beside, look, series, themed, tips
+from cranfield._figures import ACCENT, altair, data_of, drawn_beside, look, series, themed, tips
 from cranfield._numbers import listed
-from cranfield.reports.html_page import page
+from cranfield.reports.figures import QUANTILES, quantile_bars
+from cranfield.reports.html_page import Section, page, write_page
 from cranfield.reports.markup import downloads, figure, notes, paragraphs, text
-from cranfield.reports.reporting import write_page
-from cranfield.reports.section import Section
 from cranfield.splits import SplitCheck, gap_days, side_by_side
 from cranfield.tables import day
 
-_BINS = 40
+_BINS, _LOOK = 40, look("screen")
 _TITLES = {"wrong": "Wrong", "attention": "To note", "fine": "Fine"}
 
 
@@ -67,7 +66,7 @@ def _charts(check: SplitCheck) -> Iterator[tuple[str, Any, str]]:
     yield "profiles", _sizes(check), caption
 
 
-def _over_time(check: SplitCheck, style: Style = "screen") -> Any | None:
+def _over_time(check: SplitCheck) -> Any | None:
     alt = altair()
     times = {name: part.times for name, part in check.parts.items()}
     if any(part is None for part in times.values()):
@@ -92,10 +91,10 @@ def _over_time(check: SplitCheck, style: Style = "screen") -> Any | None:
             **series("part", list(known)),
         )
     )
-    return _sized(chart, style)
+    return _sized(chart)
 
 
-def _histogram(values: Any, title: str, style: Style = "screen") -> Any:
+def _histogram(values: Any, title: str) -> Any:
     alt = altair()
     low, high = np.quantile(values, [0.01, 0.99])
     counts, edges = np.histogram(np.clip(values, low, high), _BINS)
@@ -111,10 +110,10 @@ def _histogram(values: Any, title: str, style: Style = "screen") -> Any:
             tooltip=tips(**{"from": ("from", ",.1f")}, to=("to", ",.1f"), users=("users", ",d")),
         )
     )
-    return _sized(chart, style)
+    return _sized(chart)
 
 
-def _shares(check: SplitCheck, style: Style = "screen") -> Any:
+def _shares(check: SplitCheck) -> Any:
     alt = altair()
     values = np.unique(np.concatenate([np.unique(part.values) for part in check.parts.values()]))
     many = len(values) > _BINS
@@ -138,27 +137,23 @@ def _shares(check: SplitCheck, style: Style = "screen") -> Any:
             **series("part", list(check.parts), mark="point"),
         )
     )
-    return _sized(chart, style)
+    return _sized(chart)
 
 
-def _sizes(check: SplitCheck, style: Style = "screen") -> Any:
+def _sizes(check: SplitCheck) -> Any:
     alt = altair()
     rows = []
     for name, part in check.parts.items():
         sizes = part.user_counts[part.user_counts > 0]
-        levels = np.quantile(sizes, [0.1, 0.25, 0.5, 0.75, 0.9]).tolist()
-        rows.append({"part": name, **dict(zip(("q10", "q25", "median", "q75", "q90"), levels))})
+        levels = np.quantile(sizes, list(QUANTILES.values())).tolist()
+        rows.append({"part": name, **dict(zip(QUANTILES, levels))})
     y = alt.Y("part:N", sort=list(check.parts), title=None)
     base = alt.Chart(data_of(rows)).encode(
         tooltip=tips(part="part", median=("median", ",.0f"), q10=("10 % below", ",.0f"), q90=("90 % below", ",.0f"))
     )
-    wide = base.mark_rule(color=MUTED, strokeWidth=1.5).encode(
-        y=y, x=alt.X("q10:Q", title="ratings of a user"), x2="q90:Q"
-    )
-    narrow = base.mark_bar(color=MUTED, opacity=0.45, height={"band": 0.5}).encode(y=y, x="q25:Q", x2="q75:Q")
-    middle = base.mark_tick(color=INK, thickness=2.5).encode(y=y, x="median:Q")
-    return themed((wide + narrow + middle).properties(width=look(style)["width"]), style)
+    bars = quantile_bars(base, y, "ratings of a user")
+    return themed(bars.properties(width=_LOOK["width"]), "screen")
 
 
-def _sized(chart: Any, style: Style) -> Any:
-    return themed(chart.properties(width=look(style)["width"], height=look(style)["panel"][1]), style)
+def _sized(chart: Any) -> Any:
+    return themed(chart.properties(width=_LOOK["width"], height=_LOOK["panel"][1]), "screen")

@@ -6,11 +6,25 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from cranfield._table import Cell, Table
 from cranfield.comparisons import Comparison
 from cranfield.measures import LEVEL, PLAIN, Averaging, Scores
+
+
+def best_first(values: NDArray[np.float64], lower_is_better: bool = False) -> list[int]:
+    """Return the indices of values from best to worst; equal values keep their order, NaN comes last.
+
+    Examples
+    --------
+    >>> best_first(np.array([0.1, np.nan, 0.3, 0.1]))
+    [2, 0, 3, 1]
+    """
+    return [int(place) for place in np.argsort(values if lower_is_better else -values, kind="stable")]
+
 
 MOST_LETTERED = 40
 """Maximum number of systems with letters; for more, the letters are longer than what they explain."""
@@ -47,11 +61,7 @@ def leaderboard_table(scores: Scores, comparison: Comparison | None = None, *, a
 
 
 def leaderboard_frame(
-    scores: Scores,
-    comparison: Comparison | None = None,
-    *,
-    averaging: Averaging = PLAIN,
-    level: float = LEVEL,
+    scores: Scores, comparison: Comparison | None = None, *, averaging: Averaging = PLAIN, level: float = LEVEL
 ) -> pl.DataFrame:
     """Return `Scores.frame` with the rank of each system by each metric, and its letters if there are any."""
     frame = scores.frame(averaging, level=level)

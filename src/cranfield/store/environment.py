@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import platform
 from collections.abc import Iterable
+from contextlib import suppress
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -33,22 +34,12 @@ def _installed(library: str) -> str | None:
 @cache
 def machine() -> str:
     """Return the processor, its threads, the memory and the operating system, as far as they are known."""
-    processor = _from_table("/proc/cpuinfo", "model name") or platform.processor() or platform.machine()
-    memory = _memory()
-    known = [
-        processor,
-        f"{os.cpu_count() or 1} threads",
-        *([] if memory is None else [f"{memory / 2**30:.0f} GiB of memory"]),
-        f"{platform.system()} {platform.release()}",
-    ]
-    return ", ".join(known)
-
-
-def _memory() -> float | None:
-    try:
-        return float(os.sysconf("SC_PHYS_PAGES")) * os.sysconf("SC_PAGE_SIZE")
-    except (AttributeError, OSError, ValueError):
-        return None
+    known = [_from_table("/proc/cpuinfo", "model name") or platform.processor() or platform.machine()]
+    known.append(f"{os.cpu_count() or 1} threads")
+    with suppress(AttributeError, OSError, ValueError):
+        memory = float(os.sysconf("SC_PHYS_PAGES")) * os.sysconf("SC_PAGE_SIZE")
+        known.append(f"{memory / 2**30:.0f} GiB of memory")
+    return ", ".join([*known, f"{platform.system()} {platform.release()}"])
 
 
 def _from_table(path: str, key: str) -> str | None:

@@ -22,7 +22,8 @@ from typing import Any
 from cranfield._errors import CranfieldWarning
 from cranfield._files import TEMPORARY, whole_file, write_text
 from cranfield._record import file_checksum
-from cranfield.store.store import HOME, TEMPORARIES, Artifact, Store, remove_ours
+from cranfield.store.records import Artifact
+from cranfield.store.store import HOME, TEMPORARIES, Store, remove_ours
 
 Write = Callable[[Path], Iterable[Path]]
 """Writes files into a folder, with the same layout as in the folder of the experiment, and returns their paths."""
@@ -43,13 +44,9 @@ class Exports:
         try:
             stated = json.loads(self._path.read_text(encoding="utf-8"))
             files = {file: list(map(str, checksums)) for file, checksums in stated["files"].items()}
-            artifacts = {
-                name: {
-                    "key": stated_artifact["key"],
-                    "files": [file for file in stated_artifact["files"] if file in files],
-                }
-                for name, stated_artifact in stated["artifacts"].items()
-            }
+            artifacts = {}
+            for name, entry in stated["artifacts"].items():
+                artifacts[name] = {"key": entry["key"], "files": [file for file in entry["files"] if file in files]}
             return artifacts, files
         except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
             return {}, {}
@@ -90,19 +87,15 @@ class Exports:
             self._clear()
             try:
                 for name, (artifact, write) in missing.items():
-                    self._place(artifact, self._written(name, write))
+                    home = self._scratch / name
+                    home.mkdir(parents=True, exist_ok=True)
+                    self._place(artifact, {path.relative_to(home).as_posix(): path for path in write(home)})
                     self._store.log(artifact=name, did="exported")
             finally:
                 self._clear()
 
-    def _written(self, name: str, write: Write) -> dict[str, Path]:
-        """Write the files of an artifact into the scratch folder; return them by their final path."""
-        home = self._scratch / name
-        home.mkdir(parents=True, exist_ok=True)
-        return {path.relative_to(home).as_posix(): path for path in write(home)}
-
     def _place(self, artifact: Artifact, written: Mapping[str, Path]) -> None:
-        """Move files to their final paths unless foreign files are there; the table is saved first."""
+        """Move files, given by their final paths, unless foreign files are there; the table is saved first."""
         checksums = {file: file_checksum(path) for file, path in written.items()}
         there = {file: _checksum(self._root / file) for file in written}
         others = [file for file, bytes_there in there.items() if bytes_there and file not in self._files]

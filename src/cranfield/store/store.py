@@ -6,7 +6,7 @@ artifact that was half written has no valid record and is made again, like one w
 depends only on the inputs, so several experiments can share a store, and going back to an earlier one finds its
 artifacts.
 
-A root (``.cranfield/roots/<id>.json``) lists the artifacts that an experiment uses. `cranfield.experiments.cleaning`
+A root (``.cranfield/roots/<id>.json``) lists the artifacts that an experiment uses. `cranfield.experiments.folders`
 frees those that the current one does not use, and folders that a stopped run left without a record. Nothing else is
 ever removed from a store.
 """
@@ -14,7 +14,6 @@ ever removed from a store.
 from __future__ import annotations
 
 import errno
-import hashlib
 import json
 import os
 import re
@@ -24,9 +23,8 @@ import time
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import replace
 from datetime import UTC, datetime
-from functools import cached_property
 from pathlib import Path
 from typing import IO, Any, Literal
 
@@ -34,13 +32,10 @@ from cranfield._errors import CranfieldError, CranfieldWarning
 from cranfield._files import UnwrittenError, sweep, temporaries_in, write_text
 from cranfield._record import file_checksum
 from cranfield._version import __version__
-from cranfield.store.environment import machine, versions
-from cranfield.store.roots import Root, Roots
+from cranfield.store.environment import machine
+from cranfield.store.records import FORMAT, RECORD, Artifact, Record, Root, Roots, key_of, size_of
 
-FORMAT = 2
-"""Version of an experiment's files. Raise it when their columns or names change, so that old ones are not reused."""
-
-HOME, LOG, RECORD = ".cranfield", "log.jsonl", "record.json"
+HOME, LOG = ".cranfield", "log.jsonl"
 TEMPORARIES = "temporary"
 """The folder in `HOME` for files that are being written. Only this folder is cleaned up after a process was killed."""
 
@@ -49,43 +44,6 @@ _UNFINISHED = re.compile(r"[0-9a-f]{64}\.(json|npz)")
 
 State = Literal["kept", "new", "changed", "damaged"]
 Made = tuple[Iterable[Path], Mapping[str, Any]]
-
-
-@dataclass(frozen=True, eq=False)
-class Artifact:
-    """Files that were made together.
-
-    Parameters
-    ----------
-    name
-        What the experiment calls them, such as ``runs/movielens/knn``.
-    home
-        The folder that contains them; None for an artifact that has not been made yet.
-    files
-        The checksum of each file, by its path in ``home``.
-    facts
-        Further information about them, ready for JSON.
-    """
-
-    name: str
-    home: Path | None = None
-    files: Mapping[str, str] = field(default_factory=dict)
-    facts: Mapping[str, Any] = field(default_factory=dict)
-
-    @property
-    def key(self) -> str:
-        """The hash of its inputs; empty if it has not been made yet."""
-        return "" if self.home is None else self.home.name
-
-    @cached_property
-    def digest(self) -> str:
-        """A hash of the bytes and the facts, for artifacts that depend on this one."""
-        return fingerprint([dict(self.files), dict(self.facts)])
-
-    def path(self, file: str | None = None) -> Path:
-        """Return the path of a file; the name can be omitted if there is only one."""
-        assert self.home is not None
-        return self.home / (next(iter(self.files)) if file is None else file)
 
 
 class Store:
@@ -104,19 +62,12 @@ class Store:
 
     def state(self, name: str, made_of: Mapping[str, Any]) -> tuple[State, Artifact]:
         """Return the state of an artifact, and the artifact itself if it can be kept, otherwise an empty one."""
-        key = _key(name, made_of)
-        self.needed[name] = key
-        state = self._look(name, key)
-        record = self.find(key) if state == "kept" else None
-        return state, Artifact(name) if record is None else record.called(name)
-
-    def _look(self, name: str, key: str) -> State:
-        record = self.find(key)
-        if record is None:
-            if (self.place(key) / RECORD).exists():
-                return "damaged"
-            return "changed" if name in self._before else "new"
-        return "kept" if self.whole(record.called(name)) else "damaged"
+        key = key_of(name, made_of)
+        self.needed[name], record = key, self.find(key)
+        if record is not None and self.whole(record.called(name)):
+            return "kept", record.called(name)
+        damaged = record is not None or (self.place(key) / RECORD).exists()
+        return "damaged" if damaged else "changed" if name in self._before else "new", Artifact(name)
 
     def before(self) -> dict[str, Record]:
         """Return the records of the artifacts of the previously run experiment, by name."""
@@ -138,19 +89,24 @@ class Store:
 
     def records(self) -> dict[str, Record]:
         """Return every valid record by key."""
-        places = sorted((self.path / HOME / "store").glob("[0-9a-f][0-9a-f]/*"))
-        return {place.name: record for place in places if (record := Record.read(place)) is not None}
+        return {place.name: record for place in self._places() if (record := Record.read(place)) is not None}
+
+    def _places(self) -> list[Path]:
+        return sorted((self.path / HOME / "store").glob("[0-9a-f][0-9a-f]/*"))
 
     def half_made(self) -> dict[str, int]:
         """Return the size of every artifact folder without a record, by key: what stopped runs left there.
 
         A folder that a run is writing at the moment has no record either, so check `in_use` first.
         """
-        places = sorted((self.path / HOME / "store").glob("[0-9a-f][0-9a-f]/*"))
-        return {place.name: _bytes_in(place) for place in places if self._is_half_made(place)}
+        return {
+            place.name: size_of(path for path in place.rglob("*") if path.is_file() and not path.is_symlink())
+            for place in self._places()
+            if self._is_half_made(place)
+        }
 
     def _is_half_made(self, place: Path) -> bool:
-        is_ours = bool(_KEY.fullmatch(place.name)) and place == self.place(place.name)
+        is_ours = _KEY.fullmatch(place.name) is not None and place == self.place(place.name)
         return is_ours and place.is_dir() and not place.is_symlink() and not os.path.lexists(place / RECORD)
 
     def whole(self, artifact: Artifact) -> bool:
@@ -162,14 +118,8 @@ class Store:
     def artifact(self, name: str, made_of: Mapping[str, Any], make: Callable[[Path], Made]) -> Artifact:
         """Return an artifact: the existing one if it has the same inputs, otherwise a new one.
 
-        Parameters
-        ----------
-        name
-            Its name, which begins with its stage.
-        made_of
-            Everything that its bytes depend on, ready for JSON.
-        make
-            Function that writes the files into a folder, and returns them with facts.
+        Its ``name`` begins with its stage, ``made_of`` is everything that its bytes depend on, ready for JSON, and
+        ``make`` writes its files into a folder and returns them with facts.
         """
         return self.kept(name, made_of) or self.make(name, made_of, make)
 
@@ -186,9 +136,8 @@ class Store:
         self, name: str, made_of: Mapping[str, Any], make: Callable[[Path], Made], *, seconds: float = 0.0
     ) -> Artifact:
         """Make an artifact; ``seconds`` is the time already spent on it."""
-        key, start = _key(name, made_of), time.monotonic()
-        state, place = self._look(name, key), self.place(key)
-        self.needed[name] = key
+        key, start = key_of(name, made_of), time.monotonic()
+        (state, _), place = self.state(name, made_of), self.place(key)
         with self.writing():
             (place / RECORD).unlink(missing_ok=True)
             place.mkdir(parents=True, exist_ok=True)
@@ -205,16 +154,12 @@ class Store:
         """Turn errors of writing into a one-line message."""
         try:
             yield
-        except OSError as error:
-            raise self._unwritten(error.strerror or str(error)) from error
-        except UnwrittenError as error:
-            raise self._unwritten(error.why) from error
-
-    def _unwritten(self, why: str) -> CranfieldError:
-        return CranfieldError(
-            f"{self.path} cannot be written ({why}); free some space or choose another folder with --out, and run "
-            "again: what is finished is kept"
-        )
+        except (OSError, UnwrittenError) as error:
+            why = error.why if isinstance(error, UnwrittenError) else error.strerror or str(error)
+            raise CranfieldError(
+                f"{self.path} cannot be written ({why}); free some space or choose another folder with --out, and run "
+                "again: what is finished is kept"
+            ) from error
 
     def versions(self) -> dict[str, str]:
         """Return the library versions that made the artifacts used so far; several per library if they differ."""
@@ -229,7 +174,7 @@ class Store:
 
         The file is removed when an experiment is finished.
         """
-        path = self._unfinished(name, made_of, "json")
+        path = self.checkpoint(name, made_of).with_suffix(".json")
         with suppress(OSError):
             try:
                 json.loads(path.read_text(encoding="utf-8"))
@@ -239,10 +184,7 @@ class Store:
 
     def checkpoint(self, name: str, made_of: Mapping[str, Any]) -> Path:
         """Return the path for the checkpoint of a training; like `unfinished`, but for arrays."""
-        return self._unfinished(name, made_of, "npz")
-
-    def _unfinished(self, name: str, made_of: Mapping[str, Any], ending: str) -> Path:
-        return self.path / HOME / "unfinished" / f"{_key(name, made_of)}.{ending}"
+        return self.path / HOME / "unfinished" / f"{key_of(name, made_of)}.npz"
 
     # which experiment uses what
 
@@ -255,24 +197,15 @@ class Store:
     def finish(self) -> None:
         """Mark the experiment as finished; it uses exactly the artifacts asked for since it began."""
         with self.writing():
-            self.root = self.root.finished_with(self.needed)
+            self.root = replace(self.root, artifacts=dict(self.needed), finished=True)
             self.roots.save(self.root)
-            self._forget_unfinished()
+            home = self.path / HOME / "unfinished"
+            if home.is_dir() and not home.is_symlink():
+                for path in home.iterdir():
+                    if _UNFINISHED.fullmatch(path.name) and not path.is_dir():
+                        path.unlink(missing_ok=True)
+                _remove_empty(home)
         self.log(did="finished")
-
-    def _forget_unfinished(self) -> None:
-        home = self.path / HOME / "unfinished"
-        if home.is_symlink() or not home.is_dir():
-            return
-        for path in home.iterdir():
-            if _UNFINISHED.fullmatch(path.name) and not path.is_dir():
-                path.unlink(missing_ok=True)
-        with suppress(OSError):
-            home.rmdir()
-
-    def reachable(self, roots: Iterable[Root]) -> set[str]:
-        """Return the keys of all artifacts that these roots use."""
-        return {key for root in roots for key in root.artifacts.values()}
 
     def free(self, key: str) -> None:
         """Remove an artifact: its record, and the files named in it that are unchanged."""
@@ -288,7 +221,7 @@ class Store:
                 # Files that somebody has changed stay. The record keeps the folder from counting as half made.
                 write_text(place / RECORD, json.dumps({"freed": record.name}) + "\n")
             else:
-                _remove_place(place)
+                _remove_empty(place, place.parent)
 
     def free_half_made(self, key: str) -> None:
         """Remove the folder of an artifact without a record; the store must be held by `open_store`."""
@@ -296,7 +229,7 @@ class Store:
         if self._is_half_made(place):
             with self.writing():
                 shutil.rmtree(place)
-                _remove_place(place)
+                _remove_empty(place.parent)
 
     # log
 
@@ -320,95 +253,24 @@ class Store:
         return {entry["artifact"]: entry["seconds"] for entry in self.logged() if entry.get("did") == "made"}
 
 
-@dataclass(frozen=True)
-class Record:
-    """The record of an artifact: its inputs, the library versions that made it, and the checksums of its files.
-
-    Parameters
-    ----------
-    home
-        Its folder.
-    name
-        Its name when it was made; other experiments may use another name.
-    made_of, versions, files, facts
-        See `Store.artifact`, `versions` and `Artifact`.
-    """
-
-    home: Path
-    name: str
-    made_of: Mapping[str, Any]
-    versions: Mapping[str, str]
-    files: Mapping[str, str]
-    facts: Mapping[str, Any]
-
-    @classmethod
-    def write(
-        cls, home: Path, name: str, made_of: Mapping[str, Any], files: Mapping[str, str], facts: Mapping[str, Any]
-    ) -> Record:
-        """Write the record of finished files; it goes through JSON, so that it equals what later runs read."""
-        stated = {"name": name, "made_of": made_of, "versions": versions(), "files": files, "facts": facts}
-        body = json.loads(json.dumps(stated))
-        text = json.dumps({"sha256": fingerprint(body), **body}, indent=1, ensure_ascii=False)
-        write_text(home / RECORD, text + "\n")
-        return cls(home, **body)
-
-    @classmethod
-    def read(cls, home: Path) -> Record | None:
-        """Return the record in a folder; None if it is invalid, of another version, or does not match the key."""
-        try:
-            stated: dict[str, Any] = json.loads((home / RECORD).read_text(encoding="utf-8"))
-            checksum = stated.pop("sha256")
-            record = cls(home, **stated)
-            ours = checksum == fingerprint(stated) and home.name == _key(record.name, record.made_of)
-            return record if ours else None
-        except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
-            return None
-
-    @property
-    def size(self) -> int:
-        """The total size in bytes of its files that exist."""
-        size = 0
-        for file in self.files:
-            with suppress(OSError):
-                size += (self.home / file).stat().st_size
-        return size
-
-    def called(self, name: str) -> Artifact:
-        """Return the artifact under the name that an experiment uses."""
-        return Artifact(name, self.home, self.files, self.facts)
-
-
 def remove_ours(home: Path, file: str, checksums: Iterable[str]) -> bool:
     """Remove a file that is unchanged since we made it, and folders that become empty; return whether it was removed.
 
     A file that somebody has changed is not ours. Neither is one outside ``home``, even if a record names it.
     """
     path = home / file
-    if home.resolve() not in path.resolve().parents:
-        return False
-    if not any(_is_whole(path, checksum) for checksum in checksums):
+    if home.resolve() not in path.resolve().parents or not any(_is_whole(path, checksum) for checksum in checksums):
         return False
     path.unlink(missing_ok=True)
-    with suppress(OSError):
-        for parent in path.relative_to(home).parents[:-1]:
-            (home / parent).rmdir()
+    _remove_empty(*(home / parent for parent in path.relative_to(home).parents[:-1]))
     return True
 
 
-def _remove_place(place: Path) -> None:
-    """Remove the folder of an artifact if it is empty, and its parent folder if that is empty too."""
+def _remove_empty(*folders: Path) -> None:
+    """Remove folders that are empty, in this order."""
     with suppress(OSError):
-        if place.exists():
-            place.rmdir()
-        place.parent.rmdir()
-
-
-def _bytes_in(folder: Path) -> int:
-    size = 0
-    for path in folder.rglob("*"):
-        with suppress(OSError):
-            size += 0 if path.is_dir() else path.lstat().st_size
-    return size
+        for folder in folders:
+            folder.rmdir()
 
 
 def _is_whole(path: Path, checksum: str) -> bool:
@@ -416,22 +278,6 @@ def _is_whole(path: Path, checksum: str) -> bool:
         return file_checksum(path) == checksum
     except OSError:
         return False
-
-
-def fingerprint(value: Any) -> str:
-    """Return a hash of any value that JSON can represent.
-
-    Examples
-    --------
-    >>> fingerprint({"a": 1, "b": 2}) == fingerprint({"b": 2, "a": 1})
-    True
-    """
-    return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()
-
-
-def _key(name: str, made_of: Mapping[str, Any]) -> str:
-    stage = name.split("/", 1)[0]
-    return fingerprint({"cranfield": __version__, "format": FORMAT, "stage": stage, "made_of": made_of})
 
 
 @contextmanager
@@ -455,8 +301,11 @@ def open_store(path: str | Path) -> Iterator[Store]:
         with store.writing():
             held = _held(handle)
         if not held:
+            holder = ""
+            with suppress(OSError, ValueError):
+                holder = f" (process {int((path / HOME / 'process').read_text(encoding='utf-8'))})"
             raise CranfieldError(
-                f"{path} is in use by another run{_holder(path)}; wait for it, or choose another folder with --out"
+                f"{path} is in use by another run{holder}; wait for it, or choose another folder with --out"
             )
         with store.writing():
             (path / HOME / "process").write_text(str(os.getpid()), encoding="utf-8")
@@ -539,10 +388,3 @@ def _held(handle: IO[bytes]) -> bool:
             return False
         raise
     return True
-
-
-def _holder(path: Path) -> str:
-    try:
-        return f" (process {int((path / HOME / 'process').read_text(encoding='utf-8'))})"
-    except (OSError, ValueError):
-        return ""

@@ -1,26 +1,18 @@
 """The stages of an experiment, each an object that calls the functions a user would call.
 
 `STAGES` lists them in order; `run`, `plan`, `show`, `diff`, the card and the progress display walk that list. To add a
-stage, write a file with a subclass of `Stage` and name it here.
+stage, write a subclass of `Stage` and name it here.
 """
 
 from typing import Any
 
-from cranfield.experiments.stage import Stage
-from cranfield.experiments.stages.assess import ASSESS
-from cranfield.experiments.stages.calibrations import CALIBRATED
-from cranfield.experiments.stages.card import CARD
-from cranfield.experiments.stages.data import DATA
-from cranfield.experiments.stages.experiment import EXPERIMENT
-from cranfield.experiments.stages.judged import JUDGED
-from cranfield.experiments.stages.models import MODELS
-from cranfield.experiments.stages.report import Report
-from cranfield.experiments.stages.results import RESULTS
-from cranfield.experiments.stages.runs import RUNS
-from cranfield.experiments.stages.scores import SCORES
-from cranfield.experiments.stages.searches import SEARCHES
-from cranfield.experiments.stages.segments import SEGMENTS
-from cranfield.experiments.stages.splits import SPLITS
+from cranfield.experiments.pipeline import Stage
+from cranfield.experiments.stages.assess import ASSESS, options_of
+from cranfield.experiments.stages.data import DATA, SPLITS, decided, draws, split_of
+from cranfield.experiments.stages.documents import CARD, EXPERIMENT, Report
+from cranfield.experiments.stages.lists import JUDGED, RUNS, SCORES, lists_of
+from cranfield.experiments.stages.models import CALIBRATED, MODELS, SEARCHES
+from cranfield.experiments.stages.results import RESULTS, SEGMENTS
 
 STAGES: tuple[Stage[Any], ...] = (
     EXPERIMENT,
@@ -59,4 +51,9 @@ __all__ = [
     "SPLITS",
     "STAGES",
     "Report",
+    "decided",
+    "draws",
+    "lists_of",
+    "options_of",
+    "split_of",
 ]

@@ -11,16 +11,12 @@ from cranfield._polars import read_parquet
 from cranfield._settings import settings
 from cranfield.assessments import Assessment
 from cranfield.comparisons import SIGNIFICANCE_TESTS
-from cranfield.experiments.codes import plain, step_of
 from cranfield.experiments.experiment import Experiment
-from cranfield.experiments.pipeline import Pipeline, Unit
-from cranfield.experiments.stage import OUT, Size, Stage
-from cranfield.experiments.stages.data import decided
-from cranfield.experiments.stages.judged import JUDGED
-from cranfield.experiments.stages.scores import SCORES, lists_of
-from cranfield.experiments.stages.splits import split_of
+from cranfield.experiments.pipeline import OUT, Pipeline, Size, Stage, Unit
+from cranfield.experiments.stages.data import decided, split_of
+from cranfield.experiments.stages.lists import JUDGED, SCORES, lists_of
 from cranfield.experiments.user_code import own_metrics, own_of
-from cranfield.store import Made
+from cranfield.store import Made, plain, step_of
 from cranfield.tables import write_table
 
 STUDIES = ("robustness", "power", "correlation", "groups", "advice", "samples", "curves")
@@ -32,24 +28,21 @@ _LOADING, _ASSESSED = 3.0, 5e-8
 
 
 class _Assess(Stage[Assessment]):
-    name, title, level, inputs = "assess", "Assessing", "source", ("scores", "judged")
+    name, title, level = "assess", "Assessing", "source"
     exported = True
 
     def wants(self, line: Pipeline, unit: Unit) -> bool:  # noqa: ARG002
-        """Whether the experiment asks for it."""
         return line.experiment.assess is not None
 
     def made_of(self, line: Pipeline, unit: Unit) -> dict[str, Any]:
         options = options_of(line.experiment)
+        test = own_of(SIGNIFICANCE_TESTS, [options["significance"]])
         return {
             "data": unit.source.name,
             "scores": [line.artifact(SCORES, part).digest for part in line.units("part", unit)],
             "judged": [line.artifact(JUDGED, cell).digest for cell in line.units("cell", unit)],
             "asked": options,
-            "own": [
-                *own_metrics(options["metrics"], line.experiment),
-                *own_of(SIGNIFICANCE_TESTS, [options["significance"]]),
-            ],
+            "own": [*own_metrics(options["metrics"], line.experiment), *test],
             "studies": list(STUDIES),
             "seed": line.experiment.seed,
         }
@@ -76,7 +69,6 @@ class _Assess(Stage[Assessment]):
         }
 
     def read(self, line: Pipeline, unit: Unit) -> Assessment:
-        """Return the assessment of a set of ratings."""
         artifact = line.artifact(self, unit)
         files = {Path(file).stem.removeprefix("assess-"): artifact.path(file) for file in artifact.files}
         named: dict[str, Any] = {name: tuple(artifact.facts[name]) for name in _NAMES}

@@ -1,54 +1,67 @@
-"""The stage `data`: ratings, read and filtered (decision A1)."""
+"""The stages `data` (ratings, read and filtered; decision A1) and `splits` (training and test parts; decision A2)."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from cranfield._own_code import names_code
 from cranfield._registry import parse
 from cranfield.data import Ratings, describe, filters, write
-from cranfield.experiments.codes import (
+from cranfield.experiments.decisions import Decisions
+from cranfield.experiments.inputs import (
+    check_given_runs,
+    divided,
+    filtered,
+    given_checksum,
+    load,
+    origin,
+    served_ratings,
+    together,
+)
+from cranfield.experiments.pipeline import Pipeline, Stage, Unit
+from cranfield.experiments.user_code import own_of
+from cranfield.judgments import Judgments
+from cranfield.measures import check_relevance
+from cranfield.rankings import HeldOut, hold_out
+from cranfield.recommenders import recommender
+from cranfield.splits import Split, Splits, registry
+from cranfield.splits import write as write_split
+from cranfield.store import (
+    FEATURE_FILES,
+    Artifact,
+    Made,
     Vocabularies,
     read_ratings,
+    read_split,
     read_vocabularies,
     save_ratings,
+    save_splits,
     save_vocabularies,
     step_of,
 )
-from cranfield.experiments.decisions import Decisions
-from cranfield.experiments.inputs import filtered, load, origin, together
-from cranfield.experiments.pipeline import Pipeline, Unit
-from cranfield.experiments.stage import LEAST, Size, Stage
-from cranfield.experiments.user_code import own_of
-from cranfield.recommenders import recommender
-from cranfield.store import Made
-
-VOCABULARIES = ("users.parquet", "items.parquet")
-FEATURE_FILES = ("users-features.parquet", "items-features.parquet")
 
 
 class _Data(Stage[dict[str, Ratings]]):
-    name, title, level, inputs = "data", "Reading", "source", ()
-    exported = True
+    name, title, level = "data", "Reading", "source"
+    exported, seconds_per_rating = True, 1e-6
 
     def made_of(self, line: Pipeline, unit: Unit) -> dict[str, Any]:
         decisions = line.decisions
+        drawn = any(draws(filters.registry, spelling) for spelling in decisions.filters)
         return {
             "source": origin(line.experiment, unit.source, fetching=line.store.makes),
             "overlap": decisions.overlap,
             "filters": list(decisions.filters),
             "own": own_of(filters.registry, decisions.filters),
-            "seed": line.experiment.seed
-            if any(draws(filters.registry, spelling) for spelling in decisions.filters)
-            else None,
+            "seed": line.experiment.seed if drawn else None,
         }
 
     def make(self, line: Pipeline, unit: Unit, place: Path) -> Made:
-        parts = {
-            name: filtered(line.experiment, ratings)
-            for name, ratings in load(line.experiment, unit.source, line.decisions.overlap).items()
-        }
+        loaded = load(line.experiment, unit.source, line.decisions.overlap)
+        parts = {name: filtered(line.experiment, ratings) for name, ratings in loaded.items()}
         if len(parts) == 1:
             parts = {name: ratings.compact() for name, ratings in parts.items()}
         whole = together(list(parts.values()))
@@ -69,19 +82,14 @@ class _Data(Stage[dict[str, Ratings]]):
         return paths, facts
 
     def read(self, line: Pipeline, unit: Unit) -> dict[str, Ratings]:
-        """Return the ratings, whole or in parts, with one vocabulary."""
         artifact, ids = line.artifact(self, unit), vocabularies(line, unit)
         parts = artifact.facts["parts"]
         history = [step_of(record) for record in next(iter(parts.values()))["history"]]
         return {name: read_ratings(artifact.path(f"{name}.parquet"), ids, unit.source.name, history) for name in parts}
 
     def export(self, line: Pipeline, unit: Unit, folder: Path) -> list[Path]:
-        """Write the ratings with their ids."""
         home = folder / "data" / unit.source.name
         return [write(ratings, home / f"{name}.parquet") for name, ratings in line.read(self, unit).items()]
-
-    def seconds(self, line: Pipeline, unit: Unit, size: Size) -> float:  # noqa: ARG002
-        return max(size.ratings * 1e-6, LEAST)
 
 
 def decided(line: Pipeline, unit: Unit) -> Decisions:
@@ -91,16 +99,14 @@ def decided(line: Pipeline, unit: Unit) -> Decisions:
     if not histogram:
         return decisions
     lowest, highest = min(row["low"] for row in histogram), max(row["high"] for row in histogram)
-    decided_on: Decisions = line.remember("decisions", artifact.key, lambda: decisions.on(lowest, highest))
-    return decided_on
+    return line.remember("decisions", artifact.key, lambda: decisions.on(lowest, highest))
 
 
 def vocabularies(line: Pipeline, unit: Unit) -> Vocabularies:
     """Return the users and items of a set of ratings."""
     artifact = line.artifact(DATA, unit)
     folder = artifact.path("users.parquet").parent
-    known: Vocabularies = line.remember("vocabularies", artifact.key, lambda: read_vocabularies(folder))
-    return known
+    return line.remember("vocabularies", artifact.key, lambda: read_vocabularies(folder))
 
 
 def features_of(line: Pipeline, unit: Unit, spelling: str) -> dict[str, Any]:
@@ -111,11 +117,146 @@ def features_of(line: Pipeline, unit: Unit, spelling: str) -> dict[str, Any]:
     return {"features": features} if uses else {}
 
 
+def fingerprints_of(line: Pipeline, unit: Unit) -> dict[str, str]:
+    """Return the fingerprints of the parts of a split; none before it is made."""
+    splits = line.artifact(SPLITS, unit).facts.get("splits")
+    return {} if splits is None else splits[unit.fold]["fingerprints"]
+
+
 def draws(registry: Any, spelling: str) -> bool:
     """Whether a spelled function draws at random, that is, whether it has a seed."""
-    name = parse(spelling).name
-    own = next(signature for signature in map(parse, registry.signatures()) if signature.name == name)
-    return "seed" in dict(own.parameters)
+    return "seed" in registry.find(parse(spelling).name).parameters
 
 
 DATA = _Data()
+
+
+class _Splits(Stage[Sequence[Split]]):
+    name, title, level = "splits", "Splitting", "division"
+    exported, seconds_per_rating = True, 1e-6
+
+    def made_of(self, line: Pipeline, unit: Unit) -> dict[str, Any]:
+        method, divides = line.decisions.split, line.decisions.overlap is None
+        return {
+            "data": line.artifact(DATA, unit).digest,
+            "split": method,
+            "own": own_of(registry, [method]) if divides else [],
+            "seed": line.seed(unit) if divides and draws(registry, method) else None,
+        }
+
+    def make(self, line: Pipeline, unit: Unit, place: Path) -> Made:
+        ratings = line.read(DATA, unit)
+        splits = divided(line.experiment, ratings, line.seed(unit))
+        # Parts that the data came in are in the artifact of the data already.
+        paths = save_splits(splits, ratings["ratings"], place) if line.decisions.overlap is None else []
+        records = [split.record() for split in splits]
+        return paths, {
+            "splits": [{key: record[key] for key in record if key not in ("cranfield", "data")} for record in records]
+        }
+
+    def read(self, line: Pipeline, unit: Unit) -> Sequence[Split]:
+        return _Folds(line.artifact(self, unit), line.read(DATA, unit))
+
+    def export(self, line: Pipeline, unit: Unit, folder: Path) -> list[Path]:
+        ratings, home = line.read(DATA, unit), folder / "splits" / unit.place
+        fingerprint = ratings["ratings"].fingerprint if "ratings" in ratings else None
+        write_split(line.read(self, unit), home, fingerprint=fingerprint, force=True)
+        return [path for path in sorted(home.rglob("*")) if path.is_file()]
+
+    def check(self, line: Pipeline) -> None:
+        """Reject, before training, parts without users or relevant items, and lists from files that do not fit."""
+        for source in line.units("source"):
+            # A split that does not exist, because this is a plan, cannot be read.
+            parts = [part for part in line.units("part", source) if line.artifact(self, part).home is not None]
+            unmeasured = [
+                part for part in parts if not line.store.was_made(f"scores/{part.place}", _tested(line, part))
+            ]
+            check_relevance((measured_test(line, part) for part in unmeasured), decided(line, source).measuring)
+            for part in parts:
+                if _has_new_runs(line, part):
+                    check_given_runs(line, part, measured_test(line, part), split_of(line, part).train)
+
+
+class _Folds(Splits):
+    """The folds of a division; only the one that was last asked for is in memory."""
+
+    def __init__(self, artifact: Artifact, ratings: dict[str, Ratings]) -> None:
+        self._artifact, self._ratings = artifact, ratings
+        self._last: Split | None = None
+
+    def __len__(self) -> int:
+        return len(self._artifact.facts["splits"])
+
+    def at(self, fold: int) -> Split:
+        """Return a fold."""
+        if self._last is None or self._last.fold != fold:
+            self._last = self._read(fold)
+        return self._last
+
+    def _read(self, fold: int) -> Split:
+        records = self._artifact.facts["splits"]
+        if "ratings" in self._ratings:
+            assert self._artifact.home is not None
+            return read_split(self._artifact.home, self._ratings["ratings"], records, fold)
+        step, parts = step_of(records[fold]["split"]), [self._ratings[name] for name in ("train", "test")]
+        train, test = (replace(part, history=(*part.history, step)) for part in parts)
+        return Split(train, test, step)
+
+
+def _has_new_runs(line: Pipeline, part: Unit) -> bool:
+    """Whether lists from files must be checked: they are new, or the run is strict."""
+    return any(
+        line.strict
+        or not line.store.was_made(f"judged/{cell.place}", {**_tested(line, part), "run": given_checksum(line, cell)})
+        for cell in line.units("cell", part)
+        if cell.system.run is not None
+    )
+
+
+def _tested(line: Pipeline, part: Unit) -> dict[str, Any]:
+    return {"split": line.artifact(SPLITS, part).digest, "fold": part.fold, "served": serving_of(line, part)}
+
+
+def split_of(line: Pipeline, unit: Unit) -> Split:
+    """Return the split of a part."""
+    return line.read(SPLITS, unit)[unit.fold]
+
+
+def held_out(line: Pipeline, unit: Unit) -> HeldOut | None:
+    """Return the split of a part with ratings held out for calibration; None if scores are not calibrated."""
+    if line.decisions.calibration == "none":
+        return None
+    place = unit.at("part").place
+    return line.remember("held out", place, lambda: hold_out(split_of(line, unit), line.seed(unit)))
+
+
+def training_of(line: Pipeline, unit: Unit) -> Ratings:
+    """Return the ratings that the systems of a part are trained on."""
+    held = held_out(line, unit)
+    return split_of(line, unit).train if held is None else held.train
+
+
+def serving_of(line: Pipeline, unit: Unit) -> dict[str, Any]:
+    """Return everything that determines who is served in a part."""
+    serving = line.decisions.serving
+    return {**serving.as_dict(), "seed": None if serving.sample == "all" else line.seed(unit)}
+
+
+def measured_test(line: Pipeline, unit: Unit) -> Ratings:
+    """Return the test ratings of the users who are served: B1 removes the others from the experiment."""
+    return served_ratings(line.experiment, split_of(line, unit), line.seed(unit))
+
+
+def measured_judgments(line: Pipeline, unit: Unit) -> Judgments:
+    """Return the judgments of a part, as one object shared by all systems."""
+
+    def judgments() -> Judgments:
+        threshold, test = decided(line, unit).measuring.threshold, split_of(line, unit).test
+        served = measured_test(line, unit)
+        whole = None if len(served) == len(test) else Judgments.of(test, threshold)
+        return Judgments.of(served, threshold, whole=whole)
+
+    return line.remember("judgments", f"{unit.at('part').place} {serving_of(line, unit)}", judgments)
+
+
+SPLITS = _Splits()

@@ -1,22 +1,40 @@
-"""The stage `models`: fitted systems. They do not depend on the candidates of lists or on the users served."""
+"""The stages `searches`, `models` and `calibrations`: systems are tuned, trained and, if asked for, calibrated."""
 
 from __future__ import annotations
 
+import json
+import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
-from functools import partial
+from dataclasses import replace
+from functools import cache, partial
+from math import log2
 from pathlib import Path
 from typing import Any
 
-from cranfield._own_code import names_code
-from cranfield.experiments.costs import training_time
-from cranfield.experiments.pipeline import Pipeline, Unit
-from cranfield.experiments.stage import Size, Stage
-from cranfield.experiments.stages.data import DATA, VOCABULARIES, features_of
-from cranfield.experiments.stages.searches import parameters_of, spelling_of
-from cranfield.experiments.stages.splits import SPLITS, split_of, training_of
-from cranfield.experiments.user_code import own_system
-from cranfield.rankings import fit_each, fitted
+from cranfield import simulate
+from cranfield._errors import CranfieldError
+from cranfield._files import write_text
+from cranfield._own_code import names_code, takes_parameter
+from cranfield._registry import parse
+from cranfield._settings import settings
+from cranfield.data import Ratings
+from cranfield.experiments.decisions import Decisions
+from cranfield.experiments.pipeline import LEAST, OUT, Pipeline, Size, Stage, Unit
+from cranfield.experiments.searching import Tuning, search
+from cranfield.experiments.source import at_key
+from cranfield.experiments.stages.data import (
+    DATA,
+    SPLITS,
+    decided,
+    features_of,
+    fingerprints_of,
+    held_out,
+    split_of,
+    training_of,
+)
+from cranfield.experiments.user_code import own_metrics, own_system
+from cranfield.rankings import Calibration, Ranker, Ranking, Serving, fit_each, fitted, timed_each
 from cranfield.recommenders import (
     CannotKeepError,
     EpochModel,
@@ -28,30 +46,112 @@ from cranfield.recommenders import (
     recommender,
     save_model,
 )
-from cranfield.store import Made
+from cranfield.splits import random
+from cranfield.store import ID_FILES, Made
+from cranfield.tables import write_table
 
-_FILE = "model.npz"
+
+class _Searches(Stage[None]):
+    name, title, level = "searches", "Searching settings", "cell"
+    exported = True
+
+    def wants(self, line: Pipeline, unit: Unit) -> bool:  # noqa: ARG002
+        return unit.system.tuning is not None
+
+    def made_of(self, line: Pipeline, unit: Unit) -> dict[str, Any]:
+        tuning, decisions = _tuning(unit), decided(line, unit)
+        # A search measures sampled lists, even if the experiment takes the expectation over draws.
+        ranking = decisions.with_(draws="sampled").ranking
+        metric = tuning.metric or decisions.metrics[0]
+        return {
+            "split": line.artifact(SPLITS, unit).digest,
+            "fold": unit.fold,
+            "system": unit.system.spelling,
+            **features_of(line, unit, str(unit.system.spelling)),
+            **tuning.as_dict(),
+            "metric": metric,
+            "own": [*own_metrics([metric], line.experiment), *own_system(str(unit.system.spelling), line.experiment)],
+            "asked": {**decisions.serving.as_dict(), **ranking.as_dict(), "threshold": decisions.measuring.threshold},
+            "seed": line.seed(unit),
+        }
+
+    def make(self, line: Pipeline, unit: Unit, place: Path) -> Made:
+        """Search on the validation part; the test part is not used."""
+        split, made_of = split_of(line, unit), self.inputs_of(line, unit)
+        validation = "the validation part" if split.validation is not None else "a fifth of the training part"
+        with at_key(f"systems.{unit.system.name}: searched on {validation}"):
+            tried = search(
+                split,
+                str(unit.system.spelling),
+                _tuning(unit).space,
+                made_of["metric"],
+                trials=_tuning(unit).trials,
+                record=line.store.unfinished(self.name_for(unit), made_of),
+                seed=line.seed(unit),
+                **made_of["asked"],
+            )
+        facts = {
+            "best": tried.final,
+            "metric": tried.metric,
+            "value": tried.best.value,
+            "trials": len(tried.trials),
+            "validation": validation,
+        }
+        path = place / OUT / f"{self.name_for(unit)}.parquet"
+        return [write_table(tried.frame().drop("seconds"), path)], facts
+
+    def seconds(self, line: Pipeline, unit: Unit, size: Size) -> float | None:
+        seconds = training_time(line.decisions, str(unit.system.spelling), size)
+        return None if seconds is None else seconds * _tuning(unit).size
+
+
+def _tuning(unit: Unit) -> Tuning:
+    assert unit.system.tuning is not None
+    return unit.system.tuning
+
+
+def spelling_of(line: Pipeline, unit: Unit) -> str:
+    """Return the spelling of a recommender on a part, with the best parameters of its search, if it has one."""
+    artifact = line.made(SEARCHES, unit)
+    return str(unit.system.spelling if artifact is None else artifact.facts.get("best", unit.system.spelling))
+
+
+def parameters_of(line: Pipeline, unit: Unit) -> dict[str, Any]:
+    """Return all parameters of a recommender on a part, including defaults.
+
+    For user code named by its module, these are the spelled parameters, and the seed if it takes one.
+    """
+    spelling, seed = spelling_of(line, unit), line.seed(unit)
+    if names_code(spelling):
+        seeded = {"seed": seed} if takes_parameter(spelling, "seed", line.experiment.base) else {}
+        return {**seeded, **dict(parse(spelling).parameters)}
+    return dict(vars(recommender(spelling, seed)))
+
+
+SEARCHES = _Searches()
+
+
+_MODEL = "model.npz"
 
 
 class _Models(Stage[Recommender]):
-    name, title, level, inputs = "models", "Training", "cell", ("data", "splits", "searches")
+    name, title, level = "models", "Training", "cell"
     timed = True
 
     def wants(self, line: Pipeline, unit: Unit) -> bool:  # noqa: ARG002
-        """Whether the system is trained here; a file of ranked lists is used as it is."""
         return unit.system.run is None
 
     def made_of(self, line: Pipeline, unit: Unit) -> dict[str, Any]:
         spelling, data = spelling_of(line, unit), line.artifact(DATA, unit)
-        splits = line.artifact(SPLITS, unit).facts.get("splits")
-        parts = {} if splits is None else splits[unit.fold]["fingerprints"]
+        parts = fingerprints_of(line, unit)
+        validation = {"validation": parts["validation"]} if "validation" in parts and _validates(spelling) else {}
         # If the split has no validation part, calibrations hold one out of the training part.
         held_out = line.decisions.calibration != "none" and "validation" not in parts
         return {
             "train": parts.get("train"),
-            **({"validation": parts["validation"]} if "validation" in parts and _looks_at_validation(spelling) else {}),
+            **validation,
             **features_of(line, unit, spelling),
-            "vocabularies": [data.files.get(file) for file in VOCABULARIES],
+            "vocabularies": [data.files.get(file) for file in ID_FILES],
             "system": spelling,
             "parameters": parameters_of(line, unit),
             "own": own_system(spelling, line.experiment),
@@ -81,7 +181,6 @@ class _Models(Stage[Recommender]):
                 yield name, partial(_save, line, missing[name], done.result), done.seconds
 
     def make(self, line: Pipeline, unit: Unit, place: Path) -> Made:
-        """Train one system."""
         return _save(line, unit, self._fitted(line, unit), place)
 
     def read(self, line: Pipeline, unit: Unit) -> Recommender:
@@ -90,22 +189,20 @@ class _Models(Stage[Recommender]):
         if not artifact.files:
             return line.remember(_unkept(unit), artifact.key, lambda: self._fitted(line, unit))
         train = training_of(line, unit)
-        return read_model(artifact.path(_FILE), spelling_of(line, unit), train, seed=line.seed(unit))
+        return read_model(artifact.path(_MODEL), spelling_of(line, unit), train, seed=line.seed(unit))
 
     def _fitted(self, line: Pipeline, unit: Unit) -> Recommender:
         system = recommender(spelling_of(line, unit), line.seed(unit))
         return fitted(system, training_of(line, unit), split_of(line, unit).validation)
 
     def seconds(self, line: Pipeline, unit: Unit, size: Size) -> float | None:
-        if names_code(unit.system.spelling):
-            return None  # a plan does not run user code
         return training_time(line.decisions, str(unit.system.spelling), size)
 
 
 def _save(line: Pipeline, unit: Unit, system: Recommender, place: Path) -> Made:
     with suppress(CannotKeepError):
         if can_be_kept(system):
-            return [save_model(system, place / _FILE)], _training_of(system)
+            return [save_model(system, place / _MODEL)], _training_of(system)
     # The model cannot be saved: keep it in memory for its lists, which are made in this run.
     line.remember(_unkept(unit), place.name, lambda: system)
     # Without files, the digest of this artifact must come from its inputs: the folder is named after their hash.
@@ -118,7 +215,7 @@ def _training_of(system: Recommender) -> dict[str, Any]:
     return {**training, "adapted": system.adapted} if isinstance(system, Model) and system.adapted else training
 
 
-def _looks_at_validation(spelling: str) -> bool:
+def _validates(spelling: str) -> bool:
     """Whether a system may look at the validation part; user code might."""
     return names_code(spelling) or fit_takes(recommender(spelling), "validation")
 
@@ -128,3 +225,125 @@ def _unkept(unit: Unit) -> str:
 
 
 MODELS = _Models()
+
+
+_CALIBRATION = "calibration.json"
+
+
+class _Calibrations(Stage[Calibration]):
+    name, title, level = "calibrations", "Calibrating", "cell"
+    seconds_per_rating = 1e-6
+
+    def wants(self, line: Pipeline, unit: Unit) -> bool:
+        return unit.system.run is None and line.decisions.calibration != "none"
+
+    def made_of(self, line: Pipeline, unit: Unit) -> dict[str, Any]:
+        parts = fingerprints_of(line, unit)
+        return {
+            "model": line.artifact(MODELS, unit).digest,
+            "held out": [parts["train"], parts.get("validation")] if parts else None,
+            "method": line.decisions.calibration,
+            "seed": line.seed(unit),
+        }
+
+    def make(self, line: Pipeline, unit: Unit, place: Path) -> Made:
+        calibration = ranker_of(line, unit).calibrated(unit.system.name, line.read(MODELS, unit))
+        assert calibration is not None  # guaranteed by `wants`
+        write_text(place / _CALIBRATION, json.dumps(calibration.as_dict(), indent=1) + "\n")
+        facts = {"pairs": calibration.pairs, "spread": calibration.spread, "held_out": calibration.held_out}
+        return [place / _CALIBRATION], facts
+
+    def read(self, line: Pipeline, unit: Unit) -> Calibration:
+        return Calibration.of(json.loads(line.artifact(self, unit).path().read_text(encoding="utf-8")))
+
+
+def ranker_of(line: Pipeline, unit: Unit) -> Ranker:
+    """Return the users to serve and their candidates on a part; decided, and drawn, once for all systems."""
+    decisions = decided(line, unit)
+    return line.remember(
+        "ranker",
+        unit.at("part").place,
+        lambda: Ranker.of(
+            split_of(line, unit), decisions.serving, decisions.ranking, line.seed(unit), held_out(line, unit)
+        ),
+    )
+
+
+CALIBRATED = _Calibrations()
+
+
+# Number of user-item pairs in the simulated world on which a system is timed if no earlier run gives its time.
+_SMALL = 350_000
+
+
+def training_time(decisions: Decisions, spelling: str, size: Size) -> float | None:
+    """Estimate how long a system takes on ratings of some size; None for user code, which a plan does not run."""
+    if names_code(spelling):
+        return None
+    own = parse(spelling)
+    seedless = replace(own, parameters=tuple(pair for pair in own.parameters if pair[0] != "seed"))
+    return _extrapolated(decisions.serving, decisions.ranking, str(seedless), size)
+
+
+@cache
+def _extrapolated(serving: Serving, ranking: Ranking, spelling: str, size: Size) -> float:
+    """Estimate the time of a system from two smaller worlds of the same shape.
+
+    Time grows with the square of the scale if a system looks at every pair of user and item, or at every rating, and
+    with its cube if it compares users or items with each other. The ratio of the two measured times tells which.
+    """
+    scale = min(1.0, (_SMALL / (size.users * size.items)) ** 0.5)
+    system = recommender(spelling)
+    if isinstance(system, EpochModel):
+        return max(_timed_by_epochs(system, size, scale), LEAST)
+    if scale == 1:
+        return max(_timed(serving, ranking, spelling, size, 1.0), LEAST)
+    half, whole = (_timed(serving, ranking, spelling, size, scale * share) for share in (0.5, 1))
+    power = min(max(log2(max(whole, 1e-6) / max(half, 1e-6)), 2.0), 3.0)
+    return max(whole * scale**-power, LEAST)
+
+
+def _world(size: Size, scale: float) -> Ratings:
+    """Return a simulated world with the numbers of users and items multiplied by ``scale``."""
+    users, items = (max(10, round(count * scale)) for count in (size.users, size.items))
+    ratings = min(max(round(size.ratings * scale**2), 5 * users), users * items // 2)
+    return simulate.world(users, items, ratings).ratings
+
+
+def _timed_by_epochs(system: EpochModel, size: Size, scale: float) -> float:
+    """Estimate how long all epochs take, without early stopping; an epoch is linear in the number of ratings."""
+    small = _world(size, scale)
+    try:
+        epochs = system.most_epochs(size.ratings / max(size.users, 1))
+        return system.seconds_per_epoch(small) * epochs * size.ratings / len(small)
+    except CranfieldError:
+        return LEAST
+
+
+def _timed(serving: Serving, ranking: Ranking, spelling: str, size: Size, scale: float) -> float:
+    """Return how long a system takes on a simulated world of the given scale."""
+    small = random(_world(size, scale), train=0.8)
+    threads = settings.threads
+
+    def recommend() -> object:
+        return list(timed_each(small, spelling, serving=serving, ranking=ranking))
+
+    try:
+        by_clock = _shortest(recommend, time.perf_counter)
+        # Processor time on one thread is also measured, because on a busy machine threads mostly wait for each other.
+        settings.threads = 1
+        return min(by_clock, _shortest(recommend, time.process_time))
+    except CranfieldError:
+        return LEAST
+    finally:
+        settings.threads = threads
+
+
+def _shortest(function: Callable[[], object], clock: Callable[[], float]) -> float:
+    """Return the shorter time of two calls, because the first may load libraries; one call if it takes a second."""
+    times: list[float] = []
+    while len(times) < 2 and sum(times) < 1:
+        start = clock()
+        function()
+        times.append(clock() - start)
+    return min(times)

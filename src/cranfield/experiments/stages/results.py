@@ -1,30 +1,180 @@
-"""The stage `results`: averages and comparisons (decisions C3, C4, D)."""
+"""The stages `results` and `segments`: averages and comparisons, of all users and by group (C3, C4, D)."""
 
 from __future__ import annotations
 
+import json
+from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import polars as pl
 
+from cranfield._files import write_text
 from cranfield._polars import read_parquet
-from cranfield.comparisons import CORRECTIONS, SIGNIFICANCE_TESTS
-from cranfield.experiments.codes import read_comparison, save_comparison
-from cranfield.experiments.findings import Findings, findings
-from cranfield.experiments.pipeline import Pipeline, Unit
-from cranfield.experiments.stage import OUT, Stage
-from cranfield.experiments.stages.scores import SCORES
-from cranfield.experiments.stages.searches import parameters_of
-from cranfield.experiments.user_code import own_of
-from cranfield.experiments.weights import keep_weights, weights_checksum, with_weights
-from cranfield.measures import join_folds
-from cranfield.store import Made
+from cranfield._table import Table
+from cranfield.comparisons import (
+    CORRECTIONS,
+    SIGNIFICANCE_TESTS,
+    Comparison,
+    SegmentComparison,
+    compare_scores,
+    compare_segments,
+    tested_average,
+    window_leads,
+)
+from cranfield.experiments.decisions import IN_TABLES, Decisions
+from cranfield.experiments.experiment import Experiment
+from cranfield.experiments.inputs import input_checksum, keep_weights, segment_data, weights_checksum, with_weights
+from cranfield.experiments.pipeline import OUT, Pipeline, Stage, Unit
+from cranfield.experiments.stages.data import SPLITS, decided, measured_test, split_of, vocabularies
+from cranfield.experiments.stages.lists import JUDGED, SCORES, lists_of
+from cranfield.experiments.stages.models import parameters_of
+from cranfield.experiments.user_code import own_metrics, own_of
+from cranfield.judgments import Context
+from cranfield.measures import SEGMENTS as BUILT_IN
+from cranfield.measures import (
+    Averaging,
+    Basis,
+    Scores,
+    Segments,
+    as_judged,
+    file_and_column,
+    is_built_in,
+    join_folds,
+    judged_segments,
+)
+from cranfield.store import Made, read_comparison, read_segments, save_comparison, save_segments
+from cranfield.tables import write_table
+
+
+@dataclass(frozen=True, eq=False)
+class Findings:
+    """The averages and comparisons on a set of ratings.
+
+    Parameters
+    ----------
+    data
+        What the ratings are called.
+    scores
+        All folds and repetitions together; a user's values are averaged over them.
+    comparison
+        The comparison of these scores; None for a single system, or if no metric has a value per user.
+    averages, comparisons
+        Tidy frames with columns data, repetition and fold; the last two are null in rows for all folds together.
+    averaging
+        How lists are averaged.
+    """
+
+    data: str
+    scores: Scores
+    comparison: Comparison | None
+    averages: pl.DataFrame
+    comparisons: pl.DataFrame
+    averaging: Averaging
+
+    @cached_property
+    def sentences(self) -> list[str]:
+        """The verdict, one sentence per metric, and how stable the winner is over time windows."""
+        if self.comparison is not None:
+            windows = [lead.sentence for lead in window_leads(self.scores, self.averaging)]
+            return [*self.comparison.sentences(), *windows]
+        why = self.scores.nothing_relevant or "it is undefined for every user"
+        return [
+            f"{row['metric']}: nothing can be said, since {why}."
+            if np.isnan(row["mean"])
+            else f"{row['metric']}: {row['system']} has {row['mean']:.4f}"
+            for row in self.averages.filter(pl.col("fold").is_null()).iter_rows(named=True)
+        ]
+
+    def table(self) -> Table:
+        """Return the averages as a readable table."""
+        return self.scores.table(self.averaging)
+
+    def write(self, folder: Path, decisions: Decisions) -> list[Path]:
+        """Write the frames, the tables and the verdict; return the files."""
+        home, tables = folder / "results" / self.data, folder / "tables"
+        paths = [write_table(self.averages, home / "averages.parquet")]
+        paths += [write_table(self.averages, tables / f"{self.data}-averages.csv")]
+        table, words = self.table(), decisions.words(without=IN_TABLES)
+        paths += [_write(tables / f"{self.data}-averages.tex", table.titled(self.data, "averages", words).latex())]
+        paths += [_write(tables / f"{self.data}-averages.md", table.markdown())]
+        if self.comparison is not None:
+            paths += [write_table(self.comparisons, home / "comparisons.parquet")]
+            paths += [write_table(self.comparisons, tables / f"{self.data}-comparisons.csv")]
+            words = ", ".join(filter(None, (words, f"{decisions.lists} lists")))
+            compared = self.comparison.printed().titled(self.data, "comparisons", words)
+            paths += [_write(tables / f"{self.data}-comparisons.tex", compared.latex())]
+        return [*paths, _write(home / "results.json", json.dumps(self.as_dict(), indent=1, ensure_ascii=False))]
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return everything, ready for JSON (NaN becomes null)."""
+        notes = [*self.scores.notes, *(self.comparison.notes if self.comparison else ())]
+        return {
+            "data": self.data,
+            "sentences": self.sentences,
+            "averages": _rows(self.averages),
+            "comparisons": _rows(self.comparisons),
+            "notes": list(dict.fromkeys(notes)),
+        }
+
+
+def _findings(line: Pipeline, unit: Unit) -> Findings:
+    """Average and compare scores, for each fold and for all folds together."""
+    decisions, data, seed, parts = line.decisions, unit.source.name, line.experiment.seed, line.units("part", unit)
+    folds = [with_weights(line.experiment, line.read(SCORES, part)) for part in parts]
+    whole = join_folds(folds, [part.repetition for part in parts])
+    whole.check_measured()
+    cases: list[tuple[int | None, int | None, Scores]] = [(None, None, whole)]
+    if len(parts) > 1:
+        cases += [(part.repetition + 1, part.fold + 1, scores) for part, scores in zip(parts, folds)]
+    # Only the verdict on all folds together is put into words.
+    compared = [_compared(scores, decisions, seed, in_words=scores is whole) for _, _, scores in cases]
+    main = None if compared[0] is None else replace(compared[0], trained_once=_trained_once(line, unit))
+    averages = [_labelled(scores.frame(decisions.averaging), data, r, f) for r, f, scores in cases]
+    comparisons = [
+        _labelled(comparison.frame(), data, r, f)
+        for (r, f, _), comparison in zip(cases, compared)
+        if comparison is not None
+    ]
+    tables = pl.concat(averages), pl.concat(comparisons or [pl.DataFrame()])
+    return Findings(data, whole, main, *tables, decisions.averaging)
+
+
+def _compared(scores: Scores, decisions: Decisions, seed: int, *, in_words: bool) -> Comparison | None:
+    if len(scores.systems) < 2 or not np.isfinite(scores.values).any():
+        return None
+    scores.check_measured()
+    comparing = decisions.comparing
+    averaging = tested_average(comparing.significance, decisions.tested)
+    comparison = compare_scores(scores, comparing, averaging, seed=seed, among_served=in_words)
+    is_shown = decisions.tested == decisions.averaging
+    return comparison if is_shown else replace(comparison, beside=str(decisions.averaging.average))
+
+
+def _labelled(frame: pl.DataFrame, data: str, repetition: int | None, fold: int | None) -> pl.DataFrame:
+    labels = [
+        pl.lit(data).alias("data"),
+        pl.lit(repetition, dtype=pl.Int64).alias("repetition"),
+        pl.lit(fold, dtype=pl.Int64).alias("fold"),
+    ]
+    return frame.select(*labels, pl.all())
+
+
+def _rows(frame: pl.DataFrame) -> list[dict[str, Any]]:
+    return frame.with_columns(pl.selectors.float().fill_nan(None)).to_dicts() if frame.width else []
+
+
+def _write(path: Path, text: str) -> Path:
+    return write_text(path, text.rstrip("\n") + "\n")
+
 
 _COMPARISON = "comparison.parquet"
 
 
 class _Results(Stage[Findings]):
-    name, title, level, inputs = "results", "Comparing", "source", ("scores",)
+    name, title, level = "results", "Comparing", "source"
     exported, version = True, 2
 
     def made_of(self, line: Pipeline, unit: Unit) -> dict[str, Any]:
@@ -45,10 +195,7 @@ class _Results(Stage[Findings]):
         }
 
     def make(self, line: Pipeline, unit: Unit, place: Path) -> Made:
-        parts = line.units("part", unit)
-        folds = [(part.repetition, part.fold, with_weights(line.experiment, line.read(SCORES, part))) for part in parts]
-        once = _trained_once(line, unit)
-        result = findings(unit.source.name, folds, line.decisions, seed=line.experiment.seed, trained_once=once)
+        result = _findings(line, unit)
         paths = [*result.write(place / OUT, line.decisions), *keep_weights(line.experiment, place)]
         facts: dict[str, Any] = {"sentences": result.sentences, "comparison": None}
         if result.comparison is not None:
@@ -57,18 +204,13 @@ class _Results(Stage[Findings]):
         return paths, facts
 
     def read(self, line: Pipeline, unit: Unit) -> Findings:
-        """Return averages and comparisons as objects, with the underlying scores."""
-        artifact = line.artifact(self, unit)
-        home = artifact.path(f"{OUT}/results/{unit.source.name}/averages.parquet").parent
+        artifact, parts = line.artifact(self, unit), line.units("part", unit)
+        home = artifact.path(f"{OUT}/results/{unit.source.name}")
         compared = artifact.facts["comparison"]
-        parts = line.units("part", unit)
+        scores = join_folds([line.read(SCORES, part) for part in parts], [part.repetition for part in parts])
         return Findings(
             unit.source.name,
-            with_weights(
-                line.experiment,
-                join_folds([line.read(SCORES, part) for part in parts], [part.repetition for part in parts]),
-                artifact.home,
-            ),
+            with_weights(line.experiment, scores, artifact.home),
             None if compared is None else read_comparison(artifact.path(_COMPARISON), compared),
             read_parquet(home / "averages.parquet"),
             pl.DataFrame() if compared is None else read_parquet(home / "comparisons.parquet"),
@@ -85,3 +227,128 @@ def _trained_once(line: Pipeline, unit: Unit) -> tuple[str, ...]:
 
 
 RESULTS = _Results()
+
+
+_UNDIVIDED = "Warm and cold are not shown separately: at least one test part holds only one of them."
+
+SegmentResults = tuple[Segments | SegmentComparison, ...]
+
+
+class _Segments(Stage[SegmentResults]):
+    name, title, level = "segments", "Comparing groups", "source"
+    exported, version = True, 4
+
+    def wants(self, line: Pipeline, unit: Unit) -> bool:  # noqa: ARG002
+        return bool(line.decisions.segment or line.decisions.apart)
+
+    def made_of(self, line: Pipeline, unit: Unit) -> dict[str, Any]:
+        decisions, parts = decided(line, unit), line.units("part", unit)
+        return {
+            "data": unit.source.name,
+            "splits": [line.artifact(SPLITS, part).digest for part in parts],
+            "judged": [line.artifact(JUDGED, cell).digest for cell in line.units("cell", unit)],
+            "scores": [line.artifact(SCORES, part).digest for part in parts],
+            "segments": {text: _file(line, unit, text) for text in named_segments(line, unit)},
+            "measuring": decisions.measuring.as_dict(),
+            "own": own_metrics(decisions.metrics, line.experiment),
+            "averaging": decisions.averaging.as_dict(),
+            "weights": weights_checksum(line.experiment),
+            "comparing": decisions.comparing.as_dict(),
+            "seed": line.experiment.seed,
+        }
+
+    def make(self, line: Pipeline, unit: Unit, place: Path) -> Made:
+        results = self._results(line, unit)
+        home, tables = place / OUT / "results" / unit.source.name, place / OUT / "tables"
+        averaging = line.decisions.averaging
+        if not results:
+            return [], {"sentences": [_UNDIVIDED], "segments": []}
+        frames = {"segments": pl.concat(segment.averaged.frame(averaging) for segment in results)}
+        compared = [segment for segment in results if isinstance(segment, SegmentComparison)]
+        if compared:
+            frames["segment-comparisons"] = pl.concat(segment.frame() for segment in compared)
+            frames["segment-interactions"] = pl.concat(
+                segment.interactions.select(pl.lit(segment.segments.name).alias("segment"), pl.all())
+                for segment in compared
+            )
+        paths = [write_table(frame, home / f"{name}.parquet") for name, frame in frames.items()]
+        paths += [write_table(frame, tables / f"{unit.source.name}-{name}.csv") for name, frame in frames.items()]
+        shown = [segment.averaged.table(averaging) for segment in results]
+        words = line.decisions.words(without=IN_TABLES)
+        titled = [table.titled(unit.source.name, f"segments {k}", words) for k, table in enumerate(shown, start=1)]
+        texts = {"tex": [table.latex() for table in titled], "md": [table.markdown() for table in shown]}
+        for ending, several in texts.items():
+            text = "\n\n".join(text.rstrip("\n") for text in several)
+            paths.append(_write(tables / f"{unit.source.name}-segments.{ending}", text))
+        kept = [save_segments(segment, place, f"{k}") for k, segment in enumerate(results)]
+        paths += [path for files, _ in kept for path in files] + keep_weights(line.experiment, place)
+        sentences = [sentence for segment in compared for sentence in segment.verdict]
+        return paths, {"sentences": sentences, "segments": [facts for _, facts in kept]}
+
+    def read(self, line: Pipeline, unit: Unit) -> SegmentResults:
+        artifact, users = line.artifact(self, unit), vocabularies(line, unit).users
+        assert artifact.home is not None
+        return tuple(
+            _with_weights(line.experiment, read_segments(artifact.home, f"{k}", facts, users), artifact.home)
+            for k, facts in enumerate(artifact.facts["segments"])
+        )
+
+    def _results(self, line: Pipeline, unit: Unit) -> SegmentResults:
+        segments = [self._segments(line, unit, text) for text in named_segments(line, unit)]
+        if len(line.experiment.systems) < 2:
+            return tuple(segments)
+        options = {**line.decisions.comparing.as_dict(), **line.decisions.tested.as_dict()}
+        return tuple(compare_segments(segment, seed=line.experiment.seed, **options) for segment in segments)
+
+    def _segments(self, line: Pipeline, unit: Unit, text: str) -> Segments:
+        """Return the scores by a grouping, over all folds and repetitions."""
+        measuring, file = decided(line, unit).measuring, file_and_column(text, line.experiment.path)
+        by = text if file is None or is_built_in(text) else ":".join(str(part) for part in file if part is not None)
+        parts = []
+        for part in line.units("part", unit):
+            train, test = split_of(line, part).train, measured_test(line, part)
+            judged = as_judged(lists_of(line, part), None, measuring.threshold, Context(train))
+            where: dict[str, Any] = {"data": segment_data(line.experiment, unit.source), "reading": unit.source.reading}
+            parts.append(judged_segments(judged, measuring, by, test=test, train=train, name=text, **where))
+        joined = Segments.join(parts, [part.repetition for part in line.units("part", unit)])
+        return replace(joined, scores=with_weights(line.experiment, joined.scores))
+
+
+def _with_weights(
+    experiment: Experiment, segment: Segments | SegmentComparison, kept: Path
+) -> Segments | SegmentComparison:
+    """Return the results by a grouping, with the weights of users added to their scores."""
+    if isinstance(segment, SegmentComparison):
+        segments = replace(segment.segments, scores=with_weights(experiment, segment.segments.scores, kept))
+        return replace(segment, segments=segments)
+    return replace(segment, scores=with_weights(experiment, segment.scores, kept))
+
+
+def named_segments(line: Pipeline, unit: Unit) -> tuple[str, ...]:
+    """Return the segments that an experiment names, and those that its split calls for if they have several groups."""
+    decisions = line.decisions
+    apart = [text for text in decisions.apart if text not in decisions.segment]
+    parts = line.units("part", unit) if apart else []
+    return (*decisions.segment, *(text for text in apart if all(_divides(line, part, text) for part in parts)))
+
+
+def _divides(line: Pipeline, part: Unit, text: str) -> bool:
+    """Whether both warm and cold users, or items, are in the test part."""
+    if line.artifact(SPLITS, part).home is None:  # a plan cannot read what has not been made yet
+        return True
+    split, test = split_of(line, part), measured_test(line, part)
+    segment = BUILT_IN.call(text, Basis(test.user_ids, test.item_ids, test, split.train))
+    members = test.users if segment.of == "users" else test.items
+    return len(np.unique(segment.codes[members])) > 1
+
+
+def _file(line: Pipeline, unit: Unit, text: str) -> str | None:
+    """Return a hash of the file of a segment, if it comes from a file."""
+    if is_built_in(text):
+        return None
+    file = file_and_column(text, line.experiment.path)
+    data = segment_data(line.experiment, unit.source)
+    return input_checksum(file[0]) if file is not None else None if data is None else input_checksum(data)
+
+
+SEGMENTS = _Segments()

@@ -1,18 +1,182 @@
-"""The audit on the page: whether the winner survives other decisions."""
+"""The audit on the page: whether the winner survives other decisions, and the numbers that its script needs."""
 
 from __future__ import annotations
 
-import re
-from dataclasses import dataclass
+import base64
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
-from cranfield._figures import definition, svg_on_page
+import numpy as np
+from numpy.typing import ArrayLike
+
 from cranfield._table import Table
-from cranfield.audits import NOT_A_PROBABILITY, Audit, audit_tables
+from cranfield._terminal import shown
+from cranfield.audits import (
+    NOT_A_PROBABILITY,
+    VARIABLE_DECISIONS,
+    Audit,
+    PairView,
+    audit_tables,
+    option_words,
+    pair_tables,
+    ranks_of,
+    share_text,
+)
+from cranfield.facts import p_text
 from cranfield.reports import figures
-from cranfield.reports.audited import ShownPair, audited, shortened
-from cranfield.reports.markup import Column, Value, downloads, figure, notes, paragraphs, table, text
-from cranfield.reports.section import Reported, Section, on_page
+from cranfield.reports.html_page import Reported, Section, on_page
+from cranfield.reports.markup import downloads, figure, notes, paragraphs, sortable, still, text
+
+# Maximum size of all pairs in the page, in bytes.
+_MOST_BYTES = 4_000_000
+# Maximum rows of a table on the page; the files of the audit hold all rows.
+MOST_ROWS = 60
+# More systems would be hard to find in a list of choices, and a rank must fit in one byte.
+_MOST_SYSTEMS = 100
+
+
+@dataclass(frozen=True)
+class ShownPair:
+    """What a page shows of a pair of systems: the verdict, key numbers with their descriptions, and tables.
+
+    The better system under the starting point is the first of the ``view``. Tables have at most `MOST_ROWS` rows.
+    """
+
+    view: PairView
+    sentences: list[str]
+    facts: list[tuple[str, str]]
+    tables: Mapping[str, Table]
+
+    @classmethod
+    def of(cls, audit: Audit, view: PairView) -> ShownPair:
+        """Return what a page shows of a pair."""
+        tables = {name: shortened(table) for name, table in pair_tables(audit, view).items()}
+        return cls(view, audit.sentences(*view.systems), facts_of(audit, view), tables)
+
+    def as_dict(self, systems: Mapping[str, int]) -> dict[str, Any]:
+        """Return it for JSON, with systems as indices."""
+        leads = self.view.pair.leads
+        return {
+            "systems": [systems[system] for system in self.view.systems],
+            "d_z": _packed(self.view.d_z, "<f4"),
+            "p": _packed(leads.p, "<f4"),
+            # 0, 1 or 2 if the second leads, both are equal, or the first leads; plus 3 if the difference is
+            # significant.
+            "result": _packed(self.view.lead + 1 + 3 * (self.view.better != 0), "u1"),
+            "sentences": list(map(shown, self.sentences)),
+            "facts": [list(map(shown, fact)) for fact in self.facts],
+            "tables": {name: _table(table) for name, table in self.tables.items()},
+            "influence": _influence(self.view),
+        }
+
+
+def audited(audit: Audit) -> tuple[list[ShownPair], dict[str, Any]]:
+    """Return what a page shows of each pair of systems, the chosen one first, and everything its script needs.
+
+    The pairs are those of the best systems under the starting point, as many as fit on a page.
+    """
+    order = audit.systems_at_start[:_MOST_SYSTEMS]
+    numbers = {system: number for number, system in enumerate(order)}
+    pairs, written, size = list[ShownPair](), list[dict[str, Any]](), 0
+    for place in range(1, len(order)):
+        added = [ShownPair.of(audit, PairView.of(audit, first, order[place])) for first in order[:place]]
+        texts = [pair.as_dict(numbers) for pair in added]
+        size += sum(len(json.dumps(text)) for text in texts)
+        if pairs and size > _MOST_BYTES:
+            order = order[:place]
+            break
+        pairs += added
+        written += texts
+    return pairs, {**_grid(audit, order), "pairs": written}
+
+
+def shortened(table: Table) -> Table:
+    """Return a table with at most `MOST_ROWS` rows; the caption says so if rows were cut."""
+    if len(table.rows) <= MOST_ROWS:
+        return table
+    caption = f"{table.caption}. The first {MOST_ROWS} of {len(table.rows):,} rows"
+    return Table(table.header, table.rows[:MOST_ROWS], caption, table.notes, table.label)
+
+
+def facts_of(audit: Audit, view: PairView) -> list[tuple[str, str]]:
+    """Return the key numbers: the share led, flips, the most influential decision, the joint test."""
+    answer, flips = view.pair.answer(), view.pair.flips
+    first = view.leader(view.sign * flips.lead) or view.first
+    share = view.share(answer, "leads" if first == view.first else "trails")
+    facts = [(share_text(share.share), f"of the cells are led by {first}, the winner of the starting point")]
+    if flips.lead == 0:
+        facts = [(share_text(share.share), f"of the cells are led by {first}; under the starting point they are equal")]
+    if share.chance is not None and audit.grid.n_cells > 1:
+        least = int(100 * share.chance + 1e-6)
+        facts.append((f"{least} %", "is reached or exceeded by one of two equally good systems in 5 % of cases"))
+    if flips.singles and flips.lead:
+        turning = sum(flip.turns_winner for flip in flips.singles)
+        facts.append((f"{turning} of {len(flips.singles)}", "single changes change the winner"))
+    decided = [row for row in _influences(view) if row["kind"] != "chance" and row["variance"]]
+    if decided:
+        most = max(decided, key=lambda row: row["shapley"])
+        facts.append((most["decision"], f"explains {share_text(most['shapley'])} of the variance of the effect size"))
+    if answer.relied_on and audit.grid.n_cells > 1:
+        p = p_text(answer.relied_on["either"])
+        text = p if p.startswith("<") else f"= {p}"
+        seeds = ", with the spread of seeds" if answer.corrected_retrained else ""
+        facts.append((f"p {text}", f"joint test{seeds}: do they differ anywhere, one way or the other?"))
+    return facts
+
+
+def _influence(view: PairView) -> list[list[Any]]:
+    """Return decision, kind, share of the variance of d_z and its interval; chance last."""
+    rows = sorted(_influences(view), key=lambda row: (row["kind"] == "chance", -row["shapley"]))
+    return [
+        [shown(row["decision"]), row["kind"], *(round(row[name], 4) for name in ("shapley", "lower", "upper"))]
+        for row in rows
+    ]
+
+
+def _influences(view: PairView) -> list[dict[str, Any]]:
+    return [row for row in view.pair.influence if row["with_decision"] is None and row["answer"] == "d_z"]
+
+
+def _grid(audit: Audit, systems: tuple[str, ...]) -> dict[str, Any]:
+    """Return the cells and everything else that all pairs share."""
+    grid = audit.grid
+    places = [audit.systems.index(system) for system in systems]
+    ranks = ranks_of(np.where(audit.lower_is_better, -audit.averages, audit.averages))[places]
+    even = all(opened.weights is None for opened in grid.varied)
+    return {
+        "systems": list(map(shown, systems)),
+        "of_systems": len(audit.systems),
+        "decisions": [
+            {
+                "name": shown(opened.name),
+                "kind": opened.kind,
+                "says": VARIABLE_DECISIONS[opened.name].says if opened.name in VARIABLE_DECISIONS else "",
+                "options": list(map(shown, opened.options)),
+                "words": [shown(option_words(opened.name, option)) for option in opened.options],
+            }
+            for opened in grid.varied
+        ],
+        "cells": _packed(grid.cells, "<u2"),
+        "universe": _packed(grid.universe, "<u4"),
+        "weights": None if even else _packed(grid.weights, "<f8"),
+        "start": grid.start,
+        "alpha": audit.effort.alpha,
+        "users": _packed(audit.users, "<u4"),
+        "averages": _packed(audit.averages[places], "<f8"),
+        "ranks": _packed(np.minimum(ranks, 255), "u1"),
+    }
+
+
+def _table(table: Table) -> dict[str, Any]:
+    rows = [[shown(cell) for cell in row] for row in table.rows]
+    return {"caption": shown(f"{table.caption}."), "header": list(map(shown, table.header)), "rows": rows}
+
+
+def _packed(values: ArrayLike, kind: str) -> str:
+    return base64.b64encode(np.ascontiguousarray(values, dtype=kind).tobytes()).decode()
+
 
 _TITLE = "Does the winner survive other decisions?"
 
@@ -77,33 +241,17 @@ _SAYS = {
 }
 
 
-@dataclass(frozen=True)
-class _Part:
-    """A part of the section: its anchor, its heading and its markup."""
-
-    name: str
-    title: str
-    html: str
-
-
 def audit_section(audit: Audit) -> Section:
     """Return the audit as one section, with a heading for each part."""
-    parts, data = _parts(audit, level=4)
-    opening, *rest = parts
+    opening, *rest = _parts(audit, level=4)
     html = opening.html + "".join(f'<h3 id="{part.name}">{text(part.title)}</h3>{part.html}' for part in rest)
-    return _section("audit", _TITLE, html, audit, data)
+    return _with_tables(replace(opening, title=_TITLE, html=html), audit)
 
 
 def audit_sections(audit: Audit) -> list[Section]:
     """Return the audit as one section per part, for its own page."""
-    parts, data = _parts(audit, level=3)
-    opening, *rest = parts
-    last = rest.pop()
-    return [
-        Section("audit", opening.title, opening.html, data=data),
-        *(Section(part.name, part.title, part.html) for part in rest),
-        _section(last.name, last.title, last.html, audit, None),
-    ]
+    *parts, last = _parts(audit, level=3)
+    return [*parts, _with_tables(last, audit)]
 
 
 @on_page(70)
@@ -111,43 +259,32 @@ def _on_page(reported: Reported) -> Section | None:
     return None if reported.audit is None else audit_section(reported.audit)
 
 
-def _section(name: str, title: str, html: str, audit: Audit, data: Any) -> Section:
+def _with_tables(section: Section, audit: Audit) -> Section:
     """Return a section with all tables of the audit to download."""
-    frames = {
-        "audit-shares": audit.shares(),
-        "audit-effects": audit.effects(),
-        "audit-joint": audit.joint(),
-        "audit-influence": audit.influence(),
-        "audit-flips": audit.flips(),
-        "audit-ranks": audit.ranks(),
-        "audit-significance": audit.significance(),
-        "audit-truth": audit.truth(),
-        "audit-advice": audit.advice(),
-    }
-    frames = {file: frame for file, frame in frames.items() if frame.height}
-    kept = {file: frame for file, frame in frames.items() if frame.height <= _MOST_ROWS}
-    omitted = [f"{file}.csv" for file in frames if file not in kept]
-    if omitted:
-        html += paragraphs([f"Too large for a page: {', '.join(omitted)}. The methods of Audit return all of it."])
-    return Section(name, title, html + downloads(*kept), tables=kept, data=data)
+    answers = ("shares", "effects", "joint", "influence", "flips", "ranks", "significance", "truth", "advice")
+    frames = {f"audit-{name}": getattr(audit, name)() for name in answers}
+    kept = {file: frame for file, frame in frames.items() if 0 < frame.height <= _MOST_ROWS}
+    omitted = [f"{file}.csv" for file, frame in frames.items() if frame.height > _MOST_ROWS]
+    said = [f"Too large for a page: {', '.join(omitted)}. The methods of Audit return all of it."] if omitted else []
+    return replace(section, html=section.html + paragraphs(said) + downloads(*kept), tables=kept)
 
 
-def _parts(audit: Audit, level: int) -> tuple[list[_Part], dict[str, Any]]:
-    """Return the parts and the data of the script; ``level`` is that of headings inside a part."""
+def _parts(audit: Audit, level: int) -> list[Section]:
+    """Return the parts, the first with the data of the script; ``level`` is that of headings inside a part."""
     pairs, data = audited(audit)
     tables = {name: shortened(own) for name, own in audit_tables(audit).items()}
     chosen = pairs[0]
     parts = [
-        _Part("audit", "The verdict", _verdict(audit, chosen, data["systems"])),
-        _Part("audit-universes", "Cell by cell", _universes(audit, chosen, level)),
-        _Part("audit-decisions", "Which decisions matter", _decisions(audit, chosen, level)),
-        _Part("audit-questions", "How often each leads, and the joint test", _questions(chosen, tables)),
-        _Part("audit-systems", "All systems", _systems(audit, tables)),
-        _Part("audit-truth", "Against the truth", _with_words("truth", tables["truth"], tables["truth-pairs"])),
-        _Part("audit-advice", "Is the advice on metrics the same?", _with_words("advice", tables["advice"])),
-        _Part("audit-opened", "What was opened", _opened(audit, tables)),
+        Section("audit", "The verdict", _verdict(audit, chosen, data["systems"]), data=data),
+        Section("audit-universes", "Cell by cell", _universes(audit, chosen, level)),
+        Section("audit-decisions", "Which decisions matter", _decisions(audit, chosen, level)),
+        Section("audit-questions", "How often each leads, and the joint test", _questions(chosen, tables)),
+        Section("audit-systems", "All systems", _systems(audit, tables)),
+        Section("audit-truth", "Against the truth", _with_words("truth", tables["truth"], tables["truth-pairs"])),
+        Section("audit-advice", "Is the advice on metrics the same?", _with_words("advice", tables["advice"])),
+        Section("audit-opened", "What was opened", _opened(audit, tables)),
     ]
-    return [part for part in parts if part.html], data
+    return [part for part in parts if part.html]
 
 
 def _verdict(audit: Audit, chosen: ShownPair, systems: list[str]) -> str:
@@ -190,8 +327,8 @@ def _pair_choice(systems: list[str], of_systems: int) -> str:
 def _universes(audit: Audit, chosen: ShownPair, level: int) -> str:
     first, second = chosen.view.systems
     # Static drawings: shown if scripts are disabled; otherwise they can be saved.
-    curve = _still("audit-curve", audit.plot("curve"), f"The specification curve of {first} against {second}.")
-    flips = _still("audit-map", audit.plot("map"), f"Share of the cells that {first} leads, by option.")
+    curve = still("audit-curve", audit.plot("curve"), f"The specification curve of {first} against {second}.")
+    flips = still("audit-map", audit.plot("map"), f"Share of the cells that {first} leads, by option.")
     return (
         paragraphs([_SAYS["universes"]])
         + f'<div id="audit-root" class="audit" data-level="{level}"></div>'
@@ -201,7 +338,7 @@ def _universes(audit: Audit, chosen: ShownPair, level: int) -> str:
 
 def _decisions(audit: Audit, chosen: ShownPair, level: int) -> str:
     first, second = chosen.view.systems
-    bars = _still("audit-influence", audit.plot("influence"), f"Influence of decisions, {first} against {second}.")
+    bars = still("audit-influence", audit.plot("influence"), f"Influence of decisions, {first} against {second}.")
     return (
         paragraphs([_SAYS["influence"]])
         + f'<div id="audit-bars" class="bars"></div><noscript>{bars}</noscript>'
@@ -221,19 +358,16 @@ def _decisions(audit: Audit, chosen: ShownPair, level: int) -> str:
 
 
 def _questions(chosen: ShownPair, tables: dict[str, Table]) -> str:
+    tests = paragraphs([_SAYS["tests"]]) + _of_pair(chosen, "tests") if chosen.tables["tests"].rows else ""
     return (
         paragraphs([_SAYS["shares"]])
         + _of_pair(chosen, "shares")
         + paragraphs([_SAYS["joint"]])
         + _of_pair(chosen, "joint", "No universe has an average that is a sum over users, so none can be tested.")
         + _of_pair(chosen, "joint-by-question")
-        + _other_tests(chosen)
+        + tests
         + _whole(tables["seeds"])
     )
-
-
-def _other_tests(chosen: ShownPair) -> str:
-    return paragraphs([_SAYS["tests"]]) + _of_pair(chosen, "tests") if chosen.tables["tests"].rows else ""
 
 
 def _systems(audit: Audit, tables: dict[str, Table]) -> str:
@@ -255,15 +389,6 @@ def _opened(audit: Audit, tables: dict[str, Table]) -> str:
     return paragraphs([kinds]) + _whole(tables["opened"]) + _whole(tables["left-out"]) + paragraphs([drawn])
 
 
-def _still(name: str, chart: Any, caption: str) -> str:
-    """Return a static figure, for readers without scripts."""
-    drawn = svg_on_page(definition(chart), name)
-    return (
-        f'<figure><div class="drawing" role="img" aria-label="{text(caption)}">{drawn}</div>'
-        f"<figcaption>{text(caption)}</figcaption></figure>"
-    )
-
-
 def _of_pair(chosen: ShownPair, name: str, empty: str = "") -> str:
     """Return a table that the script fills for another pair; if it has no rows, the text ``empty``."""
     own = chosen.tables[name]
@@ -283,11 +408,4 @@ def _whole(own: Table) -> str:
 
 
 def _html(own: Table) -> str:
-    columns = [Column(title, numeric=not words) for title, words in zip(own.header, own.of_text())]
-    rows = [[_value(str(cell), column) for cell, column in zip(row, columns)] for row in own.rows]
-    return table(f"{own.caption}.", columns, rows)
-
-
-def _value(cell: str, column: Column) -> Value:
-    number = re.match(r"[<>]?([-+]?[\d.]+)", cell.replace(",", ""))
-    return Value(text(cell), float(number[1]) if column.numeric and number else None if column.numeric else cell)
+    return sortable(replace(own, caption=f"{own.caption}."))

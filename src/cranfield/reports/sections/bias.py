@@ -1,4 +1,4 @@
-"""How much of an evaluation is popularity: the sections of `cranfield bias`."""
+"""How much of an evaluation is popularity, and how many times better than a random ranking each system is."""
 
 from __future__ import annotations
 
@@ -7,11 +7,38 @@ from typing import Any
 import polars as pl
 
 from cranfield._figures import altair, data_of, series, themed, tips
-from cranfield._table import Cell, Table
-from cranfield.biases import Bias
-from cranfield.reports.markup import Column, Value, downloads, figure, notes, paragraphs, table, text
-from cranfield.reports.section import Section
-from cranfield.reports.sections.times_random import beside_random
+from cranfield.biases import Bias, RatioToRandom
+from cranfield.reports.html_page import Section
+from cranfield.reports.markup import Column, Value, downloads, figure, notes, paragraphs, sortable, table, text
+
+_AGAINST_RANDOM = (
+    "The value of a metric depends on how many test ratings there are and on how many items a list is chosen from: on "
+    "its own it means little. A random ranking of the same items shows the value that the design alone gives "
+    "(Bellogín, Castells and Cantador 2017)."
+)
+
+
+def beside_random(times: RatioToRandom) -> Section:
+    """Return the section that compares systems with a random ranking of the same targets."""
+    shown = times.table()
+    columns = [Column(title, numeric=place > 0) for place, title in enumerate(shown.header)]
+    frame = times.frame()
+    keys = {(system, metric): ratio for system, metric, *_, ratio in frame.iter_rows()}
+    rows = [
+        [
+            Value(text(row[0]), str(row[0])),
+            *(Value(text(cell), keys.get((str(row[0]), metric))) for metric, cell in zip(shown.header[1:], row[1:])),
+        ]
+        for row in shown.rows
+    ]
+    html = (
+        paragraphs([_AGAINST_RANDOM])
+        + table(shown.caption, columns, rows)
+        + notes(shown.notes)
+        + downloads("times-random")
+    )
+    return Section("times-random", "Times random", html, tables={"times-random": frame})
+
 
 TITLE = "How much of it is popularity?"
 _UNKNOWN = "What cannot be known"
@@ -37,7 +64,7 @@ def bias_sections(answer: Bias) -> list[Section]:
     }
     sections = [Section("verdict", "Verdict", paragraphs(answer.verdict))]
     for name, shown in answer.tables().items():
-        html = _html(shown)
+        html = sortable(shown) + notes(shown.notes)
         if name == "orders":
             html = (
                 figure("orders", orders_figure(answer), f"{answer.metric} of each system under each protocol.") + html
@@ -62,7 +89,7 @@ def bias_section(answer: Bias, where: str = "") -> Section:
     }
     shown = {name: table for name, table in answer.tables().items() if name in frames}
     html = paragraphs([*([where] if where else []), *answer.verdict])
-    html += "".join(f"<h3>{_TITLES[name]}</h3>{_html(table)}" for name, table in shown.items())
+    html += "".join(f"<h3>{_TITLES[name]}</h3>{sortable(table)}{notes(table.notes)}" for name, table in shown.items())
     html += f"<h3>{_UNKNOWN}</h3>" + paragraphs(answer.caveats) + notes(answer.notes)
     tables = {f"bias-{name}": frames[name] for name in shown}
     return Section("bias", TITLE, html + downloads(*tables), tables=tables)
@@ -85,18 +112,3 @@ def orders_figure(answer: Bias) -> Any:
         )
         charts.append((line + point).properties(width=150, height=24 * len(systems)))
     return themed(alt.hconcat(*charts))
-
-
-def _html(shown: Table) -> str:
-    columns = [Column(title, numeric=not is_text) for title, is_text in zip(shown.header, shown.of_text())]
-    rows = [[_value(cell, column) for cell, column in zip(row, columns)] for row in shown.rows]
-    return table(shown.caption, columns, rows) + notes(list(shown.notes))
-
-
-def _value(cell: str | Cell, column: Column) -> Value:
-    words = cell if isinstance(cell, str) else cell.text
-    number = words.split(" ")[0].replace(",", "")
-    try:
-        return Value(text(words), float(number) if column.numeric else words)
-    except ValueError:
-        return Value(text(words))

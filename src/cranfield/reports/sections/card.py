@@ -8,8 +8,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from cranfield._record import Step
+from cranfield.reports.html_page import ADDED, Reported, Section, on_page
 from cranfield.reports.markup import notes, text
-from cranfield.reports.section import FURTHER, Reported, Section, on_page
 from cranfield.store import versions
 
 _LIBRARIES = ("numpy", "scipy", "polars", "altair", "vl-convert-python")
@@ -38,7 +38,7 @@ def card(steps: Sequence[tuple[str, Step]], facts: Mapping[str, Any] | None = No
     return Section("card", "How it was made", markup)
 
 
-@on_page(FURTHER + 1)
+@on_page(ADDED + 1)
 def _on_page(reported: Reported) -> Section:
     results = (("compare", reported.comparison), ("assess", reported.assessment))
     done = [("measure", reported.scores.step), *((name, result.step) for name, result in results if result is not None)]

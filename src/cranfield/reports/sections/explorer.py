@@ -1,15 +1,269 @@
-"""The decision explorer: the reader changes decisions and sees how the order changes."""
+"""The decision explorer: the reader changes decisions and sees how the order changes; all numbers are precomputed."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import base64
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from cranfield.measures import Averaging, Scores
-from cranfield.reports.explore import DIMENSIONS, Explored, explore, label_of
+from cranfield._errors import CranfieldError, SettingError
+from cranfield._registry import parse
+from cranfield._terminal import shown
+from cranfield.comparisons import AVERAGES as TESTABLE
+from cranfield.comparisons import Comparison, Sample, chosen_test, make_samples, pairs_of
+from cranfield.measures import PLAIN, Averaging, Scores
+from cranfield.reports.html_page import Reported, Section, on_page
 from cranfield.reports.markup import paragraphs
-from cranfield.reports.section import Reported, Section, on_page
+
+AVERAGES = ("mean", "weighted(by=relevant)", "median", "trimmed(share=0.1)", "geometric(form=adjusted, epsilon=0.01)")
+"""The kinds of average that a reader may choose from."""
+
+# Maximum number of averages, about 3 MB in the page. Beyond it only the page's own kind of average is offered, and then
+# fewer other decisions.
+_MOST_NUMBERS = 300_000
+
+DIMENSIONS = ("test", "threshold", "lists", "metric", "parameters", "cutoff", "average", "coverage")
+_TITLES = (
+    "Test set",
+    "Relevant from",
+    "Lists",
+    "Metric",
+    "Gain and other parameters",
+    "Cut-off",
+    "Average",
+    "Users without a list",
+)
+
+
+@dataclass(frozen=True, eq=False)
+class Explored:
+    """Averages and p-values under many combinations of decisions.
+
+    Parameters
+    ----------
+    options
+        The choices for each of `DIMENSIONS`.
+    rows, means
+        combinations × dimensions: the index of each choice among the options; combinations × systems: the averages.
+    p
+        combinations × systems: the p-value against the best system of the combination, corrected for all pairs; NaN for
+        that system itself, and for averages that have no test. The test is Student's paired t-test with Bonferroni's
+        correction, which is fast and never gives smaller p-values than max_t. `with_comparison` replaces these by the
+        p-values shown elsewhere on the page.
+    lower_is_better
+        For each option of the dimension ``metric``.
+    left_out
+        What was not computed because the page would become too large, in words; empty if everything was.
+    has_tests
+        Whether the p-values include those of the page's own tests.
+    """
+
+    systems: tuple[str, ...]
+    options: tuple[tuple[Any, ...], ...]
+    rows: NDArray[np.int64]
+    means: NDArray[np.float64]
+    p: NDArray[np.float64]
+    lower_is_better: tuple[bool, ...]
+    left_out: str = ""
+    alpha: float = 0.05
+    has_tests: bool = False
+
+    def find(self, **choices: Any) -> int:
+        """Return the row of a combination; dimensions with a single choice may be omitted."""
+        wanted = np.ones(len(self.rows), dtype=bool)
+        for place, name in enumerate(DIMENSIONS):
+            if name in choices:
+                if choices[name] not in self.options[place]:
+                    raise SettingError(f"{name}={choices[name]!r} was not computed; known: {self.options[place]}")
+                wanted &= self.rows[:, place] == self.options[place].index(choices[name])
+        if np.count_nonzero(wanted) != 1:
+            raise SettingError(f"{choices} matches {np.count_nonzero(wanted)} combinations, not one; give more choices")
+        return int(np.argmax(wanted))
+
+    def with_comparison(self, comparison: Comparison, test: str, scores: Scores, averaging: Averaging) -> Explored:
+        """Return a copy with the p-values of a comparison of these scores, so that a pair has only one on the page."""
+        # If every user has a list, both policies are the same and only one is offered.
+        policies = self.options[DIMENSIONS.index("coverage")]
+        policy = averaging.coverage if averaging.coverage in policies else "full"
+        p = self.p.copy()
+        for metric in comparison.metrics:
+            label = label_of(test, scores, metric, average=str(averaging.average), coverage=policy)
+            if not all(value in choices for value, choices in zip(label.values(), self.options)):
+                continue
+            row = self.find(**label)
+            lower = self.lower_is_better[self.rows[row, DIMENSIONS.index("metric")]]
+            best = self.systems[_best(self.means[row], lower)]
+            for pair in comparison.of_metric(metric).iter_rows(named=True):
+                systems = [pair["system_a"], pair["system_b"]]
+                if best in systems:
+                    systems.remove(best)
+                    p[row, self.systems.index(systems[0])] = pair["p_corrected"]
+        return replace(self, p=p, alpha=comparison.alpha, has_tests=True)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return everything in compact form, ready for JSON; numbers are 32-bit floats in base64."""
+        strides = np.cumprod([1, *(len(choices) for choices in self.options[:-1])])
+        return {
+            "systems": list(map(shown, self.systems)),
+            "dimensions": [
+                {"name": name, "title": title, "options": [_said(name, option) for option in options]}
+                for name, title, options in zip(DIMENSIONS, _TITLES, self.options)
+            ],
+            "keys": (self.rows @ strides).tolist(),
+            "means": _packed(self.means),
+            "p": _packed(self.p),
+            "lower": list(self.lower_is_better),
+            "alpha": self.alpha,
+        }
+
+
+def explore(variants: Sequence[tuple[str, Scores]], *, averaging: Averaging = PLAIN) -> Explored:
+    """Average the same systems under every combination of decisions, and test each system against the best.
+
+    Parameters
+    ----------
+    variants
+        Scores of the same systems, each with the name of its test set; thresholds, condensed lists, metrics and
+        cut-offs are taken from the scores themselves, kinds of average and coverage policies are varied here.
+    averaging
+        How the page averages: its kind of average is offered in addition to `AVERAGES`, and is the one kept if there is
+        no room for all. Coverage is varied (``reduced``: over the lists that every system gives); the other settings
+        stay. If groups count equally, only averages that can be taken of groups are offered.
+    """
+    systems = variants[0][1].systems
+    for _, scores in variants:
+        if scores.systems != systems:
+            raise SettingError("the explorer needs the same systems in the same order under all decisions")
+    policies = ("full",) if all(scores.covered.all() for _, scores in variants) else ("full", "reduced")
+    variants, kinds, left_out = _within(variants, len(systems) * len(policies), averaging)
+    labels, means, p = [], [], []
+    for test, scores in variants:
+        for kind in kinds:
+            for policy in policies:
+                # If every user has a list, the coverage policies give the same result.
+                if policy == "full" or not scores.covered.all():
+                    varied = averaging.with_(average=kind, coverage=policy)
+                    averages = scores.average(varied)
+                    # Tests are over users, because the lists of one user are not independent.
+                    chances = _against_best(scores, averages, varied.with_(by="user"))
+                means.append(averages.T)
+                p.append(chances.T)
+                labels += [_label(test, scores, metric, kind, policy) for metric in scores.metrics]
+    options = _options(labels)
+    rows = np.array(
+        [[choices.index(value) for choices, value in zip(options, label)] for label in labels], dtype=np.int64
+    )
+    lower = {
+        parse(metric).name: lower
+        for _, scores in variants
+        for metric, lower in zip(scores.metrics, scores.lower_is_better)
+    }
+    _, first = np.unique(rows, axis=0, return_index=True)
+    kept = np.sort(first)
+    return Explored(
+        systems,
+        options,
+        rows[kept],
+        np.concatenate(means)[kept],
+        np.concatenate(p)[kept],
+        tuple(lower[name] for name in options[DIMENSIONS.index("metric")]),
+        left_out,
+    )
+
+
+def _options(labels: Sequence[tuple[Any, ...]]) -> tuple[tuple[Any, ...], ...]:
+    """Return the choices of each dimension; thresholds and cut-offs are in ascending order."""
+    columns = (tuple(dict.fromkeys(column)) for column in zip(*labels))
+    return tuple(
+        tuple(sorted(choices, key=_place)) if name in ("threshold", "cutoff") else choices
+        for name, choices in zip(DIMENSIONS, columns)
+    )
+
+
+def _within(
+    variants: Sequence[tuple[str, Scores]], each: int, averaging: Averaging
+) -> tuple[Sequence[tuple[str, Scores]], tuple[str, ...], str]:
+    """Return the variants (at least the first) and kinds of average that fit on a page, and what is left out."""
+    numbers = each * np.cumsum([len(scores.metrics) for _, scores in variants])
+    average = str(averaging.average)
+    offered = AVERAGES if averaging.groups == "pooled" else ("mean", "weighted(by=relevant)")
+    kinds = tuple(dict.fromkeys([*offered, average]))
+    if numbers[-1] * len(kinds) <= _MOST_NUMBERS:
+        return variants, kinds, ""
+    kept = max(1, int(np.searchsorted(numbers, _MOST_NUMBERS, side="right")))
+    fewer = f" and {len(variants) - kept} sets of other decisions" if kept < len(variants) else ""
+    return variants[:kept], (average,), f"kinds of average other than the {average}{fewer}"
+
+
+def label_of(
+    test: str, scores: Scores, metric: str, *, average: str = "mean", coverage: str = "full"
+) -> dict[str, Any]:
+    """Return the choices that an average of a metric belongs to, for `Explored.find`."""
+    return dict(zip(DIMENSIONS, _label(test, scores, metric, average, coverage)))
+
+
+def _label(test: str, scores: Scores, metric: str, kind: str, policy: str) -> tuple[Any, ...]:
+    spelling, settings = parse(metric), scores.step.settings
+    parameters = ", ".join(f"{name}={value}" for name, value in spelling.parameters)
+    lists = settings.get("lists", "full")
+    return test, settings.get("threshold"), lists, spelling.name, parameters, spelling.cutoff, kind, policy
+
+
+def _against_best(scores: Scores, averages: NDArray[np.float64], averaging: Averaging) -> NDArray[np.float64]:
+    """Return systems × metrics: p-values against the best system of each metric, corrected for all pairs."""
+    p = np.full(averages.shape, np.nan)
+    if len(scores.systems) < 2 or averaging.kind.spelling.name not in TESTABLE:
+        return p
+    try:
+        samples, _ = make_samples(scores, averaging)
+    except CranfieldError:
+        # Nothing can be tested, for example if all weights are 0; the page then shows averages without a verdict.
+        return p
+    places = [scores.metric(sample.metric) for sample in samples]
+    best = [_best(averages[:, place], scores.lower_is_better[place]) for place in places]
+    against = [_with_baseline(sample, system) for sample, system in zip(samples, best)]
+    pairs = len(scores.systems) * (len(scores.systems) - 1) // 2
+    test = chosen_test(against, "student", alpha=0.05, seed=0)
+    for sample, place, verdict in zip(against, places, test(against)):
+        p[sample.first, place] = np.minimum(pairs * verdict.p, 1.0)
+    return p
+
+
+def _with_baseline(sample: Sample, system: int) -> Sample:
+    """Return the sample with the pairs of one system and each of the others."""
+    first, second = pairs_of(sample.systems, sample.systems[system])
+    return replace(sample, first=first, second=second)
+
+
+def _best(averages: NDArray[np.float64], lower_is_better: bool) -> int:
+    """Return the index of the best system, as 32-bit floats like the page; the first one if several are equal."""
+    signed = (-averages if lower_is_better else averages).astype(np.float32)
+    return int(np.argmax(np.where(np.isnan(signed), -np.inf, signed)))
+
+
+def _place(value: Any) -> float:
+    return float("inf") if value is None else float(value)
+
+
+_NONE = {"threshold": "any rating of at least 1", "cutoff": "none", "parameters": "standard"}
+
+
+def _said(dimension: str, value: Any) -> str:
+    """Return an option in words."""
+    if value is None or value == "":
+        return _NONE[dimension]
+    if dimension == "coverage":
+        return {"full": "count as 0", "reduced": "are left out"}[value]
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def _packed(table: NDArray[np.float64]) -> str:
+    return base64.b64encode(np.ascontiguousarray(table, dtype="<f4").tobytes()).decode()
+
 
 _QUICK = "They come from a t-test with Bonferroni's correction."
 _TESTED = (
@@ -19,16 +273,9 @@ _TESTED = (
 
 
 def explorer(explored: Explored, start: int, truth: Mapping[str, float] | None = None) -> Section:
-    """Return the explorer, which starts at one of the combinations.
+    """Return the explorer, which starts at the combination (a row) that the page reports.
 
-    Parameters
-    ----------
-    explored
-        The numbers.
-    start
-        The row of the combination that the page reports.
-    truth
-        The true values of the systems, if known; higher is better.
+    ``truth`` has the true values of the systems, if known; higher is better.
     """
     facts = [
         "Every number here was computed beforehand from the same recommendations: take another decision and see what "

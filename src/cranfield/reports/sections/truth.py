@@ -1,4 +1,4 @@
-"""Measured values compared with true ones, if the truth is known."""
+"""Measured values, and the advice on metrics, compared with the truth, if it is known."""
 
 from __future__ import annotations
 
@@ -8,10 +8,11 @@ from dataclasses import dataclass
 import polars as pl
 
 from cranfield._numbers import number_text
+from cranfield.assessments import Advice
 from cranfield.metrics import kendall_tau_b
 from cranfield.reports import figures
+from cranfield.reports.html_page import Section
 from cranfield.reports.markup import Column, Value, downloads, figure, paragraphs, percent, table, text
-from cranfield.reports.section import Section
 
 
 @dataclass(frozen=True)
@@ -23,6 +24,13 @@ class MeasuredProtocol:
     pairs: int
     significant: int
     wrong: int
+
+    @property
+    def places(self) -> dict[str, int]:
+        """The rank of each system."""
+        return {
+            system: 1 + sum(other > value for other in self.values.values()) for system, value in self.values.items()
+        }
 
     def tau(self, truth: Mapping[str, float]) -> float:
         """Return Kendall's tau with the true order."""
@@ -77,35 +85,21 @@ def _numbers(metric: str, true: Mapping[str, float], protocols: Sequence[Measure
     columns = [Column("system", numeric=False), Column(f"true {metric}")]
     for protocol in protocols:
         columns += [Column(protocol.name), Column("place")]
-    places = [_places(measured.values) for measured in protocols]
-    rows = [
-        [
-            Value(text(system), system),
-            Value(percent(true[system]), true[system]),
-            *(
-                cell
-                for protocol, place in zip(protocols, places)
-                for cell in (
-                    Value(number_text(protocol.values[system]), protocol.values[system]),
-                    Value(str(place[system]), place[system]),
-                )
-            ),
-        ]
-        for system in sorted(true, key=lambda system: -true[system])
-    ]
+    rows = []
+    for system in sorted(true, key=lambda system: -true[system]):
+        row = [Value(text(system), system), Value(percent(true[system]), true[system])]
+        for protocol in protocols:
+            value, place = protocol.values[system], protocol.places[system]
+            row += [Value(number_text(value), value), Value(str(place), place)]
+        rows.append(row)
     return table(f"{metric}: the true value and what was measured, truly best first", columns, rows)
-
-
-def _places(values: Mapping[str, float]) -> dict[str, int]:
-    return {system: 1 + sum(other > values[system] for other in values.values()) for system in values}
 
 
 def _frame(true: Mapping[str, float], protocols: Sequence[MeasuredProtocol]) -> pl.DataFrame:
     columns: dict[str, list[float] | list[int]] = {}
     for protocol in protocols:
-        places = _places(protocol.values)
         columns[protocol.name] = [protocol.values[system] for system in true]
-        columns[f"place on {protocol.name}"] = [places[system] for system in true]
+        columns[f"place on {protocol.name}"] = [protocol.places[system] for system in true]
     return pl.DataFrame({"system": list(true), "the truth": list(true.values()), **columns})
 
 
@@ -115,3 +109,44 @@ def _claims_frame(true: Mapping[str, float], protocols: Sequence[MeasuredProtoco
         for protocol in protocols
     ]
     return pl.DataFrame(rows, schema=["test_set", "tau_with_the_truth", "pairs", "significant", "wrong"], orient="row")
+
+
+_CHECKED = (
+    "An assessment has only the test set to go by. Here the truth is known, so its advice can be checked: for each "
+    "metric, how well its order of the systems agrees with the true order by {metric} (Kendall's tau)."
+)
+
+
+def metrics_and_truth(metric: str, advice: Advice, taus: Mapping[str, Mapping[str, float]], sentence: str) -> Section:
+    """Return the section: each metric's rank by the advice, and its agreement with the truth.
+
+    ``metric`` is that of the true order, ``taus`` are Kendall's tau with it for each test set and metric, and
+    ``sentence`` is the conclusion.
+    """
+    rows = advice.frame().select("metric", "score").rows()
+    columns = [Column("metric", numeric=False), Column("place by the advice"), Column("score of the advice")]
+    columns += [Column(f"tau with the truth on {test}") for test in taus]
+    most = {test: max(by_metric.values()) for test, by_metric in taus.items()}
+    cells = [
+        [
+            Value(text(name), name),
+            Value(str(place), place),
+            Value(number_text(score, 3), score),
+            *(_tau(by_metric[name], most[test]) for test, by_metric in taus.items()),
+        ]
+        for place, (name, score) in enumerate(rows, start=1)
+    ]
+    names, scores = zip(*rows)
+    frame = pl.DataFrame({"metric": names, "place_by_the_advice": range(1, len(rows) + 1), "score": scores})
+    frame = frame.with_columns(
+        pl.Series(f"tau_{test}", [by_metric[name] for name in names]) for test, by_metric in taus.items()
+    )
+    caption = "Metrics in the order of the advice, and how well their orders agree with the true one"
+    shown = table(caption, columns, cells)
+    markup = paragraphs([sentence, _CHECKED.format(metric=metric)]) + shown + downloads("metrics-and-truth")
+    return Section("metrics-and-truth", "The advice, checked", markup, tables={"metrics-and-truth": frame})
+
+
+def _tau(tau: float, most: float) -> Value:
+    best = "best" if round(most - tau, 12) == 0 else ""
+    return Value(f'<span class="average">{number_text(tau, 2)}</span>', tau, best)

@@ -23,12 +23,11 @@ from cranfield._terminal import progress
 from cranfield.assessments import SCENARIOS, Chunks, Fold, Sampling
 from cranfield.comparisons import compare
 from cranfield.data import Ratings, RatingScale
-from cranfield.experiments import Vocabularies, read_run, run_facts, save_run
 from cranfield.measures import Average, Measuring, Scores, measure
 from cranfield.rankings import Ranking, Run, Serving, measured_ratings, timed_each
 from cranfield.recommenders import displayed_name, recommender
 from cranfield.splits import Split, random
-from cranfield.store import Artifact, Made
+from cranfield.store import Artifact, Made, Vocabularies, read_run, run_facts, save_run
 from cranfield.studies.frame import Floats, PanelNumbers, StudyFiles, StudyUnit, ValueRows
 
 EXPLICIT, IMPLICIT = "explicit", "implicit"

@@ -17,18 +17,18 @@ import numpy as np
 import polars as pl
 
 from cranfield._errors import CranfieldError, InputError, MissingExtraError
+from cranfield._numbers import time_text
 from cranfield._polars import read_parquet, scan_csv
 from cranfield._settings import settings
 from cranfield._terminal import announce, progress
 from cranfield.biases import correct_runs
 from cranfield.comparisons import Comparison, compare
 from cranfield.data import Ratings
-from cranfield.experiments import Vocabularies, about, read_run, run_facts, save_run
 from cranfield.measures import Scores, measure
 from cranfield.rankings import EVERYONE, Drawn, Ranker, Ranking, Run, fitted, rank_with
 from cranfield.recommenders import EpochModel, recommender
 from cranfield.splits import Split, predefined
-from cranfield.store import Artifact, Made, Store
+from cranfield.store import Artifact, Made, Store, Vocabularies, read_run, run_facts, save_run
 from cranfield.studies.frame import Floats, Printed
 from cranfield.tables import UNKNOWN, is_parquet
 
@@ -266,7 +266,7 @@ class NcfWork:
                     guesses[trained.spelling] = 0.0
             total += guesses[trained.spelling]
         if total > _WORTH_SAYING:
-            announce(f"Training by epochs will take about {about(total)}; finished work is kept if you stop it.")
+            announce(f"Training by epochs will take about {time_text(total)}; finished work is kept if you stop it.")
 
 
 def by_row(runs: Mapping[Trained, Mapping[str, Run]], protocol: str) -> dict[str, list[Run]]:

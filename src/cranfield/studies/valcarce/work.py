@@ -27,7 +27,15 @@ from cranfield.assessments import (
     sizes_of,
 )
 from cranfield.data import Description, Ratings, describe
-from cranfield.experiments import (
+from cranfield.judgments import NegativeGrades, notes_on_negative_grades
+from cranfield.measures import Average, Measuring
+from cranfield.metrics import Metric
+from cranfield.rankings import Ranking, Run, file_name, timed_each, write_run
+from cranfield.recommenders import recommender
+from cranfield.splits import Split, k_fold, per_user, predefined, random
+from cranfield.store import (
+    Artifact,
+    Made,
     Vocabularies,
     read_run,
     read_scores,
@@ -36,13 +44,6 @@ from cranfield.experiments import (
     save_scores,
     scores_table,
 )
-from cranfield.judgments import NegativeGrades, notes_on_negative_grades
-from cranfield.measures import Average, Measuring
-from cranfield.metrics import Metric
-from cranfield.rankings import Ranking, Run, file_name, timed_each, write_run
-from cranfield.recommenders import recommender
-from cranfield.splits import Split, k_fold, per_user, predefined, random
-from cranfield.store import Artifact, Made
 from cranfield.studies.frame import Exhibit, Finding, StudyFiles, StudyResults
 from cranfield.tables import write_table
 

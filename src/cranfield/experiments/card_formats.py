@@ -1,0 +1,309 @@
+"""The card as Markdown, and as a paragraph in LaTeX for the experimental section of a paper."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from cranfield._numbers import DASH, listed, number_text, percent_text
+from cranfield._registry import Spelling, parse
+from cranfield._table import Table, latex_text, markdown_text
+from cranfield.experiments.card import relevance_text
+from cranfield.experiments.decisions import DECISIONS
+from cranfield.facts import ends_text, p_text, share_text
+from cranfield.metrics import average_phrase, metric_phrase, undefined_phrase
+from cranfield.splits import split_phrase
+
+_DATA = ("users", "items", "ratings", "density", "gini_items", "mean_rating", "start", "end")
+_SPLITS = ("repetition", "fold", "seed", "train", "test", "test_users", "cold_users", "cold_items")
+_SEARCHED = ("data", "repetition", "fold", "best", "metric", "value", "trials", "validation")
+
+
+def markdown(card: Mapping[str, Any]) -> str:
+    """Return a card as Markdown."""
+    lines = [f"# {markdown_text(card['title'])}", "", markdown_text(f"Decisions: {card['phrase']}."), ""]
+    for name, result in card["results"].items():
+        lines += [
+            f"On {markdown_text(name)}:",
+            "",
+            *(f"- {markdown_text(sentence)}" for sentence in result["sentences"]),
+            "",
+        ]
+        if result["segments"]:
+            lines += ["By group:", "", *(f"- {markdown_text(sentence)}" for sentence in result["segments"]), ""]
+        if result["assessed"]:
+            lines += ["On the metrics:", "", *(f"- {markdown_text(sentence)}" for sentence in result["assessed"]), ""]
+    for heading, build in _TABLES.items():
+        table = build(card)
+        if table.rows:
+            lines += [f"## {heading}", "", table.markdown(), ""]
+    lines += ["## Notes", "", *(f"- {markdown_text(note)}" for note in _notes(card)), ""]
+    missing = [item for item in card["checklist"] if item["reported"] is None]
+    lines += ["## Checklist", "", "Points that Cañamares, Castells and Moffat (2020) ask authors to report.", ""]
+    for item in card["checklist"]:
+        mark = "x" if item["reported"] is not None else " "
+        said = item["reported"] if item["reported"] is not None else f"MISSING: {item['remedy']}"
+        lines.append(f"- [{mark}] {item['decision']}, {item['asked']}: {markdown_text(said)}")
+    lines += ["", f"{len(missing)} of {len(card['checklist'])} are missing." if missing else "Nothing is missing."]
+    return "\n".join(lines) + "\n"
+
+
+def _decisions(card: Mapping[str, Any]) -> Table:
+    rows = [[DECISIONS[name].metadata["letter"], name, _said(value)] for name, value in card["decisions"].items()]
+    return Table(["", "decision", "choice"], rows)
+
+
+def _data(card: Mapping[str, Any]) -> Table:
+    rows = [
+        [name, facts["source"], *(_said(facts[key]) for key in _DATA), ", ".join(facts["fingerprints"].values())]
+        for name, facts in card["data"].items()
+    ]
+    return Table(["", "source", *(name.replace("_", " ") for name in _DATA), "fingerprint"], rows)
+
+
+def _filters(card: Mapping[str, Any]) -> Table:
+    rows = [
+        [
+            name,
+            f"{step['action']}({_inside(step['settings'])})",
+            *(" → ".join(map(_said, step["effect"][key])) for key in ("users", "items", "ratings")),
+        ]
+        for name, facts in card["data"].items()
+        for step in facts["filters"]
+    ]
+    return Table(["", "filter", "users", "items", "ratings"], rows)
+
+
+def _splits(card: Mapping[str, Any]) -> Table:
+    rows = [
+        [name, *(_said(split[key]) for key in _SPLITS), split["fingerprints"]["test"]]
+        for name, splits in card["splits"].items()
+        for split in splits
+    ]
+    return Table(["", *(name.replace("_", " ") for name in _SPLITS), "fingerprint of the test part"], rows)
+
+
+def _systems(card: Mapping[str, Any]) -> Table:
+    rows = [
+        [
+            name,
+            system["spelling"],
+            "unknown" if system["parameters"] is None else _inside(system["parameters"]) or "none",
+        ]
+        for name, system in card["systems"].items()
+    ]
+    return Table(["", "system", "parameters"], rows)
+
+
+def _searches(card: Mapping[str, Any]) -> Table:
+    rows = [
+        [name, *(_said(search[key]) for key in _SEARCHED)]
+        for name, system in card["systems"].items()
+        for search in system["searches"]
+    ]
+    return Table(["", *_SEARCHED], rows)
+
+
+def _coverage(card: Mapping[str, Any]) -> Table:
+    coverages = [(name, system, coverage) for name, by in card["coverage"].items() for system, coverage in by.items()]
+    (depth,) = {coverage["depth"] for _, _, coverage in coverages}
+    heads = {
+        "users": "users with a list",
+        "filled": f"places filled{depth}",
+        "items": "items in the data recommended",
+        "unjudged": f"unjudged{depth}",
+    }
+    if any("nonexistent" in coverage for _, _, coverage in coverages):
+        heads["nonexistent"] = f"nonexistent{depth}"
+    rows = [[name, system, *(percent_text(coverage[key]) for key in heads)] for name, system, coverage in coverages]
+    return Table(["data", "system", *heads.values()], rows)
+
+
+def _comparisons(card: Mapping[str, Any]) -> Table:
+    rows = [
+        [
+            name,
+            *(row[key] for key in ("metric", "system_a", "system_b")),
+            number_text(row["difference"], sign="+"),
+            ends_text(row["lower"], row["upper"]),
+            share_text(row),
+            *(p_text(row[key]) for key in ("p", "p_corrected")),
+        ]
+        for name, result in card["results"].items()
+        for row in result["p"]
+    ]
+    kinds = dict.fromkeys(result["intervals"] for result in card["results"].values() if result["intervals"])
+    header = ["data", "metric", "a", "b", "a − b", "interval", "relative", "p", "p corrected"]
+    return Table(header, rows, "; ".join(kinds))
+
+
+def _versions(card: Mapping[str, Any]) -> Table:
+    return Table(["", "version"], [[name, value] for name, value in card["versions"].items()])
+
+
+_TABLES: dict[str, Callable[[Mapping[str, Any]], Table]] = {
+    "Decisions": _decisions,
+    "Data": _data,
+    "Effect of the filters": _filters,
+    "Splits": _splits,
+    "Systems": _systems,
+    "Searches of hyper-parameters": _searches,
+    "Coverage": _coverage,
+    "Comparisons": _comparisons,
+    "Versions": _versions,
+}
+
+
+def _notes(card: Mapping[str, Any]) -> list[str]:
+    """Return every note a reader should see: leakage, cold start, users left out, rules applied."""
+    notes = [f"{name}: {note}" for name, facts in card["data"].items() for note in facts["notes"]]
+    notes += [f"{name}: cite {facts['citation']}" for name, facts in card["data"].items() if facts["citation"]]
+    for name, splits in card["splits"].items():
+        for split in splits:
+            place = f" (repetition {split['repetition']}, fold {split['fold']})" if len(splits) > 1 else ""
+            notes += [f"{name}{place}: {note}" for note in split["notes"]]
+    for name, measuring in card["measuring"].items():
+        if any(measuring["removed_test_users"]):
+            counts = ", ".join(f"{count:,}" for count in measuring["removed_test_users"])
+            notes.append(f"{name}: B1 removes {counts} test users from the measurement")
+        notes += [f"{name}: {note}" for note in measuring["notes"]]
+    return notes or ["none"]
+
+
+def _inside(settings: Mapping[str, Any]) -> str:
+    return ", ".join(f"{name}={_said(value)}" for name, value in settings.items())
+
+
+def _said(value: Any) -> str:
+    if isinstance(value, list):
+        return ", ".join(map(_said, value)) or "none"
+    if isinstance(value, bool) or value is None:
+        return {True: "yes", False: "no", None: DASH}[value]
+    if isinstance(value, int):
+        return f"{value:,}"
+    return f"{value:.4g}" if isinstance(value, float) else str(value)
+
+
+_TESTS = {
+    "student": "Student's paired t-test",
+    "log_student": "Student's paired t-test of the logarithms",
+    "permutation": "a paired permutation test",
+    "wilcoxon": "Wilcoxon's signed-rank test",
+    "sign": "the sign test",
+    "bootstrap": "a paired bootstrap test",
+    "tukey": "a randomised Tukey HSD test",
+}
+_CORRECTIONS = {
+    "none": "without correction for multiple comparisons",
+    "bonferroni": "with Bonferroni's correction",
+    "holm": "with Holm's correction",
+    "max_t": "with the max-|t| correction of Westfall and Young",
+    "benjamini_hochberg": "with the correction of Benjamini and Hochberg",
+}
+
+
+def paragraph(card: Mapping[str, Any]) -> str:
+    """Return a card as a paragraph: the data, each decision, the systems and the coverage.
+
+    Parameters
+    ----------
+    card
+        The card as a dictionary; see `cranfield.experiments.card.card`.
+    """
+    decisions = card["decisions"]
+    sentences = (
+        *_data_sentences(card, decisions),
+        *_list_sentences(card, decisions),
+        *_measure_sentences(card, decisions),
+    )
+    return latex_text(" ".join(f"{sentence}." for sentence in sentences)) + "\n"
+
+
+def _data_sentences(card: Mapping[str, Any], decisions: Mapping[str, Any]) -> Iterator[str]:
+    sizes = [
+        f"{name} ({facts['users']:,} users, {facts['items']:,} items, {facts['ratings']:,} ratings, density "
+        f"{facts['density']:.2%})"
+        for name, facts in card["data"].items()
+    ]
+    filters = f", filtered by {', '.join(decisions['filters'])}" if decisions["filters"] else ""
+    yield f"We use {listed(sizes)}{filters}"
+    repeated = f", repeated {card['repetitions']} times" if card["repetitions"] > 1 else ""
+    yield f"The ratings are divided {_split_words(decisions['split'])}{repeated} (seed {card['seed']})"
+
+
+def _split_words(split: str) -> str:
+    said = split_phrase(split)
+    if parse(split).name == "predefined":
+        return "as they were published"
+    return f"by {said}" if said.startswith("leave-") or said.endswith("validation") else f"by a {said} split"
+
+
+def _list_sentences(card: Mapping[str, Any], decisions: Mapping[str, Any]) -> Iterator[str]:
+    least = decisions["min_ratings"]
+    newcomers = {"unserved": "have no list", "served": "are served by the systems that can"}[decisions["newcomers"]]
+    users = {
+        0: f"All users of the test part count; those without training ratings {newcomers}",
+        1: "Users without training ratings are removed",
+    }
+    drawn = "" if decisions["sample"] == "all" else f" (a sample of {decisions['sample']})"
+    gaps = "left out" if decisions["fill"] == "none" else f"put last in the order of {decisions['fill']}"
+    yield (
+        users.get(least, f"Users with fewer than {least} training ratings are removed")
+        + f"{drawn}, and items that a system cannot score are {gaps}"
+    )
+    systems = [_system_words(name, system["parameters"]) for name, system in card["systems"].items()]
+    yield f"We compare {listed(systems)}"
+    for name, system in card["systems"].items():
+        for search in system["searches"][:1]:
+            yield (
+                f"The hyper-parameters of {name} are the best of {search['trials']} settings by "
+                f"{metric_phrase(search['metric'])} on {search['validation']}"
+            )
+    unrated = "count as not relevant" if decisions["lists"] == "full" else "are taken out"
+    items = {"all": "all items", "test": "the items of the test set",
+             "group": "the items of its popularity group"}[decisions["candidates"]]  # fmt: skip
+    kind = f"{decisions['lists']} lists of {items}" + (
+        "" if decisions["keep_seen"] else " except those of the training profile"
+    )
+    cut = "" if decisions["length"] == "all" else f", cut at {decisions['length']}"
+    yield f"We rank {kind}{cut}; items without a test rating {unrated}"
+    if decisions["relevant"] == "one" or decisions["nonrelevant"] != "all":
+        many = "all" if decisions["nonrelevant"] == "all" else f"{decisions['nonrelevant']} randomly drawn"
+        relevant = "a single relevant item" if decisions["relevant"] == "one" else "the relevant items"
+        yield f"Each list ranks {relevant} and {many} non-relevant items"
+    if decisions["unrated"] != "all":
+        yield f"Each list ranks the test items of the user and {decisions['unrated']} randomly drawn unrated items"
+    if decisions["draws"] == "exact":
+        yield "Metrics are exact expectations over all such draws"
+
+
+def _system_words(name: str, parameters: Mapping[str, Any] | None) -> str:
+    # A search may have found a different value for each part.
+    said = {
+        key: "/".join(map(str, value)) if isinstance(value, list) else value
+        for key, value in (parameters or {}).items()
+    }
+    inside = {key: value for key, value in said.items() if value is not None}
+    details = str(Spelling(name, tuple(inside.items()))).removeprefix(name)
+    return f"{name} {details}" if details else name
+
+
+def _measure_sentences(card: Mapping[str, Any], decisions: Mapping[str, Any]) -> Iterator[str]:
+    undefined = undefined_phrase(decisions["undefined"], decisions["metrics"])
+    metrics = listed([metric_phrase(metric) for metric in decisions["metrics"]])
+    yield (
+        f"We report the {average_phrase(decisions['average'])} over users of {metrics} ({relevance_text(card)}); "
+        f"users for whom a metric is undefined {undefined}"
+    )
+    uncovered = {"full": "count as 0", "reduced": "are left out"}[decisions["coverage"]]
+    least = min(coverage["users"] for by in card["coverage"].values() for coverage in by.values())
+    yield f"Users without a list {uncovered}; the least user coverage is {least:.1%}"
+    if len(card["systems"]) > 1:
+        test = parse(decisions["significance"])
+        settings = f" {str(test).removeprefix(test.name)}" if test.parameters else ""
+        yield (
+            f"Differences are tested by {_TESTS.get(test.name, test.name)}{settings}, two-sided, at "
+            f"α = {decisions['alpha']:g}, {_CORRECTIONS.get(decisions['correction'], decisions['correction'])}"
+        )
+    yield f"In short: {card['phrase']}"
+    yield f"Everything was computed with cranfield {card['versions']['cranfield']}"

@@ -1,0 +1,85 @@
+"""The metrics themselves: which to trust; and predicted against true ratings."""
+
+from __future__ import annotations
+
+from cranfield._table import Cell
+from cranfield.assessments import Assessment
+from cranfield.measures import PredictedRatings
+from cranfield.reports.html_page import Reported, Section, on_page
+from cranfield.reports.markup import Column, Value, downloads, figure, notes, paragraphs, sortable, table, text
+
+_CAPTIONS = {
+    "robustness": "How well each metric keeps its order of the systems when parts of the test set are missing.",
+    "power": "The largest p-values of each metric, in decreasing order: a lower curve tells more systems apart.",
+    "correlation": "Kendall's tau between the orders of systems that the metrics give.",
+}
+
+
+def trust(assessment: Assessment) -> Section:
+    """Return the findings about the metrics themselves."""
+    shown = ["robustness"] if assessment.scenarios else []
+    shown += [*(["power"] if assessment.curves.height else []), "correlation"]
+    drawn = "".join(figure(f"trust-{study}", assessment.plot(study), _CAPTIONS[study]) for study in shown)
+    tables = {f"trust-{study}": assessment.frame(study) for study in ("advice", *shown)}
+    advice = assessment.advice().table(first=None)
+    columns = [Column(name, numeric=k > 0) for k, name in enumerate(advice.header)]
+    listed = table(advice.caption, columns, [list(map(_cell, row)) for row in advice.rows])
+    html = paragraphs(assessment.sentences()) + listed + drawn + notes(assessment.advice().limits) + downloads(*tables)
+    return Section("trust", "Which metric to trust", html, tables=tables)
+
+
+@on_page(5)
+def _opening(reported: Reported) -> Section | None:
+    """Put the assessment first on a page without a comparison."""
+    return trust(reported.assessment) if reported.assessment is not None and reported.comparison is None else None
+
+
+@on_page(50)
+def _trust_on_page(reported: Reported) -> Section | None:
+    return trust(reported.assessment) if reported.assessment is not None and reported.comparison is not None else None
+
+
+def _cell(cell: str | Cell) -> Value:
+    content = cell if isinstance(cell, Cell) else Cell(cell)
+    shown = f'<span class="average">{text(content.text)}</span>'
+    return Value(shown, _key(content.text), "best" if content.best else "")
+
+
+def _key(shown: str) -> float | str | None:
+    """Return the sort key of a cell: its number, the lower end of an interval, or its text."""
+    number = shown.split("–")[0].rstrip("%")
+    try:
+        return float(number)
+    except ValueError:
+        return shown if shown != "–" else None
+
+
+_ERRORS = (
+    "Errors of predicted ratings say little about what is at the top of a list, and the order of errors (SDCSE) "
+    "does not show their size. The figures here show where predictions are too high or too low, on the rating scale."
+)
+_PREDICTIONS = {
+    "migration": "Migration: share of the items of each true rating (rows) that are predicted each rating (columns).",
+    "rating": "Calibration: the mean rating of items by their predicted rating. On the dashed line predictions are "
+    "right on average; below it they are too high.",
+    "rank": "Mean of predicted minus true rating at each place of the lists of rated items; above 0 is too high.",
+}
+
+
+def rating_predictions(predicted: PredictedRatings) -> Section:
+    """Return the section of predicted ratings."""
+    shown = predicted.table()
+    html = paragraphs([_ERRORS]) + sortable(shown, names=1) + notes(shown.notes)
+    html += "".join(figure(f"predictions-{kind}", predicted.plot(kind), said) for kind, said in _PREDICTIONS.items())
+    tables = {
+        "predictions-shares": predicted.sells(),
+        "predictions-migration": predicted.migration(),
+        "predictions-by-rating": predicted.curve("rating"),
+        "predictions-by-rank": predicted.curve("rank"),
+    }
+    return Section("predictions", "Predicted ratings", html + downloads(*tables), tables=tables)
+
+
+@on_page(48)
+def _predictions_on_page(reported: Reported) -> Section | None:
+    return None if reported.predictions is None else rating_predictions(reported.predictions)
