@@ -289,7 +289,7 @@ def verdict(mutant: Mutant, tests: list[str], project: Path, seconds: float) -> 
 def main() -> None:
     """Print the verdict on each mutant of a sample, and the number of each verdict."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("packages", nargs="+", help="stages or files under src/cranfield: measures, _rounding.py")
+    parser.add_argument("packages", nargs="+", help="stages or files under src/cranfield: measures, _numbers.py")
     parser.add_argument("--count", type=int, default=20, help="how many mutants")
     parser.add_argument("--seed", type=int, default=0, help="which mutants")
     parser.add_argument("--seconds", type=float, default=120.0, help="the most time for one mutant")

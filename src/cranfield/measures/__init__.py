@@ -14,7 +14,7 @@ from cranfield.measures.averaging import (
 )
 from cranfield.measures.by_truth import TrueValues, row_percentiles, true_values, user_draws
 from cranfield.measures.counting import defined_for_all, over_groups
-from cranfield.measures.engines import Engine, is_large, judged_and_measured, measure_tables, parquet_path, part_plan
+from cranfield.measures.engines import Engine, is_large, judged_and_measured, parquet_path
 from cranfield.measures.folds import join_folds
 from cranfield.measures.measuring import (
     DEFAULT_METRICS,
@@ -37,7 +37,7 @@ from cranfield.measures.scores_table import LEVEL, deepest, left_out_by, on_left
 from cranfield.measures.segment_groups import check_column, file_and_column, given_groups
 from cranfield.measures.segmenting import SEGMENTS, Basis, Segmenting, is_built_in
 from cranfield.measures.segments import Segments, judged_segments, measure_segments
-from cranfield.measures.spark import measure_tables_on_spark, opened_run, opened_test
+from cranfield.measures.spark import opened_run, opened_test
 from cranfield.measures.standardised import standardise
 from cranfield.measures.user_columns import read_column
 from cranfield.measures.windows import in_window, window_frame, windows_of
@@ -103,8 +103,6 @@ __all__ = [
     "measure",
     "measure_judged",
     "measure_segments",
-    "measure_tables",
-    "measure_tables_on_spark",
     "metric",
     "on_left_out",
     "opened_run",
@@ -113,7 +111,6 @@ __all__ = [
     "over_folds",
     "over_groups",
     "parquet_path",
-    "part_plan",
     "read_column",
     "read_judged",
     "risk",
