@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from cranfield._errors import InputError, SettingError, nearest
 from cranfield._files import meant
@@ -25,8 +24,6 @@ from cranfield.tables import (
     FrameTable,
     Role,
     TextTable,
-    Vocabulary,
-    check_format,
     contents,
     file_and_member,
     find_columns,
@@ -38,7 +35,6 @@ from cranfield.tables import (
 )
 
 _COUNTS = ("keep", "to_ratings")
-_UNCHOSEN: dict[Role, Any] = {"user": None, "item": None, "rating": None, "time": None}
 
 
 def read(
@@ -123,7 +119,9 @@ def read(
     if counts not in _COUNTS:
         raise SettingError(f"counts={counts!r} is not known{nearest(counts, _COUNTS)}")
     chosen: dict[Role, Any] = {"user": user, "item": item, "rating": rating, "time": time}
-    table = _table(source, chosen, separator, header, quote, encoding)
+    wanted = [choice for choice in chosen.values() if isinstance(choice, str)]
+    text = {"separator": separator, "header": header, "quote": quote, "encoding": encoding}
+    table = _table(source, wanted=wanted, **text)
     if isinstance(table, FrameTable):
         refuse_text_options(table.label, separator, header, quote, encoding)
     places = find_columns(table.names, table.width, chosen, table.guess, table.label)
@@ -143,14 +141,12 @@ def with_features(ratings: Ratings, user_features: Any = None, item_features: An
     >>> ratings.user_features, dict(ratings.history[-1].effect)
     (Features(2 ids: age), {'columns': 1, 'users': 1})
     """
-    sides: tuple[tuple[About, Any, Vocabulary], ...] = (
-        ("user", user_features, ratings.user_ids),
-        ("item", item_features, ratings.item_ids),
-    )
-    for about, source, ids in sides:
+    sources: dict[About, Any] = {"user": user_features, "item": item_features}
+    for about, source in sources.items():
         if source is None:
             continue
-        table = None if isinstance(source, Features) else _table(source, dict(_UNCHOSEN), None, None, '"', "utf-8")
+        ids = ratings.user_ids if about == "user" else ratings.item_ids
+        table = None if isinstance(source, Features) else _table(source)
         features = source if table is None else features_of(table, about)
         label = "the features" if table is None else table.label
         described = int(np.count_nonzero(features.ids.codes(ids.all) != UNKNOWN))
@@ -181,18 +177,11 @@ def column_names(source: Any, **reading: Any) -> tuple[str, ...] | None:
     >>> column_names({"user": [1, 2], "age": [20, 30]})
     ('user', 'age')
     """
-    written = {"separator": None, "header": None, "quote": '"', "encoding": "utf-8", **reading}
-    return _table(source, dict(_UNCHOSEN), **written).names
+    return _table(source, **reading).names
 
 
-def _table(
-    source: Any,
-    chosen: dict[Role, Any],
-    separator: str | None,
-    header: bool | None,
-    quote: str | None,
-    encoding: str,
-) -> ColumnTable:
+def _table(source: Any, **text: Any) -> ColumnTable:
+    """Return the table of a source; the options are those of `TextTable.of`."""
     if isinstance(source, (str, Path)):
         if is_parquet_folder(folder := meant(source)):
             return FrameTable.of_parquet(folder, str(source))
@@ -211,8 +200,7 @@ def _table(
         return FrameTable.of_parquet(data, label)
     if label.endswith((".parquet", ".pq")) and data:
         raise InputError("the file is not Parquet", source=label, remedy="fetch or write it again")
-    wanted = [choice for choice in chosen.values() if isinstance(choice, str)]
-    return TextTable.of(data, label, separator=separator, header=header, quote=quote, encoding=encoding, wanted=wanted)
+    return TextTable.of(data, label, **text)
 
 
 def _gathered(table: ColumnTable, places: dict[Role, int], repeated: Repeated, counts: str) -> tuple[Ratings, int]:
@@ -222,8 +210,10 @@ def _gathered(table: ColumnTable, places: dict[Role, int], repeated: Repeated, c
     columns: dict[Role, Any] = {role: future.result() for role, future in futures.items()}
     (user_ids, users), (item_ids, items) = columns["user"], columns["item"]
     values = columns.get("rating", np.ones(len(users), dtype=np.float32))
-    if counts == "to_ratings":
-        _refuse_negative(values, table)
+    if counts == "to_ratings" and (negative := values < 0).any():
+        row = int(np.argmax(negative))
+        remedy = "leave the row out, or keep the numbers as they are with counts='keep' (--counts keep)"
+        raise table.error(Fault(row, f"a play count of {values[row]:g} is negative", remedy), "rating")
     try:
         ratings = Ratings.from_codes(user_ids, item_ids, users, items, values, columns.get("time"), repeated=repeated)
         return ratings, len(users)
@@ -231,14 +221,6 @@ def _gathered(table: ColumnTable, places: dict[Role, int], repeated: Repeated, c
         row, earlier = table.lines(error.place, error.earlier)
         problem = f"{error.problem}, already in row {earlier}"
         raise InputError(problem, source=table.label, row=row, remedy=REMEDY) from error
-
-
-def _refuse_negative(counts: NDArray[Any], table: ColumnTable) -> None:
-    negative = counts < 0
-    if negative.any():
-        row = int(np.argmax(negative))
-        remedy = "leave the row out, or keep the numbers as they are with counts='keep' (--counts keep)"
-        raise table.error(Fault(row, f"a play count of {counts[row]:g} is negative", remedy), "rating")
 
 
 def _step(
@@ -287,5 +269,4 @@ def write(ratings: Ratings, path: str | Path) -> Path:
     >>> path.read_text().split()
     ['user,item,rating', 'ann,x,4.0']
     """
-    check_format(path)
     return write_table(ratings.frame(), path)

@@ -6,7 +6,7 @@ import json
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -79,9 +79,9 @@ def write(
         raise SettingError("there is no split to write; give one")
     if len(splits) > splits[0].folds:
         raise SettingError(f"{len(splits)} splits that are not folds do not fit in one folder; give each its own")
-    earlier = _Earlier.of(folder)
+    files, hashes = _earlier(folder)
     if not force:
-        _check_room(folder, splits, format, earlier)
+        _check_room(folder, splits, format, files, hashes)
     if (folder / _RECORD).is_file():
         (folder / _RECORD).unlink()
     written: list[Path] = []
@@ -93,7 +93,7 @@ def write(
             bar.advance()
     for path in written:
         record_checksum(path)
-    for path in sorted(earlier.files.difference(written)):
+    for path in sorted(files.difference(written)):
         _remove(path, folder)
     record = {
         "cranfield": records[0].pop("cranfield"),
@@ -131,39 +131,30 @@ def _write_parts(split: Split, home: Path, form: str) -> list[Path]:
     return written
 
 
-class _Earlier(NamedTuple):
-    """What the record in a folder says: those of its files that a split may have, and the hashes of the parts.
-
-    Both are empty if there is no record.
-    """
-
-    files: set[Path]
-    hashes: list[Any]
-
-    @classmethod
-    def of(cls, folder: Path) -> _Earlier:
-        try:
-            record = json.loads((folder / _RECORD).read_text(encoding="utf-8"))
-            files = {folder / name for name in record["files"] if _is_ours(name)}
-            return cls(files, [split["fingerprints"] for split in record["splits"]])
-        except (OSError, ValueError, KeyError, TypeError, RecursionError):
-            return cls(set(), [])
+def _earlier(folder: Path) -> tuple[set[Path], list[Any]]:
+    """Return the files of the split that a folder's record describes, and the hashes of its parts; nothing if none."""
+    try:
+        record = json.loads((folder / _RECORD).read_text(encoding="utf-8"))
+        files = {folder / name for name in record["files"] if _is_ours(name)}
+        return files, [split["fingerprints"] for split in record["splits"]]
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
+        return set(), []
 
 
-def _check_room(folder: Path, splits: Sequence[Split], form: str, earlier: _Earlier) -> None:
+def _check_room(folder: Path, splits: Sequence[Split], form: str, files: set[Path], hashes: list[Any]) -> None:
     """Refuse to replace another split, or files that belong to no split."""
     remedy = "choose another folder with --out, or replace it with --force"
     first = splits[0]
     names = [*first.parts, *(["groups"] if first.item_groups is not None else [])]
     targets = [_home(folder, fold, first.folds) / f"{name}.{form}" for fold in range(first.folds) for name in names]
-    if not earlier.hashes:
+    if not hashes:
         targets.append(folder / _RECORD)
-    stranger = next((path for path in targets if path.exists() and path not in earlier.files), None)
+    stranger = next((path for path in targets if path.exists() and path not in files), None)
     if stranger is not None:
         raise SettingError(f"{stranger} already exists, and no record says that it belongs to a split; {remedy}")
     # Folds are the same if their number and the first fold are, so there is no need to make them all.
-    same = len(earlier.hashes) == len(splits) and earlier.hashes[0] == first.record()["fingerprints"]
-    if earlier.hashes and not same:
+    same = len(hashes) == len(splits) and hashes[0] == first.record()["fingerprints"]
+    if hashes and not same:
         raise SettingError(f"{folder} already holds another split; {remedy}")
 
 

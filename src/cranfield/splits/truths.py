@@ -117,7 +117,9 @@ def half(observed: Ratings, judged: Ratings, *, share: float = 0.5, seed: int = 
         Seed of the draw.
     """
     observed, judged, known = _known(observed, judged)
-    share = _open_share("share", share)
+    share = check.number("share", share)
+    if not 0 < share < 1:
+        raise SettingError(f"share={share} leaves no truth or no training; choose a number above 0 and below 1")
     draws = stream(check.whole("seed", seed, at_least=0), "truth", "half").random(len(judged))
     in_truth = draws < share
     rate = _judged_share(judged)
@@ -267,10 +269,3 @@ def _judged_share(judged: Ratings) -> float:
 def _even_shares(train: Ratings, judged: Ratings) -> NDArray[np.float64]:
     """Return the share of the items outside training that each user judged."""
     return np.asarray(judged.user_counts / np.maximum(judged.n_items - train.user_counts, 1))
-
-
-def _open_share(name: str, value: float) -> float:
-    share = check.number(name, value)
-    if not 0 < share < 1:
-        raise SettingError(f"{name}={value} leaves no truth or no training; choose a number above 0 and below 1")
-    return share

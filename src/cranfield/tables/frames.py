@@ -209,7 +209,7 @@ class FrameTable(ColumnTable):
     @classmethod
     def of_parquet(cls, source: Path | bytes, label: str) -> FrameTable:
         """Return the table of a Parquet file, given by its path or its content, or of a folder of such files."""
-        if isinstance(source, bytes):
+        if not isinstance(source, Path):
             table, size = cls(scan_parquet(io.BytesIO(source)), label), len(source)
         elif source.is_dir():
             files = ParquetTable(source)

@@ -216,14 +216,10 @@ def _likeliest_separator(sample: bytes, quote: str | None) -> str:
     for candidate in _SEPARATORS:
         rows = records(sample, candidate, quote if len(candidate) == 1 else None)
         widths = Counter(len(fields) for (_, fields), _ in zip(rows, range(_SAMPLE_ROWS)))
-        width, share = max(((w, n / widths.total()) for w, n in widths.items() if w > 1), default=(1, 0.0), key=_second)
-        if width > 1 and share > best_share + 0.05:
+        share = max((count for width, count in widths.items() if width > 1), default=0) / max(widths.total(), 1)
+        if share > best_share + 0.05:
             best, best_share = candidate, share
     return best
-
-
-def _second(pair: tuple[int, float]) -> float:
-    return pair[1]
 
 
 def _encloses(data: bytes, separator: str, quote: str) -> bool:
