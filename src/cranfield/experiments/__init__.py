@@ -9,10 +9,9 @@ from cranfield.experiments.folders import Shown, Spare, clean, show
 from cranfield.experiments.inputs import catalogue_digest, filtered, input_checksum
 from cranfield.experiments.json_schema import schema
 from cranfield.experiments.pipeline import OUT, Pipeline, Size, Stage, Unit
-from cranfield.experiments.planning import Plan, plan
 from cranfield.experiments.results import Measured, Results
 from cranfield.experiments.reviewing import Review, review
-from cranfield.experiments.running import experiment_and_folder, run
+from cranfield.experiments.running import Plan, experiment_and_folder, plan, run
 from cranfield.experiments.searching import Range, Search, Trial, Tuning, search
 from cranfield.experiments.source import SIMULATIONS, Source
 from cranfield.experiments.user_code import own_metrics

@@ -65,11 +65,8 @@ def _kinds(name: str, default: Any) -> Iterator[dict[str, Any]]:
         yield from ({"const": word} for word in ("all", "auto") if takes(name, word))
         shares = isinstance(default, float) or takes(name, 0.5)
         least = {} if takes(name, -1) else {"minimum": 0} if takes(name, 0) else {"minimum": 1}
-        yield (
-            {"type": "number", "exclusiveMinimum": 0}
-            if shares and least
-            else {"type": "number" if shares else "integer", **least}
-        )
+        kind = "number" if shares else "integer"
+        yield {"type": kind, "exclusiveMinimum": 0} if shares and least else {"type": kind, **least}
     elif takes(name, 0.5):
         yield {"type": "number", "exclusiveMinimum": 0, "exclusiveMaximum": 1}
     else:
