@@ -13,7 +13,8 @@ from cranfield import measure, recommend, simulate
 from cranfield._figures import definition
 from cranfield.recommenders import recommender
 from cranfield.splits import k_fold
-from cranfield.studies import canamares_castells2020, replicate
+from cranfield.studies import replicate
+from cranfield.studies.canamares_castells2020 import work
 from cranfield.studies.canamares_castells2020.work import METRICS, SIZES, PairSums, _rankers, grid_of, systems_of
 
 
@@ -149,7 +150,7 @@ def test_sums_of_p_values_are_those_of_the_users_of_all_folds_together():
 
 def test_the_sums_of_all_systems_stand_in_figure_4(world, tmp_path, monkeypatch):
     few = {name: spelling for name, spelling in grid_of(4.0, 0).items() if "k=10" in name or "(" not in name}
-    monkeypatch.setattr(canamares_castells2020, "grid_of", lambda threshold, seed: few)
+    monkeypatch.setattr(work, "grid_of", lambda threshold, seed: few)
     found = replicate("canamares-castells2020", world, out=tmp_path / "out", folds=2, all_systems=True, figures=False)
     table = found.exhibit("figure-04-precision-numbers").table
     assert list(table.header[-2:]) == ["sum of p-values of P@10, 78 systems", "printed sum, 78 systems"]

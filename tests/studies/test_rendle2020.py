@@ -214,7 +214,7 @@ def test_the_command_takes_files_says_the_time_before_and_draws_the_sizes(
 
 @pytest.mark.neural
 def test_all_systems_of_the_paper_are_run(world, negatives, tmp_path, monkeypatch):
-    monkeypatch.setattr(rendle2020, "SIZES", {"MF": (8,), "NeuMF": (8,)})
+    monkeypatch.setattr(work, "SIZES", {"MF": (8,), "NeuMF": (8,)})
     monkeypatch.setattr(rendle2020, "_SEEDS", 1)
     study = _replicate(world, tmp_path / "out", negatives=negatives, systems=None, epochs=1)
     assert {own.row for own in trainings(0)} == set(study.exhibit("table-1").frame["row"])

@@ -17,7 +17,6 @@ from cranfield._streams import stream
 from cranfield.data import Ratings, check_ratings
 from cranfield.simulate.counts import (
     WIDEST_SPREAD,
-    CountArray,
     PowerLaw,
     check_bounds,
     log_normal_sizes,
@@ -99,7 +98,11 @@ def popularity(
     )
     law = _law(alpha, c1, c2, like, n_items)
     counts, beta = law.counts(items=n_items, ratings=n_ratings, users=n_users)
-    profiles = _profiles(n_users, n_items, n_ratings, activity, like)
+    if activity is None and like is not None:
+        profiles = sizes_like(like.user_counts[like.user_counts > 0], n_users, n_ratings, low=1, high=n_items)
+    else:
+        spread = check_bounds("activity", 1.0 if activity is None else activity, 0, WIDEST_SPREAD)
+        profiles = log_normal_sizes(n_users, n_ratings, spread=spread, low=1, high=n_items)
     if histogram is None and like is not None:
         values, times = np.unique(like.values, return_counts=True)
         histogram = dict(zip(values.tolist(), times.tolist()))
@@ -172,14 +175,6 @@ def _law(alpha: float | None, c1: float | None, c2: float | None, like: Ratings 
     if like is None or len(stated) == 3:
         return replace(PowerLaw(1.4, 0.0, _SHIFT * items), **stated)
     return replace(PowerLaw.fit(like.item_counts), **stated)
-
-
-def _profiles(users: int, items: int, ratings: int, activity: float | None, like: Ratings | None) -> CountArray:
-    if activity is None and like is not None:
-        sizes = like.user_counts
-        return sizes_like(sizes[sizes > 0], users, ratings, low=1, high=items)
-    spread = check_bounds("activity", 1.0 if activity is None else activity, 0, WIDEST_SPREAD)
-    return log_normal_sizes(users, ratings, spread=spread, low=1, high=items)
 
 
 def histogram_arrays(histogram: Mapping[float, float]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:

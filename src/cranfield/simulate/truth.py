@@ -85,8 +85,8 @@ class World:
         """Return the true grade of every item, one row per requested user code (everybody by default)."""
         codes = self._codes(users)
         grades = np.empty((len(codes), self.ratings.n_items), dtype=np.float32)
-        for rows, block in self._rows(codes):
-            grades[rows] = self.tastes.grade(self.tastes.score(block))
+        for rows, _, own in self._graded(codes):
+            grades[rows] = own
         return grades
 
     def relevant(self, users: Any = None) -> NDArray[np.bool_]:
@@ -103,8 +103,8 @@ class World:
         """
         codes = self._codes(users)
         probabilities = np.empty((len(codes), self.ratings.n_items))
-        for rows, block in self._rows(codes):
-            weights = rates(self.tastes.grade(self.tastes.score(block)), self.exposure, self.relevance_bias)
+        for rows, block, grades in self._graded(codes):
+            weights = rates(grades, self.exposure, self.relevance_bias)
             probabilities[rows] = inclusion(weights, self.ratings.user_counts[block])
         return probabilities
 
@@ -183,15 +183,9 @@ class World:
             check_ratings(exclude)
             exclude = _over(exclude, self.ratings)
         values = np.empty(len(users))
-        for rows, block in self._rows(users):
-            values[rows] = list_values(
-                spelling,
-                indptr[rows.start : rows.stop + 1],
-                items,
-                self.tastes.grade(self.tastes.score(block)),
-                self.threshold,
-                _held(exclude, block, self.ratings.n_items),
-            )
+        for rows, block, grades in self._graded(users):
+            held, places = _held(exclude, block, self.ratings.n_items), indptr[rows.start : rows.stop + 1]
+            values[rows] = list_values(spelling, places, items, grades, self.threshold, held)
         return values
 
     def _random_items(self, user: int, size: int) -> NDArray[np.int32]:
@@ -200,10 +194,10 @@ class World:
         size = min(size, int(np.isfinite(keys).sum()))
         return np.sort(np.argsort(keys, kind="stable")[:size]).astype(np.int32)
 
-    def _rows(self, codes: NDArray[np.integer]) -> Iterator[tuple[slice, NDArray[np.integer]]]:
-        """Yield blocks of a bounded number of pairs: the position of each block and its user codes."""
+    def _graded(self, codes: NDArray[np.integer]) -> Iterator[tuple[slice, NDArray[np.integer], NDArray[np.float32]]]:
+        """Yield blocks of a bounded number of pairs: the position of each, its user codes and its true grades."""
         for rows in blocks(len(codes), self.ratings.n_items):
-            yield rows, codes[rows]
+            yield rows, codes[rows], self.tastes.grade(self.tastes.score(codes[rows]))
 
     def _codes(self, users: Any) -> NDArray[np.int64]:
         if users is None:

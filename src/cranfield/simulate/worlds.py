@@ -129,7 +129,9 @@ def world(
     settings["max_profile"] = largest = _largest_profile(min_profile, max_profile, users, items, ratings)
 
     latent = Tastes.draw(users, items, tastes, share=taste, grades=grades, shares=shares, seed=seed)
-    exposure = _exposure(items, popularity_bias, seed)
+    # How often each item is met: a shifted power law of its random rank, 1 for the first.
+    ranks = shuffled(items, seed, "simulate.world", "exposure") + 1
+    exposure = np.asarray(((_SHIFT * items + ranks) / (_SHIFT * items + 1)) ** -float(popularity_bias))
     sizes = log_normal_sizes(users, ratings, spread=activity, low=min_profile, high=largest)
     sizes = sizes[shuffled(users, seed, "simulate.world", "activity")]
     who = np.repeat(np.arange(users, dtype=np.int32), sizes)
@@ -183,9 +185,3 @@ def _observe(
             parts.append(np.nonzero(sample)[1].astype(np.int32))
             bar.advance(len(users))
     return np.concatenate(parts)
-
-
-def _exposure(items: int, bias: float, seed: int) -> NDArray[np.float64]:
-    """Return how often each item is met: a shifted power law of its random rank, 1 for the first."""
-    ranks = shuffled(items, seed, "simulate.world", "exposure") + 1
-    return np.asarray(((_SHIFT * items + ranks) / (_SHIFT * items + 1)) ** -float(bias))

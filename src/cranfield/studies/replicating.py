@@ -25,19 +25,11 @@ from cranfield.studies.frame.writing import write
 from cranfield.studies.rendle2020 import RENDLE_2020
 from cranfield.studies.valcarce import VALCARCE_2018, VALCARCE_2020
 
-STUDIES = {
-    study.name: study
-    for study in (
-        VALCARCE_2018,
-        VALCARCE_2020,
-        CANAMARES_2020,
-        CANAMARES_CASTELLS_2018,
-        CANAMARES_CASTELLS_2020,
-        BELLOGIN_2017,
-        AFTAB_2022,
-        RENDLE_2020,
-    )
-}
+_PAPERS = (
+    VALCARCE_2018, VALCARCE_2020, CANAMARES_2020, CANAMARES_CASTELLS_2018, CANAMARES_CASTELLS_2020, BELLOGIN_2017,
+    AFTAB_2022, RENDLE_2020,
+)  # fmt: skip
+STUDIES = {study.name: study for study in _PAPERS}
 """The papers that can be replicated, by name."""
 
 
@@ -172,9 +164,9 @@ def replicate(
     if figures:
         check_libraries()
     lowest = [_threshold(paper, _training(ratings), threshold) for ratings in several]
-    known_lowest = [own for own in lowest if own is not None]
     own = {name: options[name] for name in paper.options}
-    own |= {"threshold": max(known_lowest, default=None), "seed": _checks.whole("seed", seed, at_least=0)}
+    own["threshold"] = max((value for value in lowest if value is not None), default=None)
+    own["seed"] = _checks.whole("seed", seed, at_least=0)
     work = paper.plan(several, **own)
     with open_store(out) as store:
         store.begin(paper.name, f"{paper.name}: {own}")

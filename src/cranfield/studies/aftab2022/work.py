@@ -27,7 +27,7 @@ from cranfield.measures import Average, Measuring, Scores, measure
 from cranfield.rankings import Ranking, Run, Serving, measured_ratings, timed_each
 from cranfield.recommenders import displayed_name, recommender
 from cranfield.splits import Split, random
-from cranfield.store import Artifact, Made, Vocabularies, read_run, run_facts, save_run
+from cranfield.store import Made, Vocabularies, read_run, run_facts, save_run
 from cranfield.studies.frame import Floats, PanelNumbers, StudyFiles, StudyUnit, ValueRows
 
 EXPLICIT, IMPLICIT = "explicit", "implicit"
@@ -138,28 +138,22 @@ class ErrorWork:
     def runs(self, files: StudyFiles, version: str, seed: int) -> tuple[list[Run], dict[str, float], dict[str, str]]:
         """Return the lists of the models that could be run, the time each took, and why others could not."""
         split, models, store = self.split(version, seed), self.models[seed], files.store
-        there: dict[str, Artifact] = {}
-        failed: dict[str, str] = {}
-        wanted: dict[str, str] = {}
-        for name, spelling in models.spelled.items():
-            artifact = store.kept(*self._made_of(version, seed, split, name, spelling))
-            if artifact is None:
-                wanted[name] = spelling
-            else:
-                there[name] = artifact
-        with progress(f"Training, {self.place}, {version}", total=len(wanted), unit="models") as bar:
-            for name, spelling in wanted.items():
-                place, made_of = self._made_of(version, seed, split, name, spelling)
+        keys = {name: self._made_of(version, seed, split, name) for name in models.spelled}
+        kept = {name: store.kept(*key) for name, key in keys.items()}
+        missing, failed = [name for name, artifact in kept.items() if artifact is None], {}
+        with progress(f"Training, {self.place}, {version}", total=len(missing), unit="models") as bar:
+            for name in missing:
                 options: dict[str, Any] = {"serving": _TRAINED, "ranking": _RANKING, "seed": seed}
-                options["checkpoints"] = {name: store.checkpoint(place, made_of)}
+                options["checkpoints"] = {name: store.checkpoint(*keys[name])}
                 try:
-                    (done,) = timed_each(split, {name: spelling}, **options)
+                    (done,) = timed_each(split, {name: models.spelled[name]}, **options)
                 except CranfieldError as error:
                     failed[name] = str(error).removeprefix(f"{name}: ")
                 else:
                     save = partial(_save, done.result, done.seconds)
-                    there[name] = store.make(place, made_of, save, seconds=done.seconds)
+                    kept[name] = store.make(*keys[name], save, seconds=done.seconds)
                 bar.advance()
+        there = {name: artifact for name, artifact in kept.items() if artifact is not None}
         if len(there) < 2:
             reasons = "; ".join(f"{name}: {reason}" for name, reason in {**models.absent, **failed}.items())
             raise InputError(
@@ -167,12 +161,11 @@ class ErrorWork:
                 remedy="give more ratings, or other systems",
             )
         ids = Vocabularies(split.train.user_ids, split.train.item_ids)
-        ordered = {name: there[name] for name in models.spelled if name in there}
-        runs = [read_run(artifact.path(), name, ids, artifact.facts) for name, artifact in ordered.items()]
-        return runs, {name: artifact.facts["seconds"] for name, artifact in ordered.items()}, failed
+        runs = [read_run(artifact.path(), name, ids, artifact.facts) for name, artifact in there.items()]
+        return runs, {name: artifact.facts["seconds"] for name, artifact in there.items()}, failed
 
-    def _made_of(self, version: str, seed: int, split: Split, name: str, spelling: str) -> tuple[str, dict[str, Any]]:
-        stem = name.replace(", ", "-").replace(" ", "-")
+    def _made_of(self, version: str, seed: int, split: Split, name: str) -> tuple[str, dict[str, Any]]:
+        stem, spelling = name.replace(", ", "-").replace(" ", "-"), self.models[seed].spelled[name]
         made_of = {
             "train": split.train.fingerprint,
             "validation": split.validation.fingerprint if split.validation is not None else None,
@@ -256,16 +249,15 @@ def _means(scores: Scores) -> Floats:
 
 def _averages(version: str, scores: Scores) -> ValueRows:
     values = _means(scores)
-    rows: ValueRows = []
     names = {spelling: name for part in (METRICS, ERRORS, SELLS, OVERALL) for name, spelling in part.items()}
-    for m, spelling in enumerate(scores.metrics):
-        name = names.get(spelling, "SDCSEacc")
-        for s, system in enumerate(scores.systems):
-            value = float(values[s, m])
-            rows.append(
-                ("average", version, 0.0, name, system, 1.0 - value if name.startswith("us-ds") else value, None)
-            )
-    return rows
+    labels = [names.get(spelling, "SDCSEacc") for spelling in scores.metrics]
+    shares = [label.startswith("us-ds") for label in labels]
+    values[:, shares] = 1.0 - values[:, shares]
+    return [
+        ("average", version, 0.0, label, system, float(values[s, m]), None)
+        for m, label in enumerate(labels)
+        for s, system in enumerate(scores.systems)
+    ]
 
 
 def _pairs(version: str, scores: Scores) -> ValueRows:
@@ -274,14 +266,8 @@ def _pairs(version: str, scores: Scores) -> ValueRows:
     Also the share of users for whom SDCSE and DCSE disagree, among those for whom both differ.
     """
     names = {**METRICS, **ERRORS}
-    comparison = compare(
-        scores,
-        significance="permutation",
-        metrics=list(names.values()),
-        correction="none",
-        coverage="reduced",
-        undefined="zero",
-    )
+    decisions: dict[str, Any] = {"correction": "none", "coverage": "reduced", "undefined": "zero"}
+    comparison = compare(scores, significance="permutation", metrics=list(names.values()), **decisions)
     spelled = {spelling: name for name, spelling in names.items()}
     columns = comparison.frame().select("metric", "system_a", "system_b", "difference", "p")
     rows: ValueRows = [

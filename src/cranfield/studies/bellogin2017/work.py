@@ -56,14 +56,8 @@ _POINTS = 100
 
 def systems_of(seed: int) -> dict[str, str]:
     """Return the spellings of the systems; the paper does not say which matrix factorisation it uses."""
-    return {
-        PLSA: f"plsa(seed={seed})",
-        SVD: f"svd(seed={seed})",
-        WRMF: f"wrmf(seed={seed})",
-        KNN: "knn",
-        POPULARITY: "popularity",
-        RANDOM: f"random(seed={seed})",
-    }
+    drawn = {name: f"{system}(seed={seed})" for name, system in ((PLSA, "plsa"), (SVD, "svd"), (WRMF, "wrmf"))}
+    return {**drawn, KNN: "knn", POPULARITY: "popularity", RANDOM: f"random(seed={seed})"}
 
 
 def coin_folds(data: Ratings, folds: int, seed: int) -> Folds:

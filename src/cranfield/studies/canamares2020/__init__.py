@@ -111,15 +111,8 @@ def claims_of(panels: Sequence[SplitNumbers]) -> list[Finding]:
 
 
 def _of_the_starting_point(panel: SplitNumbers) -> list[Saying]:
-    return [
-        Saying(
-            f"MF has the higher {name} at the starting point",
-            "Table 2",
-            -_lead(panel, "average", "AM, unweighted", metric)[:, 0],
-            _pair(panel, "average", "AM, unweighted", metric),
-        )
-        for metric, name in _NAMES.items()
-    ]
+    claim, start = "MF has the higher {} at the starting point", ("average", "AM, unweighted")
+    return [_led(panel, claim.format(name), "Table 2", *start, metric, sign=-1.0) for metric, name in _NAMES.items()]
 
 
 def _of_ratios(panel: SplitNumbers) -> list[Saying]:
@@ -141,11 +134,8 @@ def _of_ratios(panel: SplitNumbers) -> list[Saying]:
 def _of_unrated_items(panel: SplitNumbers) -> list[Saying]:
     shares = np.minimum(*(values_of(panel, "ratio", "full", UNRATED, system) for system in (KNN, MF)))
     evidence = "lower share of the two systems: " + points(RATIOS, shares)
-    return [
-        Saying(
-            "At no split ratio is less than half of the top ten unrated", "Figure 3", shares.min(axis=1) - 0.5, evidence
-        )
-    ]
+    claim = "At no split ratio is less than half of the top ten unrated"
+    return [Saying(claim, "Figure 3", shares.min(axis=1) - 0.5, evidence)]
 
 
 def _of_condensed_lists(panel: SplitNumbers) -> list[Saying]:
@@ -184,27 +174,17 @@ def _of_cutoffs(panel: SplitNumbers) -> list[Saying]:
 
 
 def _of_gains(panel: SplitNumbers) -> list[Saying]:
-    said = []
-    for (metric, gain), spelling in GAINED.items():
-        if not gain.startswith("g2"):
-            continue
-        lead = _lead(panel, "gain", "full", spelling)[:, 0]
-        said.append(
-            Saying(
-                f"kNN leads by {metric} with the gain {gain}", "Table 3", lead, _pair(panel, "gain", "full", spelling)
-            )
-        )
-    return said
+    return [
+        _led(panel, f"kNN leads by {metric} with the gain {gain}", "Table 3", "gain", "full", spelling)
+        for (metric, gain), spelling in GAINED.items()
+        if gain.startswith("g2")
+    ]
 
 
 def _of_agreement(panel: SplitNumbers) -> list[Saying]:
+    claim = "By {} the condensed lists of kNN are closer to the test order"
     return [
-        Saying(
-            f"By {metric.partition('(')[0]} the condensed lists of kNN are closer to the test order",
-            "Decision C2",
-            _lead(panel, "agreement", "condensed", metric)[:, 0],
-            _pair(panel, "agreement", "condensed", metric),
-        )
+        _led(panel, claim.format(metric.partition("(")[0]), "Decision C2", "agreement", "condensed", metric)
         for metric in AGREEMENT
     ]
 
@@ -214,9 +194,8 @@ def _of_averages(panel: SplitNumbers) -> list[Saying]:
         sign = 1.0 if leader == KNN else -1.0
         leads = [sign * _lead(panel, "average", average, metric)[:, 0] for metric in _NAMES]
         evidence = "; ".join(f"{name} {_pair(panel, 'average', average, metric)}" for metric, name in _NAMES.items())
-        return Saying(
-            f"{leader} leads by both metrics, averaged as {average}", "Table 4", np.min(leads, axis=0), evidence
-        )
+        claim = f"{leader} leads by both metrics, averaged as {average}"
+        return Saying(claim, "Table 4", np.min(leads, axis=0), evidence)
 
     _, judged, relevant, geometric = AVERAGES
     counts = panel.work.data.user_counts.astype(np.float64)
@@ -307,6 +286,14 @@ def _lead(panel: SplitNumbers, part: str, setting: str, metric: str) -> Floats:
     """Return splits × x: the lead of kNN."""
     knn, mf = (values_of(panel, part, setting, metric, system) for system in (KNN, MF))
     return knn - mf
+
+
+def _led(
+    panel: SplitNumbers, claim: str, where: str, part: str, setting: str, metric: str, *, sign: float = 1.0
+) -> Saying:
+    """Return the claim that kNN leads, or with a negative sign that MF does."""
+    margin = sign * _lead(panel, part, setting, metric)[:, 0]
+    return Saying(claim, where, margin, _pair(panel, part, setting, metric))
 
 
 def _pair(panel: SplitNumbers, part: str, setting: str, metric: str) -> str:

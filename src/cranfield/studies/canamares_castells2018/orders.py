@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -35,17 +36,10 @@ KNOBS: dict[str, tuple[float, ...]] = {
 BASE = {"users": 300, "items": 200, "ratings": 8_000, "popularity_bias": 1.8, "relevance_bias": 1.1}
 THRESHOLD = 4.0
 
-SCHEMA = {
-    "protocol": pl.String,
-    "metric": pl.String,
-    "tau": pl.Float64,
-    "lower": pl.Float64,
-    "upper": pl.Float64,
-    "winner": pl.Float64,
-    "winner_lower": pl.Float64,
-    "winner_upper": pl.Float64,
-    "pairs": pl.Int64,
-}
+_SCORES = ("tau", "lower", "upper", "winner", "winner_lower", "winner_upper")
+SCHEMA: dict[str, Any] = {
+    "protocol": pl.String, "metric": pl.String, **dict.fromkeys(_SCORES, pl.Float64), "pairs": pl.Int64,
+}  # fmt: skip
 """One row per reading: tau with the true order over ``pairs``, how often the winner is correct, and their intervals."""
 
 
@@ -120,21 +114,10 @@ def order_scores(draws: Sequence[Readings], *, resamples: int = 200, seed: int =
 
     lower, upper = interval(pairs.tau)
     winner_lower, winner_upper = interval(pairs.finds_winner)
-    names = draws[0].names
-    return pl.DataFrame(
-        {
-            "protocol": [protocol for protocol, _ in names],
-            "metric": [metric for _, metric in names],
-            "tau": tau,
-            "lower": lower,
-            "upper": upper,
-            "winner": winner,
-            "winner_lower": winner_lower,
-            "winner_upper": winner_upper,
-            "pairs": [len(pairs.better)] * len(names),
-        },
-        schema=SCHEMA,
-    )
+    protocols, metrics = zip(*draws[0].names, strict=True)
+    scores = (tau, lower, upper, winner, winner_lower, winner_upper)
+    columns = [protocols, metrics, *scores, np.full(len(tau), len(pairs.better))]
+    return pl.DataFrame(dict(zip(SCHEMA, columns, strict=True)), schema=SCHEMA)
 
 
 def _mean_truth(draws: Sequence[Readings]) -> Floats:

@@ -16,19 +16,8 @@ from cranfield import _checks
 from cranfield.data import Ratings, over_one_vocabulary
 from cranfield.splits import Split, k_fold, truths
 from cranfield.store import Made
+from cranfield.studies.canamares_castells2020 import work
 from cranfield.studies.canamares_castells2020.exhibits import claims_of, exhibits_of
-from cranfield.studies.canamares_castells2020.work import (
-    INTERSECTION,
-    SIZES,
-    SUM_OF_P,
-    TIES,
-    TIES_AT_ZERO,
-    PairSums,
-    fold_numbers,
-    fold_sums,
-    grid_of,
-    systems_of,
-)
 from cranfield.studies.frame import Study, StudyFiles, StudyResults, StudyUnit, measured
 
 FOLDS = 5
@@ -74,7 +63,7 @@ def _work(
 ) -> StudyResults:
     """Measure every fold, and arrange the means over folds in tables and figures."""
     folds = k_fold(ratings, k=count, per_user=False, seed=seed)
-    systems = systems_of(threshold, seed)
+    systems = work.systems_of(threshold, seed)
     units, sums = [], []
     for number in range(1, count + 1):
         made_of = {
@@ -84,8 +73,8 @@ def _work(
             "threshold": threshold,
             "seed": seed,
             "systems": systems,
-            "sizes": list(SIZES),
-            "pairs": [TIES, TIES_AT_ZERO, SUM_OF_P, INTERSECTION],
+            "sizes": list(work.SIZES),
+            "pairs": [work.TIES, work.TIES_AT_ZERO, work.SUM_OF_P, work.INTERSECTION],
             "drawn from": "items outside the test set",
             "without targets": 1,
             "judged": None if judged is None else judged.fingerprint,
@@ -93,14 +82,14 @@ def _work(
         make = partial(_numbers, folds, number, threshold, seed, judged)
         units.append(StudyUnit(f"fold-{number}", made_of, make, len(systems)))
         if all_systems:
-            grid = grid_of(threshold, seed)
-            of_grid = {**made_of, "systems": grid, "pairs": SUM_OF_P, "judged": None}
+            grid = work.grid_of(threshold, seed)
+            of_grid = {**made_of, "systems": grid, "pairs": work.SUM_OF_P, "judged": None}
             write = partial(_write_sums, folds, number, grid, threshold, seed)
-            sums.append(PairSums.read(files.store.artifact(f"pairs/fold-{number}", of_grid, write).path()))
+            sums.append(work.PairSums.read(files.store.artifact(f"pairs/fold-{number}", of_grid, write).path()))
     numbers = measured(files, {"": units}, by="fold")[""]
     settings = {
         "systems": list(systems.values()),
-        "unrated": list(SIZES),
+        "unrated": list(work.SIZES),
         "threshold": threshold,
         "folds": count,
         "seed": seed,
@@ -110,13 +99,13 @@ def _work(
 
 
 def _numbers(folds: Sequence[Split], number: int, threshold: float, seed: int, judged: Ratings | None) -> pl.DataFrame:
-    return fold_numbers(folds[number - 1], threshold, seed, judged)
+    return work.fold_numbers(folds[number - 1], threshold, seed, judged)
 
 
 def _write_sums(
     folds: Sequence[Split], number: int, grid: dict[str, str], threshold: float, seed: int, place: Path
 ) -> Made:
-    return [fold_sums(folds[number - 1], grid, threshold, seed).save(place / "sums.npz")], {}
+    return [work.fold_sums(folds[number - 1], grid, threshold, seed).save(place / "sums.npz")], {}
 
 
 CANAMARES_CASTELLS_2020 = Study(

@@ -75,10 +75,7 @@ class Replication:
 
     def table(self) -> Table:
         """Return the claims as a readable table."""
-        rows = [
-            [finding.claim, finding.where, finding.verdict, percent(finding.sure), percent(finding.against)]
-            for finding in self.claims
-        ]
+        rows = [verdict_cells(claim) for claim in self.claims]
         caption = f"Claims of {self.reference} on {self.step.settings['data']}"
         note = (
             f"so, opposite: share of the {self.rule.drawn} for and against (the rest decide nothing); a verdict needs "
@@ -103,6 +100,11 @@ class Replication:
 
     def _repr_html_(self) -> str:
         return self.table().html()
+
+
+def verdict_cells(claim: Finding) -> list[str]:
+    """Return a claim, its section, its verdict, and the shares for and against it."""
+    return [claim.claim, claim.where, claim.verdict, percent(claim.sure), percent(claim.against)]
 
 
 @dataclass(frozen=True)

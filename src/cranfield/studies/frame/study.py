@@ -83,14 +83,9 @@ class StudyFiles:
 
 
 SCHEMA: dict[str, Any] = {
-    "part": pl.String,
-    "setting": pl.String,
-    "x": pl.Float64,
-    "metric": pl.String,
-    "system": pl.String,
-    "value": pl.Float64,
-    "p": pl.Float64,
-}
+    "part": pl.String, "setting": pl.String, "x": pl.Float64, "metric": pl.String, "system": pl.String,
+    "value": pl.Float64, "p": pl.Float64,
+}  # fmt: skip
 """One row per number: the part of the study, the setting that was varied and its value, and a p-value of the pair."""
 
 ValueRows = list[tuple[str, str, float, str, str, float, float | None]]

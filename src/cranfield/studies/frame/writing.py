@@ -18,7 +18,7 @@ from cranfield._record import Step
 from cranfield._table import Cell, Table, csv_of, markdown_text
 from cranfield.studies.frame.claims import ClaimRule, Finding, frame_of
 from cranfield.studies.frame.exhibits import Exhibit
-from cranfield.studies.frame.replication import Replication
+from cranfield.studies.frame.replication import Replication, verdict_cells
 
 _DRAWN = ("svg", "pdf", "png")
 
@@ -62,30 +62,16 @@ def _flat(frame: pl.DataFrame) -> pl.DataFrame:
 
 
 def _write_claims(folder: Path, claims: Sequence[Finding], rule: ClaimRule) -> None:
-    plain = [
-        {
-            key: None if isinstance(value, float) and not math.isfinite(value) else value
-            for key, value in asdict(claim).items()
-        }
-        for claim in claims
-    ]
+    plain = [asdict(claim) for claim in claims]
+    for claim in plain:
+        claim["margin"] = claim["margin"] if math.isfinite(claim["margin"]) else None
     _put(folder / "claims.json", json.dumps({"rule": rule.text, "claims": plain}, indent=1, ensure_ascii=False))
     _put(folder / "claims.md", claims_table(claims, rule).markdown())
 
 
 def claims_table(claims: Sequence[Finding], rule: ClaimRule) -> Table:
     """Return the claims with their evidence as a readable table."""
-    rows = [
-        [
-            claim.claim,
-            claim.where,
-            claim.verdict,
-            reports.percent(claim.sure),
-            reports.percent(claim.against),
-            claim.evidence,
-        ]
-        for claim in claims
-    ]
+    rows = [[*verdict_cells(claim), claim.evidence] for claim in claims]
     return Table(["Claim", "Section", "Here", "So", "Opposite", "Evidence"], rows, notes=[rule.text])
 
 

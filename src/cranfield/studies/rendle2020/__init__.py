@@ -13,24 +13,9 @@ from cranfield._errors import SettingError
 from cranfield.data import Ratings
 from cranfield.recommenders import displayed_name, recommender
 from cranfield.studies.frame import Study, StudyFiles, StudyResults, recognised
+from cranfield.studies.rendle2020 import work
 from cranfield.studies.rendle2020.exhibits import claims_of, exhibits_of
-from cranfield.studies.rendle2020.work import (
-    EASE,
-    IALS_2019,
-    IALS_2022,
-    ITEM_KNN,
-    MF,
-    POPULARITY,
-    RIDGES,
-    SIZES,
-    SLIM,
-    NcfBenchmark,
-    NcfNumbers,
-    NcfWork,
-    Trained,
-    of_size,
-    read_negatives,
-)
+from cranfield.studies.rendle2020.work import NcfBenchmark, NcfNumbers, NcfWork, Trained, of_size, read_negatives
 
 _SEEDS = 3
 _SEVERAL_SEEDS, _PRETRAINED = 8, 64  # factors
@@ -50,20 +35,21 @@ def trainings(seed: int, epochs: int | None = None) -> list[Trained]:
     ``epochs`` replaces the 256 epochs of MF, and the 20 of NeuMF (with 64 factors, 12).
     """
     others = {
-        POPULARITY: "popularity",
-        ITEM_KNN: "itemknn(binary=true)",
-        SLIM: "slim(binary=true, l1=0.00566, l2=475.9, neighbours=544)",
-        **{f"{EASE}, λ = {ridge}": f"ease(l2={ridge})" for ridge in RIDGES},
-        IALS_2019: "wrmf(factors=46, alpha=4.766, regularization=0.00001, iterations=20, steps=10)",
-        IALS_2022: "ials(factors=192, epochs=12, unobserved=0.3, regularization=0.007)",
+        work.POPULARITY: "popularity",
+        work.ITEM_KNN: "itemknn(binary=true)",
+        work.SLIM: "slim(binary=true, l1=0.00566, l2=475.9, neighbours=544)",
+        **{f"{work.EASE}, λ = {ridge}": f"ease(l2={ridge})" for ridge in work.RIDGES},
+        work.IALS_2019: "wrmf(factors=46, alpha=4.766, regularization=0.00001, iterations=20, steps=10)",
+        work.IALS_2022: "ials(factors=192, epochs=12, unobserved=0.3, regularization=0.007)",
     }
     wanted = [Trained(row, spelling, seed) for row, spelling in others.items()]
     mf = "mf-pointwise(factors={}, epochs={}, negatives=8, others=all, rate=0.002, regularization=0.005)"
     neumf = "neumf(factors={}, epochs={}, negatives=4, batch=256)"
     pretrained = "neumf(factors={}, epochs={}, negatives=4, batch=1024, depth=2, pretraining=12)"
-    for kind, sizes in SIZES.items():
+    for kind, sizes in work.SIZES.items():
         for factors in sizes:
-            spelling, usual = (mf, 256) if kind == MF else (pretrained, 12) if factors == _PRETRAINED else (neumf, 20)
+            network = (pretrained, 12) if factors == _PRETRAINED else (neumf, 20)
+            spelling, usual = (mf, 256) if kind == work.MF else network
             spelled = spelling.format(factors, usual if epochs is None else epochs)
             seeds = _SEEDS if factors == _SEVERAL_SEEDS else 1
             wanted += [Trained(of_size(kind, factors), spelled, seed + extra) for extra in range(seeds)]

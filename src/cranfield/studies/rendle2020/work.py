@@ -76,11 +76,8 @@ class Trained:
 def read_negatives(table: Any) -> pl.DataFrame:
     """Return the columns user, item and negative of a table, one row per negative.
 
-    Parameters
-    ----------
-    table
-        A Parquet file or a frame with the columns ``user``, ``item`` (the test item) and ``negatives``, a list of
-        items; or with one row per negative, in a column ``negative``, also as CSV.
+    The table is a Parquet file or a frame with the columns ``user``, ``item`` (the test item) and ``negatives``, a list
+    of items; or with one row per negative, in a column ``negative``, also as CSV.
 
     Examples
     --------
@@ -269,14 +266,6 @@ class NcfWork:
             announce(f"Training by epochs will take about {time_text(total)}; finished work is kept if you stop it.")
 
 
-def by_row(runs: Mapping[Trained, Mapping[str, Run]], protocol: str) -> dict[str, list[Run]]:
-    """Return the runs of each row under a protocol, one for each seed."""
-    rows: dict[str, list[Run]] = {}
-    for trained, own in runs.items():
-        rows.setdefault(trained.row, []).append(own[protocol])
-    return rows
-
-
 def of_size(kind: str, factors: int) -> str:
     """Return the row of MF or NeuMF with a given number of factors."""
     return f"{kind}, {factors} factors"
@@ -287,7 +276,7 @@ class NcfNumbers:
     """The measurements, under both protocols."""
 
     benchmark: NcfBenchmark
-    runs: Mapping[Trained, Mapping[str, Run]]  # of each training, by protocol
+    runs: dict[Trained, dict[str, Run]]  # of each training, by protocol
     failed: Mapping[str, str]  # why some rows could not be made
     known: str | None  # the dataset of the papers that the ratings are
     epochs: int | None = None  # of MF and NeuMF, if not as in the paper
@@ -331,9 +320,12 @@ class NcfNumbers:
 
     def compared(self, protocol: str) -> Comparison:
         """Compare the main rows under a protocol, by nDCG@10 over users, using the training with the first seed."""
-        first = {row: by_row(self.runs, protocol)[row][0] for row in self.main}
-        scores = self.benchmark.scores([replace(run, name=row) for row, run in first.items()])
-        return compare(scores, metrics=[NDCG])
+        first = self._first(protocol)
+        return compare(self.benchmark.scores([first[row] for row in self.main]), metrics=[NDCG])
+
+    def _first(self, protocol: str) -> dict[str, Run]:
+        """Return the run of each row's first seed."""
+        return {trained.row: replace(own[protocol], name=trained.row) for trained, own in reversed(self.runs.items())}
 
     @cached_property
     def corrected(self) -> pl.DataFrame:
@@ -343,7 +335,7 @@ class NcfNumbers:
         value).
         """
         split = self.benchmark.split
-        runs = [replace(own[0], name=row) for row, own in by_row(self.runs, SAMPLED).items()]
+        runs = [self._first(SAMPLED)[row] for row in self.rows]
         results = correct_runs(
             runs, split.test, list(METRICS.values()), train=split.train, threshold=self.benchmark.lowest
         )

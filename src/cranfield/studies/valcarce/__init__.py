@@ -186,16 +186,13 @@ def _of_nine(mean: Standing) -> list[Saying]:
         mean.evidence(criterion) for criterion in ("power", "ratings", "popular", "agreement")
     )
     unlike, failing = mean.below("agreement", ["MRR", "ERR"]), mean.below("ratings", ["Bpref", "InfAP"])
+    less = {name: _more(mean, "MAP", mean, name, "ratings") for name in ("Bpref", "InfAP")}
     return [
         Saying("MRR and ERR order the systems differently from the other metrics", "6.1", unlike, agreement),
         Saying("NDCG is the most discriminative", "6.2", mean.first("power", "NDCG"), power),
         Saying("Bpref and InfAP are not robust to sparsity", "6.3.1", failing, sparse),
-        Saying(
-            "Bpref is less robust to sparsity than MAP", "6.3.1", _more(mean, "MAP", mean, "Bpref", "ratings"), sparse
-        ),
-        Saying(
-            "InfAP is less robust to sparsity than MAP", "6.3.1", _more(mean, "MAP", mean, "InfAP", "ratings"), sparse
-        ),
+        Saying("Bpref is less robust to sparsity than MAP", "6.3.1", less["Bpref"], sparse),
+        Saying("InfAP is less robust to sparsity than MAP", "6.3.1", less["InfAP"], sparse),
         Saying("P is the most robust to the popularity bias", "6.3.2", mean.first("popular", "P"), popular),
     ]
 

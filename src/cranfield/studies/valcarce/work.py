@@ -108,8 +108,10 @@ class MetricPaper:
                 "sizes=[1] leaves the test set whole; give a share below 1 as well, such as sizes=[1, 0.5]"
             )
         grades: NegativeGrades = negative_grades or "judged"
-        settings = MetricSettings(
+        work = MetricWork(
             self,
+            data[0],
+            self._splits(data[0], split, folds, seed),
             names,
             {name: tuple(own) if grid is None else grid for name, own in self.sizes.items()},
             _checks.whole("samples", _SAMPLES if samples is None else samples),
@@ -118,9 +120,9 @@ class MetricPaper:
             seed,
             _checks.one_of("negative_grades", grades, get_args(NegativeGrades)),  # type: ignore[arg-type]
             None if jobs is None else _checks.whole("jobs", jobs),
+            tuple(notes_on_negative_grades(split, grades)) if isinstance(split, Ratings) else (),
         )
-        notes = notes_on_negative_grades(split, grades) if isinstance(split, Ratings) else ()
-        return MetricWork(data[0], self._splits(data[0], split, folds, seed), settings, tuple(notes)).results
+        return work.results
 
     def _splits(self, data: Ratings, split: Ratings | Split | None, folds: int | None, seed: int) -> Sequence[Split]:
         """Return the splits of a study: the given one, those of the paper, or the given number of folds."""
@@ -134,11 +136,13 @@ class MetricPaper:
         return [(per_user if self.per_user else random)(data, train=_TRAIN, seed=seed)]
 
 
-@dataclass(frozen=True)
-class MetricSettings:
-    """The settings of a study on one set of ratings."""
+@dataclass(frozen=True, eq=False)
+class MetricWork:
+    """A study on one set of ratings, fold by fold; only one fold is in memory at a time."""
 
     paper: MetricPaper
+    data: Ratings
+    splits: Sequence[Split]
     systems: tuple[str, ...]
     sizes: Mapping[str, tuple[float, ...]]
     samples: int  # per size in the random scenarios
@@ -147,8 +151,9 @@ class MetricSettings:
     seed: int
     negative_grades: NegativeGrades
     jobs: int | None
+    notes: tuple[str, ...]
 
-    def stated(self, folds: int) -> dict[str, Any]:
+    def stated(self) -> dict[str, Any]:
         """Return all settings, as they are recorded."""
         sizes = {name: f"{len(own)} from {max(own):.0%} to {min(own):.0%}" for name, own in self.sizes.items()}
         return {
@@ -167,38 +172,28 @@ class MetricSettings:
             "significance": "permutation",
             "alpha": 0.05,
             "weights": None,
-            "folds": folds,
+            "folds": len(self.splits),
             "seed": self.seed,
         }
 
-
-@dataclass(frozen=True, eq=False)
-class MetricWork:
-    """A study on one set of ratings, fold by fold; only one fold is in memory at a time."""
-
-    data: Ratings
-    splits: Sequence[Split]
-    settings: MetricSettings
-    notes: tuple[str, ...]
-
     def results(self, files: StudyFiles) -> StudyResults:
         """Assess the metrics over all folds, and arrange the results as in the paper."""
-        paper = self.settings.paper
+        paper = self.paper
         scores: list[Artifact] = []
         samples: list[pl.DataFrame] = []
         whole = []
         for number, split in enumerate(self.splits, start=1):
-            fold = _FoldWork(f"fold-{number}", split, self.settings, files)
+            fold = _FoldWork(f"fold-{number}", split, self, files)
             scores.append(fold.scores())
-            artifacts = [fold.samples(scenario, sizes) for scenario, sizes in self.settings.sizes.items()]
+            artifacts = [fold.samples(scenario, sizes) for scenario, sizes in self.sizes.items()]
             number_of = pl.lit(number, dtype=pl.Int64).alias("fold")
             samples += [read_parquet(artifact.path()).select(number_of, pl.all()) for artifact in artifacts]
             whole.append(np.array(artifacts[0].facts["whole"], dtype=np.float64))
         power, curves = self._power(files, scores)
         notes = dict.fromkeys(note for artifact in scores for note in artifact.facts["notes"])
-        stated = self.settings.stated(len(self.splits))
+        stated = self.stated()
         assessment = Assessment(
-            systems=self.settings.systems,
+            systems=self.systems,
             metrics=paper.metrics,
             averages=paper.averages,
             lower_is_better=tuple(Metric.of(metric).lower_is_better for metric in paper.metrics),
@@ -223,7 +218,7 @@ class MetricWork:
 
     def _power(self, files: StudyFiles, scores: Sequence[Artifact]) -> tuple[pl.DataFrame, pl.DataFrame]:
         """Return discriminative power and the p-value curves under the arithmetic mean."""
-        settings: dict[str, Any] = {"significance": "permutation", "folds": "average", "seed": self.settings.seed}
+        settings: dict[str, Any] = {"significance": "permutation", "folds": "average", "seed": self.seed}
 
         def make(place: Path) -> Made:
             by_fold = [
@@ -249,7 +244,7 @@ class MetricWork:
 class _FoldWork:
     """The artifacts of one split."""
 
-    def __init__(self, place: str, split: Split, settings: MetricSettings, files: StudyFiles) -> None:
+    def __init__(self, place: str, split: Split, settings: MetricWork, files: StudyFiles) -> None:
         self._place, self._split, self._settings, self._files = place, split, settings, files
         self._ids = Vocabularies(split.train.user_ids, split.train.item_ids)
         self._data = {"train": split.train.fingerprint, "test": split.test.fingerprint}
