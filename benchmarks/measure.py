@@ -30,8 +30,7 @@ import pandas as pd
 import cranfield as cf
 from cranfield.judgments import Judgments, judge
 from cranfield.judgments.joining import join
-from cranfield.metrics import Metric
-from cranfield.metrics.definition import known_metrics
+from cranfield.metrics import Metric, known_metrics
 
 NINE = ["P@10", "Recall@100", "F1", "AP@100", "nDCG@10", "nDCG@100", "RR", "bpref", "infAP(pool=judged)"]
 PYTREC = {"P_10", "recall_100", "set_F", "map_cut_100", "ndcg_cut_10", "ndcg_cut_100", "recip_rank", "bpref", "infAP"}

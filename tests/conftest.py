@@ -25,7 +25,7 @@ from cranfield.data import filters
 from cranfield.judgments import Judgments, judge
 from cranfield.measures.averages import AVERAGES
 from cranfield.metrics.definition import METRICS
-from cranfield.metrics.dialects.peers import TOOLS
+from cranfield.metrics.dialects import TOOLS
 from cranfield.metrics.gains import GAINS
 from cranfield.rankings import read_run
 from cranfield.recommenders import SYSTEMS

@@ -27,7 +27,7 @@ from cranfield.cli import cranfield
 from cranfield.datasets import index, store
 from cranfield.experiments.file import experiment_of
 from cranfield.metrics.definition import METRICS, Metric
-from cranfield.metrics.dialects.peers import TOOLS
+from cranfield.metrics.dialects import TOOLS
 from cranfield.recommenders import SYSTEMS, recommender
 from cranfield.studies import replicate
 

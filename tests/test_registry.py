@@ -20,8 +20,7 @@ from cranfield.measures import Average
 from cranfield.measures.averages import AVERAGES
 from cranfield.metrics import Metric
 from cranfield.metrics.definition import METRICS
-from cranfield.metrics.dialects import Tool, Users, tool
-from cranfield.metrics.dialects.peers import TOOLS
+from cranfield.metrics.dialects import TOOLS, Tool, Users
 from cranfield.metrics.gains import GAINS
 from cranfield.recommenders import SYSTEMS
 from cranfield.splits import registry as splits
@@ -132,7 +131,7 @@ def test_tools_and_what_they_mean_by_a_metric_are_registered_once():
     with pytest.raises(SettingError, match="there is already a dialect 'lenskit'"):
         Tool("lenskit", "LensKit", "0", Users.JUDGED)
     with pytest.raises(SettingError, match="'p' already means 'P'"):
-        tool("lenskit").dialect("p", "precision", "the same")(mine)
+        TOOLS["lenskit"].dialect("p", "precision", "the same")(mine)
 
 
 def test_a_scenario_can_be_added():

@@ -12,7 +12,7 @@ import pytest
 import cranfield as cf
 from cranfield.cli import cranfield as command_line
 from cranfield.experiments.decisions import DECISIONS
-from cranfield.metrics.dialects.peers import TOOLS
+from cranfield.metrics.dialects import TOOLS
 
 pytest.importorskip("sphinx", reason="the site needs Sphinx; install the extra docs")
 

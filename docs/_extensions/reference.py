@@ -230,7 +230,7 @@ def _cell(text: str) -> str:
 
 
 def _dialects_page() -> str:
-    from cranfield.metrics.dialects.peers import TOOLS
+    from cranfield.metrics.dialects import TOOLS
 
     parts = ["# Dialects", "", "What other tools mean by the name of a metric. See [dialects](../dialects.md).", ""]
     for tool in TOOLS.values():

@@ -14,7 +14,7 @@ from cranfield.comparisons import compare_segments
 from cranfield.comparisons.interactions import divided_anew, interactions
 from cranfield.comparisons.samples import as_scores
 from cranfield.measures import Averaging, Segments
-from cranfield.measures.folds import join_folds
+from cranfield.measures.joining import join_folds
 
 N = 240
 

@@ -12,8 +12,7 @@ from cranfield import compare
 from cranfield.comparisons.by_segment import window_leads
 from cranfield.comparisons.samples import as_scores
 from cranfield.measures import Averaging
-from cranfield.measures.folds import join_folds
-from cranfield.measures.windows import in_window, window_frame, windows_of
+from cranfield.measures.joining import join_folds
 from cranfield.tables import Vocabulary
 
 MEANS = Averaging(groups="equal")
@@ -21,7 +20,7 @@ MEANS = Averaging(groups="equal")
 
 def _window(start, users, a, b):
     scores = as_scores({"a": a, "b": b})
-    return in_window(replace(scores, user_ids=Vocabulary.of(users)), start)
+    return replace(scores, user_ids=Vocabulary.of(users)).in_window(start)
 
 
 def _joined(seed=0, windows=3, shift=0.1):
@@ -58,9 +57,9 @@ def test_a_user_has_one_sign_for_all_windows(seed):
 
 def test_the_windows_are_in_order_with_their_own_averages():
     scores, rows = _joined()
-    assert windows_of(scores) == ("2001-01-01", "2001-01-02", "2001-01-03")
-    frame = window_frame(scores, MEANS)
-    first = frame.filter(window="2001-01-01")
+    assert scores.windows == ("2001-01-01", "2001-01-02", "2001-01-03")
+    frame = scores.by_group(MEANS)
+    first = frame.filter(group="2001-01-01")
     a, b = first["mean"].to_list()
     assert a - b == pytest.approx(np.mean([d for w, _, d in rows if w == 0]))
     assert first["lists"].to_list() == [4, 4]
@@ -68,7 +67,7 @@ def test_the_windows_are_in_order_with_their_own_averages():
 
 def test_scores_without_windows_have_none():
     scores = as_scores({"a": [0.1, 0.2], "b": [0.3, 0.1]})
-    assert windows_of(scores) == ()
+    assert scores.windows == ()
     assert window_leads(scores, Averaging()) == []
 
 

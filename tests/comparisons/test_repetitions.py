@@ -15,7 +15,7 @@ from cranfield.comparisons.samples import as_scores, make_samples
 from cranfield.comparisons.significance.ranks import sign
 from cranfield.comparisons.significance.student import student
 from cranfield.measures import Averaging
-from cranfield.measures.folds import join_folds
+from cranfield.measures.joining import join_folds
 from cranfield.tables import Vocabulary
 
 

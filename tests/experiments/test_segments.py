@@ -96,7 +96,7 @@ def test_one_segment_may_stand_without_a_list(file):
 def test_results_by_segment_are_read_and_not_made_again(done, monkeypatch):
     from cranfield.experiments.stages import results as stage
 
-    monkeypatch.setattr(stage, "judged_segments", None)
+    monkeypatch.setattr(stage.Segments, "measured", None)
     results = Results(done.with_suffix(""))
     kept = results.segments("mine")
     said = [sentence for segment in kept for sentence in segment.verdict]

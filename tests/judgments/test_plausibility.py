@@ -8,7 +8,7 @@ import pytest
 
 import cranfield as cf
 from cranfield._errors import CranfieldWarning, InputError
-from cranfield.judgments import plausibility
+from cranfield.judgments import tallies
 
 USERS, ITEMS = range(100), range(40)
 TEST = cf.Ratings.of(
@@ -220,7 +220,7 @@ def test_dialects_warn_since_a_frame_has_no_notes():
 
 
 def test_lists_without_training_ratings_are_joined_only_once(monkeypatch):
-    monkeypatch.setattr(plausibility, "count_hits", None)
+    monkeypatch.setattr(tallies, "count_hits", None)
     assert _warnings({"one": _run()}) == ()
 
 
@@ -230,3 +230,20 @@ def test_runs_that_were_made_of_a_file_are_not_that_file(tmp_path):
     split = cf.splits.random(cf.read(path), train=0.5)
     runs = cf.recommend(split, ["popularity"], length=10)
     assert cf.measure(runs, split.test, "P@5", train=split.train).warnings == ()
+
+
+@pytest.mark.parametrize("swapped", [False, True])
+def test_ranges_of_users_are_checked_as_everything_at_once(swapped, tmp_path):
+    names = {"user": "item", "item": "user"} if swapped else {"user": "user", "item": "item"}
+    TEST.frame().write_parquet(tmp_path / "test.parquet")
+    for name in ("one", "two"):
+        rows = [(user, item, -float(place)) for user, items in _run().items() for place, item in enumerate(items)]
+        lists = pl.DataFrame(rows, ["user", "item", "score"], orient="row").rename(names)
+        lists.write_parquet(tmp_path / f"{name}.parquet")
+    files = [str(tmp_path / "one.parquet"), str(tmp_path / "two.parquet")], str(tmp_path / "test.parquet")
+    memory, ranges = (
+        cf.measure(*files, "P@5", threshold=4, train=TRAIN, engine=engine).warnings for engine in ("memory", "ranges")
+    )
+    assert memory == ranges
+    assert any("its users seem to be the items" in warning for warning in memory) == swapped
+    assert memory[-1].startswith("one and two hold the same lists")

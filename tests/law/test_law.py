@@ -29,12 +29,13 @@ finally:
 
 from cranfield import CranfieldError, Scores
 from cranfield.data import Relevance
-from cranfield.measures import engines, measuring, parts, ranged, value_table
-from cranfield.measures.value_table import ValueTable
+from cranfield.judgments import judging
+from cranfield.measures import blocks, engines, ranged
+from cranfield.measures.blocks import ValueTable
 from cranfield.metrics import beyond
 from cranfield.rankings import lists
 
-AS_RUNS, MAPPED = measuring.as_runs, ValueTable._mapped
+AS_RUNS, ORDERED = judging.as_runs, ValueTable._ordered
 
 QUESTIONS = design(0)
 
@@ -135,7 +136,7 @@ def made_small(route: Route) -> Iterator[None]:
             patch.setattr(ranged, "_LARGEST_RANGE", 3000)
             patch.setattr(ranged, "_SMALLEST_RANGE", 1)
         if route.engine == "spilled":
-            patch.setattr(parts, "ValueTable", lambda most: ValueTable(-1.0))
+            patch.setattr(blocks, "ValueTable", lambda most: ValueTable(-1.0))
         yield
 
 
@@ -231,9 +232,7 @@ MUTANTS = {
         ("ranges", "spilled"),
     ),
     "ties of a run are not averaged": (
-        lambda patch: patch.setattr(
-            measuring, "as_runs", lambda runs, ties=None, gaps="keep": AS_RUNS(runs, None, gaps)
-        ),
+        lambda patch: patch.setattr(judging, "as_runs", lambda runs, ties=None, gaps="keep": AS_RUNS(runs, None, gaps)),
         lambda question: question["ties"] == "average" and question["group"] == "hits",
         ("memory",),
     ),
@@ -248,7 +247,7 @@ MUTANTS = {
         ("memory", "ranges", "spilled"),
     ),
     "users of a file of values are in another order": (
-        lambda patch: patch.setattr(value_table.ValueTable, "_mapped", _in_order_of_blocks),
+        lambda patch: patch.setattr(ValueTable, "_ordered", _in_order_of_blocks),
         lambda question: question["group"] in ("hits", "gains"),
         ("spilled",),
     ),
@@ -266,7 +265,7 @@ MUTANTS = {
 
 
 def _in_order_of_blocks(table, name, order):
-    return MAPPED(table, name, np.arange(len(order))[::-1])
+    return ORDERED(table, name, np.arange(len(order))[::-1] if name == "values" else order)
 
 
 @pytest.mark.parametrize("mutant", MUTANTS)

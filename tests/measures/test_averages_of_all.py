@@ -100,7 +100,7 @@ def test_lists_are_weighted_by_a_column_of_a_file(scores, tmp_path, monkeypatch)
 
 
 def test_a_user_with_several_lists_weighs_as_much_as_one(scores):
-    twice = cf.measures.folds.join_folds([scores, scores])
+    twice = cf.measures.join_folds([scores, scores])
     np.testing.assert_allclose(
         twice.average("weighted(by=train)", by="user"), scores.average("weighted(by=train)", by="user")
     )

@@ -8,7 +8,7 @@ import pytest
 import cranfield as cf
 from cranfield import SettingError
 from cranfield.measures import true_values
-from cranfield.measures.by_truth import user_draws
+from cranfield.measures.by_truth import TrueValues
 from cranfield.splits import truths
 
 TRAIN = cf.Ratings.of(["ann", "bob"], ["x", "y"], [4, 5])
@@ -53,7 +53,7 @@ def test_without_weights_every_judgment_counts_one_over_the_mean_probability(tru
 
 
 def test_a_draw_of_users_is_a_draw_with_replacement():
-    draws = user_draws(7, 20, 1)
+    draws = TrueValues.user_draws(7, 20, 1)
     assert draws.shape == (20, 7)
     assert draws.sum(axis=1) == pytest.approx(np.ones(20))
     assert (draws != draws[0]).any()

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import cranfield as cf
 from cranfield.measures import Averaging
-from cranfield.measures.counting import over_groups
+from cranfield.measures.averages import over_groups
 
 LISTS = st.lists(
     st.tuples(st.integers(0, 4), st.integers(0, 2), st.floats(0, 1), st.floats(0, 1), st.integers(1, 5)),

@@ -9,7 +9,7 @@ import pytest
 import cranfield as cf
 from cranfield._errors import SettingError
 from cranfield.measures.other_tools import compare_tools, dialects_table
-from cranfield.metrics.dialects import tools
+from cranfield.metrics.dialects import TOOLS
 
 TEST = cf.Ratings.of(["ann", "ann", "bob", "cid", "dan"], ["x", "y", "y", "x", "x"], [5, 4, 4, 5, 2])
 RUN = {"mine": {"ann": ["z", "x"], "bob": ["w", "z", "v", "u", "y"], "dan": ["y", "x"], "eve": ["x"]}}
@@ -157,5 +157,5 @@ def test_a_question_that_has_no_answer_is_refused(metric, options, message):
 
 
 def test_every_tool_has_the_metrics_that_are_compared_most():
-    for one in tools():
+    for one in TOOLS.values():
         assert {"nDCG", "P", "AP"} <= set(one.dialects), one.name

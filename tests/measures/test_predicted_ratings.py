@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 from cranfield import Ratings, SettingError
 from cranfield.judgments import judge
 from cranfield.measures import examine_predictions
-from cranfield.measures.predicted_figures import by_rank
-from cranfield.measures.predicted_ratings import MOST_GRADES, examine_for, over_folds
+from cranfield.measures.predicted_ratings import MOST_GRADES, PredictedRatings, examine_for
 from cranfield.metrics import Metric
 from cranfield.rankings import read_run
 
@@ -57,11 +56,11 @@ def test_many_grades_are_shown_in_ten_parts_of_the_scale():
 
 def test_folds_are_put_together():
     first, second = (examine_predictions(_run(*p), TEST) for p in ((5, 3, 1, 4, 2), (4, 4, 4, 4, 4)))
-    both = over_folds([first, second])
+    both = PredictedRatings.join([first, second])
     assert both.migration()["count"].sum() == 10
     means = [part.sells()["perfect_sell"][0] for part in (first, second)]
     assert both.sells()["perfect_sell"][0] == pytest.approx(np.mean(means))
-    assert over_folds([first]) is first
+    assert PredictedRatings.join([first]) is first
 
 
 def test_they_are_examined_down_to_the_cutoff_of_the_first_metric_that_looks_at_them():
@@ -85,5 +84,5 @@ def test_every_figure_is_drawn_in_both_styles(kind):
 def test_the_figure_by_rank_shows_by_how_much_predictions_are_too_high():
     pytest.importorskip("altair")
     predicted = examine_predictions(_run(5.5, 3, 1, 4, 1.5), TEST)
-    _, line = by_rank(predicted).to_dict()["layer"]
+    _, line = predicted.plot("rank").to_dict()["layer"]
     assert [row["gap"] for row in line["data"]["values"]] == [0.25, -0.25, 0]

@@ -11,10 +11,10 @@ from polars.testing import assert_frame_equal
 
 import cranfield as cf
 from cranfield.cli import main
-from cranfield.judgments.judged_table import JudgedTable
+from cranfield.judgments.judged_files import JudgedTable
+from cranfield.measures.blocks import ValueTable
 from cranfield.measures.engines import measure_tables
 from cranfield.measures.measuring import Measuring
-from cranfield.measures.value_table import ValueTable
 from cranfield.metrics import known_metrics
 from cranfield.rankings.ranged import HeldOutTable, RunTables
 
@@ -368,8 +368,8 @@ def test_what_cannot_be_done_by_ranges_is_refused(tmp_path):
 @pytest.fixture
 def spilled(monkeypatch):
     """Leave no memory to values and judged lists, so that they go to files."""
-    monkeypatch.setattr("cranfield.measures.parts.ValueTable", lambda _: ValueTable(0.0))
-    monkeypatch.setattr("cranfield.measures.parts.JudgedTable", lambda _: JudgedTable(0.0))
+    monkeypatch.setattr("cranfield.measures.blocks.ValueTable", lambda _: ValueTable(0.0))
+    monkeypatch.setattr("cranfield.measures.blocks.JudgedTable", lambda _: JudgedTable(0.0))
 
 
 @pytest.mark.parametrize("sort", [["user"], ["item"]])

@@ -386,16 +386,11 @@ def test_a_worker_hands_on_the_error_of_a_row_and_nothing_of_no_rows(monkeypatch
 def test_the_threshold_follows_from_the_merged_ratings(spark, repeated):
     runs, test = world(6, users=15)
     test = pl.concat([test, test.with_columns(rating=pl.col("rating") % 4 + 1)])
-    from cranfield.measures.engines import part_plan
-    from cranfield.measures.measuring import Measuring
-    from cranfield.measures.spark import measure_tables_on_spark, opened_run, opened_test
+    from cranfield.measures import Measuring, measure_tables, opened_run, opened_test
 
-    tables, table = (
-        [opened_run(to_spark(runs, spark), spark)],
-        opened_test(to_spark(test, spark), spark, repeated=repeated),
-    )
-    plan = part_plan(tables, table, Measuring(metrics=["P@3", "ERR"]), catalogue=list(range(5)))
-    mine = measure_tables_on_spark(tables, table, plan).scores
+    tables = [opened_run(to_spark(runs, spark), session=spark)]
+    table = opened_test(to_spark(test, spark), session=spark, repeated=repeated)
+    mine = measure_tables(tables, table, Measuring(metrics=["P@3", "ERR"]), catalogue=list(range(5))).scores
     theirs = cf.measure(runs, cf.read(test, repeated=repeated), ["P@3", "ERR"], catalogue=list(range(5)))
     assert mine.step.settings["threshold"] == theirs.step.settings["threshold"]
     assert_frame_equal(mine.frame(), theirs.frame(), rel_tol=1e-12, abs_tol=1e-14)

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from cranfield import Ratings, SettingError
 from cranfield.judgments import judge
 from cranfield.metrics import Metric
-from cranfield.metrics._train import catalogue
+from cranfield.metrics.training import catalogue
 
 TRAIN = {100 + user: {item: 1 + (user * item) % 5 for item in range(0, 12, 1 + user % 4)} for user in range(9)}
 COUNTS = {item: sum(item in profile for profile in TRAIN.values()) for profile in TRAIN.values() for item in profile}

@@ -13,7 +13,7 @@ from cranfield import SettingError
 from cranfield.judgments import Judgments, judge
 from cranfield.measures import measure
 from cranfield.metrics import Metric, known_metrics
-from cranfield.metrics.definition import possible_values
+from cranfield.metrics.spellings import possible_values
 from cranfield.rankings import read_run
 
 # requires, zero_if_undefined, bounds

@@ -13,7 +13,7 @@ from cranfield import Ratings, SettingError
 from cranfield.judgments import judge
 from cranfield.measures import measure
 from cranfield.metrics import Metric
-from cranfield.metrics.predicted import calibration_curve, predicted_of, scale_of
+from cranfield.metrics.predicted import Predicted, scale_of
 from cranfield.rankings import read_run, recommend
 from cranfield.splits import random
 
@@ -86,7 +86,7 @@ def test_the_calibration_curve_of_clicks_is_scikit_learns(pairs, bins):
     judged = judge(read_run(pl.DataFrame(rows), name="run"), Ratings.of([1] * len(pairs), range(len(pairs)), ratings))
     train = Ratings.of([1, 1], [1, 2], [0, 1])  # the scale, whatever is in the test set
     judged = judged.fresh(context=type(judged.context)(train))
-    curve = calibration_curve(predicted_of(judged.condensed(), "ECE"), scale_of(judged), bins=bins)
+    curve = Predicted.of(judged.condensed(), "ECE").curve(scale_of(judged), bins=bins)
     shares, means = theirs(ratings, predictions, n_bins=bins)
     np.testing.assert_allclose(curve["rating"], shares)
     np.testing.assert_allclose(curve["predicted"], means)

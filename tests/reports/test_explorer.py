@@ -8,7 +8,7 @@ import pytest
 import cranfield as cf
 from cranfield.comparisons.samples import as_scores
 from cranfield.measures import Averaging
-from cranfield.measures.folds import join_folds
+from cranfield.measures.joining import join_folds
 from cranfield.reports.sections.explorer import AVERAGES, explore, label_of
 
 SYSTEMS = ("a", "b", "c", "d")

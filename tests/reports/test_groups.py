@@ -10,8 +10,7 @@ import cranfield as cf
 from cranfield import compare
 from cranfield.comparisons.samples import as_scores
 from cranfield.measures import Averaging
-from cranfield.measures.folds import join_folds
-from cranfield.measures.windows import in_window
+from cranfield.measures.joining import join_folds
 from cranfield.reports.html_page import Reported
 from cranfield.reports.sections.groups import by_group, windows
 
@@ -56,7 +55,7 @@ def test_the_page_says_how_many_users_of_a_group_are_compared():
 def _reported(number):
     rng = np.random.default_rng(1)
     folds = [
-        in_window(as_scores({"<a>": rng.random(9) + 0.2, "b": rng.random(9)}), f"2001-01-0{k + 1}")
+        as_scores({"<a>": rng.random(9) + 0.2, "b": rng.random(9)}).in_window(f"2001-01-0{k + 1}")
         for k in range(number)
     ]
     scores, averaging = join_folds(folds), Averaging(groups="equal" if number > 1 else "pooled")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Literal
 
 import numpy as np
 import polars as pl
@@ -23,7 +24,7 @@ from cranfield.comparisons import (
     tested_average,
 )
 from cranfield.facts import p_text
-from cranfield.measures import Averaging, Coverage, Scores, Undefined, join_folds
+from cranfield.measures import Averaging, Scores, Undefined, join_folds
 
 _FOLDS = ("average", "pool", "each")
 
@@ -111,7 +112,7 @@ def discriminative_power(
     metrics: str | Sequence[str] | None = None,
     alpha: float = 0.05,
     folds: str = "average",
-    coverage: Coverage = "full",
+    coverage: Literal["full", "reduced"] = "full",
     undefined: Undefined = "zero",
     average: str = "mean",
     resamples: int = 1000,

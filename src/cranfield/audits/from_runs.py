@@ -17,8 +17,7 @@ from cranfield.audits.truth import given_truth
 from cranfield.audits.universes import AVERAGED, MEASURED, UserPlaces, audit_universes, deepest
 from cranfield.data import AUTO, Ratings
 from cranfield.experiments import Decisions, Experiment, Source, System
-from cranfield.judgments import Context, as_test, check_inputs
-from cranfield.measures import as_judged
+from cranfield.judgments import Context, as_judged, as_test, check_inputs
 from cranfield.rankings import Gaps
 
 OPENED_ON_LISTS = ("lists", *MEASURED, *AVERAGED)

@@ -15,8 +15,8 @@ from cranfield._errors import SettingError
 from cranfield._numbers import percent_text
 from cranfield.audits.grid import Floats
 from cranfield.judgments import Judged
-from cranfield.measures import OF_GROUPS, Average, Averaging, Scores, over_groups
-from cranfield.metrics import Metric, bounds, has_bounds
+from cranfield.measures import Average, Averaging, Scores, over_groups
+from cranfield.metrics import Metric, bounds
 from cranfield.tables import Vocabulary
 
 LINEAR = ("mean", "weighted", "geometric", "standardised")
@@ -130,7 +130,7 @@ class SetupLists:
     def _values(self, metric: Metric, judged: Judged, unjudged: str) -> Floats:
         if metric.cutoff is None and self.length is not None:
             judged = judged.cut(self.length)
-        if unjudged == "relevant" and has_bounds(metric):
+        if unjudged == "relevant" and metric.definition.bounds:
             return bounds(metric, judged)[1]
         values: Floats = metric(judged)
         return values
@@ -235,7 +235,7 @@ class MeasuredLists:
             return self._of_all(averaging)
         values, kept, digest = self._counted(averaging.undefined == "zero" and self.zero_if_undefined)
         own = self._weights(kind)
-        if lists.windows is not None and kind.spelling.name not in OF_GROUPS:
+        if lists.windows is not None and not kind.is_of_groups:
             raise SettingError(
                 f"each window of time is averaged, then all together, and average='{kind}' is not a mean; use "
                 "average='mean' or 'weighted'"

@@ -18,7 +18,7 @@ from cranfield.audits.grid import OptionKind
 from cranfield.audits.significance import OF_TESTS, checked_significance
 from cranfield.data import Ratings, filters
 from cranfield.experiments import DECISIONS, Experiment, checked_value
-from cranfield.measures import WEIGHTS, Average
+from cranfield.measures import Average
 from cranfield.metrics import GAINS, METRICS, Definition, known_metrics, spelled_metric
 from cranfield.recommenders import recommender, system_among
 
@@ -114,7 +114,7 @@ def _decision(name: str, _: Experiment, value: Any) -> Any:
 def checked_average(experiment: Experiment, value: Any) -> str:
     """Return an average in canonical form; raise an error if audits cannot compute it or its baseline is unknown."""
     kind = Average.of(checked_value("average", value))
-    if kind.weights not in (None, *WEIGHTS):
+    if kind.is_weighted_by_file:
         raise SettingError(
             f"average='{kind}' is not computed in an audit; weight by judged, relevant or train, or use mean, "
             "geometric, median, trimmed, standardised, urisk, trisk or georisk"

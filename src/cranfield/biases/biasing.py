@@ -19,17 +19,8 @@ from cranfield.biases.random_rankings import RandomTargets
 from cranfield.biases.result import Bias
 from cranfield.comparisons import compare
 from cranfield.data import AUTO, Ratings, Relevance
-from cranfield.judgments import Context, as_runs, as_test, judged_by
-from cranfield.measures import (
-    HEAD_MID_TAIL,
-    PLAIN,
-    Measuring,
-    Scores,
-    as_judged,
-    by_popularity,
-    group_of_items,
-    measure,
-)
+from cranfield.judgments import Context, as_judged, as_runs, as_test, judged_by
+from cranfield.measures import PLAIN, Measuring, Scores, by_popularity, group_of_items, measure
 from cranfield.metrics import Metric
 from cranfield.rankings import Gaps, Run, Ties, recommend
 from cranfield.recommenders import named_systems
@@ -94,7 +85,7 @@ def _popularity_of_lists(run: Run, split: Split, n: int) -> tuple[float, float]:
     listed = run.items[(run.entry_ranks <= n) & np.repeat(tested, np.diff(run.indptr))]
     items = recoded(listed, run.item_ids, train.item_ids)  # an unknown item, the last one, has no ratings
     counts = np.append(train.item_counts, 0).astype(np.float64)
-    head = np.append(group_of_items(train, list(HEAD_MID_TAIL.values()), "ratings") == 0, False)
+    head = np.append(group_of_items(train) == 0, False)
     usual = float(train.item_counts.mean())
     if len(items) == 0 or usual == 0:
         return float("nan"), float("nan")

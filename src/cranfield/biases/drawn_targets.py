@@ -14,8 +14,8 @@ from cranfield._errors import InputError, SettingError
 from cranfield._record import Step
 from cranfield.biases.random_rankings import RandomTargets
 from cranfield.data import AUTO, Ratings
-from cranfield.judgments import Context, Draw, Judged, as_test, judged_by
-from cranfield.measures import DEFAULT_METRICS, Measuring, Scores, as_judged, measure_judged
+from cranfield.judgments import Context, Draw, Judged, as_judged, as_test, judged_by
+from cranfield.measures import DEFAULT_METRICS, Measuring, Scores, measure_judged
 from cranfield.metrics import Metric, check_expected
 from cranfield.rankings import Gaps, Run, Ties
 

@@ -24,8 +24,7 @@ from cranfield._table import Table
 from cranfield.biases.densities import recoded
 from cranfield.biases.propensities import PROPENSITY_KINDS, Propensities, fit_propensities, given_propensities
 from cranfield.data import AUTO, Ratings
-from cranfield.judgments import Context, Judged, as_runs, as_test
-from cranfield.measures import as_judged
+from cranfield.judgments import Context, Judged, as_judged, as_runs, as_test
 from cranfield.rankings import Gaps, Ties
 from cranfield.recommenders import recommender
 from cranfield.splits import Split, predefined

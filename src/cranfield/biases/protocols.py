@@ -27,8 +27,8 @@ from cranfield._errors import CranfieldError, ImpossibleSplitError, SettingError
 from cranfield._streams import stream
 from cranfield.biases.densities import recoded
 from cranfield.data import Ratings, Relevance
-from cranfield.judgments import Context, Judged, Ranked, as_runs, one_relevant
-from cranfield.measures import Averaging, Measuring, Scores, as_judged, measure, measure_judged
+from cranfield.judgments import Context, Judged, Ranked, as_judged, as_runs, one_relevant
+from cranfield.measures import Averaging, Measuring, Scores, measure, measure_judged
 from cranfield.rankings import Ranking, Run, fit_each, rank_under
 from cranfield.recommenders import named_systems
 from cranfield.splits import Split, popularity_groups, random, uniform_test

@@ -23,7 +23,7 @@ from cranfield._table import Table
 from cranfield._terminal import progress
 from cranfield.biases.densities import Density, density_of, recoded
 from cranfield.data import AUTO, Ratings
-from cranfield.judgments import Context, Judged, Judgments, NegativeGrades, Ranked, as_test, judged_by
+from cranfield.judgments import Context, Judged, Judgments, NegativeGrades, Ranked, as_judged, as_test, judged_by
 from cranfield.measures import (
     DEFAULT_METRICS,
     Average,
@@ -32,7 +32,6 @@ from cranfield.measures import (
     Kind,
     Measuring,
     Scores,
-    as_judged,
     measure_judged,
 )
 from cranfield.metrics import Metric

@@ -22,8 +22,7 @@ from cranfield._errors import InputError, SettingError
 from cranfield._table import Table
 from cranfield.biases.random_rankings import RandomTargets
 from cranfield.data import AUTO, Ratings
-from cranfield.judgments import Context, Judgments, as_test, judged_by
-from cranfield.measures import as_judged
+from cranfield.judgments import Context, Judgments, as_judged, as_test, judged_by
 from cranfield.metrics import Metric, as_metrics
 from cranfield.rankings import Run
 

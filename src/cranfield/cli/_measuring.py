@@ -12,7 +12,6 @@ import click
 import polars as pl
 
 from cranfield._errors import SettingError
-from cranfield._files import meant
 from cranfield.cli._options import (
     Command,
     Decorator,
@@ -26,23 +25,20 @@ from cranfield.cli._options import (
 from cranfield.cli._output import tell
 from cranfield.cli._reading import RUN_READING_OPTIONS, SharedColumns, for_file, reading_options, run_reading_options
 from cranfield.data import Relevance, read
-from cranfield.judgments import NONE, Cataloguing, Context, NegativeGrades, with_live
+from cranfield.judgments import NONE, Cataloguing, Context, NegativeGrades, as_judged, with_live
 from cranfield.measures import (
     Averaging,
-    By,
     Engine,
     Measuring,
     Segmenting,
-    as_judged,
     is_large,
     measure,
     measure_segments,
     opened_run,
     opened_test,
-    parquet_path,
 )
 from cranfield.metrics import at_levels, levels_note
-from cranfield.rankings import HeldOutTable, Ranking, Run, RunTables, read_runs, read_test
+from cranfield.rankings import Ranking, Run, RunTables, read_runs, read_test
 from cranfield.tables import spark_session
 
 if TYPE_CHECKING:
@@ -93,25 +89,16 @@ class MeasuringOptions:
 
     def open(self) -> Loaded | OpenedTables:
         """Read the files, or open them if they are read by ranges of users or on Spark."""
-        several = len(self.runs) > 1
+        session = None
         if self.engine == "spark":
             refuse_idle("with --engine spark", "memory")
-            # Spark gets the paths unchanged, because it supports more file systems.
-            of_spark = {"session": spark_session(self.master)}
-            open_run = partial(opened_run, among_others=several, **of_spark)
-            return self._read(OpenedTables, open_run, partial(opened_test, **of_spark))
-        refuse_idle("without --engine spark", "master")
-        if not is_large(self.runs, self.test, self.engine, self.memory):
-            return self.load()
-
-        def open_table(path: str, **reading: Any) -> RunTables:
-            return RunTables.opened(meant(path), among_others=several, **reading)
-
-        def open_test(path: str, **reading: Any) -> HeldOutTable | Ratings:
-            parquet = parquet_path(path)
-            return read_test(path, **reading) if parquet is None else HeldOutTable.opened(parquet, **reading)
-
-        return self._read(OpenedTables, open_table, open_test)
+            session = spark_session(self.master)
+        else:
+            refuse_idle("without --engine spark", "master")
+            if not is_large(self.runs, self.test, self.engine, self.memory):
+                return self.load()
+        open_run = partial(opened_run, among_others=len(self.runs) > 1, session=session)
+        return self._read(OpenedTables, open_run, partial(opened_test, session=session))
 
     def _read(
         self,
@@ -380,7 +367,7 @@ def averaging_options(average: str) -> Decorator[Any]:
     """Give a command the options for averaging lists, with its own help for ``--average``."""
     by = click.option(
         "--by",
-        type=click.Choice(get_args(By)),
+        type=click.Choice(("list", "user")),
         default=Averaging.by,
         help="Average over lists, or over users after averaging each user's lists.",
     )

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import click
 import polars as pl
 
 from cranfield._errors import SettingError
+from cranfield._record import Step
 from cranfield.cli._measuring import (
     Loaded,
     MeasuringOptions,
@@ -34,8 +37,7 @@ from cranfield.cli._output import (
 )
 from cranfield.cli._report import report_option, write_page
 from cranfield.judgments import NONE
-from cranfield.measures import DEFAULT_METRICS, Averaging, Scores, compare_tools, dialects_table, examine_for
-from cranfield.metrics import as_metrics, notes_on_grades, notes_on_reading
+from cranfield.measures import DEFAULT_METRICS, Averaging, Measuring, Scores, compare_tools, dialects_table, examine_for
 
 _EXAMPLES = """\b
 Examples:
@@ -158,7 +160,7 @@ def evaluate_command(
                   "--negative-grades": measuring.negative_grades != "judged"}  # fmt: skip
         scores = _over_draws(whole, metrics, extras, nonrelevant=over_draws, relevant=relevant, **of_design)
     scores.check_measured()
-    scores = scores.with_facts(notes=(*scores.notes, *notes_on_reading(loaded.histories)))
+    scores = replace(scores, notes=(*scores.notes, *_notes_on_reading(loaded.histories)))
     if per_user is not None:
         put_values(scores, per_user)
     if migration is not None:
@@ -247,8 +249,25 @@ def dialects_command(
         loaded.runs, loaded.test, metrics, threshold=measuring.threshold, lists=measuring.lists, train=loaded.train,
         published=published, negative_grades=measuring.negative_grades, strict=measuring.strict,
     )  # fmt: skip
-    tell(notes_on_grades(loaded.test, as_metrics(metrics), measuring.negative_grades))
+    tell(Measuring(metrics=metrics).notes_on_grades(loaded.test, measuring.negative_grades))
     if format in ("csv", "json"):
         put(written(frame, format), out)
     else:
         put_tables([dialects_table(frame)], format, out)
+
+
+def _notes_on_reading(histories: Sequence[tuple[str, Sequence[Step]]]) -> tuple[str, ...]:
+    """Return a note on the format that each source was read as; nothing for what was made here.
+
+    Examples
+    --------
+    >>> from cranfield.rankings import read_run, read_test
+    >>> run, test = read_run({"ann": ["x"]}), read_test({"ann": {"x": 1}})
+    >>> _notes_on_reading([("the test set was read", test.history), ("knn", run.history)])
+    ('the test set was read as qrels, knn as dict',)
+    """
+    said: dict[str, list[str]] = {}
+    for name, history in histories:
+        if history and "format" in history[-1].settings:
+            said.setdefault(str(history[-1].settings["format"]), []).append(name)
+    return (", ".join(f"{', '.join(who)} as {kind}" for kind, who in said.items()),) if said else ()

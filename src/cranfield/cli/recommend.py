@@ -34,8 +34,7 @@ from cranfield.cli._options import (
 from cranfield.cli._output import inform, make_folder, put_on_spark, refuse_file
 from cranfield.cli._reading import for_file, reading_options, run_reading_options
 from cranfield.data import Ratings, read, with_features
-from cranfield.judgments import Context, check_inputs
-from cranfield.measures import as_judged
+from cranfield.judgments import Context, as_judged, check_inputs
 from cranfield.rankings import (
     CALIBRATIONS,
     Ranking,

@@ -19,7 +19,7 @@ from cranfield.comparisons.interactions import has_weight, interactions
 from cranfield.facts import Fact, html_paragraphs, sentences
 from cranfield.facts import comparison as comparison_facts
 from cranfield.facts import segment as segment_facts
-from cranfield.measures import Averaging, Scores, Segments, windows_of
+from cranfield.measures import Averaging, Scores, Segments
 
 # Maximum number of reversed pairs of systems that are named one by one.
 _MOST_NAMED = 5
@@ -222,7 +222,7 @@ def window_leads(scores: Scores, averaging: Averaging) -> list[segment_facts.Win
     averaging
         How lists are averaged within a window; the overall average is the mean over windows.
     """
-    windows = windows_of(scores)
+    windows = scores.windows
     if not windows or len(scores.systems) < 2:
         return []
     within = averaging.with_(groups="pooled")

@@ -26,7 +26,7 @@ from cranfield.comparisons.p_values import CORRECTIONS, TestResult, spelled_test
 from cranfield.comparisons.sample import Floats, Sample
 from cranfield.comparisons.samples import as_scores, make_samples, population
 from cranfield.facts import comparison as comparison_facts
-from cranfield.measures import Averaging, AveragingOptions, Scores, crossed, left_out_by
+from cranfield.measures import Averaging, AveragingOptions, Crossed, Scores
 from cranfield.recommenders import system_among
 
 
@@ -215,7 +215,7 @@ def compare(
     scores
         The `Scores` returned by ``measure``; a list of them, one per repetition (new splits, new
         seeds); or per-user values as ``{system: values}`` or as a dataframe (Spark dataframes too) with one column per
-        system. With repetitions, the test is over users crossed with repetitions: see `crossed`.
+        system. With repetitions, the test is over users crossed with repetitions: see `Crossed`.
     significance
         ``permutation``, ``student`` (or ``t``), ``wilcoxon``, ``sign``, ``bootstrap``, ``tukey``, ``log_student``; with
         settings as in ``wilcoxon(zeros=pratt)``.
@@ -333,7 +333,7 @@ def compare_scores(
         common=_among_served(scores, comparing, averaging, metrics, seed) if among_served else None,
         made_for=scores.made_for,
         warnings=scores.warnings,
-        left_out=tuple(name for name in left_out_by(scores, averaging) if name in {part.metric for part in data}),
+        left_out=tuple(name for name in scores.left_out_by(averaging) if name in {part.metric for part in data}),
         counted=counted,
         step=Step("compare", comparison_settings(comparing, averaging, seed)),
     )
@@ -341,7 +341,7 @@ def compare_scores(
 
 def _spread(sample: Sample) -> tuple[float, ...]:
     """Return the standard deviation between repetitions of each system's average."""
-    return tuple(float(deviation) for deviation in crossed(sample.system_cells()).spread)
+    return tuple(float(deviation) for deviation in Crossed.of(sample.system_cells()).spread)
 
 
 def _served(scores: Scores, averaging: Averaging) -> comparison_facts.Served | None:

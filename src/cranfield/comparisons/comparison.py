@@ -120,7 +120,7 @@ class Comparison:
         computed and how far it may be off; ``rejected``, the share of user subsets that reject, where subsets were
         drawn. If p-values are corrected, the intervals of a metric's pairs hold simultaneously (`largest_statistics`);
         otherwise each holds for its pair alone. With repetitions, the test and the intervals are over users crossed
-        with repetitions (`crossed`).
+        with repetitions (`Crossed`).
         """
         return self.rows
 

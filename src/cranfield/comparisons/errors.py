@@ -12,7 +12,7 @@ from cranfield._errors import SettingError
 from cranfield._registry import parse
 from cranfield.comparisons.p_values import SIGNIFICANCE_TESTS, TestResult
 from cranfield.comparisons.sample import Floats, Sample, slices_of_users
-from cranfield.measures import Crossed, crossed
+from cranfield.measures import Crossed
 
 _OF_AVERAGES = ("permutation", "student", "log_student", "bootstrap")
 
@@ -107,10 +107,10 @@ def standard_errors(sample: Sample, n: Floats | None = None, sd: Floats | None =
     """Return the standard error of every pair's difference.
 
     It is sd / √n of the users' influences, with n − 1 degrees of freedom. If users were measured in several
-    repetitions, it is that of `crossed`, which includes the spread between repetitions.
+    repetitions, it is that of `Crossed`, which includes the spread between repetitions.
     """
     if sample.cells is not None:
-        return _together([crossed(sample.cell_influences(pairs)) for pairs in sample.blocks()])
+        return _together([Crossed.of(sample.cell_influences(pairs)) for pairs in sample.blocks()])
     if n is None or sd is None:  # the caller has not computed them
         blocks = [moments(sample.influences(pairs)) for pairs in sample.blocks()]
         n, _, sd = (np.concatenate(part) for part in zip(*blocks))
@@ -144,7 +144,7 @@ def chosen_test(
 
 
 def crossed_test(data: Sequence[Sample]) -> list[TestResult]:
-    """Return t = difference / standard error of every pair, over users crossed with repetitions (`crossed`)."""
+    """Return t = difference / standard error of every pair, over users crossed with repetitions (`Crossed`)."""
     return [_crossed(sample) for sample in data]
 
 
@@ -171,7 +171,7 @@ def _crossed_signs(sample: Sample) -> TestResult:
         signs = np.sign(cells.raw_differences(pairs)).reshape(-1, *sample.cells.shape[1:])
         times = np.count_nonzero(~np.isnan(signs), axis=2)
         of_users = np.nansum(signs, axis=2) / np.maximum(times, 1)
-        blocks.append((of_users.sum(axis=1) / np.maximum(np.count_nonzero(times, axis=1), 1), crossed(signs)))
+        blocks.append((of_users.sum(axis=1) / np.maximum(np.count_nonzero(times, axis=1), 1), Crossed.of(signs)))
     mean = np.concatenate([mean for mean, _ in blocks])
     return replace(_by_t(mean, _together([errors for _, errors in blocks]), sample), direction=mean)
 

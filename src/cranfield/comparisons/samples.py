@@ -13,7 +13,7 @@ from cranfield._errors import InputError, SettingError, nearest
 from cranfield._streams import Keys
 from cranfield.comparisons.sample import Floats, Sample
 from cranfield.facts import comparison as comparison_facts
-from cranfield.measures import Average, Averaging, Scores, cells_of, defined_for_all, join_folds, over_groups
+from cranfield.measures import Average, Averaging, Crossed, Scores, join_folds, over_groups
 from cranfield.metrics import possible_values
 from cranfield.tables import Vocabulary, as_polars, is_spark
 
@@ -148,7 +148,7 @@ def _cells(scores: Scores, averaging: Averaging) -> Callable[[Floats], Floats] |
         raise SettingError("by='list' cannot include the spread between repetitions; set by='user'")
     if averaging.groups == "equal":
         return partial(_cells_over_groups, scores=scores, weights=scores.weights(averaging.kind))
-    return partial(cells_of, users=scores.users, repetitions=scores.repetitions)
+    return partial(Crossed.cells, users=scores.users, repetitions=scores.repetitions)
 
 
 def _cells_over_groups(values: Floats, scores: Scores, weights: Floats | None) -> Floats:
@@ -158,7 +158,7 @@ def _cells_over_groups(values: Floats, scores: Scores, weights: Floats | None) -
     place = scores.users.astype(np.int64) * times + scores.repetitions
     table, _ = _over_groups(values, scores.grouped_by(), weights, place)
     places = np.unique(place[_in_groups(values, scores.grouped_by())])
-    return cells_of(table, places // times, places % times)
+    return Crossed.cells(table, places // times, places % times)
 
 
 def _in_groups(values: Floats, groups: NDArray[np.int16]) -> NDArray[np.bool_]:
@@ -340,6 +340,19 @@ class _UserLists:
     def sums(self, values: Floats) -> Floats:
         """Return the sum over each user's lists."""
         return values if self._single else np.bincount(self._group, values, self._n).astype(np.float64)
+
+
+def defined_for_all(values: Floats) -> NDArray[np.bool_]:
+    """Return the lists for which every system has a value, from systems × lists; systems without any are ignored.
+
+    Examples
+    --------
+    >>> defined_for_all(np.array([[0.1, np.nan, 0.3], [0.2, 0.5, np.nan], [np.nan] * 3])).tolist()
+    [True, False, False]
+    """
+    defined = ~np.isnan(values)
+    measured: NDArray[np.bool_] = defined[defined.any(axis=1)]
+    return np.asarray(measured.all(axis=0), dtype=np.bool_)
 
 
 def _lists_without(missing: NDArray[np.bool_], scores: Scores, averaging: Averaging) -> int:

@@ -21,7 +21,7 @@ from cranfield.facts import sentences
 from cranfield.facts import unjudged as unjudged_facts
 from cranfield.judgments import as_runs, as_test, judge
 from cranfield.measures import measure
-from cranfield.metrics import Metric, as_metrics, has_bounds
+from cranfield.metrics import Metric, as_metrics
 from cranfield.rankings import Run
 from cranfield.splits import popularity_groups
 from cranfield.tables import Vocabulary
@@ -48,7 +48,7 @@ class Pairs:
 
 def check_metric(metric: Metric, wanted: str) -> None:
     """Raise an error for metrics that liked unjudged items do not raise."""
-    if not has_bounds(metric) or metric.definition.lower_is_better:
+    if not metric.definition.bounds or metric.definition.lower_is_better:
         raise SettingError(f"{metric} has no {wanted}; use a ranking metric in which more is better, such as P@10")
     if metric.definition.condensed or dict(metric.parameters).get("condensed"):
         raise SettingError(f"{metric} is measured on condensed lists, which hold no unjudged items; use P@10")

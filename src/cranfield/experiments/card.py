@@ -17,7 +17,7 @@ from cranfield.experiments.stages.data import DATA, SPLITS, decided
 from cranfield.experiments.stages.lists import SCORES
 from cranfield.experiments.stages.models import MODELS, SEARCHES, parameters_of
 from cranfield.experiments.stages.results import RESULTS, SEGMENTS
-from cranfield.measures import deepest
+from cranfield.measures import Scores
 from cranfield.metrics import relevance_phrase, undefined_phrase
 
 COMPARED = ("difference", "lower", "upper", "relative", "relative_lower", "relative_upper", "p", "p_corrected")
@@ -112,7 +112,7 @@ def _system(line: Pipeline, system: System) -> dict[str, Any]:
 
 def _coverage(averages: pl.DataFrame) -> dict[str, Any]:
     """Return the coverage of each system, with Coverage@d and shares at the depth of the deepest metric."""
-    metric, depth = deepest(averages["metric"].unique(maintain_order=True).to_list())
+    metric, depth = Scores.deepest(averages["metric"].unique(maintain_order=True).to_list())
     whole = averages.filter(pl.col("fold").is_null() & (pl.col("metric") == metric))
     return {
         row["system"]: {

@@ -11,7 +11,7 @@ from cranfield._table import Table, latex_text, markdown_text
 from cranfield.experiments.card import relevance_text
 from cranfield.experiments.decisions import DECISIONS
 from cranfield.facts import ends_text, p_text, share_text
-from cranfield.metrics import average_phrase, metric_phrase, undefined_phrase
+from cranfield.metrics import average_phrase, metrics_phrase, undefined_phrase
 from cranfield.splits import split_phrase
 
 _DATA = ("users", "items", "ratings", "density", "gini_items", "mean_rating", "start", "end")
@@ -257,7 +257,7 @@ def _list_sentences(card: Mapping[str, Any], decisions: Mapping[str, Any]) -> It
         for search in system["searches"][:1]:
             yield (
                 f"The hyper-parameters of {name} are the best of {search['trials']} settings by "
-                f"{metric_phrase(search['metric'])} on {search['validation']}"
+                f"{metrics_phrase([search['metric']])} on {search['validation']}"
             )
     unrated = "count as not relevant" if decisions["lists"] == "full" else "are taken out"
     items = {"all": "all items", "test": "the items of the test set",
@@ -290,7 +290,7 @@ def _system_words(name: str, parameters: Mapping[str, Any] | None) -> str:
 
 def _measure_sentences(card: Mapping[str, Any], decisions: Mapping[str, Any]) -> Iterator[str]:
     undefined = undefined_phrase(decisions["undefined"], decisions["metrics"])
-    metrics = listed([metric_phrase(metric) for metric in decisions["metrics"]])
+    metrics = metrics_phrase(decisions["metrics"])
     yield (
         f"We report the {average_phrase(decisions['average'])} over users of {metrics} ({relevance_text(card)}); "
         f"users for whom a metric is undefined {undefined}"

@@ -21,7 +21,7 @@ from cranfield._registry import Spelling, parse
 from cranfield.comparisons import Comparing
 from cranfield.data import AUTO, Filtering, RatingScale, usual_threshold
 from cranfield.judgments import NONE, Cataloguing, Drawing
-from cranfield.measures import OF_GROUPS, Averaging, Measuring, Segmenting
+from cranfield.measures import Average, Averaging, Measuring, Segmenting
 from cranfield.metrics import at_levels, check_expected, relevance_phrase
 from cranfield.rankings import Ranking, Serving
 from cranfield.splits import Splitting
@@ -372,7 +372,7 @@ def _consistent(decisions: Decisions) -> None:
             f"catalogue='{decisions.catalogue}' needs whole lists, and with relevant='one' a list holds only its "
             "relevant item; set relevant='all' or catalogue='none'"
         )
-    if decisions.has_windows and parse(decisions.average).name not in OF_GROUPS:
+    if decisions.has_windows and not Average.of(decisions.average).is_of_groups:
         raise SettingError(
             f"split='{decisions.split}' averages each window and then the windows, and average='{decisions.average}' "
             f"is not a mean; set average='mean' or 'weighted'"

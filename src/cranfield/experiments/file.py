@@ -21,7 +21,7 @@ from cranfield.experiments.decisions import DECISIONS, Decisions, known_decision
 from cranfield.experiments.experiment import ASSESSING, AUDITING, LIST_READING, NOTES, Experiment, System
 from cranfield.experiments.searching import Tuning, space_of
 from cranfield.experiments.source import FEATURES, KINDS, READING, Source, at_key
-from cranfield.measures import file_and_column, is_built_in
+from cranfield.measures import Segmenting, file_and_column
 from cranfield.recommenders import displayed_name
 
 
@@ -346,7 +346,7 @@ def moved(experiment: Experiment, folder: Path) -> Experiment:
             return path.as_posix()
 
     def segment_from_there(text: str) -> str:
-        file = None if is_built_in(text) else file_and_column(text, experiment.path)
+        file = None if Segmenting.is_built_in(text) else file_and_column(text, experiment.path)
         if file is None:
             return text
         path, column = file

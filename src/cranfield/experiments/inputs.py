@@ -17,19 +17,18 @@ from cranfield._registry import parse
 from cranfield.data import Ratings, filters, read, with_features
 from cranfield.experiments.experiment import Experiment, System
 from cranfield.experiments.source import Source, at_key, simulated
-from cranfield.judgments import NONE, TRAIN, Context, accepted, catalogue_ids, check_inputs, is_no_catalogue, with_live
-from cranfield.measures import (
-    Average,
-    Scores,
+from cranfield.judgments import (
+    NONE,
+    TRAIN,
+    Context,
+    accepted,
     as_judged,
-    catalogue_notes,
-    check_column,
-    file_and_column,
-    given_groups,
-    is_built_in,
-    outside_of,
-    read_column,
+    catalogue_ids,
+    check_inputs,
+    is_no_catalogue,
+    with_live,
 )
+from cranfield.measures import Average, Scores, Segmenting, catalogue_warnings, read_column
 from cranfield.rankings import Run, measured_ratings, read_run
 from cranfield.splits import Split, apply, predefined
 from cranfield.store import fingerprint
@@ -79,18 +78,12 @@ def _named_files(experiment: Experiment) -> Iterator[tuple[str, str]]:
 
 def _check_segment(experiment: Experiment, source: Source, text: str) -> None:
     """Reject a segment that does not exist, or that needs columns the data do not have."""
-    if is_built_in(text):
+    if Segmenting.is_built_in(text):
         if parse(text).name == "period" and source.timeless:
             raise SettingError(f"decisions: segment='{text}' needs times, and data.{source.name} has none")
         return
-    own_file = file_and_column(text, experiment.path)
     with at_key("decisions: segment"):
-        if own_file is not None:
-            given_groups(*own_file)
-        else:
-            data = segment_data(experiment, source)
-            check_column(data, text, source.reading)
-            given_groups(data, text, source.reading)
+        Segmenting.check(text, experiment.path, segment_data(experiment, source), source.reading)
 
 
 def catalogue_of(experiment: Experiment) -> str | Path:
@@ -268,8 +261,7 @@ def check_given_runs(line: Pipeline, unit: Unit, test: Ratings, train: Ratings) 
         check_inputs(judged, strict=line.strict)
         catalogue = catalogue_of(line.experiment)
         if line.strict and not is_no_catalogue(catalogue):
-            outside = [outside_of(lists, ())[0] for lists in with_live(judged, catalogue, train)]
-            accepted(list(catalogue_notes([system.name for system in systems], outside)), strict=True)
+            accepted(catalogue_warnings(with_live(judged, catalogue, train)), strict=True)
 
 
 # Weights of users, from a column of a file that an experiment names: ``average = "weighted(by=users.csv:spend)"``.

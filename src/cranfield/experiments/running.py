@@ -44,7 +44,7 @@ from cranfield.experiments.stages import DATA, ORDER, SPLITS, STAGES, Report
 from cranfield.experiments.stages.assess import options_of
 from cranfield.experiments.stages.documents import stated
 from cranfield.experiments.user_code import allowed_code
-from cranfield.measures import Average, Scores, check_relevance, measure
+from cranfield.measures import Average, Scores, measure
 from cranfield.rankings import Calibration, recommend
 from cranfield.splits import Split, random
 from cranfield.store import Artifact, State, Store, check_folder, open_store
@@ -366,7 +366,7 @@ def _size(line: Pipeline, unit: Unit, store: _Rehearsal) -> Size:
         there = {"ratings": whole}
     scale = float(whole.values.min()), float(whole.values.max())
     tests = (test for test, _ in _measured(line, there))
-    if without := check_relevance(tests, line.decisions.on(*scale).measuring):
+    if without := line.decisions.on(*scale).measuring.check_relevance(tests):
         store.notes.append(f"{source.name}: {without}")
     if any(system.run is not None for system in line.experiment.systems):
         for test, train in _measured(line, there):

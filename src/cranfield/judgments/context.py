@@ -1,12 +1,21 @@
-"""What some metrics need besides lists and test ratings."""
+"""What belongs to judged lists besides their hits: facts about their run, their draw, and data for some metrics."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import zip_longest
 from typing import Any
 
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from cranfield import _checks as check
+from cranfield._decisions import Decided, decision, unless
 from cranfield.data import Ratings
-from cranfield.tables import Vocabulary
+from cranfield.rankings import Run, Ties
+from cranfield.tables import UNKNOWN, Vocabulary
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,3 +44,166 @@ class Context:
     def is_empty(self) -> bool:
         """Whether nothing is given."""
         return self.train is None and self.similarity is None and self.live is None
+
+
+@dataclass(frozen=True)
+class Drawing(Decided):
+    """Whether non-relevant or unrated items are drawn for lists, or all draws are averaged.
+
+    Examples
+    --------
+    >>> Drawing(draws="exact").as_dict()
+    {'draws': 'exact'}
+    """
+
+    draws: str = decision(
+        "C1",
+        "sampled",
+        "items that are drawn for a list: one random draw, or the exact expectation over all draws",
+        choices=("sampled", "exact"),
+        phrase=unless("sampled", "in expectation over all draws"),
+        help="Draw items for each list once, or measure in expectation over all draws.",
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class Draw:
+    """A draw to average over: the lists rank all candidates, of which a sampled list would contain some.
+
+    Parameters
+    ----------
+    number
+        The number of candidates drawn for a list; a list with fewer has all of them.
+    sizes
+        The number of candidates of each list, including those that are in every draw.
+    unrated
+        Whether all test items of the user are in every draw, and not only the relevant ones.
+    longest
+        The length that sampled lists are cut at; None if they are not.
+    """
+
+    number: int
+    sizes: NDArray[np.int64]
+    unrated: bool = False
+    longest: int | None = None
+
+    def __post_init__(self) -> None:
+        check.whole("unrated" if self.unrated else "nonrelevant", self.number, at_least=0 if self.unrated else 1)
+
+    def cut(self, n: int) -> Draw:
+        """Return the same draw for lists that are cut at rank ``n``."""
+        return replace(self, longest=n if self.longest is None else min(n, self.longest))
+
+    def of_lists(self, kept: NDArray[np.bool_]) -> Draw:
+        """Return the draw of some of the lists."""
+        return replace(self, sizes=self.sizes[kept])
+
+
+@dataclass(frozen=True)
+class Ranked:
+    """What a measurement reports about a system besides its values.
+
+    Parameters
+    ----------
+    name, ties, one_relevant, group_names, draws, only_ranks, made_for
+        As in `Run`.
+    counts
+        Counts from reading the lists.
+    n_lists, n_entries, longest, n_distinct_items
+        The numbers of lists and entries of the run, the length of its longest list, and its number of distinct items.
+    shares_items
+        Whether the run uses the item vocabulary of the test set, as when both come from one split.
+    unknown_items
+        The items of its vocabulary that are not in the test set, as text.
+    tied_across
+        The number of lists with a tie across rank 1, rank 2, ...: this item and the next have the same score.
+    has_scores, has_predictions
+        Whether there are scores, and separate predicted ratings.
+    """
+
+    name: str
+    ties: Ties = "trec_eval"
+    one_relevant: bool = False
+    group_names: tuple[str, ...] = ()
+    counts: Mapping[str, int] = field(default_factory=dict)
+    n_lists: int = 0
+    n_entries: int = 0
+    longest: int = 0
+    n_distinct_items: int = 0
+    shares_items: bool = False
+    unknown_items: tuple[str, ...] = ()
+    tied_across: tuple[int, ...] = ()
+    has_scores: bool = False
+    has_predictions: bool = False
+    draws: bool = False
+    only_ranks: bool = False
+    made_for: str = ""
+
+    @classmethod
+    def of(cls, run: Run, item_ids: Vocabulary | None = None) -> Ranked:
+        """Return the facts about a run; ``item_ids`` are those of the test set, without which items are not counted."""
+        codes = None if item_ids is None else item_ids.translation(run.item_ids)
+        unknown = () if codes is None else run.item_ids.text.filter(pl.Series(codes == UNKNOWN)).to_list()
+        return cls(
+            name=run.name,
+            ties=run.ties,
+            one_relevant=run.one_relevant,
+            group_names=run.group_names,
+            counts=dict(run.counts),
+            n_lists=len(run),
+            n_entries=len(run.items),
+            longest=int(run.list_lengths.max(initial=0)),
+            n_distinct_items=0 if item_ids is None else run.n_distinct_items,
+            shares_items=codes is None,
+            unknown_items=tuple(unknown),
+            tied_across=tuple(_tied_across(run).tolist()) if run.counts.get("tied_items") else (),
+            has_scores=run.scores is not None,
+            has_predictions=run.predictions is not None,
+            draws=run.draws,
+            only_ranks=run.only_ranks,
+            made_for=run.made_for,
+        )
+
+    def __add__(self, other: Ranked) -> Ranked:
+        """Return the facts about a run from two parts of it, whose items are counted elsewhere."""
+        return replace(
+            self,
+            counts=sum_of_counts([self.counts, other.counts]),
+            n_lists=self.n_lists + other.n_lists,
+            n_entries=self.n_entries + other.n_entries,
+            longest=max(self.longest, other.longest),
+            tied_across=tuple(map(sum, zip_longest(self.tied_across, other.tied_across, fillvalue=0))),
+            has_scores=self.has_scores or other.has_scores,
+            has_predictions=self.has_predictions or other.has_predictions,
+        )
+
+    def share_tied_across(self, n: int) -> float:
+        """Return the share of the lists that have a tie across rank ``n``; see `Run.ties_across`."""
+        return self.tied_across[n - 1] / self.n_lists if n <= len(self.tied_across) else 0.0
+
+
+def _tied_across(run: Run) -> NDArray[np.int64]:
+    """Return for each rank, from 1, the number of lists in which this item and the next have the same score."""
+    if run.scores is None:
+        return np.zeros(0, dtype=np.int64)
+    same: NDArray[Any] = run.scores[1:] == run.scores[:-1]
+    first = run.indptr[1:-1]
+    same[first[(first > 0) & (first < len(run.scores))] - 1] = False  # there are no ties between lists
+    places = np.flatnonzero(same)
+    if run.ranks is None:
+        ranks = places - run.indptr[np.searchsorted(run.indptr, places, side="right") - 1] + 1
+    else:
+        ranks = run.ranks[places][run.ranks[places + 1] == run.ranks[places] + 1]
+    return np.bincount(ranks, minlength=1)[1:]
+
+
+def sum_of_counts(parts: Sequence[Mapping[str, int]]) -> dict[str, int]:
+    """Return the sum of counts by name.
+
+    Examples
+    --------
+    >>> sum_of_counts([{"lists": 2}, {"lists": 1, "items": 3}])
+    {'lists': 3, 'items': 3}
+    """
+    names = dict.fromkeys(name for counts in parts for name in counts)
+    return {name: sum(counts.get(name, 0) for counts in parts) for name in names}

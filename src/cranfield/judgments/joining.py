@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cranfield._errors import InputError
+from cranfield.judgments.context import Ranked
 from cranfield.judgments.judgments import Judgments
-from cranfield.judgments.ranked import Ranked
 from cranfield.rankings import Run
 from cranfield.tables import UNKNOWN
 
@@ -22,28 +22,13 @@ class Join:
 
     Parameters
     ----------
-    lists, ranks, pointers, lengths, tied_from, tied_to, places, offsets, pooled_above, groups
-        As in `Judged`.
-    counts
-        The numbers of users and items of the run that are not in the test set, by name.
-    ranked
-        Facts about the run that do not require reading it.
+    fields
+        The fields of `Judged` that follow from it.
     chosen
         For one-relevant lists, the position of each list's test rating among all judgments, ascending; otherwise None.
     """
 
-    lists: NDArray[np.int32]
-    ranks: NDArray[np.int32]
-    pointers: NDArray[np.int64]
-    lengths: NDArray[np.int32]
-    tied_from: NDArray[np.int32] | None
-    tied_to: NDArray[np.int32] | None
-    places: NDArray[np.int64]
-    offsets: NDArray[np.int64] | None
-    pooled_above: NDArray[np.int64] | None
-    groups: NDArray[np.int16] | None
-    counts: Mapping[str, int]
-    ranked: Ranked
+    fields: Mapping[str, Any]
     chosen: NDArray[np.int64] | None = None
 
 
@@ -72,20 +57,21 @@ def join(run: Run, judgments: Judgments) -> Join:
     if run.groups is not None:
         groups = np.full(judgments.n_lists, UNKNOWN, dtype=np.int16)
         groups[lists.number] = run.groups if rows is None else run.groups[rows]
-    return Join(
-        lists=lists.number[hit_rows],
-        ranks=(hits - lists.indptr[hit_rows] + 1).astype(np.int32) if run.ranks is None else run.ranks[places],
-        pointers=pointers,
-        lengths=lengths,
-        tied_from=tied_from,
-        tied_to=tied_to,
-        places=places,
-        offsets=offsets,
-        pooled_above=_pooled_above(lists, item_codes, judgments, hits, hit_rows),
-        groups=groups,
-        counts=_strangers(users, list_of_user, item_codes, lists.items),
-        ranked=Ranked.of(run, judgments.item_ids),
-    )
+    fields = {
+        "lists": lists.number[hit_rows],
+        "ranks": (hits - lists.indptr[hit_rows] + 1).astype(np.int32) if run.ranks is None else run.ranks[places],
+        "pointers": pointers,
+        "lengths": lengths,
+        "tied_from": tied_from,
+        "tied_to": tied_to,
+        "places": places,
+        "offsets": offsets,
+        "pooled_above": _pooled_above(lists, item_codes, judgments, hits, hit_rows),
+        "groups": groups,
+        "counts": _strangers(users, list_of_user, item_codes, lists.items),
+        "ranked": Ranked.of(run, judgments.item_ids),
+    }
+    return Join(fields)
 
 
 def count_hits(run: Run, judgments: Judgments) -> int:
@@ -281,18 +267,14 @@ def _join_one_relevant(run: Run, judgments: Judgments) -> Join:
     assert run.ranks is not None  # every one-relevant run has them
     ranks = run.ranks[order]
     ranked = np.flatnonzero(ranks > 0)  # rank 0: the system could not rank the item
-    return Join(
-        lists=ranked.astype(np.int32),
-        ranks=ranks[ranked],
-        pointers=ranked,
-        lengths=run.list_lengths[order],
-        tied_from=None,
-        tied_to=None,
-        places=order[ranked],
-        offsets=None,
-        pooled_above=None,
-        groups=None if run.groups is None else run.groups[order],
-        counts={"lists whose relevant item was not ranked": len(run) - len(ranked)},
-        ranked=Ranked.of(run, judgments.item_ids),
-        chosen=chosen,
-    )
+    fields = {
+        "lists": ranked.astype(np.int32),
+        "ranks": ranks[ranked],
+        "pointers": ranked,
+        "lengths": run.list_lengths[order],
+        "places": order[ranked],
+        "groups": None if run.groups is None else run.groups[order],
+        "counts": {"lists whose relevant item was not ranked": len(run) - len(ranked)},
+        "ranked": Ranked.of(run, judgments.item_ids),
+    }
+    return Join(fields, chosen)

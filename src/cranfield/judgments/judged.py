@@ -11,11 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cranfield._errors import SettingError
-from cranfield.judgments._once import T, once
-from cranfield.judgments.context import Context
-from cranfield.judgments.draws import Draw
-from cranfield.judgments.judgments import Judgments
-from cranfield.judgments.ranked import Ranked
+from cranfield.judgments.context import Context, Draw, Ranked
+from cranfield.judgments.judgments import Judgments, V, once
 from cranfield.rankings import Run
 
 
@@ -137,6 +134,13 @@ class Judged:
     def run(self) -> Run | None:
         """The run of the lists, which is read at the first access."""
         return self.source() if callable(self.source) else self.source
+
+    @property
+    def known_run(self) -> Ranked:
+        """The facts about the run; an error if they are not known."""
+        if self.ranked is None:
+            raise SettingError("these judged lists do not say which run they belong to; make them with judge")
+        return self.ranked
 
     @property
     def n_lists(self) -> int:
@@ -396,6 +400,6 @@ class Judged:
         """Return the same lists with an empty cache, so that views live no longer than their use."""
         return replace(self, **changes, _views={})
 
-    def once(self, key: Any, make: Callable[[], T]) -> T:
+    def once(self, key: Any, make: Callable[[], V]) -> V:
         """Return the result of ``make``, cached under ``key``: for views, and values that metrics share."""
         return once(self._views, key, make)

@@ -1,23 +1,23 @@
-"""`judge`: join a run with a test set to `Judged` lists, once for each pair of them."""
+"""`judge`: join a run with a test set to `Judged` lists, once for each pair of them; and the reading of both."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, get_args
 from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
 
-from cranfield._checks import number
+from cranfield._checks import number, one_of
 from cranfield._errors import InputError, SettingError
-from cranfield.data import ANY, AUTO, Ratings
+from cranfield.data import ANY, AUTO, Ratings, Relevance
 from cranfield.judgments.context import Context
-from cranfield.judgments.inputs import as_judgments, as_runs
 from cranfield.judgments.joining import Join, join, one_relevant
 from cranfield.judgments.judged import Judged
-from cranfield.judgments.judgments import Judgments, NegativeGrades
-from cranfield.rankings import Gaps, Run, Ties
+from cranfield.judgments.judgments import Judgments, NegativeGrades, notes_on_negative_grades
+from cranfield.rankings import Gaps, Run, RunReading, Ties, is_one_source, read_runs, read_test
 from cranfield.tables import UNKNOWN
 
 Groups = Mapping[Any, Any] | Sequence[Any] | NDArray[Any]
@@ -96,27 +96,11 @@ def judged_by(run: Run, judgments: Judgments, context: Context, groups: Groups |
     joined = _joined(run, judgments.base)
     if joined.chosen is not None:
         judgments = _of_lists(judgments.base, joined.chosen).at(judgments.threshold)
-    group_of_list, names = joined.groups, run.group_names
-    if groups is not None:
-        group_of_list, names = _given_groups(groups, judgments)
-    return Judged(
-        judgments=judgments,
-        lists=joined.lists,
-        ranks=joined.ranks,
-        pointers=joined.pointers,
-        lengths=joined.lengths,
-        tied_from=joined.tied_from,
-        tied_to=joined.tied_to,
-        source=run,
-        places=joined.places,
-        offsets=joined.offsets,
-        pooled_above=joined.pooled_above,
-        context=context,
-        groups=group_of_list,
-        group_names=names,
-        counts=joined.counts,
-        ranked=joined.ranked,
-    )
+    judged = Judged(judgments, source=run, context=context, group_names=run.group_names, **joined.fields)
+    if groups is None:
+        return judged
+    group_of_list, names = _given_groups(groups, judgments)
+    return replace(judged, groups=group_of_list, group_names=names)
 
 
 # A join does not reference the run or the judgments, so that it is freed with either of them.
@@ -162,3 +146,137 @@ def _given_groups(groups: Groups, judgments: Judgments) -> tuple[NDArray[np.int1
         raise InputError(f"{len(names):,} groups are too many", remedy="give fewer, larger groups")
     place = {group: number for number, group in enumerate(known)}
     return np.array([UNKNOWN if group is None else place[group] for group in of_list], dtype=np.int16), names
+
+
+def as_runs(runs: Any, ties: Ties | None = None, gaps: Gaps = "keep") -> list[Run]:
+    """Return runs, including those of judged lists; read other sources. Names must be unique.
+
+    Runs keep their order of tied items unless ``ties`` is given; others are read in trec_eval's order by default.
+    """
+    if isinstance(runs, Run | Judged):
+        runs = [runs]
+    if isinstance(runs, Iterable) and not isinstance(runs, Mapping) and not is_one_source(runs):
+        runs = [_run_of(run) if isinstance(run, Judged) else run for run in runs]
+    return read_runs(runs, ties=ties, gaps=gaps)
+
+
+def _run_of(judged: Judged) -> Run:
+    run = judged.run
+    if run is None:
+        raise SettingError("these judged lists were read without their run, which is needed; give it to read_judged")
+    return run
+
+
+def as_test(test: Any) -> Ratings:
+    """Return a test set, which is read if necessary."""
+    if isinstance(test, Ratings):
+        return test
+    return read_test(test)
+
+
+def as_judgments(
+    test: Any,
+    threshold: float | str | None,
+    negative_grades: NegativeGrades = "judged",
+    train: Ratings | None = None,
+) -> Judgments:
+    """Return the judgments of a test set, which are cached by its ratings, as a view under the threshold.
+
+    A threshold of ``auto`` is chosen from the test set and the training ratings, if they are known.
+    """
+    test = as_test(test)
+    if len(test) == 0:
+        raise SettingError("the test set holds no rating; there is nothing to measure against")
+    one_of("negative_grades", negative_grades, get_args(NegativeGrades))
+    return _judgments_of(test, negative_grades).at(Relevance.of(test, threshold, train).threshold)
+
+
+# A test set is usually used more than once, and its judgments (totals, ideal lists) are the same each time. They are
+# kept as long as the ratings exist.
+_KEPT: WeakKeyDictionary[Ratings, dict[str, Judgments]] = WeakKeyDictionary()
+
+
+def _judgments_of(test: Ratings, negative_grades: NegativeGrades) -> Judgments:
+    kept = _KEPT.setdefault(test, {})
+    if negative_grades not in kept:
+        notes = tuple(notes_on_negative_grades(test, negative_grades))
+        judgments = Judgments.of(test, 1.0, negative_grades)
+        kept[negative_grades] = replace(
+            judgments, fingerprint=test.fingerprint, negative_grades=negative_grades, notes=notes
+        )
+    return kept[negative_grades]
+
+
+def as_judged(
+    runs: Any,
+    test: Any,
+    threshold: float | str | None,
+    context: Context,
+    *,
+    ties: Ties | None = None,
+    gaps: Gaps = "keep",
+    negative_grades: NegativeGrades = "judged",
+    groups: Groups | None = None,
+) -> list[Judged]:
+    """Return runs joined with a test set, or given judged lists, under the threshold; all have the same lists."""
+    given = [runs] if isinstance(runs, Judged) else runs
+    if isinstance(given, list | tuple) and given and all(isinstance(lists, Judged) for lists in given):
+        with_gaps = any(lists.known_run.counts.get("missing_ranks") for lists in given)
+        if RunReading(gaps=gaps).gaps == "close" and with_gaps:
+            raise SettingError("gaps was decided when these lists were judged; leave it out here, or give it to judge")
+        judged = _as_given(given, test, threshold, context, ties, negative_grades, groups)
+    else:
+        runs = as_runs(runs, ties, gaps)
+        if len({run.one_relevant for run in runs}) > 1:
+            raise SettingError("some runs hold one-relevant lists and others do not; measure them separately")
+        judgments = as_judgments(test, threshold, negative_grades, context.train)
+        judged = [judged_by(run, judgments, context, groups) for run in runs]
+    first = judged[0]
+    for lists in judged[1:]:
+        if not lists.judgments.is_same_as(first.judgments):
+            raise InputError(
+                f"the run {lists.known_run.name} has other lists than {first.known_run.name}, or was judged by another "
+                "test set",
+                remedy="judge all runs by the same test set; make one-relevant runs with the same targets and seed",
+            )
+    return [first, *(lists.fresh(judgments=first.judgments) for lists in judged[1:])]
+
+
+def _as_given(
+    given: Sequence[Judged],
+    test: Any,
+    threshold: float | str | None,
+    context: Context,
+    ties: Ties | None,
+    negative_grades: NegativeGrades,
+    groups: Groups | None,
+) -> list[Judged]:
+    """Return given judged lists with an empty cache; decisions made when they were judged cannot be changed."""
+    decided = {
+        "groups": groups is not None,
+        "negative_grades": test is None and negative_grades != "judged",
+        "ties": ties is not None and any(lists.known_run.ties != ties for lists in given),
+    }
+    for name in (name for name, is_changed in decided.items() if is_changed):
+        raise SettingError(f"{name} was decided when these lists were judged; leave it out here, or give it to judge")
+    if test is not None and not any(_is_judged_by(lists, as_judgments(test, None, negative_grades)) for lists in given):
+        raise InputError(
+            "the lists were judged by another test set than the given one",
+            remedy="leave the test set out, or judge the runs by it",
+        )
+    names = [lists.known_run.name for lists in given]
+    for name in names:
+        if names.count(name) > 1:
+            raise SettingError(f"{names.count(name)} judged lists are called {name!r}; give each run its own name")
+    level = judgments_under(given[0].judgments, threshold).threshold
+    fresh = [
+        lists.fresh() if context.is_empty else lists.fresh(context=replace(context, live=lists.context.live))
+        for lists in given
+    ]
+    return [lists.fresh(judgments=lists.judgments.at(level)) for lists in fresh]
+
+
+def _is_judged_by(lists: Judged, judgments: Judgments) -> bool:
+    if lists.ranked is not None and lists.ranked.one_relevant:
+        return lists.judgments.is_part_of(judgments)
+    return lists.judgments.is_same_as(judgments)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Generic, Literal, TypeVar
@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cranfield._errors import SettingError
+from cranfield._numbers import count_text
 from cranfield._streams import Keys
 from cranfield.data import Ratings
-from cranfield.judgments._once import once
 from cranfield.tables import Vocabulary
 
 NegativeGrades = Literal["judged", "unjudged", "pooled"]
@@ -25,6 +25,14 @@ V = TypeVar("V")
 _GRAIN = 2.0**20
 # Approximate number of cells of the look-up table of a block of lists.
 _TABLE_CELLS = 1 << 19
+
+
+def once(kept: dict[Any, Any], key: Any, make: Callable[[], V]) -> V:
+    """Return the result of ``make``, which is called once and cached under ``key``."""
+    if key not in kept:
+        kept[key] = make()
+    value: V = kept[key]
+    return value
 
 
 class of_base(Generic[V]):
@@ -359,3 +367,33 @@ def nothing_judged(negative_grades: str) -> SettingError:
 
 def _is_whole(values: NDArray[np.float64]) -> bool:
     return bool((values == np.rint(values)).all())
+
+
+def notes_on_negative_grades(test: Ratings, reading: NegativeGrades) -> Iterator[str]:
+    """Yield notes on grades below 0, if they come from relevance judgments or were not read as judged."""
+    count, without = negative_grades_of(test)
+    is_qrels = bool(test.history) and test.history[-1].settings.get("format") == "qrels"
+    if reading == "judged" and count and is_qrels:
+        grades = f"{count_text(count, 'test grade')} below 0, read as"
+        yield f"{grades} judged and not relevant; some collections mean pooled and not judged: see negative_grades"
+    elif reading != "judged":
+        yield from on_unread_grades(count, without, reading)
+
+
+def negative_grades_of(test: Ratings) -> tuple[int, int]:
+    """Return the number of grades below 0, and of users with only such grades."""
+    negative = test.values < 0
+    if not negative.any():
+        return 0, 0
+    without = np.count_nonzero(test.user_counts) - np.count_nonzero(test.keep(~negative).user_counts)
+    return int(negative.sum()), int(without)
+
+
+def on_unread_grades(count: int, without: int, reading: NegativeGrades) -> Iterator[str]:
+    """Yield a note on grades below 0 that are not judged, and on users with only such grades."""
+    if not count:
+        return
+    grades = f"{count_text(count, 'test grade')} below 0, read as"
+    many = "1 test user has no other grade and is" if without == 1 else f"{without:,} test users have no other and are"
+    gone = f"; {many} not measured" if without else ""
+    yield f"{grades} {'not judged' if reading == 'unjudged' else 'pooled and not judged'}{gone}"

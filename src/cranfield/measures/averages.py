@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal
+from functools import lru_cache
+from pathlib import Path
+from typing import Annotated, Any, Literal, NamedTuple
 
 import numpy as np
+import polars as pl
 from numpy.typing import NDArray
 
 from cranfield._checks import Limits
-from cranfield._errors import SettingError
+from cranfield._errors import InputError, SettingError, nearest
 from cranfield._numbers import share_of
+from cranfield._polars import UNREADABLE, read_parquet, scan_csv
 from cranfield._registry import Registry, Spelling, parse
 from cranfield._streams import MOST_BLOCKS, Keys, stream, user_blocks
 from cranfield.metrics import power_for, power_of_two
+from cranfield.tables import place_by_name
 
 Values = NDArray[np.float64]
 Interval = tuple[float, float]
@@ -63,6 +68,16 @@ class Average:
             return spelling
         average: Average = AVERAGES.call(spelling, parse(spelling))
         return average
+
+    @property
+    def is_of_groups(self) -> bool:
+        """Whether it can be taken within each group and then over the groups."""
+        return self.spelling.name in ("mean", "weighted")
+
+    @property
+    def is_weighted_by_file(self) -> bool:
+        """Whether its weights are a column of a file."""
+        return self.weights not in (None, *_WEIGHTS)
 
     def __str__(self) -> str:
         return str(self.spelling)
@@ -168,18 +183,8 @@ def _mean(spelling: Spelling) -> Average:
     return mean_of(spelling)
 
 
-WEIGHTS = ("judged", "relevant", "train")
-"""What lists can be weighted by, in addition to the columns of files."""
-
-
-def check_weights(by: str) -> None:
-    """Refuse weights that are neither a known kind nor a column of a file."""
-    file, colon, column = str(by).rpartition(":")
-    if by not in WEIGHTS and not (file and colon and column):
-        raise SettingError(
-            f"weighted(by={by}) cannot be read; write by=judged, relevant or train, or a column of a file with one row "
-            "per user, as in by=users.csv:spend"
-        )
+# What lists can be weighted by, in addition to the columns of files.
+_WEIGHTS = ("judged", "relevant", "train")
 
 
 @AVERAGES.register("weighted")
@@ -189,7 +194,12 @@ def _weighted(spelling: Spelling, by: str = "judged") -> Average:
     ``by`` chooses w: the number of test ratings of a list (``judged``), the relevant ones (``relevant``), the user's
     training ratings (``train``), or a column of a file with one row per user (``users.csv:spend``).
     """
-    check_weights(by)
+    file, colon, column = str(by).rpartition(":")
+    if by not in _WEIGHTS and not (file and colon and column):
+        raise SettingError(
+            f"weighted(by={by}) cannot be read; write by=judged, relevant or train, or a column of a file with one row "
+            "per user, as in by=users.csv:spend"
+        )
 
     def value(x: Values, w: Values) -> Any:
         total = float(w.sum())
@@ -280,6 +290,38 @@ def _trimmed(spelling: Spelling, share: Annotated[float, Limits(low=0, below=0.5
     )
 
 
+class Counted(NamedTuple):
+    """The values that an average includes.
+
+    Parameters
+    ----------
+    kind
+        The average that is taken of the values.
+    values, weights
+        Of lists or users; None if all weigh the same.
+    missing
+        The number of lists for which the metric is undefined.
+    users
+        The user of each list that counts.
+    """
+
+    kind: Average
+    values: Values
+    weights: Values | None
+    missing: int
+    users: NDArray[np.int32]
+
+    @property
+    def units(self) -> NDArray[np.int32]:
+        """The user of each value."""
+        return self.users if len(self.users) == len(self.values) else np.unique(self.users)
+
+    @property
+    def mean(self) -> float:
+        """The average; NaN of nothing."""
+        return self.kind(self.values, self.weights)
+
+
 def by_user(values: Values, users: NDArray[Any], weights: Values) -> tuple[Values, Values]:
     """Return the mean value and the summed weight of each user's lists."""
     if (users[1:] > users[:-1]).all():
@@ -288,3 +330,109 @@ def by_user(values: Values, users: NDArray[Any], weights: Values) -> tuple[Value
     count, power = np.bincount(user), power_for(values)
     means = np.bincount(user, weights=np.ldexp(values, -power)) / count
     return np.ldexp(means, power), np.bincount(user, weights=weights).astype(np.float64)
+
+
+def over_groups(
+    values: Values, groups: NDArray[Any], weights: Values | None, users: NDArray[Any] | None
+) -> tuple[Values, Values]:
+    """Return values and weights whose weighted mean is the mean over groups of the mean within each group.
+
+    With x_uk the mean of the lists of user u in group k and n_k the users of the group, the mean over the m groups of
+    the mean within each is Σ_u w_u x_u / Σ_u w_u with w_u = Σ_k 1/n_k and x_u = Σ_k (x_uk / n_k) / w_u, where k runs
+    over the groups in which the user has a list. Users who have lists in every group weigh the same, and x_u is the
+    mean over groups. With weights, w_uk / Σ_u w_uk replaces 1/n_k.
+
+    Parameters
+    ----------
+    values
+        Rows × lists.
+    groups, weights
+        Of each list.
+    users
+        The user of each list; without them, every list is a separate unit.
+
+    Examples
+    --------
+    Three lists in group 0 and one in group 1: the mean over the two groups is (0.2 + 0.8) / 2.
+
+    >>> values, weights = over_groups(np.array([[0.1, 0.2, 0.3, 0.8]]), np.array([0, 0, 0, 1]), None, None)
+    >>> round(float((weights * values).sum() / weights.sum()), 12)
+    0.5
+    """
+    lists = np.arange(values.shape[1]) if users is None else users
+    _, unit = np.unique(lists, return_inverse=True)
+    n_groups = int(groups.max(initial=-1)) + 1
+    pairs, pair = np.unique(unit * max(n_groups, 1) + groups, return_inverse=True)
+    n_units, n_pairs = int(unit.max(initial=-1)) + 1, len(pairs)
+    unit_of_pair, group_of_pair = pairs // max(n_groups, 1), pairs % max(n_groups, 1)
+    weight = np.ones(n_pairs) if weights is None else np.bincount(pair, weights, n_pairs)
+    total = np.bincount(group_of_pair, weight, n_groups)
+    share = np.divide(weight, total[group_of_pair], out=np.zeros(n_pairs), where=total[group_of_pair] > 0)
+    unit_weight = np.bincount(unit_of_pair, share, n_units).astype(np.float64)
+    table, size = np.empty((len(values), n_units)), np.bincount(pair, minlength=n_pairs)
+    for row, list_values in zip(table, values):
+        power = power_for(list_values)
+        of_pair = np.bincount(pair, np.ldexp(list_values, -power), n_pairs) / size
+        sums = np.bincount(unit_of_pair, share * of_pair, n_units)
+        row[:] = np.ldexp(np.divide(sums, unit_weight, out=np.zeros(n_units), where=unit_weight > 0), power)
+    return table, unit_weight * (n_units / max(int(np.count_nonzero(total)), 1))
+
+
+def read_column(path: Path, column: str) -> pl.DataFrame:
+    """Return a column of a file with one row per user: ``user``, as text, and ``value``.
+
+    The file is CSV, TSV or Parquet.
+    """
+    if not path.is_file():
+        raise InputError("it is not a file", source=path, remedy="name a file with one row per user, as FILE:COLUMN")
+    return _read(path, column, path.stat().st_mtime_ns)
+
+
+def column_of(place: str, users: pl.Series, tables: Mapping[str, pl.DataFrame]) -> NDArray[np.float64]:
+    """Return the values of a file's column for some users, by ``FILE:COLUMN``; ids are matched as text.
+
+    Every user must be in it, with a number of at least 0. ``tables`` are columns that were read before, by
+    ``FILE:COLUMN``.
+    """
+    name, _, column = place.rpartition(":")
+    path = Path(name)
+    known = tables[place] if place in tables else read_column(path, column)
+    joined = pl.DataFrame({"user": users.cast(pl.String)}).join(known, on="user", how="left", maintain_order="left")
+    values = joined["value"].to_numpy().astype(np.float64)
+    wrong = np.flatnonzero(~(values >= 0) | np.isinf(values))
+    if len(wrong):
+        raise InputError(
+            f"user {joined['user'][int(wrong[0])]} has no number of at least 0 in the column {column!r}",
+            source=path,
+            remedy="give every user of the test set one",
+        )
+    return values
+
+
+@lru_cache(maxsize=4)
+def _read(path: Path, column: str, _: int) -> pl.DataFrame:
+    """Return the columns ``user``, as text, and ``value``; read once for each state of the file."""
+    table = _table(path)
+    user = place_by_name(table.columns, "user")
+    if user is None:
+        raise InputError("no column names the user", source=path, remedy="call one of its columns 'user'")
+    if column not in table.columns:
+        known = f"there is no column {column!r}{nearest(column, table.columns)}"
+        raise InputError(known, source=path, remedy="name one of its columns")
+    values = table.select(
+        user=pl.col(table.columns[user]).cast(pl.String), value=pl.col(column).cast(pl.Float64, strict=False)
+    )
+    if values["user"].is_duplicated().any():
+        twice = values["user"].filter(values["user"].is_duplicated())[0]
+        raise InputError(f"user {twice} has more than one row", source=path, remedy="give one row per user")
+    return values
+
+
+def _table(path: Path) -> pl.DataFrame:
+    if path.suffix.lower() == ".parquet":
+        return read_parquet(path)
+    try:
+        separator = "\t" if path.suffix.lower() == ".tsv" else ","
+        return scan_csv(path, separator=separator, infer_schema=False).collect()
+    except UNREADABLE as error:
+        raise InputError("it cannot be read as CSV", source=path, remedy="write columns separated by commas") from error

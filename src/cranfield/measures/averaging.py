@@ -20,9 +20,6 @@ Undefined = Literal["zero", "leave out"]
 By = Literal["list", "user"]
 GroupPolicy = Literal["pooled", "equal"]
 
-OF_GROUPS = ("mean", "weighted")
-"""The averages that can be taken within each group and then over the groups."""
-
 
 def _average(_: str, value: Any) -> str | Average:
     return value if isinstance(value, Average) else str(Average.of(value))
@@ -89,7 +86,7 @@ class Averaging(Decided):
     by: Any = borrowed("user", partial(check.one_of, choices=("list", "user")))
 
     def _check_together(self) -> None:
-        if self.groups == "equal" and self.kind.spelling.name not in OF_GROUPS:
+        if self.groups == "equal" and not self.kind.is_of_groups:
             raise SettingError(
                 f"groups='equal' is an average of means, and average='{self.average}' is not one; use average='mean' "
                 "or 'weighted', or groups='pooled'"

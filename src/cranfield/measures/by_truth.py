@@ -71,14 +71,14 @@ class TrueValues:
         precision and the ends of its interval are at most 1 (`mean_precision`).
         """
         level = check.number("level", level)
-        draws = user_draws(len(self.users), resamples, seed)
+        draws = self.user_draws(len(self.users), resamples, seed)
         tails = (50 * (1 - level), 50 * (1 + level))
         values = np.minimum(self.precision @ draws.T, 1.0)
         with np.errstate(invalid="ignore", divide="ignore"):
             shares = (self.relevant @ draws.T) / (self.judged @ draws.T)
             liked = self.relevant.sum(axis=1) / self.judged.sum(axis=1)
         lower, upper = np.percentile(values, tails, axis=1)
-        liked_lower, liked_upper = row_percentiles(shares, tails)
+        liked_lower, liked_upper = self.row_percentiles(shares, tails)
         return pl.DataFrame(
             {
                 "system": self.systems,
@@ -91,6 +91,31 @@ class TrueValues:
                 "counted": self.counts.mean(axis=1) / self.cutoff,
             }
         )
+
+    @staticmethod
+    def user_draws(users: int, resamples: int, seed: int) -> Floats:
+        """Return resamples × users: the share of each user in a bootstrap sample."""
+        generator = stream(check.whole("seed", seed, at_least=0), "true values", "users")
+        resamples = check.whole("resamples", resamples, at_most=check.MOST_DRAWS)
+        picks = (generator.random((resamples, users)) * users).astype(np.int64)
+        flat = picks + np.arange(len(picks))[:, None] * users
+        counts = np.bincount(flat.ravel(), minlength=len(picks) * users).reshape(len(picks), users)
+        return np.asarray(counts / max(users, 1))
+
+    @staticmethod
+    def row_percentiles(draws: Floats, tails: Sequence[float]) -> Floats:
+        """Return percentiles × rows: percentiles of the defined values of each row, NaN for a row without any.
+
+        Examples
+        --------
+        >>> TrueValues.row_percentiles(np.array([[1.0, np.nan, 3.0], [np.nan, np.nan, np.nan]]), (50.0,))
+        array([[ 2., nan]])
+        """
+        percentiles = np.full((len(tails), len(draws)), np.nan)
+        has_values = ~np.isnan(draws).all(axis=1)
+        if has_values.any():
+            percentiles[:, has_values] = np.nanpercentile(draws[has_values], tails, axis=1)
+        return percentiles
 
 
 def true_values(runs: Any, truth: Truth, *, cutoff: int = 10, threshold: float | str | None = AUTO) -> TrueValues:
@@ -124,32 +149,6 @@ def true_values(runs: Any, truth: Truth, *, cutoff: int = 10, threshold: float |
     sums = np.array([_sums(run, truth, cutoff, lowest)[:, users] for run in systems])
     names = tuple(run.name for run in systems)
     return TrueValues(names, users, cutoff, *(np.ascontiguousarray(sums[:, part]) for part in range(3)))
-
-
-def user_draws(users: int, resamples: int, seed: int) -> Floats:
-    """Return resamples × users: the share of each user in a bootstrap sample."""
-    generator = stream(check.whole("seed", seed, at_least=0), "true values", "users")
-    picks = (generator.random((check.whole("resamples", resamples, at_most=check.MOST_DRAWS), users)) * users).astype(
-        np.int64
-    )
-    flat = picks + np.arange(len(picks))[:, None] * users
-    counts = np.bincount(flat.ravel(), minlength=len(picks) * users).reshape(len(picks), users)
-    return np.asarray(counts / max(users, 1))
-
-
-def row_percentiles(draws: Floats, tails: Sequence[float]) -> Floats:
-    """Return percentiles × rows: percentiles of the defined values of each row, NaN for a row without any.
-
-    Examples
-    --------
-    >>> row_percentiles(np.array([[1.0, np.nan, 3.0], [np.nan, np.nan, np.nan]]), (50.0,))
-    array([[ 2., nan]])
-    """
-    percentiles = np.full((len(tails), len(draws)), np.nan)
-    has_values = ~np.isnan(draws).all(axis=1)
-    if has_values.any():
-        percentiles[:, has_values] = np.nanpercentile(draws[has_values], tails, axis=1)
-    return percentiles
 
 
 def _sums(run: Run, truth: Truth, cutoff: int, lowest: float) -> Floats:

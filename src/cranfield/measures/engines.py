@@ -22,18 +22,28 @@ from cranfield.judgments import (
     Context,
     Judged,
     NegativeGrades,
+    as_judged,
     as_test,
     catalogue_ids,
     check_inputs,
     is_no_catalogue,
     same_file,
 )
-from cranfield.measures.measuring import Measuring, as_judged, measure_judged
-from cranfield.measures.parts import Blocks, PartPlan
-from cranfield.measures.ranged import held_bytes, measure_ranges
+from cranfield.measures.blocks import BlockPlan, Blocks
+from cranfield.measures.measuring import Measuring, measure_judged
+from cranfield.measures.ranged import held_bytes, measure_ranges, parquet_path
 from cranfield.measures.scores import Scores
-from cranfield.rankings import Gaps, HeldOutTable, RunTables, Ties, check_system_names
-from cranfield.tables import ParquetTable, Vocabulary, is_parquet, is_parquet_folder, is_spark
+from cranfield.measures.spark import (
+    SparkRuns,
+    SparkTest,
+    measure_tables_on_spark,
+    open_run_on_spark,
+    open_test_on_spark,
+    refuse_for_spark,
+    session_of,
+)
+from cranfield.rankings import Gaps, HeldOutTable, RunTables, Ties, check_system_names, read_test
+from cranfield.tables import ParquetTable, Vocabulary, is_spark
 
 Engine = Literal["auto", "memory", "ranges", "spark"]
 """``memory``: all at once. ``ranges``: by ranges of users. ``spark``: on Spark. ``auto``: depends on the data."""
@@ -81,14 +91,6 @@ def memory_limit(memory: str | int | None) -> float:
     return _SHARE * available_memory() if memory is None else float(size(memory))
 
 
-def parquet_path(source: Any) -> Path | None:
-    """Return the path of a Parquet file or folder; None for anything else."""
-    if not isinstance(source, str | os.PathLike):
-        return None
-    path = meant(Path(source))
-    return path if is_parquet(path) or is_parquet_folder(path) else None
-
-
 def _whole_bytes(paths: Sequence[Path]) -> float:
     return sum(held_bytes(ParquetTable(path)) for path in paths)
 
@@ -115,25 +117,37 @@ def measured_in_blocks(
 
     The arguments are those of `measure`, and ``keeps_judged``, whether judged lists are kept.
     """
-    if is_for_spark(runs, test, engine):
-        from cranfield.measures.spark import measure_on_spark
-
-        return measure_on_spark(runs, test, measuring, ties=ties, gaps=gaps, memory=memory, **options)
-    given = runs if isinstance(runs, list | tuple) else [runs]
-    if given and all(isinstance(tables, RunTables) for tables in given):
-        return measure_tables(given, test, measuring, memory=memory, **options)
-    if not is_large(runs, test, engine, memory):
-        return None
     sources = run_sources(runs)
-    how: dict[str, Any] = {"ties": ties or "trec_eval", "gaps": gaps}
-    if isinstance(sources, dict):
-        tables = [RunTables.opened(_path(path), name=str(name), **how) for name, path in sources.items()]
-    else:
-        several = len(sources) > 1 or isinstance(runs, list | tuple)
-        tables = [RunTables.opened(_path(path), among_others=several, **how) for path in sources]
-    path = parquet_path(test)
-    held_out = as_test(test) if path is None else HeldOutTable.opened(path)
-    return measure_tables(tables, held_out, measuring, memory=memory, **options)
+    named = list(sources.items()) if isinstance(sources, dict) else [(None, source) for source in sources]
+    session = None
+    if is_for_spark(runs, test, engine):
+        refuse_for_spark({"memory": memory, "groups": options.get("groups")})
+        session = session_of([*(source for _, source in named), test])
+    elif named and all(isinstance(tables, RunTables) for _, tables in named):
+        return measure_tables([tables for _, tables in named], test, measuring, memory=memory, **options)
+    elif not is_large(runs, test, engine, memory):
+        return None
+    several = len(named) > 1 or isinstance(runs, list | tuple)
+    how: dict[str, Any] = {"session": session, "among_others": several, "ties": ties or "trec_eval", "gaps": gaps}
+    tables = [opened_run(source, name=None if name is None else str(name), **how) for name, source in named]
+    return measure_tables(tables, opened_test(test, session=session), measuring, memory=memory, **options)
+
+
+def opened_run(source: Any, *, session: Any = None, **options: Any) -> RunTables:
+    """Open a run in Parquet to be read by ranges of users, or with a Spark ``session`` one that Spark can read."""
+    if session is not None:
+        return open_run_on_spark(source, session, **options)
+    return RunTables.opened(meant(source), **options)
+
+
+def opened_test(source: Any, *, session: Any = None, **options: Any) -> HeldOutTable | Ratings:
+    """Open a test set in Parquet, and read others; with a Spark ``session``, send them to Spark."""
+    if session is not None:
+        return open_test_on_spark(source, session, **options)
+    path = parquet_path(source)
+    if path is not None:
+        return HeldOutTable.opened(path, **options)
+    return read_test(source, **options) if options else as_test(source)
 
 
 def judged_and_measured(
@@ -176,24 +190,28 @@ def measure_tables(
     memory: str | int | None = None,
     **options: Any,
 ) -> Blocks:
-    """Measure runs in Parquet tables by ranges of users; the options are those of `part_plan`."""
+    """Measure runs in tables: on Spark, or by ranges of users in Parquet; the options are those of `block_plan`."""
     _refuse_same_file(runs, test)
-    return measure_ranges(runs, test, part_plan(runs, test, measuring, **options), memory_limit(memory))
+    plan = block_plan(runs, test, measuring, **options)
+    if isinstance(test, SparkTest):
+        return measure_tables_on_spark([tables for tables in runs if isinstance(tables, SparkRuns)], test, plan)
+    return measure_ranges(runs, test, plan, memory_limit(memory))
 
 
-def part_plan(
+def block_plan(
     runs: Sequence[RunTables],
     test: HeldOutTable | Ratings,
     measuring: Measuring,
     *,
     train: Ratings | None = None,
+    similarity: Any = None,
     negative_grades: NegativeGrades = "judged",
     catalogue: Any = NONE,
     groups: Any = None,
     keeps_judged: bool = False,
     **options: Any,
-) -> PartPlan:
-    """Return what is measured on every part of the users; the options are those of `measure` and `PartPlan`."""
+) -> BlockPlan:
+    """Return what is measured on every block of users; the options are those of `measure` and `BlockPlan`."""
     if groups is not None:
         raise SettingError("groups=... cannot be used with ranges of users; leave them out, or set engine='memory'")
     for metric in measuring.wanted if keeps_judged else ():
@@ -202,18 +220,17 @@ def part_plan(
                 f"{metric} looks at whole lists, of which only the judged items are kept; leave it out, or read all "
                 "lists into memory (engine='memory', --engine memory)"
             )
-    systems = check_system_names([name for tables in runs for name in tables.systems])
+    check_system_names([name for tables in runs for name in tables.systems])
     relevance = Relevance.of(test, measuring.threshold, train, negative=negative_grades == "judged")
     live = None
     if not is_no_catalogue(catalogue):
         of_ratings = partial(_judged_items, negative_grades=negative_grades)
         rated = [of_ratings(test)] if isinstance(test, Ratings) else test.each(of_ratings)
         live = Vocabulary.union([catalogue_ids(catalogue, train), *rated])
-    return PartPlan(
-        measuring.on_scale(relevance.scale), relevance, negative_grades, train=train, live=live,
-        several=len(systems) > 1,
-        keeps_judged=keeps_judged, **options,
-    )  # fmt: skip
+    context = Context(train, similarity, live)
+    return BlockPlan(
+        measuring.on_scale(relevance.scale), relevance, context, negative_grades, keeps_judged=keeps_judged, **options
+    )
 
 
 def _judged_items(ratings: Ratings, negative_grades: NegativeGrades) -> Vocabulary:
@@ -227,9 +244,3 @@ def _refuse_same_file(runs: Sequence[RunTables], test: HeldOutTable | Ratings) -
         paths: list[Any] = [getattr(of.table, "path", None) for of in (tables, test) if not isinstance(of, Ratings)]
         if len(paths) == 2 and None not in paths and paths[0].resolve() == paths[1].resolve():
             raise same_file(paths[0])
-
-
-def _path(source: Any) -> Path:
-    path = parquet_path(source)
-    assert path is not None  # checked by `is_large`
-    return path

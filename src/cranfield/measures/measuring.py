@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import product
 from typing import Any, Literal
 
 import numpy as np
@@ -12,8 +13,9 @@ from numpy.typing import NDArray
 
 from cranfield import _checks as check
 from cranfield._decisions import Decided, borrowed, decision, unless
-from cranfield._errors import CranfieldError, InputError, SettingError
+from cranfield._errors import CranfieldError, InputError
 from cranfield._record import Step
+from cranfield._registry import parse
 from cranfield.data import AUTO, Ratings, RatingScale, Relevance, auto_or_number
 from cranfield.judgments import (
     NONE,
@@ -23,28 +25,22 @@ from cranfield.judgments import (
     Judgments,
     NegativeGrades,
     Ranked,
-    as_judgments,
-    as_runs,
+    as_judged,
     as_test,
     check_inputs,
+    counted_items,
     is_no_catalogue,
-    judged_by,
-    judgments_under,
-    refuse_closing,
+    notes_on_negative_grades,
     with_live,
 )
-from cranfield.measures.off_catalogue import with_catalogue
+from cranfield.measures.notes import Graded, notes_on, notes_on_scale, notes_on_whom, with_outside
 from cranfield.measures.scores import Scores
 from cranfield.metrics import (
-    Graded,
     Metric,
     at_levels,
     check_predictions,
-    has_bounds,
     levels_note,
     metrics_phrase,
-    notes_on,
-    notes_on_whom,
     scale_of,
     some_metrics,
     spelled_metric,
@@ -67,27 +63,6 @@ Levels = Literal["none", "all"]
 def _metrics(_: str, value: Any) -> tuple[str | Metric, ...]:
     distinct = {spelled_metric(metric): metric for metric in some_metrics(value)}
     return tuple(metric if isinstance(metric, Metric) else name for name, metric in distinct.items())
-
-
-def check_relevance(tests: Iterable[Ratings], measuring: Measuring) -> str:
-    """Refuse test sets without any relevant item, unless some metric has a value nevertheless.
-
-    All test sets are read, so that errors in any of them are found. Returns a sentence on which metrics have no value
-    and why, which is empty if something is relevant.
-    """
-    any_relevant, test = False, None
-    for test in tests:
-        any_relevant = any_relevant or bool((test.values >= Relevance.of(test, measuring.threshold).threshold).any())
-    if any_relevant or test is None:
-        return ""
-    user, item = test.user_ids.ids(test.users[:1])[0], test.item_ids.ids(test.items[:1])[0]
-    try:
-        scores = measure({"any": {user: [item]}}, test, measuring.metrics, threshold=measuring.threshold)
-    except CranfieldError:  # a metric needs more than this list, and may have a value
-        return ""
-    scores.check_measured()
-    without = [metric for m, metric in enumerate(scores.metrics) if np.isnan(scores.values[:, m]).all()]
-    return f"{', '.join(without)}: nothing can be said, since {scores.nothing_relevant}" if without else ""
 
 
 @dataclass(frozen=True)
@@ -150,9 +125,43 @@ class Measuring(Decided):
         return [Metric.of(metric) for metric in self.metrics]
 
     @property
+    def cutoffs(self) -> list[int]:
+        """The different cut-offs of the metrics, ascending."""
+        return sorted({metric.cutoff for metric in self.wanted if metric.cutoff is not None})
+
+    def view(self, judged: Judged) -> Judged:
+        """Return the lists that metrics are computed on: all items, or only those with a test rating."""
+        return judged.condensed() if self.lists == "condensed" else judged
+
+    @property
     def of_predictions(self) -> list[str]:
         """The metrics of predicted ratings."""
         return [str(metric) for metric in self.wanted if "predictions" in metric.definition.needs]
+
+    def check_relevance(self, tests: Iterable[Ratings]) -> str:
+        """Refuse test sets without any relevant item, unless some metric has a value nevertheless.
+
+        All test sets are read, so that errors in any of them are found. Returns a sentence on which metrics have no
+        value and why, which is empty if something is relevant.
+        """
+        any_relevant, test = False, None
+        for test in tests:
+            any_relevant = any_relevant or bool((test.values >= Relevance.of(test, self.threshold).threshold).any())
+        if any_relevant or test is None:
+            return ""
+        user, item = test.user_ids.ids(test.users[:1])[0], test.item_ids.ids(test.items[:1])[0]
+        try:
+            scores = measure({"any": {user: [item]}}, test, self.metrics, threshold=self.threshold)
+        except CranfieldError:  # a metric needs more than this list, and may have a value
+            return ""
+        scores.check_measured()
+        without = [metric for m, metric in enumerate(scores.metrics) if np.isnan(scores.values[:, m]).all()]
+        return f"{', '.join(without)}: nothing can be said, since {scores.nothing_relevant}" if without else ""
+
+    def notes_on_grades(self, test: Ratings, negative_grades: NegativeGrades) -> tuple[str, ...]:
+        """Return notes on the scale of a test set: grades below 0, and exponential gains of high grades."""
+        top = float(test.values.max(initial=0.0))
+        return (*notes_on_negative_grades(test, negative_grades), *notes_on_scale(top, self.wanted))
 
     def as_dict(self) -> dict[str, Any]:
         """Return the decisions by name, ready for JSON."""
@@ -262,86 +271,11 @@ def measure(
     warnings = check_inputs(judged, test, strict=strict)
     judged = with_live(judged, catalogue, train)
     scores = measure_judged(judged, measuring, bounds=bounds, warnings=warnings)
-    return scores if is_no_catalogue(catalogue) else with_catalogue(scores, judged, strict=strict)
-
-
-def as_judged(
-    runs: Any,
-    test: Any,
-    threshold: float | str | None,
-    context: Context,
-    *,
-    ties: Ties | None = None,
-    gaps: Gaps = "keep",
-    negative_grades: NegativeGrades = "judged",
-    groups: Groups | None = None,
-) -> list[Judged]:
-    """Return runs joined with a test set, or given judged lists, under the threshold; all have the same lists."""
-    given = [runs] if isinstance(runs, Judged) else runs
-    if isinstance(given, list | tuple) and given and all(isinstance(lists, Judged) for lists in given):
-        refuse_closing(given, gaps)
-        judged = _as_given(given, test, threshold, context, ties, negative_grades, groups)
-    else:
-        runs = as_runs(runs, ties, gaps)
-        if len({run.one_relevant for run in runs}) > 1:
-            raise SettingError("some runs hold one-relevant lists and others do not; measure them separately")
-        judgments = as_judgments(test, threshold, negative_grades, context.train)
-        judged = [judged_by(run, judgments, context, groups) for run in runs]
-    first = judged[0]
-    for lists in judged[1:]:
-        if not lists.judgments.is_same_as(first.judgments):
-            raise InputError(
-                f"the run {_ranked(lists).name} has other lists than {_ranked(first).name}, or was judged by another "
-                "test set",
-                remedy="judge all runs by the same test set; make one-relevant runs with the same targets and seed",
-            )
-    return [first, *(lists.fresh(judgments=first.judgments) for lists in judged[1:])]
-
-
-def _as_given(
-    given: Sequence[Judged],
-    test: Any,
-    threshold: float | str | None,
-    context: Context,
-    ties: Ties | None,
-    negative_grades: NegativeGrades,
-    groups: Groups | None,
-) -> list[Judged]:
-    """Return given judged lists with an empty cache; decisions made when they were judged cannot be changed."""
-    decided = {
-        "groups": groups is not None,
-        "negative_grades": test is None and negative_grades != "judged",
-        "ties": ties is not None and any(_ranked(lists).ties != ties for lists in given),
-    }
-    for name in (name for name, is_changed in decided.items() if is_changed):
-        raise SettingError(f"{name} was decided when these lists were judged; leave it out here, or give it to judge")
-    if test is not None and not any(_is_judged_by(lists, as_judgments(test, None, negative_grades)) for lists in given):
-        raise InputError(
-            "the lists were judged by another test set than the given one",
-            remedy="leave the test set out, or judge the runs by it",
-        )
-    names = [_ranked(lists).name for lists in given]
-    for name in names:
-        if names.count(name) > 1:
-            raise SettingError(f"{names.count(name)} judged lists are called {name!r}; give each run its own name")
-    level = judgments_under(given[0].judgments, threshold).threshold
-    fresh = [
-        lists.fresh() if context.is_empty else lists.fresh(context=replace(context, live=lists.context.live))
-        for lists in given
-    ]
-    return [lists.fresh(judgments=lists.judgments.at(level)) for lists in fresh]
-
-
-def _is_judged_by(lists: Judged, judgments: Judgments) -> bool:
-    if lists.ranked is not None and lists.ranked.one_relevant:
-        return lists.judgments.is_part_of(judgments)
-    return lists.judgments.is_same_as(judgments)
-
-
-def _ranked(judged: Judged) -> Ranked:
-    if judged.ranked is None:
-        raise SettingError("these judged lists do not say which run they belong to; make them with judge")
-    return judged.ranked
+    if is_no_catalogue(catalogue):
+        return scores
+    counted, live = [counted_items(lists, measuring.cutoffs) for lists in judged], judged[0].context.live
+    assert live is not None
+    return with_outside(scores, counted, live, strict=strict)
 
 
 def measure_judged(
@@ -350,26 +284,35 @@ def measure_judged(
     *,
     bounds: bool = False,
     warnings: tuple[str, ...] = (),
-    of_part: bool = False,
+    of_block: bool = False,
 ) -> Scores:
     """Measure judged lists that all have the same judgments, under their threshold.
 
     ``warnings`` are those of `check_inputs`. Properties of all lists together, such as metrics of the whole system, are
-    left out for lists ``of_part`` of the users.
+    left out for lists ``of_block``, a block of the users.
     """
     of_levels = []
     if measuring.levels != "none":
         scale = scale_of(judged[0])
         measuring, of_levels = measuring.on_scale(scale), [levels_note(scale)]
-    systems, judgments, wanted = [_ranked(lists) for lists in judged], judged[0].judgments, measuring.wanted
-    if not of_part:
+    systems, judgments, wanted = [lists.known_run for lists in judged], judged[0].judgments, measuring.wanted
+    if not of_block:
         check_predictions(judged, measuring.of_predictions)
     longest = max(int(lists.lengths.max(initial=0)) for lists in judged)
-    views = [lists.condensed() if measuring.lists == "condensed" else lists for lists in judged]
-    measured = [_measure_system(view, wanted, bounds, longest, of_part) for view in views]
+    views = [measuring.view(lists) for lists in judged]
+    values = np.full((len(judged), len(wanted), judgments.n_lists), np.nan)
+    overall = np.full(values.shape[:2], np.nan)
+    ends = np.full((2, *values.shape), np.nan) if bounds else None
+    for (s, view), (m, metric) in product(enumerate(views), enumerate(wanted)):
+        if not metric.definition.whole_system:
+            values[s, m] = metric(view)
+        elif not of_block:
+            overall[s, m] = metric(view)
+        if ends is not None and metric.definition.bounds:
+            ends[:, s, m] = bounds_of(metric, view)
+    covered = np.stack([view.lengths > 0 for view in views])
     counts = [{**system.counts, **lists.counts} for system, lists in zip(systems, judged)]
     groups, group_names = _groups(judged)
-    covered = np.stack([system.covered for system in measured])
     settings = {
         **measuring.as_dict(),
         "threshold": judgments.threshold,
@@ -377,10 +320,10 @@ def measure_judged(
         "negative_grades": judgments.negative_grades,
         "test": judgments.fingerprint,
     }
-    return Scores(
+    scores = Scores(
         systems=tuple(system.name for system in systems),
         metrics=tuple(str(metric) for metric in wanted),
-        values=np.stack([system.values for system in measured]),
+        values=values,
         covered=covered,
         users=judgments.users,
         user_ids=judgments.user_ids,
@@ -389,20 +332,20 @@ def measure_judged(
         lower_is_better=tuple(metric.lower_is_better for metric in wanted),
         zero_if_undefined=tuple(metric.zero_if_undefined for metric in wanted),
         step=Step("measure", settings),
-        overall=np.array([system.overall for system in measured]),
-        filled=np.array([system.filled for system in measured]),
-        unjudged=np.array([system.unjudged for system in measured]),
-        recommended=np.array([system.recommended for system in measured]),
-        longest=longest,
-        item_coverage=None if of_part else _item_coverage(systems, len(judgments.item_ids)),
-        catalogue="the data" if all(system.shares_items for system in systems) else "test and lists",
-        counts={system.name: count for system, count in zip(systems, counts)},
-        bounds=np.stack([system.bounds for system in measured], axis=1) if bounds else None,
+        overall=overall,
+        **Services.of(views, wanted, longest).fields,
+        bounds=ends,
         groups=groups,
         group_names=group_names,
         highest_rating=judgments.highest_grade,
         trained=_trained(judged[0].context.train, judgments),
         trained_once=tuple(system.name for system in systems if system.draws),
+    )
+    if of_block:
+        return scores
+    return replace(
+        scores,
+        **facts_of_runs(systems, counts, len(judgments.item_ids)),
         made_for=notes_on_whom([system for system, served in zip(systems, covered) if not served.all()]),
         notes=(*warnings, *of_levels, *notes_on(systems, counts, Graded.of(judgments), wanted)),
         warnings=warnings,
@@ -419,69 +362,74 @@ def _trained(train: Ratings | None, judgments: Judgments) -> NDArray[np.int64] |
     return np.append(np.diff(train.indptr), 0)[users]
 
 
-@dataclass(frozen=True)
-class _SystemScores:
-    """One system's part of the scores."""
+@dataclass(frozen=True, eq=False)
+class Services:
+    """The number of items in lists, and of judged ones, as systems × metrics; those of disjoint users add up."""
 
-    values: NDArray[np.float64]
-    covered: NDArray[np.bool_]
-    overall: list[float]
-    recommended: list[int]
-    filled: list[float]
-    unjudged: list[float]
-    bounds: NDArray[np.float64]
+    cutoffs: tuple[int | None, ...]
+    recommended: NDArray[np.int64]
+    judged: NDArray[np.float64]
+    longest: int
+    lists: int
 
+    @classmethod
+    def of(cls, judged: Sequence[Judged], metrics: Sequence[Metric], longest: int) -> Services:
+        """Count the items in the lists of each system down to the cut-off of each metric."""
+        cutoffs = tuple(metric.cutoff for metric in metrics)
+        recommended = np.zeros((len(judged), len(metrics)), dtype=np.int64)
+        known = np.zeros(recommended.shape)
+        for s, lists in enumerate(judged):
+            for n in set(cutoffs):
+                places = [m for m, cutoff in enumerate(cutoffs) if cutoff == n]
+                recommended[s, places] = np.minimum(lists.lengths, n or longest).sum()
+                # The items of the first n ranks depend on the draw.
+                known[s, places] = np.nan if lists.draw is not None else (lists.ranks <= (n or longest)).sum()
+        return cls(cutoffs, recommended, known, longest, judged[0].n_lists)
 
-def _measure_system(
-    judged: Judged, metrics: Sequence[Metric], bounds: bool, longest: int, of_part: bool
-) -> _SystemScores:
-    values = np.full((len(metrics), judged.n_lists), np.nan)
-    overall = [float("nan")] * len(metrics)
-    for m, metric in enumerate(metrics):
-        if not metric.definition.whole_system:
-            values[m] = metric(judged)
-        elif not of_part:
-            overall[m] = metric(judged)
-    cutoffs = [metric.cutoff or longest for metric in metrics]
-    service = {n: _service(judged, n) for n in set(cutoffs)}
-    return _SystemScores(
-        values=values,
-        covered=judged.lengths > 0,
-        overall=overall,
-        recommended=[service[n][0] for n in cutoffs],
-        filled=[service[n][1] for n in cutoffs],
-        unjudged=[service[n][2] for n in cutoffs],
-        bounds=_bounds(judged, metrics) if bounds else np.empty(0),
-    )
+    @classmethod
+    def of_scores(cls, scores: Scores) -> Services:
+        """Return the counts behind the shares of scores."""
+        assert scores.recommended is not None
+        assert scores.unjudged is not None
+        # Convert the share back to a count.
+        judged = np.rint((1.0 - np.nan_to_num(scores.unjudged, nan=1.0)) * scores.recommended)
+        cutoffs = tuple(parse(metric).cutoff for metric in scores.metrics)
+        return cls(cutoffs, scores.recommended, judged, scores.longest, scores.n_lists)
 
+    def __add__(self, other: Services) -> Services:
+        return Services(
+            self.cutoffs,
+            self.recommended + other.recommended,
+            self.judged + other.judged,
+            max(self.longest, other.longest),
+            self.lists + other.lists,
+        )
 
-def _bounds(judged: Judged, metrics: Sequence[Metric]) -> NDArray[np.float64]:
-    """Return 2 × metrics × lists: each metric if all unjudged items were irrelevant, or relevant; NaN for others."""
-    ends = np.full((2, len(metrics), judged.n_lists), np.nan)
-    for m, metric in enumerate(metrics):
-        if has_bounds(metric):
-            ends[:, m] = bounds_of(metric, judged)
-    return ends
-
-
-def _service(judged: Judged, n: int) -> tuple[int, float, float]:
-    """Return the number of items in the lists down to rank n, Coverage@n, and the share of unjudged items."""
-    recommended = int(np.minimum(judged.lengths, n).sum())
-    places = n * judged.n_lists
-    if judged.draw is not None:  # the items of the first n ranks depend on the draw
-        return recommended, recommended / places if places else float("nan"), float("nan")
-    return (
-        recommended,
-        recommended / places if places else float("nan"),
-        1.0 - int((judged.ranks <= n).sum()) / recommended if recommended else float("nan"),
-    )
+    @property
+    def fields(self) -> dict[str, Any]:
+        """The fields of `Scores` that follow from the counts."""
+        places = self.lists * np.array([cutoff or self.longest for cutoff in self.cutoffs])
+        nothing = np.full(self.recommended.shape, np.nan)
+        return {
+            "recommended": self.recommended,
+            "longest": self.longest,
+            "filled": np.divide(self.recommended, places, out=nothing.copy(), where=places > 0),
+            "unjudged": 1.0 - np.divide(self.judged, self.recommended, out=nothing, where=self.recommended > 0),
+        }
 
 
-def _item_coverage(systems: Sequence[Ranked], known_items: int) -> NDArray[np.float64]:
-    """Return for each run the share of the catalogue in its lists; the catalogue is the items of test set and runs."""
-    strangers = {item for system in systems for item in system.unknown_items}
+def facts_of_runs(runs: Sequence[Ranked], counts: Sequence[Mapping[str, int]], known_items: int) -> dict[str, Any]:
+    """Return the fields of `Scores` about whole runs, given the number of items of the test set.
+
+    Item coverage is the share of the catalogue in the lists of a run; the catalogue is the items of test set and runs.
+    """
+    strangers = {item for run in runs for item in run.unknown_items}
     catalogue = max(known_items + len(strangers), 1)
-    return np.array([system.n_distinct_items / catalogue for system in systems])
+    return {
+        "item_coverage": np.array([run.n_distinct_items / catalogue for run in runs]),
+        "catalogue": "the data" if all(run.shares_items for run in runs) else "test and lists",
+        "counts": {run.name: count for run, count in zip(runs, counts)},
+    }
 
 
 def _groups(judged: Sequence[Judged]) -> tuple[NDArray[np.int16] | None, tuple[str, ...]]:
@@ -495,7 +443,7 @@ def _groups(judged: Sequence[Judged]) -> tuple[NDArray[np.int16] | None, tuple[s
         assert lists.groups is not None
         if lists.group_names != names or ((groups != lists.groups) & (groups >= 0) & (lists.groups >= 0)).any():
             raise InputError(
-                f"{_ranked(lists).name} and {_ranked(grouped[0]).name} put lists into different groups",
+                f"{lists.known_run.name} and {grouped[0].known_run.name} put lists into different groups",
                 remedy="make all runs with the same groups, or give measure(groups=...)",
             )
         groups = np.where(groups >= 0, groups, lists.groups)

@@ -18,7 +18,7 @@ from cranfield.data import AUTO, Ratings
 from cranfield.judgments import NegativeGrades
 from cranfield.measures.measuring import Kind, measure
 from cranfield.measures.scores import Scores
-from cranfield.metrics import Dialect, Metric, Users, as_metrics, tools
+from cranfield.metrics import TOOLS, Dialect, Metric, as_metrics
 from cranfield.rankings import Gaps, Ties
 
 OURS = "cranfield"
@@ -113,9 +113,9 @@ def _readings(metric: Metric) -> Iterator[tuple[Metric, Dialect, str]]:
             f"{metric} is a dialect already; write {Spelling(metric.definition.name, (), metric.cutoff)}"
         )
     name = metric.definition.name
-    speakers = [tool for tool in tools() if name in tool.dialects]
+    speakers = [tool for tool in TOOLS.values() if name in tool.dialects]
     if not speakers:
-        known = sorted({known for tool in tools() for known in tool.dialects})
+        known = sorted({known for tool in TOOLS.values() for known in tool.dialects})
         raise SettingError(f"no dialect of {name} is known; dialects are known for {', '.join(known)}")
     shared = tuple((key, value) for key, value in metric.parameters if key in _SHARED)
     for tool in speakers:
@@ -146,7 +146,7 @@ def _rows(
         values = scores.values[s, scores.metric(str(spoken))]
         counted = values[~np.isnan(values)]
         users = len(counted)
-        if dialect.users is Users.WITH_LIST:
+        if dialect.users.counts_strangers:
             users += scores.counts[scores.systems[s]].get("users without test ratings", 0)
         value = float(counted.sum()) / users if users else float("nan")
         yield {

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -11,20 +11,16 @@ import polars as pl
 from numpy.typing import NDArray
 
 from cranfield import _checks as check
-from cranfield._figures import Style
+from cranfield._figures import MUTED, Style, altair, data_of, look, series, themed, tips
 from cranfield._own_code import may_be_called
 from cranfield._table import Cell, Table
 from cranfield.data import Ratings, RatingScale
-from cranfield.judgments import Context
-from cranfield.measures.measuring import as_judged
+from cranfield.judgments import Context, as_judged
 from cranfield.metrics import (
-    ROUNDING,
     Metric,
     Predicted,
-    calibration_curve,
     check_predictions,
     margin_of,
-    predicted_of,
     scale_of,
 )
 from cranfield.rankings import Gaps, Ties
@@ -89,7 +85,7 @@ class PredictedRatings:
         """
         check.one_of("by", by, ("rating", "rank"))
         curves = [
-            calibration_curve(items, self.scale, by=by, bins=check.whole("bins", bins)).select(
+            items.curve(self.scale, by=by, bins=check.whole("bins", bins)).select(
                 pl.lit(system).alias("system"), pl.all()
             )
             for system, items in zip(self.systems, self.items)
@@ -103,7 +99,7 @@ class PredictedRatings:
         """
         rows = []
         for system, items, margin in zip(self.systems, self.items, self.margins):
-            kinds = _kinds(items, margin)
+            kinds = items.sells(margin)
             means = {name: float(np.nanmean(items.mean(which))) for name, which in kinds.items()}
             pooled = {f"{name}_pooled": items.overall(which) for name, which in kinds.items()}
             rows.append({"system": system, "margin": margin, **means, **pooled})
@@ -129,9 +125,27 @@ class PredictedRatings:
 
     def plot(self, kind: str = "migration", *, style: Style = "screen") -> Any:
         """Return ``migration``, ``rating`` (calibration curves) or ``rank`` (curves by rank) as an Altair chart."""
-        from cranfield.measures.predicted_figures import FIGURES
+        return _FIGURES[check.one_of("kind", kind, tuple(_FIGURES))](self, style=style)
 
-        return FIGURES[check.one_of("kind", kind, tuple(FIGURES))](self, style=style)
+    @property
+    def kinds(self) -> tuple[str, ...]:
+        """The kinds of figures."""
+        return tuple(_FIGURES)
+
+    @staticmethod
+    def join(folds: Sequence[PredictedRatings]) -> PredictedRatings:
+        """Return the predictions of the same systems on several folds together; margins are means over the folds.
+
+        A user in two folds counts as two.
+        """
+        if len(folds) == 1:
+            return folds[0]
+        return replace(
+            folds[0],
+            items=tuple(_joined(items) for items in zip(*(fold.items for fold in folds), strict=True)),
+            grades=tuple(sorted({grade for fold in folds for grade in fold.grades})),
+            margins=tuple(np.mean([fold.margins for fold in folds], axis=0).tolist()),
+        )
 
     def __repr__(self) -> str:
         return f"PredictedRatings({', '.join(self.systems)})"
@@ -140,35 +154,11 @@ class PredictedRatings:
         return self.table().html()
 
 
-def over_folds(parts: Sequence[PredictedRatings]) -> PredictedRatings:
-    """Return the predictions of the same systems on several folds together; margins are means over the folds.
-
-    A user in two folds counts as two.
-    """
-    if len(parts) == 1:
-        return parts[0]
-    return replace(
-        parts[0],
-        items=tuple(_joined(items) for items in zip(*(part.items for part in parts), strict=True)),
-        grades=tuple(sorted({grade for part in parts for grade in part.grades})),
-        margins=tuple(np.mean([part.margins for part in parts], axis=0).tolist()),
-    )
-
-
 def _joined(folds: Sequence[Predicted]) -> Predicted:
     before = np.cumsum([0, *(fold.n_lists for fold in folds)])
     values = ([getattr(fold, name) for fold in folds] for name in ("ratings", "predictions", "errors"))
     lists = np.concatenate([fold.lists + offset for fold, offset in zip(folds, before)])
     return Predicted(lists, int(before[-1]), *(np.concatenate(column) for column in values))
-
-
-def _kinds(items: Predicted, margin: float) -> dict[str, NDArray[np.bool_]]:
-    limit = margin + ROUNDING
-    return {
-        "up_sell": items.errors < -limit,
-        "down_sell": items.errors > limit,
-        "perfect_sell": np.abs(items.errors) <= limit,
-    }
 
 
 def examine_predictions(
@@ -216,7 +206,7 @@ def examine_predictions(
         known = (edges[1:] + edges[:-1]) / 2
     return PredictedRatings(
         systems=tuple(names),
-        items=tuple(predicted_of(lists, "examine_predictions") for lists in cut),
+        items=tuple(Predicted.of(lists, "examine_predictions") for lists in cut),
         scale=scale,
         grades=tuple(known.tolist()),
         margins=tuple(margin_of(lists, margin) for lists in judged),
@@ -238,3 +228,75 @@ def examine_for(
     margins = [dict(metric.parameters).get("margin") for metric in wanting]
     margin: Any = next((margin for margin in margins if margin is not None), "half")
     return examine_predictions(runs, test, n=wanting[0].cutoff, margin=margin, train=train)
+
+
+# Maximum number of systems in a figure; the first ones are shown.
+_MOST_SYSTEMS = 9
+
+
+def _migration(predicted: PredictedRatings, *, style: Style = "screen") -> Any:
+    """Return a heat map for each system: the share of the items of each true grade that is predicted each grade."""
+    alt = altair()
+    side = max(0.7 * look(style)["panel"][0], 2.4 * look(style)["size"] * len(predicted.grades))
+    grades = [f"{grade:g}" for grade in predicted.grades]
+    frame = predicted.migration().with_columns(
+        pl.col("rating", "predicted").replace_strict(dict(zip(predicted.grades, grades)), return_dtype=pl.String)
+    )
+    charts = []
+    for system in predicted.systems[:_MOST_SYSTEMS]:
+        base = alt.Chart(data_of(frame.filter(system=system).drop("system"))).encode(
+            x=alt.X("predicted:N", sort=grades, title="predicted", axis=alt.Axis(labelAngle=0)),
+            y=alt.Y("rating:N", sort=grades[::-1], title="rating"),
+            tooltip=tips(
+                rating="rating", predicted="predicted", share=("share of the rating", ".1%"), count=("items", ",d")
+            ),
+        )
+        colour = alt.Color("share:Q", title=None, scale=alt.Scale(scheme="yellowgreenblue", domain=[0, 1]), legend=None)
+        dark = alt.condition("datum.share > 0.5", alt.value("white"), alt.value("black"))
+        text = base.mark_text(fontSize=look(style)["size"] - 3).encode(
+            text=alt.Text("share:Q", format=".0%"), color=dark
+        )
+        cells = base.mark_rect().encode(color=colour)
+        charts.append((cells + text).properties(title=system, width=side, height=side))
+    return themed(alt.concat(*charts, columns=2 if style == "paper" else 3), style)
+
+
+def _by_rating(predicted: PredictedRatings, *, style: Style = "screen") -> Any:
+    """Return the mean true rating against the mean prediction, by parts of the scale; the diagonal is correct."""
+    alt = altair()
+    width, height = look(style)["panel"]
+    x = alt.X("predicted:Q", title="mean predicted rating", scale=alt.Scale(zero=False))
+    base = alt.Chart(data_of(predicted.curve("rating"))).encode(
+        x=x,
+        y=alt.Y("rating:Q", title="mean rating", scale=alt.Scale(zero=False)),
+        tooltip=tips(system="system", predicted=("predicted", ".2f"), rating=("rated", ".2f"), count=("items", ",d")),
+        **series("system", predicted.systems),
+    )
+    # The mean of a few items is not reliable.
+    points = base.mark_point(filled=True, opacity=1).encode(size=alt.Size("count:Q", legend=None))
+    ends = [{"predicted": value, "rating": value} for value in (predicted.scale.low, predicted.scale.high)]
+    right = alt.Chart(data_of(ends)).mark_line(color=MUTED, strokeDash=[3, 3]).encode(x=x, y="rating:Q")
+    chart = right + base.mark_line() + points
+    return themed(chart.properties(width=1.6 * width, height=1.3 * height), style)
+
+
+def _by_rank(predicted: PredictedRatings, *, style: Style = "screen") -> Any:
+    """Return by how much predictions are too high on average at each rank of the lists; 0 is correct."""
+    alt = altair()
+    rows = predicted.curve("rank").with_columns(gap=pl.col("predicted") - pl.col("rating"))
+    width, height = look(style)["panel"]
+    line = (
+        alt.Chart(data_of(rows))
+        .mark_line(point={"size": 18, "filled": True})
+        .encode(
+            x=alt.X("group:Q", title="place in the list of rated items"),
+            y=alt.Y("gap:Q", title="mean prediction − mean rating"),
+            tooltip=tips(system="system", group="place", gap=("too high by", ".3f"), count=("lists", ",d")),
+            **series("system", predicted.systems),
+        )
+    )
+    right = alt.Chart(data_of([{"gap": 0.0}])).mark_rule(color=MUTED, strokeDash=[3, 3]).encode(y="gap:Q")
+    return themed((right + line).properties(width=1.6 * width, height=1.3 * height), style)
+
+
+_FIGURES: Mapping[str, Callable[..., Any]] = {"migration": _migration, "rating": _by_rating, "rank": _by_rank}

@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
+import os
 from collections import deque
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import polars as pl
 
 from cranfield._errors import CranfieldError
+from cranfield._files import meant
 from cranfield._numbers import size_text
 from cranfield._settings import resident_memory, settings
 from cranfield._terminal import progress
 from cranfield.data import Ratings, RepeatedPairError
-from cranfield.measures.parts import Blocks, Part, PartPlan, measure_part
+from cranfield.measures.blocks import BlockPlan, Blocks, UserBlock, measure_block
 from cranfield.rankings import HeldOutTable, RunTables
-from cranfield.tables import ParquetTable, RowTable, UserRanges
+from cranfield.tables import ParquetTable, RowTable, UserRanges, is_parquet, is_parquet_folder
 
 # Bytes per row while its range is measured, besides its own: codes, sort keys, ranks, positions.
 _ROW = 110.0
@@ -35,6 +38,14 @@ _READING = 64 << 20
 _HEAD = 1000
 
 
+def parquet_path(source: Any) -> Path | None:
+    """Return the path of a Parquet file or folder; None for anything else."""
+    if not isinstance(source, str | os.PathLike):
+        return None
+    path = meant(Path(source))
+    return path if is_parquet(path) or is_parquet_folder(path) else None
+
+
 def row_bytes(table: RowTable, columns: Sequence[str], beside: float = _ROW) -> float:
     """Estimate the bytes per row; a cell with a list counts as many rows as it has entries."""
     head = table.rows(0, min(_HEAD, len(table)), columns)
@@ -48,7 +59,7 @@ def held_bytes(table: ParquetTable) -> float:
     return len(table) * row_bytes(table, table.names, _WHOLE_ROW)
 
 
-def measure_ranges(runs: Sequence[RunTables], test: HeldOutTable | Ratings, plan: PartPlan, memory: float) -> Blocks:
+def measure_ranges(runs: Sequence[RunTables], test: HeldOutTable | Ratings, plan: BlockPlan, memory: float) -> Blocks:
     """Measure the runs by ranges of users, in at most about ``memory`` bytes."""
     free = memory - resident_memory() - _READING
     most = min(free / (settings.workers + 2), _LARGEST_RANGE)
@@ -62,7 +73,7 @@ def measure_ranges(runs: Sequence[RunTables], test: HeldOutTable | Ratings, plan
     weights = [row_bytes(source.table, source.columns) for source in sources]
     ranges = UserRanges.of(sources, weights, most, _sampled_users(test) if isinstance(test, Ratings) else ())
     with ranges.opened(free / 3) as rows:
-        blocks = Blocks(plan, [tables.history for tables in runs for _ in tables.systems], free / 4)
+        blocks = Blocks(plan, free / 4)
         _Ranges(runs, test, rows, ranges, plan).measure(blocks)
     return blocks
 
@@ -75,7 +86,7 @@ class _Ranges:
     test: HeldOutTable | Ratings
     rows: Sequence[Any]
     ranges: UserRanges
-    plan: PartPlan
+    plan: BlockPlan
 
     def measure(self, blocks: Blocks) -> None:
         """Measure all ranges; their results are added to the blocks."""
@@ -92,9 +103,9 @@ class _Ranges:
             assert isinstance(self.test, HeldOutTable)
             raise self.test.repeated_error(repeated)
 
-    def _parts(self, count: int, repeated: Sequence[object]) -> Iterator[Part | RepeatedPairError | None]:
+    def _parts(self, count: int, repeated: Sequence[object]) -> Iterator[UserBlock | RepeatedPairError | None]:
         """Read ranges in order and measure them in threads; few more than the threads are in memory at a time."""
-        pending: deque[Future[Part | RepeatedPairError | None]] = deque()
+        pending: deque[Future[UserBlock | RepeatedPairError | None]] = deque()
         held = _HeldRatings(self.test, self.ranges) if isinstance(self.test, Ratings) else None
         with ThreadPoolExecutor(settings.workers) as pool:
             for place in range(count):
@@ -108,7 +119,7 @@ class _Ranges:
 
     def _measured(
         self, frames: Sequence[pl.DataFrame], ratings: Ratings | None, is_faulty: bool
-    ) -> Part | RepeatedPairError | None:
+    ) -> UserBlock | RepeatedPairError | None:
         """Measure a range; if another range has repeated ratings, only look for repeated ratings in this one."""
         if ratings is None:
             assert isinstance(self.test, HeldOutTable)
@@ -119,7 +130,7 @@ class _Ranges:
         if is_faulty:
             return None
         runs = [run for tables, frame in zip(self.runs, frames) for run in tables.runs(frame)]
-        return measure_part(runs, ratings, self.plan)
+        return measure_block(runs, ratings, self.plan)
 
 
 class _HeldRatings:

@@ -1,9 +1,10 @@
-"""Risk-sensitive comparison with a baseline: losses count more than wins."""
+"""Averages that depend on all systems: risks against a baseline, where losses count more, and standardised scores."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import Annotated
+from typing import Annotated, Literal
 
 import numpy as np
 import polars as pl
@@ -11,11 +12,12 @@ from numpy.typing import NDArray
 
 from cranfield._checks import Limits, number
 from cranfield._errors import SettingError
+from cranfield._record import Step
 from cranfield._registry import Spelling
 from cranfield.measures.averages import AVERAGES, Average, mean_of
 from cranfield.measures.averaging import PLAIN, Averaging
 from cranfield.measures.scores import Scores
-from cranfield.metrics import power_for
+from cranfield.metrics import power_for, power_of_two
 
 Values = NDArray[np.float64]
 Alpha = Annotated[float, Limits(low=0)]
@@ -75,7 +77,7 @@ def risk(scores: Scores, baseline: str, alpha: float = 1.0) -> pl.DataFrame:
     _check_alpha(alpha)
     base, rows = scores.system(baseline), []
     for m, metric in enumerate(scores.metrics):
-        values = _policed(scores, m, PLAIN)
+        values = scores.counted_values(m, PLAIN)
         geometric = _georisk_of(values, scores.lower_is_better[m], alpha)
         power = power_for(values)
         values = np.ldexp(values, -power)  # URisk is scaled back below, and TRisk does not depend on the scale
@@ -96,16 +98,6 @@ def _check_alpha(alpha: float) -> None:
         raise SettingError("alpha=inf would count only losses; give a finite number, such as alpha=5")
 
 
-def _policed(scores: Scores, m: int, averaging: Averaging) -> Values:
-    """Return systems × lists of a metric under the policy for undefined values; NaN for lists that do not count."""
-    values = scores.values[:, m]
-    if scores.counts_zero(m, averaging.undefined):
-        values = np.nan_to_num(values)
-    if averaging.coverage == "full":
-        return values
-    return np.where(scores.served, values, np.nan)
-
-
 def _differences(values: Values, base: int, lower_is_better: bool) -> Values:
     """Return systems × lists: by how much each system is better than the baseline."""
     return values[base] - values if lower_is_better else values - values[base]
@@ -114,7 +106,8 @@ def _differences(values: Values, base: int, lower_is_better: bool) -> Values:
 def _of_each_metric(scores: Scores, baseline: str, averaging: Averaging) -> list[Values]:
     """Return the differences from the baseline for each metric."""
     base = scores.system(baseline)
-    return [_differences(_policed(scores, m, averaging), base, lower) for m, lower in enumerate(scores.lower_is_better)]
+    lower = scores.lower_is_better
+    return [_differences(scores.counted_values(m, averaging), base, lower[m]) for m in range(len(scores.metrics))]
 
 
 def _georisk_of(values: Values, lower_is_better: bool, alpha: float) -> Values:
@@ -169,9 +162,71 @@ def _georisk(spelling: Spelling, alpha: Alpha = 1.0) -> Average:
     _check_alpha(alpha)
 
     def measured(scores: Scores, averaging: Averaging) -> Scores:
-        tables = [
-            _georisk_of(_policed(scores, m, averaging), lower, alpha) for m, lower in enumerate(scores.lower_is_better)
-        ]
+        lower = scores.lower_is_better
+        places = range(len(scores.metrics))
+        tables = [_georisk_of(scores.counted_values(m, averaging), lower[m], alpha) for m in places]
         return _holding(scores, np.full_like(scores.values, np.nan), np.array(tables).T)
 
     return mean_of(spelling, measured)
+
+
+Form = Literal["z", "normal", "linear", "empirical"]
+
+
+def standardise(scores: Scores, *, reference: Sequence[str] | None = None, form: Form = "normal") -> Scores:
+    """Return the scores with every value standardised over the reference systems on the same list.
+
+    With mean μ_j and standard deviation σ_j (n − 1) of the reference systems on list j, z = (x − μ_j)/σ_j, 0 if σ_j is
+    0 up to rounding (Webber et al. 2008). ``normal`` gives Φ(z), ``linear`` min(1, max(0, 0.15 z + 0.5)) (Sakai 2016),
+    ``empirical`` the share of reference values that are at most x (Urbano et al. 2019). Undefined values stay
+    undefined, and are left out of averages.
+
+    Parameters
+    ----------
+    reference
+        The systems to standardise against; all of them by default.
+    """
+    if form not in ("z", "normal", "linear", "empirical"):
+        raise SettingError(f"form={form!r} is not known; write z, normal, linear or empirical")
+    chosen = [scores.system(name) for name in (scores.systems if reference is None else reference)]
+    if len(chosen) < 2 and form != "empirical":
+        raise SettingError("standardising needs at least two reference systems; name more of them")
+    against = scores.values[chosen]
+    values = _empirical(scores.values, against) if form == "empirical" else _z(scores.values, against)
+    if form == "normal":
+        from scipy.special import ndtr
+
+        values = ndtr(values)
+    elif form == "linear":
+        values = np.clip(0.15 * values + 0.5, 0.0, 1.0)
+    settings = {**scores.step.settings, "standardised": form, "reference": [scores.systems[s] for s in chosen]}
+    step = Step(scores.step.action, settings, scores.step.effect)
+    # Bounds are those of the original values. A standardised 0 is an average or the worst value, so undefined is not 0.
+    nowhere_zero = (False,) * len(scores.metrics)
+    return replace(scores, values=np.asarray(values), bounds=None, zero_if_undefined=nowhere_zero, step=step)
+
+
+def _z(values: NDArray[np.float64], against: NDArray[np.float64]) -> NDArray[np.float64]:
+    # z does not change if all values of a list are divided by a power of two.
+    power = power_of_two(np.abs(np.concatenate([values, against])).max(axis=0))
+    values, against = np.ldexp(values, -power), np.ldexp(against, -power)
+    spread = against.std(axis=0, ddof=1)
+    away = values - against.mean(axis=0)
+    differ = spread > ROUNDING * np.abs(against).max(axis=0)
+    return np.divide(away, spread, out=np.where(np.isnan(away), np.nan, 0.0), where=differ)
+
+
+def _empirical(values: NDArray[np.float64], against: NDArray[np.float64]) -> NDArray[np.float64]:
+    share = np.stack([(against <= row).mean(axis=0) for row in values])
+    return np.where(np.isnan(values), np.nan, share)
+
+
+@AVERAGES.register("standardised")
+def _standardised(spelling: Spelling, form: Form = "normal") -> Average:
+    """Mean of standardised values: the value of each list relative to all systems; see `standardise`."""
+
+    def standing(scores: Scores, averaging: Averaging) -> Scores:
+        values = np.stack([scores.counted_values(m, averaging) for m in range(len(scores.metrics))], axis=1)
+        return standardise(replace(scores, values=values), form=form)
+
+    return mean_of(spelling, standing)

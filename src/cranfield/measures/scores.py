@@ -14,21 +14,24 @@ from numpy.typing import NDArray
 from cranfield._checks import one_of, share, whole
 from cranfield._decisions import takes_decisions
 from cranfield._errors import SettingError, nearest
-from cranfield._numbers import count_text
 from cranfield._record import Step
 from cranfield.data import Ratings
-from cranfield.measures.averages import Average
+from cranfield.measures.averages import Average, Counted, by_user, column_of, over_groups
 from cranfield.measures.averaging import Averaging, AveragingOptions, Undefined
-from cranfield.measures.counting import Counted, counted
-from cranfield.measures.off_catalogue import Outside
+from cranfield.measures.notes import Outside
 from cranfield.measures.scores_table import LEVEL, Tabled
-from cranfield.measures.user_columns import column_of
-from cranfield.metrics import relevance_phrase
 from cranfield.recommenders import system_among
 from cranfield.tables import Vocabulary
 
 if TYPE_CHECKING:
     from cranfield.measures.segments import Segments
+
+
+_OF_METRICS = ("overall", "filled", "unjudged", "nonexistent", "recommended")
+"""The properties of whole systems, as systems × metrics."""
+
+NOTHING_WHOLE: Mapping[str, Any] = {**dict.fromkeys((*_OF_METRICS, "item_coverage")), "counts": {}}
+"""Properties of whole systems have no value for some of the lists."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -142,9 +145,23 @@ class Scores(Tabled):
     @staticmethod
     def join(parts: Sequence[Scores]) -> Scores:
         """Join the scores of disjoint users, as if they had been measured at once; see `join_scores`."""
-        from cranfield.measures.joined_scores import join_scores
+        from cranfield.measures.joining import join_scores
 
         return join_scores(parts)
+
+    def in_window(self, start: str) -> Scores:
+        """Return scores with all lists in the time window that starts at ``start``, for `join_folds`."""
+        return replace(
+            self,
+            groups=np.zeros(self.n_lists, dtype=np.int16),
+            group_names=(start,),
+            step=replace(self.step, settings={**self.step.settings, "window": start}),
+        )
+
+    @property
+    def windows(self) -> tuple[str, ...]:
+        """The starts of the time windows of joined scores, in order; empty without several windows."""
+        return self.group_names if "window" in self.step.settings and len(self.group_names) > 1 else ()
 
     @property
     def n_lists(self) -> int:
@@ -155,23 +172,6 @@ class Scores(Tabled):
     def unit(self) -> str:
         """The word for what is averaged: ``user`` if each user has one list, otherwise ``list``."""
         return "user" if self.n_users == self.n_lists else "list"
-
-    @property
-    def whom(self) -> str:
-        """Who was measured, in words: ``940 users``, or ``298 users in 3 repetitions``.
-
-        Examples
-        --------
-        >>> import cranfield as cf
-        >>> test = cf.Ratings.of(["ann", "bob"], ["x", "y"])
-        >>> cf.measure({"mine": {"ann": ["x"]}}, test, "P@1").whom
-        '2 users'
-        """
-        users = self.n_users
-        said = count_text(users, "user")
-        if self.repetitions is not None:
-            return f"{said} in {int(self.repetitions.max()) + 1} repetitions"
-        return said if users == self.n_lists else f"{said} with {self.n_lists:,} lists"
 
     @property
     def user_coverage(self) -> NDArray[np.float64]:
@@ -245,12 +245,6 @@ class Scores(Tabled):
         least = f"{threshold:g}" if isinstance(threshold, float) else "relevant"
         return f"no test rating is {least} or more{highest}"
 
-    @property
-    def relevance(self) -> str:
-        """What makes an item relevant, and in which metrics; empty if that is not known."""
-        threshold = self.step.settings.get("threshold")
-        return "" if threshold is None else relevance_phrase(self.metrics, threshold)
-
     def check_measured(self) -> None:
         """Refuse scores without any value because nothing is relevant."""
         whole = self.overall is not None and not np.isnan(self.overall).all()
@@ -321,17 +315,36 @@ class Scores(Tabled):
         averaging = Averaging.of(average, **decisions).with_kind()
         return averages_frame(self, averaging, level=level, interval=interval, seed=seed)
 
+    def who_counts(self, m: int, averaging: Averaging, values: NDArray[np.float64]) -> NDArray[np.bool_]:
+        """Return which of the values of lists by a metric, of one system or systems × lists, an average includes."""
+        lists = self._lists_that_count(averaging)
+        return lists & (~np.isnan(values) | self.counts_zero(m, averaging.undefined))
+
+    def _lists_that_count(self, averaging: Averaging) -> NDArray[np.bool_]:
+        """Return which lists an average includes if a metric is defined for them."""
+        lists = self.served if averaging.coverage == "reduced" else np.ones(self.n_lists, dtype=np.bool_)
+        return lists & (self.grouped_by() >= 0) if averaging.groups == "equal" else lists
+
+    def counted_values(self, m: int, averaging: Averaging) -> NDArray[np.float64]:
+        """Return systems × lists of a metric as an average includes them; NaN for those that do not count."""
+        values = self.values[:, m]
+        return np.where(self.who_counts(m, averaging, values), np.nan_to_num(values), np.nan)
+
     def counted(self, s: int, m: int, averaging: Averaging, values: NDArray[np.float64] | None = None) -> Counted:
         """Return the values of a system that an average includes: its own, or other ``values`` of the same lists."""
-        return counted(
-            self.values[s, m] if values is None else values,
-            averaging,
-            counts_zero=self.counts_zero(m, averaging.undefined),
-            covered=self.served,
-            users=self.users,
-            weights=self.weights(averaging.kind),
-            groups=self.grouped_by() if averaging.groups == "equal" else None,
-        )
+        values = self.values[s, m] if values is None else values
+        keep, undefined = self.who_counts(m, averaging, values), np.isnan(values)
+        missing = int((undefined & self._lists_that_count(averaging)).sum())
+        values, users, weights = np.where(undefined, 0.0, values)[keep], self.users[keep], self.weights(averaging.kind)
+        weights = None if weights is None else weights[keep]
+        of_users = users if averaging.by == "user" else None
+        if averaging.groups == "equal":
+            table, weights = over_groups(values[None], self.grouped_by()[keep], weights, of_users)
+            return Counted(Average.of("weighted"), table[0], weights, missing, users)
+        if of_users is not None:
+            values, summed = by_user(values, of_users, np.ones(len(values)) if weights is None else weights)
+            weights = None if weights is None else summed
+        return Counted(averaging.kind, values, weights, missing, users)
 
     def left_out(self, m: int, averaging: Averaging) -> tuple[tuple[int, ...], tuple[int, ...]]:
         """Return how many lists of each system count in its average, and how many are left out as undefined."""
@@ -355,16 +368,14 @@ class Scores(Tabled):
             return None
         if kind.weights in ("judged", "relevant"):
             return (self.judged if kind.weights == "judged" else self.relevant).astype(np.float64)
-        if kind.weights == "train" and self.trained is None:
+        if kind.weights != "train":
+            weights: NDArray[Any] = column_of(kind.weights, self.user_ids.ids(self.users), self.user_columns)
+        elif self.trained is None:
             raise SettingError("weighted(by=train) needs the training ratings; give them as train=... (--train FILE)")
-        weights = self.trained if kind.weights == "train" else self._column(kind.weights)
-        assert weights is not None
+        else:
+            weights = self.trained
         shared: NDArray[np.float64] = weights / np.bincount(self.users)[self.users]
         return shared
-
-    def _column(self, place: str) -> NDArray[np.float64]:
-        """Return the value of a file's column for each list's user."""
-        return column_of(place, self.user_ids.ids(self.users), self.user_columns)
 
     def grouped_by(self) -> NDArray[np.int16]:
         """Return the group of each list, or raise an error if there are none."""
@@ -385,25 +396,17 @@ class Scores(Tabled):
 
     def of_lists(self, keep: NDArray[np.bool_]) -> Scores:
         """Return the scores of some of the lists."""
-        return replace(
-            self,
-            values=self.values[:, :, keep],
-            covered=self.covered[:, keep],
-            users=self.users[keep],
-            judged=self.judged[keep],
-            relevant=self.relevant[keep],
-            groups=None if self.groups is None else self.groups[keep],
-            bounds=None if self.bounds is None else self.bounds[..., keep],
-            repetitions=None if self.repetitions is None else self.repetitions[keep],
-            trained=None if self.trained is None else self.trained[keep],
-            overall=None,
-            filled=None,
-            unjudged=None,
-            nonexistent=None,
-            item_coverage=None,
-            recommended=None,
-            counts={},
-        )
+        return replace(self, **self._lists(keep), **NOTHING_WHOLE)
+
+    def without_lists(self) -> Scores:
+        """Return the facts about all lists, without any of them."""
+        return replace(self, **self._lists(slice(0)))
+
+    def _lists(self, keep: Any) -> dict[str, Any]:
+        """Return the fields with one value per list for some of the lists."""
+        names = ("values", "covered", "users", "judged", "relevant", "groups", "bounds", "repetitions", "trained")
+        fields = {name: getattr(self, name) for name in names}
+        return {name: None if values is None else values[..., keep] for name, values in fields.items()}
 
     def outside(self, name: str) -> Scores:
         """Return the scores of the lists that are in another group."""
@@ -482,29 +485,21 @@ class Scores(Tabled):
                 values, covered = self.values[s : s + 1, m : m + 1], self.covered[s : s + 1]
                 yield replace(self, systems=(system,), metrics=(metric,), values=values, covered=covered).per_user()
 
-    def with_facts(self, **facts: Any) -> Scores:
-        """Return the same values with other facts, such as further notes."""
-        return replace(self, **facts)
-
     def only(self, metrics: list[str] | tuple[str, ...]) -> Scores:
         """Return the scores of some of the metrics."""
         places = [self.metric(name) for name in metrics]
-
-        def columns(table: NDArray[np.float64] | None) -> NDArray[np.float64] | None:
-            return None if table is None else table[:, places]
-
+        # A slice is a view, where a list would copy the values.
+        first = places[0] if places else 0
+        chosen = slice(first, first + len(places)) if places == list(range(first, first + len(places))) else places
+        tables = {name: getattr(self, name) for name in ("values", *_OF_METRICS)}
+        columns: dict[str, Any] = {name: None if table is None else table[:, chosen] for name, table in tables.items()}
         return replace(
             self,
             metrics=tuple(metrics),
-            values=self.values[:, places],
             lower_is_better=tuple(self.lower_is_better[place] for place in places),
             zero_if_undefined=tuple(self.zero_if_undefined[place] for place in places if self.zero_if_undefined),
-            overall=columns(self.overall),
-            filled=columns(self.filled),
-            unjudged=columns(self.unjudged),
-            nonexistent=columns(self.nonexistent),
-            bounds=None if self.bounds is None else self.bounds[:, :, places],
-            recommended=None if self.recommended is None else self.recommended[:, places],
+            bounds=None if self.bounds is None else self.bounds[:, :, chosen],
+            **columns,
         )
 
     def __repr__(self) -> str:

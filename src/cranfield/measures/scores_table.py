@@ -16,7 +16,7 @@ from cranfield._registry import parse
 from cranfield._table import Cell, Table, places
 from cranfield.measures.averages import Average
 from cranfield.measures.averaging import Averaging, AveragingOptions
-from cranfield.metrics import averaging_phrases, legend
+from cranfield.metrics import averaging_phrases, legend, relevance_phrase
 
 if TYPE_CHECKING:
     from cranfield.measures.scores import Scores
@@ -52,6 +52,63 @@ class Tabled:
         averaging = Averaging.of(average, **decisions)
         digits = whole("digits", digits, at_least=0)
         return _table(scores, averaging, digits=digits, services=services, level=level, interval=interval, seed=seed)
+
+    @property
+    def whom(self) -> str:
+        """Who was measured, in words: ``940 users``, or ``298 users in 3 repetitions``.
+
+        Examples
+        --------
+        >>> import cranfield as cf
+        >>> test = cf.Ratings.of(["ann", "bob"], ["x", "y"])
+        >>> cf.measure({"mine": {"ann": ["x"]}}, test, "P@1").whom
+        '2 users'
+        """
+        scores: Any = self
+        said = count_text(scores.n_users, "user")
+        if scores.repetitions is not None:
+            return f"{said} in {int(scores.repetitions.max()) + 1} repetitions"
+        return said if scores.n_users == scores.n_lists else f"{said} with {scores.n_lists:,} lists"
+
+    @property
+    def relevance(self) -> str:
+        """What makes an item relevant, and in which metrics; empty if that is not known."""
+        scores: Any = self
+        threshold = scores.step.settings.get("threshold")
+        return "" if threshold is None else relevance_phrase(scores.metrics, threshold)
+
+    def on_left_out(self, averaging: Averaging) -> list[str]:
+        """Return which users are averaged over by metrics whose undefined values are left out, if these are not all.
+
+        A system is averaged over the users for whom it has a value, whoever else is measured.
+        """
+        scores: Any = self
+        counts: dict[tuple[int, ...], list[str]] = {}
+        for m, metric in enumerate(scores.metrics):
+            kept, missing = scores.left_out(m, averaging)
+            if any(missing) and any(kept):
+                counts.setdefault(kept, []).append(metric)
+        return [f"{', '.join(metrics)}: {_whom(scores, users)}" for users, metrics in counts.items()]
+
+    def left_out_by(self, averaging: Averaging) -> tuple[str, ...]:
+        """Return the metrics that leave some users out, since they are undefined for them and 0 is a result there."""
+        scores: Any = self
+        return tuple(metric for m, metric in enumerate(scores.metrics) if any(scores.left_out(m, averaging)[1]))
+
+    @staticmethod
+    def deepest(metrics: Sequence[str]) -> tuple[str, str]:
+        """Return the metric with the deepest cut-off, and this depth as the end of a name.
+
+        Shares that depend on the depth, such as that of unjudged items, are shown at this depth everywhere.
+
+        Examples
+        --------
+        >>> Tabled.deepest(["P@10", "nDCG@100"]), Tabled.deepest(["P@10", "AP"])
+        (('nDCG@100', '@100'), ('AP', ' in the whole list'))
+        """
+        cutoffs = {metric: parse(metric).cutoff for metric in metrics}
+        metric = max(cutoffs, key=lambda name: cutoffs[name] or np.inf)
+        return metric, " in the whole list" if cutoffs[metric] is None else f"@{cutoffs[metric]}"
 
     def __str__(self) -> str:
         return self.table(services=True, level=LEVEL).text()
@@ -93,21 +150,8 @@ def _table(
         methods = list(dict.fromkeys(shown["interval"].drop_nulls()))
         caption += f"; interval: {', '.join(methods) or 'none'}"
     meaning = legend(header)
-    notes = (*scores.notes, *on_left_out(scores, averaging), *([meaning] if meaning else []))
+    notes = (*scores.notes, *scores.on_left_out(averaging), *([meaning] if meaning else []))
     return Table(header, _best_first(cells, means, lowest_first), caption, notes)
-
-
-def on_left_out(scores: Scores, averaging: Averaging) -> list[str]:
-    """Return which users are averaged over by metrics whose undefined values are left out, if these are not all.
-
-    A system is averaged over the users for whom it has a value, whoever else is measured.
-    """
-    counts: dict[tuple[int, ...], list[str]] = {}
-    for m, metric in enumerate(scores.metrics):
-        kept, missing = scores.left_out(m, averaging)
-        if any(missing) and any(kept):
-            counts.setdefault(kept, []).append(metric)
-    return [f"{', '.join(metrics)}: {_whom(scores, users)}" for users, metrics in counts.items()]
 
 
 def _whom(scores: Scores, counts: Sequence[int]) -> str:
@@ -117,21 +161,6 @@ def _whom(scores: Scores, counts: Sequence[int]) -> str:
         return f"over the {_units(scores, counts[0])} for whom {whose} has a value"
     each = ", ".join(f"{system} {count:,}" for system, count in zip(scores.systems, counts))
     return f"each system over the {scores.unit}s for whom it has a value ({each})"
-
-
-def deepest(metrics: Sequence[str]) -> tuple[str, str]:
-    """Return the metric with the deepest cut-off, and this depth as the end of a name.
-
-    Shares that depend on the depth, such as that of unjudged items, are shown at this depth everywhere.
-
-    Examples
-    --------
-    >>> deepest(["P@10", "nDCG@100"]), deepest(["P@10", "AP"])
-    (('nDCG@100', '@100'), ('AP', ' in the whole list'))
-    """
-    cutoffs = {metric: parse(metric).cutoff for metric in metrics}
-    metric = max(cutoffs, key=lambda name: np.inf if cutoffs[name] is None else float(cutoffs[name]))  # type: ignore[arg-type]
-    return metric, " in the whole list" if cutoffs[metric] is None else f"@{cutoffs[metric]}"
 
 
 def _cells(
@@ -161,7 +190,7 @@ def _services(scores: Scores, all_of_them: bool) -> dict[str, NDArray[np.float64
     shares = {"users": scores.user_coverage}
     if not scores.metrics:
         return shares
-    metric, depth = deepest(scores.metrics)
+    metric, depth = scores.deepest(scores.metrics)
     place = scores.metrics.index(metric)
     if all_of_them and scores.filled is not None:
         shares[f"places{depth}"] = scores.filled[:, place]
@@ -200,16 +229,11 @@ def _common(scores: Scores) -> str:
 def _averaged(scores: Scores, averaging: Averaging) -> list[str]:
     """Return how lists are averaged, in clauses."""
     decided = {"average": averaging.average, "coverage": averaging.coverage, "undefined": averaging.undefined}
-    average, coverage, undefined = averaging_phrases(decided, scores.metrics, left_out_by(scores, averaging))
+    average, coverage, undefined = averaging_phrases(decided, scores.metrics, scores.left_out_by(averaging))
     if averaging.coverage == "reduced" and len(scores.systems) > 1:
         coverage = f"over the {_common(scores)} that {all_systems(len(scores.systems))} serve"
     groups = [] if averaging.groups == "pooled" else [f"groups: {averaging.groups}"]
     return [average, *groups, coverage, undefined]
-
-
-def left_out_by(scores: Scores, averaging: Averaging) -> tuple[str, ...]:
-    """Return the metrics that leave some users out, since they are undefined for them and 0 is a result there."""
-    return tuple(metric for m, metric in enumerate(scores.metrics) if any(scores.left_out(m, averaging)[1]))
 
 
 def _best_first(

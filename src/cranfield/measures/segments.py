@@ -10,21 +10,29 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from cranfield._checks import one_of
 from cranfield._decisions import takes_decisions
 from cranfield._errors import InputError, SettingError
 from cranfield._table import Cell, Table
 from cranfield.data import AUTO, Ratings
-from cranfield.judgments import NONE, Context, Judged, Judgments, NegativeGrades, as_test, with_live
+from cranfield.judgments import NONE, Context, Judged, Judgments, NegativeGrades, as_judged, as_test, with_live
 from cranfield.measures.averages import Average
 from cranfield.measures.averaging import PLAIN, Averaging, AveragingOptions
-from cranfield.measures.folds import repetition_of_lists
-from cranfield.measures.joined_scores import check_alike, lists_of
-from cranfield.measures.measuring import DEFAULT_METRICS, Kind, Measuring, as_judged, measure_judged
-from cranfield.measures.scores import Scores
+from cranfield.measures.joining import check_alike, lists_of, repetition_of_lists
+from cranfield.measures.measuring import DEFAULT_METRICS, Kind, Measuring, measure_judged
+from cranfield.measures.scores import NOTHING_WHOLE, Scores
 from cranfield.measures.scores_table import LEVEL
-from cranfield.measures.segment_groups import NOTHING, segment_of
-from cranfield.measures.segmenting import Basis, Segment, SegmentOf
-from cranfield.metrics import Metric
+from cranfield.measures.segmenting import (
+    HEAD_MID_TAIL,
+    NOTHING,
+    Basis,
+    Segment,
+    SegmentOf,
+    group_of_items,
+    segment_of,
+    shares_of,
+)
+from cranfield.metrics import Metric, translated
 from cranfield.rankings import Gaps, Ties
 
 IntervalKind = Literal["analytic", "bootstrap"]
@@ -126,6 +134,36 @@ class Segments:
         return Table(header, rows, f"by {self.name}, groups of {self.of}; {how}{intervals}", self.notes)
 
     @staticmethod
+    def measured(
+        judged: Sequence[Judged],
+        measuring: Measuring,
+        by: Any,
+        *,
+        test: Ratings | None = None,
+        train: Ratings | None = None,
+        data: Any = None,
+        reading: Mapping[str, Any] = NOTHING,
+        name: str | None = None,
+    ) -> Segments:
+        """Measure judged lists, which all have the same judgments, by groups; see `measure_segments`.
+
+        ``name`` is the name of the segments, if it does not follow from ``by``.
+        """
+        judgments = judged[0].judgments
+        basis = Basis(judgments.user_ids, judgments.item_ids, test, train)
+        segment = segment_of(by, basis, data=data, reading=reading)
+        segment = segment if name is None else replace(segment, name=name)
+        if segment.of == "users":
+            return _of_users(measure_judged(judged, measuring), segment)
+        return _of_ratings(judged, measuring, segment, _group_of_judgments(judgments, segment, test))
+
+    @staticmethod
+    def divide(text: str, test: Ratings, train: Ratings | None) -> bool:
+        """Whether the groups of a built-in segment of users or items divide a test set."""
+        segment = segment_of(text, Basis(test.user_ids, test.item_ids, test, train))
+        return len(np.unique(segment.codes[test.users if segment.of == "users" else test.items])) > 1
+
+    @staticmethod
     def join(parts: Sequence[Segments], repetitions: Sequence[int] | None = None) -> Segments:
         """Join the same grouping of several folds or repetitions; a user has the lists of all of them.
 
@@ -137,7 +175,7 @@ class Segments:
         check_alike([part.scores for part in parts], "fold")
         lists = lists_of([part.scores for part in parts])
         lists["repetitions"] = repetition_of_lists([part.scores for part in parts], repetitions)
-        scores = replace(first.scores, **lists, **_NOTHING_WHOLE)
+        scores = replace(first.scores, **lists, **NOTHING_WHOLE)
         notes = tuple(dict.fromkeys(note for part in parts for note in part.notes))
         return replace(first, scores=scores, notes=notes)
 
@@ -149,18 +187,6 @@ class Segments:
 
     def _repr_html_(self) -> str:
         return self.table().html()
-
-
-# Properties of a whole system have no value by group.
-_NOTHING_WHOLE: dict[str, Any] = {
-    "overall": None,
-    "filled": None,
-    "unjudged": None,
-    "nonexistent": None,
-    "item_coverage": None,
-    "recommended": None,
-    "counts": {},
-}
 
 
 def user_segments(scores: Scores, by: Any, *, train: Ratings | None = None, data: Any = None) -> Segments:
@@ -222,37 +248,13 @@ def measure_segments(
     judged = as_judged(runs, ratings, threshold, Context(train), ties=ties, gaps=gaps, negative_grades=negative_grades)
     judged = with_live(judged, catalogue, train)
     data = test if data is None and not isinstance(test, Ratings) else data
-    return judged_segments(judged, measuring, by, test=ratings, train=train, data=data, reading=reading)
-
-
-def judged_segments(
-    judged: Sequence[Judged],
-    measuring: Measuring,
-    by: Any,
-    *,
-    test: Ratings | None = None,
-    train: Ratings | None = None,
-    data: Any = None,
-    reading: Mapping[str, Any] = NOTHING,
-    name: str | None = None,
-) -> Segments:
-    """Measure judged lists, which all have the same judgments, by groups; see `measure_segments`.
-
-    ``name`` is the name of the segments, if it does not follow from ``by``.
-    """
-    judgments = judged[0].judgments
-    basis = Basis(judgments.user_ids, judgments.item_ids, test, train)
-    segment = segment_of(by, basis, data=data, reading=reading)
-    segment = segment if name is None else replace(segment, name=name)
-    if segment.of == "users":
-        return _of_users(measure_judged(judged, measuring), segment)
-    return _of_ratings(judged, measuring, segment, _group_of_judgments(judgments, segment, test))
+    return Segments.measured(judged, measuring, by, test=ratings, train=train, data=data, reading=reading)
 
 
 def _of_users(scores: Scores, segment: Segment) -> Segments:
     groups = segment.codes[scores.users]
     notes = _checked(segment, groups, [str(example) for example in scores.user_ids.ids(scores.users[:3])], "users")
-    return _as_segments(replace(scores, groups=groups, **_NOTHING_WHOLE), segment, notes)
+    return _as_segments(replace(scores, groups=groups, **NOTHING_WHOLE), segment, notes)
 
 
 def _of_ratings(
@@ -270,7 +272,7 @@ def _of_ratings(
         group_of_list = np.full(part.n_lists, place, dtype=np.int16)
         parts.append(replace(part, groups=group_of_list, group_names=segment.names))
     notes = (*notes, "lists are measured as if the test set held only the ratings of the group")
-    return _as_segments(replace(parts[0], **lists_of(parts), **_NOTHING_WHOLE), segment, notes)
+    return _as_segments(replace(parts[0], **lists_of(parts), **NOTHING_WHOLE), segment, notes)
 
 
 def _group_of_judgments(judgments: Judgments, segment: Segment, test: Ratings | None) -> NDArray[np.int16]:
@@ -314,3 +316,81 @@ def _as_segments(scores: Scores, segment: Segment, notes: tuple[str, ...]) -> Se
     names = tuple(segment.names[place] for place in places)
     groups = np.searchsorted(places, scores.groups).astype(np.int16)
     return Segments(segment.name, segment.of, replace(scores, groups=groups, group_names=names), notes)
+
+
+def by_popularity(
+    runs: Any,
+    test: Any,
+    metrics: Sequence[str | Metric] | str | Metric,
+    *,
+    train: Ratings,
+    groups: int | Mapping[str, float] = HEAD_MID_TAIL,
+    of: str = "ratings",
+    threshold: float | str | None = AUTO,
+    lists: Kind = "full",
+    ties: Ties | None = None,
+    gaps: Gaps = "keep",
+    negative_grades: NegativeGrades = "judged",
+) -> pl.DataFrame:
+    """Return metrics for each popularity group, as if the test set contained only the items of that group.
+
+    The lists stay as they are; a test item of another group counts as unjudged. Popularity is the number of training
+    ratings; of equally popular items, the smaller id comes first. Items without training ratings are the least popular.
+
+    Parameters
+    ----------
+    runs, test, metrics, threshold, lists, ties, gaps, negative_grades
+        As for `measure`.
+    train
+        The training ratings, which define the popularity of items.
+    groups
+        Shares by name, from the most to the least popular, or a number of groups of equal shares (1 is the most
+        popular).
+    of
+        What the shares are of: ``"ratings"`` (the head has a fifth of the training ratings) or ``"items"`` (a fifth of
+        the items, like the percentiles of Bellogín et al. 2017).
+
+    Returns
+    -------
+    pl.DataFrame
+        One row per system, group and metric: the numbers of items and test ratings of the group, the number of lists
+        for which the metric is defined, and its mean over these.
+
+    Examples
+    --------
+    >>> import cranfield as cf
+    >>> train = cf.Ratings.of([1, 2, 3, 4, 1], ["hit", "hit", "hit", "hit", "gem"])
+    >>> test = cf.Ratings.of([5, 5], ["hit", "gem"])
+    >>> runs = {"mine": {5: {"hit": 2.0, "new": 1.0}}}
+    >>> by_popularity(runs, test, "Recall@1", train=train, groups=2, of="items").select("group", "lists", "mean").rows()
+    [('1', 1, 1.0), ('2', 1, 0.0)]
+    """
+    measuring = Measuring(metrics=metrics, threshold=threshold, lists=lists)
+    shares, wanted = shares_of(groups), measuring.wanted
+    one_of("of", of, ("ratings", "items"))
+    every = as_judged(runs, test, threshold, Context(train), ties=ties, gaps=gaps, negative_grades=negative_grades)
+    judgments = every[0].judgments
+    group_of_item = translated(
+        group_of_items(train, list(shares.values()), of), train.item_ids, judgments.item_ids, missing=len(shares) - 1.0
+    )
+    rows = []
+    for judged in every:
+        system = "" if judged.ranked is None else judged.ranked.name
+        judged = measuring.view(judged)
+        for number, name in enumerate(shares):
+            mask = group_of_item[judgments.items] == number
+            part, items = judged.only(mask), int((group_of_item == number).sum())
+            rows += [(system, name, str(metric), items, int(mask.sum()), *_mean(metric, part)) for metric in wanted]
+    names = {"system": pl.String, "group": pl.String, "metric": pl.String, "items": pl.Int64}
+    return pl.DataFrame(
+        rows, schema={**names, "ratings": pl.Int64, "lists": pl.Int64, "mean": pl.Float64}, orient="row"
+    )
+
+
+def _mean(metric: Metric, judged: Judged) -> tuple[int, float]:
+    """Return the number of lists for which the metric is defined, and its mean over these."""
+    if metric.definition.whole_system:
+        return judged.n_lists, float(metric(judged))
+    values = np.asarray(metric(judged))
+    values = values[~np.isnan(values)]
+    return len(values), float(values.mean()) if len(values) else float("nan")

@@ -19,9 +19,8 @@ from cranfield._errors import CranfieldError, InputError, SettingError
 from cranfield._settings import available_memory
 from cranfield.data import Ratings, RepeatedPairError, read, repeated_pair
 from cranfield.judgments import as_test
-from cranfield.measures.engines import parquet_path, part_plan, run_sources
-from cranfield.measures.measuring import Measuring
-from cranfield.measures.parts import Blocks, Part, PartPlan, Tally, measure_part
+from cranfield.measures.blocks import BlockPlan, Blocks, Tally, UserBlock, measure_block
+from cranfield.measures.ranged import parquet_path
 from cranfield.rankings import (
     HeldOutTable,
     Run,
@@ -64,32 +63,6 @@ _SUMS = Schema(place="int", tally="binary")
 _BLOCKS = Schema(_SUMS, block="binary")
 
 
-def measure_on_spark(
-    runs: Any,
-    test: Any,
-    measuring: Measuring,
-    *,
-    ties: Any,
-    gaps: Any = "keep",
-    memory: Any = None,
-    groups: Any = None,
-    **options: Any,
-) -> Blocks:
-    """Measure runs on Spark: dataframes, or paths that Spark can read. The test set can have any format."""
-    refuse_for_spark({"memory": memory, "groups": groups})
-    sources, ties = run_sources(runs), ties or "trec_eval"
-    named = sources.items() if isinstance(sources, dict) else [(None, source) for source in sources]
-    several = len(named) > 1 or isinstance(runs, list | tuple)
-    session = session_of([*(source for _, source in named), test])
-    how = {"ties": ties, "gaps": gaps}
-    tables = [
-        opened_run(source, session, name=None if name is None else str(name), among_others=several, **how)
-        for name, source in named
-    ]
-    held_out = opened_test(test, session)
-    return measure_tables_on_spark(tables, held_out, part_plan(tables, held_out, measuring, **options))
-
-
 def refuse_for_spark(options: Mapping[str, Any]) -> None:
     """Refuse options that do not work with Spark."""
     for name, value in options.items():
@@ -103,7 +76,9 @@ def session_of(sources: Sequence[Any]) -> Any:
     return spark_session(of=frame)
 
 
-def opened_run(source: Any, session: Any, *, tag: bool = False, ties: Any = "trec_eval", **options: Any) -> SparkRuns:
+def open_run_on_spark(
+    source: Any, session: Any, *, tag: bool = False, ties: Any = "trec_eval", **options: Any
+) -> SparkRuns:
     """Open a run: a Spark dataframe, or a path to Parquet files."""
     if ties == "input":
         raise SettingError("ties='input' needs the order of the rows, and Spark rows have none; use trec_eval")
@@ -130,7 +105,7 @@ def opened_run(source: Any, session: Any, *, tag: bool = False, ties: Any = "tre
     return runs
 
 
-def opened_test(source: Any, session: Any, *, format: str | None = None, **options: Any) -> SparkTest:
+def open_test_on_spark(source: Any, session: Any, *, format: str | None = None, **options: Any) -> SparkTest:
     """Open a test set: a Spark dataframe, a path to Parquet files, or anything that `read_test` accepts."""
     is_path = isinstance(source, str | os.PathLike)
     if isinstance(source, SparkTest):
@@ -281,7 +256,7 @@ class SparkTest(HeldOutTable):
         return None if file is None else HeldOutTable(file, self.roles, self.reading)
 
 
-def measure_tables_on_spark(runs: Sequence[SparkRuns], test: SparkTest, plan: PartPlan) -> Blocks:
+def measure_tables_on_spark(runs: Sequence[SparkRuns], test: SparkTest, plan: BlockPlan) -> Blocks:
     """Measure runs in dataframes: partition all rows by a hash of the user, and measure them in blocks of users.
 
     Tallies are added up on the workers. The values of the users, and their judged lists, come back block by block.
@@ -292,7 +267,7 @@ def measure_tables_on_spark(runs: Sequence[SparkRuns], test: SparkTest, plan: Pa
     task = _MeasureBlocks(tuple(runs), test, tuple(slots), plan, tuple(kinds))
     sorted_rows = by_user(rows)
     measured = sorted_rows.mapInArrow(task, _BLOCKS.ddl).persist()
-    blocks = Blocks(plan, [tables.history for tables in runs for _ in tables.systems], available_memory() / 4)
+    blocks = Blocks(plan, available_memory() / 4)
     try:
         blocks.tally = _added_up(measured)
         for row in measured.filter("block is not null").select("block").toLocalIterator():
@@ -386,7 +361,7 @@ class _MeasureBlocks:
     runs: tuple[SparkRuns, ...]
     test: SparkTest
     slots: tuple[dict[str, str], ...]
-    plan: PartPlan
+    plan: BlockPlan
     kinds: tuple[str, ...]
 
     def __call__(self, batches: Iterator[Any]) -> Iterator[Any]:
@@ -394,17 +369,17 @@ class _MeasureBlocks:
         tally: Tally | None = None
         for frame in user_blocks(batches, _BLOCK_ROWS):
             try:
-                part = self._measured(frame)
+                block = self._measured(frame)
             except CranfieldError as error:  # an error raised here would be printed as a page of Java
                 yield from _BLOCKS.batches(_pickled(error))
                 return
-            tally = part.tally if tally is None else tally + part.tally
-            if part.scores is not None:
-                yield from _BLOCKS.batches(pl.DataFrame({"block": [_dumps((part.scores, part.judged))]}))
+            tally = block.tally if tally is None else tally + block.tally
+            if block.scores is not None:
+                yield from _BLOCKS.batches(pl.DataFrame({"block": [_dumps((block.scores, block.judged))]}))
         if tally is not None:
             yield from _BLOCKS.batches(_pickled(tally))
 
-    def _measured(self, frame: pl.DataFrame) -> Part:
+    def _measured(self, frame: pl.DataFrame) -> UserBlock:
         parts = {place: rows for (place,), rows in frame.partition_by("source", as_dict=True).items()}
         tables: list[RunTables | HeldOutTable] = [*self.runs, self.test]
         frames = [
@@ -416,7 +391,7 @@ class _MeasureBlocks:
         ]
         ratings = self.test.ratings(frames[-1])
         runs = [run for table, rows in zip(self.runs, frames) for run in table.runs(rows)]
-        return measure_part(runs, ratings, self.plan)
+        return measure_block(runs, ratings, self.plan)
 
 
 def _own_ids(users: pl.Expr, own: str) -> pl.Expr:

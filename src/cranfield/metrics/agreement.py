@@ -13,8 +13,9 @@ import numpy as np
 
 from cranfield._checks import Limits
 from cranfield.judgments import Judged
+from cranfield.metrics.arithmetic import Values
 from cranfield.metrics.correlation import Paired
-from cranfield.metrics.definition import Values, metric
+from cranfield.metrics.definition import metric
 
 _agreement = partial(
     metric,

@@ -7,20 +7,19 @@ a given catalogue keeps its place and earns nothing. If ties are averaged, these
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property, partial
-from typing import Literal
+from functools import cached_property, partial, wraps
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from cranfield.judgments import Judged
-from cranfield.metrics._ratio import ratio
-from cranfield.metrics._train import catalogue, codes_of, dead_items, item_counts, train_of, translated
-from cranfield.metrics.definition import SHARE, Values, metric
+from cranfield.judgments import IdCounts, Judged
+from cranfield.metrics.arithmetic import Values, ratio
+from cranfield.metrics.definition import SHARE, Pooled, metric
 from cranfield.metrics.graded import logarithmic
-from cranfield.metrics.id_counts import IdCounts
-from cranfield.metrics.pooled import Pooled
+from cranfield.metrics.training import catalogue, codes_of, dead_items, item_counts, train_of, translated
 from cranfield.tables import UNKNOWN, Vocabulary
 
 _beyond = partial(metric, family="beyond-accuracy", zero_if_undefined=False, bounds=False, between=(0.0, np.inf))
@@ -54,28 +53,34 @@ class Exposure:
         return np.bincount(codes[known], weights=times, minlength=len(self.catalogue)).astype(np.int64)
 
 
-_of_all_lists = partial(_beyond, requires="nothing", needs=("whole lists",), whole_system=True)
+Property = Callable[[Exposure], float]
 
 
-def _share_shown(exposure: Exposure) -> float:
+def _of_exposure(name: str, **properties: Any) -> Callable[[Property], Property]:
+    """Register a metric of the whole system: a function of the exposure of items in all lists."""
+
+    def register(function: Property) -> Property:
+        @_beyond(name, requires="nothing", needs=("whole lists",), whole_system=True, **properties)
+        @wraps(function)
+        def pooled(judged: Judged) -> Pooled:
+            return Pooled(Exposure.of(judged), function)
+
+        return function
+
+    return register
+
+
+@_of_exposure("ItemCoverage", aliases=("CatalogueCoverage", "CatalogCoverage"))
+def item_coverage(exposure: Exposure) -> float:
+    """Catalogue coverage: the share of the catalogue that is in at least one list."""
     times = exposure.of_catalogue
     return float(np.count_nonzero(times) / len(times)) if len(times) else float("nan")
 
 
-@_of_all_lists("ItemCoverage", aliases=("CatalogueCoverage", "CatalogCoverage"))
-def item_coverage(judged: Judged) -> Pooled:
-    """Catalogue coverage: the share of the catalogue that is in at least one list."""
-    return Pooled(Exposure.of(judged), _share_shown)
-
-
-def _number_shown(exposure: Exposure) -> float:
-    return float(np.count_nonzero(exposure.shown.counts))
-
-
-@_of_all_lists("AggregateDiversity", aliases=("AggDiv",))
-def aggregate_diversity(judged: Judged) -> Pooled:
+@_of_exposure("AggregateDiversity", aliases=("AggDiv",))
+def aggregate_diversity(exposure: Exposure) -> float:
     """Aggregate diversity: the number of distinct items in the lists; only items of the catalogue, if one is given."""
-    return Pooled(Exposure.of(judged), _number_shown)
+    return float(np.count_nonzero(exposure.shown.counts))
 
 
 def _inequality(exposure: NDArray[np.int64]) -> float:
@@ -85,46 +90,34 @@ def _inequality(exposure: NDArray[np.int64]) -> float:
     return float(((2.0 * np.arange(1, n + 1) - n - 1.0) @ ascending) / total) if total > 0 else float("nan")
 
 
-def _gini(exposure: Exposure) -> float:
-    times = exposure.of_catalogue
-    return _inequality(times) / max(len(times), 1)
-
-
-@_of_all_lists("Gini", lower_is_better=True)
-def gini(judged: Judged) -> Pooled:
+@_of_exposure("Gini", lower_is_better=True)
+def gini(exposure: Exposure) -> float:
     """Gini index of exposure, an inequality: 0 if all items of the catalogue are shown equally often.
 
     G = Σ_j (2j − n − 1) x_(j) / (n Σ x), where x_(1) ≤ … ≤ x_(n) are the numbers of times the n items are shown.
     """
-    return Pooled(Exposure.of(judged), _gini)
-
-
-def _gini_diversity(exposure: Exposure) -> float:
     times = exposure.of_catalogue
-    return 1.0 - _inequality(times) / (len(times) - 1) if len(times) > 1 else float("nan")
+    return _inequality(times) / max(len(times), 1)
 
 
-@_of_all_lists("GiniDiversity")
-def gini_diversity(judged: Judged) -> Pooled:
+@_of_exposure("GiniDiversity")
+def gini_diversity(exposure: Exposure) -> float:
     """Gini diversity as in RankSys: 1 − (1/(n − 1)) Σ_j (2j − n − 1) p_(j), p_(j) the share of the j-th item.
 
     1 if all items of the catalogue are shown equally often, 0 if all lists show one item.
     """
-    return Pooled(Exposure.of(judged), _gini_diversity)
+    times = exposure.of_catalogue
+    return 1.0 - _inequality(times) / (len(times) - 1) if len(times) > 1 else float("nan")
 
 
-def _entropy(exposure: Exposure) -> float:
+@_of_exposure("Entropy")
+def entropy(exposure: Exposure) -> float:
+    """Shannon entropy of exposure: −Σ_i p_i log2 p_i, where p_i is the item's share of all list entries, in bits."""
     times = exposure.of_catalogue
     if times.sum() == 0:
         return float("nan")
     share = times[times > 0] / times.sum()
     return float(-(share @ np.log2(share))) + 0.0
-
-
-@_of_all_lists("Entropy")
-def entropy(judged: Judged) -> Pooled:
-    """Shannon entropy of exposure: −Σ_i p_i log2 p_i, where p_i is the item's share of all list entries, in bits."""
-    return Pooled(Exposure.of(judged), _entropy)
 
 
 # In a spelling, ``none`` is parsed as None.

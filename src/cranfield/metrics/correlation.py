@@ -16,10 +16,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from cranfield._checks import one_of, share
 from cranfield._errors import SettingError
-from cranfield.metrics._blocks import expanded
+from cranfield.metrics.arithmetic import Values, expanded
 from cranfield.rankings import stable_argsort
-
-Values = NDArray[np.float64]
 
 
 def kendall_tau_b(x: ArrayLike, y: ArrayLike) -> float:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import Any, ClassVar, Literal, TypeVar
@@ -13,13 +12,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cranfield._checks import Limits, flag, one_of
-from cranfield._errors import CranfieldError, SettingError
-from cranfield._own_code import check_form, imported, is_ours, names_code
+from cranfield._errors import SettingError
+from cranfield._own_code import imported, is_ours
 from cranfield._registry import Cutoff, Entry, Registry, Spelling, parse
 from cranfield.judgments import Judged
-from cranfield.metrics.pooled import Pooled
+from cranfield.metrics.arithmetic import Values
 
-Values = NDArray[np.float64]
 SHARE = (0.0, 1.0)
 """The lowest and the highest value of a share; see `Definition`."""
 F = TypeVar("F", bound=Callable[..., Any])
@@ -44,6 +42,33 @@ _REQUIREMENTS: Mapping[str, Callable[[Judged], NDArray[np.bool_]]] = {
     "nothing": lambda judged: np.ones(judged.n_lists, dtype=np.bool_),
 }
 """What a metric can require of a list and its user, and functions that return which lists meet the requirement."""
+
+
+@dataclass(frozen=True, eq=False)
+class Pooled:
+    """The sums behind a property of all lists together; `float` returns the property.
+
+    Parameters
+    ----------
+    held
+        The sums; those of disjoint lists can be added (``+``).
+    value
+        A function that computes the property from the sums.
+
+    Examples
+    --------
+    >>> float(Pooled(3.0, abs) + Pooled(-5.0, abs))
+    2.0
+    """
+
+    held: Any
+    value: Callable[[Any], float]
+
+    def __add__(self, other: Pooled) -> Pooled:
+        return Pooled(self.held + other.held, self.value)
+
+    def __float__(self) -> float:
+        return float(self.value(self.held))
 
 
 @dataclass(frozen=True)
@@ -223,25 +248,6 @@ def metric(
     return register
 
 
-def possible_values(metric: str) -> tuple[float, float]:
-    """Return the lowest and the highest value that a metric can have, given its spelling; infinite if not known.
-
-    Examples
-    --------
-    >>> possible_values("nDCG@10"), possible_values("RMSE")
-    ((0.0, 1.0), (0.0, inf))
-    """
-    with suppress(CranfieldError):  # a metric that cannot be imported here
-        return Metric.of(metric).definition.between
-    return -np.inf, np.inf
-
-
-def known_metrics() -> Mapping[str, Definition]:
-    """Return every registered metric by name."""
-    _load()
-    return METRICS.entries()
-
-
 @dataclass(frozen=True)
 class Metric:
     """A metric with its parameters and cut-off; its text is its name and its key.
@@ -265,12 +271,14 @@ class Metric:
         """Parse the spelling of a metric: ``P@10``, ``nDCG(gain=exp)@100``, ``RBP(p=0.8)``."""
         if isinstance(spelling, Metric):
             return spelling
-        _load()
+        load_metrics()
         parsed = parse(spelling)
         definition: Definition = METRICS.find(parsed.name)
         tool, called = dict(parsed.parameters).get("dialect"), definition.name
         if tool is not None:
-            definition, called = _dialect(called, tool), f"{called}(dialect={tool})"
+            from cranfield.metrics.dialects import dialect
+
+            definition, called = dialect(called, tool).definition, f"{called}(dialect={tool})"
         definition.read(parsed, called=called)
         return cls(definition, parsed.parameters, parsed.cutoff)
 
@@ -392,47 +400,6 @@ class Metric:
         return array.astype(np.float64, copy=False)
 
 
-def spelled_metric(metric: str | Metric) -> str:
-    """Return the canonical spelling of a metric, or raise an error; user code is not imported.
-
-    Examples
-    --------
-    >>> spelled_metric("ndcg@ 10"), spelled_metric("mine:hits@ 10")
-    ('nDCG@10', 'mine:hits@10')
-    """
-    if names_code(metric):
-        check_form(str(metric))
-        return str(parse(str(metric)))
-    return str(Metric.of(metric))
-
-
-def as_metrics(metrics: Sequence[str | Metric] | str | Metric) -> list[Metric]:
-    """Return the metrics that the caller names, at least one."""
-    return [Metric.of(metric) for metric in some_metrics(metrics)]
-
-
-def some_metrics(metrics: Any) -> list[Any]:
-    """Return the metrics that the caller names, unparsed, at least one."""
-    given = as_several(metrics)
-    if not given:
-        raise SettingError("no metric was given; name at least one, as in metrics=['nDCG@10']")
-    return given
-
-
-def as_several(given: Any) -> list[Any]:
-    """Return one or several names or metrics as a list."""
-    if isinstance(given, str | Metric):
-        return [given]
-    return list(given) if isinstance(given, Iterable) else []
-
-
-def _dialect(name: str, tool: str) -> Definition:
-    """Return another tool's definition of a metric."""
-    from cranfield.metrics.dialects import dialect
-
-    return dialect(name, tool).definition
-
-
-def _load() -> None:
+def load_metrics() -> None:
     """Import the modules that register the metrics."""
     import cranfield.metrics  # noqa: F401

@@ -11,11 +11,9 @@ from numpy.typing import NDArray
 from cranfield._errors import SettingError
 from cranfield.data import Ratings
 from cranfield.judgments import Entries, Judged
-from cranfield.metrics._blocks import expanded
-from cranfield.metrics._ratio import ratio
-from cranfield.metrics._scale import power_of_two
-from cranfield.metrics._train import codes_of, dead_items, train_of
-from cranfield.metrics.definition import Values, metric
+from cranfield.metrics.arithmetic import Values, expanded, power_of_two, ratio
+from cranfield.metrics.definition import metric
+from cranfield.metrics.training import codes_of, dead_items, train_of
 from cranfield.tables import UNKNOWN
 
 # Approximate number of cells of a block of lists × training users.

@@ -22,10 +22,9 @@ from numpy.typing import NDArray
 from cranfield._checks import Limits
 from cranfield._errors import SettingError
 from cranfield.judgments import Judged
-from cranfield.metrics._scale import power_for
-from cranfield.metrics.definition import SHARE, Values, metric
-from cranfield.metrics.pooled import Pooled
-from cranfield.metrics.predicted import Predicted, calibration_curve, predicted_of, scale_of
+from cranfield.metrics.arithmetic import Values, power_for
+from cranfield.metrics.definition import SHARE, Pooled, metric
+from cranfield.metrics.predicted import Predicted, scale_of
 
 _of_predictions = partial(
     metric,
@@ -38,9 +37,6 @@ _of_predictions = partial(
     between=(0.0, np.inf),
 )
 
-ROUNDING = 1e-6
-"""An error that exceeds the margin by less than this counts as within it."""
-
 
 def _error(name: str, **properties: Any) -> Callable[[Callable[..., Values]], Callable[..., Values]]:
     return _of_predictions(name, lower_is_better=True, **properties)
@@ -49,21 +45,21 @@ def _error(name: str, **properties: Any) -> Callable[[Callable[..., Values]], Ca
 @_error("CSE")
 def cumulative_squared_error(judged: Judged, *, unrated: float | None = None) -> Values:
     """Cumulative squared error: Σ_{k≤n} SE_k. Aftab and Ramampiaro (2022), equation (10)."""
-    predicted = predicted_of(judged, "CSE", unrated)
+    predicted = Predicted.of(judged, "CSE", unrated)
     return predicted.total(predicted.squares)
 
 
 @_error("DCSE")
 def discounted_error(judged: Judged, *, unrated: float | None = None) -> Values:
     """Discounted cumulative squared error: Σ_{k≤n} SE_k / log2(k + 1). Equation (11)."""
-    predicted = predicted_of(judged, "DCSE", unrated)
+    predicted = Predicted.of(judged, "DCSE", unrated)
     return predicted.discounted(predicted.squares)
 
 
 @_error("WDCSE")
 def worst_discounted_error(judged: Judged, *, unrated: float | None = None) -> Values:
     """The worst DCSE: the same with the errors in descending order. Equations (12) and (13)."""
-    predicted = predicted_of(judged, "WDCSE", unrated)
+    predicted = Predicted.of(judged, "WDCSE", unrated)
     return predicted.discounted(predicted.worst)
 
 
@@ -74,7 +70,7 @@ def standard_discounted_error(judged: Judged, *, unrated: float | None = None) -
     It shows whether the larger errors are ranked higher, not how large they are: it does not change if all errors are
     scaled, and is 1 if they are in descending order, as in any list of one wrong item.
     """
-    predicted = predicted_of(judged, "SDCSE", unrated).in_reach()
+    predicted = Predicted.of(judged, "SDCSE", unrated).in_reach()
     worst = predicted.discounted(predicted.worst)
     ratio = predicted.discounted(predicted.squares) / np.where(worst > 0, worst, 1.0)
     # The ratio can only exceed 1 by rounding.
@@ -107,10 +103,12 @@ def margin_of(judged: Judged, margin: float | str) -> float:
     return calibration.spread
 
 
-def _beyond(judged: Judged, metric_name: str, margin: float | str, unrated: float | None) -> tuple[Values, float]:
-    """Return the errors, and the margin plus a tolerance for rounding."""
-    # 3.1 − 3 is a little more than 0.1, and in single precision a little less.
-    return predicted_of(judged, metric_name, unrated).errors, margin_of(judged, margin) + ROUNDING
+def _sold(
+    judged: Judged, metric_name: str, kind: str, margin: float | str, unrated: float | None
+) -> tuple[Predicted, NDArray[np.bool_]]:
+    """Return the items of all lists, and which of them are predicted too high, too low or right."""
+    predicted = Predicted.of(judged, metric_name, unrated)
+    return predicted, predicted.sells(margin_of(judged, margin))[kind]
 
 
 @_error("UpSell", between=SHARE)
@@ -119,8 +117,7 @@ def up_sell(judged: Judged, *, margin: SellMargin = "half", unrated: float | Non
 
     Up-sell, down-sell and perfect-sell of a list sum to 1. Aftab and Ramampiaro (2022), equations (16) and (19).
     """
-    errors, limit = _beyond(judged, "UpSell", margin, unrated)
-    return predicted_of(judged, "UpSell", unrated).mean(errors < -limit)
+    return Predicted.mean(*_sold(judged, "UpSell", "up_sell", margin, unrated))
 
 
 @_error("DownSell", between=SHARE)
@@ -130,15 +127,13 @@ def down_sell(judged: Judged, *, margin: SellMargin = "half", unrated: float | N
     Equation (17) prints y_k + λ, by which every item that is not an up-sell would be a down-sell; see the
     documentation.
     """
-    errors, limit = _beyond(judged, "DownSell", margin, unrated)
-    return predicted_of(judged, "DownSell", unrated).mean(errors > limit)
+    return Predicted.mean(*_sold(judged, "DownSell", "down_sell", margin, unrated))
 
 
 @_of_predictions("PerfectSell", between=SHARE)
 def perfect_sell(judged: Judged, *, margin: SellMargin = "half", unrated: float | None = None) -> Values:
     """Perfect-sell: the share of the items predicted within the margin, |p_k − y_k| ≤ λ. Equation (18)."""
-    errors, limit = _beyond(judged, "PerfectSell", margin, unrated)
-    return predicted_of(judged, "PerfectSell", unrated).mean(np.abs(errors) <= limit)
+    return Predicted.mean(*_sold(judged, "PerfectSell", "perfect_sell", margin, unrated))
 
 
 @_error("RMSE")
@@ -147,7 +142,7 @@ def root_mean_squared_error(judged: Judged, *, unrated: float | None = None) -> 
 
     For one value over all ratings, see ``PooledRMSE``.
     """
-    predicted = predicted_of(judged, "RMSE", unrated)
+    predicted = Predicted.of(judged, "RMSE", unrated)
     squares = predicted.in_reach().squares
     return np.ldexp(np.sqrt(predicted.mean(squares)), predicted.powers)
 
@@ -155,7 +150,7 @@ def root_mean_squared_error(judged: Judged, *, unrated: float | None = None) -> 
 @_error("MAE")
 def mean_absolute_error(judged: Judged, *, unrated: float | None = None) -> Values:
     """Mean absolute error of a list's predictions, (1/n) Σ |y_k − p_k|; their mean weighs users equally."""
-    predicted = predicted_of(judged, "MAE", unrated)
+    predicted = Predicted.of(judged, "MAE", unrated)
     return np.ldexp(predicted.mean(np.abs(predicted.in_reach().errors)), predicted.powers)
 
 
@@ -200,36 +195,33 @@ def _mean_of(predicted: Predicted, values: NDArray[Any], degree: int = 1) -> Poo
 @_pooled("PooledRMSE")
 def pooled_rmse(judged: Judged, *, unrated: float | None = None) -> Pooled:
     """Root mean squared error over the predictions of all lists together."""
-    predicted = predicted_of(judged, "PooledRMSE", unrated)
+    predicted = Predicted.of(judged, "PooledRMSE", unrated)
     return _mean_of(predicted, predicted.errors, degree=2)
 
 
 @_pooled("PooledMAE")
 def pooled_mae(judged: Judged, *, unrated: float | None = None) -> Pooled:
     """Mean absolute error over the predictions of all lists together."""
-    predicted = predicted_of(judged, "PooledMAE", unrated)
+    predicted = Predicted.of(judged, "PooledMAE", unrated)
     return _mean_of(predicted, np.abs(predicted.errors))
 
 
 @_pooled("PooledUpSell")
 def pooled_up_sell(judged: Judged, *, margin: SellMargin = "half", unrated: float | None = None) -> Pooled:
     """Up-sell over the items of all lists together, so that users weigh by their items."""
-    errors, limit = _beyond(judged, "PooledUpSell", margin, unrated)
-    return _mean_of(predicted_of(judged, "PooledUpSell", unrated), errors < -limit)
+    return _mean_of(*_sold(judged, "PooledUpSell", "up_sell", margin, unrated))
 
 
 @_pooled("PooledDownSell")
 def pooled_down_sell(judged: Judged, *, margin: SellMargin = "half", unrated: float | None = None) -> Pooled:
     """Down-sell over the items of all lists together, so that users weigh by their items."""
-    errors, limit = _beyond(judged, "PooledDownSell", margin, unrated)
-    return _mean_of(predicted_of(judged, "PooledDownSell", unrated), errors > limit)
+    return _mean_of(*_sold(judged, "PooledDownSell", "down_sell", margin, unrated))
 
 
 @_pooled("PooledPerfectSell", lower_is_better=False)
 def pooled_perfect_sell(judged: Judged, *, margin: SellMargin = "half", unrated: float | None = None) -> Pooled:
     """Perfect-sell over the items of all lists together, so that users weigh by their items."""
-    errors, limit = _beyond(judged, "PooledPerfectSell", margin, unrated)
-    return _mean_of(predicted_of(judged, "PooledPerfectSell", unrated), np.abs(errors) <= limit)
+    return _mean_of(*_sold(judged, "PooledPerfectSell", "perfect_sell", margin, unrated))
 
 
 @dataclass(frozen=True, eq=False)
@@ -274,5 +266,5 @@ def expected_calibration_error(
     item of the lists is oversold or undersold on average. It is 0 if predictions are right on average in every group,
     even if single predictions are wrong.
     """
-    curve = calibration_curve(predicted_of(judged, "ECE", unrated), scale_of(judged), by=by, bins=bins)
+    curve = Predicted.of(judged, "ECE", unrated).curve(scale_of(judged), by=by, bins=bins)
     return Pooled(GroupGaps.of(curve), GroupGaps.mean)

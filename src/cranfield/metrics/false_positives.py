@@ -14,7 +14,8 @@ from typing import Literal
 import numpy as np
 
 from cranfield.judgments import Judged, Judgments
-from cranfield.metrics.definition import SHARE, Values, metric
+from cranfield.metrics.arithmetic import Values
+from cranfield.metrics.definition import SHARE, metric
 from cranfield.metrics.gains import relative_powers
 from cranfield.metrics.graded import ndcg_with
 from cranfield.metrics.ranking import precision, recall, reciprocal_rank

@@ -17,8 +17,7 @@ from cranfield._checks import Limits
 from cranfield._errors import SettingError
 from cranfield._registry import Entry, Registry
 from cranfield.judgments import Judgments
-from cranfield.metrics._scale import power_of_two
-from cranfield.metrics.definition import Values
+from cranfield.metrics.arithmetic import Values, power_of_two
 
 Gain = Callable[[Judgments], Values]
 RatingGain = Callable[[Values], Values]
@@ -35,13 +34,14 @@ class GainEntry(Entry[Callable[..., Values]]):
 
     Parameters
     ----------
-    relative
-        The gain for metrics that divide by the ideal, in which a constant factor per list cancels out.
+    exponent
+        For a gain that is 2^e − 1 up to a constant factor: e of each judgment. A metric that divides by the ideal needs
+        only that, since a constant factor per list cancels out.
     of_ratings
         Whether the function takes ratings, as a user's own function does, instead of `Judgments`.
     """
 
-    relative: Gain | None = None
+    exponent: Gain | None = None
     of_ratings: bool = False
 
 
@@ -114,35 +114,27 @@ def _rating_of_relevant(judgments: Judgments) -> Values:
     return np.where(judgments.relevant, np.maximum(judgments.grades, 0.0), 0.0)
 
 
-def _relative_exponential(judgments: Judgments) -> Values:
-    return relative_powers(judgments, _rating(judgments))
-
-
-@GAINS.register("exp", relative=_relative_exponential)
+@GAINS.register("exp", exponent=_rating)
 def _exponential(judgments: Judgments) -> Values:
     """2^r − 1."""
     return powers_less_one(_rating(judgments))
 
 
-@GAINS.register("expfull", relative=_relative_exponential)
+@GAINS.register("expfull", exponent=_rating)
 def _exponential_full_range(judgments: Judgments) -> Values:
     """(2^r − 1) / (2^rmax − 1), Cañamares et al. (2020), Table 3: ``exp`` scaled to 0 … 1."""
     return _over_the_highest(_rating(judgments))
 
 
-def above_threshold(judgments: Judgments) -> Values:
+def _above_threshold(judgments: Judgments) -> Values:
     """Return r − threshold + 1 for relevant items and 0 for others, the exponent of the gain ``exprelevant``."""
     return np.where(judgments.relevant, judgments.grades - judgments.threshold + 1.0, 0.0)
 
 
-def _relative_above_threshold(judgments: Judgments) -> Values:
-    return relative_powers(judgments, above_threshold(judgments))
-
-
-@GAINS.register("exprelevant", relative=_relative_above_threshold)
+@GAINS.register("exprelevant", exponent=_above_threshold)
 def _exponential_of_relevant(judgments: Judgments) -> Values:
     """2^(r − threshold + 1) − 1 for relevant items, 0 for others (Cañamares and Castells 2018)."""
-    return powers_less_one(above_threshold(judgments))
+    return powers_less_one(_above_threshold(judgments))
 
 
 def above_one(judgments: Judgments) -> Values:
@@ -150,17 +142,13 @@ def above_one(judgments: Judgments) -> Values:
     return np.maximum(judgments.grades - 1.0, 0.0)
 
 
-def _relative_above_one(judgments: Judgments) -> Values:
-    return relative_powers(judgments, above_one(judgments))
-
-
-@GAINS.register("exp1", relative=_relative_above_one)
+@GAINS.register("exp1", exponent=above_one)
 def _chapelle(judgments: Judgments) -> Values:
     """(2^(r−1) − 1) / 2^(rmax−1), Cañamares et al. (2020), decision C2, after Chapelle et al. (2009)."""
     return over_power(above_one(judgments), judgments.top_grade - 1.0)
 
 
-@GAINS.register("exp1full", relative=_relative_above_one)
+@GAINS.register("exp1full", exponent=above_one)
 def _full_range(judgments: Judgments) -> Values:
     """(2^(r−1) − 1) / (2^(rmax−1) − 1): the same, scaled to 0 … 1."""
     return _over_the_highest(above_one(judgments))
@@ -182,8 +170,8 @@ def gain_of(name: str) -> Gain:
 
 def relative_gain_of(name: str) -> Gain:
     """Return a gain for a metric that does not change if all gains of a list are divided by a constant."""
-    entry: GainEntry = GAINS.find(name)
-    return entry.relative or gain_of(name)
+    exponent = GAINS.find(name).exponent
+    return gain_of(name) if exponent is None else lambda judgments: relative_powers(judgments, exponent(judgments))
 
 
 def within_reach(judgments: Judgments, gains: Values) -> Values:

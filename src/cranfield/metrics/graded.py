@@ -11,8 +11,8 @@ import numpy as np
 from cranfield._checks import Limits
 from cranfield._errors import SettingError
 from cranfield.judgments import Judged, Judgments
-from cranfield.metrics._ratio import ratio
-from cranfield.metrics.definition import SHARE, Values, metric
+from cranfield.metrics.arithmetic import Values, ratio
+from cranfield.metrics.definition import SHARE, metric
 from cranfield.metrics.gains import (
     Gain,
     GainName,
@@ -57,19 +57,25 @@ def ndcg(judged: Judged, *, cutoff: int | None = None, gain: GainName = "rating"
 def ndcg_with(
     judged: Judged, cutoff: int | None, name: str | None, gain: Gain, discount: Callable[[int], Values] = logarithmic
 ) -> Values:
-    """Return DCG@n divided by that of the ideal list, with a gain and a discount; gains are cached under ``name``.
+    """Return DCG@n divided by that of the ideal list, with a gain and a discount; see `gains_and_ideal`."""
+    gains, ideal = gains_and_ideal(judged.judgments, cutoff, name, gain, discount)
+    return ratio(judged.discounted(discount(judged.depth), gains[judged.pointers]), ideal)
+
+
+def gains_and_ideal(
+    judgments: Judgments, cutoff: int | None, name: str | None, gain: Gain, discount: Callable[[int], Values]
+) -> tuple[Values, Values]:
+    """Return the gain of each judgment, and DCG@n of the ideal list of each user; both are cached under ``name``.
 
     The gains of a list may all be divided by a constant.
     """
-    judgments = judged.judgments
     longest = int(judgments.n_judged.max(initial=0))
     depth = longest if cutoff is None else min(cutoff, longest)
 
     def gains(of: Judgments) -> Values:
         return within_reach(of, gain(of))
 
-    gained = judged.discounted(discount(judged.depth), judgments.gains(name, gains)[judged.pointers])
-    return ratio(gained, judgments.ideal(name, gains, discount(depth)))
+    return judgments.gains(name, gains), judgments.ideal(name, gains, discount(depth))
 
 
 @_graded("ERR", requires="gains")

@@ -21,14 +21,13 @@ from numpy.typing import NDArray
 
 from cranfield._errors import SettingError
 from cranfield.judgments import Draw, Judged
+from cranfield.metrics.arithmetic import Values, ratio
 from cranfield.metrics.definition import Metric
-from cranfield.metrics.gains import gain_of, kept_name, relative_gain_of, within_reach
-from cranfield.metrics.graded import logarithmic
+from cranfield.metrics.gains import gain_of, kept_name, relative_gain_of
+from cranfield.metrics.graded import gains_and_ideal, logarithmic
 
 SUPPORTED = ("P", "Recall", "HitRate", "RR", "AP", "DCG", "nDCG")
 """The metrics whose expectation over the draw is known exactly."""
-
-Floats = NDArray[np.float64]
 
 # Number of probabilities in memory at a time.
 _CELLS = 1 << 22
@@ -46,7 +45,7 @@ def check_expected(metrics: Iterable[Metric]) -> None:
             raise SettingError("P without cut-off divides by the length of the list; give it a cut-off, as in P@10")
 
 
-def expected(metric: Metric, judged: Judged) -> Floats:
+def expected(metric: Metric, judged: Judged) -> Values:
     """Return the expected value of a metric for each list of a judged ranking of all candidates."""
     check_expected([metric])
     assert judged.draw is not None
@@ -79,13 +78,13 @@ class _DrawnLists:
         """Whether each hit is in every list."""
         return np.ones(len(self.judged), dtype=np.bool_) if self.draw.unrated else self.judged.relevant
 
-    def ranks(self, cutoff: int | None) -> Floats:
+    def ranks(self, cutoff: int | None) -> Values:
         """Return the ranks that count: down to the cut-off, or to the end of the longest drawn list."""
         longest = int((self.drawn + self.judged.judgments.n_judged).max(initial=0))
         ends = [end for end in (cutoff, self.draw.longest) if end is not None]
         return np.arange(1, min([longest, *ends]) + 1, dtype=np.float64)
 
-    def weighed(self, weights: Floats, where: NDArray[np.bool_]) -> Floats:
+    def weighed(self, weights: Values, where: NDArray[np.bool_]) -> Values:
         """Return E[weight of its rank] for the hits in ``where``, 0 for others; ``weights`` are of ranks 1, 2, ..."""
         judged, fixed = self.judged, self.fixed
         fixed_above = judged.above(fixed)
@@ -103,12 +102,12 @@ class _DrawnLists:
 
 
 def mean_weight(
-    weights: Floats,
+    weights: Values,
     before: NDArray[np.int64],
     above: NDArray[np.int64],
     others: NDArray[np.int64],
     drawn: NDArray[np.int64],
-) -> Floats:
+) -> Values:
     """Return E[w(before + 1 + X)], where X is how many of ``drawn`` from ``others`` are among those ``above``.
 
     ``weights`` are w(1), w(2), ...; w is 0 beyond.
@@ -141,20 +140,20 @@ def _hypergeometric(
     total: NDArray[np.int64],
     drawn: NDArray[np.int64],
     logs: NDArray[Any],
-) -> Floats:
+) -> Values:
     """Return P(x of the drawn are good); ``logs`` are the logarithms of factorials."""
     bad, rest = total - good, drawn - x
     possible = (x <= good) & (rest >= 0) & (rest <= bad)
     inside = np.where(possible, x, 0), np.where(possible, rest, 0)
 
-    def choose(n: NDArray[np.int64], k: NDArray[np.int64]) -> Floats:
+    def choose(n: NDArray[np.int64], k: NDArray[np.int64]) -> Values:
         return np.asarray(logs[n] - logs[k] - logs[np.maximum(n - k, 0)])
 
     log = choose(good, inside[0]) + choose(bad, inside[1]) - choose(total, drawn)
     return np.where(possible, np.exp(np.minimum(log, 0.0)), 0.0)
 
 
-def _expected(metric: Metric, draws: _DrawnLists) -> Floats:
+def _expected(metric: Metric, draws: _DrawnLists) -> Values:
     judged, ranks, name = draws.judged, draws.ranks(metric.cutoff), metric.definition.name
     relevant, n_relevant = judged.relevant, judged.n_relevant.astype(np.float64)
     if name in ("DCG", "nDCG"):
@@ -173,17 +172,12 @@ def _expected(metric: Metric, draws: _DrawnLists) -> Floats:
     return np.where(n_relevant > 0, values, np.nan)
 
 
-def _expected_dcg(metric: Metric, draws: _DrawnLists, discount: Floats) -> Floats:
+def _expected_dcg(metric: Metric, draws: _DrawnLists, discount: Values) -> Values:
     judged, judgments = draws.judged, draws.judged.judgments
     gain = str(dict(metric.parameters).get("gain", "rating"))
     if metric.definition.name == "DCG":
         gains = gain_of(gain)(judgments)[judged.pointers]
         return judged.total(draws.weighed(discount, gains != 0) * gains)
-    relative = relative_gain_of(gain)
-    kept = kept_name(gain)
-    gains = judgments.gains(kept, lambda of: within_reach(of, relative(of)))[judged.pointers]
-    longest = int(judgments.n_judged.max(initial=0))
-    depth = longest if metric.cutoff is None else min(metric.cutoff, longest)
-    ideal = judgments.ideal(kept, lambda of: within_reach(of, relative(of)), logarithmic(depth))
-    gained = judged.total(draws.weighed(discount, gains != 0) * gains)
-    return np.divide(gained, ideal, out=np.full(len(ideal), np.nan), where=ideal > 0)
+    of_all, ideal = gains_and_ideal(judgments, metric.cutoff, kept_name(gain), relative_gain_of(gain), logarithmic)
+    gains = of_all[judged.pointers]
+    return ratio(judged.total(draws.weighed(discount, gains != 0) * gains), ideal)

@@ -14,11 +14,10 @@ import numpy as np
 from cranfield._checks import Limits
 from cranfield.data import Ratings
 from cranfield.judgments import Judged
-from cranfield.metrics._ratio import ratio
-from cranfield.metrics._train import catalogue, codes_of, item_counts, train_of, translated
-from cranfield.metrics.calibration import calibrated
-from cranfield.metrics.definition import Values, metric
+from cranfield.metrics.arithmetic import Values, ratio
+from cranfield.metrics.definition import metric
 from cranfield.metrics.graded import logarithmic
+from cranfield.metrics.training import catalogue, codes_of, item_counts, train_of, translated
 from cranfield.tables import UNKNOWN
 
 _popular = partial(
@@ -119,6 +118,40 @@ def _inverse_propensities(
     inverse = np.divide(1.0, chance, out=np.zeros(len(chance)), where=chance > 0)
     inverse = translated(inverse[:-1], train.item_ids, judgments.item_ids, missing=float(inverse[-1]))
     return np.minimum(inverse, 1.0 / clip) if clip > 0 else inverse
+
+
+def calibrated(weights: Values, pairs: Values, total: float) -> Values:
+    """Return probabilities p = min(1, c · weight) whose sum over all pairs is ``total``.
+
+    If the total exceeds the number of pairs with a weight, all of these have probability 1.
+
+    Parameters
+    ----------
+    weights
+        Non-negative weights that the probabilities are proportional to.
+    pairs
+        The number of pairs with each weight.
+    total
+        The expected number of observed pairs.
+
+    Examples
+    --------
+    >>> calibrated(np.array([1.0, 3.0]), np.array([10.0, 10.0]), 8.0).tolist()
+    [0.2, 0.6000000000000001]
+    >>> calibrated(np.array([1.0, 9.0]), np.array([10.0, 10.0]), 15.0).tolist()
+    [0.5, 1.0]
+    """
+    open_pairs = (weights > 0) & (pairs > 0)
+    certain = np.zeros(len(weights), dtype=np.bool_)
+    while True:
+        free = open_pairs & ~certain
+        left = total - float(pairs[certain].sum())
+        mass = float((weights * pairs)[free].sum())
+        scale = max(left, 0.0) / mass if mass > 0 else 0.0
+        beyond = free & (weights * scale > 1.0)
+        if not beyond.any():
+            return np.where(certain, 1.0, np.minimum(weights * scale, 1.0))
+        certain |= beyond
 
 
 def _unseen(judged: Judged, train: Ratings) -> Values:

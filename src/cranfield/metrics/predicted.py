@@ -12,12 +12,10 @@ import polars as pl
 from numpy.typing import NDArray
 
 from cranfield._errors import SettingError
-from cranfield.data import Ratings, RatingScale
+from cranfield.data import RatingScale
 from cranfield.judgments import Judged
-from cranfield.metrics._scale import power_of_two
+from cranfield.metrics.arithmetic import Values, power_of_two
 from cranfield.rankings import Run, stable_argsort
-
-Values = NDArray[np.float64]
 
 OFFER = (
     "give a column of predicted ratings, or calibrate the scores onto the rating scale: "
@@ -26,6 +24,8 @@ OFFER = (
 )
 """What to do if scores are not ratings."""
 
+# An error that exceeds the margin by less than this counts as within it.
+_ROUNDING = 1e-6
 # Share of the scores that must be within one range of the scale's ends; the median must be on the scale.
 _MOST = 0.95
 
@@ -55,6 +55,29 @@ class Predicted:
     ratings: Values
     predictions: Values
     errors: Values
+
+    @classmethod
+    def of(cls, judged: Judged, metric_name: str, unrated: float | None = None) -> Predicted:
+        """Return the items of judged lists with their predictions.
+
+        For condensed lists these are the rated items. For full lists they are all items: one without a rating keeps its
+        rank, and has the rating ``unrated`` if that is given. Items without a prediction are ignored.
+        """
+        run, predictions = _predictions(judged, metric_name)
+        assert judged.places is not None  # the predictions belong to them
+
+        def condensed() -> Predicted:
+            return _by_prediction(judged.lists, judged.n_lists, judged.grades, predictions[judged.places])
+
+        def whole() -> Predicted:
+            entries = judged.entries
+            ratings = np.full(len(run.items), np.nan if unrated is None else float(unrated))
+            ratings[judged.places] = judged.grades
+            return _by_prediction(entries.lists, judged.n_lists, ratings[entries.places], predictions[entries.places])
+
+        if judged.is_condensed:
+            return judged.once("predicted", condensed)
+        return judged.once(("predicted", unrated), whole)
 
     @cached_property
     def rated(self) -> NDArray[np.bool_]:
@@ -111,27 +134,37 @@ class Predicted:
         """Return Σ_k value_k / log2(k + 1) over each list, in the order of the values."""
         return self.total(values / np.log2(self.places + 2.0))
 
+    def sells(self, margin: float) -> dict[str, NDArray[np.bool_]]:
+        """Return whether each item is predicted too high, too low, or right within a margin."""
+        # 3.1 − 3 is a little more than 0.1, and in single precision a little less.
+        limit = margin + _ROUNDING
+        return {
+            "up_sell": self.errors < -limit,
+            "down_sell": self.errors > limit,
+            "perfect_sell": np.abs(self.errors) <= limit,
+        }
 
-def predicted_of(judged: Judged, metric_name: str, unrated: float | None = None) -> Predicted:
-    """Return the items of judged lists with their predictions.
+    def curve(self, scale: RatingScale, *, by: str = "rating", bins: int = 10) -> pl.DataFrame:
+        """Return the mean rating and prediction of the rated items in groups: ``group, count, predicted, rating``.
 
-    For condensed lists these are the rated items. For full lists they are all items: one without a rating keeps its
-    rank, and has the rating ``unrated`` if that is given. Items without a prediction are ignored.
-    """
-    run, predictions = _predictions(judged, metric_name)
-    if judged.is_condensed:
-        assert judged.places is not None
-        return judged.once(
-            "predicted", lambda: _by_prediction(judged.lists, judged.n_lists, judged.grades, predictions[judged.places])
-        )
+        Groups are ``bins`` equal parts of the scale by predicted rating, where an edge belongs to the part below it and
+        predictions beyond the scale to the parts at its ends; or, with ``by="rank"``, the ranks of the lists from 1.
 
-    def whole() -> Predicted:
-        entries = judged.entries
-        ratings = np.full(len(run.items), np.nan if unrated is None else float(unrated))
-        ratings[judged.places] = judged.grades
-        return _by_prediction(entries.lists, judged.n_lists, ratings[entries.places], predictions[entries.places])
-
-    return judged.once(("predicted", unrated), whole)
+        Examples
+        --------
+        >>> ratings, predictions = np.array([5.0, 4, 1]), np.array([4.5, 4.5, 1])
+        >>> items = Predicted(np.zeros(3, dtype=np.intp), 1, ratings, predictions, ratings - predictions)
+        >>> items.curve(RatingScale(1, 5), bins=4).rows()
+        [(1, 1, 1.0, 1.0), (4, 2, 4.5, 4.5)]
+        """
+        groups = self.places + 1
+        if by == "rating":
+            edges = np.linspace(scale.low, scale.high, bins + 1)[1:-1]
+            groups = np.searchsorted(edges, self.predictions) + 1
+        columns = {"group": groups, "predicted": self.predictions, "rating": self.ratings}
+        frame = pl.DataFrame({name: values[self.rated] for name, values in columns.items()})
+        means = pl.col("predicted", "rating").mean()
+        return frame.group_by("group").agg(pl.len().alias("count"), means).sort("group")
 
 
 def _by_prediction(lists: NDArray[Any], n_lists: int, ratings: Values, predictions: Values) -> Predicted:
@@ -159,31 +192,6 @@ def _predictions(judged: Judged, metric_name: str) -> tuple[Run, Values]:
         f"{metric_name} needs predicted ratings, and {name} has neither predictions nor scores; give it a column of "
         "either"
     )
-
-
-def calibration_curve(predicted: Predicted, scale: RatingScale, *, by: str = "rating", bins: int = 10) -> pl.DataFrame:
-    """Return the mean rating and the mean prediction of the rated items in groups: ``group, count, predicted, rating``.
-
-    Groups are ``bins`` equal parts of the scale by predicted rating, where an edge belongs to the part below it and
-    predictions beyond the scale to the parts at its ends; or, with ``by="rank"``, the ranks of the lists from 1.
-
-    Examples
-    --------
-    >>> items = Predicted(np.zeros(3, dtype=np.intp), 1, np.array([5.0, 4, 1]), np.array([4.5, 4.5, 1]), np.zeros(3))
-    >>> calibration_curve(items, RatingScale(1, 5), bins=4).rows()
-    [(1, 1, 1.0, 1.0), (4, 2, 4.5, 4.5)]
-    """
-    rated = predicted.rated
-    if by == "rank":
-        groups = predicted.places + 1
-    else:
-        edges = np.linspace(scale.low, scale.high, bins + 1)[1:-1]
-        groups = np.searchsorted(edges, predicted.predictions) + 1
-    columns = {
-        "group": groups[rated], "predicted": predicted.predictions[rated], "rating": predicted.ratings[rated],
-    }  # fmt: skip
-    means = pl.col("predicted", "rating").mean()
-    return pl.DataFrame(columns).group_by("group").agg(pl.len().alias("count"), means).sort("group")
 
 
 def check_predictions(judged: Sequence[Judged], metrics: Sequence[str]) -> None:
@@ -230,9 +238,5 @@ def _are_ratings(scores: Values, scale: RatingScale) -> bool:
 
 def scale_of(judged: Judged) -> RatingScale:
     """Return the scale of the test ratings, and of the training ratings if they are known."""
-    return rating_scale(judged.judgments.distinct, judged.context.train)
-
-
-def rating_scale(grades: Values, train: Ratings | None) -> RatingScale:
-    """Return the scale of test ratings, given the distinct ones, and of the training ratings if they are known."""
-    return RatingScale.of(grades, *([] if train is None else [train.grades]))
+    train = judged.context.train
+    return RatingScale.of(judged.judgments.distinct, *([] if train is None else [train.grades]))

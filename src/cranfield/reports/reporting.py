@@ -24,9 +24,8 @@ from cranfield.biases import bias, ratio_to_random
 from cranfield.comparisons import Comparison, SegmentComparison
 from cranfield.data import Ratings
 from cranfield.experiments import Decisions, Measured, Results
-from cranfield.judgments import Context, NegativeGrades
+from cranfield.judgments import Context, NegativeGrades, as_judged
 from cranfield.measures import (
-    FIGURES,
     LEVEL,
     PLAIN,
     Averaging,
@@ -36,13 +35,10 @@ from cranfield.measures import (
     PredictedRatings,
     Scores,
     Segments,
-    as_judged,
     examine_for,
-    in_window,
     join_folds,
     measure,
     measure_judged,
-    over_folds,
 )
 from cranfield.metrics import Metric
 from cranfield.reports import figures
@@ -305,7 +301,7 @@ def _predictions(results: Results, data: str) -> PredictedRatings | None:
     """Return predicted and true ratings of all folds, if a metric uses predicted ratings."""
     metrics = results.findings(data).scores.metrics
     examined = [examine_for(metrics, part.judged, train=part.train) for part in results.measured(data)]
-    return over_folds([part for part in examined if part is not None]) if any(examined) else None
+    return PredictedRatings.join([part for part in examined if part is not None]) if any(examined) else None
 
 
 def _condensed(parts: list[Measured], decisions: Decisions) -> Scores | None:
@@ -315,7 +311,7 @@ def _condensed(parts: list[Measured], decisions: Decisions) -> Scores | None:
         return None
     measuring = {**decisions.measuring.as_dict(), "lists": "condensed"}
     measured = [(part.window, measure(part.judged, **measuring, train=part.train)) for part in parts]
-    return join_folds([scores if window is None else in_window(scores, window) for window, scores in measured])
+    return join_folds([scores if window is None else scores.in_window(window) for window, scores in measured])
 
 
 def _lists(decisions: Decisions) -> tuple[Kind, ...]:
@@ -338,7 +334,7 @@ def _begin_figures(
             chart = figures.segments(segment.averaged, metric, averaging=averaging, style="paper")
             charts[f"segments-{file_name(segment.averaged.name)}"] = chart
     if predictions is not None:
-        charts |= {f"predictions-{kind}": predictions.plot(kind, style="paper") for kind in FIGURES}
+        charts |= {f"predictions-{kind}": predictions.plot(kind, style="paper") for kind in predictions.kinds}
     return figures.begin_drawing({f"{data}-{name}": chart for name, chart in charts.items()}, folder / "figures")
 
 

@@ -24,7 +24,6 @@ from cranfield.experiments.inputs import (
 from cranfield.experiments.pipeline import Pipeline, Stage, Unit
 from cranfield.experiments.user_code import own_of
 from cranfield.judgments import Judgments
-from cranfield.measures import check_relevance
 from cranfield.rankings import HeldOut, hold_out
 from cranfield.recommenders import recommender
 from cranfield.splits import Split, Splits, registry
@@ -171,7 +170,7 @@ class _Splits(Stage[Sequence[Split]]):
             unmeasured = [
                 part for part in parts if not line.store.was_made(f"scores/{part.place}", _tested(line, part))
             ]
-            check_relevance((measured_test(line, part) for part in unmeasured), decided(line, source).measuring)
+            decided(line, source).measuring.check_relevance(measured_test(line, part) for part in unmeasured)
             for part in parts:
                 if _has_new_runs(line, part):
                     check_given_runs(line, part, measured_test(line, part), split_of(line, part).train)

@@ -25,7 +25,7 @@ from cranfield.experiments.stages.data import (
 from cranfield.experiments.stages.models import CALIBRATED, MODELS, ranker_of
 from cranfield.experiments.user_code import own_metrics, system_code
 from cranfield.judgments import Draw, Judged, catalogue_ids, judge, read_judged, save_judged, with_live
-from cranfield.measures import Scores, in_window, measure
+from cranfield.measures import Scores, measure
 from cranfield.rankings import Ranking, Run, Targets, fill_system, write_run
 from cranfield.store import Made, read_run, read_scores, run_facts, save_run, save_scores, scores_table
 from cranfield.tables import write_table
@@ -171,7 +171,7 @@ class _Scores(Stage[Scores]):
         measuring, catalogue = decided(line, unit).measuring.as_dict(), catalogue_of(line.experiment)
         scores = measure(judged, **measuring, train=split.train, catalogue=catalogue)
         if line.decisions.has_windows:
-            scores = in_window(scores, split.step.effect["cut"])
+            scores = scores.in_window(split.step.effect["cut"])
         path, facts = save_scores(scores, place / _SCORES)
         paths = [path]
         if isinstance(catalogue, Path):

@@ -32,19 +32,8 @@ from cranfield.experiments.stages.data import SPLITS, decided, measured_test, sp
 from cranfield.experiments.stages.lists import JUDGED, SCORES, lists_of
 from cranfield.experiments.stages.models import parameters_of
 from cranfield.experiments.user_code import own_metrics, own_of
-from cranfield.judgments import Context
-from cranfield.measures import SEGMENTS as BUILT_IN
-from cranfield.measures import (
-    Averaging,
-    Basis,
-    Scores,
-    Segments,
-    as_judged,
-    file_and_column,
-    is_built_in,
-    join_folds,
-    judged_segments,
-)
+from cranfield.judgments import Context, as_judged
+from cranfield.measures import Averaging, Scores, Segmenting, Segments, file_and_column, join_folds
 from cranfield.store import Made, read_comparison, read_segments, save_comparison, save_segments
 from cranfield.tables import write_table
 
@@ -303,13 +292,14 @@ class _Segments(Stage[SegmentResults]):
     def _segments(self, line: Pipeline, unit: Unit, text: str) -> Segments:
         """Return the scores by a grouping, over all folds and repetitions."""
         measuring, file = decided(line, unit).measuring, file_and_column(text, line.experiment.path)
-        by = text if file is None or is_built_in(text) else ":".join(str(part) for part in file if part is not None)
+        is_file = file is not None and not Segmenting.is_built_in(text)
+        by = ":".join(str(part) for part in file or () if part is not None) if is_file else text
         parts = []
         for part in line.units("part", unit):
             train, test = split_of(line, part).train, measured_test(line, part)
             judged = as_judged(lists_of(line, part), None, measuring.threshold, Context(train))
             where: dict[str, Any] = {"data": segment_data(line.experiment, unit.source), "reading": unit.source.reading}
-            parts.append(judged_segments(judged, measuring, by, test=test, train=train, name=text, **where))
+            parts.append(Segments.measured(judged, measuring, by, test=test, train=train, name=text, **where))
         joined = Segments.join(parts, [part.repetition for part in line.units("part", unit)])
         return replace(joined, scores=with_weights(line.experiment, joined.scores))
 
@@ -336,15 +326,12 @@ def _divides(line: Pipeline, part: Unit, text: str) -> bool:
     """Whether both warm and cold users, or items, are in the test part."""
     if line.artifact(SPLITS, part).home is None:  # a plan cannot read what has not been made yet
         return True
-    split, test = split_of(line, part), measured_test(line, part)
-    segment = BUILT_IN.call(text, Basis(test.user_ids, test.item_ids, test, split.train))
-    members = test.users if segment.of == "users" else test.items
-    return len(np.unique(segment.codes[members])) > 1
+    return Segments.divide(text, measured_test(line, part), split_of(line, part).train)
 
 
 def _file(line: Pipeline, unit: Unit, text: str) -> str | None:
     """Return a hash of the file of a segment, if it comes from a file."""
-    if is_built_in(text):
+    if Segmenting.is_built_in(text):
         return None
     file = file_and_column(text, line.experiment.path)
     data = segment_data(line.experiment, unit.source)

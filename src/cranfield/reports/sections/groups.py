@@ -11,7 +11,7 @@ import polars as pl
 from cranfield._figures import altair, data_of, look, series, themed, tips
 from cranfield._numbers import number_text
 from cranfield.comparisons import SegmentComparison, leads_frame, window_leads
-from cranfield.measures import PLAIN, Averaging, Scores, Segments, window_frame, windows_of
+from cranfield.measures import PLAIN, Averaging, Scores, Segments
 from cranfield.metrics import average_phrase
 from cranfield.reports import figures
 from cranfield.reports.figures import QUANTILES
@@ -134,12 +134,13 @@ _BY_WINDOW = (
 @on_page(35)
 def windows(reported: Reported) -> Section | None:
     """Return the averages of each window with their intervals; None if there are no windows."""
-    starts = windows_of(reported.scores)
+    starts = reported.scores.windows
     if not starts:
         return None
     scores = reported.scores
     leads = window_leads(scores, reported.averaging)
-    frame = window_frame(scores, reported.averaging, level=reported.level)
+    frame = scores.by_group(reported.averaging, level=reported.level)
+    frame = frame.select(pl.col("group").alias("window"), "system", "metric", "mean", "lower", "upper", "lists")
     drawn = frame.filter(pl.col("mean").is_not_null() & pl.col("mean").is_not_nan())
     metrics = drawn["metric"].unique(maintain_order=True).to_list()
     html = paragraphs([_BY_WINDOW, *(lead.sentence for lead in leads)])

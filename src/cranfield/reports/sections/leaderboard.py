@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from cranfield._numbers import listed, number_text
 from cranfield.comparisons import Comparison
-from cranfield.measures import LEVEL, PLAIN, Averaging, Scores, deepest, on_left_out
+from cranfield.measures import LEVEL, PLAIN, Averaging, Scores
 from cranfield.metrics import kendall_tau_b
 from cranfield.reports import figures
 from cranfield.reports.html_page import Reported, Section, on_page
@@ -49,7 +49,7 @@ def leaderboard(
         [
             Value(text(system), system),
             *(_average(rows[system, metric], letters.get((metric, system), "")) for metric in scores.metrics),
-            *_shares(rows[system, deepest(scores.metrics)[0]]),
+            *_shares(rows[system, scores.deepest(scores.metrics)[0]]),
         ]
         for system in sorted(scores.systems, key=lambda system: _place(rows[system, scores.metrics[0]]))
     ]
@@ -65,7 +65,7 @@ def leaderboard(
     files = {f"{name}.tex": printed.titled(data, name).latex(), f"{name}.md": printed.markdown()}
     paired = _PAIRED if letters and comparison is not None and _overlaps(rows, comparison) else ""
     markup = chooser(scores.metrics, hidden) + shown + _KEY + _legend(scores) + paired + drawn
-    markup += notes([*scores.notes, *on_left_out(scores, averaging)])
+    markup += notes([*scores.notes, *scores.on_left_out(averaging)])
     return Section(name, title, markup + downloads(name, files=files), tables={name: frame}, files=files)
 
 
@@ -91,7 +91,7 @@ def _legend(scores: Scores) -> str:
 
 
 def _columns(scores: Scores) -> list[Column]:
-    depth = deepest(scores.metrics)[1]
+    depth = scores.deepest(scores.metrics)[1]
     nonexistent = Column(f"nonexistent{depth}", hint="share of items outside the catalogue")
     return [
         Column("system", numeric=False),

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,7 +19,7 @@ from cranfield._numbers import nearest_count
 from cranfield._streams import stream
 from cranfield.comparisons import compare
 from cranfield.data import Ratings, by_popularity, head_items
-from cranfield.measures import GroupPolicy, Scores, measure
+from cranfield.measures import Scores, measure
 from cranfield.metrics import Metric
 from cranfield.rankings import EVERYONE, Ranker, Ranking, RatedRanker, Run, fit_each, rank_with, rankers_for
 from cranfield.splits import Folds, Split, popularity_groups, random, uniform_test
@@ -280,7 +280,7 @@ def _rated(split: Split, ranking: Ranking, seed: int) -> BiasDesign:
 
 def _averages(design: str, threshold: float, scores: Scores, equal_groups: bool) -> ValueRows:
     """Return the averages over lists, as in equation (1), or over groups of equal weight."""
-    groups: GroupPolicy = "equal" if equal_groups else "pooled"
+    groups: Literal["equal", "pooled"] = "equal" if equal_groups else "pooled"
     values = scores.average("mean", undefined="zero", coverage="full", by="list", groups=groups)
     return [
         ("design", design, threshold, spelling, system, float(values[s, scores.metric(str(Metric.of(spelling)))]), None)

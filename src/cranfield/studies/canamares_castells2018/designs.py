@@ -14,7 +14,7 @@ from cranfield import splits
 from cranfield._errors import CranfieldWarning
 from cranfield._streams import stream
 from cranfield.data import Ratings, over_one_vocabulary
-from cranfield.measures import measure, row_percentiles, true_values, user_draws
+from cranfield.measures import TrueValues, measure, true_values
 from cranfield.rankings import Ranking, Run
 from cranfield.recommenders import recommender
 from cranfield.splits import Truth, truths
@@ -89,7 +89,7 @@ class Sums:
 
         The interval is that of `means`, or of `ratios` if ``below`` is given.
         """
-        weights = user_draws(self.served.shape[1], resamples, 0)
+        weights = TrueValues.user_draws(self.served.shape[1], resamples, 0)
         top = self._weighted(above, weights)
         bottom = (self.served @ weights.T)[None] if below is None else self._weighted(below, weights)
         count = top.shape[1] // self.folds
@@ -103,7 +103,7 @@ class Sums:
                 drawn = (top / bottom).mean(axis=(2, 3))
             else:
                 drawn = top.sum(axis=(2, 3)) / bottom.sum(axis=(2, 3))
-        lower, upper = row_percentiles(drawn, (2.5, 97.5))
+        lower, upper = TrueValues.row_percentiles(drawn, (2.5, 97.5))
         return lower, upper
 
     def _weighted(self, label: str, weights: Floats) -> Floats:

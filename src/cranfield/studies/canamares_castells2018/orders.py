@@ -14,7 +14,7 @@ from cranfield import simulate, splits
 from cranfield._streams import stream
 from cranfield.comparisons import holm
 from cranfield.data import Ratings
-from cranfield.measures import user_draws
+from cranfield.measures import TrueValues
 from cranfield.rankings import Run
 from cranfield.studies.canamares_castells2018.protocols import Readings, Worth, fit_systems, read_protocols
 from cranfield.studies.frame import Floats
@@ -104,7 +104,7 @@ def order_scores(draws: Sequence[Readings], *, resamples: int = 200, seed: int =
     everybody = np.full((1, users), 1.0)
     tau = np.mean([pairs.tau(values_of(draw, everybody))[:, 0] for draw in draws], axis=0)
     winner = np.mean([pairs.finds_winner(values_of(draw, everybody))[:, 0] for draw in draws], axis=0)
-    weights = user_draws(users, resamples, seed)
+    weights = TrueValues.user_draws(users, resamples, seed)
     picks = (stream(seed, "truth", "draws").random((resamples, len(draws))) * len(draws)).astype(np.int64)
 
     def interval(score: Callable[[Floats], Floats]) -> Floats:

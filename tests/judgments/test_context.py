@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from cranfield.judgments.ranked import Ranked
+from cranfield.judgments.context import Ranked
 from cranfield.rankings import read_run
 
 

@@ -8,7 +8,7 @@ import pytest
 
 import cranfield as cf
 from cranfield.judgments.context import Context
-from cranfield.judgments.judged_table import JudgedTable, without_runs
+from cranfield.judgments.judged_files import JudgedTable, without_runs
 
 
 def _world(rng, text):

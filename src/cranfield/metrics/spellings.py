@@ -1,14 +1,72 @@
-"""Levels of relevance: every metric on the whole rating scale, its upper half and its upper quarter, in one call."""
+"""Spellings of metrics: one or several, in the canonical form, and at levels of relevance."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
+from typing import Any
 
-from cranfield._own_code import names_code
+import numpy as np
+
+from cranfield._errors import CranfieldError, SettingError
+from cranfield._own_code import check_form, names_code
 from cranfield._registry import parse
 from cranfield.data import RatingScale
-from cranfield.metrics.definition import Metric, spelled_metric
+from cranfield.metrics.definition import METRICS, Definition, Metric, load_metrics
+
+
+def known_metrics() -> Mapping[str, Definition]:
+    """Return every registered metric by name."""
+    load_metrics()
+    return METRICS.entries()
+
+
+def spelled_metric(metric: str | Metric) -> str:
+    """Return the canonical spelling of a metric, or raise an error; user code is not imported.
+
+    Examples
+    --------
+    >>> spelled_metric("ndcg@ 10"), spelled_metric("mine:hits@ 10")
+    ('nDCG@10', 'mine:hits@10')
+    """
+    if names_code(metric):
+        check_form(str(metric))
+        return str(parse(str(metric)))
+    return str(Metric.of(metric))
+
+
+def as_metrics(metrics: Sequence[str | Metric] | str | Metric) -> list[Metric]:
+    """Return the metrics that the caller names, at least one."""
+    return [Metric.of(metric) for metric in some_metrics(metrics)]
+
+
+def some_metrics(metrics: Any) -> list[Any]:
+    """Return the metrics that the caller names, unparsed, at least one."""
+    given = as_several(metrics)
+    if not given:
+        raise SettingError("no metric was given; name at least one, as in metrics=['nDCG@10']")
+    return given
+
+
+def as_several(given: Any) -> list[Any]:
+    """Return one or several names or metrics as a list."""
+    if isinstance(given, str | Metric):
+        return [given]
+    return list(given) if isinstance(given, Iterable) else []
+
+
+def possible_values(metric: str) -> tuple[float, float]:
+    """Return the lowest and the highest value that a metric can have, given its spelling; infinite if not known.
+
+    Examples
+    --------
+    >>> possible_values("nDCG@10"), possible_values("RMSE")
+    ((0.0, 1.0), (0.0, inf))
+    """
+    with suppress(CranfieldError):  # a metric that cannot be imported here
+        return Metric.of(metric).definition.between
+    return -np.inf, np.inf
 
 
 def at_levels(metrics: Iterable[str | Metric], scale: RatingScale) -> tuple[str | Metric, ...]:

@@ -10,7 +10,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from cranfield.metrics import Metric
-from cranfield.metrics.dialects.peers import Tool, Users, tools
+from cranfield.metrics.dialects import TOOLS, Tool, Users
 
 
 @pytest.mark.parametrize(
@@ -34,7 +34,7 @@ def test_a_counted_user_counts_0_where_the_metric_is_undefined(users, expected, 
 
 
 def _spellings(n, averages_ties):
-    for tool in tools():
+    for tool in TOOLS.values():
         for name, dialect in tool.dialects.items():
             if dialect.definition.averages_ties == averages_ties:
                 cutoff = "" if dialect.definition.cutoff == "none" else f"@{n}"

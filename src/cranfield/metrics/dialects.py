@@ -1,4 +1,9 @@
-"""`Tool`: another program with metrics of the same names, and what it does differently."""
+"""Dialects: other tools' definitions of metrics, such as ``nDCG(dialect=lenskit)@100``.
+
+A paper that prints nDCG@100 = 0.21 means what its tool computes. The tools differ in the value of a list (the ideal
+that it is divided by, gain, discount, how a short list counts) and in the users that they average over. The tools
+themselves are in `cranfield.metrics.tools`.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +19,8 @@ from numpy.typing import NDArray
 from cranfield._errors import SettingError
 from cranfield._registry import Cutoff, Registry
 from cranfield.judgments import Judged
-from cranfield.metrics.definition import Definition, Values
+from cranfield.metrics.arithmetic import Values
+from cranfield.metrics.definition import Definition
 
 
 class Users(Enum):
@@ -28,6 +34,11 @@ class Users(Enum):
         "averages over all users with a list, 0 without relevant test items, those unknown to the test set too; "
         "test users without a list are left out"
     )
+
+    @property
+    def counts_strangers(self) -> bool:
+        """Whether users with a list but without a test rating are counted."""
+        return self is Users.WITH_LIST
 
     def counted(self, judged: Judged) -> NDArray[np.bool_]:
         """Return which lists are counted."""
@@ -121,22 +132,11 @@ TOOLS: Registry[Tool] = Registry("dialect")
 """The tools by name; making a `Tool` registers it."""
 
 
-def tool(name: str) -> Tool:
-    """Return a tool by its name, or raise an error that suggests the nearest."""
-    known: Tool = TOOLS.find(name).thing
-    return known
-
-
 def dialect(metric: str, name: str) -> Dialect:
     """Return a tool's definition of a metric, or raise an error that lists its metrics."""
-    spoken = tool(name)
-    if metric not in spoken.dialects:
+    tool: Tool = TOOLS.find(name).thing
+    if metric not in tool.dialects:
         raise SettingError(
-            f"{spoken.title} has no {metric}; dialect={name} is known for {', '.join(sorted(spoken.dialects))}"
+            f"{tool.title} has no {metric}; dialect={name} is known for {', '.join(sorted(tool.dialects))}"
         )
-    return spoken.dialects[metric]
-
-
-def tools() -> tuple[Tool, ...]:
-    """Return all tools."""
-    return tuple(TOOLS.values())
+    return tool.dialects[metric]

@@ -1,9 +1,9 @@
-"""Joining of scores: of disjoint users or of folds, over one vocabulary of users."""
+"""Joining of scores over one vocabulary of users: of disjoint users, or of folds."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import reduce
 from operator import add
 from typing import Any
@@ -12,9 +12,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cranfield._errors import InputError, SettingError
-from cranfield._registry import parse
+from cranfield.judgments import sum_of_counts
+from cranfield.measures.measuring import Services
+from cranfield.measures.notes import catalogue_notes, outside_in_folds
 from cranfield.measures.scores import Scores
 from cranfield.tables import UNKNOWN, Vocabulary
+
+Floats = NDArray[np.float64]
 
 
 def join_scores(parts: Sequence[Scores]) -> Scores:
@@ -50,10 +54,8 @@ def join_scores(parts: Sequence[Scores]) -> Scores:
     order = None if (users[1:] >= users[:-1]).all() else np.argsort(users, kind="stable")
     if order is not None:
         users, owner = users[order], owner[order]
-    again = np.flatnonzero((users[1:] == users[:-1]) & (owner[1:] != owner[:-1]))
-    if len(again):
-        twice = lists["user_ids"].ids(users[again[:1]])[0]
-        raise InputError(f"user {twice} is in more than one part", remedy="give every user's lists in one part")
+    check_owners(lists["user_ids"], users, owner)
+    names = dict.fromkeys(name for part in parts for name in part.counts)
     return replace(
         first,
         **{name: values if name == "user_ids" else _taken(values, order) for name, values in lists.items()},
@@ -61,11 +63,19 @@ def join_scores(parts: Sequence[Scores]) -> Scores:
         overall=first.overall,
         item_coverage=None,
         nonexistent=None,
-        counts=_summed(parts),
+        counts={name: sum_of_counts([part.counts.get(name, {}) for part in parts]) for name in names},
         notes=tuple(dict.fromkeys(note for part in parts for note in part.notes)),
         warnings=tuple(dict.fromkeys(note for part in parts for note in part.warnings)),
         step=replace(first.step, settings={**first.step.settings, "test": None, "parts": len(parts)}),
     )
+
+
+def check_owners(ids: Vocabulary, users: NDArray[Any], owners: NDArray[Any]) -> None:
+    """Refuse users whose lists, which are sorted by user, are in several parts."""
+    again = np.flatnonzero((users[1:] == users[:-1]) & (owners[1:] != owners[:-1]))
+    if len(again):
+        twice = ids.ids(users[again[:1]])[0]
+        raise InputError(f"user {twice} is in more than one part", remedy="give every user's lists in one part")
 
 
 def check_alike(parts: Sequence[Scores], what: str) -> None:
@@ -140,56 +150,71 @@ def _services(parts: Sequence[Scores]) -> dict[str, Any]:
     """Return Coverage@d and the share of unjudged items over all parts, from counts of items."""
     if any(part.recommended is None or part.unjudged is None for part in parts):
         return {"recommended": None, "filled": None, "unjudged": None, "longest": 0}
-    return reduce(add, map(Services.of, parts)).fields
+    return reduce(add, map(Services.of_scores, parts)).fields
 
 
-@dataclass(frozen=True, eq=False)
-class Services:
-    """The number of items in lists, and of judged ones, as systems × metrics; those of parts add up."""
+def join_folds(folds: Sequence[Scores], repetitions: Sequence[int] | None = None) -> Scores:
+    """Return the scores of all folds as one, in which a user has the lists of all folds.
 
-    metrics: tuple[str, ...]
-    recommended: NDArray[np.int64]
-    judged: NDArray[np.float64]
-    longest: int
-    lists: int
-
-    @classmethod
-    def of(cls, scores: Scores) -> Services:
-        """Count the items of a part."""
-        assert scores.recommended is not None
-        assert scores.unjudged is not None
-        # Convert the share back to a count.
-        judged = np.rint((1.0 - np.nan_to_num(scores.unjudged, nan=1.0)) * scores.recommended)
-        return cls(scores.metrics, scores.recommended, judged, scores.longest, scores.n_lists)
-
-    def __add__(self, other: Services) -> Services:
-        return Services(
-            self.metrics,
-            self.recommended + other.recommended,
-            self.judged + other.judged,
-            max(self.longest, other.longest),
-            self.lists + other.lists,
-        )
-
-    @property
-    def fields(self) -> dict[str, Any]:
-        """The fields of `Scores` that follow from the counts."""
-        places = self.lists * np.array([parse(metric).cutoff or self.longest for metric in self.metrics])
-        nothing = np.full(self.recommended.shape, np.nan)
-        return {
-            "recommended": self.recommended,
-            "longest": self.longest,
-            "filled": np.divide(self.recommended, places, out=nothing.copy(), where=places > 0),
-            "unjudged": 1.0 - np.divide(self.judged, self.recommended, out=nothing, where=self.recommended > 0),
-        }
+    Properties of a whole system, such as catalogue coverage, are averaged over the folds. The folds must have the same
+    systems and metrics in the same order. Their users may differ, and are matched by id. ``repetitions`` is the
+    repetition of each fold, counted from 0; with several repetitions, it is kept for each list.
+    """
+    check_alike(folds, "fold")
+    first = folds[0]
+    if len(folds) == 1:
+        return first
+    outside = outside_in_folds([fold.outside_catalogue for fold in folds])
+    joined = replace(first, outside_catalogue=outside)
+    return replace(
+        joined,
+        **{**lists_of(folds), "repetitions": repetition_of_lists(folds, repetitions)},
+        step=replace(first.step, settings={**first.step.settings, "folds": len(folds)}),
+        counts={},
+        notes=_joined_notes(joined, folds, "notes", repetitions),
+        warnings=_joined_notes(joined, folds, "warnings", repetitions),
+        overall=_averaged([fold.overall for fold in folds]),
+        filled=_averaged([fold.filled for fold in folds]),
+        unjudged=_averaged([fold.unjudged for fold in folds]),
+        nonexistent=_averaged([fold.nonexistent for fold in folds]),
+        item_coverage=_averaged([fold.item_coverage for fold in folds]),
+        recommended=None,
+    )
 
 
-def _summed(parts: Sequence[Scores]) -> dict[str, dict[str, int]]:
-    """Return the summed counts of each system over all parts."""
-    total: dict[str, dict[str, int]] = {}
-    for part in parts:
-        for system, counts in part.counts.items():
-            of_system = total.setdefault(system, {})
-            for name, count in counts.items():
-                of_system[name] = of_system.get(name, 0) + count
-    return total
+def repetition_of_lists(folds: Sequence[Scores], repetitions: Sequence[int] | None) -> NDArray[np.int16] | None:
+    """Return the repetition of each list; None if there is only one."""
+    if repetitions is None or len(set(repetitions)) < 2:
+        return None
+    return np.repeat(np.array(repetitions, dtype=np.int16), [fold.n_lists for fold in folds])
+
+
+def _joined_notes(
+    joined: Scores, folds: Sequence[Scores], name: str, repetitions: Sequence[int] | None
+) -> tuple[str, ...]:
+    """Return the notes of all folds: those common to all folds once, the others with the name of the fold.
+
+    Notes on the catalogue are about all folds together.
+    """
+    of_folds = [
+        [note for note in getattr(fold, name) if note not in catalogue_notes(fold.systems, fold.outside_catalogue)]
+        for fold in folds
+    ]
+    times = list(repetitions or [0] * len(folds))
+    notes = dict.fromkeys(note for note in of_folds[0] if all(note in others for others in of_folds))
+    for place, of_fold in enumerate(of_folds):
+        within = f"fold {times[:place].count(times[place]) + 1}" if times.count(times[place]) > 1 else ""
+        which = ", ".join(filter(None, [f"repetition {times[place] + 1}" if len(set(times)) > 1 else "", within]))
+        notes |= dict.fromkeys(f"{which}: {note}" for note in of_fold if note not in notes)
+    return (*notes, *catalogue_notes(joined.systems, joined.outside_catalogue))
+
+
+def _averaged(tables: Sequence[Floats | None]) -> Floats | None:
+    """Return the mean of the folds that have a value; None if a fold has no table."""
+    known = [table for table in tables if table is not None]
+    if len(known) < len(tables):
+        return None
+    counted = ~np.isnan(known)
+    with np.errstate(invalid="ignore"):
+        mean: Floats = np.where(counted, known, 0.0).sum(axis=0) / counted.sum(axis=0)
+    return mean

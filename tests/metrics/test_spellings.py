@@ -14,7 +14,7 @@ from cranfield.data import RatingScale
 from cranfield.judgments import Judgments, judge
 from cranfield.measures import measure
 from cranfield.metrics import Metric
-from cranfield.metrics.levels import at_levels
+from cranfield.metrics.spellings import at_levels
 from cranfield.rankings import read_run
 
 TEST = Ratings.of(["ann"] * 5 + ["bob"] * 2, [*"abcde", *"ab"], [5, 4, 3, 2, 1, 2, 1])

@@ -1,16 +1,21 @@
-"""Notes for the reader of a measurement: one sentence for each thing that happened."""
+"""Notes for the reader of a measurement, one sentence for each thing that happened, and items outside a catalogue."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import NamedTuple
+from dataclasses import replace
+from typing import TYPE_CHECKING, NamedTuple
 
-from cranfield._numbers import count_text, listed
-from cranfield._record import Step
-from cranfield.data import Ratings
-from cranfield.judgments import Judgments, NegativeGrades, Ranked, notes_on_negative_grades
-from cranfield.metrics.definition import Metric
-from cranfield.metrics.gains import EXPONENTIAL
+import numpy as np
+from numpy.typing import NDArray
+
+from cranfield._numbers import count_text, listed, percent_text
+from cranfield.judgments import IdCounts, Judged, Judgments, Ranked, accepted, counted_items
+from cranfield.metrics import EXPONENTIAL, Metric
+from cranfield.tables import UNKNOWN, Vocabulary
+
+if TYPE_CHECKING:
+    from cranfield.measures.scores import Scores
 
 # A rating this much below the highest has 2^-50 of its gain, which is lost to rounding in a sum of thousands of gains.
 _LONG_SCALE = 50
@@ -71,7 +76,7 @@ def notes_on(
     everybody = len(systems) if len(systems) > 1 else 0
     return (
         *graded.notes,
-        *_on_scale(graded.top_grade, metrics),
+        *notes_on_scale(graded.top_grade, metrics),
         *_on_judgments(graded),
         *(f"{'every run' if len(who) == everybody else ', '.join(who)}: {note}" for note, who in said.items()),
     )
@@ -97,30 +102,7 @@ without a list, unless coverage is reduced.',)
     )
 
 
-def notes_on_reading(histories: Sequence[tuple[str, Sequence[Step]]]) -> tuple[str, ...]:
-    """Return a note on the format that each source was read as; nothing for what was made here.
-
-    Examples
-    --------
-    >>> from cranfield.rankings import read_run, read_test
-    >>> run, test = read_run({"ann": ["x"]}), read_test({"ann": {"x": 1}})
-    >>> notes_on_reading([("the test set was read", test.history), ("knn", run.history)])
-    ('the test set was read as qrels, knn as dict',)
-    """
-    said: dict[str, list[str]] = {}
-    for name, history in histories:
-        if history and "format" in history[-1].settings:
-            said.setdefault(str(history[-1].settings["format"]), []).append(name)
-    return (", ".join(f"{', '.join(who)} as {kind}" for kind, who in said.items()),) if said else ()
-
-
-def notes_on_grades(test: Ratings, metrics: Sequence[Metric], negative_grades: NegativeGrades) -> tuple[str, ...]:
-    """Return notes on the scale of a test set: grades below 0, and exponential gains of high grades."""
-    top = float(test.values.max(initial=0.0))
-    return (*notes_on_negative_grades(test, negative_grades), *_on_scale(top, metrics))
-
-
-def _on_scale(top: float, metrics: Sequence[Metric]) -> Iterator[str]:
+def notes_on_scale(top: float, metrics: Sequence[Metric]) -> Iterator[str]:
     """Yield notes on scales for which exponential gains are of little use."""
     exponential = [metric for metric in metrics if _is_exponential(metric)]
     if exponential and top > _LONG_SCALE:
@@ -175,3 +157,108 @@ def _on_predictions(system: Ranked, metrics: Sequence[Metric]) -> Iterator[str]:
     of_predictions = [str(metric) for metric in metrics if "predictions" in metric.definition.needs]
     if of_predictions and system.has_scores and not system.has_predictions:
         yield f"no predicted ratings were given: {', '.join(of_predictions)} used the scores instead"
+
+
+EXAMPLES = 3
+"""Number of items outside the catalogue that a sentence names as examples."""
+
+
+class Outside(NamedTuple):
+    """The items in the whole lists of a system that are not in the catalogue.
+
+    Parameters
+    ----------
+    entries, recommended
+        The number of entries outside, and of all entries.
+    items
+        The number of distinct items outside; None for several folds together, whose items are not compared.
+    examples
+        Some of these items.
+    """
+
+    entries: int
+    recommended: int
+    items: int | None
+    examples: tuple[str, ...]
+
+
+def outside_in_folds(folds: Sequence[Sequence[Outside]]) -> tuple[Outside, ...]:
+    """Return the items of each system outside the catalogue in all folds together.
+
+    Examples
+    --------
+    >>> outside_in_folds([[Outside(1, 10, 1, ("x",))], [Outside(2, 10, 2, ("x", "y"))]])
+    (Outside(entries=3, recommended=20, items=None, examples=('x', 'y')),)
+    """
+    return tuple(
+        Outside(
+            sum(fold.entries for fold in of_system),
+            sum(fold.recommended for fold in of_system),
+            None,
+            tuple(dict.fromkeys(name for fold in of_system for name in fold.examples))[:EXAMPLES],
+        )
+        for of_system in zip(*folds)
+    )
+
+
+def catalogue_notes(names: Sequence[str], outside: Sequence[Outside]) -> Iterator[str]:
+    """Yield a note for each system that recommends items outside the catalogue."""
+    for name, of_system in zip(names, outside):
+        if of_system.entries:
+            examples = ", ".join(of_system.examples)
+            number = "" if of_system.items is None else f"{of_system.items:,} "
+            items = "item that is" if of_system.items == 1 else "items that are"
+            yield (
+                f"{name} recommends {number}{items} not in the catalogue, such as {examples}: "
+                f"{of_system.entries:,} of its {of_system.recommended:,} recommendations "
+                f"({percent_text(of_system.entries / of_system.recommended)}), counted separately from unjudged ones"
+            )
+
+
+def catalogue_warnings(judged: Sequence[Judged]) -> list[str]:
+    """Return a warning for each system whose lists contain items that are not live."""
+    names = ["the run" if lists.ranked is None else lists.ranked.name for lists in judged]
+    live = judged[0].context.live
+    assert live is not None
+    return list(catalogue_notes(names, [_outside(*counted_items(lists), live)[0] for lists in judged]))
+
+
+def _outside(
+    items: IdCounts, places: NDArray[np.int64], live: Vocabulary
+) -> tuple[Outside, NDArray[np.float64], float]:
+    """Return the items of a system that are not live, their share of its places, and the share of live items shown.
+
+    The share of places is that of whole lists, and down to each cut-off; NaN if there are no places.
+    """
+    strange = live.codes(items.ids.all) == UNKNOWN
+    there = items.counts[1:, strange].sum(axis=1)
+    shares = np.divide(there, places, out=np.full(len(places), np.nan), where=places > 0)
+    known = np.flatnonzero(strange & (items.counts[1] > 0))
+    examples = tuple(str(name) for name in items.ids.text.gather(known[:EXAMPLES]))
+    shown = np.count_nonzero(items.counts[0, ~strange]) / max(len(live), 1)
+    return Outside(int(there[0]), int(places[0]), len(known), examples), shares, shown
+
+
+def with_outside(
+    scores: Scores, counted: Sequence[tuple[IdCounts, NDArray[np.int64]]], live: Vocabulary, *, strict: bool
+) -> Scores:
+    """Return scores that count items outside a catalogue separately from unjudged items.
+
+    ``counted`` are the items and places of each system in whole lists, and down to each cut-off of the metrics.
+    """
+    cutoffs = [Metric.of(metric).cutoff for metric in scores.metrics]
+    rows = [None, *sorted({cutoff for cutoff in cutoffs if cutoff is not None})]
+    outside, of_systems, shown = zip(*(_outside(*of_system, live) for of_system in counted))
+    shares = np.stack(of_systems)[:, [rows.index(cutoff) for cutoff in cutoffs]]
+    notes = accepted(list(catalogue_notes(scores.systems, outside)), strict=strict)
+    return replace(
+        scores,
+        nonexistent=shares,
+        outside_catalogue=outside,
+        item_coverage=np.array(shown),
+        catalogue="the catalogue",
+        # Items outside are not also counted as unjudged; condensed lists contain neither.
+        unjudged=None if scores.unjudged is None else np.maximum(scores.unjudged - shares, 0.0),
+        notes=(*scores.notes, *notes),
+        warnings=(*scores.warnings, *notes),
+    )
