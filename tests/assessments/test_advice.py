@@ -75,24 +75,22 @@ def test_the_firm_metric_is_recommended_and_surely_so(evidence):
     assert row["first"] > 0.9
     assert row["lower"] <= row["score"] <= row["upper"] + 1e-12
     assert row["score"] == pytest.approx((row["power"] + row["ratings"] + row["agreement"]) / 3)
-    clear = replace(advice, rows=_apart(advice.rows), systems=8)
-    assert clear.sentence().startswith(
-        "Trust firm most on these data (discriminative power 1.00; tau with the order of the whole test set: ratings "
-        "missing at random 1.00; tau with other metrics "
-    )
-    assert "This is sure: of 200 draws of the systems it comes first in " in clear.sentence()
+    clear = replace(advice, rows=_apart(advice.rows), systems=8).fact
+    assert str(clear).startswith("Trust firm most on these data (discriminative power 1.00; ")
+    assert (clear.power, clear.robustness) == (1.0, {"ratings missing at random": pytest.approx(row["ratings"])})
+    assert clear.agreement == row["agreement"]
+    assert clear.draws == 200
     for limit in advice.limits:
         assert limit in str(advice)
 
 
 def test_fewer_than_eight_systems_or_intervals_that_overlap_are_no_clear_choice(evidence):
     few = replace(advise(evidence), rows=_apart(advise(evidence).rows))
-    assert few.sentence().startswith("No clear choice: there are fewer than eight systems (6). firm scores highest (")
+    assert few.unclear == "there are fewer than eight systems (6)"
     overlapping = few.rows.with_columns(upper=pl.when(pl.col("metric") == "wavering").then(2.0).otherwise("upper"))
     unclear = replace(few, rows=overlapping, systems=8)
-    assert unclear.unclear == "the intervals of the scores of firm and of wavering overlap"
+    assert [rival.metric for rival in unclear.fact.overlapping] == ["wavering"]
     assert unclear.sentence().startswith(f"No clear choice: {unclear.unclear}. firm scores highest (discriminative ")
-    assert "it comes first in " in unclear.sentence()
     assert replace(few, systems=8).unclear == ""
 
 
@@ -107,31 +105,28 @@ def test_the_word_power_alone_is_not_shown(evidence):
     assert "power" not in shown.replace("discriminative power", "")
 
 
-def test_an_advice_that_is_not_sure_says_so_and_names_the_rivals():
-    columns = {"metric": ["a", "b", "c", "d"], "average": ["mean", "median", "mean", "mean"], "power": [0.5] * 4}
-    for shares, sure, told in (
-        ([0.6, 0.3, 0.1, 0.0], "likely", "60%, b (median over users) in 30%, c in 10%."),
-        ([0.2, 0.1, 0.4, 0.3], "not sure", "20%, c in 40%, d in 30%."),
-        ([0.895, 0.1, 0.005, 0.0], "likely", "89.5%, b (median over users) in 10%, c in 0.5%."),
-        ([0.8997, 0.1003, 0.0, 0.0], "sure", "90%, b (median over users) in 10%."),
-    ):
-        ends = {"lower": [0.45, 0.35, 0.25, 0.15], "upper": [0.55, 0.44, 0.35, 0.25]}
-        frame = pl.DataFrame({**columns, "score": [0.5, 0.4, 0.3, 0.2], **ends, "first": shares})
-        advice = Advice(frame, {"power": 1.0}, ("power",), 10, 8)
-        assert advice.sentence() == (
-            f"Trust a most on these data (discriminative power 0.50). This is {sure}: of 10 draws of the systems it "
-            f"comes first in {told}"
-        )
+def test_the_candidates_of_an_advice_keep_the_order_of_its_rows():
+    columns = {"metric": ["a", "b", "c"], "average": ["mean", "median", "mean"], "power": [0.5] * 3}
+    ends = {"score": [0.5, 0.4, 0.4], "lower": [0.45, 0.35, 0.35], "upper": [0.55, 0.44, 0.45]}
+    choice = Advice(pl.DataFrame({**columns, **ends, "first": [0.2, 0.1, 0.7]}), {"power": 1.0}, ("power",), 10, 8).fact
+    assert [(rival.metric, rival.average, rival.first) for rival in choice.candidates] == [
+        ("a", "mean", 0.2),
+        ("b", "median", 0.1),
+        ("c", "mean", 0.7),
+    ]
+    assert choice.equal == 1
+    assert choice.overlapping == choice.candidates[2:]
+    assert str(choice).endswith(
+        "of 10 draws of the systems it comes first in 20%, c in 70%, b (median over users) in 10%."
+    )
 
 
 def test_a_first_place_that_is_shared_counts_in_equal_parts_and_is_not_called_sure(evidence):
     twins = replace(evidence, apart=evidence.apart[[0, 0, 2]], samples={}, folds={})
     alike = advise(twins, {"agreement": 0})
     assert alike.frame()["first"].to_list() == [0.5, 0.5, 0.0]
-    assert alike.sentence() == (
-        "No clear choice: firm and wavering score the same on these data (firm: discriminative power 1.00); "
-        "of 200 draws of the systems firm comes first in 50%, wavering in 50%."
-    )
+    assert alike.fact.equal == 2
+    assert alike.sentence().startswith("No clear choice: firm and wavering score the same on these data (firm: ")
     assert advise(evidence).frame()["first"].sum() == pytest.approx(1.0)
 
 

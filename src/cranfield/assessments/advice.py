@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from functools import cached_property
+from typing import ClassVar
 
 import numpy as np
 import polars as pl
@@ -12,26 +13,11 @@ from numpy.typing import NDArray
 
 from cranfield import _checks
 from cranfield._errors import SettingError, nearest
-from cranfield._numbers import listed, number_text
+from cranfield._numbers import number_text
 from cranfield._streams import stream
 from cranfield._table import Cell, Table
 from cranfield.assessments.scenarios import SCENARIOS
-
-LIMITS = (
-    "The whole test set is itself incomplete: robustness says how much further loss a metric tolerates, not how far it "
-    "is from the truth.",
-    "This is about these systems on these data: other systems, or another split, may rank the metrics differently.",
-    "A metric that is robust and tells systems apart may still measure something that your users do not want; whether "
-    "the first hit matters or all of them is for you to decide.",
-    "Agreement with other metrics is not correctness: many metrics that look at the same thing agree with each other.",
-)
-"""What an assessment of metrics on such data cannot show."""
-
-_SURE = {0.9: "sure", 0.5: "likely", 0.0: "not sure"}
-"""How sure it is that a metric is best, by the minimum share of the draws of the systems in which it comes first."""
-
-FEWEST_SYSTEMS = 8
-"""Minimum number of systems; fewer say too little about metrics to choose among them."""
+from cranfield.facts import assessment as assessment_facts
 
 NAMES = {"power": "discriminative power"}
 """Displayed names of criteria, if they differ from the criterion; tests have a power, too."""
@@ -157,7 +143,7 @@ class Advice:
     criteria: tuple[str, ...]
     draws: int
     systems: int
-    limits: ClassVar[tuple[str, ...]] = LIMITS
+    limits: ClassVar[tuple[str, ...]] = assessment_facts.LIMITS
     """What the advice cannot take into account."""
 
     def frame(self) -> pl.DataFrame:
@@ -177,6 +163,25 @@ class Advice:
         row = self.rows.row(0, named=True)
         return row["metric"], row["average"]
 
+    @cached_property
+    def fact(self) -> assessment_facts.MetricChoice:
+        """The metric to trust, or that there is no clear choice, and the evidence."""
+        rows = self.rows.rows(named=True)
+        known = {name: rows[0][name] for name in self.criteria if rows[0][name] is not None}
+        candidates = tuple(assessment_facts.Candidate(row["metric"], row["average"], row["first"]) for row in rows)
+        return assessment_facts.MetricChoice(
+            candidates,
+            equal=sum(row["score"] == rows[0]["score"] for row in rows),
+            overlapping=tuple(
+                rival for rival, row in zip(candidates[1:], rows[1:]) if row["upper"] >= rows[0]["lower"]
+            ),
+            draws=self.draws,
+            systems=self.systems,
+            power=known.pop("power", None),
+            agreement=known.pop("agreement", None),
+            robustness={SCENARIOS[name].title if name in SCENARIOS else name: tau for name, tau in known.items()},
+        )
+
     @property
     def unclear(self) -> str:
         """A clause on why there is no clear choice; empty if there is one.
@@ -184,51 +189,11 @@ class Advice:
         There is none with fewer than eight systems, or if the interval of another candidate's score overlaps with that
         of the best.
         """
-        reasons = []
-        if self.systems < FEWEST_SYSTEMS:
-            reasons.append(f"there are fewer than eight systems ({self.systems})")
-        rivals = [
-            _candidate(row) for row in self.rows[1:].iter_rows(named=True) if row["upper"] >= self.rows["lower"][0]
-        ]
-        if rivals:
-            others = listed(rivals if len(rivals) <= 3 else [*rivals[:2], f"{len(rivals) - 2} more"])
-            best = _candidate(self.rows.row(0, named=True))
-            reasons.append(f"the intervals of the scores of {best} and of {others} overlap")
-        return " and ".join(reasons)
+        return self.fact.unclear
 
     def sentence(self) -> str:
         """Return the advice in words: the metric, or that there is no clear choice; the evidence; how certain it is."""
-        row = self.rows.row(0, named=True)
-        evidence, best = self._evidence(row), _candidate(row)
-        if len(self.rows) == 1:
-            return f"{best} was assessed alone ({evidence}), so there is nothing to compare it with."
-        rivals = self.rows[1:].filter(pl.col("first") > 0).sort("first", descending=True, maintain_order=True).head(2)
-        others = "".join(
-            f", {_candidate(rival)} in {_percent(rival['first'])}" for rival in rivals.iter_rows(named=True)
-        )
-        first = f"of {self.draws} draws of the systems it comes first in {_percent(row['first'])}{others}"
-        best_rows = self.rows.filter(pl.col("score") == row["score"])
-        equal = [_candidate(candidate) for candidate in best_rows.iter_rows(named=True)]
-        if len(equal) > 1:
-            return (
-                f"No clear choice: {', '.join(equal[:-1])} and {equal[-1]} score the same on these data "
-                f"({best}: {evidence}); {first.replace(' it ', f' {best} ')}."
-            )
-        if self.unclear:
-            return f"No clear choice: {self.unclear}. {best} scores highest ({evidence}); {first}."
-        # The share is rounded as it is printed, so that the word never contradicts the number.
-        sure = next(word for share, word in _SURE.items() if round(row["first"], 3) >= share)
-        return f"Trust {best} most on these data ({evidence}). This is {sure}: {first}."
-
-    def _evidence(self, row: Mapping[str, Any]) -> str:
-        """Return the criteria of a candidate in words."""
-        known = {name: f"{row[name]:.2f}" for name in self.criteria if row[name] is not None}
-        power, agreement = known.pop("power", None), known.pop("agreement", None)
-        kept = [f"{SCENARIOS[name].title if name in SCENARIOS else name} {tau}" for name, tau in known.items()]
-        said = [f"discriminative power {power}"] if power else []
-        said += [f"tau with the order of the whole test set: {', '.join(kept)}"] if kept else []
-        said += [f"tau with other metrics {agreement}"] if agreement else []
-        return "; ".join(said)
+        return self.fact.sentence
 
     def table(self, first: int | None = 10) -> Table:
         """Return the ``first`` metrics as a table for people."""
@@ -239,10 +204,10 @@ class Advice:
                 row["metric"] + (f", {row['average']}" if several else ""),
                 Cell(number_text(row["score"], 3), best=place == 0),
                 f"{number_text(row['lower'], 3)}–{number_text(row['upper'], 3)}",
-                _percent(row["first"]),
+                candidate.share,
                 *(number_text(row[name], 3) for name in self.criteria),
             ]
-            for place, row in enumerate(rows.iter_rows(named=True))
+            for place, (row, candidate) in enumerate(zip(rows.iter_rows(named=True), self.fact.candidates))
         ]
         names = [NAMES.get(name, name) for name in self.criteria]
         weights = ", ".join(f"{shown} {self.weights[name]:g}" for shown, name in zip(names, self.criteria))
@@ -339,13 +304,3 @@ def draws_of_systems(systems: int, draws: int, rng: np.random.Generator) -> NDAr
         if np.count_nonzero(counts) > 1:
             drawn.append(counts)
     return np.array(drawn)
-
-
-def _candidate(row: Mapping[str, str]) -> str:
-    """Return a metric with its average, if that is not the mean."""
-    return row["metric"] + ("" if row["average"] == "mean" else f" ({row['average']} over users)")
-
-
-def _percent(share: float) -> str:
-    """Return a share as a percentage, with a decimal if needed."""
-    return f"{round(100 * share, 1):g}%"

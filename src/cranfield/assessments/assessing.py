@@ -25,6 +25,7 @@ from cranfield.assessments.scenarios import SCENARIOS, Scenario, Sizes, grids_of
 from cranfield.assessments.subset_scores import compiled
 from cranfield.comparisons import AVERAGES, Comparing
 from cranfield.data import AUTO, Ratings
+from cranfield.facts import assessment as assessment_facts
 from cranfield.judgments import NegativeGrades
 from cranfield.measures import Average, Averaging, Engine, Kind, Measuring, Scores, Undefined
 from cranfield.metrics import Metric
@@ -345,7 +346,6 @@ def _spread(
 
 
 def _notes(folds: Sequence[Fold]) -> tuple[str, ...]:
-    slow = folds[0].slow
     everywhere = [note for note in folds[0].scores.notes if all(note in fold.scores.notes for fold in folds)]
     notes = everywhere + [
         f"fold {number}: {note}"
@@ -353,11 +353,6 @@ def _notes(folds: Sequence[Fold]) -> tuple[str, ...]:
         for note in fold.scores.notes
         if note not in everywhere
     ]
-    if slow and compiled() is None:
-        notes.append(
-            "numba is not installed, so the samples were measured one by one, which is slow; "
-            "get it with: pip install 'cranfield[recommend]'"
-        )
-    elif slow:
-        notes.append(f"measured one by one, not by compiled code: {', '.join(slow)}")
+    if folds[0].slow:
+        notes.append(str(assessment_facts.OneByOne(folds[0].slow, has_numba=compiled() is not None)))
     return tuple(dict.fromkeys(notes))

@@ -24,6 +24,8 @@ from cranfield._terminal import progress
 from cranfield.assessments import summary
 from cranfield.assessments.advice import Advice, Evidence, advise
 from cranfield.assessments.scenarios import SCENARIOS
+from cranfield.facts import Fact, html_paragraphs, sentences
+from cranfield.facts import assessment as assessment_facts
 from cranfield.rankings import file_name
 
 STUDIES = ("robustness", "values", "power", "curves", "correlation", "groups", "cutoffs", "aggregation", "advice")
@@ -285,10 +287,15 @@ class Assessment:
 
     def sentences(self) -> list[str]:
         """Return the results in words, one sentence per study."""
-        robustness = [said for name in self.scenarios for said in self._said_of_robustness(name)]
-        return [self.advice().sentence(), *robustness, *self._said_of_power(), *self._said_of_groups()]
+        return sentences(self.facts)
 
-    def _said_of_robustness(self, scenario: str) -> list[str]:
+    @cached_property
+    def facts(self) -> list[Fact]:
+        """The facts of the studies in the order in which they are said."""
+        kept = [fact for name in self.scenarios for fact in self._order_kept(name)]
+        return [self.advice().fact, *kept, *self._told_apart(), *self._agreeing()]
+
+    def _order_kept(self, scenario: str) -> list[Fact]:
         mean = (
             self.frame("robustness")
             .filter(scenario=scenario, average=self.averages[0])
@@ -299,34 +306,21 @@ class Assessment:
         )
         if mean.height == 0:
             return []
-        (best, most, few), (worst, least, many) = mean.row(0), mean.row(-1)
-        if mean.height == 1:
-            title = SCENARIOS[scenario].title
-            return [f"With {title}, {best} has a mean tau of {most:.3f} ({few:.0%} of the pairs of systems flip)."]
-        if round(most - least, 12) == 0.0:
-            return [f"With {SCENARIOS[scenario].title}, all metrics keep the order equally well (mean tau {most:.3f})."]
-        how = "keeps the order of the systems best" if most > 0 else "reverses the order of the systems least"
-        said = f"With {SCENARIOS[scenario].title}, {best} {how} (mean tau {most:.3f}, {few:.0%} of the pairs flip)"
-        return [f"{said} and {worst} {'least' if most > 0 else 'most'} ({least:.3f}, {many:.0%})."]
+        return [assessment_facts.OrderKept(SCENARIOS[scenario].title, mean.height, mean.row(0), mean.row(-1))]
 
-    def _said_of_power(self) -> list[str]:
+    def _told_apart(self) -> list[Fact]:
         power = self.power.filter(pl.col("average") == self.averages[0]).sort("dp", maintain_order=True)
         if power.height == 0:
             return []
-        best = power.row(0, named=True)
+        best = {name: power[name][0] for name in ("metric", "pairs", "dp", "significant")}
         alike = power.height > 1 and round(power["dp"][-1] - best["dp"], 12) == 0.0
-        how = "no better than the others " if alike else "best " if power.height > 1 else ""
-        return [
-            f"{best['metric']} tells the systems apart {how}(the p-values of {best['pairs']} pairs sum to "
-            f"{best['dp']:.3f}; {best['significant']:.0%} are below {self.step.settings['alpha']:g}, uncorrected)."
-        ]
+        alpha = self.step.settings["alpha"]
+        return [assessment_facts.ToldApart(**best, alpha=alpha, rivals=power.height - 1, alike=alike)]
 
-    def _said_of_groups(self) -> list[str]:
+    def _agreeing(self) -> list[Fact]:
         rows = self._groups().filter(pl.col("average") == self.averages[0])
-        alike = [part["metric"].to_list() for _, part in rows.group_by("group", maintain_order=True) if part.height > 1]
-        if not alike:
-            return []
-        return ["These metrics agree (mean tau at least 0.9): " + "; ".join(", ".join(group) for group in alike) + "."]
+        groups = [tuple(part["metric"]) for _, part in rows.group_by("group", maintain_order=True) if part.height > 1]
+        return [assessment_facts.Agreeing(tuple(groups))] if groups else []
 
     def of_family(self, family: str) -> list[str]:
         """Return the metrics that differ from ``family`` only in their cut-off, in ascending order."""
@@ -348,8 +342,5 @@ class Assessment:
         )
 
     def _repr_html_(self) -> str:
-        import html
-
-        said = "".join(f"<p>{html.escape(sentence)}</p>" for sentence in self.sentences())
         study = "robustness" if self.scenarios else "correlation"
-        return said + self.advice().table().html() + inline(lambda: self.plot(study))
+        return html_paragraphs(self.facts) + self.advice().table().html() + inline(lambda: self.plot(study))

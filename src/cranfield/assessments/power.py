@@ -23,6 +23,7 @@ from cranfield.comparisons import (
     spelled_test,
     tested_average,
 )
+from cranfield.facts import assessment as assessment_facts
 from cranfield.facts import p_text
 from cranfield.measures import Averaging, Scores, Undefined, join_folds
 
@@ -90,11 +91,8 @@ class DiscriminativePower:
         return Table(header, cells, caption, self.step.notes)
 
     def __str__(self) -> str:
-        best = self.rows.row(0, named=True)
-        said = (
-            f"{best['metric']} tells the systems apart best: DP {best['dp']:.4f} over {best['pairs']} pairs, of which "
-            f"{best['significant']:.0%} differ at {self.alpha:g}."
-        )
+        best = {name: self.rows[name][0] for name in ("metric", "pairs", "dp", "significant")}
+        said = assessment_facts.ToldApart(**best, alpha=self.alpha).in_short
         return f"{said}\n\n{self.table().text()}"
 
     def __repr__(self) -> str:

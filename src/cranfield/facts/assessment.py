@@ -1,0 +1,208 @@
+"""Facts of an assessment: which metric to trust and why, what loses its order of systems, and which metrics agree."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from cranfield._numbers import listed
+from cranfield.facts.fact import Fact
+
+LIMITS = (
+    "The whole test set is itself incomplete: robustness says how much further loss a metric tolerates, not how far it "
+    "is from the truth.",
+    "This is about these systems on these data: other systems, or another split, may rank the metrics differently.",
+    "A metric that is robust and tells systems apart may still measure something that your users do not want; whether "
+    "the first hit matters or all of them is for you to decide.",
+    "Agreement with other metrics is not correctness: many metrics that look at the same thing agree with each other.",
+)
+"""What an assessment of metrics on such data cannot show."""
+
+FEWEST_SYSTEMS = 8
+"""Minimum number of systems; fewer say too little about metrics to choose among them."""
+
+_SURE = {0.9: "sure", 0.5: "likely", 0.0: "not sure"}
+"""How sure it is that a metric is best, by the minimum share of the draws of the systems in which it comes first."""
+
+
+@dataclass(frozen=True)
+class Candidate(Fact):
+    """A metric under an average, and the share of the draws of the systems in which it comes first."""
+
+    metric: str
+    average: str
+    first: float
+
+    def _said(self) -> str:
+        return self.metric + ("" if self.average == "mean" else f" ({self.average} over users)")
+
+    @property
+    def share(self) -> str:
+        """The share as a percentage, with a decimal if needed."""
+        return f"{round(100 * self.first, 1):g}%"
+
+
+@dataclass(frozen=True)
+class MetricChoice(Fact):
+    """The metric to trust most, or why there is no clear choice.
+
+    Parameters
+    ----------
+    candidates
+        Every metric under every average, the highest score first.
+    equal
+        The number of candidates that have the highest score.
+    overlapping
+        The candidates whose intervals overlap with that of the best one.
+    draws, systems
+        The numbers of draws of the systems, and of systems.
+    power, robustness, agreement
+        What is known of the best one: its discriminative power, its mean tau by what is missing, and its mean tau with
+        other metrics.
+    """
+
+    candidates: tuple[Candidate, ...]
+    equal: int
+    overlapping: tuple[Candidate, ...]
+    draws: int
+    systems: int
+    power: float | None = None
+    robustness: Mapping[str, float] = field(default_factory=dict)
+    agreement: float | None = None
+
+    @property
+    def unclear(self) -> str:
+        """A clause on why there is no clear choice; empty if there is one."""
+        reasons = []
+        if self.systems < FEWEST_SYSTEMS:
+            reasons.append(f"there are fewer than eight systems ({self.systems})")
+        if self.overlapping:
+            rivals = [str(rival) for rival in self.overlapping]
+            others = listed(rivals if len(rivals) <= 3 else [*rivals[:2], f"{len(rivals) - 2} more"])
+            reasons.append(f"the intervals of the scores of {self.candidates[0]} and of {others} overlap")
+        return " and ".join(reasons)
+
+    def _said(self) -> str:
+        best, *others = self.candidates
+        if not others:
+            return f"{best} was assessed alone ({self._evidence}), so there is nothing to compare it with."
+        if self.equal > 1:
+            equal = listed([str(candidate) for candidate in self.candidates[: self.equal]])
+            same = f"No clear choice: {equal} score the same on these data ({best}: {self._evidence})"
+            return f"{same}; {self._comes_first(str(best))}."
+        if self.unclear:
+            scores = f"{best} scores highest ({self._evidence})"
+            return f"No clear choice: {self.unclear}. {scores}; {self._comes_first('it')}."
+        # The share is rounded as it is printed, so that the word never contradicts the number.
+        sure = next(word for share, word in _SURE.items() if round(best.first, 3) >= share)
+        return f"Trust {best} most on these data ({self._evidence}). This is {sure}: {self._comes_first('it')}."
+
+    def _comes_first(self, who: str) -> str:
+        best, *others = self.candidates
+        rivals = sorted((rival for rival in others if rival.first > 0), key=lambda rival: -rival.first)[:2]
+        named = "".join(f", {rival} in {rival.share}" for rival in rivals)
+        return f"of {self.draws} draws of the systems {who} comes first in {best.share}{named}"
+
+    @property
+    def _evidence(self) -> str:
+        kept = ", ".join(f"{missing} {tau:.2f}" for missing, tau in self.robustness.items())
+        said = [] if self.power is None else [f"discriminative power {self.power:.2f}"]
+        said += [f"tau with the order of the whole test set: {kept}"] if kept else []
+        said += [] if self.agreement is None else [f"tau with other metrics {self.agreement:.2f}"]
+        return "; ".join(said)
+
+
+@dataclass(frozen=True)
+class OrderKept(Fact):
+    """How well metrics keep the order of the systems if some of the test set is missing.
+
+    Parameters
+    ----------
+    missing
+        What is missing.
+    metrics
+        The number of metrics.
+    best, worst
+        The metrics with the highest and the lowest mean tau, with it and the mean share of the pairs that flip.
+    """
+
+    missing: str
+    metrics: int
+    best: tuple[str, float, float]
+    worst: tuple[str, float, float]
+
+    def _said(self) -> str:
+        (best, most, few), (worst, least, many) = self.best, self.worst
+        if self.metrics == 1:
+            said = f"{best} has a mean tau of {most:.3f} ({few:.0%} of the pairs of systems flip)"
+        elif round(most - least, 12) == 0.0:
+            said = f"all metrics keep the order equally well (mean tau {most:.3f})"
+        else:
+            how = "keeps the order of the systems best" if most > 0 else "reverses the order of the systems least"
+            said = f"{best} {how} (mean tau {most:.3f}, {few:.0%} of the pairs flip)"
+            said += f" and {worst} {'least' if most > 0 else 'most'} ({least:.3f}, {many:.0%})"
+        return f"With {self.missing}, {said}."
+
+
+@dataclass(frozen=True)
+class ToldApart(Fact):
+    """The metric with the highest discriminative power.
+
+    Parameters
+    ----------
+    metric
+        The metric.
+    pairs, dp, significant
+        The number of pairs of systems, the sum of their p-values, and the share of them that is below ``alpha``.
+    rivals, alike
+        The number of other metrics, and whether all of them have the same power.
+    """
+
+    metric: str
+    pairs: int
+    dp: float
+    significant: float
+    alpha: float
+    rivals: int = 0
+    alike: bool = False
+
+    def _said(self) -> str:
+        how = "no better than the others " if self.alike else "best " if self.rivals else ""
+        return (
+            f"{self.metric} tells the systems apart {how}(the p-values of {self.pairs} pairs sum to {self.dp:.3f}; "
+            f"{self.significant:.0%} are below {self.alpha:g}, uncorrected)."
+        )
+
+    @property
+    def in_short(self) -> str:
+        """The same above a table that has the other metrics."""
+        return (
+            f"{self.metric} tells the systems apart best: DP {self.dp:.4f} over {self.pairs} pairs, of which "
+            f"{self.significant:.0%} differ at {self.alpha:g}."
+        )
+
+
+@dataclass(frozen=True)
+class Agreeing(Fact):
+    """Groups of metrics that put the systems in nearly the same order."""
+
+    groups: tuple[tuple[str, ...], ...]
+
+    def _said(self) -> str:
+        return f"These metrics agree (mean tau at least 0.9): {'; '.join(map(', '.join, self.groups))}."
+
+
+@dataclass(frozen=True)
+class OneByOne(Fact):
+    """Metrics that were measured one by one on every sample, not by compiled code."""
+
+    metrics: tuple[str, ...]
+    has_numba: bool
+
+    def _said(self) -> str:
+        if self.has_numba:
+            return f"measured one by one, not by compiled code: {', '.join(self.metrics)}"
+        return (
+            "numba is not installed, so the samples were measured one by one, which is slow; get it with: pip install "
+            "'cranfield[recommend]'"
+        )
