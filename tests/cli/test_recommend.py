@@ -107,61 +107,6 @@ def test_resuming_makes_only_what_is_missing(files, cranfield):
     assert "1 of 2 runs already existed and were kept" in found.out
 
 
-def _other_ratings(files):
-    (files / "train.csv").write_text((files / "train.csv").read_text().replace("0,1,", "0,14,", 1))
-
-
-def _changed_list(files):
-    path = files / "r" / "random.tsv"
-    path.write_text(path.read_text().replace("0", "1", 1))
-
-
-def _no_record(files):
-    (files / "r" / ".cranfield-records" / "random.tsv.json").unlink()
-
-
-@pytest.mark.parametrize(
-    ("change", "said"),
-    [
-        (["--seed", "8"], "differs in parameters, seed)"),
-        (["--length", "3"], "differs in length)"),
-        (["--min-ratings", "2"], "differs in min ratings)"),
-        (["--sample", "0.5"], "differs in sample)"),
-        (["--fill", "popularity"], "differs in fill)"),
-        (["--keep-seen"], "differs in keep seen)"),
-        (["--test", "test.csv"], "differs in test ratings)"),
-        (_other_ratings, "differs in training ratings)"),
-        (_changed_list, "has changed since it was written)"),
-        (_no_record, "no record says how the existing file was made)"),
-    ],
-)
-def test_resuming_makes_anew_what_does_not_agree_and_says_so(files, cranfield, monkeypatch, change, said):
-    monkeypatch.chdir(files)
-    options = ["--train", "train.csv", "-s", "random", "--out", "r", "--format", "tsv"]
-    assert cranfield("recommend", *options).code == 0
-    more = change if isinstance(change, list) else []
-    if not more:
-        change(files)
-    found = cranfield("recommend", *options, *more, "--resume")
-    assert found.code == 0, found.err
-    assert f"(made again: {said}" in found.out.replace("the existing file differs", "differs").replace(
-        "the existing file has", "has"
-    )
-    assert "already existed" not in found.out
-    resumed = (files / "r" / "random.tsv").read_bytes()
-    assert cranfield("recommend", *options, *more, "--out", "whole").code == 0
-    assert (files / "whole" / "random.tsv").read_bytes() == resumed
-    assert "1 of 1 runs already existed" in cranfield("recommend", *options, *more, "--resume").out
-
-
-def test_what_another_version_made_is_not_kept(files, cranfield, monkeypatch):
-    options = ["--train", files / "train.csv", "-s", "popularity", "--out", files / "r"]
-    with monkeypatch.context() as older:
-        older.setattr("cranfield.cli.recommend.__version__", "0.0.1")
-        assert cranfield("recommend", *options).code == 0
-    assert "differs in version)" in cranfield("recommend", *options, "--resume").out
-
-
 def test_a_file_of_somebody_else_is_replaced_and_that_is_said(files, cranfield):
     out = files / "r"
     out.mkdir()
@@ -334,4 +279,4 @@ def test_users_who_are_held_out_whole_are_served_from_their_profiles(tmp_path, c
     cf.write(cf.Ratings.of(split.train.user_ids.ids(split.train.users[:1]), [99]), tmp_path / "known.parquet")
     with pytest.raises(SystemExit):
         main(["recommend", *files[:5], str(tmp_path / "known.parquet"), "-s", "ease", "--out", str(tmp_path / "runs")])
-    assert "1 users of --profiles are in the training part too" in capsys.readouterr().err
+    assert "1 users of profiles are in the training part too" in capsys.readouterr().err

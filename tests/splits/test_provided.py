@@ -80,3 +80,16 @@ def test_an_empty_part_is_refused():
         splits.predefined(TRAIN, TRAIN, overlap="train")
     with pytest.raises(SettingError, match="overlap='both'"):
         splits.predefined(TRAIN, TEST, overlap="both")
+
+
+def test_held_out_users_have_profiles_and_are_not_in_training():
+    profiles = Ratings.of([3], ["c"])
+    given = splits.predefined(TRAIN, Ratings.of([3], ["b"]), profiles=profiles)
+    assert _rows(given.profiles) == [(3, "c", 1.0)]
+    assert given.validation is None
+    assert given.profiles.user_ids is given.train.user_ids
+    assert given.step.effect["cold_users"] == 0
+    with pytest.raises(ImpossibleSplitError, match=r"^1 users of profiles are in the training part too"):
+        splits.predefined(TRAIN, TEST, profiles=Ratings.of([2], ["z"]))
+    with pytest.raises(ImpossibleSplitError, match="pairs of the profiles part are also in another part"):
+        splits.predefined(TRAIN, TEST, profiles=Ratings.of([3], ["b"]))

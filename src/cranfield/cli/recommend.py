@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -14,10 +12,7 @@ import click
 import numpy as np
 
 from cranfield._errors import CranfieldWarning, SettingError
-from cranfield._own_code import names_code, source_hash
-from cranfield._record import is_as_written, made_of, record
-from cranfield._registry import parse
-from cranfield._version import __version__
+from cranfield._record import record
 from cranfield.cli._measuring import spark_options, threshold_option
 from cranfield.cli._options import (
     common_options,
@@ -43,17 +38,15 @@ from cranfield.rankings import (
     calibrate,
     decided,
     file_name,
-    fill_system,
     read_run,
-    recommend_each,
     recommend_on_spark,
+    recommend_to_files,
     write_run,
 )
-from cranfield.recommenders import SYSTEMS, recommender
+from cranfield.recommenders import SYSTEMS
 from cranfield.splits import Split, predefined, read_item_groups
 from cranfield.tables import SparkTable, spark_session
 
-_CHECKPOINTS = ".cranfield-checkpoints"
 _FORMATS = ["parquet", "tsv", "csv", "trec"]
 
 _EPILOG = "\b\nSystems:\n" + "\n".join(f"  {line}" for line in SYSTEMS.signatures())
@@ -154,27 +147,19 @@ def recommend_command(
             raise SettingError(f"{path} is one of the input files; choose another folder with --out")
     parts = [read(path, **for_file(path, reading, sources)) for path in sources]
     parts[0] = with_features(parts[0], user_features, item_features)
-    data = parts[0] if test is None else _divided(*parts, overlap=overlap or "error")
-    if isinstance(data, Split) and item_groups is not None:
-        data = replace(data, item_groups=read_item_groups(item_groups, data.train.item_ids))
-    recorded = {name: _inputs(data, name, decisions) for name in files}
-    why = {name: _why_anew(path, recorded[name], resume) for name, path in files.items()}
-    wanted = [name for name in files if why[name] is not None]
-    if wanted:
-        # Files are named after the spelling of a system, whatever name is displayed.
-        checkpoints = {name: Path(out) / _CHECKPOINTS / f"{files[name].stem}.npz" for name in wanted}
-        if not resume:
-            _remove(checkpoints.values())
-        runs = recommend_each(data, {name: name for name in wanted}, checkpoints=checkpoints, **decisions)
-        make_folder(out)
-        for run in runs:
-            path = write_run(run, files[run.name])
-            calibrated = {} if run.calibration is None else {"calibrated": run.calibration.as_dict()}
-            record(path, recorded[run.name] | calibrated)
-            _remove([checkpoints[run.name]])
-            inform(f"{path}: {_counts(run)}{why[run.name]}")
-    if len(wanted) < len(files):
-        inform(f"{len(files) - len(wanted)} of {len(files)} runs already existed and were kept")
+    data: Ratings | Split = parts[0]
+    if test is not None:
+        data = predefined(*parts[:2], profiles=None if profiles is None else parts[2], overlap=overlap or "error")
+        if item_groups is not None:
+            data = replace(data, item_groups=read_item_groups(item_groups, data.train.item_ids))
+    lists = recommend_to_files(data, files, resume=resume, **decisions)
+    make_folder(out)
+    kept = len(files)
+    for path, run, remark in lists:
+        inform(f"{path}: {_counts(run)}{remark}")
+        kept -= 1
+    if kept:
+        inform(f"{kept} of {len(files)} runs already existed and were kept")
 
 
 def _recommend_on_spark(
@@ -194,80 +179,6 @@ def _recommend_on_spark(
         path = f"{out.rstrip('/')}/{stem}.parquet"
         put_on_spark(recommend_on_spark(ratings, name, serving, ranking, seed=seed, label=train, **columns), path)
         inform(path)
-
-
-def _remove(checkpoints: Iterable[Path]) -> None:
-    """Remove checkpoints, and their folder if it is then empty."""
-    for path in checkpoints:
-        path.unlink(missing_ok=True)
-        with suppress(OSError):
-            path.parent.rmdir()
-
-
-def _divided(train: Ratings, test: Ratings, profiles: Ratings | None = None, *, overlap: str) -> Split:
-    """Return the split of these parts; users held out by ``profiles`` must not be in training."""
-    if profiles is None:
-        return predefined(train, test, overlap=overlap)
-    # Passing the input as the validation part brings it over the same vocabularies and refuses shared pairs.
-    split = predefined(train, test, validation=profiles, overlap=overlap)
-    assert split.validation is not None
-    learned = int(np.count_nonzero((split.validation.user_counts > 0) & (split.train.user_counts > 0)))
-    if learned:
-        raise SettingError(
-            f"{learned:,} users of --profiles are in the training part too, so they are not held out; leave --profiles "
-            "out, or train without them"
-        )
-    return replace(split, validation=None, profiles=split.validation)
-
-
-def _inputs(data: Ratings | Split, system: str, decisions: Mapping[str, Any]) -> dict[str, Any]:
-    """Return everything that the lists of a system depend on, ready for JSON."""
-    train, test = (data, None) if isinstance(data, Ratings) else (data.train, data.test)
-    seed, fill = decisions["seed"], fill_system(decisions["fill"], decisions["seed"])
-    inputs = {
-        "version": __version__,
-        "training ratings": _identity(train),
-        "test ratings": None if test is None else _identity(test),
-        **({"profiles": _identity(data.profiles)} if isinstance(data, Split) and data.profiles is not None else {}),
-        "system": system,
-        "parameters": _parameters(system, seed),
-        **{name: value for name, value in decisions.items() if name != "jobs"},
-        "fill": None if fill is None else [decisions["fill"], dict(vars(fill))],
-    }
-    if described := [side.fingerprint for side in (train.user_features, train.item_features) if side is not None]:
-        inputs["features"] = described
-    if isinstance(data, Split) and data.item_groups is not None:
-        inputs["item groups"] = data.item_groups.tolist()
-    kept: dict[str, Any] = json.loads(json.dumps(inputs))
-    return kept
-
-
-def _parameters(system: str, seed: int) -> dict[str, Any]:
-    """Return the parameters of a system; for the user's own code the spelled ones, with a hash of its source."""
-    if names_code(system):
-        return {**dict(parse(system).parameters), "source": source_hash(system, Path.cwd())}
-    return dict(vars(recommender(system, seed)))
-
-
-def _identity(ratings: Ratings) -> list[str]:
-    # Ids that read the same as numbers and as text are written differently.
-    return [ratings.fingerprint, str(ratings.user_ids.dtype), str(ratings.item_ids.dtype)]
-
-
-def _why_anew(path: Path, wanted: Mapping[str, Any], resume: bool) -> str | None:
-    """Return the remark on a run that has to be made, or None if it exists and was made from the same inputs."""
-    if not path.exists():
-        return ""
-    if not resume:
-        return " (replaced)"
-    there = made_of(path)
-    if there is None:
-        return " (made again: no record says how the existing file was made)"
-    there = {name: value for name, value in there.items() if name != "calibrated"}  # implied by the others
-    other = [name.replace("_", " ") for name in {**there, **wanted} if there.get(name) != wanted.get(name)]
-    if other:
-        return f" (made again: the existing file differs in {', '.join(other)})"
-    return None if is_as_written(path) else " (made again: the existing file has changed since it was written)"
 
 
 def _counts(run: Run) -> str:

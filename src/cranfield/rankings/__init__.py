@@ -19,6 +19,7 @@ from cranfield.rankings.recommending import (
     timed_each,
 )
 from cranfield.rankings.run import Run, write_run
+from cranfield.rankings.run_files import recommend_to_files
 from cranfield.rankings.sources import RunReading, file_name
 from cranfield.rankings.spark_lists import recommend_on_spark
 from cranfield.rankings.targets import Drawn, Targets
@@ -64,6 +65,7 @@ __all__ = [
     "recommend",
     "recommend_each",
     "recommend_on_spark",
+    "recommend_to_files",
     "stable_argsort",
     "timed_each",
     "write_run",

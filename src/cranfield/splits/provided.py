@@ -20,6 +20,7 @@ def predefined(
     test: Ratings,
     *,
     validation: Ratings | float | None = None,
+    profiles: Ratings | None = None,
     overlap: str = "error",
     seed: int = 0,
 ) -> Split:
@@ -31,6 +32,8 @@ def predefined(
         The parts, each over its own vocabulary. If one has numbers as ids and the other text, both become text.
     validation
         The validation part, or the probability of each training rating to be set aside for one.
+    profiles
+        The profiles of held-out users, as `strong_generalisation` makes them; none of these users may be in training.
     overlap
         What to do with (user, item) pairs that are in more than one part: ``"error"``, or drop them from all but the
         test part (``"test"``) or the training part (``"train"``); the notes say how many.
@@ -50,12 +53,21 @@ def predefined(
     parts = {"train": train, "test": test}
     if isinstance(validation, Ratings):
         parts["validation"] = validation
+    if profiles is not None:
+        parts["profiles"] = profiles
     for name, part in parts.items():
         check_ratings(part)
         if len(part) == 0:
             raise ImpossibleSplitError(f"the {name} part has no ratings; give the right file")
     parts = dict(zip(parts, over_one_vocabulary(list(parts.values()))))
     parts, repeated = _disjoint(parts, overlap)
+    if profiles is not None:
+        learned = int(np.count_nonzero((parts["profiles"].user_counts > 0) & (parts["train"].user_counts > 0)))
+        if learned:
+            raise ImpossibleSplitError(
+                f"{learned:,} users of profiles are in the training part too, so they are not held out; leave profiles "
+                "out, or train without them"
+            )
     if not isinstance(validation, Ratings) and validation is not None:
         drawn = coins(len(parts["train"]), 1.0, validation_share(validation), stream(seed, "split", "given"))
         parts["validation"] = parts["train"].keep(drawn == VALIDATION)
@@ -67,13 +79,14 @@ def predefined(
     elif validation is not None:
         settings |= {"validation": validation, "seed": seed}
     step = Step("split.predefined", settings, {"repeated_pairs": repeated}, tuple(notes))
-    return describe(parts["train"], parts["test"], step, validation=parts.get("validation"))
+    optional = {name: parts.get(name) for name in ("validation", "profiles")}
+    return describe(parts["train"], parts["test"], step, **optional)
 
 
 def _disjoint(parts: dict[str, Ratings], overlap: str) -> tuple[dict[str, Ratings], int]:
     """Return the parts without their common pairs in all but one of them, and the number of such pairs."""
-    # The part that keeps a common pair comes first; validation loses it to both others.
-    order = sorted(parts, key=lambda name: (name == "validation", name != overlap))
+    # The part that keeps a common pair comes first; validation and profiles lose it to both others.
+    order = sorted(parts, key=lambda name: (name not in ("train", "test"), name != overlap))
     disjoint: dict[str, Ratings] = {}
     repeated = 0
     for place, name in enumerate(order):
