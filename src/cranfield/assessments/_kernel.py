@@ -119,26 +119,13 @@ def walk(
 ) -> None:  # fmt: skip
     """Walk the hits of one system and fill ``values`` (metrics × remaining lists).
 
-    Parameters
-    ----------
-    lists
-        The lists that remain.
-    starts, ranks, pointers, lengths
-        The hits of the list ``l`` of this system are those from ``starts[l]`` to ``starts[l + 1]``.
-    condensed
-        Whether the rank of a hit is its rank among the remaining hits.
-    mask, relevant, counts
-        Which judgments remain, which are relevant, and how many each list has.
-    strengths, satisfied_by
-        For ERR: 2^r − 1 of each judgment, and 1 / 2^rmax by form of ERR and list.
-    gains, sum_gain, discounts
-        Gains by gain and judgment; the gain of each discounted sum, and its discount by rank.
-    cutoffs
-        Ascending; the last one is larger than every list.
-    needs
-        Whether the sums of preferences and of inferred precisions are needed.
-    sources, cuts, kinds, factors
-        For each metric: its sum, its cut-off, the kind of its factor, and the factor by list.
+    ``lists`` remain; the hits of list ``l`` are those from ``starts[l]`` to ``starts[l + 1]``. If ``condensed``, the
+    rank of a hit is its rank among the remaining ones. ``counts`` are the judgments and relevant ones that remain of
+    each list. For ERR, ``strengths`` are 2^r − 1 of each judgment, and ``satisfied_by`` 1 / 2^rmax by form of ERR and
+    list. Discounted sums have gains by gain and judgment, the gain of each sum and its discount by rank. Cut-offs
+    ascend, and the last one is larger than every list. ``needs`` says whether the sums of preferences and of inferred
+    precisions are needed. Each metric has its sum (``sources``), its cut-off, the kind of its factor, and the factor by
+    list.
     """
     n_sums, n_err, n_cuts, n_metrics = len(sum_gain), len(satisfied_by), len(cutoffs), len(sources)
     width = FIXED + n_sums + n_err

@@ -28,31 +28,16 @@ _CELLS = 1 << 22
 
 @dataclass(frozen=True, eq=False)
 class Evidence:
-    """The evidence on each candidate (a metric under an average), by pair of systems.
+    """The evidence on each candidate (a metric under an average), by pair of systems."""
 
-    Parameters
-    ----------
-    candidates
-        (average, metric), in the order of the first axis of the arrays.
-    systems
-        The number of systems.
-    apart
-        candidates × pairs: 1 if the systems of the pair differ significantly, otherwise 0; NaN if no test applies: to
-        metrics of the whole system, or to two systems that share no list with a value.
-    whole
-        folds × candidates × pairs: the sign of the difference between the systems of a pair on the whole test set.
-    samples
-        For each scenario, samples × candidates × pairs: the same on smaller test sets.
-    folds
-        For each scenario, the fold of each sample.
-    """
-
-    candidates: tuple[tuple[str, str], ...]
+    candidates: tuple[tuple[str, str], ...]  # (average, metric)
     systems: int
+    # Candidates × pairs: 1 if the systems of the pair differ significantly, otherwise 0; NaN if no test applies: to
+    # metrics of the whole system, or to two systems that share no list with a value.
     apart: NDArray[np.float64]
-    whole: NDArray[np.int8]
-    samples: Mapping[str, NDArray[np.int8]]
-    folds: Mapping[str, NDArray[np.int64]]
+    whole: NDArray[np.int8]  # folds × candidates × pairs: the sign of the difference on the whole test set
+    samples: Mapping[str, NDArray[np.int8]]  # by scenario, samples × candidates × pairs: the same on smaller test sets
+    folds: Mapping[str, NDArray[np.int64]]  # by scenario, the fold of each sample
 
     @property
     def criteria(self) -> list[str]:
@@ -271,13 +256,7 @@ def advise(
 
 
 def weights_of(weights: Mapping[str, float] | None, criteria: Sequence[str]) -> dict[str, float]:
-    """Return the weight of each criterion: as given, otherwise 1.
-
-    Examples
-    --------
-    >>> weights_of({"power": 2}, ["power", "ratings", "agreement"])
-    {'power': 2.0, 'ratings': 1.0, 'agreement': 1.0}
-    """
+    """Return the weight of each criterion: as given, otherwise 1."""
     if not isinstance(weights, Mapping | None):
         raise SettingError(f"weights={weights!r} is not a mapping; give a mapping, such as {{'power': 2}}")
     given = dict(weights or {})

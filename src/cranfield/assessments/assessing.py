@@ -42,13 +42,7 @@ PAPER_CUTOFFS = tuple(range(5, 101, 5))
 
 
 def at_cutoffs(metrics: Sequence[Metric], cutoffs: Sequence[int]) -> list[Metric]:
-    """Return the metrics, and those that accept a cut-off at each of the given ones, without duplicates.
-
-    Examples
-    --------
-    >>> [str(one) for one in at_cutoffs([Metric.of("P@10"), Metric.of("Rprec")], [5, 10])]
-    ['P@10', 'P@5', 'Rprec']
-    """
+    """Return the metrics, and those that accept a cut-off at each of the given ones, without duplicates."""
     by_name: dict[str, Metric] = {}
     for metric in metrics:
         by_name.setdefault(str(metric), metric)
@@ -237,14 +231,13 @@ def assess_folds(
     grids, chunks = grids_of(how.scenarios, how.sizes), Chunks(how.out)
     weights_of(how.weights, ["power", *(name for name, grid in grids.items() if min(grid) < 1.0), "agreement"])
     measuring = Measuring(metrics=wanted, threshold=how.threshold, lists=how.lists)
+    reading = {name: getattr(how, name) for name in ("ties", "gaps", "negative_grades", "strict", "engine", "memory")}
     prepared = [
         Fold(
-            runs, test, measuring, sampling, undefined=how.undefined, ties=how.ties, gaps=how.gaps, train=train,
-            similarity=how.similarity, negative_grades=how.negative_grades, strict=how.strict, engine=how.engine,
-            memory=how.memory,
+            runs, test, measuring, sampling, undefined=how.undefined, train=train, similarity=how.similarity, **reading
         )
         for (runs, test), train in zip(folds, trains)
-    ]  # fmt: skip
+    ]
     _same_systems(prepared)
     if all(fold.scores.nothing_relevant for fold in prepared):
         prepared[0].scores.check_measured()

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import combinations
 from pathlib import Path
 from typing import Any
 
@@ -98,22 +99,16 @@ class Assessment:
             Every single sample, with the systems' averages.
         """
         _checks.one_of("study", study, (*STUDIES, "samples"))
-        match study:
-            case "robustness":
-                return summary.robustness_frame(self.samples)
-            case "values":
-                return summary.values_frame(self.samples, self.systems)
-            case "correlation":
-                return self._correlation
-            case "groups":
-                return self._groups()
-            case "cutoffs":
-                return summary.cutoff_frame(self.advice().frame())
-            case "aggregation":
-                return self._aggregation()
-            case "advice":
-                return self.advice().frame()
-        frame: pl.DataFrame = getattr(self, study)
+        made_here: dict[str, Callable[[], pl.DataFrame]] = {
+            "robustness": lambda: summary.robustness_frame(self.samples),
+            "values": lambda: summary.values_frame(self.samples, self.systems),
+            "correlation": lambda: self._correlation,
+            "groups": self._groups,
+            "cutoffs": lambda: summary.cutoff_frame(self.advice().frame()),
+            "aggregation": self._aggregation,
+            "advice": lambda: self.advice().frame(),
+        }
+        frame: pl.DataFrame = made_here[study]() if study in made_here else getattr(self, study)
         return frame
 
     def correlation(self, average: str | None = None) -> NDArray[np.float64]:
@@ -217,15 +212,12 @@ class Assessment:
         return ordered
 
     def _groups(self) -> pl.DataFrame:
-        rows = []
+        frames = []
         for average in self.averages:
             group, order = summary.groups(self.correlation(average))
-            place = np.argsort(order)
-            rows += [
-                {"average": average, "metric": metric, "group": int(group[m]), "place": int(place[m]) + 1}
-                for m, metric in enumerate(self.metrics)
-            ]
-        return pl.DataFrame(rows)
+            columns = {"average": average, "metric": self.metrics, "group": group, "place": np.argsort(order) + 1}
+            frames.append(pl.DataFrame(columns))
+        return pl.concat(frames)
 
     def _aggregation(self) -> pl.DataFrame:
         first = self.averages[0]
@@ -266,16 +258,12 @@ class Assessment:
 
     def _apart(self) -> NDArray[np.float64]:
         """Return candidates × pairs: whether the systems differ significantly; untested averages use the first."""
-        place = {system: s for s, system in enumerate(self.systems)}
-        first, second = np.triu_indices(len(self.systems), 1)
-        pair = {(int(a), int(b)): k for k, (a, b) in enumerate(zip(first, second))}
-        tested = {key: np.full(len(first), np.nan) for key in self.power.select("average", "metric").iter_rows()}
-        for average, metric, a, b, p in self.curves.select(
-            "average", "metric", "system_a", "system_b", "p"
-        ).iter_rows():
-            ends = sorted((place[a], place[b]))
-            tested[average, metric][pair[ends[0], ends[1]]] = float(p < self.step.settings["alpha"])
-        nothing = np.full(len(first), np.nan)
+        place = {frozenset(pair): k for k, pair in enumerate(combinations(self.systems, 2))}
+        tested = {key: np.full(len(place), np.nan) for key in self.power.select("average", "metric").iter_rows()}
+        for row in self.curves.iter_rows(named=True):
+            pair = place[frozenset((row["system_a"], row["system_b"]))]
+            tested[row["average"], row["metric"]][pair] = row["p"] < self.step.settings["alpha"]
+        nothing = np.full(len(place), np.nan)
         stand_in = next(iter(tested), (self.averages[0], ""))[0]
         return np.array(
             [
@@ -324,9 +312,9 @@ class Assessment:
 
     def of_family(self, family: str) -> list[str]:
         """Return the metrics that differ from ``family`` only in their cut-off, in ascending order."""
-        members = [name for name in self.metrics if summary.without_cutoff(name) == family]
+        members = [name for name in self.metrics if summary.parted(name)[0] == family]
         if not members:
-            known = sorted({summary.without_cutoff(name) for name in self.metrics})
+            known = sorted({summary.parted(name)[0] for name in self.metrics})
             raise SettingError(f"no metric {family!r} was assessed{nearest(family, known)}")
         return sorted(members, key=lambda name: int(name.rpartition("@")[2]) if "@" in name else 1 << 60)
 

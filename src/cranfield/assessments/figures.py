@@ -39,21 +39,18 @@ def robustness(
 
     With ``family``, the lines are its cut-offs (Figures 2 and 3 of Valcarce et al. 2018).
     """
-    metrics = assessment.metrics if family is None else assessment.of_family(family)
-    frame = assessment.frame("robustness").filter(
-        (pl.col("average") == _one(average, assessment.averages, "average")) & pl.col("metric").is_in(metrics)
-    )
+    metrics = _members(assessment, family)
+    frame = _under(assessment, "robustness", average).filter(pl.col("metric").is_in(metrics))
     names = assessment.scenarios if scenario is None else [_checks.one_of("scenario", scenario, assessment.scenarios)]
-    alt = altair()
+    alt, lines = altair(), series("metric", metrics)
+    title, scale = "tau with the whole test set", alt.Scale(zero=False)
+    tooltip = tips(metric="metric", size=("remains", ".0%"), tau=("tau", ".3f"), q25=("lower quartile", ".3f"),
+                   q75=("upper quartile", ".3f"))  # fmt: skip
     charts = []
     for name in names:
         rows = frame.filter(pl.col("scenario") == name).select("metric", "size", "tau", "q25", "q75")
-        lines = series("metric", metrics)
         base = alt.Chart(data_of(rows)).encode(x=_remaining(), color=lines["color"])
-        title, scale = "tau with the whole test set", alt.Scale(zero=False)
         band = base.mark_area(opacity=0.15).encode(y=alt.Y("q25:Q", title=title, scale=scale), y2="q75:Q")
-        tooltip = tips(metric="metric", size=("remains", ".0%"), tau=("tau", ".3f"), q25=("lower quartile", ".3f"),
-                    q75=("upper quartile", ".3f"))  # fmt: skip
         line = base.mark_line(point=_POINT).encode(y=alt.Y("tau:Q", title=title, scale=scale), tooltip=tooltip, **lines)
         charts.append((band + line).properties(title=SCENARIOS[name].title, **_panel(style)))
     return _grid(charts, style)
@@ -61,12 +58,8 @@ def robustness(
 
 def values(assessment: Assessment, *, average: str | None = None, style: Style = "screen") -> Any:
     """Return the value of each metric, averaged over the systems, against the size of the test set."""
-    rows = (
-        assessment.frame("values")
-        .filter(pl.col("average") == _one(average, assessment.averages, "average"))
-        .group_by("scenario", "size", "metric", maintain_order=True)
-        .agg(pl.col("value").mean())
-    )
+    by = ("scenario", "size", "metric")
+    rows = _under(assessment, "values", average).group_by(by, maintain_order=True).agg(pl.col("value").mean())
     charts = [_lines(rows, name, "value", "average value", assessment.metrics, style) for name in assessment.scenarios]
     return _grid(charts, style)
 
@@ -76,7 +69,7 @@ def flips(assessment: Assessment, *, average: str | None = None, style: Style = 
 
     One panel per scenario: pairs of systems in the top row, significant differences in the bottom row.
     """
-    rows = assessment.frame("robustness").filter(pl.col("average") == _one(average, assessment.averages, "average"))
+    rows = _under(assessment, "robustness", average)
     titles = {"flipped": "pairs in another order", "verdicts_lost": "significant verdicts lost"}
     charts = [
         _lines(rows, name, share, title, assessment.metrics, style, percent=True)
@@ -96,39 +89,28 @@ def power(
 ) -> Any:
     """Return the p-value curves: the ``first`` largest p-values of each metric, or of the cut-offs of a ``family``."""
     first = _checks.whole("first", first)
-    metrics = assessment.metrics if family is None else assessment.of_family(family)
+    metrics = _members(assessment, family)
     tested = assessment.curves["average"].unique(maintain_order=True).to_list()
     rows = assessment.curves.filter(
-        (pl.col("average") == _one(average, tested, "average"))
-        & (pl.col("place") <= first)
-        & pl.col("metric").is_in(metrics)
+        (pl.col("average") == _average(average, tested)) & (pl.col("place") <= first) & pl.col("metric").is_in(metrics)
     ).select("metric", "place", "p")
     alt = altair()
+    x = alt.X("place:Q", title="pairs of systems, by decreasing p-value")
+    tooltip = tips(metric="metric", place="pair", p=("p-value", ".4g"))
+    chart = _curves(rows, x, alt.Y("p:Q", title="p-value"), tooltip, series("metric", metrics))
     width, height = look(style)["panel"]
-    chart = (
-        alt.Chart(data_of(rows))
-        .mark_line(point=_POINT)
-        .encode(
-            x=alt.X("place:Q", title="pairs of systems, by decreasing p-value"),
-            y=alt.Y("p:Q", title="p-value"),
-            tooltip=tips(metric="metric", place="pair", p=("p-value", ".4g")),
-            **series("metric", metrics),
-        )
-        .properties(width=1.6 * width, height=1.3 * height)
-    )
-    return themed(chart, style)
+    return themed(chart.properties(width=1.6 * width, height=1.3 * height), style)
 
 
 def correlation(
     assessment: Assessment, *, average: str | None = None, family: str | None = None, style: Style = "screen"
 ) -> Any:
     """Return a heat map of tau between metrics, with agreeing ones adjacent; with ``family``, between its cut-offs."""
-    average = _one(average, assessment.averages, "average")
-    tau = assessment.correlation(average)
+    tau = assessment.correlation(_average(average, assessment.averages))
     names = [assessment.metrics[place] for place in groups(tau)[1]] if family is None else assessment.of_family(family)
     places = [assessment.metrics.index(name) for name in names]
     rows = [
-        {"metric_a": a, "metric_b": b, "tau": _plain(tau[i, j])}
+        {"metric_a": a, "metric_b": b, "tau": None if np.isnan(tau[i, j]) else float(tau[i, j])}
         for a, i in zip(names, places)
         for b, j in zip(names, places)
     ]
@@ -152,27 +134,20 @@ def correlation(
 
 def cutoffs(assessment: Assessment, *, average: str | None = None, style: Style = "screen") -> Any:
     """Return power, robustness and agreement of each metric against its cut-off."""
-    frame = assessment.frame("cutoffs").filter(
-        (pl.col("average") == _one(average, assessment.averages, "average")) & pl.col("cutoff").is_not_null()
-    )
+    frame = _under(assessment, "cutoffs", average).filter(pl.col("cutoff").is_not_null())
     if frame.height == 0:
         raise SettingError("no metric was assessed at several cut-offs; ask for cutoffs=[5, 10, 20] or cutoffs=True")
     families = frame["family"].unique(maintain_order=True).to_list()
     alt = altair()
     titles = {"power": "share of pairs told apart", "agreement": "mean tau with the other metrics"}
     titles |= {name: f"mean tau, {SCENARIOS[name].title}" for name in assessment.scenarios if name in frame.columns}
-    charts = [
-        alt.Chart(data_of(frame.select("family", "cutoff", value=criterion)))
-        .mark_line(point=_POINT)
-        .encode(
-            x=alt.X("cutoff:Q", title="cut-off"),
-            y=alt.Y("value:Q", title=None, scale=alt.Scale(zero=False)),
-            tooltip=tips(family="metric", cutoff="cut-off", value=(title, ".3f")),
-            **series("family", families),
-        )
-        .properties(title=title, **_panel(style))
-        for criterion, title in titles.items()
-    ]
+    x, y = alt.X("cutoff:Q", title="cut-off"), alt.Y("value:Q", title=None, scale=alt.Scale(zero=False))
+    charts = []
+    for criterion, title in titles.items():
+        tooltip = tips(family="metric", cutoff="cut-off", value=(title, ".3f"))
+        rows = frame.select("family", "cutoff", value=criterion)
+        curves = _curves(rows, x, y, tooltip, series("family", families))
+        charts.append(curves.properties(title=title, **_panel(style)))
     return _grid(charts, style)
 
 
@@ -181,14 +156,12 @@ def aggregation(assessment: Assessment, *, style: Style = "screen") -> Any:
     if len(assessment.averages) < 2:
         raise SettingError("only one average was assessed; ask for averages=['mean', 'geometric']")
     frame = assessment.frame("aggregation").select("metric", "average", "tau_with_first")
-    alt = altair()
+    alt, first = altair(), assessment.averages[0]
     chart = (
-        alt.Chart(data_of(frame.filter(pl.col("average") != assessment.averages[0])))
+        alt.Chart(data_of(frame.filter(pl.col("average") != first)))
         .mark_point(filled=True, size=70)
         .encode(
-            x=alt.X(
-                "tau_with_first:Q", title=f"tau with the metric's {assessment.averages[0]}", scale=alt.Scale(zero=False)
-            ),
+            x=alt.X("tau_with_first:Q", title=f"tau with the metric's {first}", scale=alt.Scale(zero=False)),
             y=alt.Y("metric:N", sort=list(assessment.metrics), title=None),
             tooltip=tips(metric="metric", average="average", tau_with_first=("tau", ".3f")),
             **series("average", assessment.averages[1:], mark="point"),
@@ -199,13 +172,7 @@ def aggregation(assessment: Assessment, *, style: Style = "screen") -> Any:
 
 
 FIGURES: Mapping[str, Callable[..., Any]] = {
-    "robustness": robustness,
-    "values": values,
-    "flips": flips,
-    "power": power,
-    "correlation": correlation,
-    "cutoffs": cutoffs,
-    "aggregation": aggregation,
+    drawing.__name__: drawing for drawing in (robustness, values, flips, power, correlation, cutoffs, aggregation)
 }
 """The figures, by the study that they show."""
 
@@ -240,17 +207,14 @@ def _lines(
     """Return a panel of one scenario: a value against the size of the test set, one line per metric."""
     alt = altair()
     points = rows.filter(pl.col("scenario") == scenario).select("metric", "size", value)
-    return (
-        alt.Chart(data_of(points))
-        .mark_line(point=_POINT)
-        .encode(
-            x=_remaining(),
-            y=alt.Y(f"{value}:Q", title=title, axis=alt.Axis(format="%") if percent else alt.Undefined),
-            tooltip=tips(metric="metric", size=("remains", ".0%"), **{value: (title, ".1%" if percent else ".4f")}),
-            **series("metric", metrics),
-        )
-        .properties(title=SCENARIOS[scenario].title, **_panel(style))
-    )
+    y = alt.Y(f"{value}:Q", title=title, axis=alt.Axis(format="%") if percent else alt.Undefined)
+    tooltip = tips(metric="metric", size=("remains", ".0%"), **{value: (title, ".1%" if percent else ".4f")})
+    curves = _curves(points, _remaining(), y, tooltip, series("metric", metrics))
+    return curves.properties(title=SCENARIOS[scenario].title, **_panel(style))
+
+
+def _curves(rows: pl.DataFrame, x: Any, y: Any, tooltip: Any, lines: Mapping[str, Any]) -> Any:
+    return altair().Chart(data_of(rows)).mark_line(point=_POINT).encode(x=x, y=y, tooltip=tooltip, **lines)
 
 
 def _grid(charts: Sequence[Any], style: Style, columns: int | None = None) -> Any:
@@ -266,17 +230,18 @@ def _panel(style: Style) -> dict[str, int]:
 
 def _remaining() -> Any:
     alt = altair()
-    return alt.X(
-        "size:Q",
-        title="what remains of the test set",
-        scale=alt.Scale(reverse=True, zero=False),
-        axis=alt.Axis(format="%"),
-    )
+    scale, axis = alt.Scale(reverse=True, zero=False), alt.Axis(format="%")
+    return alt.X("size:Q", title="what remains of the test set", scale=scale, axis=axis)
 
 
-def _one(name: str | None, known: Sequence[str], setting: str) -> str:
-    return known[0] if name is None and known else _checks.one_of(setting, name, known)
+def _under(assessment: Assessment, study: str, average: str | None) -> pl.DataFrame:
+    """Return a study under one average."""
+    return assessment.frame(study).filter(pl.col("average") == _average(average, assessment.averages))
 
 
-def _plain(value: float) -> float | None:
-    return None if np.isnan(value) else float(value)
+def _average(name: str | None, known: Sequence[str]) -> str:
+    return known[0] if name is None and known else _checks.one_of("average", name, known)
+
+
+def _members(assessment: Assessment, family: str | None) -> Sequence[str]:
+    return assessment.metrics if family is None else assessment.of_family(family)

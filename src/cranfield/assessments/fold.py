@@ -31,10 +31,9 @@ from cranfield._version import __version__
 from cranfield.assessments.scenarios import Scenario
 from cranfield.assessments.subset_scores import MaskedScores
 from cranfield.data import Ratings
-from cranfield.judgments import Context, Judged, NegativeGrades
-from cranfield.measures import Average, Engine, Measuring, Undefined, judged_and_measured
+from cranfield.judgments import Context, Judged
+from cranfield.measures import Average, Measuring, Undefined, judged_and_measured
 from cranfield.metrics import Paired
-from cranfield.rankings import Gaps, Ties
 from cranfield.recommenders import blas_threads, in_threads
 
 Correlation = Literal["tau-b", "tau-ap"]
@@ -119,10 +118,8 @@ def _digest(content: bytes) -> str:
 class SmallerTest:
     """The result of one smaller test set."""
 
-    averages: NDArray[np.float64]
-    """Averages × metrics × systems."""
-    verdicts: NDArray[np.int8]
-    """Metrics × pairs: which system is significantly better."""
+    averages: NDArray[np.float64]  # averages × metrics × systems
+    verdicts: NDArray[np.int8]  # metrics × pairs: which system is significantly better
     ratings: int
     users: int
 
@@ -150,7 +147,7 @@ class Fold:
 
     Parameters
     ----------
-    runs, test, ties, gaps, train, similarity, negative_grades, strict, engine, memory
+    runs, test, train, similarity, and other options
         As for `measure`.
     measuring
         What is measured: metrics, threshold, kind of lists.
@@ -180,22 +177,14 @@ class Fold:
         sampling: Sampling,
         *,
         undefined: Undefined = "zero",
-        ties: Ties | None = None,
-        gaps: Gaps = "keep",
         train: Ratings | None = None,
         similarity: Any = None,
-        negative_grades: NegativeGrades = "judged",
-        strict: bool = False,
-        engine: Engine = "auto",
-        memory: str | int | None = None,
+        **options: Any,
     ) -> None:
         self._context = Context(train, similarity)
         # Measuring comes first, so that errors in a metric, a run or the test set are reported before samples are
         # drawn.
-        self._judged, self.scores = judged_and_measured(
-            runs, test, measuring, self._context, ties=ties, gaps=gaps, negative_grades=negative_grades, strict=strict,
-            engine=engine, memory=memory,
-        )  # fmt: skip
+        self._judged, self.scores = judged_and_measured(runs, test, measuring, self._context, **options)
         if len(self._judged) < 2:
             raise SettingError("an assessment compares orders of systems; give at least two runs")
         if any(lists.draw is not None for lists in self._judged):
@@ -262,11 +251,17 @@ class Fold:
         now = to_decimals(values, sampling.decimals) * signs
         whole = np.broadcast_to(to_decimals(self.whole, sampling.decimals) * signs, values.shape)
         cells, of_sample = n_samples * n_averages * n_metrics, n_averages * n_metrics
-        kept, reversed_ = self._verdicts_that_hold(samples)
+        verdicts, before = np.stack([test.verdicts for test in samples]), self._whole.verdicts
         missing = np.array([test.ratings == 0 for test in samples])[:, None, None]  # a hashed mask may be empty
 
         def defined(shares: NDArray[np.float64]) -> NDArray[np.float64]:
             return np.where(missing, np.nan, shares.reshape(-1, n_averages, n_metrics)).reshape(-1)
+
+        def of_verdicts(fall: NDArray[np.bool_]) -> NDArray[np.float64]:
+            """Return, for every average, the share of the significant verdicts on the whole test set that fall so."""
+            with np.errstate(invalid="ignore"):
+                share = np.count_nonzero(fall & (before != 0), axis=2) / np.count_nonzero(before, axis=1)
+            return defined(np.repeat(share[:, None], n_averages, axis=1))
 
         taus = correlations(whole.reshape(-1, n_systems), now.reshape(-1, n_systems), sampling.correlation)
         return pl.DataFrame(
@@ -280,21 +275,12 @@ class Fold:
                 "users": np.repeat([test.users for test in samples], of_sample),
                 "tau": defined(taus),
                 "flipped": defined(flipped(whole, now)),
-                "verdicts_lost": defined(np.repeat((1.0 - kept)[:, None], n_averages, axis=1)),
-                "verdicts_reversed": defined(np.repeat(reversed_[:, None], n_averages, axis=1)),
+                "verdicts_lost": 1.0 - of_verdicts(verdicts == before),
+                "verdicts_reversed": of_verdicts(verdicts == -before),
                 "values": values.reshape(-1, n_systems),
             },
             schema_overrides={"values": pl.Array(pl.Float64, n_systems)},
         )
-
-    def _verdicts_that_hold(self, samples: Sequence[SmallerTest]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Return samples × metrics: the shares of significant verdicts that are found again and that are reversed."""
-        now, then = np.stack([test.verdicts for test in samples]), self._whole.verdicts
-        significant = np.count_nonzero(then, axis=1)
-        with np.errstate(invalid="ignore"):
-            same = np.count_nonzero((now == then) & (then != 0), axis=2) / significant
-            opposite = np.count_nonzero((now == -then) & (then != 0), axis=2) / significant
-        return same, opposite
 
     def _inputs(self) -> dict[str, Any]:
         """Return everything that the samples depend on, except scenario and size."""
@@ -331,13 +317,7 @@ def _fingerprint(judged: Judged) -> str:
 
 
 def correlations(truth: NDArray[np.float64], estimate: NDArray[np.float64], kind: str = "tau-b") -> NDArray[np.float64]:
-    """Return the rank correlation of each row of systems' averages with its row of the truth.
-
-    Examples
-    --------
-    >>> correlations(np.array([[0.3, 0.3, 0.2, 0.1]]), np.array([[0.4, 0.3, 0.3, 0.1]])).round(12).tolist()
-    [0.8]
-    """
+    """Return the rank correlation of each row of systems' averages with its row of the truth."""
     rows, width = truth.shape
     pairs = Paired(np.repeat(np.arange(rows), width), rows, truth.reshape(-1), estimate.reshape(-1))
     return pairs.kendall_tau_b() if kind == "tau-b" else pairs.tau_ap()
@@ -363,11 +343,6 @@ def verdicts(values: NDArray[np.float64], alpha: float) -> NDArray[np.int8]:
     any difference is significant. With fewer than two lists, none is. The exact tests of `compare` cost milliseconds
     per pair, which is too much for thousands of test sets; the sums of this test are one matrix product for all pairs,
     and with hundreds of users the tests hardly differ.
-
-    Examples
-    --------
-    >>> verdicts(np.array([[0.9, 0.8, 0.7, 0.9], [0.1, 0.2, 0.3, 0.3], [0.1, 0.3, 0.2, 0.3]]), 0.05).tolist()
-    [1, 1, 0]
     """
     from scipy.special import stdtrit
 

@@ -152,14 +152,7 @@ def sizes_of(sizes: Sizes) -> tuple[float, ...]:
 
 
 def grids_of(scenarios: Sequence[Scenario], sizes: Sizes | Mapping[str, Sizes]) -> dict[str, tuple[float, ...]]:
-    """Return the sizes of each scenario: the same for all, or by name, with ``fives`` for those not named.
-
-    Examples
-    --------
-    >>> grids = grids_of([scenario("ratings"), scenario("popular")], {"popular": [1, 0.9]})
-    >>> len(grids["ratings"]), grids["popular"]
-    (20, (1.0, 0.9))
-    """
+    """Return the sizes of each scenario: the same for all, or by name, with ``fives`` for those not named."""
     names = [scenario.name for scenario in scenarios]
     if not isinstance(sizes, Mapping):
         return dict.fromkeys(names, sizes_of(sizes))

@@ -10,7 +10,6 @@ import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -26,28 +25,14 @@ _CELLS = 1 << 23
 
 @dataclass(frozen=True, eq=False)
 class SubsetScores:
-    """The values of some metrics under a mask.
+    """The values of some metrics under a mask."""
 
-    Parameters
-    ----------
-    places
-        The indices of these metrics among all.
-    values
-        metrics × systems × remaining lists; NaN where undefined, unless undefined values count as 0.
-    judged, relevant
-        The remaining test ratings of each list, and the relevant ones.
-    overall
-        metrics × systems, for metrics of all lists together; None for others.
-    complete
-        Whether no value can be NaN, so that no check for NaN is needed.
-    """
-
-    places: Sequence[int]
-    values: NDArray[np.float64]
-    judged: NDArray[np.int64]
-    relevant: NDArray[np.int64]
-    overall: NDArray[np.float64] | None = None
-    complete: bool = False
+    places: Sequence[int]  # the indices of these metrics among all
+    values: NDArray[np.float64]  # metrics × systems × remaining lists; NaN where undefined, unless that counts as 0
+    judged: NDArray[np.int64]  # the remaining test ratings of each list
+    relevant: NDArray[np.int64]  # the relevant ones among them
+    overall: NDArray[np.float64] | None = None  # metrics × systems, for metrics of all lists together
+    complete: bool = False  # whether no value can be NaN, so that no check for NaN is needed
 
     def averages(self, average: Average) -> NDArray[np.float64]:
         """Return metrics × systems averages over the lists where the value is defined."""
@@ -74,16 +59,8 @@ class MaskedScores:
 
     An item whose rating is masked out is unjudged, and a user without remaining ratings is not in the test set, just as
     in a smaller test file. The common ranking metrics are computed by one compiled walk over the judged items of all
-    lists; the others use `Judged.only`.
-
-    Parameters
-    ----------
-    judged
-        The judged lists of every system, all over the same judgments.
-    metrics
-        The metrics to measure.
-    undefined
-        What to do with lists for which a metric is undefined: ``zero``, if the metric allows it, or ``leave out``.
+    lists; the others use `Judged.only`. The judged lists of all systems are over the same judgments. ``undefined`` is
+    ``zero``, which counts where a metric allows it, or ``leave out``.
     """
 
     def __init__(self, judged: Sequence[Judged], metrics: Sequence[Metric], undefined: str = "zero") -> None:
@@ -121,10 +98,8 @@ class MaskedScores:
         groups: dict[tuple[float, bool], list[int]] = {}
         for m in walked:
             parameters = dict(self.metrics[m].parameters)
-            threshold = float(parameters.get("rel", self.judgments.threshold))
-            groups.setdefault(
-                (threshold, self.judged[0].is_condensed or parameters.get("condensed", False)), []
-            ).append(m)
+            condensed = self.judged[0].is_condensed or parameters.get("condensed", False)
+            groups.setdefault((float(parameters.get("rel", self.judgments.threshold)), condensed), []).append(m)
         plans = []
         for (threshold, condensed), places in groups.items():
             judgments = self.judgments.at(threshold)
@@ -134,8 +109,7 @@ class MaskedScores:
 
     def _blocks(self, places: list[int]) -> list[list[int]]:
         size = max(1, _CELLS // max(1, len(self.judged) * self.judgments.n_lists))
-        ends = [*range(0, len(places), size), len(places)]
-        return [places[start:stop] for start, stop in pairwise(ends)]
+        return [places[start : start + size] for start in range(0, len(places), size)]
 
     def _walk(self, places: list[int], plan: SamplingPlan, mask: NDArray[np.bool_]) -> SubsetScores:
         values = self._room((len(places), len(self.judged), self.judgments.n_lists))
@@ -265,16 +239,7 @@ class Hits:
 class SamplingPlan:
     """The tables of metrics that share a threshold and are either all condensed or all not.
 
-    Parameters
-    ----------
-    metrics
-        Metrics for which `is_known` and `is_summable` are true.
-    judgments
-        The whole test set, under the threshold of these metrics.
-    hits
-        The hits of all systems in it.
-    condensed
-        Whether items without a test rating are removed from the lists.
+    `is_known` and `is_summable` are true of these metrics; ``judgments`` are the whole test set under their threshold.
     """
 
     def __init__(self, metrics: Sequence[Metric], judgments: Judgments, hits: Hits, condensed: bool) -> None:
@@ -353,10 +318,10 @@ class SamplingPlan:
         kernel.fill_factors(
             self._kinds, self._variants, self._cuts, cutoffs, counts, top_grades, ideals, scales, undefined, factors
         )
-        highest = [top if rmax == "dataset" else top_grades if rmax == "user" else float(rmax) for rmax in self._tops]
-        satisfied_by = np.empty((len(highest), judgments.n_lists))
-        for e, grade in enumerate(highest):
-            satisfied_by[e] = np.exp2(-np.asarray(grade))
+        satisfied_by = np.empty((len(self._tops), judgments.n_lists))
+        for e, rmax in enumerate(self._tops):
+            highest = top if rmax == "dataset" else top_grades if rmax == "user" else float(rmax)
+            satisfied_by[e] = np.exp2(-np.asarray(highest))
         lists = np.flatnonzero(counts[0])
         for s, starts in enumerate(hits.starts):
             kernel.walk(
@@ -369,10 +334,8 @@ class SamplingPlan:
 
 def _sum(metric: Metric) -> tuple[str, float | None]:
     """Return the gain of a discounted sum and the p of its discount; None for the discount of nDCG."""
-    parameters = dict(metric.parameters)
-    if metric.definition.name == "nDCG":
-        return parameters.get("gain", "rating"), None
-    return parameters.get("gain", "binary"), float(parameters.get("p", 0.8))
+    p = None if metric.definition.name == "nDCG" else float(dict(metric.parameters).get("p", 0.8))
+    return _gain(metric), p
 
 
 def _top(metric: Metric) -> Any:

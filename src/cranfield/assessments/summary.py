@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping, Sequence
 
 import numpy as np
@@ -11,6 +12,7 @@ from numpy.typing import NDArray
 from cranfield.assessments.fold import correlations
 
 QUANTILES: Mapping[str, float] = {"q05": 0.05, "q25": 0.25, "median": 0.5, "q75": 0.75, "q95": 0.95}
+_BY = ["scenario", "size", "average", "metric"]
 
 
 def robustness_frame(samples: pl.DataFrame) -> pl.DataFrame:
@@ -19,11 +21,10 @@ def robustness_frame(samples: pl.DataFrame) -> pl.DataFrame:
     Samples whose tau is undefined are counted in ``undefined`` and excluded.
     """
     tau = pl.col("tau").drop_nans()
-    by = ["scenario", "size", "average", "metric"]
-    each = samples.group_by([*by, "fold"], maintain_order=True).agg(tau=tau.mean())
-    between = each.group_by(by, maintain_order=True).agg(fold_sd=pl.col("tau").std())
+    each = samples.group_by([*_BY, "fold"], maintain_order=True).agg(tau=tau.mean())
+    between = each.group_by(_BY, maintain_order=True).agg(fold_sd=pl.col("tau").std())
     return (
-        samples.group_by(by, maintain_order=True)
+        samples.group_by(_BY, maintain_order=True)
         .agg(
             samples=pl.len(),
             undefined=pl.col("tau").is_nan().sum(),
@@ -36,13 +37,12 @@ def robustness_frame(samples: pl.DataFrame) -> pl.DataFrame:
             ratings=pl.col("ratings").mean(),
             users=pl.col("users").mean(),
         )
-        .join(between, on=by, how="left", maintain_order="left")
+        .join(between, on=_BY, how="left", maintain_order="left")
     )
 
 
 def values_frame(samples: pl.DataFrame, systems: Sequence[str]) -> pl.DataFrame:
     """Return one row per scenario, size, average, metric and system: its value, averaged over samples and folds."""
-    by = ["scenario", "size", "average", "metric"]
     names = {str(s): system for s, system in enumerate(systems)}
 
     def means(by: list[str]) -> pl.DataFrame:
@@ -52,12 +52,8 @@ def values_frame(samples: pl.DataFrame, systems: Sequence[str]) -> pl.DataFrame:
         long = wide.unpivot(index=by, on=list(names), variable_name="system", value_name="value")
         return long.with_columns(pl.col("system").replace_strict(names, return_dtype=pl.String))
 
-    between = means([*by, "fold"]).group_by([*by, "system"]).agg(fold_sd=pl.col("value").std())
-    return means(by).join(between, on=[*by, "system"], how="left", maintain_order="left")
-
-
-# An undefined correlation counts as the largest distance when metrics are grouped.
-_FARTHEST = 2.0
+    between = means([*_BY, "fold"]).group_by([*_BY, "system"]).agg(fold_sd=pl.col("value").std())
+    return means(_BY).join(between, on=[*_BY, "system"], how="left", maintain_order="left")
 
 
 def correlation_frame(
@@ -65,20 +61,9 @@ def correlation_frame(
 ) -> pl.DataFrame:
     """Return the correlation of every pair of metrics, and of every metric with itself under other averages.
 
-    Parameters
-    ----------
-    averages
-        folds × averages × metrics × systems, higher is better.
-    names, metrics
-        The names of the averages and metrics.
-    kind
-        ``tau-b`` or ``tau-ap``; the latter is symmetrised, so that a pair has one value.
-
-    Returns
-    -------
-    pl.DataFrame
-        Columns ``average_a, metric_a, average_b, metric_b``; ``tau``, the mean over the folds; and ``fold_sd``, the
-        standard deviation between them. Each pair occurs in both directions.
+    ``averages`` are folds × averages × metrics × systems, higher is better. ``tau`` is the mean over the folds, and
+    ``fold_sd`` the standard deviation between them. Each pair occurs in both directions; ``tau-ap`` is symmetrised, so
+    that a pair has one value.
     """
     n_folds, n_averages, n_metrics, _ = averages.shape
     pairs = [
@@ -112,12 +97,9 @@ def correlation_frame(
 
 def mean_and_spread(tables: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return mean and standard deviation (n − 1) along the first axis, ignoring NaN; NaN if too few values remain."""
-    counted = ~np.isnan(tables)
-    n = counted.sum(axis=0)
-    with np.errstate(invalid="ignore", divide="ignore"):
-        mean = np.where(counted, tables, 0.0).sum(axis=0) / n
-        spread = np.sqrt(np.where(counted, (tables - mean) ** 2, 0.0).sum(axis=0) / (n - 1))
-    return mean, np.where(n > 1, spread, np.nan)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)  # too few values
+        return np.nanmean(tables, axis=0), np.nanstd(tables, axis=0, ddof=1)
 
 
 def matrix(frame: pl.DataFrame, average: str, metrics: Sequence[str]) -> NDArray[np.float64]:
@@ -144,7 +126,7 @@ def groups(tau: NDArray[np.float64], same: float = 0.9) -> tuple[NDArray[np.int6
 
     if len(tau) < 2:
         return np.ones(len(tau), dtype=np.int64), np.arange(len(tau))
-    distance = np.nan_to_num(1.0 - tau, nan=_FARTHEST)
+    distance = np.nan_to_num(1.0 - tau, nan=2.0)
     np.fill_diagonal(distance, 0.0)
     tree = linkage(squareform((distance + distance.T) / 2.0, checks=False), method="average")
     raw = fcluster(tree, t=1.0 - same + 1e-12, criterion="distance")
@@ -152,19 +134,14 @@ def groups(tau: NDArray[np.float64], same: float = 0.9) -> tuple[NDArray[np.int6
     return np.array([numbers[int(group)] for group in raw]), leaves_list(tree).astype(np.int64)
 
 
-def without_cutoff(metric: str) -> str:
-    """Return a metric's name without its cut-off.
+def parted(metric: str) -> tuple[str, int | None]:
+    """Split a metric's name into name and cut-off. Only the text counts: in a part, a metric may have any name.
 
     Examples
     --------
-    >>> without_cutoff("nDCG(gain=exp)@100"), without_cutoff("Rprec")
-    ('nDCG(gain=exp)', 'Rprec')
+    >>> parted("nDCG(gain=exp)@100"), parted("Rprec")
+    (('nDCG(gain=exp)', 100), ('Rprec', None))
     """
-    return _parted(metric)[0]
-
-
-def _parted(metric: str) -> tuple[str, int | None]:
-    """Split a metric's name into name and cut-off. Only the text counts: in a part, a metric may have any name."""
     family, _, cutoff = metric.rpartition("@")
     return (family, int(cutoff)) if family and cutoff.isdecimal() else (metric, None)
 
@@ -175,8 +152,7 @@ def cutoff_frame(evidence: pl.DataFrame) -> pl.DataFrame:
     ``evidence`` has one row per metric and average, as in `Advice`.
     """
     names = evidence["metric"].unique(maintain_order=True).to_list()
-    families = {name: _parted(name)[0] for name in names}
-    cutoffs = {name: _parted(name)[1] for name in names}
+    families, cutoffs = ({name: parted(name)[side] for name in names} for side in (0, 1))
     several = {name for name in names if sum(family == families[name] for family in families.values()) > 1}
     return (
         evidence.filter(pl.col("metric").is_in(several))

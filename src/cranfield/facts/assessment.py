@@ -44,31 +44,16 @@ class Candidate(Fact):
 
 @dataclass(frozen=True)
 class MetricChoice(Fact):
-    """The metric to trust most, or why there is no clear choice.
+    """The metric to trust most and what is known of it, or why there is no clear choice."""
 
-    Parameters
-    ----------
-    candidates
-        Every metric under every average, the highest score first.
-    equal
-        The number of candidates that have the highest score.
-    overlapping
-        The candidates whose intervals overlap with that of the best one.
-    draws, systems
-        The numbers of draws of the systems, and of systems.
-    power, robustness, agreement
-        What is known of the best one: its discriminative power, its mean tau by what is missing, and its mean tau with
-        other metrics.
-    """
-
-    candidates: tuple[Candidate, ...]
-    equal: int
-    overlapping: tuple[Candidate, ...]
+    candidates: tuple[Candidate, ...]  # every metric under every average, the highest score first
+    equal: int  # how many candidates have the highest score
+    overlapping: tuple[Candidate, ...]  # those whose intervals overlap with that of the best one
     draws: int
     systems: int
     power: float | None = None
-    robustness: Mapping[str, float] = field(default_factory=dict)
-    agreement: float | None = None
+    robustness: Mapping[str, float] = field(default_factory=dict)  # the mean tau by what is missing
+    agreement: float | None = None  # the mean tau with other metrics
 
     @property
     def unclear(self) -> str:
@@ -114,21 +99,11 @@ class MetricChoice(Fact):
 
 @dataclass(frozen=True)
 class OrderKept(Fact):
-    """How well metrics keep the order of the systems if some of the test set is missing.
-
-    Parameters
-    ----------
-    missing
-        What is missing.
-    metrics
-        The number of metrics.
-    best, worst
-        The metrics with the highest and the lowest mean tau, with it and the mean share of the pairs that flip.
-    """
+    """How well metrics keep the order of the systems if some of the test set is missing."""
 
     missing: str
     metrics: int
-    best: tuple[str, float, float]
+    best: tuple[str, float, float]  # the metric with the highest mean tau, this, and the mean share of pairs that flip
     worst: tuple[str, float, float]
 
     def _said(self) -> str:
@@ -146,25 +121,15 @@ class OrderKept(Fact):
 
 @dataclass(frozen=True)
 class ToldApart(Fact):
-    """The metric with the highest discriminative power.
-
-    Parameters
-    ----------
-    metric
-        The metric.
-    pairs, dp, significant
-        The number of pairs of systems, the sum of their p-values, and the share of them that is below ``alpha``.
-    rivals, alike
-        The number of other metrics, and whether all of them have the same power.
-    """
+    """The metric with the highest discriminative power."""
 
     metric: str
     pairs: int
-    dp: float
-    significant: float
+    dp: float  # the sum of the p-values of the pairs
+    significant: float  # the share of them below alpha
     alpha: float
-    rivals: int = 0
-    alike: bool = False
+    rivals: int = 0  # the number of other metrics
+    alike: bool = False  # whether all of them have the same power
 
     def _said(self) -> str:
         how = "no better than the others " if self.alike else "best " if self.rivals else ""
