@@ -11,7 +11,7 @@ import pytest
 import cranfield as cf
 from cranfield import SettingError
 from cranfield import _checks as check
-from cranfield._decisions import Decided, borrowed, decision, of_groups
+from cranfield._decisions import Decided, borrowed, decision, of_groups, unless
 from cranfield.comparisons.comparing import Comparing, ComparingOptions
 from cranfield.measures.averaging import Averaging, AveragingOptions
 from cranfield.rankings.decisions import Ranking, RankingOptions, Serving, ServingOptions
@@ -110,3 +110,9 @@ def test_a_function_says_what_its_decisions_decide_and_refuses_others():
         cf.recommend(train, "popularity", lenght=3)
     with pytest.raises(TypeError, match=r"compare\(\) got an unexpected keyword argument 'alfa'"):
         cf.compare({"a": [1, 2], "b": [2, 1]}, alfa=0.1)
+
+
+def test_a_value_is_put_into_words_unless_it_is_the_usual_one():
+    said = unless(100, "lists of {}", {"all": "whole lists"})
+    assert [said(100), said(10), said("all")] == [None, "lists of 10", "whole lists"]
+    assert unless(1, "{}")(True) == "True"

@@ -103,3 +103,16 @@ def test_the_figures_of_a_page_are_put_in_where_they_belong(monkeypatch):
 
     assert page(3) == "<p><svg 4 name-4></p><p><svg 3 name-3></p>"
     assert _figures.svg_on_page({"n": 1}, "alone") == "<svg 1 alone>"
+
+
+def test_more_than_seven_series_have_dashes_or_shapes_and_tips_have_formats():
+    assert sorted(_figures.series("metric", ["P@10", "AP"])) == ["color"]
+    assert sorted(_figures.series("metric", list("abcdefgh"))) == ["color", "strokeDash"]
+    assert sorted(_figures.series("metric", list("abcdefgh"), mark="point")) == ["color", "shape"]
+    tip = {"field": "mean", "format": ".4f", "title": "P@10", "type": "quantitative"}
+    assert [tip.to_dict() for tip in _figures.tips(mean=("P@10", ".4f"))] == [tip]
+
+
+def test_the_names_in_a_pdf_are_sorted():
+    pdf = b"/XObject <<\n /b 2 0 R\n /a 1 0 R\n>>"
+    assert _figures._in_order(pdf) == b"/XObject <<\n /a 1 0 R\n /b 2 0 R\n>>"

@@ -4,12 +4,13 @@ import errno
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import polars as pl
 import pytest
 
 from cranfield import CranfieldError
-from cranfield._files import TEMPORARY, _half_of, whole_file
+from cranfield._files import TEMPORARY, _half_of, meant, whole_file
 
 
 @pytest.mark.parametrize(
@@ -50,3 +51,12 @@ def test_what_a_killed_process_left_half_written_is_removed_and_nothing_else(tmp
         temporary.write_text("whole")
     assert not left.exists()
     assert sorted(tmp_path.iterdir()) == sorted([*kept, tmp_path / "a.csv"])
+
+
+def test_a_file_is_written_whole_and_a_tilde_means_the_home_folder(tmp_path):
+    with whole_file(tmp_path / "new" / "a.txt") as temporary:
+        temporary.write_text("all of it")
+        assert not (tmp_path / "new" / "a.txt").exists()
+    assert (tmp_path / "new" / "a.txt").read_text() == "all of it"
+    assert meant("a.csv") == Path("a.csv")
+    assert meant("~/a.csv") == Path.home() / "a.csv"

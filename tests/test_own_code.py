@@ -10,7 +10,16 @@ import pytest
 
 import cranfield as cf
 from cranfield._errors import OwnCodeError
-from cranfield._own_code import allowing, code_hash, imported, may_be_called, names_code, source_hash, takes_parameter
+from cranfield._own_code import (
+    allowing,
+    check_form,
+    code_hash,
+    imported,
+    may_be_called,
+    names_code,
+    source_hash,
+    takes_parameter,
+)
 from cranfield.recommenders import recommender
 
 MODULE = '''
@@ -280,3 +289,8 @@ def test_a_class_has_one_hash_in_every_process_and_another_when_a_method_or_a_va
     usual, *others = _hashes_of_class({}, *changes)
     assert len({usual, *others}) == 5
     assert _hashes_of_class({}) == [usual]
+
+
+def test_a_name_with_a_file_ending_is_refused():
+    with pytest.raises(cf.SettingError, match=r"'mine.py:Mine' does not name code; write package.module:Name"):
+        check_form("mine.py:Mine(k=5)")

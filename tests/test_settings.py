@@ -5,6 +5,7 @@ import os
 import pytest
 
 from cranfield import SettingError, _checks, _settings
+from cranfield._errors import nearest, suggestion
 
 
 @pytest.fixture
@@ -46,3 +47,17 @@ def test_where_nothing_is_known_memory_is_infinite_and_none_is_used(monkeypatch,
 def test_what_is_no_size_is_refused(text):
     with pytest.raises(SettingError, match="is not a size"):
         _checks.size(text)
+
+
+def test_sizes_and_lengths_are_read_as_people_write_them():
+    assert [_checks.size(text) for text in ("500MB", "2 GiB", 4096)] == [500_000_000, 2 << 30, 4096]
+    assert [_checks.all_or_whole("length", value) for value in (5, 5.0, "all", None)] == [5, 5, "all", "all"]
+    with pytest.raises(SettingError, match="is neither 'all' nor a whole number of at least 1"):
+        _checks.all_or_whole("length", 0)
+
+
+def test_the_nearest_name_is_suggested_swapped_letters_first():
+    assert nearest("ndgc", ["nDCG", "P", "Recall"]) == "; did you mean 'nDCG'?"
+    assert suggestion("ndgc", ["NDCL", "nDCG", "Recall"]) == "; did you mean 'nDCG'?"
+    assert suggestion("zzz", ["nDCG", "P", "Recall"]) == ""
+    assert nearest("zzz", ["P", "nDCG"]) == "; known: nDCG, P"

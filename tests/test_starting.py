@@ -117,3 +117,8 @@ def test_nothing_is_watched_without_a_limit(monkeypatch):
     assert _starting.memory_limit() is None
     monkeypatch.setattr(resource, "getrlimit", lambda kind: (5 if kind == resource.RLIMIT_DATA else 7, 9))
     assert _starting.memory_limit() == 5
+
+
+def test_the_loader_says_in_its_own_words_that_memory_ran_out():
+    assert _starting.is_short_of_memory(ImportError("libblas.so: failed to map segment from shared object"))
+    assert not _starting.is_short_of_memory(ImportError("no module named libblas"))

@@ -131,3 +131,19 @@ def test_what_only_begins_like_a_number_is_text(text):
 )
 def test_numbers_in_all_their_forms_are_numbers(text):
     assert Table(["a", "b"], [["x", text]]).of_text() == [True, False]
+
+
+def test_a_column_is_of_numbers_if_every_cell_starts_with_one():
+    numbers = Table(["a", "b", "better"], [["x", "0.5 ±0.1", "–"], ["y", "[0.1, 0.2]", "knn"]])
+    assert numbers.of_text() == [True, False, True]
+    assert all(Table(["", "version", "made", "id"], [["x", "0.2.0", "1998-04-22", "15d0e2"]]).of_text())
+
+
+def test_the_title_for_a_paper_names_data_and_decisions_and_makes_a_label():
+    table = Table(["system"], [], "plain mean").titled("MovieLens 1M", "averages", "random 80/20")
+    assert table.caption == "MovieLens 1M: random 80/20; plain mean"
+    assert table.label == "tab:movielens-1m-averages"
+
+
+def test_places_are_among_distinct_printed_values():
+    assert places(np.array([0.31, 0.5, 0.3, np.nan]), False, 1).tolist() == [1, 0, 1, 5]

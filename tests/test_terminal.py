@@ -6,7 +6,7 @@ import pytest
 
 from cranfield import _terminal
 from cranfield._settings import settings
-from cranfield._terminal import progress
+from cranfield._terminal import one_line, progress, shown_lines
 
 
 @pytest.fixture
@@ -51,3 +51,15 @@ def test_nothing_commands_a_terminal_and_nobody_need_read_it(clock, capsys, monk
         clock[0] = 60.0
         bar.advance()
     assert bar.done == 2
+
+
+def test_text_for_a_terminal_is_one_line_or_keeps_its_lines_and_tabs():
+    assert one_line("two\n  lines ") == "two lines"
+    assert shown_lines("a\tb\x1b[2J\nc") == "a\tb\ufffd[2J\nc"
+
+
+def test_progress_counts_what_is_done():
+    with progress("Counting", total=3) as bar:
+        for _ in range(3):
+            bar.advance()
+    assert bar.done == 3

@@ -39,13 +39,7 @@ def whole(name: str, value: object, at_least: int = 1, at_most: float = math.inf
 
 
 def all_or_whole(name: str, value: object, at_least: int = 1) -> str | int:
-    """Return ``value`` if it is a whole number of at least ``at_least``; return ``"all"`` for ``"all"`` and for None.
-
-    Examples
-    --------
-    >>> all_or_whole("length", 5), all_or_whole("length", None)
-    (5, 'all')
-    """
+    """Return ``value`` if it is a whole number of at least ``at_least``, and ``"all"`` for ``"all"`` and for None."""
     if value is None or (isinstance(value, str) and value == "all"):
         return "all"
     try:
@@ -90,13 +84,7 @@ _SIZES = {"": 1, "b": 1} | {
 
 
 def size(text: str | int) -> int:
-    """Return the number of bytes of a size such as ``"2 GiB"``.
-
-    Examples
-    --------
-    >>> size("500MB"), size("2 GiB"), size(4096)
-    (500000000, 2147483648, 4096)
-    """
+    """Return the number of bytes of a size such as ``"2 GiB"``."""
     form = re.fullmatch(r"(\d{1,15}(?:\.\d{1,9})?) ?([a-z]*)", str(text).lower(), re.ASCII)
     if form is None or form[2] not in _SIZES or float(form[1]) == 0:
         raise SettingError(f"{text!r} is not a size; write bytes, or a size such as 500MB or 4GiB")
@@ -119,17 +107,6 @@ def _number(value: object) -> int | float | None:
 class Limits:
     """The values that a parameter may take: its types, its words, and the range of its numbers.
 
-    Parameters
-    ----------
-    kinds
-        Any of bool, int, float, str and NoneType; if empty, every value is allowed.
-    choices
-        The words allowed, if it must be one of a few; words registered later are allowed as well.
-    low, above, high, below
-        The range of numbers. ``low`` and ``high`` are inclusive, ``above`` and ``below`` exclusive.
-    finite
-        Whether a number must be finite.
-
     Examples
     --------
     >>> Limits((int,), low=1).check("k", 1e3, "knn")
@@ -140,12 +117,12 @@ class Limits:
     cranfield._errors.SettingError: k=0 of knn is out of range; give a number at least 1
     """
 
-    kinds: tuple[type, ...] = ()
-    choices: Collection[str] | None = None
+    kinds: tuple[type, ...] = ()  # any of bool, int, float, str and NoneType; if empty, every value is allowed
+    choices: Collection[str] | None = None  # the words allowed, if not all; those registered later are, too
     low: float | None = None
-    above: float | None = None
+    above: float | None = None  # exclusive
     high: float | None = None
-    below: float | None = None
+    below: float | None = None  # exclusive
     finite: bool = True
 
     def check(self, name: str, value: Any, owner: str) -> Any:

@@ -25,6 +25,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import Field, dataclass, field, fields, replace
+from functools import partial
 from typing import Any, Self, TypeVar
 
 from cranfield import _checks as check
@@ -35,47 +36,22 @@ Check = Callable[[str, Any], Any]
 
 
 def decision(
-    letter: str,
-    default: Any,
-    says: str,
+    letter: str,  # in Cañamares, Castells and Moffat (2020): "B1", "C1", ...
+    default: Any,  # the same for commands, functions and experiments; in the form that `check` returns
+    says: str,  # what it decides, for files and tables
     *,
-    choices: Sequence[str] = (),
-    check: Check | None = None,
-    phrase: Callable[[Any], str | None] | None = None,
-    help: str | None = None,
+    choices: Sequence[str] = (),  # the words allowed, if it is a word
+    check: Check | None = None,  # brings every allowed value into one form and refuses the others
+    phrase: Callable[[Any], str | None] | None = None,  # None if a value need not be said; others read differently
+    help: str | None = None,  # the help text of the command-line option, if it differs from `says`
 ) -> Any:
-    """Declare a decision as a field of a group.
-
-    Parameters
-    ----------
-    letter
-        Its letter in Cañamares, Castells and Moffat (2020): ``"B1"``, ``"C1"``, ...
-    default
-        The default, the same for commands, functions and experiments; in the form that ``check`` returns.
-    says
-        What it decides, for files and tables.
-    choices
-        The words allowed, if it is a word.
-    check
-        Function that brings every allowed value into one form and refuses the others.
-    phrase
-        How a value reads in a phrase; None if it need not be mentioned. Different values read differently.
-    help
-        The help text of the command-line option, if it differs from ``says``.
-    """
+    """Declare a decision as a field of a group."""
     about = {"letter": letter, "says": says, "choices": tuple(choices), "check": check, "phrase": phrase}
     return field(default=default, metadata={**about, "help": help or says})
 
 
 def unless(usual: Any, template: str, words: Mapping[Any, str] | None = None) -> Callable[[Any], str | None]:
-    """Return a function that puts a value into words: None for the usual one, its entry in ``words``, or the template.
-
-    Examples
-    --------
-    >>> said = unless(100, "lists of {}", {"all": "whole lists"})
-    >>> said(100), said(10), said("all")
-    (None, 'lists of 10', 'whole lists')
-    """
+    """Return a function that says a value: None for the usual one, its entry in ``words``, or the template."""
 
     def said(value: Any) -> str | None:
         if value == usual and type(value) is type(usual):
@@ -143,23 +119,7 @@ Second = TypeVar("Second", bound=Decided)
 def takes_decisions(*groups: type[Decided], **defaults: Any) -> Callable[[DecoratedFunction], DecoratedFunction]:
     """Show the decisions of groups as keyword arguments of a function that takes them as ``**decisions``.
 
-    They appear in its signature, and replace ``{decisions}`` in its docstring.
-
-    Parameters
-    ----------
-    defaults
-        Defaults that differ from those of the group.
-
-    Examples
-    --------
-    >>> @dataclass(frozen=True)
-    ... class Serving(Decided):
-    ...     users: str = decision("B1", "all", "who is served", choices=("all", "active"))
-    >>> @takes_decisions(Serving)
-    ... def serve(ratings, **decisions):
-    ...     pass
-    >>> inspect.signature(serve)
-    <Signature (ratings, *, users: 'str' = 'all')>
+    They appear in its signature, and replace ``{decisions}`` in its docstring; ``defaults`` differ from the group's.
     """
 
     def show(function: DecoratedFunction) -> DecoratedFunction:
@@ -171,20 +131,14 @@ def takes_decisions(*groups: type[Decided], **defaults: Any) -> Callable[[Decora
         ]
         declared = {declaration.name: declaration for group in groups for declaration in fields(group)}
         taken = {name: declaration for name, declaration in declared.items() if name not in signature.parameters}
+        keyword = partial(inspect.Parameter, kind=inspect.Parameter.KEYWORD_ONLY)
         keywords = [
-            inspect.Parameter(
-                name,
-                inspect.Parameter.KEYWORD_ONLY,
-                default=defaults.get(name, declaration.default),
-                annotation=declaration.type,
-            )
+            keyword(name, default=defaults.get(name, declaration.default), annotation=declaration.type)
             for name, declaration in taken.items()
         ]
         function.__signature__ = signature.replace(parameters=[*parameters, *keywords])  # type: ignore[attr-defined]
-        decided = {
-            name: declaration.metadata for name, declaration in taken.items() if "letter" in declaration.metadata
-        }
-        lines = [f"{name}\n    {about['letter']}, {about['says']}." for name, about in decided.items()]
+        about = {name: declaration.metadata for name, declaration in taken.items()}
+        lines = [f"{name}\n    {of['letter']}, {of['says']}." for name, of in about.items() if "letter" in of]
         # Python 3.13 strips the indentation of docstrings, older versions keep it.
         function.__doc__ = inspect.cleandoc(function.__doc__ or "").replace("{decisions}", "\n".join(lines))
         return function

@@ -109,24 +109,13 @@ def nearest(name: str, known: Iterable[str]) -> str:
     """Return ``"; did you mean 'x'?"`` for the known name most like ``name``, or a list of all of them.
 
     It is the end of a message: anything else goes before it.
-
-    Examples
-    --------
-    >>> nearest("ndgc", ["nDCG", "P", "Recall"])
-    "; did you mean 'nDCG'?"
     """
     known = list(known)
     return suggestion(name, known) or "; known: " + ", ".join(sorted(known, key=str.lower))
 
 
 def suggestion(name: str, known: Iterable[str]) -> str:
-    """Return ``"; did you mean 'x'?"`` for the known name most like ``name``, or nothing if none is like it.
-
-    Examples
-    --------
-    >>> suggestion("ndgc", ["nDCG", "NDCL", "Recall"]), suggestion("zzz", ["nDCG", "P", "Recall"])
-    ("; did you mean 'nDCG'?", '')
-    """
+    """Return ``"; did you mean 'x'?"`` for the known name most like ``name``, or nothing if none is like it."""
     by_lower = {word.lower(): word for word in known}
     close = difflib.get_close_matches(name.lower(), by_lower, n=3, cutoff=0.5)
     # Swapped letters are the likeliest typo: nDGC means nDCG rather than NDCL.

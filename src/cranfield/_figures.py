@@ -7,6 +7,7 @@ are imported only when a figure is drawn.
 from __future__ import annotations
 
 import functools
+import importlib
 import json
 import os
 import re
@@ -69,13 +70,7 @@ def look(style: str) -> Mapping[str, Any]:
 
 
 def series(column: str, names: Sequence[str], *, mark: Literal["line", "point"] = "line") -> dict[str, Any]:
-    """Return the encodings that tell named series apart: colours and, for more than seven series, dashes or shapes too.
-
-    Examples
-    --------
-    >>> sorted(series("metric", ["P@10", "AP"])), sorted(series("metric", list("abcdefgh")))
-    (['color'], ['color', 'strokeDash'])
-    """
+    """Return the encodings that tell named series apart: colours and, for more than seven, dashes or shapes too."""
     alt = altair()
     n = len(PALETTE)
     # With the same title and domain and no legend of their own, Vega-Lite draws one legend for all of them.
@@ -99,13 +94,7 @@ def data_of(rows: pl.DataFrame | Sequence[Mapping[str, Any]]) -> Any:
 
 
 def tips(**fields: str | tuple[str, str]) -> list[Any]:
-    """Return the tooltip of a mark: a title for each field, with a format for numbers.
-
-    Examples
-    --------
-    >>> [tip.to_dict() for tip in tips(mean=("P@10", ".4f"))]
-    [{'field': 'mean', 'format': '.4f', 'title': 'P@10', 'type': 'quantitative'}]
-    """
+    """Return the tooltip of a mark: a title for each field, with a format for numbers."""
     alt = altair()
     return [
         alt.Tooltip(f"{field}:N", title=title)
@@ -241,13 +230,7 @@ _NAMED = re.compile(rb"(/\w+ <<\n)((?: +/\w+ \d+ 0 R\n){2,})( *>>)")
 
 
 def _in_order(pdf: bytes) -> bytes:
-    r"""Return a PDF with its dictionaries of names sorted, because the drawing library writes them in random order.
-
-    Examples
-    --------
-    >>> _in_order(b"/XObject <<\n /b 2 0 R\n /a 1 0 R\n>>")
-    b'/XObject <<\n /a 1 0 R\n /b 2 0 R\n>>'
-    """
+    """Return a PDF with its dictionaries of names sorted, because the drawing library writes them in random order."""
     return _NAMED.sub(lambda match: match[1] + b"".join(sorted(match[2].splitlines(True))) + match[3], pdf)
 
 
@@ -360,17 +343,16 @@ def _process_of(_: int) -> _drawing.DrawingProcess:
 
 def altair() -> Any:
     """Import Altair, or raise an error that names the extra to install."""
-    try:
-        import altair as library
-    except ImportError as error:
-        raise MissingExtraError("drawing", library="altair", extra="report") from error
-    return library
+    return _library("altair", "altair")
 
 
 def vl_convert() -> Any:
     """Import vl-convert, or raise an error that names the extra to install."""
+    return _library("vl_convert", "vl-convert-python")
+
+
+def _library(module: str, package: str) -> Any:
     try:
-        import vl_convert as library
+        return importlib.import_module(module)
     except ImportError as error:
-        raise MissingExtraError("drawing", library="vl-convert-python", extra="report") from error
-    return library
+        raise MissingExtraError("drawing", library=package, extra="report") from error

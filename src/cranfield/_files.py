@@ -45,15 +45,6 @@ def whole_file(path: str | Path) -> Iterator[Path]:
     file is in the folder that `temporaries_in` names, or else next to ``path``; temporary files that killed processes
     left there are removed. The record of the old file (`cranfield._record`) does not apply to the new one and is
     removed.
-
-    Examples
-    --------
-    >>> import tempfile, pathlib
-    >>> folder = pathlib.Path(tempfile.mkdtemp())
-    >>> with whole_file(folder / "a.txt") as temporary:
-    ...     _ = temporary.write_text("all of it")
-    >>> (folder / "a.txt").read_text()
-    'all of it'
     """
     path = Path(path)
     if _is_device(path):
@@ -175,11 +166,6 @@ def meant(name: str | Path, base: Path = Path()) -> Path:
     """Return the file that a name refers to: that file or, if it does not exist, with ``~`` as the home folder.
 
     A name that is not absolute starts from ``base``.
-
-    Examples
-    --------
-    >>> meant("a.csv") == Path("a.csv"), meant("~/a.csv") == Path.home() / "a.csv"
-    (True, True)
     """
     path = base / name
     if os.path.lexists(path):

@@ -31,25 +31,13 @@ def share_of(counts: NDArray[np.integer[Any]] | int, share: float) -> NDArray[np
 
 
 def nearest_count(share: float, counts: NDArray[np.integer[Any]] | int) -> NDArray[np.int64]:
-    """Return the share of each count, rounded to the nearest whole number, halves up.
-
-    Examples
-    --------
-    >>> nearest_count(0.7, np.array([45, 10])).tolist()
-    [32, 7]
-    """
+    """Return the share of each count, rounded to the nearest whole number, halves up."""
     rounded: NDArray[np.int64] = np.floor(share_of(counts, share) + 0.5).astype(np.int64)
     return rounded
 
 
 def to_decimals(values: NDArray[np.float64], decimals: int) -> NDArray[np.float64]:
-    """Return the values rounded to ``decimals`` decimals; numbers too large to have decimals are unchanged.
-
-    Examples
-    --------
-    >>> to_decimals(np.array([0.123, 1e300]), 2).tolist()
-    [0.12, 1e+300]
-    """
+    """Return the values rounded to ``decimals`` decimals; numbers too large to have decimals are unchanged."""
     without_decimals = np.abs(values) >= 2.0**53
     return np.where(without_decimals, values, np.round(np.where(without_decimals, 0.0, values), decimals))
 
@@ -58,116 +46,54 @@ DASH = "–"
 
 
 def number_text(value: float | None, digits: int = 4, sign: str = "") -> str:
-    """Return a number with ``digits`` decimals, and with its sign if ``sign`` is ``"+"``.
-
-    Examples
-    --------
-    >>> number_text(0.12345), number_text(float("nan")), number_text(None), number_text(0.5, 2, "+")
-    ('0.1235', '–', '–', '+0.50')
-    >>> number_text(-0.00001)
-    '0.0000'
-    """
+    """Return a number with ``digits`` decimals, and with its sign if ``sign`` is ``"+"``."""
     return DASH if value is None or math.isnan(value) else f"{rounded(value, digits):{sign}.{digits}f}"
 
 
 def percent_text(value: float | None, unit: str = "%", sign: str = "") -> str:
-    """Return a share as a percentage with one decimal, and with its sign if ``sign`` is ``"+"``.
-
-    Examples
-    --------
-    >>> percent_text(0.1234), percent_text(0.1234, " %"), percent_text(None)
-    ('12.3%', '12.3 %', '–')
-    """
+    """Return a share as a percentage with one decimal, and with its sign if ``sign`` is ``"+"``."""
     return DASH if value is None or math.isnan(value) else f"{rounded(100 * value, 1):{sign}.1f}{unit}"
 
 
 def rounded(value: float, digits: int) -> float:
-    """Return a number rounded to ``digits`` decimals, and never -0.
-
-    Examples
-    --------
-    >>> rounded(-0.04, 1), rounded(-0.06, 1)
-    (0.0, -0.1)
-    """
+    """Return a number rounded to ``digits`` decimals, and never -0."""
     return round(value, digits) + 0.0
 
 
 def count_text(number: int, thing: str) -> str:
-    """Return a count and its noun, in the plural if needed.
-
-    Examples
-    --------
-    >>> count_text(1, "user"), count_text(2000, "user")
-    ('1 user', '2,000 users')
-    """
+    """Return a count and its noun, in the plural if needed."""
     return f"{number:,} {thing}{'' if number == 1 else 's'}"
 
 
 def amount_text(value: float) -> str:
-    """Return a number with thousands separators, and at most three decimals unless it is tiny.
-
-    Examples
-    --------
-    >>> amount_text(12345.0), amount_text(0.25), amount_text(0.00123456)
-    ('12,345', '0.25', '0.00123')
-    """
+    """Return a number with thousands separators, and at most three decimals unless it is tiny."""
     if value == round(value):
         return f"{value:,.0f}"
     return f"{value:,.3f}".rstrip("0") if abs(value) >= 0.01 else f"{value:.3g}"
 
 
 def size_text(bytes: float) -> str:
-    """Return a number of bytes as readable text.
-
-    Examples
-    --------
-    >>> size_text(3 * 2**30), size_text(700 * 2**20)
-    ('3.0 GiB', '700 MiB')
-    """
+    """Return a number of bytes as readable text."""
     return f"{bytes / _GIB:,.1f} GiB" if bytes >= _GIB else f"{bytes / _MIB:,.0f} MiB"
 
 
 def listed(names: Sequence[str]) -> str:
-    """Return names joined as in a sentence.
-
-    Examples
-    --------
-    >>> listed(["a", "b", "c"])
-    'a, b and c'
-    """
+    """Return names joined as in a sentence."""
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
 
 
 def few(names: Sequence[Any], most: int) -> str:
-    """Return at most so many names joined as in a sentence, with the number of the others.
-
-    Examples
-    --------
-    >>> few(["a", "b", "c"], 2)
-    'a, b and 1 more'
-    """
+    """Return at most so many names joined as in a sentence, with the number of the others."""
     return listed([*names] if len(names) <= most else [*names[:most], f"{len(names) - most} more"])
 
 
 def all_systems(n: int) -> str:
-    """Return all of n systems in words.
-
-    Examples
-    --------
-    >>> all_systems(2), all_systems(3)
-    ('both systems', 'all 3 systems')
-    """
+    """Return all of n systems in words."""
     return "both systems" if n == 2 else f"all {n} systems"
 
 
 def time_text(seconds: float | None) -> str:
-    """Return a time in words.
-
-    Examples
-    --------
-    >>> time_text(0.2), time_text(42), time_text(4000), time_text(None)
-    ('under a second', '40 s', '1.1 h', 'unknown')
-    """
+    """Return a time in words."""
     if seconds is None:
         return "unknown"
     if seconds < 1:

@@ -34,26 +34,12 @@ _NAME = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*:[^\W\d]\w*(\.[^\W\d]\w*)*")
 
 
 def names_code(spelling: Any) -> bool:
-    """Whether a spelling names code by its module, rather than something registered.
-
-    Examples
-    --------
-    >>> names_code("my_package.module:Mine(k=5)"), names_code("knn(k=5)")
-    (True, False)
-    """
+    """Whether a spelling names code by its module, rather than something registered."""
     return isinstance(spelling, str) and ":" in spelling and ":" in parse(spelling).name
 
 
 def check_form(spelling: str) -> None:
-    """Refuse a name of code that does not have the right form.
-
-    Examples
-    --------
-    >>> check_form("mine.py:Mine(k=5)")
-    Traceback (most recent call last):
-    ...
-    cranfield._errors.SettingError: 'mine.py:Mine' does not name code; write package.module:Name, without .py
-    """
+    """Refuse a name of code that does not have the right form."""
     name = parse(spelling).name
     if not _NAME.fullmatch(name) or name.partition(":")[0].endswith(".py"):
         raise SettingError(f"{name!r} does not name code; write package.module:Name, without .py")
@@ -353,13 +339,6 @@ def code_hash(thing: Any) -> str:
     For a function that is its instructions with their names and constants, its defaults, the variables it closes over,
     and what its names refer to in its own module. For a class it is all its methods and values. A value that cannot be
     hashed gets a new hash every time, so it never counts as known.
-
-    Examples
-    --------
-    >>> code_hash(lambda x: x.min()) == code_hash(lambda x: x.min())
-    True
-    >>> code_hash(lambda x: x.min()) == code_hash(lambda x: x.max())
-    False
     """
     digest = hashlib.sha256()
     for part in _parts(thing, set()):

@@ -101,18 +101,7 @@ def readable(label: str | Path) -> Iterator[None]:
 
 
 def read_parquet(path: str | Path) -> pl.DataFrame:
-    """Return the table in a Parquet file.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> folder = Path(tempfile.mkdtemp())
-    >>> for name in ("fold1.parquet", "fold[1].parquet"):
-    ...     with (folder / name).open("wb") as file:
-    ...         write_parquet(pl.DataFrame({"name": [name]}), file)
-    >>> read_parquet(folder / "fold[1].parquet").item()
-    'fold[1].parquet'
-    """
+    """Return the table in a Parquet file."""
     with readable(path):
         return scan_parquet(path).collect()
 

@@ -22,24 +22,12 @@ from cranfield._version import __version__
 
 @dataclass(frozen=True)
 class Step:
-    """One step in the history of a result.
+    """One step in the history of a result; its settings and its effect are ready for JSON."""
 
-    Parameters
-    ----------
-    action
-        What was done, as a name: ``"read"``, ``"min_ratings"``, ``"split.random"``.
-    settings
-        The settings it was done with, JSON-ready.
-    effect
-        What it changed, JSON-ready: counts before and after, for instance.
-    notes
-        Sentences that a reader should see: leakage, users left out, a rule applied.
-    """
-
-    action: str
+    action: str  # "read", "min_ratings", "split.random", ...
     settings: Mapping[str, Any] = field(default_factory=dict)
-    effect: Mapping[str, Any] = field(default_factory=dict)
-    notes: tuple[str, ...] = ()
+    effect: Mapping[str, Any] = field(default_factory=dict)  # what it changed: counts before and after, for instance
+    notes: tuple[str, ...] = ()  # what a reader should see: leakage, users left out, a rule applied
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "settings", MappingProxyType(dict(self.settings)))
@@ -52,12 +40,8 @@ class Step:
 
     def as_dict(self) -> dict[str, Any]:
         """Return the step as plain dictionaries and lists, ready for JSON."""
-        return {
-            "action": self.action,
-            "settings": dict(self.settings),
-            "effect": dict(self.effect),
-            "notes": list(self.notes),
-        }
+        settings, effect = dict(self.settings), dict(self.effect)
+        return {"action": self.action, "settings": settings, "effect": effect, "notes": list(self.notes)}
 
 
 def file_checksum(path: Path) -> str:
@@ -67,22 +51,9 @@ def file_checksum(path: Path) -> str:
 
 
 def record(path: Path, made_of: Mapping[str, Any] | None = None) -> Path:
-    """Record the checksum of a file that was just written, and what it was made from; return the path of the record.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> path = Path(tempfile.mkdtemp()) / "a.csv"
-    >>> _ = path.write_text("user,item")
-    >>> record(path, {"seed": 1}).name, made_of(path), is_as_written(path)
-    ('a.csv.json', {'seed': 1}, True)
-    """
-    contents = {
-        "cranfield": __version__,
-        "file": path.name,
-        "sha256": file_checksum(path),
-        "made_of": dict(made_of or {}),
-    }
+    """Record the checksum of a file that was just written, and what it was made from; return the path of the record."""
+    about = {"file": path.name, "sha256": file_checksum(path), "made_of": dict(made_of or {})}
+    contents = {"cranfield": __version__, **about}
     write_text(record_path(path), json.dumps(contents, indent=1, ensure_ascii=False) + "\n")
     return record_path(path)
 
@@ -125,11 +96,7 @@ def _record_of(path: Path) -> dict[str, Any] | None:
     """Return the record of a file, or None if it is missing or damaged."""
     try:
         contents: dict[str, Any] = json.loads(record_path(path).read_text(encoding="utf-8"))
-        is_whole = (
-            contents["file"] == path.name
-            and isinstance(contents["made_of"], dict)
-            and isinstance(contents["sha256"], str)
-        )
-        return contents if is_whole else None
+        has_both = isinstance(contents["made_of"], dict) and isinstance(contents["sha256"], str)
+        return contents if has_both and contents["file"] == path.name else None
     except (OSError, ValueError, KeyError, TypeError, RecursionError):
         return None

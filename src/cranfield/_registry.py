@@ -112,21 +112,14 @@ def _written(value: Any) -> str:
 class Entry(Generic[Thing]):
     """A registered thing and the facts about it; kinds of things with more facts have a subclass.
 
-    Parameters
-    ----------
-    name, aliases
-        Its name, and its other names.
-    thing
-        A function, whose first parameter is what it works on and whose other parameters can be spelled; a class, whose
-        fields can all be spelled; or an object, which has no parameters.
-    cutoff
-        Whether ``@n`` may, must or cannot follow the name.
+    A thing is a function, whose first parameter is what it works on and whose other parameters can be spelled; a class,
+    whose fields can all be spelled; or an object, which has no parameters.
     """
 
     name: str
     thing: Thing
     aliases: tuple[str, ...] = ()
-    cutoff: Cutoff = "none"
+    cutoff: Cutoff = "none"  # whether @n may, must or cannot follow the name
 
     works_on: ClassVar[int] = 1
     """Number of leading parameters of a function that are its input, not settings."""
@@ -194,20 +187,6 @@ class Registry(Mapping[str, Thing]):
     A name is unique regardless of case, unless ``replace=True`` is given. A definition may be run again, as in a
     notebook: a thing with the same module and qualified name as an old one replaces it.
 
-    Parameters
-    ----------
-    kind
-        What they are, for messages: ``"filter"``, ``"split"``.
-    entry
-        The class of its entries: `Entry`, or a subclass with more fields.
-    any_case
-        Whether names are matched regardless of case.
-    plugins
-        The group of entry points by which installed packages offer things of this kind. A name that is not registered
-        is looked up there.
-    of_code
-        Function that makes the entry of a name ``package.module:Name``, if the kind allows the user's own code.
-
     Examples
     --------
     >>> shapes = Registry("shape")
@@ -235,12 +214,12 @@ class Registry(Mapping[str, Thing]):
 
     def __init__(
         self,
-        kind: str,
+        kind: str,  # for messages: "filter", "split"
         entry: type[Entry[Any]] = Entry,
         *,
-        any_case: bool = False,
-        plugins: str | None = None,
-        of_code: Callable[[str], Entry[Any]] | None = None,
+        any_case: bool = False,  # whether names are matched regardless of case
+        plugins: str | None = None,  # the entry points of installed packages, where an unknown name is looked up
+        of_code: Callable[[str], Entry[Any]] | None = None,  # makes the entry of the user's package.module:Name
     ) -> None:
         self.kind = kind
         self._plugins, self._of_code = plugins, of_code
@@ -271,16 +250,10 @@ class Registry(Mapping[str, Thing]):
     def register(self, name: _Registered, /) -> _Registered: ...
 
     def register(self, name: Any = None, /, *, aliases: Iterable[str] = (), replace: bool = False, **about: Any) -> Any:
-        """Register the decorated function or class under ``name``, or its own name.
+        """Register the decorated function or class under ``name``, or its own name with ``@registry.register`` alone.
 
-        Parameters
-        ----------
-        name, aliases
-            Its name, and its other names. ``@registry.register`` alone takes the name of the function or class.
-        replace
-            Whether it replaces things that already have one of these names, which is an error otherwise.
-        about
-            The other fields of the kind's entries.
+        It replaces things that already have one of its names only with ``replace``; otherwise that is an error.
+        ``about`` are the other fields of the kind's entries.
         """
         if name is not None and not isinstance(name, str):
             return self.add(getattr(name, "__name__", str(name)), name)

@@ -53,13 +53,7 @@ def release() -> None:
 
 
 def is_short_of_memory(error: BaseException) -> bool:
-    """Whether an error means that memory has run out; not only `MemoryError` does.
-
-    Examples
-    --------
-    >>> is_short_of_memory(ImportError("libblas.so: failed to map segment from shared object"))
-    True
-    """
+    """Whether an error means that memory has run out; not only `MemoryError` does."""
     if isinstance(error, OSError):
         return error.errno == errno.ENOMEM
     return isinstance(error, MemoryError) or says_short_of_memory(str(error))

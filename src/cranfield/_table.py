@@ -8,8 +8,9 @@ import re
 import shutil
 import sys
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 import numpy as np
 import polars as pl
@@ -50,6 +51,10 @@ def latex_text(text: str) -> str:
 def markdown_text(text: str) -> str:
     """Escape text for a cell of a Markdown table."""
     return re.sub(r"([\\`*_{}\[\]<>|])", r"\\\1", one_line(text))
+
+
+def _html_text(text: str) -> str:
+    return html.escape(shown(text))
 
 
 def csv_text(text: str) -> str:
@@ -115,13 +120,7 @@ def _lines(columns: list[list[str]]) -> list[str]:
 
 
 def places(values: NDArray[np.float64], lower_is_better: bool, digits: int) -> NDArray[np.int64]:
-    """Return the place of each value among the distinct printed values, 0 for the best; NaN comes last.
-
-    Examples
-    --------
-    >>> places(np.array([0.31, 0.5, 0.3, np.nan]), False, 1).tolist()
-    [1, 0, 1, 5]
-    """
+    """Return the place of each value among the distinct printed values, 0 for the best; NaN comes last."""
     shown = to_decimals(values, digits)
     levels = np.unique(shown[~np.isnan(shown)])
     place = np.searchsorted(levels, shown)
@@ -139,43 +138,28 @@ class Cell:
     raised: str = ""
 
 
+def _marked(cell: Cell, escape: Callable[[str], str], best: str, second: str, raised: str) -> str:
+    """Return the text of a cell in the templates of its marks."""
+    text = escape(cell.text)
+    text = best.format(text) if cell.best else second.format(text) if cell.second else text
+    return text + (raised.format(escape(cell.raised)) if cell.raised else "")
+
+
 @dataclass(frozen=True)
 class Table:
-    """A table for people.
-
-    Parameters
-    ----------
-    header
-        The names of the columns. Text columns are aligned left, number columns right.
-    rows
-        The cells, as text or as `Cell`.
-    caption
-        What the table shows, and under which decisions.
-    notes
-        Sentences below the table.
-    label
-        The LaTeX label: letters, digits, hyphens and colons; none if empty.
-    """
+    """A table for people: text columns are aligned left, number columns right."""
 
     header: Sequence[str]
     rows: Sequence[Sequence[str | Cell]]
-    caption: str = ""
-    notes: Sequence[str] = field(default=())
-    label: str = ""
+    caption: str = ""  # what it shows, and under which decisions
+    notes: Sequence[str] = field(default=())  # sentences below it
+    label: str = ""  # of LaTeX: letters, digits, hyphens and colons; none if empty
 
     def _cells(self) -> list[list[Cell]]:
         return [[cell if isinstance(cell, Cell) else Cell(cell) for cell in row] for row in self.rows]
 
     def of_text(self) -> list[bool]:
-        """Return which columns hold text: the first, and those with a cell that does not start with a number.
-
-        Examples
-        --------
-        >>> Table(["a", "b", "better"], [["x", "0.5 ±0.1", "–"], ["y", "[0.1, 0.2]", "knn"]]).of_text()
-        [True, False, True]
-        >>> Table(["", "version", "made", "id"], [["x", "0.2.0", "1998-04-22", "15d0e2"]]).of_text()
-        [True, True, True, True]
-        """
+        """Return which columns hold text: the first, and those with a cell that does not start with a number."""
         columns = list(zip(*self._cells())) or [()] * len(self.header)
         return [
             place == 0 or any(not _NUMBER.match(cell.text.strip()) for cell in column)
@@ -185,20 +169,7 @@ class Table:
     def titled(self, data: str, shows: str, decisions: str = "") -> Table:
         """Return the table for a paper: the data and all decisions in its caption, and a label made from the names.
 
-        Parameters
-        ----------
-        data
-            The name of the data.
-        shows
-            What the table shows, in a word.
-        decisions
-            Decisions in words that are not in the caption yet.
-
-        Examples
-        --------
-        >>> table = Table(["system"], [], "plain mean").titled("MovieLens 1M", "averages", "random 80/20")
-        >>> table.caption, table.label
-        ('MovieLens 1M: random 80/20; plain mean', 'tab:movielens-1m-averages')
+        ``shows`` is what it shows, in a word; ``decisions`` are those that are not in the caption yet.
         """
         words = "-".join(re.findall("[a-z0-9]+", f"{data} {shows}".lower()))
         caption = "; ".join(filter(None, (decisions, self.caption)))
@@ -233,30 +204,21 @@ class Table:
 
     def markdown(self) -> str:
         """Return the table in Markdown, with the best in bold and the second underlined."""
-
-        def written(cell: Cell) -> str:
-            text = markdown_text(cell.text)
-            raised = f"<sup>{markdown_text(cell.raised)}</sup>" if cell.raised else ""
-            return (f"**{text}**" if cell.best else f"<u>{text}</u>" if cell.second else text) + raised
-
+        marked = partial(_marked, escape=markdown_text, best="**{}**", second="<u>{}</u>", raised="<sup>{}</sup>")
         lines = [
             "| " + " | ".join(markdown_text(name) for name in self.header) + " |",
             "|" + "|".join(" --- " if left else " ---: " for left in self.of_text()) + "|",
-            *("| " + " | ".join(written(cell) for cell in row) + " |" for row in self._cells()),
+            *("| " + " | ".join(map(marked, row)) + " |" for row in self._cells()),
         ]
         caption = [markdown_text(self.caption), ""] if self.caption else []
-        return "\n".join(
-            [*caption, *lines, *(["", *(f"- {markdown_text(n)}" for n in self.notes)] if self.notes else [])]
-        )
+        notes = ["", *(f"- {markdown_text(note)}" for note in self.notes)] if self.notes else []
+        return "\n".join([*caption, *lines, *notes])
 
     def latex(self) -> str:
         """Return the table in LaTeX (booktabs), with the best in bold and the second underlined."""
-
-        def written(cell: Cell) -> str:
-            text = latex_text(cell.text)
-            raised = f"$^{{{latex_text(cell.raised)}}}$" if cell.raised else ""
-            return (rf"\textbf{{{text}}}" if cell.best else rf"\underline{{{text}}}" if cell.second else text) + raised
-
+        marked = partial(
+            _marked, escape=latex_text, best=r"\textbf{{{}}}", second=r"\underline{{{}}}", raised="$^{{{}}}$"
+        )
         lines = [
             r"\begin{table}",
             r"\centering",
@@ -266,7 +228,7 @@ class Table:
             r"\toprule",
             " & ".join(latex_text(name) for name in self.header) + r" \\",
             r"\midrule",
-            *(" & ".join(written(cell) for cell in row) + r" \\" for row in self._cells()),
+            *(" & ".join(map(marked, row)) + r" \\" for row in self._cells()),
             r"\bottomrule",
             r"\end{tabular}",
             *(rf"\par\footnotesize {latex_text(note)}" for note in self.notes),
@@ -276,14 +238,9 @@ class Table:
 
     def html(self) -> str:
         """Return the table in HTML, with the best in bold and the second underlined."""
-
-        def written(cell: Cell) -> str:
-            text = html.escape(shown(cell.text))
-            raised = f"<sup>{html.escape(shown(cell.raised))}</sup>" if cell.raised else ""
-            return (f"<b>{text}</b>" if cell.best else f"<u>{text}</u>" if cell.second else text) + raised
-
-        head = "".join(f"<th>{html.escape(shown(name))}</th>" for name in self.header)
-        body = "".join("<tr>" + "".join(f"<td>{written(cell)}</td>" for cell in row) + "</tr>" for row in self._cells())
-        caption = f"<caption>{html.escape(shown(self.caption))}</caption>" if self.caption else ""
-        notes = "".join(f"<p>{html.escape(shown(note))}</p>" for note in self.notes)
+        marked = partial(_marked, escape=_html_text, best="<b>{}</b>", second="<u>{}</u>", raised="<sup>{}</sup>")
+        head = "".join(f"<th>{_html_text(name)}</th>" for name in self.header)
+        body = "".join("<tr>" + "".join(f"<td>{marked(cell)}</td>" for cell in row) + "</tr>" for row in self._cells())
+        caption = f"<caption>{_html_text(self.caption)}</caption>" if self.caption else ""
+        notes = "".join(f"<p>{_html_text(note)}</p>" for note in self.notes)
         return f"<table>{caption}<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{notes}"

@@ -32,24 +32,12 @@ def shown(text: object) -> str:
 
 
 def one_line(text: object) -> str:
-    r"""Return text as `shown`, with runs of spaces made one space.
-
-    Examples
-    --------
-    >>> one_line("two\n  lines ")
-    'two lines'
-    """
+    """Return text as `shown`, with runs of spaces made one space."""
     return " ".join(shown(text).split())
 
 
 def shown_lines(text: object) -> str:
-    r"""Return text of several lines, each as `shown` but with its tabs.
-
-    Examples
-    --------
-    >>> shown_lines("a\tb\x1b[2J\nc")
-    'a\tb�[2J\nc'
-    """
+    """Return text of several lines, each as `shown` but with its tabs."""
     return "\n".join("\t".join(map(shown, line.split("\t"))) for line in str(text).split("\n"))
 
 
@@ -167,16 +155,7 @@ def announce(text: str) -> None:
 
 @contextmanager
 def progress(what: str, total: float | None = None, unit: str = "") -> Iterator[Progress]:
-    """Open a `Progress`, and close it whatever happens.
-
-    Examples
-    --------
-    >>> with progress("Counting", total=3) as bar:
-    ...     for _ in range(3):
-    ...         bar.advance()
-    >>> bar.done
-    3
-    """
+    """Open a `Progress`, and close it whatever happens."""
     bar = Progress(what, total, unit)
     try:
         yield bar
