@@ -70,7 +70,7 @@ def of_runs(split: Split) -> None:
     expected = expected_precision(ti[0], split, targets, n=10)
     measured = cf.measure(ti, split.test, "P@10", threshold=5).average().item()
     print(targets)
-    print(f"equation (3) {expected.low:.4f}, measured {measured:.4f}: {'; '.join(expected.departures)}")
+    print(f"equation (3) {expected.low:.4f}, measured {measured:.4f}: {'; '.join(map(str, expected.departures))}")
 
 
 def one_relevant(split: Split) -> None:

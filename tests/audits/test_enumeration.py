@@ -8,8 +8,9 @@ import pytest
 from cranfield import SettingError
 from cranfield.audits.enumeration import balanced_sample, enumerate_universes, imbalance_of
 from cranfield.audits.parsing import audit_settings
-from cranfield.audits.wording import notes_on
+from cranfield.audits.verdict import facts_of_enumeration
 from cranfield.experiments import System
+from cranfield.facts import audit as audit_facts
 
 
 def crossed(experiment):
@@ -43,8 +44,8 @@ def test_lists_are_as_long_as_the_deepest_cut_off(tiny):
 
 
 def test_repetitions_are_said_to_be_in_no_p_value(tiny):
-    (note,) = notes_on(crossed(tiny(audit={"vary": {"cutoff": [5, 10]}}, repetitions=3)))
-    assert "averaged over 3 repetitions, and no p-value of the audit includes the spread between these" in note
+    enumeration = crossed(tiny(audit={"vary": {"cutoff": [5, 10]}}, repetitions=3))
+    assert facts_of_enumeration(enumeration) == [audit_facts.AveragedRepetitions(3)]
 
 
 def test_a_contradiction_is_an_invalid_cell_with_its_reason(tiny):
@@ -79,7 +80,8 @@ def test_options_that_are_declared_invalid_are_left_out_and_counted_with_their_r
     vary = {"cutoff": [5, 10, 50], "average": ["mean", "median"]}
     enumeration = crossed(tiny(audit={"vary": vary, "invalid": {"cutoff": {"50": "lists are short"}}}))
     assert len(enumeration.cells) == 4
-    assert notes_on(enumeration) == ["Declared invalid here, with 2 combinations: cutoff 50 (lists are short)."]
+    declared = audit_facts.DeclaredInvalid(2, (("cutoff", "50", "lists are short"),))
+    assert facts_of_enumeration(enumeration) == [declared]
 
 
 def test_contradictions_are_counted_where_a_sample_is_drawn_too(tiny):

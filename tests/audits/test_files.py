@@ -49,7 +49,7 @@ def test_a_folder_without_an_audit_is_an_error(tmp_path):
 
 @pytest.mark.parametrize(
     ("content", "message"),
-    [("{", "not JSON"), ("[]", "not an audit of format 1"), ('{"format": 1}', "run the audit again")],
+    [("{", "not JSON"), ("[]", "not an audit of format 2"), ('{"format": 1}', "run the audit again")],
 )
 def test_a_changed_file_is_an_error_of_one_line(folder, content, message):
     (folder / "audit.json").write_text(content)

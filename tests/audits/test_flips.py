@@ -49,7 +49,7 @@ def test_pairs_are_searched_where_no_single_change_turns_the_winner():
 
 
 def test_another_seed_is_not_a_decision():
-    assert flips_of(GRID, _leads(_lead([1, 3, 5, 7]))).turning == []
+    assert flips_of(GRID, _leads(_lead([1, 3, 5, 7]))).turning == ()
 
 
 def test_a_change_of_significance_alone_is_named_apart():
@@ -65,7 +65,7 @@ def test_a_tie_does_not_turn_the_winner(start):
     grid = Grid(GRID.varied, GRID.cells, GRID.universe, start)
     lead = np.zeros(GRID.n_cells)
     lead[start] = 1
-    assert flips_of(grid, _leads(lead)).turning == []
+    assert flips_of(grid, _leads(lead)).turning == ()
 
 
 def test_a_sample_has_fewer_single_changes_than_the_options_allow():

@@ -9,6 +9,7 @@ import pytest
 from cranfield._errors import SettingError
 from cranfield.audits import Audit, Grid, UserContributions, VariedDecision
 from cranfield.comparisons.p_values import holm
+from cranfield.facts import audit as audit_facts
 
 
 def test_the_frame_has_one_row_per_cell_and_pair_with_its_options(audit, grid):
@@ -114,12 +115,12 @@ def test_universes_without_a_linear_average_are_left_out_of_the_test_and_named()
     audit = Audit.of(grid, ["a", "b"], values.mean(axis=2), terms, draws=50, resamples=5)
     assert audit.joint()["universes"].unique().to_list() == [1]
     assert audit.shares().filter(what="leads", over="universes")["share"].item() in (0, 0.5, 1)
-    assert "average median" in audit.notes[0]
+    assert audit.notes == (audit_facts.NotSumsOverUsers(1, ("average median",)),)
     none = Audit.of(
         grid, ["a", "b"], values.mean(axis=2), UserContributions(values, linear=np.zeros(2)), draws=50, resamples=5
     )
     assert none.joint().height == 0
-    assert "significantly better, one way" not in str(none)
+    assert not any(isinstance(fact, audit_facts.JointDifference) for fact in none.facts())
 
 
 def test_combinations_that_cannot_be_computed_are_counted_with_their_reason():
@@ -131,7 +132,7 @@ def test_combinations_that_cannot_be_computed_are_counted_with_their_reason():
     grid = Grid(opened, cells, np.arange(3), invalid=(((1, 1), "lists are too short"),))
     values = np.random.default_rng(1).random((2, 3, 30))
     audit = Audit.of(grid, ["a", "b"], values.mean(axis=2), values, draws=50, resamples=5)
-    assert audit.notes == ("1 combination is left out (1: lists are too short).",)
+    assert audit.notes == (audit_facts.LeftOutCombinations({"lists are too short": 1}),)
     assert set(audit.influence()["method"]) == {"enumeration"}
 
 

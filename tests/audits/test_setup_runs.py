@@ -7,8 +7,9 @@ import pytest
 import cranfield as cf
 from cranfield.audits import read_audit
 from cranfield.audits.auditing import plan_audit
-from cranfield.audits.wording import said_of_advice
+from cranfield.audits.verdict import facts_of_advice
 from cranfield.experiments import Decisions, System, run
+from cranfield.facts import audit as audit_facts
 
 ASSESS = {"metrics": ["P@5", "AP@5", "RR@5"], "scenarios": ["ratings"], "sizes": [1.0, 0.5], "samples": 2}
 SYSTEMS = tuple(System(name, name) for name in ("popularity", "random", "average", "knn(k=5)"))
@@ -35,11 +36,11 @@ def test_every_split_and_target_design_has_the_advice_of_its_own_assessment(asse
     assert own["score"].to_list() == pytest.approx(alone.frame()["score"].to_list())
 
 
-def test_the_table_is_a_file_that_reads_back_and_the_verdict_has_a_sentence(assessed):
+def test_the_table_is_a_file_that_reads_back_and_the_verdict_ends_with_it(assessed):
     found, folder = assessed
     assert (folder / "audit" / "advice.csv").is_file()
     assert read_audit(folder / "audit").advice().equals(found.advice())
-    assert found.verdict[-1].startswith("The advice on metrics is ")
+    assert found.facts()[-1:] == found.advice_facts() != []
 
 
 def test_the_estimate_counts_the_assessments(tiny, tmp_path):
@@ -53,7 +54,7 @@ def test_the_estimate_counts_the_assessments(tiny, tmp_path):
 
 def test_nothing_is_said_where_metrics_are_not_assessed(audit):
     assert audit.advice().is_empty()
-    assert not any("advice on metrics" in sentence for sentence in audit.verdict)
+    assert audit.advice_facts() == []
 
 
 def _rows(*best):
@@ -61,12 +62,9 @@ def _rows(*best):
     return [{"setup": f"split {place}", "metric": metric, **shared} for place, metric in enumerate(best)]
 
 
-def test_the_sentence_says_which_metric_is_best_where():
-    same, other = said_of_advice(_rows("P@5", "P@5")), said_of_advice(_rows("P@5", "AP@5", "P@5"))
-    assert same[0].startswith(
-        "The advice on metrics is the same under the 2 set-ups that differ in the split or the target design: P@5"
-    )
-    assert "highest score: P@5 in 2 (split 0 and others) and AP@5 in 1 (split 1)" in other[0]
+def test_the_fact_says_which_metric_is_best_where():
     failed = {**_rows("P@5")[0], "rank": None, "reason": "why"}
-    assert "; 1 could not be assessed." in said_of_advice([*_rows("P@5", "P@5"), failed])[0]
-    assert said_of_advice(_rows("P@5")) == []
+    (fact,) = facts_of_advice([*_rows("P@5", "AP@5", "P@5"), failed])
+    best = {"P@5": ("split 0", "split 2"), "AP@5": ("split 1",)}
+    assert fact == audit_facts.AdviceByDesign(best, clear=0, taus=(0.5, 0.5), failed=1)
+    assert facts_of_advice(_rows("P@5")) == []

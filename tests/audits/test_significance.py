@@ -11,6 +11,7 @@ from cranfield.audits import Audit, Grid, UserContributions, VariedDecision, rea
 from cranfield.audits.parsing import audit_settings
 from cranfield.audits.significance import PairedTest
 from cranfield.experiments import Decisions, System
+from cranfield.facts import audit as audit_facts
 
 TESTINGS = [
     PairedTest(test, way) for test in ("permutation", "student", "wilcoxon", "sign") for way in ("none", "holm")
@@ -69,10 +70,12 @@ def test_users_who_are_not_in_a_universe_are_no_ties(values):
     assert rows["start_p"].to_list() == pytest.approx(expected, rel=1e-4)
 
 
-def test_the_sentences_name_the_tests_and_what_they_say_of_the_start(found):
-    sentences = " ".join(found.sentences("a", "b"))
-    assert "One is significantly better in this share of the cells, test by test: permutation in" in sentences
-    assert "Under the starting point" in sentences or "The test alone changes the significance" in sentences
+def test_the_facts_name_the_tests_and_what_they_say_of_the_start(found):
+    by_test, at_start = found.pair_facts("a", "b")[-2:]
+    assert isinstance(by_test, audit_facts.SignificantByTest)
+    assert isinstance(at_start, audit_facts.StartByTest)
+    assert next(iter(by_test.shares)).startswith("permutation")
+    assert list(at_start.p) == list(by_test.shares)
 
 
 def test_the_table_is_a_file_and_reads_back(found, tmp_path):

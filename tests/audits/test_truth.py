@@ -15,6 +15,7 @@ from cranfield.audits.parsing import audit_settings
 from cranfield.audits.truth import check_truth, true_values
 from cranfield.experiments import Source, System
 from cranfield.experiments.searching import Tuning
+from cranfield.facts import audit as audit_facts
 
 TRUE = {"knn": 0.3, "mf": 0.5, "pop": 0.1}
 THREE = (System("popular", "popularity"), System("near", "knn(k=5)"), System("any", "random"))
@@ -49,10 +50,12 @@ def test_the_share_led_by_the_truly_better_system_is_that_of_the_frame(found):
 
 
 def test_the_verdict_says_whether_the_share_agrees_and_which_option_is_nearest(found):
-    sentences = " ".join(found.sentences("knn", "mf"))
-    assert "In truth (the given values) mf (0.5) is better than knn (0.3). Most cells agree" in sentences
-    assert "The decision that matters most for it is split" in sentences
-    assert sentences.endswith("] with random(train=0.2).")
+    lead, order = found.pair_facts("knn", "mf")[-2:]
+    assert isinstance(lead, audit_facts.TrueLead)
+    assert (lead.source, lead.row["truly_better"]) == ("the given values", "mf")
+    assert lead.row["right"] > 0.5
+    assert isinstance(order, audit_facts.TrueOrderReached)
+    assert (order.best["decision"], order.worst["option"]) == ("split", "random(train=0.2)")
 
 
 def test_a_truth_that_orders_them_the_other_way_has_the_opposite_tau(grid, terms, found):
@@ -60,7 +63,7 @@ def test_a_truth_that_orders_them_the_other_way_has_the_opposite_tau(grid, terms
     turned = {name: -value for name, value in TRUE.items()}
     other = Audit.of(grid, list(TRUE), averages, terms, draws=250, resamples=40, truth=turned)
     assert other.truth()["tau"].to_list() == pytest.approx((-found.truth()["tau"]).to_list())
-    assert "Most cells do not agree" in " ".join(other.sentences("knn", "mf"))
+    assert other.pair_facts("knn", "mf")[-2].row["right"] < 0.5
 
 
 def test_the_truth_is_a_file_and_reads_back(found, tmp_path):
@@ -91,7 +94,7 @@ def test_an_audit_of_a_world_holds_its_universes_against_it(tiny, tmp_path):
     vary = {"split": ["random(train=0.5)", "random(train=0.8)"], "cutoff": [5, 10]}
     found = cf.audit(tiny(systems=THREE), tmp_path / "out", vary=vary, truth="nDCG@10")
     assert (tmp_path / "out" / "audit" / "truth.csv").is_file()
-    assert "In truth (nDCG@10 on all true preferences)" in " ".join(found.verdict)
+    assert found.known.source == "nDCG@10 on all true preferences"
     assert set(found.truth()["decision"].drop_nulls()) == {"split", "cutoff"}
 
 

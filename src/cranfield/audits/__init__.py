@@ -9,13 +9,11 @@ from cranfield.audits.options import VARIABLE_DECISIONS
 from cranfield.audits.pair import PairView, ranks_of
 from cranfield.audits.result import Audit
 from cranfield.audits.tables import audit_tables, pair_tables
-from cranfield.audits.wording import NOT_A_PROBABILITY, option_words, share_text
 
 __all__ = [
     "AUDITED",
     "FIGURES",
     "HOME",
-    "NOT_A_PROBABILITY",
     "VARIABLE_DECISIONS",
     "Audit",
     "AuditPlan",
@@ -27,10 +25,8 @@ __all__ = [
     "audit",
     "audit_of",
     "audit_tables",
-    "option_words",
     "pair_tables",
     "plan_audit",
     "ranks_of",
     "read_audit",
-    "share_text",
 ]

@@ -19,7 +19,7 @@ from cranfield.audits.result import Audit
 from cranfield.audits.setup_runs import SetupRuns, advice_rows, designs_of
 from cranfield.audits.truth import check_truth, from_here, true_values, truth_made_of
 from cranfield.audits.universes import audit_universes
-from cranfield.audits.wording import left_out_text, notes_on
+from cranfield.audits.verdict import facts_of_enumeration, left_out
 from cranfield.experiments import (
     OUT,
     Experiment,
@@ -36,6 +36,7 @@ from cranfield.experiments import (
     run,
     stages,
 )
+from cranfield.facts import sentences
 from cranfield.store import Made
 
 HOME = "audit"
@@ -52,7 +53,7 @@ class Audited(Stage[Audit]):
     """The audit of an experiment: all set-ups in its store, and the answers."""
 
     name, title, level, inputs = "audit", "Auditing", "experiment", ("data",)
-    exported = True
+    exported, version = True, 2
 
     def check_experiment(self, experiment: Experiment) -> None:
         """Raise an error for decisions that cannot be opened."""
@@ -279,8 +280,8 @@ class AuditPlan:
             lines.append(f"{'tests':<16} {', '.join(map(str, enumeration.settings.testings))}")
         for stage, name in _STEPS.items():
             lines.append(f"{name:<16} {self.to_make[name]:,} to make, {kept[stage]:,} kept")
-        invalid = [left_out_text([reason for _, reason in enumeration.invalid])] if enumeration.invalid else []
-        return "\n".join([*lines, *notes_on(enumeration), *invalid, f"roughly {time_text(self.plan.seconds)}"])
+        notes = sentences([*facts_of_enumeration(enumeration), *left_out(enumeration.invalid)])
+        return "\n".join([*lines, *notes, f"roughly {time_text(self.plan.seconds)}"])
 
 
 def plan_audit(

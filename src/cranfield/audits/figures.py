@@ -17,7 +17,7 @@ from cranfield._figures import ACCENT, INK, MUTED, WARN, Style, altair, data_of,
 from cranfield.audits.grid import Floats, VariedDecision
 from cranfield.audits.influence import ANSWERS
 from cranfield.audits.pair import PairView
-from cranfield.audits.wording import share_text
+from cranfield.facts import audit as audit_facts
 
 if TYPE_CHECKING:
     from cranfield.audits.result import Audit
@@ -196,7 +196,7 @@ def influence(
     layers = [bars, ends]
     chance = [row["shapley"] for row in singles if row["kind"] == "chance"]
     if chance:
-        label = f"noise floor: chance has {share_text(sum(chance))}"
+        label = f"noise floor: chance has {audit_facts.share_text(sum(chance))}"
         floor = alt.Chart(data_of([{"floor": sum(chance), "label": label}]))
         layers.append(floor.mark_rule(color=WARN, strokeDash=[4, 3], strokeWidth=1.5).encode(x="floor:Q"))
         layers.append(

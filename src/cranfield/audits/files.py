@@ -16,14 +16,16 @@ from cranfield._polars import read_parquet, write_parquet
 from cranfield._table import csv_of
 from cranfield.audits.contributions import Leads
 from cranfield.audits.grid import Grid, VariedDecision
-from cranfield.audits.joint import JointTest, SeedNoise
-from cranfield.audits.pair import Effort, LeadShare, PairAudit, QuestionAnswer
+from cranfield.audits.joint import JointTest
+from cranfield.audits.pair import Effort, PairAudit, QuestionAnswer
 from cranfield.audits.truth import TruthFindings
+from cranfield.facts import Fact, sentences
+from cranfield.facts import audit as audit_facts
 
 if TYPE_CHECKING:
     from cranfield.audits.result import Audit
 
-FORMAT = 1
+FORMAT = 2
 """Version of the layout of ``audit.json``; files with any other number are refused."""
 
 
@@ -79,7 +81,8 @@ def _as_json(audit: Audit) -> dict[str, Any]:
     return {
         "format": FORMAT,
         "verdict": audit.verdict,
-        "notes": list(audit.notes),
+        "notes": sentences(audit.notes),
+        "note_facts": [note.as_dict() for note in audit.notes],
         "systems": list(audit.systems),
         "effort": asdict(audit.effort),
         "grid": {
@@ -155,9 +158,9 @@ def _from_json(content: dict[str, Any], table: pl.DataFrame) -> Audit:
         first["users"].to_numpy()[grid.cell_of],
         tuple(pairs),
         tuple(content["ranks"]),
-        tuple(SeedNoise(**noise) for noise in content["noise"]),
+        tuple(audit_facts.SeedNoise(**noise) for noise in content["noise"]),
         Effort(**content["effort"]),
-        tuple(content["notes"]),
+        tuple(map(Fact.read, content["note_facts"])),
         tuple(content["tests"]),
         truth and TruthFindings(truth["source"], tuple(truth["options"]), tuple(truth["pairs"])),
         tuple(content["advice"]),
@@ -178,6 +181,6 @@ def _pair_from_json(grid: Grid, content: dict[str, Any], rows: pl.DataFrame) -> 
     return PairAudit.of(grid, systems, leads, answers, content["influence"])
 
 
-def _share_from_json(share: dict[str, Any]) -> LeadShare:
+def _share_from_json(share: dict[str, Any]) -> audit_facts.LeadShare:
     ends = {name: np.nan if share[name] is None else share[name] for name in ("lower", "upper")}
-    return LeadShare(**share | ends)
+    return audit_facts.LeadShare(**share | ends)

@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 
 from cranfield._numbers import listed
 from cranfield.audits.contributions import Leads
-from cranfield.audits.grid import Grid, OptionKind, VariedDecision
+from cranfield.audits.grid import Grid, VariedDecision
+from cranfield.facts import audit as audit_facts
 from cranfield.recommenders import blas_threads
 
 _NUMBER = re.compile(r"(?<![\w.])-?\d+(?:\.\d+)?(?![\w.])")
@@ -26,90 +27,26 @@ _WORTH_A_CONDITION = 0.01
 _EQUAL = 1e-9
 
 
-@dataclass(frozen=True)
-class Swap:
-    """One decision changed: its name and kind, its option at the starting point, and the new one."""
-
-    decision: str
-    kind: OptionKind
-    before: str
-    after: str
-
-    def __str__(self) -> str:
-        return f"{self.decision} {self.after} instead of {self.before}"
-
-
-@dataclass(frozen=True)
-class Flip:
-    """A cell that differs from the starting point in one decision or two (``swaps``), and its results as in `Leads`.
-
-    It may turn the winner, or the significance: significant there and not under the starting point, or the reverse.
-    """
-
-    swaps: tuple[Swap, ...]
-    cell: int
-    lead: int
-    difference: float
-    d_z: float
-    p: float
-    significant: bool
-    turns_winner: bool
-    turns_significance: bool
-
-
-@dataclass(frozen=True)
-class Flips:
-    """What changes of one decision, or of two, do to the winner of the starting point.
-
-    Parameters
-    ----------
-    lead, significant
-        Which system leads under the starting point (1, −1 or 0 as in `Leads`), and whether significantly.
-    singles
-        All single changes in the grid, whether they change a result or not.
-    possible
-        The number of single changes that the options allow; a sample or a grid with invalid cells has fewer.
-    pairs
-        The changes of two decisions that change the winner if no single one does; otherwise none.
-    """
-
-    lead: int
-    significant: bool
-    singles: tuple[Flip, ...]
-    possible: int
-    pairs: tuple[Flip, ...]
-
-    @property
-    def turning(self) -> list[Flip]:
-        """The smallest changes that change the winner: single ones or, if there are none, pairs."""
-        return [flip for flip in self.singles if flip.turns_winner] or list(self.pairs)
-
-    @property
-    def turning_significance(self) -> list[Flip]:
-        """The single changes that change the significance but not the winner."""
-        return [flip for flip in self.singles if flip.turns_significance and not flip.turns_winner]
-
-
-def flips_of(grid: Grid, leads: Leads) -> Flips:
+def flips_of(grid: Grid, leads: Leads) -> audit_facts.Flips:
     """Return the effects of small changes of the starting point, with its chance options."""
     start = grid.universe[grid.start]
     singles = tuple(_flip(grid, leads, *change) for change in grid.changes())
-    pairs: tuple[Flip, ...] = ()
+    pairs: tuple[audit_facts.Flip, ...] = ()
     if not any(flip.turns_winner for flip in singles):
         changed = (_flip(grid, leads, *change) for change in grid.changes(n=2))
         pairs = tuple(flip for flip in changed if flip.turns_winner)
     possible = int(sum(grid.sizes[place] - 1 for place in grid.decisions))
-    return Flips(int(leads.lead[start]), bool(leads.significant[start]), singles, possible, pairs)
+    return audit_facts.Flips(int(leads.lead[start]), bool(leads.significant[start]), singles, possible, pairs)
 
 
-def _flip(grid: Grid, leads: Leads, changed: tuple[int, ...], cell: int) -> Flip:
+def _flip(grid: Grid, leads: Leads, changed: tuple[int, ...], cell: int) -> audit_facts.Flip:
     start, universe = grid.universe[[grid.start, cell]]
     swaps = []
     for place in changed:
         decision = grid.varied[place]
         before, after = (decision.options[number] for number in grid.cells[[grid.start, cell], place])
-        swaps.append(Swap(decision.name, decision.kind, before, after))
-    return Flip(
+        swaps.append(audit_facts.Swap(decision.name, decision.kind, before, after))
+    return audit_facts.Flip(
         tuple(swaps),
         cell,
         int(leads.lead[universe]),

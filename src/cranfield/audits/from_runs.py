@@ -17,6 +17,7 @@ from cranfield.audits.truth import given_truth
 from cranfield.audits.universes import AVERAGED, MEASURED, UserPlaces, audit_universes, deepest
 from cranfield.data import AUTO, Ratings
 from cranfield.experiments import Decisions, Experiment, Source, System
+from cranfield.facts import comparison as comparison_facts
 from cranfield.judgments import Context, as_judged, as_test, check_inputs
 from cranfield.rankings import Gaps
 
@@ -52,7 +53,9 @@ def audit_runs(
     """
     test = as_test(test)
     judged = as_judged(runs, test, threshold, Context(train), gaps=gaps)
-    warnings = [f"Warning: {warning}." for warning in check_inputs(judged, test, strict=flag("strict", strict))]
+    warnings = [
+        comparison_facts.Warned(warning) for warning in check_inputs(judged, test, strict=flag("strict", strict))
+    ]
     longest = max(lists.depth for lists in judged)
     table = _table(longest, metric, preset, vary, kinds, budget)
     level = judged[0].judgments.threshold

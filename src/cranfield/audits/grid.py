@@ -250,3 +250,8 @@ class Grid:
 def all_cells(sizes: Sequence[int]) -> NDArray[np.int32]:
     """Return cells × decisions: all combinations of the options, the last decision varying fastest."""
     return np.indices(sizes, dtype=np.int32).reshape(len(sizes), -1).T
+
+
+def number_or_none(value: float) -> float | None:
+    """Return a number for a row of a table; None for NaN."""
+    return None if np.isnan(value) else float(value)

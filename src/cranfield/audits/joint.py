@@ -20,7 +20,7 @@ Each is compared with two sets of draws, and p is the larger of the two p = (1 +
 
 A rejection means that the systems differ somewhere, not which one leads; if decisions change the winner, ``either``
 detects a difference while ``median`` and ``net`` do not. Retraining is not taken into account unless the observed z are
-divided by what seeds add to the spread of users (`cranfield.audits.chance.spread_by_chance`).
+divided by what seeds add to the spread of users (`spread_by_chance`).
 """
 
 from __future__ import annotations
@@ -35,6 +35,7 @@ from cranfield._streams import stream
 from cranfield._terminal import progress
 from cranfield.audits.contributions import Singles, UserContributions, critical_z, effect_of, p_of, z_of
 from cranfield.audits.grid import Floats, Grid
+from cranfield.facts import audit as audit_facts
 from cranfield.recommenders import blas_threads, in_threads
 
 DRAWS = 10_000
@@ -83,6 +84,11 @@ class Question:
                 mask = grid.questions == number
                 questions.append(question(mask, question_of(grid, int(np.flatnonzero(mask)[0]))))
         return questions
+
+    @property
+    def name(self) -> str | None:
+        """The options in words; None for all questions together."""
+        return None if self.options is None else audit_facts.question_text(self.options)
 
     def shares(self, over: str) -> Floats:
         """Return the weights of the universes in shares of ``"cells"``, or equal ones in shares of ``"universes"``."""
@@ -283,21 +289,9 @@ def _named(values: Floats) -> dict[str, float]:
     return dict(zip(STATISTICS, values.tolist()))
 
 
-@dataclass(frozen=True)
-class SeedNoise:
-    """How often a system differs significantly from itself if only a chance option changes.
-
-    ``significant`` is the share of ``pairs`` of cells, which differ in nothing else, with Student's p below α. A share
-    of about α would mean that the seed adds nothing to the randomness of the users.
-    """
-
-    decision: str
-    system: str
-    pairs: int
-    significant: float
-
-
-def seed_noise(grid: Grid, systems: tuple[str, ...], terms: UserContributions, alpha: float = 0.05) -> list[SeedNoise]:
+def seed_noise(
+    grid: Grid, systems: tuple[str, ...], terms: UserContributions, alpha: float = 0.05
+) -> list[audit_facts.SeedNoise]:
     """Return the noise of every chance decision and system; of many pairs of cells, a subset is compared."""
     noise = []
     for place in grid.of_kind("chance"):
@@ -308,7 +302,9 @@ def seed_noise(grid: Grid, systems: tuple[str, ...], terms: UserContributions, a
         universes = grid.universe[np.array(pairs)[chosen]]
         for values, name in zip(terms.values, systems):
             significant = [_differs(values, terms.users, pair, alpha) for pair in universes]
-            noise.append(SeedNoise(grid.varied[place].name, name, len(significant), float(np.mean(significant))))
+            noise.append(
+                audit_facts.SeedNoise(grid.varied[place].name, name, len(significant), float(np.mean(significant)))
+            )
     return noise
 
 

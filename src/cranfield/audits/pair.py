@@ -22,10 +22,11 @@ from cranfield.audits.contributions import (
     p_of,
     resampled,
 )
-from cranfield.audits.flips import Flips, Rule, flips_of, rule_of
+from cranfield.audits.flips import Rule, flips_of, rule_of
 from cranfield.audits.grid import Floats, Grid
 from cranfield.audits.influence import influence_rows
 from cranfield.audits.joint import JointTest, Question, joint_tests, spread_by_chance, turned_by_chance
+from cranfield.facts import audit as audit_facts
 
 if TYPE_CHECKING:
     from cranfield.audits.result import Audit
@@ -48,32 +49,6 @@ _OPPOSITE = {
 }
 
 
-@dataclass(frozen=True)
-class LeadShare:
-    """A share of the cells or of the distinct universes.
-
-    Parameters
-    ----------
-    over
-        ``"cells"`` (with the weights of options) or ``"universes"`` (each distinct one counts once).
-    what
-        ``"leads"``, ``"trails"``, ``"equal"``, ``"leads significantly"``, ``"trails significantly"`` (the first system
-        of the pair), or ``"significant"`` (in either direction).
-    lower, upper
-        Its 95 % interval over resampled users (`interval`).
-    chance
-        Under the null hypothesis of the joint test, the larger of the two systems' shares is at least this in 5 % of
-        the cases. None for ``"equal"``.
-    """
-
-    over: str
-    what: str
-    share: float
-    lower: float
-    upper: float
-    chance: float | None
-
-
 def lead_shares(
     leads: Leads,
     drawn: Resampled,
@@ -81,7 +56,7 @@ def lead_shares(
     question: Question,
     alpha: float,
     joint: JointTest | None,
-) -> list[LeadShare]:
+) -> list[audit_facts.LeadShare]:
     """Return all shares of one pair of systems in a question, with what chance gives.
 
     Intervals and chance are over the tested universes; without any, intervals are NaN and chance is None.
@@ -97,7 +72,7 @@ def lead_shares(
             share = float(event @ question.shares(over))
             ends = (np.nan, np.nan) if tested is None else interval(share, events[what] @ tested.shares(over))
             chance = joint.often[f"{_CHANCE[what]} of {over}"] if joint is not None and what in _CHANCE else None
-            shares.append(LeadShare(over, what, share, *ends, chance))
+            shares.append(audit_facts.LeadShare(over, what, share, *ends, chance))
     return shares
 
 
@@ -161,7 +136,7 @@ class QuestionAnswer:
 
     question: Mapping[str, str] | None
     universes: int
-    shares: tuple[LeadShare, ...]
+    shares: tuple[audit_facts.LeadShare, ...]
     effects: Mapping[float, float]
     joint: JointTest | None
     corrected_retrained: Mapping[str, float] = field(default_factory=dict)
@@ -172,7 +147,7 @@ class QuestionAnswer:
         """The p-values to rely on: those with the spread of seeds if seeds were opened."""
         return self.corrected_retrained or self.corrected
 
-    def share(self, what: str, over: str = "cells") -> LeadShare:
+    def share(self, what: str, over: str = "cells") -> audit_facts.LeadShare:
         """Return one of the shares."""
         return next(share for share in self.shares if (share.what, share.over) == (what, over))
 
@@ -199,7 +174,7 @@ class PairAudit:
     leads: Leads
     answers: tuple[QuestionAnswer, ...]
     influence: tuple[dict[str, Any], ...]
-    flips: Flips
+    flips: audit_facts.Flips
     rule: Rule
     turned_by_chance: float | None
 
@@ -313,6 +288,6 @@ class PairView:
         """Return the system that leads if the lead has this sign; None if they are equal."""
         return {1: self.first, -1: self.second, 0: None}[lead]
 
-    def share(self, answer: QuestionAnswer, what: str) -> LeadShare:
+    def share(self, answer: QuestionAnswer, what: str) -> audit_facts.LeadShare:
         """Return a share of the cells of `LeadShare.what`, for the first system."""
         return answer.share(what if self.sign > 0 else _OPPOSITE.get(what, what))

@@ -17,14 +17,23 @@ from cranfield import _checks
 from cranfield._errors import SettingError, suggestion
 from cranfield._figures import inline
 from cranfield.audits.contributions import RESAMPLES, UserContributions, resampled_averages, user_counts
-from cranfield.audits.flips import Flip, Rule
+from cranfield.audits.flips import Rule
 from cranfield.audits.grid import Floats, Grid, VariedDecision
-from cranfield.audits.joint import DRAWS, STATISTICS, Question, SeedNoise, seed_noise
+from cranfield.audits.joint import DRAWS, STATISTICS, Question, seed_noise
 from cranfield.audits.pair import Effort, PairAudit, QuestionAnswer, audit_pair, rank_shares
-from cranfield.audits.significance import SIGNIFICANCE_KINDS, PairedTest, rows_of_tests, said_of_tests
-from cranfield.audits.truth import OPTION_KINDS, PAIR_KINDS, KnownValues, TruthFindings, said_of_truth, truth_of
-from cranfield.audits.wording import left_out_text, question_name, said_of_advice, share_text, verdict
+from cranfield.audits.significance import SIGNIFICANCE_KINDS, PairedTest, rows_of_tests
+from cranfield.audits.truth import OPTION_KINDS, PAIR_KINDS, KnownValues, TruthFindings, truth_of
+from cranfield.audits.verdict import (
+    facts_of_advice,
+    facts_of_omissions,
+    facts_of_pair,
+    facts_of_ranks,
+    facts_of_tests,
+    facts_of_truth,
+)
 from cranfield.comparisons import holm
+from cranfield.facts import Fact, html_paragraphs, sentences
+from cranfield.facts import audit as audit_facts
 
 OWN_COLUMNS = (
     "cell", "universe", "start", "weight", "users", "system_a", "system_b", "average_a", "average_b", "difference",
@@ -92,9 +101,9 @@ class Audit:
     users: NDArray[np.int64]
     pairs: tuple[PairAudit, ...]
     rank_rows: tuple[dict[str, Any], ...]
-    noise: tuple[SeedNoise, ...]
+    noise: tuple[audit_facts.SeedNoise, ...]
     effort: Effort
-    notes: tuple[str, ...] = ()
+    notes: tuple[Fact, ...] = ()
     tests: tuple[dict[str, Any], ...] = ()
     known: TruthFindings | None = None
     advised: tuple[dict[str, Any], ...] = ()
@@ -112,7 +121,7 @@ class Audit:
         resamples: int = RESAMPLES,
         alpha: float = 0.05,
         seed: int = 0,
-        notes: Sequence[str] = (),
+        notes: Sequence[Fact] = (),
         testings: Sequence[PairedTest] = (),
         truth: KnownValues | Mapping[str, float] | None = None,
         advance: Callable[[], None] = lambda: None,
@@ -165,13 +174,13 @@ class Audit:
             terms.users,
             tuple(_corrected(pairs)),
             tuple(
-                {"question": question_name(question.options), **row}
+                {"question": question.name, **row}
                 for question in Question.of(grid, terms.linear)
                 for row in rank_shares(systems, better, drawn, question)
             ),
             tuple(seed_noise(grid, systems, terms, effort.alpha)),
             effort,
-            (*notes, *_notes(grid, terms)),
+            (*notes, *facts_of_omissions(grid, terms)),
             tuple(rows_of_tests(grid, terms, pairs, testings, effort, advance)),
             truth_of(grid, systems, truth, better, drawn, terms, [pair.leads for pair in pairs]),
         )
@@ -213,7 +222,10 @@ class Audit:
         """Yield every answer of every pair, with the columns that name it."""
         for pair in self.pairs:
             for answer in pair.answers:
-                yield answer, {**_names(pair), "question": question_name(answer.question)}
+                yield (
+                    answer,
+                    {**_names(pair), "question": answer.question and audit_facts.question_text(answer.question)},
+                )
 
     def shares(self) -> pl.DataFrame:
         """Return how often each system of a pair leads: one row per pair, question, outcome and denominator.
@@ -342,25 +354,32 @@ class Audit:
     @cached_property
     def verdict(self) -> list[str]:
         """The verdict: how often systems rank first, and the result for the two best ones of the starting point."""
-        ranked = [] if len(self.systems) == 2 else [self._said_of_ranks()]
-        return [*ranked, *self.sentences(), *said_of_advice(self.advised)]
+        return sentences(self.facts())
+
+    def facts(self) -> list[Fact]:
+        """Return the facts of the verdict in the order in which they are said."""
+        return [*self.rank_facts(), *self.pair_facts(), *self.advice_facts()]
+
+    def rank_facts(self) -> list[Fact]:
+        """Return how often systems rank first, if there are more than two."""
+        return facts_of_ranks(self.rank_rows, self.systems)
+
+    def pair_facts(self, first: str | None = None, second: str | None = None) -> list[Fact]:
+        """Return the facts about a pair of systems; by default the two best under the starting point."""
+        pair = self.pair(first, second)
+        return [
+            *facts_of_pair(self.grid, pair, self.noise, self.effort.alpha),
+            *facts_of_tests(self.tests, pair.systems),
+            *facts_of_truth(self.known, pair.systems),
+        ]
+
+    def advice_facts(self) -> list[Fact]:
+        """Return whether the advice on metrics is the same under each split and target design, if it was given."""
+        return facts_of_advice(self.advised)
 
     def sentences(self, first: str | None = None, second: str | None = None) -> list[str]:
         """Return the verdict on a pair of systems; by default the two best under the starting point."""
-        pair = self.pair(first, second)
-        return [
-            *verdict(self.grid, pair, self.noise, self.effort.alpha),
-            *said_of_tests(self.tests, pair.systems),
-            *said_of_truth(self.known, pair.systems),
-        ]
-
-    def _said_of_ranks(self) -> str:
-        rows = [row for row in self.rank_rows if row["rank"] == 1 and row["question"] is None and row["share"]]
-        rows = sorted(rows, key=lambda row: -row["share"])
-        texts = [f"{row['system']} is first in {share_text(row['share'])} of the cells" for row in rows[:4]]
-        fewer = f", and {len(rows) - 4} more in fewer cells" if len(rows) > 4 else ""
-        tied = "; if several tie, each of them is first" if sum(row["share"] for row in rows) > 1.005 else ""
-        return f"Of {len(self.systems)} systems, {', '.join(texts)}{fewer}{tied}."
+        return sentences(self.pair_facts(first, second))
 
     def plot(self, kind: str = "curve", **options: Any) -> Any:
         """Return a figure as an Altair chart.
@@ -395,10 +414,7 @@ class Audit:
         return f"Audit({len(self.systems)} systems, {self.grid!r})"
 
     def _repr_html_(self) -> str:
-        import html
-
-        text = "".join(f"<p>{html.escape(sentence)}</p>" for sentence in self.verdict)
-        return text + inline(lambda: self.plot("curve"))
+        return html_paragraphs(self.facts()) + inline(lambda: self.plot("curve"))
 
 
 def _check(grid: Grid, systems: tuple[str, ...], averages: Floats, terms: UserContributions) -> None:
@@ -438,26 +454,6 @@ def _holm(tests: Sequence[dict[str, float] | None]) -> list[dict[str, float]]:
     return [{name: columns[name][place] for name in STATISTICS} for place in range(len(tests))]
 
 
-def _notes(grid: Grid, terms: UserContributions) -> list[str]:
-    """Return what was left out, and why."""
-    notes = []
-    left_out = ~terms.linear[grid.universe]
-    if left_out.any():
-        names = [
-            f"{decision.name} {option}"
-            for decision, option, mask in grid.by_option()
-            if left_out[mask].all() and mask.any()
-        ]
-        which = f" ({', '.join(names)})" if names else ""
-        notes.append(
-            f"{np.count_nonzero(~terms.linear):,} universes{which} have an average that is not a sum over users: they "
-            "are left out of the joint test, of chance and of intervals."
-        )
-    if grid.invalid:
-        notes.append(left_out_text([reason for _, reason in grid.invalid]))
-    return notes
-
-
 def column_of(decision: VariedDecision) -> str:
     """Return the name of the column of a decision in `Audit.frame`."""
     return f"{decision.name} (decision)" if decision.name in OWN_COLUMNS else decision.name
@@ -467,7 +463,7 @@ def _names(pair: PairAudit) -> dict[str, str]:
     return {"system_a": pair.systems[0], "system_b": pair.systems[1]}
 
 
-def _flip_row(flip: Flip, pair: PairAudit) -> dict[str, Any]:
+def _flip_row(flip: audit_facts.Flip, pair: PairAudit) -> dict[str, Any]:
     parts = {
         name: " + ".join(str(getattr(swap, name)) for swap in flip.swaps)
         for name in ("decision", "kind", "before", "after")

@@ -19,8 +19,8 @@ from cranfield.audits.measured_lists import SetupLists
 from cranfield.audits.parsing import audit_settings
 from cranfield.audits.result import ADVICE_KINDS
 from cranfield.audits.universes import UserPlaces
-from cranfield.audits.wording import question_text
 from cranfield.experiments import Experiment, Pipeline, Stage, Unit, stages
+from cranfield.facts import audit as audit_facts
 from cranfield.judgments import Judged, Judgments
 from cranfield.metrics import kendall_tau_b
 from cranfield.rankings import Ranking
@@ -168,7 +168,7 @@ def _advised(setup_runs: SetupRuns, experiment: Experiment) -> Iterator[tuple[st
                     advice: Advice | str = _assessed(setup_runs, number, experiment).advice()
             except CranfieldError as error:
                 advice = str(error)
-            yield question_text(words), advice
+            yield audit_facts.question_text(words), advice
             bar.advance()
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from typing import Any, NamedTuple
@@ -12,13 +12,11 @@ import polars as pl
 from numpy.typing import NDArray
 
 from cranfield._errors import SettingError
-from cranfield._numbers import listed
 from cranfield._registry import parse
 from cranfield.audits.contributions import Leads, Singles, UserContributions
-from cranfield.audits.grid import Floats, Grid
+from cranfield.audits.grid import Floats, Grid, number_or_none
 from cranfield.audits.joint import Question
 from cranfield.audits.pair import Effort, PairAudit
-from cranfield.audits.wording import number_or_none, p_phrase, question_name, share_text
 from cranfield.comparisons import CORRECTIONS, SIGNIFICANCE_TESTS, Comparing, Sample, TestResult
 from cranfield.experiments import checked_value
 
@@ -170,7 +168,7 @@ def rows_of_tests(
                 "start_significant": bool(p[start] < effort.alpha),
             }
             for question in questions:
-                named = {"question": question_name(question.options), **vars(testing)}
+                named = {"question": question.name, **vars(testing)}
                 rows.append({**shown, **named, **_shares(p < effort.alpha, outcome, question), **at_start})
     return rows
 
@@ -190,31 +188,3 @@ def _shares(significant: NDArray[np.bool_], outcome: Outcome, question: Question
         "trails_significantly": float((marks & (direction < 0)) @ weights) / total,
         "significant": float((marks & (direction != 0)) @ weights) / total,
     }
-
-
-def said_of_tests(rows: Sequence[Mapping[str, Any]], systems: tuple[str, str]) -> list[str]:
-    """Return sentences on other tests of a pair: over all universes together, and under the starting point."""
-    own = [row for row in rows if row["question"] is None and (row["system_a"], row["system_b"]) == systems]
-    if not own:
-        return []
-    shares = [f"{_name(row)} in {share_text(row['significant'])}" for row in own if row["significant"] is not None]
-    said = f"One is significantly better in this share of the cells, test by test: {listed(shares)}."
-    sentences = [said] if shares else []
-    split: dict[bool, list[str]] = {True: [], False: []}
-    for row in own:
-        if row["start_p"] is not None:
-            split[row["start_significant"]].append(f"{_name(row)} (p {p_phrase(row['start_p_corrected'])})")
-    if split[True] and split[False]:
-        sentences.append(
-            f"The test alone changes the significance under the starting point: the difference is significant by "
-            f"{listed(split[True])} and not by {listed(split[False])}."
-        )
-    elif split[True] or split[False]:
-        verdict = "significant" if split[True] else "not significant"
-        every = split[True] or split[False]
-        sentences.append(f"Under the starting point the difference is {verdict} by {listed(every)}.")
-    return sentences
-
-
-def _name(row: Mapping[str, Any]) -> str:
-    return str(PairedTest(row["significance"], row["correction"]))

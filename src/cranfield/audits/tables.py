@@ -8,12 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 from cranfield._numbers import DASH, count_text, number_text
 from cranfield._table import Table
-from cranfield.audits import wording
-from cranfield.audits.flips import Flip
 from cranfield.audits.grid import Grid
 from cranfield.audits.joint import STATISTICS
 from cranfield.audits.pair import PairView, QuestionAnswer
-from cranfield.audits.wording import question_text, varied_text
+from cranfield.audits.verdict import crossed_options
+from cranfield.facts import audit as audit_facts
 from cranfield.facts import p_text
 
 if TYPE_CHECKING:
@@ -30,8 +29,8 @@ STATISTICS_IN_WORDS = {
 # Maximum number of interactions shown, and the smallest share of the variance that is shown.
 _MOST_INTERACTIONS, _LEAST_INTERACTION = 10, 0.005
 
-share_text = partial(wording.share_text, short=True)
-interval_text = partial(wording.interval_text, short=True)
+share_text = partial(audit_facts.share_text, short=True)
+interval_text = partial(audit_facts.interval_text, short=True)
 
 
 def pair_tables(audit: Audit, view: PairView) -> dict[str, Table]:
@@ -69,7 +68,7 @@ def shares(audit: Audit, view: PairView) -> Table:
               f"{second} significantly", "chance"]  # fmt: skip
     rows = [
         [
-            question_text(answer.question),
+            audit_facts.question_text(answer.question),
             f"{answer.universes:,}",
             *(_share(view, answer, what) for what in ("leads", "trails")),
             share_text(view.share(answer, "equal").share),
@@ -80,7 +79,7 @@ def shares(audit: Audit, view: PairView) -> Table:
     ]
     caption = (
         f"Share of the cells that {first} and {second} lead, with 95 % intervals over resampled users. Cells cross "
-        f"{varied_text(audit.grid)}. Chance: if the systems were equally good, one of them, whichever it is, would "
+        f"{crossed_options(audit.grid)}. Chance: if the systems were equally good, one of them, whichever it is, would "
         "lead this share or more in 5 % of cases. A share of cells is not a probability"
     )
     return Table(header, rows, caption)
@@ -117,7 +116,13 @@ def joint_by_question(audit: Audit, view: PairView) -> Table:
             continue
         p_values = [answer.corrected.get(name, answer.joint.p[name]) for name in STATISTICS]
         wider = [answer.corrected_retrained.get(name) for name in STATISTICS] if retrained else []
-        rows.append([question_text(answer.question), f"{answer.joint.universes:,}", *map(p_text, (*wider, *p_values))])
+        rows.append(
+            [
+                audit_facts.question_text(answer.question),
+                f"{answer.joint.universes:,}",
+                *map(p_text, (*wider, *p_values)),
+            ]
+        )
     caption = (
         f"Joint test within each question, {view.first} against {view.second}: p-values with Holm's correction over "
         "the pairs of systems, by statistic"
@@ -208,7 +213,7 @@ def flips(view: PairView) -> Table:
     return Table(header, [_flip_row(view, flip) for flip in ordered], caption)
 
 
-def _flip_row(view: PairView, flip: Flip) -> list[str]:
+def _flip_row(view: PairView, flip: audit_facts.Flip) -> list[str]:
     turns = {"the winner": flip.turns_winner, "significance": flip.turns_significance}
     return [
         " with ".join(map(str, flip.swaps)),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations, product
 from math import isfinite
@@ -18,10 +18,9 @@ from cranfield._errors import InputError, SettingError, nearest
 from cranfield._files import meant
 from cranfield._registry import parse
 from cranfield.audits.contributions import Leads, UserContributions, interval
-from cranfield.audits.grid import Floats, Grid, VariedDecision
+from cranfield.audits.grid import Floats, Grid, VariedDecision, number_or_none
 from cranfield.audits.options import SYSTEMS, split_parameter, with_parameter
 from cranfield.audits.parsing import AuditSettings, text_of
-from cranfield.audits.wording import number_or_none, share_text
 from cranfield.data import Ratings
 from cranfield.experiments import SIMULATIONS, Experiment, Source, filtered, input_checksum
 from cranfield.measures import true_values as estimated
@@ -385,49 +384,3 @@ def _pair_row(
         "right_significantly": float((right & significant) @ weights) / total,
         "wrong_significantly": float((wrong & significant) @ weights) / total,
     }
-
-
-def said_of_truth(truth: TruthFindings | None, systems: tuple[str, str]) -> list[str]:
-    """Return sentences on the truth about a pair, and on which options come closest to the true order."""
-    if truth is None:
-        return []
-    row = next(row for row in truth.pairs if (row["system_a"], row["system_b"]) == systems)
-    return [*_said_of_pair(row, truth.source), *_said_of_options(truth.options)]
-
-
-def _said_of_pair(row: Mapping[str, Any], source: str) -> Iterator[str]:
-    if row["truly_better"] is None:
-        return
-    first = row["truly_better"] == row["system_a"]
-    better, worse = (row["system_a"], row["system_b"]) if first else (row["system_b"], row["system_a"])
-    values = (row["true_a"], row["true_b"]) if first else (row["true_b"], row["true_a"])
-    ends = "" if row["lower"] is None else f" [{share_text(row['lower'])}, {share_text(row['upper'])}]"
-    agrees = "Most cells agree" if row["right"] > 0.5 else "Most cells do not agree"
-    yield (
-        f"In truth ({source}) {better} ({values[0]:.4g}) is better than {worse} ({values[1]:.4g}). {agrees}: {better} "
-        f"leads in {share_text(row['right'])}{ends} of them, significantly in "
-        f"{share_text(row['right_significantly'])}, and {worse} leads significantly in "
-        f"{share_text(row['wrong_significantly'])}."
-    )
-
-
-def _said_of_options(options: Sequence[Mapping[str, Any]]) -> Iterator[str]:
-    """Return a sentence on the decision that matters most for reaching the true order, by best and worst option."""
-    rows = [row for row in options if row["decision"] is not None and row["kind"] != "chance"]
-    reach = {}
-    for name in dict.fromkeys(row["decision"] for row in rows):
-        own = sorted((row for row in rows if row["decision"] == name), key=lambda row: -row["tau"])
-        reach[name] = own[0], own[-1]
-    best, worst = max(reach.values(), key=lambda ends: ends[0]["tau"] - ends[1]["tau"], default=(None, None))
-    if best is None or worst is None or best["tau"] == worst["tau"]:
-        return
-    yield (
-        f"The measured order of all systems agrees with the true one by a mean tau of {_tau_text(options[0])} over all "
-        f"cells. The decision that matters most for it is {best['decision']}: the mean tau is {_tau_text(best)} with "
-        f"{best['option']} and {_tau_text(worst)} with {worst['option']}."
-    )
-
-
-def _tau_text(row: Mapping[str, Any]) -> str:
-    ends = "" if row["lower"] is None else f" [{row['lower']:.2f}, {row['upper']:.2f}]"
-    return f"{row['tau']:.2f}{ends}"

@@ -25,9 +25,10 @@ from cranfield.audits.options import SYSTEMS, metric_at, split_parameter, with_p
 from cranfield.audits.parsing import AuditSettings, without_varied
 from cranfield.audits.result import Audit
 from cranfield.audits.truth import KnownValues
-from cranfield.audits.wording import notes_on
+from cranfield.audits.verdict import facts_of_enumeration
 from cranfield.data import AUTO
 from cranfield.experiments import DECISIONS, Experiment, System, stages
+from cranfield.facts import Fact
 from cranfield.measures import Averaging
 from cranfield.recommenders import one_ahead, recommender
 from cranfield.splits import registry as split_registry
@@ -212,7 +213,7 @@ def audit_universes(
     systems: tuple[str, ...],
     lists_of: ListsOf,
     truth: KnownValues | Mapping[str, float] | None = None,
-    warnings: Sequence[str] = (),
+    warnings: Sequence[Fact] = (),
 ) -> Audit:
     """Compute every universe and return the audit; warnings come before its notes.
 
@@ -232,7 +233,7 @@ def audit_universes(
             lower_is_better=done.lower_is_better,
             alpha=settings.experiment.decisions.alpha,
             seed=settings.experiment.seed,
-            notes=(*warnings, *notes_on(enumeration)),
+            notes=(*warnings, *facts_of_enumeration(enumeration)),
             testings=settings.testings,
             truth=truth,
             advance=lambda: bar.advance(2 * setups),

@@ -19,6 +19,8 @@ from cranfield.biases.random_rankings import RandomTargets
 from cranfield.biases.result import Bias
 from cranfield.comparisons import compare
 from cranfield.data import AUTO, Ratings, Relevance
+from cranfield.facts import Fact
+from cranfield.facts import bias as bias_facts
 from cranfield.judgments import Context, as_judged, as_runs, as_test, judged_by
 from cranfield.measures import PLAIN, Measuring, Scores, by_popularity, group_of_items, measure
 from cranfield.metrics import Metric
@@ -277,13 +279,13 @@ def _answer(protocols: Protocols, metric: Metric, level: float, alpha: float, se
     )
 
 
-def _predicted(protocols: Protocols, targets: Density, n: int) -> tuple[pl.DataFrame, tuple[str, ...]]:
+def _predicted(protocols: Protocols, targets: Density, n: int) -> tuple[pl.DataFrame, tuple[Fact, ...]]:
     """Return the predicted and measured precision of random ranking and of popularity, and why they differ."""
     place = protocols.every[0].scores.systems.index(POPULARITY)
     measured = measure(protocols.judged[place], metrics=f"P@{n}").average().item()
     ours = _in_codes_of(protocols.split, protocols.runs[place])
     rows = [("a random ranking", "σδ, equation (4)", targets.predicted_random, targets.rho)]
-    departures: tuple[str, ...] = ()
+    departures: tuple[Fact, ...] = ()
     if ours is not None:
         expected = expected_precision(ours, protocols.split, targets, n)
         departures = expected.departures
@@ -301,29 +303,17 @@ def _in_codes_of(split: Split, run: Run) -> Run | None:
     return replace(run, user_ids=user_ids, item_ids=item_ids, users=users, items=items)
 
 
-def _caveats(protocols: Protocols, level: float, *, given: bool) -> tuple[str, ...]:
-    """Return what cannot be known from these ratings, in sentences."""
+def _caveats(protocols: Protocols, level: float, *, given: bool) -> tuple[Fact, ...]:
+    """Return what cannot be known from these ratings."""
     test, train = protocols.split.test, protocols.split.train
-    sentences = [
-        "Whether popular items are liked more, or people only come across them more often, cannot be seen from "
-        "ratings that people chose to give. A neutral protocol removes both effects. Judgments of items chosen at "
-        "random can tell them apart."
-    ]
+    caveats: list[Fact] = [bias_facts.LikedOrMet()]
     if not ((test.values < level).any() or (train.values < level).any()):
-        sentences.append(
-            "No rating is below the threshold. Then every item has the same share of positive ratings, and under "
-            "uniform test ratings (U1R, UAR) popularity falls to random, or near it in dense data, whatever it is "
-            "worth (Bellogín et al. 2017, section 6.2)."
-        )
+        caveats.append(bias_facts.NothingBelowThreshold())
     if given and len(protocols.every) > 1:
         longest = max(int(run.list_lengths.max(initial=0)) for run in protocols.runs)
         inside = [lists.relevant.sum() / max(int(lists.n_relevant.sum()), 1) for lists in protocols.judged]
         outside = 1.0 - float(np.mean(inside))
         if outside > 0:
-            neutral = ", ".join(protocol.name for protocol in protocols.every[1:])
-            sentences.append(
-                f"The lists end at {longest:,} items, and {outside:.0%} of the relevant test items are outside them on "
-                f"average. Under {neutral}, items outside follow in random order, so a system that would rank "
-                "rare items well looks worse than it is: rank more items to see it."
-            )
-    return tuple(sentences)
+            neutral = tuple(protocol.name for protocol in protocols.every[1:])
+            caveats.append(bias_facts.OutsideLists(longest, outside, neutral))
+    return tuple(caveats)

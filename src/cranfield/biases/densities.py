@@ -14,6 +14,8 @@ from cranfield._decisions import takes_decisions
 from cranfield._errors import SettingError
 from cranfield._table import Table
 from cranfield.data import AUTO, Ratings, Relevance
+from cranfield.facts import Fact
+from cranfield.facts import bias as bias_facts
 from cranfield.judgments import Judged
 from cranfield.rankings import Ranking, RankingOptions, Run, Targets
 from cranfield.splits import Split
@@ -205,13 +207,13 @@ class ExpectedPrecision:
     """The predicted precision of a non-personalised ranking, and why a measured value may differ.
 
     The expected P@n is from ``low`` to ``high``: these are equal in AR, where the formula is an equation, and the two
-    bounds in 1R. ``departures`` are the assumptions of the formula that do not hold here, in words.
+    bounds in 1R. ``departures`` are the assumptions of the formula that do not hold here.
     """
 
     low: float
     high: float
     equation: str
-    departures: tuple[str, ...] = ()
+    departures: tuple[Fact, ...] = ()
 
 
 def expected_precision(
@@ -285,22 +287,18 @@ def _mean_sum(run: Run, places: NDArray[np.int64], worth: NDArray[np.float64], d
     return float((sums[ends] - sums[starts]).mean()) if len(places) else float("nan")
 
 
-def _departures(run: Run, split: Split, density: Density, n: int) -> tuple[str, ...]:
+def _departures(run: Run, split: Split, density: Density, n: int) -> tuple[Fact, ...]:
     """Return the assumptions of the formula that do not hold."""
-    reasons = []
+    reasons = list[Fact]()
     sizes = density.sizes
     if len(sizes) and sizes.min() != sizes.max():
-        reasons.append(
-            f"target sets differ in size, {sizes.min():,} to {sizes.max():,} items: training items are removed, so a "
-            "remaining item is more likely to be a test item than σ|PR(i)|/|U| says, especially for active users"
-        )
+        reasons.append(bias_facts.SizesDiffer(int(sizes.min()), int(sizes.max())))
     first = {tuple(run.items[start : start + n].tolist()) for start in run.indptr[:-1][:1000]}
     if len(first) > 1:
-        reasons.append("the lists differ between users, and the formula is for a ranking that is the same for all")
+        reasons.append(bias_facts.ListsDiffer())
     method = split.step.action.removeprefix("split.")
     if method not in ("random", "k_fold", "uniform_test"):
-        spelled = "the given split" if method == "predefined" else f"the split ({method})"
-        reasons.append(f"{spelled} may not draw test ratings at random")
+        reasons.append(bias_facts.SplitMayNotDraw(method))
     return tuple(reasons)
 
 

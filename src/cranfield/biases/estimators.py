@@ -24,6 +24,8 @@ from cranfield._table import Table
 from cranfield.biases.densities import recoded
 from cranfield.biases.propensities import PROPENSITY_KINDS, Propensities, fit_propensities, given_propensities
 from cranfield.data import AUTO, Ratings
+from cranfield.facts import Fact, sentences
+from cranfield.facts import bias as bias_facts
 from cranfield.judgments import Context, Judged, as_judged, as_runs, as_test
 from cranfield.rankings import Gaps, Ties
 from cranfield.recommenders import recommender
@@ -67,8 +69,8 @@ class Estimates:
     n: int
     clip: float
     level: float
-    notes: tuple[str, ...] = ()
-    warnings: tuple[str, ...] = ()
+    notes: tuple[Fact, ...] = ()
+    warnings: tuple[Fact, ...] = ()
 
     def table(self) -> Table:
         """Return the estimates with their intervals: one row per system, metric and estimator."""
@@ -85,7 +87,7 @@ class Estimates:
         interval = f"{self.level:.0%} interval"
         header = ["system", "metric", "estimator", "estimate", interval, "effective", "lost by clip"]
         caption = f"Estimates under {self.propensities.kind} propensities"
-        return Table(header, rows, caption, [*self.warnings, *self.notes])
+        return Table(header, rows, caption, sentences([*self.warnings, *self.notes]))
 
     def _repr_html_(self) -> str:
         return self.table().html()
@@ -161,12 +163,10 @@ def estimate(
     has_others = bool((~judgments.relevant).any())
     imputed, notes = _imputed(imputations, split.train, judgments.threshold, seed, has_others)
     if not has_others:
-        notes.append(
-            "no test rating is below the threshold: SNIPS of precision and doubly robust estimates are left out"
-        )
+        notes.append(bias_facts.NotRelevantMissing())
     counts = _resampled_users(judged[0].n_lists, resamples, seed)
     rows: list[dict[str, Any]] = []
-    warnings: list[str] = []
+    warnings: list[Fact] = []
     for lists in judged:
         sums = _UserSums.of(lists, chances, clip, imputed, n)
         name = "" if lists.ranked is None else lists.ranked.name
@@ -177,15 +177,10 @@ def estimate(
     return Estimates(frame, chances, judgments.threshold, n, clip, level, tuple(notes), tuple(warnings))
 
 
-def _impossible(system: str, rows: Sequence[dict[str, Any]]) -> list[str]:
+def _impossible(system: str, rows: Sequence[dict[str, Any]]) -> list[Fact]:
     """Return a warning for estimates above 1, which is impossible for precision and recall."""
-    above = [f"{row['estimator']} of {row['metric']} {row['estimate']:.2f}" for row in rows if row["estimate"] > 1]
-    if not above:
-        return []
-    return [
-        f"{system}: {', '.join(above)} is above 1: the items it recommends are observed more often than "
-        "their propensities say, as when users come across items that suit them; look at SNIPS"
-    ]
+    above = [(row["estimator"], row["metric"], row["estimate"]) for row in rows if row["estimate"] > 1]
+    return [bias_facts.AboveOne(system, tuple(above))] if above else []
 
 
 _SCHEMA = {
@@ -212,7 +207,7 @@ def _propensities(given: Any, split: Split, exponent: float | None, seed: int) -
 
 def _imputed(
     chosen: Sequence[str] | None, train: Ratings, threshold: float, seed: int, has_others: bool
-) -> tuple[dict[str, Imputation], list[str]]:
+) -> tuple[dict[str, Imputation], list[Fact]]:
     """Return the imputations by name; one whose library is missing is left out with a note, unless it was chosen."""
     names = (IMPUTATIONS if has_others else ()) if chosen is None else chosen
     names = [names] if isinstance(names, str) else list(names)
@@ -223,14 +218,14 @@ def _imputed(
             "a doubly robust estimate needs observed ratings that are not relevant, and no test rating is below the "
             "threshold; leave imputations out, or raise the threshold"
         )
-    imputed, notes = {}, []
+    imputed, notes = {}, list[Fact]()
     for name in names:
         try:
             imputed[name] = (_item_mean if name == "item mean" else _svd)(train, train.values >= threshold, seed)
         except MissingExtraError as error:
             if chosen is not None:
                 raise
-            notes.append(f"DR ({name}) is left out: {error}")
+            notes.append(bias_facts.ImputationLeftOut(name, str(error)))
     return imputed, notes
 
 
@@ -359,18 +354,15 @@ class _UserSums:
         estimates[recall, "IPS"] = _over(weighted, total["weighted relevant"])
         return estimates
 
-    def warnings(self, system: str) -> list[str]:
+    def warnings(self, system: str) -> list[Fact]:
         """Return a warning if a few weights dominate."""
         count, effective = len(self.weights), effective_size(self.weights)
         if count == 0:
-            return [f"{system}: no relevant test item is in the lists, so nothing is estimated"]
+            return [bias_facts.UnevenWeights(system, 0)]
         few = max(1, count // 100)
         carried = float(np.sort(self.weights)[-few:].sum() / self.weights.sum())
         if effective < _FEW * count or (count > 1 and carried > 0.5):
-            return [
-                f"{system}: {few:,} of {count:,} observed relevant items carry {carried:.0%} of the weight (effective "
-                f"sample size {effective:,.0f}); a larger clip trades this variance for bias"
-            ]
+            return [bias_facts.UnevenWeights(system, count, few, carried, effective)]
         return []
 
 

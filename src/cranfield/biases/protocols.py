@@ -27,6 +27,9 @@ from cranfield._errors import CranfieldError, ImpossibleSplitError, SettingError
 from cranfield._streams import stream
 from cranfield.biases.densities import recoded
 from cranfield.data import Ratings, Relevance
+from cranfield.facts import Fact
+from cranfield.facts import bias as bias_facts
+from cranfield.facts import comparison as comparison_facts
 from cranfield.judgments import Context, Judged, Ranked, as_judged, as_runs, one_relevant
 from cranfield.measures import Averaging, Measuring, Scores, measure, measure_judged
 from cranfield.rankings import Ranking, Run, fit_each, rank_under
@@ -36,17 +39,9 @@ from cranfield.tables import UNKNOWN
 
 LongCodes = NDArray[np.int64]
 
-CHOSEN = "AR"
-
-SAYS = {
-    "AR": "all test ratings, all items",
-    "P1R": "each relevant item among items of its popularity percentile",
-    "U1R": "each relevant item alone, the same number of test ratings per item",
-    "UAR": "the same number of test ratings per item, items with test ratings only",
-}
-
 _PLAIN = Averaging(by="user")
 _BY_GROUP = Averaging(by="user", groups="equal")
+_UNIFORM = ("U1R", "UAR")
 
 
 class UniformTest(NamedTuple):
@@ -270,7 +265,7 @@ class Protocols:
     every: tuple[Protocol, ...]
     split: Split
     judged: tuple[Judged, ...]
-    notes: tuple[str, ...]
+    notes: tuple[Fact, ...]
 
     @property
     def runs(self) -> list[Run]:
@@ -293,13 +288,13 @@ def protocols_of_lists(
     """
     test, threshold = split.test, judged[0].judgments.threshold
     scores = measure(list(judged), test, metric, strict=strict)
-    chosen = Protocol(CHOSEN, scores, _PLAIN)
-    warnings = [f"Warning: {warning}." for warning in scores.warnings]
+    chosen = Protocol(bias_facts.CHOSEN, scores, _PLAIN)
+    notes: list[Fact] = [comparison_facts.Warned(warning) for warning in scores.warnings]
     measuring = Measuring(metrics=[metric], threshold=threshold)
     if not measuring.wanted[0].definition.averages_ties:
-        note = f"neutral protocols are left out: {metric} has no expectation over the unknown order below a list"
-        return Protocols((chosen,), split, tuple(judged), (*warnings, note))
-    protocols, notes = [chosen], warnings
+        reason = f"{metric} has no expectation over the unknown order below a list"
+        return Protocols((chosen,), split, tuple(judged), (*notes, bias_facts.ProtocolsLeftOut((), reason)))
+    protocols = [chosen]
     lists = [CodedLists.of(given, split) for given in judged]
     cutoff, smallest = measuring.wanted[0].cutoff or 1, int(np.count_nonzero(split.train.item_counts)) // groups
     if smallest > cutoff:
@@ -309,23 +304,19 @@ def protocols_of_lists(
         alone = [each_relevant_alone(given, percentile, every, names) for given in lists]
         protocols.append(Protocol("P1R", measure_judged(alone, measuring), _BY_GROUP))
     else:
-        notes.append(
-            f"P1R is left out: its {groups:,} popularity groups have {smallest:,} items, no more than the {cutoff:,} "
-            "that the metric looks at; choose fewer groups"
-        )
+        notes.append(bias_facts.GroupsTooSmall(groups, smallest, cutoff, drawn=False))
     thin = uniform_thinning(test, seed)
     if not (thin.kept & (test.values >= threshold)).any():
-        notes.append("U1R and UAR are left out: no relevant test rating is left when every item has the same number")
+        reason = "no relevant test rating is left when every item has the same number"
+        notes.append(bias_facts.ProtocolsLeftOut(_UNIFORM, reason))
         return Protocols(tuple(protocols), split, tuple(judged), tuple(notes))
     target = np.where(thin.is_target, 0, -1).astype(np.int64)
     alone = [each_relevant_alone(given, target, thin.kept) for given in lists]
     together = [among_targets(given, thin) for given in lists]
     protocols.append(Protocol("U1R", measure_judged(alone, measuring), _PLAIN))
     protocols.append(Protocol("UAR", measure_judged(together, measuring), _PLAIN))
-    notes.append(
-        f"U1R and UAR: {thin.each:,} test ratings of each of {int(thin.is_target.sum()):,} items, "
-        f"{int(thin.kept.sum()):,} of {len(test):,} in all"
-    )
+    targets, kept = int(thin.is_target.sum()), int(thin.kept.sum())
+    notes.append(bias_facts.UniformRatings(thin.each, targets, kept, len(test)))
     return Protocols(tuple(protocols), split, tuple(judged), tuple(notes))
 
 
@@ -344,7 +335,7 @@ def protocols_of_data(
     train, length = 0.8, 100
     level = Relevance.of(ratings, threshold).threshold
     split = random(ratings, train=train, seed=seed)
-    notes: list[str] = []
+    notes: list[Fact] = []
     rankings = {"AR": Ranking(length=length, threshold=level)}
     smallest = ratings.n_items // groups
     if smallest > nonrelevant:
@@ -353,16 +344,13 @@ def protocols_of_data(
             relevant="one", candidates="group", nonrelevant=nonrelevant, length="all", threshold=level
         )
     else:
-        notes.append(
-            f"P1R is left out: its {groups} popularity groups have {smallest:,} items, fewer than the "
-            f"{nonrelevant + 1:,} targets of a list; choose fewer groups or fewer targets"
-        )
+        notes.append(bias_facts.GroupsTooSmall(groups, smallest, nonrelevant + 1, drawn=True))
     lists = _ranked(split, systems, rankings, seed, jobs)
     tests = dict.fromkeys(rankings, split.test)
     try:
         uniform = uniform_test(ratings, sigma=1.0 - train, epsilon=0.2, seed=seed)
     except ImpossibleSplitError as error:
-        notes.append(f"U1R and UAR are left out: {error}")
+        notes.append(bias_facts.ProtocolsLeftOut(_UNIFORM, str(error)))
     else:
         wanted = {
             "U1R": Ranking(relevant="one", candidates="test", nonrelevant=nonrelevant, length="all", threshold=level),
@@ -370,18 +358,18 @@ def protocols_of_data(
         }
         lists |= _ranked(uniform, systems, wanted, seed, jobs)
         tests |= dict.fromkeys(wanted, uniform.test)
-        notes += [f"U1R and UAR: {note}" for note in uniform.notes]
+        notes += [bias_facts.ProtocolNote(_UNIFORM, note) for note in uniform.notes]
     protocols = []
     for name, runs_under in lists.items():
-        known = split.train if name == CHOSEN else None
+        known = split.train if name == bias_facts.CHOSEN else None
         try:
             scores = measure(runs_under, tests[name], metric, threshold=level, train=known)
             protocols.append(Protocol(name, scores, _BY_GROUP if name == "P1R" else _PLAIN))
         except CranfieldError as error:
-            if name == CHOSEN:
+            if name == bias_facts.CHOSEN:
                 raise
-            notes.append(f"{name} is left out: {error}")
-    judged = as_judged(lists[CHOSEN], split.test, level, Context(split.train))
+            notes.append(bias_facts.ProtocolsLeftOut((name,), str(error)))
+    judged = as_judged(lists[bias_facts.CHOSEN], split.test, level, Context(split.train))
     return Protocols(tuple(protocols), split, tuple(judged), tuple(notes))
 
 

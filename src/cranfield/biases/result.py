@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from html import escape
 
 import numpy as np
 import polars as pl
 
-from cranfield._numbers import DASH, listed, number_text, percent_text
+from cranfield._numbers import DASH, number_text, percent_text
 from cranfield._table import Table
 from cranfield.biases.densities import Density
 from cranfield.biases.estimators import Estimates
-from cranfield.biases.protocols import CHOSEN, SAYS, Protocol
+from cranfield.biases.protocols import Protocol
 from cranfield.biases.random_rankings import RatioToRandom
 from cranfield.comparisons import Comparison
+from cranfield.facts import Fact, html_paragraphs, sentences
+from cranfield.facts import bias as bias_facts
 from cranfield.metrics import kendall_tau_b
 
 # Maximum number of changed conclusions that are listed one by one.
@@ -64,9 +66,9 @@ class Bias:
     ratios: RatioToRandom
     density: Density
     predicted: pl.DataFrame
-    notes: tuple[str, ...]
-    caveats: tuple[str, ...]
-    departures: tuple[str, ...] = ()
+    notes: tuple[Fact, ...]
+    caveats: tuple[Fact, ...]
+    departures: tuple[Fact, ...] = ()
     estimates: Estimates | None = None
 
     @cached_property
@@ -86,7 +88,7 @@ class Bias:
         ``change`` is ``is reversed``, ``is lost`` (significant under the chosen protocol only), ``appears`` (under the
         neutral one only) or ``stays``.
         """
-        chosen = {(a, b): better for a, b, better in self._better(CHOSEN)}
+        chosen = {(a, b): better for a, b, better in self._better(bias_facts.CHOSEN)}
         rows = []
         for protocol in self.protocols[1:]:
             for a, b, better in self._better(protocol.name):
@@ -114,138 +116,75 @@ class Bias:
     @property
     def verdict(self) -> list[str]:
         """The results in words; the first sentence says whether the winner depends on popularity."""
+        return sentences(self.facts())
+
+    def facts(self) -> list[Fact]:
+        """Return the facts of the verdict in the order in which they are said."""
         return [*self._on_winner(), *self._on_shares(), *self._on_orders(), *self._on_changes()]
 
-    def _on_winner(self) -> list[str]:
-        """Return a sentence on whether the winner under the chosen protocol is beaten under neutral ones."""
-        names = [protocol.name for protocol in self.protocols[1:]]
-        if not names or len(self.protocols[0].scores.systems) < 2:
-            return []
-        (first, *level) = self.orders.filter(protocol=CHOSEN, place=1)["system"].to_list()
-        if level:
-            return [f"{listed([first, *level])} are level under {CHOSEN}, so there is no winner to look at."]
-        beaten_by: dict[str, list[str]] = {}
-        for name in names:
-            for a, b, better in self._better(name):
-                if first in (a, b) and better not in (None, first):
-                    beaten_by.setdefault(str(better), []).append(name)
-        if not beaten_by:
-            return [self._on_unbeaten(first, names)]
-        others = listed([f"{system} (under {listed(under)})" for system, under in beaten_by.items()])
-        better = "is" if len(beaten_by) == 1 else "are"
-        return [
-            f"The winner depends on the protocol: {first} is first under {CHOSEN}, and {others} {better} significantly "
-            "better than it without popularity's advantage."
-        ]
+    def _on_winner(self) -> Iterator[Fact]:
+        """Yield whether the winner under the chosen protocol is first under neutral ones."""
+        neutral = tuple(protocol.name for protocol in self.protocols[1:])
+        if not neutral or len(self.protocols[0].scores.systems) < 2:
+            return
+        first = tuple(self.orders.filter(protocol=bias_facts.CHOSEN, place=1)["system"])
+        better, leading, level = (defaultdict[str, tuple[str, ...]](tuple) for _ in range(3))
+        for name in neutral:
+            for *pair, winner in self._better(name):
+                if first[0] in pair and winner not in (None, first[0]):
+                    better[str(winner)] += (name,)
+            top = self.orders.filter(protocol=name, place=1)["system"].to_list()
+            for system in top:
+                if system != first[0]:
+                    (level if first[0] in top else leading)[system] += (name,)
+        yield bias_facts.WinnerWithoutPopularity(first, neutral, dict(better), dict(leading), dict(level))
 
-    def _on_unbeaten(self, first: str, names: list[str]) -> str:
-        """Return a sentence on who leads under neutral protocols if none is significantly better than the winner."""
-        leaders: dict[str, list[str]] = {}
-        level: dict[str, list[str]] = {}
-        for name in names:
-            at_the_top = self.orders.filter(protocol=name, place=1)["system"].to_list()
-            for system in at_the_top:
-                if system != first:
-                    (level if first in at_the_top else leaders).setdefault(system, []).append(name)
-        if not leaders and not level:
-            return (
-                f"The winner is the same without popularity's advantage: {first} is first under {CHOSEN} and under "
-                f"{listed(names)}."
-            )
-        others = [
-            f"{listed([f'{system} (under {listed(under)})' for system, under in systems.items()])} {says}"
-            for systems, says in (
-                (leaders, f"{'leads' if len(leaders) == 1 else 'lead'} without it, though not significantly"),
-                (level, f"{'is' if len(level) == 1 else 'are'} level with {first}"),
-            )
-            if systems
-        ]
-        return (
-            f"It is open whether the winner is the same without popularity's advantage: {first} is first under "
-            f"{CHOSEN}, and {'; '.join(others)}."
-        )
-
-    def _on_shares(self) -> list[str]:
+    def _on_shares(self) -> Iterator[Fact]:
         rows = {row["system"]: row for row in self.shares.iter_rows(named=True)}
-        others = [name for name in rows if name != self.popularity and rows[name]["mean"] > 0]
+        others = [row for name, row in rows.items() if name != self.popularity and row["mean"] > 0]
         if not others:
-            return ["Popularity is the only system with a score; name others to compare it with."]
+            yield bias_facts.OnlyPopularity()
+            return
         lower = self.protocols[0].scores.lower_is_better[0]
-        order = sorted(others, key=lambda name: rows[name]["mean"], reverse=not lower)
-        best = rows[order[0]]
-        times = self.ratios.frame().filter(system=order[0])["times_random"][0]
-        beside = f", {times:,.1f} times the score of a random ranking" if times is not None else ""
-        sentences = [
-            f"{best['system']} has the best {self.metric} of the systems other than popularity, "
-            f"{number_text(best['mean'])}{beside}. Ranking by popularity alone reaches "
-            f"{percent_text(best['reached'], ' %')} of it."
-        ]
-        correlated = [
-            f"{name} {number_text(rows[name]['partial_correlation'], 2)}"
-            for name in order
-            if rows[name]["partial_correlation"] is not None and not np.isnan(rows[name]["partial_correlation"])
-        ]
-        if correlated:
-            sentences.append(
-                "Over users, given how many relevant items each has, the scores correlate with those of popularity by "
-                f"{', '.join(correlated)}."
-            )
-        known = [row for row in (rows[name] for name in order) if not np.isnan(row["recommended"])]
+        ranked = sorted(others, key=lambda row: row["mean"], reverse=not lower)
+        best = ranked[0]
+        times = self.ratios.frame().filter(system=best["system"])["times_random"][0]
+        yield bias_facts.ReachedByPopularity(best["system"], self.metric, best["mean"], times, best["reached"])
+        correlations = {row["system"]: row["partial_correlation"] for row in ranked}
+        known = {name: value for name, value in correlations.items() if value is not None and not np.isnan(value)}
         if known:
-            sentences.append(
-                f"The items that {known[0]['system']} recommends are {known[0]['recommended']:.1f} times as popular as "
-                f"the average item of the catalogue; {percent_text(known[0]['head'], ' %')} of them are in the head, "
-                "the most popular items with a fifth of all ratings."
-            )
-        return sentences
+            yield bias_facts.CorrelatedWithPopularity(known)
+        for row in ranked:
+            if not np.isnan(row["recommended"]):
+                yield bias_facts.PopularItems(row["system"], row["recommended"], row["head"])
+                return
 
-    def _on_orders(self) -> list[str]:
+    def _on_orders(self) -> Iterator[Fact]:
         if len(self.protocols) == 1:
-            return ["No neutral protocol is possible with these ratings, so nothing can be said about the order."]
-        sentences = []
-        places = {(row["protocol"], row["system"]): row["place"] for row in self.orders.iter_rows(named=True)}
+            yield bias_facts.NoNeutralProtocol()
+        of_popularity = self.orders.filter(system=self.popularity)
+        places = dict(zip(of_popularity["protocol"], of_popularity["place"]))
         for name, tau in self.agreement.items():
-            before, after = places[CHOSEN, self.popularity], places[name, self.popularity]
-            moved = (
-                f"popularity stays at place {before}"
-                if before == after
-                else f"popularity goes from place {before} to {after}"
-            )
-            agrees = f"the order agrees with that of {CHOSEN} by tau {number_text(tau, 2)}"
-            if np.isnan(tau):
-                agrees = "all systems are level"
-            sentences.append(f"Under {name} ({SAYS[name]}) {agrees}: {moved}.")
-        return sentences
+            yield bias_facts.OrderUnder(name, tau, places[bias_facts.CHOSEN], places[name])
 
-    def _on_changes(self) -> list[str]:
+    def _on_changes(self) -> Iterator[Fact]:
         if len(self.protocols) == 1:
-            return []
+            return
         changed = self.conclusions.filter(pl.col("change").is_in(["is reversed", "is lost"]))
-        pairs = changed.select("system_a", "system_b").unique().height
-        every = self.conclusions.select("system_a", "system_b").unique().height
-        firm = sum(better is not None for *_, better in self._better(CHOSEN))
-        if firm == 0:
-            return [f"No pair of systems differs significantly under {CHOSEN}."]
-        if changed.height == 0:
-            differences = "The only significant difference" if firm == 1 else f"All {firm} significant differences"
-            return [f"{differences} under {CHOSEN} {'holds' if firm == 1 else 'hold'} under every neutral protocol."]
-        have = "has" if pairs == 1 else "have"
-        sentences = [
-            f"{pairs} of {every} pairs of systems {have} another conclusion under a neutral protocol; {firm} differ "
-            f"significantly under {CHOSEN}."
-        ]
+        changed_pairs, pairs = (
+            frame.select("system_a", "system_b").unique().height for frame in (changed, self.conclusions)
+        )
+        significant = sum(better is not None for *_, better in self._better(bias_facts.CHOSEN))
+        yield bias_facts.ChangedConclusions(changed_pairs, pairs, significant)
         kinds = changed.sort(pl.col("change") == "is lost").group_by(
             "system_a", "system_b", "chosen", "change", maintain_order=True
         )
         for place, ((a, b, chosen, change), rows) in enumerate(kinds):
             if place == _SPELLED:
-                sentences.append("More changes are in the table of conclusions.")
-                break
-            other = b if chosen == a else a
-            where = listed(rows["protocol"].to_list())
-            ending = "the order is reversed" if change == "is reversed" else "that is not significant"
-            sentences.append(f"{chosen} is better than {other} under {CHOSEN}; under {where} {ending}.")
-        return sentences
+                yield bias_facts.MoreChanges()
+                return
+            other, under = b if chosen == a else a, tuple(rows["protocol"])
+            yield bias_facts.ChangedConclusion(str(chosen), str(other), under, change == "is reversed")
 
     def tables(self) -> dict[str, Table]:
         """Return the tables by name: what popularity explains, the orders, the changed conclusions, and others."""
@@ -264,7 +203,7 @@ class Bias:
             [row["system"], row["equation"], number_text(row["predicted"]), number_text(row["measured"])]
             for row in self.predicted.iter_rows(named=True)
         ]
-        notes = [f"Targets under {CHOSEN}: {self.density.symbols}."]
+        notes = [f"Targets under {bias_facts.CHOSEN}: {self.density.symbols}."]
         notes += [f"Measured and predicted values can differ, because {reason}." for reason in self.departures]
         header = ["system", "formula", "predicted", "measured"]
         return Table(header, rows, "Precision as Bellogín et al. (2017) predict it, and as measured", notes)
@@ -283,7 +222,7 @@ class Bias:
         ]
         popular = ["reached by popularity", "partial correlation", "times as popular", "in the head"]
         header = ["system", self.metric, *popular]
-        return Table(header, rows, f"How much of {self.metric} popularity explains under {CHOSEN}", [])
+        return Table(header, rows, f"How much of {self.metric} popularity explains under {bias_facts.CHOSEN}", [])
 
     def _orders_table(self) -> Table:
         names = [protocol.name for protocol in self.protocols]
@@ -292,7 +231,7 @@ class Bias:
             for row in self.orders.iter_rows(named=True)
         }
         rows = [[system, *(cells[name, system] for name in names)] for system in self.protocols[0].scores.systems]
-        notes = [f"{name}: {SAYS[name]}." for name in names]
+        notes = [f"{name}: {bias_facts.SAYS[name]}." for name in names]
         return Table(["system", *names], rows, f"{self.metric}, and the place, under each protocol", notes)
 
     def _changes_table(self, changed: pl.DataFrame) -> Table:
@@ -300,7 +239,7 @@ class Bias:
             [f"{a} / {b}", protocol, chosen or DASH, neutral or DASH, change]
             for a, b, protocol, chosen, neutral, change in changed.iter_rows()
         ]
-        header = ["pair", "protocol", f"better under {CHOSEN}", "better under it", "the conclusion"]
+        header = ["pair", "protocol", f"better under {bias_facts.CHOSEN}", "better under it", "the conclusion"]
         return Table(header, rows, "Conclusions that change under a neutral protocol", [])
 
     def _groups_table(self) -> Table:
@@ -317,8 +256,8 @@ class Bias:
             "metric": self.metric,
             "threshold": self.threshold,
             "verdict": self.verdict,
-            "caveats": list(self.caveats),
-            "notes": list(self.notes),
+            "caveats": sentences(self.caveats),
+            "notes": sentences(self.notes),
             "popularity": self.shares.to_dicts(),
             "groups": self.groups.to_dicts(),
             "orders": self.orders.to_dicts(),
@@ -326,19 +265,19 @@ class Bias:
             "conclusions": self.conclusions.to_dicts(),
             "density": self.density.as_dict(),
             "predicted": self.predicted.to_dicts(),
-            "departures": list(self.departures),
+            "departures": sentences(self.departures),
             "estimates": None if self.estimates is None else self.estimates.frame.to_dicts(),
         }
 
     def __str__(self) -> str:
         verdict = "\n".join(self.verdict)
         tables = "\n\n".join(table.text().rstrip("\n") for table in self.tables().values())
-        unknown = "\n".join(["What cannot be known:", *self.caveats])
+        unknown = "\n".join(["What cannot be known:", *sentences(self.caveats)])
         return f"{verdict}\n\n{tables}\n\n{unknown}"
 
     def _repr_html_(self) -> str:
-        sentences = "".join(f"<p>{escape(sentence)}</p>" for sentence in [*self.verdict, *self.caveats])
-        return sentences + "".join(table.html() for table in self.tables().values())
+        said = html_paragraphs([*self.facts(), *self.caveats])
+        return said + "".join(table.html() for table in self.tables().values())
 
 
 def _change(before: str | None, after: str | None) -> str:

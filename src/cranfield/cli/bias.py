@@ -108,7 +108,7 @@ def bias_command(
         put_result(answer, format, out)
     else:
         put_tables(list(answer.tables().values()), format, out)
-    tell(answer.notes)
+    tell(map(str, answer.notes))
     if report is not None:
         from cranfield.reports import TITLE, bias_sections, page, write_page
 

@@ -5,26 +5,28 @@ from __future__ import annotations
 import base64
 import json
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from cranfield._decisions import in_one_form
+from cranfield._errors import CranfieldError
 from cranfield._table import Table
 from cranfield._terminal import shown
 from cranfield.audits import (
-    NOT_A_PROBABILITY,
     VARIABLE_DECISIONS,
     Audit,
     PairView,
     audit_tables,
-    option_words,
     pair_tables,
     ranks_of,
-    share_text,
 )
-from cranfield.facts import p_text
+from cranfield.experiments import DECISIONS
+from cranfield.facts import Fact, sentences
+from cranfield.facts import audit as audit_facts
 from cranfield.reports import figures
 from cranfield.reports.html_page import Reported, Section, on_page
 from cranfield.reports.markup import downloads, figure, notes, paragraphs, sortable, still, text
@@ -45,15 +47,15 @@ class ShownPair:
     """
 
     view: PairView
-    sentences: list[str]
-    facts: list[tuple[str, str]]
+    facts: list[Fact]
+    numbers: list[tuple[str, str]]
     tables: Mapping[str, Table]
 
     @classmethod
     def of(cls, audit: Audit, view: PairView) -> ShownPair:
         """Return what a page shows of a pair."""
         tables = {name: shortened(table) for name, table in pair_tables(audit, view).items()}
-        return cls(view, audit.sentences(*view.systems), facts_of(audit, view), tables)
+        return cls(view, audit.pair_facts(*view.systems), key_numbers(audit, view), tables)
 
     def as_dict(self, systems: Mapping[str, int]) -> dict[str, Any]:
         """Return it for JSON, with systems as indices."""
@@ -65,8 +67,8 @@ class ShownPair:
             # 0, 1 or 2 if the second leads, both are equal, or the first leads; plus 3 if the difference is
             # significant.
             "result": _packed(self.view.lead + 1 + 3 * (self.view.better != 0), "u1"),
-            "sentences": list(map(shown, self.sentences)),
-            "facts": [list(map(shown, fact)) for fact in self.facts],
+            "sentences": list(map(shown, sentences(self.facts))),
+            "facts": [list(map(shown, number)) for number in self.numbers],
             "tables": {name: _table(table) for name, table in self.tables.items()},
             "influence": _influence(self.view),
         }
@@ -100,30 +102,29 @@ def shortened(table: Table) -> Table:
     return Table(table.header, table.rows[:MOST_ROWS], caption, table.notes, table.label)
 
 
-def facts_of(audit: Audit, view: PairView) -> list[tuple[str, str]]:
+def key_numbers(audit: Audit, view: PairView) -> list[tuple[str, str]]:
     """Return the key numbers: the share led, flips, the most influential decision, the joint test."""
     answer, flips = view.pair.answer(), view.pair.flips
     first = view.leader(view.sign * flips.lead) or view.first
     share = view.share(answer, "leads" if first == view.first else "trails")
-    facts = [(share_text(share.share), f"of the cells are led by {first}, the winner of the starting point")]
-    if flips.lead == 0:
-        facts = [(share_text(share.share), f"of the cells are led by {first}; under the starting point they are equal")]
+    where = ", the winner of the starting point" if flips.lead else "; under the starting point they are equal"
+    numbers = [(audit_facts.share_text(share.share), f"of the cells are led by {first}{where}")]
     if share.chance is not None and audit.grid.n_cells > 1:
         least = int(100 * share.chance + 1e-6)
-        facts.append((f"{least} %", "is reached or exceeded by one of two equally good systems in 5 % of cases"))
+        numbers.append((f"{least} %", "is reached or exceeded by one of two equally good systems in 5 % of cases"))
     if flips.singles and flips.lead:
         turning = sum(flip.turns_winner for flip in flips.singles)
-        facts.append((f"{turning} of {len(flips.singles)}", "single changes change the winner"))
+        numbers.append((f"{turning} of {len(flips.singles)}", "single changes change the winner"))
     decided = [row for row in _influences(view) if row["kind"] != "chance" and row["variance"]]
     if decided:
         most = max(decided, key=lambda row: row["shapley"])
-        facts.append((most["decision"], f"explains {share_text(most['shapley'])} of the variance of the effect size"))
+        explained = audit_facts.share_text(most["shapley"])
+        numbers.append((most["decision"], f"explains {explained} of the variance of the effect size"))
     if answer.relied_on and audit.grid.n_cells > 1:
-        p = p_text(answer.relied_on["either"])
-        text = p if p.startswith("<") else f"= {p}"
+        p = audit_facts.p_phrase(answer.relied_on["either"])
         seeds = ", with the spread of seeds" if answer.corrected_retrained else ""
-        facts.append((f"p {text}", f"joint test{seeds}: do they differ anywhere, one way or the other?"))
-    return facts
+        numbers.append((p, f"joint test{seeds}: do they differ anywhere, one way or the other?"))
+    return numbers
 
 
 def _influence(view: PairView) -> list[list[Any]]:
@@ -169,6 +170,31 @@ def _grid(audit: Audit, systems: tuple[str, ...]) -> dict[str, Any]:
     }
 
 
+def option_words(decision: str, option: str) -> str:
+    """Return an option as part of a sentence: the decision's phrase if it has one, otherwise both names.
+
+    Examples
+    --------
+    >>> option_words("split", "random(train=0.5)"), option_words("cutoff", "10"), option_words("coverage", "full")
+    ('random 50/50', 'cutoff 10', 'coverage full')
+    """
+    declared = DECISIONS.get(decision)
+    phrase = None if declared is None else declared.metadata.get("phrase")
+    if declared is not None and phrase is not None:
+        for value in (option, *_number(option)):
+            with suppress(CranfieldError):
+                if words := phrase(in_one_form(declared, value)):
+                    return str(words)
+    return f"{decision} {option}"
+
+
+def _number(option: str) -> list[float]:
+    try:
+        return [float(option)]
+    except ValueError:
+        return []
+
+
 def _table(table: Table) -> dict[str, Any]:
     rows = [[shown(cell) for cell in row] for row in table.rows]
     return {"caption": shown(f"{table.caption}."), "header": list(map(shown, table.header)), "rows": rows}
@@ -180,7 +206,7 @@ def _packed(values: ArrayLike, kind: str) -> str:
 
 _TITLE = "Does the winner survive other decisions?"
 
-# Number of sentences of the verdict in large type; and the maximum rows of a frame to download from the page.
+# Number of facts of the verdict in large type; and the maximum rows of a frame to download from the page.
 _LARGE, _MOST_ROWS = 2, 20_000
 
 _SAYS = {
@@ -209,9 +235,9 @@ _SAYS = {
         "nothing about options that were not opened."
     ),
     "shares": (
-        f"{NOT_A_PROBABILITY} The last column says what to compare a share with: cells are so similar that one of two "
-        "equally good systems often leads most of them. Intervals say how the share would vary with other users, not "
-        "with other options."
+        f"{audit_facts.NotAProbability()} The last column says what to compare a share with: cells are so similar that "
+        "one of two equally good systems often leads most of them. Intervals say how the share would vary with other "
+        "users, not with other options."
     ),
     "joint": (
         "One test of all universes together. Chance is simulated in two ways: users swap the two systems at random, in "
@@ -289,19 +315,16 @@ def _parts(audit: Audit, level: int) -> list[Section]:
 
 def _verdict(audit: Audit, chosen: ShownPair, systems: list[str]) -> str:
     """Return the choice of a pair, its verdict and its key numbers."""
-    # The verdict has sentences about all systems, then about the pair, then about metrics.
-    sentences = audit.verdict
-    start = sentences.index(chosen.sentences[0])
-    large, rest = chosen.sentences[:_LARGE], chosen.sentences[_LARGE:]
-    facts = "".join(f"<div><b>{text(number)}</b><span>{text(words)}</span></div>" for number, words in chosen.facts)
+    large, rest = sentences(chosen.facts[:_LARGE]), sentences(chosen.facts[_LARGE:])
+    numbers = "".join(f"<div><b>{text(number)}</b><span>{text(words)}</span></div>" for number, words in chosen.numbers)
     return (
-        paragraphs(sentences[:start])
+        paragraphs(sentences(audit.rank_facts()))
         + _pair_choice(systems, len(audit.systems))
         + f'<div class="verdict" id="audit-large" aria-live="polite">{paragraphs(large)}</div>'
-        + f'<div class="figures" id="audit-facts">{facts}</div>'
+        + f'<div class="figures" id="audit-facts">{numbers}</div>'
         + f'<div id="audit-rest">{paragraphs(rest)}</div>'
-        + paragraphs(sentences[start + len(chosen.sentences) :])
-        + notes(audit.notes)
+        + paragraphs(sentences(audit.advice_facts()))
+        + notes(sentences(audit.notes))
     )
 
 

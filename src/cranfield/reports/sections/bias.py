@@ -8,6 +8,7 @@ import polars as pl
 
 from cranfield._figures import altair, data_of, series, themed, tips
 from cranfield.biases import Bias, RatioToRandom
+from cranfield.facts import sentences
 from cranfield.reports.html_page import Section
 from cranfield.reports.markup import Column, Value, downloads, figure, notes, paragraphs, sortable, table, text
 
@@ -72,7 +73,7 @@ def bias_sections(answer: Bias) -> list[Section]:
         tables = {f"bias-{name}": frames[name]}
         sections.append(Section(f"bias-{name}", _TITLES[name], html + downloads(*tables), tables=tables))
     sections.append(beside_random(answer.ratios))
-    unknown = paragraphs(answer.caveats) + notes(answer.notes)
+    unknown = paragraphs(sentences(answer.caveats)) + notes(sentences(answer.notes))
     return [*sections, Section("unknown", _UNKNOWN, unknown)]
 
 
@@ -90,7 +91,7 @@ def bias_section(answer: Bias, where: str = "") -> Section:
     shown = {name: table for name, table in answer.tables().items() if name in frames}
     html = paragraphs([*([where] if where else []), *answer.verdict])
     html += "".join(f"<h3>{_TITLES[name]}</h3>{sortable(table)}{notes(table.notes)}" for name, table in shown.items())
-    html += f"<h3>{_UNKNOWN}</h3>" + paragraphs(answer.caveats) + notes(answer.notes)
+    html += f"<h3>{_UNKNOWN}</h3>" + paragraphs(sentences(answer.caveats)) + notes(sentences(answer.notes))
     tables = {f"bias-{name}": frames[name] for name in shown}
     return Section("bias", TITLE, html + downloads(*tables), tables=tables)
 

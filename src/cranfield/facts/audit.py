@@ -1,0 +1,677 @@
+"""Facts of an audit: who leads under the starting point and under other decisions, and which decisions matter."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from cranfield._numbers import DASH, count_text, listed, percent_text
+from cranfield.facts.fact import Fact
+from cranfield.facts.numbers import p_text
+
+Row = Mapping[str, Any]
+
+# Of longer lists of numbers, only the ends are shown; of more names, only the number is given.
+_MOST_NUMBERS, _MOST_NAMED = 5, 4
+
+
+def share_text(share: float | None, *, short: bool = False) -> str:
+    """Return a share in whole per cent; 0 % and 100 % are only used for exact values. ``short`` is for tables.
+
+    Examples
+    --------
+    >>> share_text(0.494), share_text(0.001), share_text(0.999), share_text(1.0), share_text(None)
+    ('49 %', 'under 1 %', 'over 99 %', '100 %', '–')
+    >>> share_text(0.001, short=True)
+    '<1 %'
+    """
+    if share is None or share != share:
+        return DASH
+    if 0 < share < 0.005:
+        return "<1 %" if short else "under 1 %"
+    if 0.995 < share < 1 - 1e-9:
+        return ">99 %" if short else "over 99 %"
+    return f"{abs(100 * share):.0f} %" if abs(share) < 0.005 else f"{100 * share:.0f} %"
+
+
+def interval_text(share: float, lower: float | None, upper: float | None, *, short: bool = False) -> str:
+    """Return a share with its interval, if it has one, in the format of `share_text`.
+
+    Examples
+    --------
+    >>> interval_text(0.5, 0.42, 0.61), interval_text(0.5, float("nan"), float("nan"))
+    ('50 % [42 %, 61 %]', '50 %')
+    """
+    if lower is None or upper is None or lower != lower:
+        return share_text(share, short=short)
+    low, high = (share_text(end, short=short) for end in (lower, upper))
+    return f"{share_text(share, short=short)} [{low}, {high}]"
+
+
+def question_text(question: Mapping[str, str] | None) -> str:
+    """Return the options of a question: ``"split random(train=0.5)"``."""
+    return ", ".join(f"{name} {option}" for name, option in question.items()) if question else "all universes"
+
+
+def p_phrase(p: float) -> str:
+    """Return a p-value with the letter: ``"p = 0.03"``, or ``"p <0.001"``."""
+    text = p_text(p)
+    return f"p {text}" if text.startswith("<") else f"p = {text}"
+
+
+def _test(with_seeds: bool) -> str:
+    return "joint test with the spread of seeds" if with_seeds else "joint test"
+
+
+def _few(names: Sequence[Any]) -> str:
+    texts = [str(name) for name in names]
+    if len(texts) <= _MOST_NAMED:
+        return listed(texts)
+    return f"{', '.join(texts[:_MOST_NAMED])} and {len(texts) - _MOST_NAMED} more"
+
+
+@dataclass(frozen=True)
+class LeadShare(Fact):
+    """A share of the cells or of the distinct universes.
+
+    Parameters
+    ----------
+    over
+        ``"cells"`` (with the weights of options) or ``"universes"`` (each distinct one counts once).
+    what
+        ``"leads"``, ``"trails"``, ``"equal"``, ``"leads significantly"``, ``"trails significantly"`` (the first system
+        of the pair), or ``"significant"`` (in either direction).
+    lower, upper
+        Its 95 % interval over resampled users; NaN if there is none.
+    chance
+        If the systems are equally good, the larger of their two shares is at least this in 5 % of the cases. None for
+        ``"equal"``.
+    """
+
+    over: str
+    what: str
+    share: float
+    lower: float
+    upper: float
+    chance: float | None
+
+    def _said(self) -> str:
+        return interval_text(self.share, self.lower, self.upper)
+
+    @property
+    def beside_chance(self) -> str:
+        """What chance alone gives, as the end of a sentence."""
+        if self.chance is None:
+            return ""
+        least = "all of them in 5 % of cases or more"
+        if self.chance <= 1 - 1e-6:
+            least = f"{int(100 * self.chance)} % or more in 5 % of cases"
+        return f"; if they were equally good, one of them would lead in {least}"
+
+
+@dataclass(frozen=True)
+class OpenedOptions(Fact):
+    """The options of an opened decision; ``number`` is the name and the range of the only number they differ in."""
+
+    decision: str
+    options: tuple[str, ...]
+    is_chance: bool = False
+    weighted: bool = False
+    number: tuple[str, float, float] | None = None
+
+    def _said(self) -> str:
+        weighted = ", weighted" if self.weighted else ""
+        if self.number is None or len(self.options) <= _MOST_NUMBERS:
+            return f"{self.decision} ({', '.join(self.options)}{weighted})"
+        name, low, high = self.number
+        span = f"{len(self.options)} from {low:g} to {high:g}"
+        return f"{self.decision} ({'' if name == self.decision else name + ', '}{span}{weighted})"
+
+
+@dataclass(frozen=True)
+class CrossedOptions(Fact):
+    """The opened decisions, chance last.
+
+    Examples
+    --------
+    >>> print(CrossedOptions((OpenedOptions("cutoff", ("5", "10")), OpenedOptions("seed", ("0", "1"), is_chance=True))))
+    cutoff (5, 10), over seed (0, 1)
+    """
+
+    opened: tuple[OpenedOptions, ...]
+
+    def _said(self) -> str:
+        decided = ", ".join(str(own) for own in self.opened if not own.is_chance)
+        chance = listed([str(own) for own in self.opened if own.is_chance] or [""])
+        return f"{decided}, over {chance}" if decided and chance else decided or chance
+
+
+@dataclass(frozen=True)
+class FirstPlaces(Fact):
+    """How often systems rank first: the share of the cells of each system that does, the largest first."""
+
+    systems: int
+    shares: Mapping[str, float]
+
+    def _said(self) -> str:
+        texts = [f"{system} is first in {share_text(share)} of the cells" for system, share in self.shares.items()]
+        fewer = f", and {len(texts) - 4} more in fewer cells" if len(texts) > 4 else ""
+        tied = "; if several tie, each of them is first" if sum(self.shares.values()) > 1.005 else ""
+        return f"Of {self.systems} systems, {', '.join(texts[:4])}{fewer}{tied}."
+
+
+@dataclass(frozen=True)
+class LeadAtStart(Fact):
+    """The lead under the starting point, with the p-value of a single t-test over users."""
+
+    leader: str
+    other: str
+    equal: bool
+    difference: float
+    d_z: float
+    p: float
+    significant: bool
+
+    def _said(self) -> str:
+        if self.equal:
+            return f"Under the starting point {self.leader} and {self.other} are equal."
+        how = "leads" if self.significant else "leads, though not significantly,"
+        numbers = f"difference {abs(self.difference):.4f}, d_z {abs(self.d_z):.3f}, {p_phrase(self.p)}"
+        return f"Under the starting point {self.leader} {how} {self.other} ({numbers} by a single t-test over users)."
+
+
+@dataclass(frozen=True)
+class OneCell(Fact):
+    """An audit of one cell: no decision is varied."""
+
+    crossed: CrossedOptions
+
+    def _said(self) -> str:
+        return f"There is one cell, {self.crossed}: nothing can be said about other decisions."
+
+
+@dataclass(frozen=True)
+class SameQuestion(Fact):
+    """How often the leader of the starting point leads in the universes of its question, and their joint test."""
+
+    leader: str
+    question: Mapping[str, str]
+    universes: int
+    leads: LeadShare
+    leads_significantly: float
+    p: Mapping[str, float]  # by statistic; empty if no universe can be tested
+    with_seeds: bool  # whether p includes the spread of seeds
+
+    def _said(self) -> str:
+        question = f"the same question ({question_text(self.question)})"
+        if self.universes == 1:
+            return f"T{question[1:]} has no other universe."
+        joint = ""
+        if self.p:
+            tested = f"median z, {p_phrase(self.p['median'])}; either way, {p_phrase(self.p['either'])}"
+            joint = f". Their {_test(self.with_seeds)}: {tested}"
+        return (
+            f"Of the {self.universes:,} universes of {question}, {self.leader} leads in {self.leads} and significantly "
+            f"in {share_text(self.leads_significantly)}{self.leads.beside_chance}{joint}."
+        )
+
+
+@dataclass(frozen=True)
+class LedCells(Fact):
+    """How often each of two systems leads, over all cells; ``of_universes`` is the leader's share of distinct ones."""
+
+    leader: str
+    other: str
+    crossed: CrossedOptions
+    cells: int
+    complete: bool
+    universes: int
+    leads: LeadShare
+    trails: float
+    equal: float
+    of_universes: float
+
+    def _said(self) -> str:
+        crossed = f"{self.cells:,} cells{'' if self.complete else ', a sample,'} that cross {self.crossed}"
+        if self.equal == 1:
+            return f"In all {crossed}, they are equal."
+        level = f"; they are equal in {share_text(self.equal)}" if self.equal else ""
+        return (
+            f"Of the {crossed}, {self.leader} leads in {self.leads} and {self.other} in {share_text(self.trails)}"
+            f"{level} (of the {self.universes:,} distinct universes, {self.leader} in {share_text(self.of_universes)})"
+            f"{self.leads.beside_chance}."
+        )
+
+
+@dataclass(frozen=True)
+class JointDifference(Fact):
+    """The joint test of all universes: the share with a significant difference, and whether the systems differ."""
+
+    observed: float
+    expected: float  # on average without any difference
+    often: float  # reached in 5 % of cases without any difference
+    p: Mapping[str, float]  # by statistic
+    alpha: float
+    with_seeds: bool
+
+    def _said(self) -> str:
+        either, median, largest = (p_phrase(self.p[name]) for name in ("either", "median", "largest"))
+        said = (
+            f"In {share_text(self.observed)} of the universes one is significantly better, one way or the other "
+            f"(without any difference {share_text(self.expected)} on average, and {share_text(self.often)} or more in "
+            f"5 % of cases; {_test(self.with_seeds)}, {either}"
+        )
+        if self.p["either"] < self.alpha <= self.p["median"]:
+            overall = f"neither leads overall (median z, {median}; net share, {p_phrase(self.p['net'])})"
+            return f"{said}), yet {overall}: the decisions change the winner."
+        if self.p["either"] < self.alpha:
+            return f"{said}; median z, {median}). That they differ somewhere does not say who leads."
+        if self.p["median"] < self.alpha:
+            return f"{said}). The median of all z does show that they differ ({median})."
+        if self.p["largest"] < self.alpha:
+            return f"{said}). Only the largest of all differences shows that they differ (max |z|, {largest})."
+        return f"{said}). Together the universes do not show that the systems differ."
+
+
+@dataclass(frozen=True)
+class NotAProbability(Fact):
+    """What a share of universes is."""
+
+    def _said(self) -> str:
+        return (
+            "A share of universes is not a probability: it is a property of the options that were opened, and other "
+            "options give another share."
+        )
+
+
+@dataclass(frozen=True)
+class LeadByQuestion(Fact):
+    """The questions in which each system leads more often, each with the larger share, and those in which neither."""
+
+    led: Mapping[str, Mapping[str, float]]
+    undecided: Mapping[str, float]
+
+    def _said(self) -> str:
+        parts = [f"{system} leads more often with {_shares(own)}" for system, own in self.led.items() if own]
+        parts += [f"neither with {_shares(self.undecided)}"] if self.undecided else []
+        return f"Question by question: {'; '.join(parts)}."
+
+
+def _shares(shares: Mapping[str, float]) -> str:
+    return _few([f"{name} ({share_text(share)})" for name, share in shares.items()])
+
+
+@dataclass(frozen=True)
+class Swap(Fact):
+    """One decision changed: its name and kind, its option at the starting point, and the new one."""
+
+    decision: str
+    kind: str
+    before: str
+    after: str
+
+    def _said(self) -> str:
+        return f"{self.decision} {self.after} instead of {self.before}"
+
+
+@dataclass(frozen=True)
+class Flip(Fact):
+    """A cell that differs from the starting point in one decision or two (``swaps``), and its results as in `Leads`.
+
+    It may turn the winner, or the significance: significant there and not under the starting point, or the reverse.
+    """
+
+    swaps: tuple[Swap, ...]
+    cell: int
+    lead: int
+    difference: float
+    d_z: float
+    p: float
+    significant: bool
+    turns_winner: bool
+    turns_significance: bool
+
+    def _said(self) -> str:
+        question = "another question, " if any(swap.kind == "question" for swap in self.swaps) else ""
+        return f"{' with '.join(map(str, self.swaps))} ({question}{p_phrase(self.p)})"
+
+
+def _flipped(flips: Sequence[Flip]) -> str:
+    # The largest effects come first: they are the most certain.
+    return _few(sorted(flips, key=lambda flip: -abs(flip.d_z)))
+
+
+@dataclass(frozen=True)
+class Flips(Fact):
+    """What changes of one decision, or of two, do to the winner of the starting point.
+
+    Parameters
+    ----------
+    lead, significant
+        Which system leads under the starting point (1, −1 or 0 as in `Leads`), and whether significantly.
+    singles
+        All single changes in the grid, whether they change a result or not.
+    possible
+        The number of single changes that the options allow; a sample or a grid with invalid cells has fewer.
+    pairs
+        The changes of two decisions that change the winner if no single one does; otherwise none.
+    """
+
+    lead: int
+    significant: bool
+    singles: tuple[Flip, ...]
+    possible: int
+    pairs: tuple[Flip, ...]
+
+    @property
+    def turning(self) -> tuple[Flip, ...]:
+        """The smallest changes that change the winner: single ones or, if there are none, pairs."""
+        return tuple(flip for flip in self.singles if flip.turns_winner) or self.pairs
+
+    @property
+    def turning_significance(self) -> tuple[Flip, ...]:
+        """The single changes that change the significance but not the winner."""
+        return tuple(flip for flip in self.singles if flip.turns_significance and not flip.turns_winner)
+
+    def _said(self) -> str:
+        n = len(self.singles)
+        here = f" here (of {self.possible} possible ones)" if n < self.possible else ""
+        changes = f"the {n} single changes{here}"
+        if self.turning and not self.pairs:
+            of_these = ": " if n == 1 else f". Of {changes} these do: "
+            return f"One decision is enough to change the winner{of_these}{_flipped(self.turning)}."
+        none = f"The single change{here} does not change" if n == 1 else f"None of {changes} changes"
+        if self.pairs:
+            return f"{none} the winner; two decisions together do: {_flipped(self.pairs)}."
+        return f"{none} the winner, nor do two decisions together."
+
+
+@dataclass(frozen=True)
+class LeadKept(Fact):
+    """Under how many single changes the leader of the starting point still leads, and what changes its significance."""
+
+    leader: str
+    flips: Flips
+
+    def _said(self) -> str:
+        flips, n = self.flips, len(self.flips.singles)
+        kept = [flip for flip in flips.singles if flip.lead == flips.lead]
+        if not kept:
+            return f"{self.leader} does not keep the lead under any single change."
+        significant = sum(flip.significant for flip in kept)
+        of_all = f"{'all' if len(kept) == n else len(kept)} of the {n} single changes"
+        text = f"Under {'the single change' if n == 1 else of_all} {self.leader} still leads"
+        text += ", always significantly" if significant == len(kept) else f", significantly in {significant}"
+        turned = flips.turning_significance
+        if turned:
+            what = f"{'lose' if flips.significant else 'gain'}{'s' if len(turned) == 1 else ''}"
+            text += f"; {len(turned)} {what} significance: {_flipped(turned)}"
+        return f"{text}."
+
+
+@dataclass(frozen=True)
+class LargestInfluences(Fact):
+    """The decisions that explain most of the variance of the effect size: rows of `Audit.influence`."""
+
+    rows: tuple[Row, ...]
+    chance: float | None  # what chance explains; None without chance options
+    rest: float | None  # what nothing explains; None if everything is explained
+
+    def _said(self) -> str:
+        texts = [
+            f"{row['decision']} ({share_text(row['shapley'])} [{share_text(row['lower'])}, {share_text(row['upper'])}])"
+            for row in self.rows
+        ]
+        floor = "" if self.chance is None else f"; chance has {share_text(self.chance)}"
+        rest = "" if self.rest is None else f"; {share_text(self.rest)} is not explained"
+        return f"Largest shares of the variance of the effect size over the cells: {listed(texts)}{floor}{rest}."
+
+
+@dataclass(frozen=True)
+class LeadRule(Fact):
+    """The conditions under which the other system leads instead of the leader of the starting point.
+
+    ``paths`` are the ways to its leaves of the best tree, ``accuracy`` the share of the cells for which the tree is
+    right, and ``majority`` the same for always naming the same system.
+    """
+
+    leader: str
+    other: str
+    conditions: int
+    paths: tuple[tuple[str, ...], ...]
+    accuracy: float
+    majority: float
+
+    def _said(self) -> str:
+        majority = f"always naming the same one is right for {share_text(self.majority)}"
+        if not self.conditions:
+            return f"No rule of three conditions predicts better when {self.other} leads: {majority}."
+        if not self.paths:
+            return f"The rule of three conditions never names {self.other}: {majority}."
+        where = "; or ".join(" and ".join(path) for path in self.paths)
+        return (
+            f"{self.other} leads if: {where}; otherwise {self.leader}. This is right for {share_text(self.accuracy)} "
+            f"of the cells, and {majority}."
+        )
+
+
+@dataclass(frozen=True)
+class SeedNoise(Fact):
+    """How often a system differs significantly from itself if only a chance option changes.
+
+    ``significant`` is the share of ``pairs`` of cells, which differ in nothing else, with Student's p below α. A share
+    of about α would mean that the seed adds nothing to the randomness of the users.
+    """
+
+    decision: str
+    system: str
+    pairs: int
+    significant: float
+
+    def _said(self) -> str:
+        differ = f"{share_text(self.significant)} of {self.pairs:,} pairs that differ in {self.decision} alone"
+        return f"{self.system} differs significantly from itself in {differ}"
+
+
+@dataclass(frozen=True)
+class Retraining(Fact):
+    """The effect of seeds; ``p`` are the p-values of the joint test without their spread, empty without a test."""
+
+    noise: tuple[SeedNoise, ...]
+    turned_by_chance: float | None  # None if no seed was opened
+    p: Mapping[str, float]
+
+    def _said(self) -> str:
+        if self.turned_by_chance is None:
+            return (
+                "No seed was opened, so all of this holds for these trained models: two training runs of the same "
+                "algorithm can differ significantly too. training_seed and split_seed in an experiment file show how "
+                "often they do."
+            )
+        own = [*self.noise, f"chance alone changes the winner in {share_text(self.turned_by_chance)} of the set-ups"]
+        if self.p:
+            own.append(
+                "without the spread of seeds, that is for these trained models alone, the joint test has "
+                f"{p_phrase(self.p['either'])} (median z, {p_phrase(self.p['median'])})"
+            )
+        return f"Effect of retraining: {'; '.join(map(str, own))}."
+
+
+@dataclass(frozen=True)
+class SignificantByTest(Fact):
+    """The share of the cells in which one system is significantly better, by test."""
+
+    shares: Mapping[str, float]
+
+    def _said(self) -> str:
+        shares = [f"{test} in {share_text(share)}" for test, share in self.shares.items()]
+        return f"One is significantly better in this share of the cells, test by test: {listed(shares)}."
+
+
+@dataclass(frozen=True)
+class StartByTest(Fact):
+    """The p-value under the starting point by test, and the tests by which it is significant."""
+
+    p: Mapping[str, float]
+    significant: tuple[str, ...]
+
+    def _said(self) -> str:
+        tests = {test: f"{test} ({p_phrase(p)})" for test, p in self.p.items()}
+        yes, no = ([text for test, text in tests.items() if (test in self.significant) is way] for way in (True, False))
+        if yes and no:
+            return (
+                "The test alone changes the significance under the starting point: the difference is significant by "
+                f"{listed(yes)} and not by {listed(no)}."
+            )
+        return f"Under the starting point the difference is {'' if yes else 'not '}significant by {listed(yes or no)}."
+
+
+@dataclass(frozen=True)
+class TrueLead(Fact):
+    """How often the truly better system of a pair leads; ``row`` is one of ``Audit.truth("pairs")``."""
+
+    source: str
+    row: Row
+
+    def _said(self) -> str:
+        row, first = self.row, self.row["truly_better"] == self.row["system_a"]
+        (better, value), (worse, other) = [(row[f"system_{x}"], row[f"true_{x}"]) for x in ("ab" if first else "ba")]
+        agrees = "Most cells agree" if row["right"] > 0.5 else "Most cells do not agree"
+        return (
+            f"In truth ({self.source}) {better} ({value:.4g}) is better than {worse} ({other:.4g}). {agrees}: {better} "
+            f"leads in {interval_text(row['right'], row['lower'], row['upper'])} of them, significantly in "
+            f"{share_text(row['right_significantly'])}, and {worse} leads significantly in "
+            f"{share_text(row['wrong_significantly'])}."
+        )
+
+
+@dataclass(frozen=True)
+class TrueOrderReached(Fact):
+    """How close the measured order is to the true one: rows of `Audit.truth` for all cells and for two options.
+
+    The options are the best and the worst one of the decision that matters most.
+    """
+
+    overall: Row
+    best: Row
+    worst: Row
+
+    def _said(self) -> str:
+        tau, best, worst = map(_tau, (self.overall, self.best, self.worst))
+        return (
+            f"The measured order of all systems agrees with the true one by a mean tau of {tau} over all cells. The "
+            f"decision that matters most for it is {self.best['decision']}: the mean tau is {best} with "
+            f"{self.best['option']} and {worst} with {self.worst['option']}."
+        )
+
+
+def _tau(row: Row) -> str:
+    ends = "" if row["lower"] is None else f" [{row['lower']:.2f}, {row['upper']:.2f}]"
+    return f"{row['tau']:.2f}{ends}"
+
+
+@dataclass(frozen=True)
+class AdviceByDesign(Fact):
+    """Whether the advice on metrics is the same under each split and target design.
+
+    ``best`` are the set-ups in which each metric scores highest, ``clear`` is the number of set-ups with a clear
+    choice, ``taus`` are the agreements with the order of metrics under the starting point, and ``failed`` is the number
+    of set-ups that could not be assessed.
+    """
+
+    best: Mapping[str, tuple[str, ...]]
+    clear: int
+    taus: tuple[float, ...]
+    failed: int
+
+    def _said(self) -> str:
+        n = sum(map(len, self.best.values()))
+        several = f"the {n} set-ups that differ in the split or the target design"
+        if len(self.best) == 1:
+            highest = f"{next(iter(self.best))} scores highest in all of them"
+            said = f"The advice on metrics is the same under {several}: {highest}"
+        else:
+            order = sorted(self.best.items(), key=lambda entry: -len(entry[1]))
+            texts = [
+                f"{metric} in {len(setups)} ({setups[0]}{'' if len(setups) == 1 else ' and others'})"
+                for metric, setups in order
+            ]
+            said = f"The advice on metrics is not the same under {several}; highest score: {listed(texts)}"
+        if self.taus:
+            ends = dict.fromkeys(f"{end:.2f}" for end in (min(self.taus), max(self.taus)))
+            said += f"; tau with the order of metrics under the starting point: {' to '.join(ends)}"
+        left = f"; {self.failed} could not be assessed" if self.failed else ""
+        return f"{said}{left}. The choice is clear in {self.clear} of them."
+
+
+@dataclass(frozen=True)
+class DeclaredInvalid(Fact):
+    """Options that the experiment file declares invalid: decision, option and reason; and their combinations."""
+
+    combinations: int
+    options: tuple[tuple[str, str, str], ...]
+
+    def _said(self) -> str:
+        declared = "; ".join(f"{name} {option} ({reason})" for name, option, reason in self.options)
+        return f"Declared invalid here, with {self.combinations:,} combinations: {declared}."
+
+
+@dataclass(frozen=True)
+class AveragedRepetitions(Fact):
+    """Several repetitions of the experiment, over which values are averaged."""
+
+    repetitions: int
+
+    def _said(self) -> str:
+        return (
+            f"A user's values are averaged over {self.repetitions} repetitions, and no p-value of the audit includes "
+            "the spread between these: open split_seed and training_seed, which the joint test includes."
+        )
+
+
+@dataclass(frozen=True)
+class SampledCells(Fact):
+    """Cells that are a sample of all combinations, and how uneven the pairs of options in it are."""
+
+    cells: int
+    imbalance: float
+
+    def _said(self) -> str:
+        return (
+            f"The {self.cells:,} cells are a balanced sample of all combinations; the counts of pairs of options "
+            f"differ from equal counts by {percent_text(self.imbalance, ' %')} on average."
+        )
+
+
+@dataclass(frozen=True)
+class NotSumsOverUsers(Fact):
+    """Universes whose average is not a sum over users, and the options that cause it."""
+
+    universes: int
+    options: tuple[str, ...]
+
+    def _said(self) -> str:
+        which = f" ({', '.join(self.options)})" if self.options else ""
+        return (
+            f"{self.universes:,} universes{which} have an average that is not a sum over users: they are left out of "
+            "the joint test, of chance and of intervals."
+        )
+
+
+@dataclass(frozen=True)
+class LeftOutCombinations(Fact):
+    """Combinations that are left out: their numbers by reason.
+
+    Examples
+    --------
+    >>> print(LeftOutCombinations({"too short": 2, "nobody is served": 1}))
+    3 combinations are left out (2: too short; 1: nobody is served).
+    """
+
+    reasons: Mapping[str, int]
+
+    def _said(self) -> str:
+        total = sum(self.reasons.values())
+        counts = "; ".join(f"{count:,}: {reason}" for reason, count in self.reasons.items())
+        return f"{count_text(total, 'combination')} {'is' if total == 1 else 'are'} left out ({counts})."

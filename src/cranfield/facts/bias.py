@@ -1,0 +1,375 @@
+"""Facts about sparsity and popularity: what popularity explains, what changes without it, and what cannot be known."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from cranfield._numbers import listed, number_text, percent_text
+from cranfield.facts.fact import Fact
+
+CHOSEN = "AR"
+
+SAYS = {
+    "AR": "all test ratings, all items",
+    "P1R": "each relevant item among items of its popularity percentile",
+    "U1R": "each relevant item alone, the same number of test ratings per item",
+    "UAR": "the same number of test ratings per item, items with test ratings only",
+}
+
+
+@dataclass(frozen=True)
+class WinnerWithoutPopularity(Fact):
+    """Whether the winner under the chosen protocol stays first under neutral ones.
+
+    ``first`` are the systems at the top under the chosen protocol, ``neutral`` the other protocols. The rest are the
+    systems that are significantly better than the winner, that lead without being so, and that are level with it, each
+    with the protocols under which they are.
+    """
+
+    first: tuple[str, ...]
+    neutral: tuple[str, ...]
+    better: Mapping[str, tuple[str, ...]]
+    leading: Mapping[str, tuple[str, ...]]
+    level: Mapping[str, tuple[str, ...]]
+
+    def _said(self) -> str:
+        winner, *others = self.first
+        if others:
+            return f"{listed(self.first)} are level under {CHOSEN}, so there is no winner to look at."
+        if self.better:
+            are = "is" if len(self.better) == 1 else "are"
+            return (
+                f"The winner depends on the protocol: {winner} is first under {CHOSEN}, and {_under(self.better)} "
+                f"{are} significantly better than it without popularity's advantage."
+            )
+        if not self.leading and not self.level:
+            return (
+                f"The winner is the same without popularity's advantage: {winner} is first under {CHOSEN} and under "
+                f"{listed(self.neutral)}."
+            )
+        leads, are = "leads" if len(self.leading) == 1 else "lead", "is" if len(self.level) == 1 else "are"
+        ahead = f"{_under(self.leading)} {leads} without it, though not significantly" if self.leading else ""
+        beside = f"{_under(self.level)} {are} level with {winner}" if self.level else ""
+        return (
+            f"It is open whether the winner is the same without popularity's advantage: {winner} is first under "
+            f"{CHOSEN}, and {'; '.join(filter(None, (ahead, beside)))}."
+        )
+
+
+def _under(systems: Mapping[str, tuple[str, ...]]) -> str:
+    return listed([f"{system} (under {listed(protocols)})" for system, protocols in systems.items()])
+
+
+@dataclass(frozen=True)
+class OnlyPopularity(Fact):
+    """No system other than popularity has a score."""
+
+    def _said(self) -> str:
+        return "Popularity is the only system with a score; name others to compare it with."
+
+
+@dataclass(frozen=True)
+class ReachedByPopularity(Fact):
+    """How much of the score of the best other system popularity alone reaches."""
+
+    system: str
+    metric: str
+    mean: float
+    times_random: float | None
+    reached: float | None
+
+    def _said(self) -> str:
+        times = self.times_random
+        beside = f", {times:,.1f} times the score of a random ranking" if times is not None else ""
+        return (
+            f"{self.system} has the best {self.metric} of the systems other than popularity, "
+            f"{number_text(self.mean)}{beside}. Ranking by popularity alone reaches "
+            f"{percent_text(self.reached, ' %')} of it."
+        )
+
+
+@dataclass(frozen=True)
+class CorrelatedWithPopularity(Fact):
+    """The partial correlation of each system's scores with those of popularity."""
+
+    correlations: Mapping[str, float]
+
+    def _said(self) -> str:
+        each = ", ".join(f"{system} {number_text(value, 2)}" for system, value in self.correlations.items())
+        return (
+            "Over users, given how many relevant items each has, the scores correlate with those of popularity by "
+            f"{each}."
+        )
+
+
+@dataclass(frozen=True)
+class PopularItems(Fact):
+    """How popular the items are that a system recommends, relative to the catalogue, and the share in the head."""
+
+    system: str
+    recommended: float
+    head: float
+
+    def _said(self) -> str:
+        return (
+            f"The items that {self.system} recommends are {self.recommended:.1f} times as popular as the average item "
+            f"of the catalogue; {percent_text(self.head, ' %')} of them are in the head, the most popular items with a "
+            "fifth of all ratings."
+        )
+
+
+@dataclass(frozen=True)
+class OrderUnder(Fact):
+    """How the order under a neutral protocol agrees with the chosen one, and the places of popularity in both."""
+
+    protocol: str
+    tau: float
+    before: int
+    after: int
+
+    def _said(self) -> str:
+        agrees = f"the order agrees with that of {CHOSEN} by tau {number_text(self.tau, 2)}"
+        if np.isnan(self.tau):
+            agrees = "all systems are level"
+        moved = f"goes from place {self.before} to {self.after}"
+        if self.before == self.after:
+            moved = f"stays at place {self.before}"
+        return f"Under {self.protocol} ({SAYS[self.protocol]}) {agrees}: popularity {moved}."
+
+
+@dataclass(frozen=True)
+class NoNeutralProtocol(Fact):
+    """No neutral protocol is possible."""
+
+    def _said(self) -> str:
+        return "No neutral protocol is possible with these ratings, so nothing can be said about the order."
+
+
+@dataclass(frozen=True)
+class ChangedConclusions(Fact):
+    """How many pairs of systems have another conclusion under a neutral protocol."""
+
+    changed: int
+    pairs: int
+    significant: int  # under the chosen protocol
+
+    def _said(self) -> str:
+        firm = self.significant
+        if firm == 0:
+            return f"No pair of systems differs significantly under {CHOSEN}."
+        if self.changed == 0:
+            differences = "The only significant difference" if firm == 1 else f"All {firm} significant differences"
+            return f"{differences} under {CHOSEN} {'holds' if firm == 1 else 'hold'} under every neutral protocol."
+        have = "has" if self.changed == 1 else "have"
+        return (
+            f"{self.changed} of {self.pairs} pairs of systems {have} another conclusion under a neutral protocol; "
+            f"{firm} differ significantly under {CHOSEN}."
+        )
+
+
+@dataclass(frozen=True)
+class ChangedConclusion(Fact):
+    """A significant difference that is reversed or lost under neutral protocols."""
+
+    better: str
+    other: str
+    protocols: tuple[str, ...]
+    is_reversed: bool
+
+    def _said(self) -> str:
+        ending = "the order is reversed" if self.is_reversed else "that is not significant"
+        under = listed(self.protocols)
+        return f"{self.better} is better than {self.other} under {CHOSEN}; under {under} {ending}."
+
+
+@dataclass(frozen=True)
+class MoreChanges(Fact):
+    """There are more changed conclusions than are named."""
+
+    def _said(self) -> str:
+        return "More changes are in the table of conclusions."
+
+
+@dataclass(frozen=True)
+class LikedOrMet(Fact):
+    """Whether popular items are liked more cannot be known."""
+
+    def _said(self) -> str:
+        return (
+            "Whether popular items are liked more, or people only come across them more often, cannot be seen from "
+            "ratings that people chose to give. A neutral protocol removes both effects. Judgments of items chosen at "
+            "random can tell them apart."
+        )
+
+
+@dataclass(frozen=True)
+class NothingBelowThreshold(Fact):
+    """No rating is below the threshold."""
+
+    def _said(self) -> str:
+        return (
+            "No rating is below the threshold. Then every item has the same share of positive ratings, and under "
+            "uniform test ratings (U1R, UAR) popularity falls to random, or near it in dense data, whatever it is "
+            "worth (Bellogín et al. 2017, section 6.2)."
+        )
+
+
+@dataclass(frozen=True)
+class OutsideLists(Fact):
+    """The share of the relevant test items that are in no list, and the protocols for which it matters."""
+
+    longest: int
+    outside: float
+    protocols: tuple[str, ...]
+
+    def _said(self) -> str:
+        return (
+            f"The lists end at {self.longest:,} items, and {self.outside:.0%} of the relevant test items are outside "
+            f"them on average. Under {', '.join(self.protocols)}, items outside follow in random order, so a system "
+            "that would rank rare items well looks worse than it is: rank more items to see it."
+        )
+
+
+@dataclass(frozen=True)
+class ProtocolsLeftOut(Fact):
+    """Protocols that are not possible, all neutral ones if none is named, and why."""
+
+    protocols: tuple[str, ...]
+    reason: str
+
+    def _said(self) -> str:
+        are = "is" if len(self.protocols) == 1 else "are"
+        return f"{listed(self.protocols or ('neutral protocols',))} {are} left out: {self.reason}"
+
+
+@dataclass(frozen=True)
+class ProtocolNote(Fact):
+    """A note on the split of some protocols."""
+
+    protocols: tuple[str, ...]
+    note: Any
+
+    def _said(self) -> str:
+        return f"{listed(self.protocols)}: {self.note}"
+
+
+@dataclass(frozen=True)
+class GroupsTooSmall(Fact):
+    """P1R is not possible: its groups have too few items for the metric, or for lists of ``drawn`` targets."""
+
+    groups: int
+    smallest: int
+    wanted: int
+    drawn: bool
+
+    def _said(self) -> str:
+        few = f"no more than the {self.wanted:,} that the metric looks at; choose fewer groups"
+        if self.drawn:
+            few = f"fewer than the {self.wanted:,} targets of a list; choose fewer groups or fewer targets"
+        return f"P1R is left out: its {self.groups:,} popularity groups have {self.smallest:,} items, {few}"
+
+
+@dataclass(frozen=True)
+class UniformRatings(Fact):
+    """The test ratings of U1R and UAR: the same number for each of their items."""
+
+    each: int
+    items: int
+    ratings: int
+    of: int
+
+    def _said(self) -> str:
+        return (
+            f"U1R and UAR: {self.each:,} test ratings of each of {self.items:,} items, {self.ratings:,} of "
+            f"{self.of:,} in all"
+        )
+
+
+@dataclass(frozen=True)
+class SizesDiffer(Fact):
+    """An assumption of the expected precision that does not hold: target sets have the same size."""
+
+    smallest: int
+    largest: int
+
+    def _said(self) -> str:
+        return (
+            f"target sets differ in size, {self.smallest:,} to {self.largest:,} items: training items are removed, so "
+            "a remaining item is more likely to be a test item than σ|PR(i)|/|U| says, especially for active users"
+        )
+
+
+@dataclass(frozen=True)
+class ListsDiffer(Fact):
+    """An assumption of the expected precision that does not hold: all users get the same ranking."""
+
+    def _said(self) -> str:
+        return "the lists differ between users, and the formula is for a ranking that is the same for all"
+
+
+@dataclass(frozen=True)
+class SplitMayNotDraw(Fact):
+    """An assumption of the expected precision that may not hold: test ratings are drawn at random."""
+
+    split: str
+
+    def _said(self) -> str:
+        spelled = "the given split" if self.split == "predefined" else f"the split ({self.split})"
+        return f"{spelled} may not draw test ratings at random"
+
+
+@dataclass(frozen=True)
+class NotRelevantMissing(Fact):
+    """Estimates that need ratings below the threshold are left out."""
+
+    def _said(self) -> str:
+        return "no test rating is below the threshold: SNIPS of precision and doubly robust estimates are left out"
+
+
+@dataclass(frozen=True)
+class ImputationLeftOut(Fact):
+    """A doubly robust estimate whose imputation cannot be computed."""
+
+    imputation: str
+    reason: str
+
+    def _said(self) -> str:
+        return f"DR ({self.imputation}) is left out: {self.reason}"
+
+
+@dataclass(frozen=True)
+class UnevenWeights(Fact):
+    """A few observed relevant items that carry most of the weight of a system's estimates; or none is observed."""
+
+    system: str
+    observed: int
+    few: int = 0
+    carried: float = 0.0
+    effective: float = 0.0
+
+    def _said(self) -> str:
+        if not self.observed:
+            return f"{self.system}: no relevant test item is in the lists, so nothing is estimated"
+        return (
+            f"{self.system}: {self.few:,} of {self.observed:,} observed relevant items carry {self.carried:.0%} of the "
+            f"weight (effective sample size {self.effective:,.0f}); a larger clip trades this variance for bias"
+        )
+
+
+@dataclass(frozen=True)
+class AboveOne(Fact):
+    """Estimates of a system above 1, by estimator and metric."""
+
+    system: str
+    estimates: tuple[tuple[str, str, float], ...]
+
+    def _said(self) -> str:
+        above = ", ".join(f"{estimator} of {metric} {value:.2f}" for estimator, metric, value in self.estimates)
+        return (
+            f"{self.system}: {above} is above 1: the items it recommends are observed more often than their "
+            "propensities say, as when users come across items that suit them; look at SNIPS"
+        )

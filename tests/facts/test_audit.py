@@ -1,0 +1,261 @@
+"""Every fact of an audit is said in one sentence, which is written here once, and comes back from JSON as it was."""
+
+# ruff: noqa: E501
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import pytest
+
+from cranfield.facts import Fact, audit
+
+SHARE = audit.LeadShare("cells", "leads", 0.6, 0.5, 0.71, chance=0.938)
+ALWAYS = replace(SHARE, share=1.0, lower=float("nan"), upper=float("nan"), chance=1.0)
+CUTOFF = audit.OpenedOptions("cutoff", ("5", "10"))
+CROSSED = audit.CrossedOptions((CUTOFF, audit.OpenedOptions("seed", ("0", "1"), is_chance=True)))
+SAME = audit.SameQuestion("a", {"split": "random"}, 12, SHARE, 0.25, {"median": 0.03, "either": 0.00001}, False)
+LED = audit.LedCells("a", "b", CROSSED, 1200, True, 900, SHARE, 0.35, 0.05, 0.58)
+JOINT = audit.JointDifference(
+    0.4, 0.05, 0.12, {"either": 0.2, "median": 0.3, "net": 0.4, "largest": 0.5}, 0.05, with_seeds=False
+)
+SWAP, OTHER = audit.Swap("cutoff", "equivalent", "10", "5"), audit.Swap("split", "question", "random", "temporal")
+FLIP = audit.Flip((SWAP,), 3, -1, -0.02, -0.1, 0.04, True, True, False)
+KEPT = replace(FLIP, swaps=(OTHER,), lead=1, d_z=0.2, significant=False, turns_winner=False, turns_significance=True)
+FLIPS = audit.Flips(1, True, (FLIP, KEPT), 3, ())
+RULE = audit.LeadRule("a", "b", 2, (("cutoff below 10", "split temporal"), ("cutoff of 10 or more",)), 0.9, 0.7)
+NOISE = audit.SeedNoise("training_seed", "mf", 1500, 0.081)
+RETRAINED = audit.Retraining((NOISE,), 0.1, {"either": 0.001, "median": 0.2})
+TRUE = {
+    "system_a": "a",
+    "system_b": "b",
+    "true_a": 0.3,
+    "true_b": 0.4,
+    "truly_better": "b",
+    "right": 0.7,
+    "lower": 0.6,
+    "upper": 0.8,
+    "right_significantly": 0.5,
+    "wrong_significantly": 0.001,
+}
+TAU = {"decision": "cutoff", "option": "5", "tau": 0.8, "lower": None, "upper": None}
+ADVICE = audit.AdviceByDesign({"P@5": ("random", "temporal"), "AP@5": ("user",)}, 1, (0.5, 0.75), 1)
+INFLUENCE = {"decision": "cutoff", "shapley": 0.6, "lower": 0.5, "upper": 0.7}
+
+SAID: list[tuple[Fact, str]] = [
+    (SHARE, "60 % [50 %, 71 %]"),
+    (replace(SHARE, share=0.999, lower=float("nan")), "over 99 %"),
+    (CUTOFF, "cutoff (5, 10)"),
+    (
+        replace(CUTOFF, options=tuple("123456"), weighted=True, number=("k", 1.0, 6.0)),
+        "cutoff (k, 6 from 1 to 6, weighted)",
+    ),
+    (CROSSED, "cutoff (5, 10), over seed (0, 1)"),
+    (
+        audit.FirstPlaces(3, {"mf": 2 / 3, "knn": 1 / 3}),
+        "Of 3 systems, mf is first in 67 % of the cells, knn is first in 33 % of the cells.",
+    ),
+    (
+        audit.FirstPlaces(6, {"a": 0.5, "b": 0.3, "c": 0.2, "d": 0.1, "e": 0.05}),
+        "Of 6 systems, a is first in 50 % of the cells, b is first in 30 % of the cells, c is first in 20 % of the cells, d is first in 10 % of the cells, and 1 more in fewer cells; if several tie, each of them is first.",
+    ),
+    (
+        audit.LeadAtStart("a", "b", False, -0.01234, -0.2, 0.00001, True),
+        "Under the starting point a leads b (difference 0.0123, d_z 0.200, p <0.0001 by a single t-test over users).",
+    ),
+    (
+        audit.LeadAtStart("a", "b", False, 0.01234, 0.2, 0.2, False),
+        "Under the starting point a leads, though not significantly, b (difference 0.0123, d_z 0.200, p = 0.2 by a single t-test over users).",
+    ),
+    (audit.LeadAtStart("a", "b", True, 0.0, 0.0, 1.0, False), "Under the starting point a and b are equal."),
+    (
+        audit.OneCell(CROSSED),
+        "There is one cell, cutoff (5, 10), over seed (0, 1): nothing can be said about other decisions.",
+    ),
+    (
+        SAME,
+        "Of the 12 universes of the same question (split random), a leads in 60 % [50 %, 71 %] and significantly in 25 %; if they were equally good, one of them would lead in 93 % or more in 5 % of cases. Their joint test: median z, p = 0.03; either way, p <0.0001.",
+    ),
+    (
+        replace(SAME, p={}, leads=ALWAYS),
+        "Of the 12 universes of the same question (split random), a leads in 100 % and significantly in 25 %; if they were equally good, one of them would lead in all of them in 5 % of cases or more.",
+    ),
+    (
+        replace(SAME, with_seeds=True),
+        "Of the 12 universes of the same question (split random), a leads in 60 % [50 %, 71 %] and significantly in 25 %; if they were equally good, one of them would lead in 93 % or more in 5 % of cases. Their joint test with the spread of seeds: median z, p = 0.03; either way, p <0.0001.",
+    ),
+    (replace(SAME, universes=1), "The same question (split random) has no other universe."),
+    (
+        LED,
+        "Of the 1,200 cells that cross cutoff (5, 10), over seed (0, 1), a leads in 60 % [50 %, 71 %] and b in 35 %; they are equal in 5 % (of the 900 distinct universes, a in 58 %); if they were equally good, one of them would lead in 93 % or more in 5 % of cases.",
+    ),
+    (
+        replace(LED, complete=False, equal=0.0, leads=ALWAYS),
+        "Of the 1,200 cells, a sample, that cross cutoff (5, 10), over seed (0, 1), a leads in 100 % and b in 35 % (of the 900 distinct universes, a in 58 %); if they were equally good, one of them would lead in all of them in 5 % of cases or more.",
+    ),
+    (replace(LED, equal=1.0), "In all 1,200 cells that cross cutoff (5, 10), over seed (0, 1), they are equal."),
+    (
+        JOINT,
+        "In 40 % of the universes one is significantly better, one way or the other (without any difference 5 % on average, and 12 % or more in 5 % of cases; joint test, p = 0.2). Together the universes do not show that the systems differ.",
+    ),
+    (
+        replace(JOINT, p={**JOINT.p, "either": 0.001}),
+        "In 40 % of the universes one is significantly better, one way or the other (without any difference 5 % on average, and 12 % or more in 5 % of cases; joint test, p = 0.001), yet neither leads overall (median z, p = 0.3; net share, p = 0.4): the decisions change the winner.",
+    ),
+    (
+        replace(JOINT, p={**JOINT.p, "either": 0.001, "median": 0.002}, with_seeds=True),
+        "In 40 % of the universes one is significantly better, one way or the other (without any difference 5 % on average, and 12 % or more in 5 % of cases; joint test with the spread of seeds, p = 0.001; median z, p = 0.002). That they differ somewhere does not say who leads.",
+    ),
+    (
+        replace(JOINT, p={**JOINT.p, "median": 0.002}),
+        "In 40 % of the universes one is significantly better, one way or the other (without any difference 5 % on average, and 12 % or more in 5 % of cases; joint test, p = 0.2). The median of all z does show that they differ (p = 0.002).",
+    ),
+    (
+        replace(JOINT, p={**JOINT.p, "largest": 0.002}),
+        "In 40 % of the universes one is significantly better, one way or the other (without any difference 5 % on average, and 12 % or more in 5 % of cases; joint test, p = 0.2). Only the largest of all differences shows that they differ (max |z|, p = 0.002).",
+    ),
+    (
+        audit.NotAProbability(),
+        "A share of universes is not a probability: it is a property of the options that were opened, and other options give another share.",
+    ),
+    (
+        audit.LeadByQuestion(
+            {"a": {"split random": 0.8}, "b": {"split temporal": 0.6, "split user": 1.0}}, {"split item": 0.5}
+        ),
+        "Question by question: a leads more often with split random (80 %); b leads more often with split temporal (60 %) and split user (100 %); neither with split item (50 %).",
+    ),
+    (
+        audit.LeadByQuestion({"a": {f"split {k}": 0.8 for k in range(6)}, "b": {}}, {}),
+        "Question by question: a leads more often with split 0 (80 %), split 1 (80 %), split 2 (80 %), split 3 (80 %) and 2 more.",
+    ),
+    (SWAP, "cutoff 5 instead of 10"),
+    (FLIP, "cutoff 5 instead of 10 (p = 0.04)"),
+    (
+        replace(FLIP, swaps=(SWAP, OTHER)),
+        "cutoff 5 instead of 10 with split temporal instead of random (another question, p = 0.04)",
+    ),
+    (
+        FLIPS,
+        "One decision is enough to change the winner. Of the 2 single changes here (of 3 possible ones) these do: cutoff 5 instead of 10 (p = 0.04).",
+    ),
+    (
+        replace(FLIPS, singles=(FLIP,), possible=1),
+        "One decision is enough to change the winner: cutoff 5 instead of 10 (p = 0.04).",
+    ),
+    (
+        replace(FLIPS, singles=(KEPT,), possible=1),
+        "The single change does not change the winner, nor do two decisions together.",
+    ),
+    (
+        replace(FLIPS, singles=(KEPT, KEPT), possible=2, pairs=(replace(FLIP, swaps=(SWAP, OTHER)),)),
+        "None of the 2 single changes changes the winner; two decisions together do: cutoff 5 instead of 10 with split temporal instead of random (another question, p = 0.04).",
+    ),
+    (
+        audit.LeadKept("a", FLIPS),
+        "Under 1 of the 2 single changes a still leads, significantly in 0; 1 loses significance: split temporal instead of random (another question, p = 0.04).",
+    ),
+    (
+        audit.LeadKept("a", replace(FLIPS, singles=(replace(KEPT, significant=True, turns_significance=False),))),
+        "Under the single change a still leads, always significantly.",
+    ),
+    (
+        audit.LeadKept("a", replace(FLIPS, significant=False, singles=(KEPT, KEPT))),
+        "Under all of the 2 single changes a still leads, significantly in 0; 2 gain significance: split temporal instead of random (another question, p = 0.04) and split temporal instead of random (another question, p = 0.04).",
+    ),
+    (audit.LeadKept("a", replace(FLIPS, singles=(FLIP,))), "a does not keep the lead under any single change."),
+    (
+        audit.LargestInfluences((INFLUENCE, {**INFLUENCE, "decision": "split"}), None, None),
+        "Largest shares of the variance of the effect size over the cells: cutoff (60 % [50 %, 70 %]) and split (60 % [50 %, 70 %]).",
+    ),
+    (
+        audit.LargestInfluences((INFLUENCE,), 0.1, 0.05),
+        "Largest shares of the variance of the effect size over the cells: cutoff (60 % [50 %, 70 %]); chance has 10 %; 5 % is not explained.",
+    ),
+    (
+        RULE,
+        "b leads if: cutoff below 10 and split temporal; or cutoff of 10 or more; otherwise a. This is right for 90 % of the cells, and always naming the same one is right for 70 %.",
+    ),
+    (
+        replace(RULE, paths=()),
+        "The rule of three conditions never names b: always naming the same one is right for 70 %.",
+    ),
+    (
+        replace(RULE, conditions=0, paths=()),
+        "No rule of three conditions predicts better when b leads: always naming the same one is right for 70 %.",
+    ),
+    (NOISE, "mf differs significantly from itself in 8 % of 1,500 pairs that differ in training_seed alone"),
+    (
+        RETRAINED,
+        "Effect of retraining: mf differs significantly from itself in 8 % of 1,500 pairs that differ in training_seed alone; chance alone changes the winner in 10 % of the set-ups; without the spread of seeds, that is for these trained models alone, the joint test has p = 0.001 (median z, p = 0.2).",
+    ),
+    (
+        replace(RETRAINED, turned_by_chance=None),
+        "No seed was opened, so all of this holds for these trained models: two training runs of the same algorithm can differ significantly too. training_seed and split_seed in an experiment file show how often they do.",
+    ),
+    (
+        audit.SignificantByTest({"student": 0.3, "sign with holm": 0.2}),
+        "One is significantly better in this share of the cells, test by test: student in 30 % and sign with holm in 20 %.",
+    ),
+    (
+        audit.StartByTest({"student": 0.03, "sign": 0.2}, ("student",)),
+        "The test alone changes the significance under the starting point: the difference is significant by student (p = 0.03) and not by sign (p = 0.2).",
+    ),
+    (
+        audit.StartByTest({"student": 0.3, "sign": 0.2}, ()),
+        "Under the starting point the difference is not significant by student (p = 0.3) and sign (p = 0.2).",
+    ),
+    (
+        audit.TrueLead("P@10 on all true preferences", TRUE),
+        "In truth (P@10 on all true preferences) b (0.4) is better than a (0.3). Most cells agree: b leads in 70 % [60 %, 80 %] of them, significantly in 50 %, and a leads significantly in under 1 %.",
+    ),
+    (
+        audit.TrueLead("the given values", {**TRUE, "truly_better": "a", "right": 0.3, "lower": None}),
+        "In truth (the given values) a (0.3) is better than b (0.4). Most cells do not agree: a leads in 30 % of them, significantly in 50 %, and b leads significantly in under 1 %.",
+    ),
+    (
+        audit.TrueOrderReached(
+            {**TAU, "decision": None}, TAU, {**TAU, "option": "10", "tau": 0.5, "lower": 0.4, "upper": 0.6}
+        ),
+        "The measured order of all systems agrees with the true one by a mean tau of 0.80 over all cells. The decision that matters most for it is cutoff: the mean tau is 0.80 with 5 and 0.50 [0.40, 0.60] with 10.",
+    ),
+    (
+        ADVICE,
+        "The advice on metrics is not the same under the 3 set-ups that differ in the split or the target design; highest score: P@5 in 2 (random and others) and AP@5 in 1 (user); tau with the order of metrics under the starting point: 0.50 to 0.75; 1 could not be assessed. The choice is clear in 1 of them.",
+    ),
+    (
+        replace(ADVICE, best={"P@5": ("random", "temporal")}, taus=(), failed=0),
+        "The advice on metrics is the same under the 2 set-ups that differ in the split or the target design: P@5 scores highest in all of them. The choice is clear in 1 of them.",
+    ),
+    (
+        audit.DeclaredInvalid(2, (("cutoff", "50", "lists are short"),)),
+        "Declared invalid here, with 2 combinations: cutoff 50 (lists are short).",
+    ),
+    (
+        audit.AveragedRepetitions(3),
+        "A user's values are averaged over 3 repetitions, and no p-value of the audit includes the spread between these: open split_seed and training_seed, which the joint test includes.",
+    ),
+    (
+        audit.SampledCells(5000, 0.034),
+        "The 5,000 cells are a balanced sample of all combinations; the counts of pairs of options differ from equal counts by 3.4 % on average.",
+    ),
+    (
+        audit.NotSumsOverUsers(12, ("average median",)),
+        "12 universes (average median) have an average that is not a sum over users: they are left out of the joint test, of chance and of intervals.",
+    ),
+    (
+        audit.LeftOutCombinations({"too short": 2, "nobody is served": 1}),
+        "3 combinations are left out (2: too short; 1: nobody is served).",
+    ),
+    (audit.LeftOutCombinations({"too short": 1}), "1 combination is left out (1: too short)."),
+]
+
+
+@pytest.mark.parametrize(("fact", "said"), SAID, ids=lambda value: type(value).__name__)
+def test_a_fact_of_an_audit_is_said_in_these_words_and_comes_back_from_json(fact, said):
+    assert str(fact) == said
+    assert str(Fact.read(json.loads(json.dumps(fact.as_dict())))) == said
+
+
+def test_every_fact_of_an_audit_has_a_sentence_here():
+    kinds = {kind for kind in vars(audit).values() if isinstance(kind, type) and issubclass(kind, Fact)}
+    assert {type(fact) for fact, _ in SAID} == kinds - {Fact}

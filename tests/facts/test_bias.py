@@ -1,0 +1,150 @@
+"""Every fact about popularity is said in one sentence, which is written here once, and comes back from JSON."""
+
+# ruff: noqa: E501
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import pytest
+
+from cranfield.facts import Fact, bias
+
+WINNER = bias.WinnerWithoutPopularity(("a",), ("P1R", "U1R"), {}, {}, {})
+REACHED = bias.ReachedByPopularity("ease", "P@10", 0.31, 25.04, 0.456)
+CHANGED = bias.ChangedConclusions(1, 6, 5)
+
+SAID: list[tuple[Fact, str]] = [
+    (WINNER, "The winner is the same without popularity's advantage: a is first under AR and under P1R and U1R."),
+    (replace(WINNER, first=("a", "b")), "a and b are level under AR, so there is no winner to look at."),
+    (
+        replace(WINNER, better={"b": ("P1R", "U1R")}),
+        "The winner depends on the protocol: a is first under AR, and b (under P1R and U1R) is significantly better than it without popularity's advantage.",
+    ),
+    (
+        replace(WINNER, better={"b": ("P1R",), "c": ("U1R",)}),
+        "The winner depends on the protocol: a is first under AR, and b (under P1R) and c (under U1R) are significantly better than it without popularity's advantage.",
+    ),
+    (
+        replace(WINNER, leading={"b": ("P1R",)}, level={"c": ("U1R",)}),
+        "It is open whether the winner is the same without popularity's advantage: a is first under AR, and b (under P1R) leads without it, though not significantly; c (under U1R) is level with a.",
+    ),
+    (bias.OnlyPopularity(), "Popularity is the only system with a score; name others to compare it with."),
+    (
+        REACHED,
+        "ease has the best P@10 of the systems other than popularity, 0.3100, 25.0 times the score of a random ranking. Ranking by popularity alone reaches 45.6 % of it.",
+    ),
+    (
+        replace(REACHED, times_random=None),
+        "ease has the best P@10 of the systems other than popularity, 0.3100. Ranking by popularity alone reaches 45.6 % of it.",
+    ),
+    (
+        bias.CorrelatedWithPopularity({"ease": 0.5, "knn": -0.125}),
+        "Over users, given how many relevant items each has, the scores correlate with those of popularity by ease 0.50, knn -0.12.",
+    ),
+    (
+        bias.PopularItems("ease", 3.14, 0.625),
+        "The items that ease recommends are 3.1 times as popular as the average item of the catalogue; 62.5 % of them are in the head, the most popular items with a fifth of all ratings.",
+    ),
+    (
+        bias.OrderUnder("P1R", 0.333, 1, 3),
+        "Under P1R (each relevant item among items of its popularity percentile) the order agrees with that of AR by tau 0.33: popularity goes from place 1 to 3.",
+    ),
+    (
+        bias.OrderUnder("U1R", float("nan"), 2, 2),
+        "Under U1R (each relevant item alone, the same number of test ratings per item) all systems are level: popularity stays at place 2.",
+    ),
+    (
+        bias.NoNeutralProtocol(),
+        "No neutral protocol is possible with these ratings, so nothing can be said about the order.",
+    ),
+    (
+        CHANGED,
+        "1 of 6 pairs of systems has another conclusion under a neutral protocol; 5 differ significantly under AR.",
+    ),
+    (
+        replace(CHANGED, changed=2),
+        "2 of 6 pairs of systems have another conclusion under a neutral protocol; 5 differ significantly under AR.",
+    ),
+    (replace(CHANGED, changed=0), "All 5 significant differences under AR hold under every neutral protocol."),
+    (
+        replace(CHANGED, changed=0, significant=1),
+        "The only significant difference under AR holds under every neutral protocol.",
+    ),
+    (replace(CHANGED, significant=0), "No pair of systems differs significantly under AR."),
+    (
+        bias.ChangedConclusion("ease", "knn", ("P1R", "UAR"), is_reversed=False),
+        "ease is better than knn under AR; under P1R and UAR that is not significant.",
+    ),
+    (
+        bias.ChangedConclusion("ease", "knn", ("P1R",), is_reversed=True),
+        "ease is better than knn under AR; under P1R the order is reversed.",
+    ),
+    (bias.MoreChanges(), "More changes are in the table of conclusions."),
+    (
+        bias.LikedOrMet(),
+        "Whether popular items are liked more, or people only come across them more often, cannot be seen from ratings that people chose to give. A neutral protocol removes both effects. Judgments of items chosen at random can tell them apart.",
+    ),
+    (
+        bias.NothingBelowThreshold(),
+        "No rating is below the threshold. Then every item has the same share of positive ratings, and under uniform test ratings (U1R, UAR) popularity falls to random, or near it in dense data, whatever it is worth (Bellogín et al. 2017, section 6.2).",
+    ),
+    (
+        bias.OutsideLists(1000, 0.25, ("P1R", "U1R", "UAR")),
+        "The lists end at 1,000 items, and 25% of the relevant test items are outside them on average. Under P1R, U1R, UAR, items outside follow in random order, so a system that would rank rare items well looks worse than it is: rank more items to see it.",
+    ),
+    (
+        bias.ProtocolsLeftOut((), "ERR@5 has no expectation over the unknown order below a list"),
+        "neutral protocols are left out: ERR@5 has no expectation over the unknown order below a list",
+    ),
+    (
+        bias.ProtocolsLeftOut(("U1R", "UAR"), "there are too few ratings"),
+        "U1R and UAR are left out: there are too few ratings",
+    ),
+    (bias.ProtocolsLeftOut(("P1R",), "nothing is relevant"), "P1R is left out: nothing is relevant"),
+    (bias.ProtocolNote(("U1R", "UAR"), "each item has 5 test ratings"), "U1R and UAR: each item has 5 test ratings"),
+    (
+        bias.GroupsTooSmall(20, 5, 10, drawn=False),
+        "P1R is left out: its 20 popularity groups have 5 items, no more than the 10 that the metric looks at; choose fewer groups",
+    ),
+    (
+        bias.GroupsTooSmall(50, 16, 100, drawn=True),
+        "P1R is left out: its 50 popularity groups have 16 items, fewer than the 100 targets of a list; choose fewer groups or fewer targets",
+    ),
+    (
+        bias.UniformRatings(5, 1200, 6000, 20000),
+        "U1R and UAR: 5 test ratings of each of 1,200 items, 6,000 of 20,000 in all",
+    ),
+    (
+        bias.SizesDiffer(900, 1500),
+        "target sets differ in size, 900 to 1,500 items: training items are removed, so a remaining item is more likely to be a test item than σ|PR(i)|/|U| says, especially for active users",
+    ),
+    (bias.ListsDiffer(), "the lists differ between users, and the formula is for a ranking that is the same for all"),
+    (bias.SplitMayNotDraw("predefined"), "the given split may not draw test ratings at random"),
+    (bias.SplitMayNotDraw("temporal"), "the split (temporal) may not draw test ratings at random"),
+    (
+        bias.NotRelevantMissing(),
+        "no test rating is below the threshold: SNIPS of precision and doubly robust estimates are left out",
+    ),
+    (bias.ImputationLeftOut("svd", "the library is missing"), "DR (svd) is left out: the library is missing"),
+    (
+        bias.UnevenWeights("ease", 1500, 15, 0.93, 120.4),
+        "ease: 15 of 1,500 observed relevant items carry 93% of the weight (effective sample size 120); a larger clip trades this variance for bias",
+    ),
+    (bias.UnevenWeights("ease", 0), "ease: no relevant test item is in the lists, so nothing is estimated"),
+    (
+        bias.AboveOne("ease", (("IPS", "P@10", 1.25), ("IPS", "Recall@10", 1.5))),
+        "ease: IPS of P@10 1.25, IPS of Recall@10 1.50 is above 1: the items it recommends are observed more often than their propensities say, as when users come across items that suit them; look at SNIPS",
+    ),
+]
+
+
+@pytest.mark.parametrize(("fact", "said"), SAID, ids=lambda value: type(value).__name__)
+def test_a_fact_about_popularity_is_said_in_these_words_and_comes_back_from_json(fact, said):
+    assert str(fact) == said
+    assert str(Fact.read(json.loads(json.dumps(fact.as_dict())))) == said
+
+
+def test_every_fact_about_popularity_has_a_sentence_here():
+    kinds = {kind for kind in vars(bias).values() if isinstance(kind, type) and issubclass(kind, Fact)}
+    assert {type(fact) for fact, _ in SAID} == kinds - {Fact}
