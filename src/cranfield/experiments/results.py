@@ -38,7 +38,7 @@ from cranfield.experiments.stages.results import Findings
 from cranfield.judgments import Judged
 from cranfield.measures import Segments
 from cranfield.rankings import Calibration
-from cranfield.store import HOME, Artifact, Store, check_folder, step_of
+from cranfield.store import HOME, Artifact, Store, check_folder
 
 
 class Measured(NamedTuple):
@@ -172,11 +172,11 @@ class Results:
         part = line.units("part", source)[0]
         cells = line.units("cell", part)
         history = next(iter(self._whole(DATA, source).facts["parts"].values()))["history"]
-        done = [("data", step_of(record)) for record in history]
+        done = [("data", Step.of(record)) for record in history]
         done.append(("split", split_of(line, part).step))
         runs = {cell.system.name: run for cell in cells if (run := line.made(RUNS, cell)) is not None}
         ranked = next((run.facts["history"] for run in runs.values()), ())
-        done += [(step["action"], step_of(step)) for step in ranked]
+        done += [(step["action"], Step.of(step)) for step in ranked]
         for name, run in runs.items():
             if run.facts["calibration"]:
                 done.append((f"calibration of {name}", Calibration.of(run.facts["calibration"]).step))
