@@ -30,7 +30,7 @@ _LOADING, _ASSESSED = 3.0, 5e-8
 
 class _Assess(Stage[Assessment]):
     name, title, level = "assess", "Assessing", "source"
-    exported = True
+    exported, version = True, 2
 
     def wants(self, line: Pipeline, unit: Unit) -> bool:  # noqa: ARG002
         return line.experiment.assess is not None
@@ -63,7 +63,6 @@ class _Assess(Stage[Assessment]):
         home = place / OUT / "results" / unit.source.name
         files = [write_table(assessment.frame(study), home / f"assess-{study}.parquet") for study in STUDIES]
         return files, {
-            "sentences": assessment.sentences(),
             **{name: list(getattr(assessment, name)) for name in _NAMES},
             "whole": plain(assessment.whole),
             "step": assessment.step.as_dict(),
