@@ -61,11 +61,11 @@ CHANGES: dict[str, Any] = {
     "calibration": "linear",
 }
 
-# Where each counted function may be found; the first that exists is wrapped.
+# Where each counted function is called.
 COUNTED = {
-    "joins": (("cranfield.judgments.judging", "join"), ("cranfield.judgments.judging", "_hits")),
-    "measure": (("cranfield.experiments.stages.lists", "measure"), ("cranfield.experiments.stages", "measure")),
-    "comparisons": (("cranfield.experiments.stages.results", "compare"),),
+    "joins": ("cranfield.judgments.judging", "join"),
+    "measure": ("cranfield.experiments.stages.lists", "measure"),
+    "comparisons": ("cranfield.experiments.stages.results", "compare_scores"),
 }
 
 
@@ -74,13 +74,10 @@ def counting() -> Iterator[Counter[str]]:
     """Count calls, and the ids encoded, inside the context."""
     counts: Counter[str] = Counter()
     undo = []
-    for what, places in COUNTED.items():
-        for module, name in places:
-            home = _module(module)
-            if hasattr(home, name):
-                undo.append((home, name, getattr(home, name)))
-                setattr(home, name, _counted(counts, what, getattr(home, name)))
-                break
+    for what, (module, name) in COUNTED.items():
+        home = import_module(module)
+        undo.append((home, name, getattr(home, name)))
+        setattr(home, name, _counted(counts, what, getattr(home, name)))
     from cranfield.tables.vocabulary import Vocabulary
 
     undo.append((Vocabulary, "codes", Vocabulary.codes))
@@ -93,13 +90,6 @@ def counting() -> Iterator[Counter[str]]:
     finally:
         for home, name, original in undo:
             setattr(home, name, original)
-
-
-def _module(name: str) -> Any:
-    try:
-        return import_module(name)
-    except ImportError:
-        return None
 
 
 def _counted(counts: Counter[str], what: str, function: Any) -> Any:
@@ -159,7 +149,6 @@ def main() -> None:
     from cranfield.experiments import Decisions, Experiment, System, run
     from cranfield.reports import report_experiment
 
-    keeps_models = hasattr(import_module("cranfield.experiments.stages"), "MODELS")
     five = tuple(System(spelling, spelling) for spelling in SYSTEMS)
     two = five[:2]
     home, source = Path(tempfile.mkdtemp()), _source(path)
@@ -177,8 +166,7 @@ def main() -> None:
         decisions = Decisions(**(value if isinstance(value, dict) else {name: value}))
         took = timed(lambda: run(Experiment(data=(source,), systems=five, decisions=decisions), home / "five"))  # noqa: B023
         artifacts = _made(home / "five")
-        trained = artifacts["models" if keeps_models else "runs"]
-        print(f"  {name}={value}: {took}, {trained} trained, made {dict(artifacts)}")
+        print(f"  {name}={value}: {took}, {artifacts['models']} trained, made {dict(artifacts)}")
     if not options.quick:
         took = timed(lambda: run(Experiment(data=(source,), systems=five), home / "five"))
         print(f"back to the first: {took}, made {dict(_made(home / 'five'))}")

@@ -43,6 +43,11 @@ class Step:
         settings, effect = dict(self.settings), dict(self.effect)
         return {"action": self.action, "settings": settings, "effect": effect, "notes": list(self.notes)}
 
+    @classmethod
+    def of(cls, record: Mapping[str, Any]) -> Step:
+        """Return the step that `as_dict` made a dictionary of."""
+        return cls(record["action"], record["settings"], record["effect"], tuple(record["notes"]))
+
 
 def file_checksum(path: Path) -> str:
     """Return the SHA-256 of a file's bytes."""

@@ -52,6 +52,20 @@ def test_the_estimate_counts_the_assessments(tiny, tmp_path):
     assert seconds[1] > seconds[0] + 10
 
 
+def test_an_audit_of_calibrated_scores_shares_models_and_varies_the_calibration(tiny, tmp_path):
+    decisions = Decisions(calibration="linear", metrics="SDCSE@5", significance="student")
+    experiment = tiny(decisions=decisions)
+    vary = {"calibration": ["linear", "isotonic"], "cutoff": [3, 5]}
+    planned = plan_audit(experiment, tmp_path / "out", vary=vary).plan
+    assert sum(task.stage == "calibrations" for task in planned.tasks) == 4
+    assert sum(task.stage == "models" for task in planned.tasks) == 2
+    found = cf.audit(experiment, tmp_path / "out", vary=vary)
+    for cell, calibration in ((1, "linear"), (3, "isotonic")):
+        alone = run(tiny(decisions=decisions.with_(calibration=calibration)), tmp_path / calibration).findings("tiny")
+        # The metric is defined for fewer users of the second system, and an audit takes those of both.
+        assert found.averages[1, cell] == pytest.approx(alone.scores.average()[1, 0])
+
+
 def test_nothing_is_said_where_metrics_are_not_assessed(audit):
     assert audit.advice().is_empty()
     assert audit.advice_facts() == []

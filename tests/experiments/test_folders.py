@@ -100,6 +100,16 @@ def test_what_was_run_is_told_though_its_file_was_changed(tiny_folder):
     assert "missing or damaged: experiment" in str(show(tiny_folder))
 
 
+@pytest.mark.parametrize("name", ["data/tiny", "scores/tiny", "results/tiny"])
+def test_without_what_a_verdict_is_made_of_there_is_no_verdict(tiny, tiny_folder, name):
+    artifact = run(tiny(), tiny_folder).line.artifacts[name]
+    for file in artifact.files:
+        artifact.path(file).write_bytes(b"damaged")
+    said = str(show(tiny_folder))
+    assert f"missing or damaged: {name}" in said
+    assert "P@10" not in said.split("missing or damaged")[1]
+
+
 def test_an_unfinished_experiment_cannot_be_compared(tiny, tiny_folder):
     results = run(tiny(), tiny_folder)
     (results.line.artifacts["results/tiny"].home / "record.json").unlink()

@@ -26,7 +26,7 @@ def _reported(checked, asked):
 
 
 def test_every_area_of_the_line_is_covered(folder):
-    areas = list(dict.fromkeys(item.letter for item in review(folder).items))
+    areas = list(dict.fromkeys(item.area for item in review(folder).items))
     assert areas == ["data", "split", "users", "lists", "candidates", "systems", "tuning", "metrics", "averages",
                      "tests", "code", "seeds", "hardware", "time"]  # fmt: skip
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 import cranfield as cf
+from cranfield.facts.experiment import MeasuredAgain
 from cranfield.reports.html_page import page
 from cranfield.reports.sections import bias as section
 from cranfield.reports.sections.bias import beside_random
@@ -39,8 +40,8 @@ def test_the_orders_are_drawn(found):
 
 
 def test_as_one_section_it_opens_with_whether_the_winner_depends_on_the_protocol(found):
-    html = section.bias_section(found, "Measured on the first of 5 parts.").html
-    assert html.index("Measured on the first of 5 parts.") < html.index(found.verdict[0][:30])
+    html = section.bias_section(found, MeasuredAgain(5, plain_means=False)).html
+    assert html.index("Measured on the first of 5 parts") < html.index(found.verdict[0][:30])
     assert "the winner" in found.verdict[0].lower()
     assert "<h3>What cannot be known</h3>" in html
     assert "<b>" not in html

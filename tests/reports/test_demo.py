@@ -12,6 +12,7 @@ from scipy.stats import kendalltau
 
 import cranfield as cf
 from cranfield.cli import main
+from cranfield.facts.demo import SignificantPairs
 from cranfield.reports.demo_page import demo_page
 from cranfield.reports.demonstration import HELD_OUT, METRIC, METRICS, RANDOM_ITEMS, TRUTH, Demo, demo
 from cranfield.reports.markup import text
@@ -133,7 +134,7 @@ def test_the_advice_on_metrics_is_checked_against_the_truth(found, page):
     expected = [kendalltau(means[:, m], true)[0] for m in range(len(METRICS))]
     assert list(taus.values()) == pytest.approx(expected)
     advised = found.assessment.advice().frame()["metric"][0]
-    check = found.advice_check()
+    check = str(found.advice_check())
     assert f"puts {advised} first" in check
     assert found.sentences()[-1] == check
     nearest = max(taus, key=taus.get)
@@ -147,9 +148,9 @@ def test_the_check_of_the_advice_says_which_metrics_are_nearer_to_the_truth(foun
     others = [metric for metric in METRICS if metric != advised]
     taus = {metric: 0.5 if metric in others[:2] else 0.1 for metric in METRICS}
     monkeypatch.setattr(Demo, "metric_taus", lambda *_: taus)
-    assert f"{others[0]} and {others[1]} come closest to the true order (tau 0.50)" in found.advice_check()
+    assert f"{others[0]} and {others[1]} come closest to the true order (tau 0.50)" in str(found.advice_check())
     monkeypatch.setattr(Demo, "metric_taus", lambda *_: dict.fromkeys(METRICS, 0.25))
-    assert "all 5 metrics are equally far from the truth (tau 0.25)" in found.advice_check()
+    assert "all 5 metrics are equally far from the truth (tau 0.25)" in str(found.advice_check())
 
 
 def test_wrong_claims_are_significant_pairs_whose_winner_is_truly_worse(found):
@@ -159,7 +160,7 @@ def test_wrong_claims_are_significant_pairs_whose_winner_is_truly_worse(found):
     for row in rows:
         loser = row["system_b"] if row["better"] == row["system_a"] else row["system_a"]
         wrong += row["better"] is not None and true[row["better"]] < true[loser]
-    assert found.claims(HELD_OUT) == (28, sum(row["significant"] for row in rows), wrong)
+    assert found.claims(HELD_OUT) == SignificantPairs(HELD_OUT, 28, sum(row["significant"] for row in rows), wrong)
 
 
 def test_the_sentences_name_the_published_and_the_true_winner(found):

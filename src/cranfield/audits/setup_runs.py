@@ -27,7 +27,7 @@ from cranfield.rankings import Ranking
 
 STAGES: tuple[Stage[Any], ...] = (
     *(stages.DATA, stages.SPLITS, stages.SEARCHES),
-    *(stages.MODELS, stages.RUNS, stages.JUDGED),
+    *(stages.MODELS, stages.CALIBRATED, stages.RUNS, stages.JUDGED),
 )
 """The stages that every set-up runs; everything after them is a view of the judged lists."""
 
@@ -123,9 +123,12 @@ def _work(line: Pipeline, stage: Stage[Any], unit: Unit) -> tuple[Any, ...]:
         return work
     if stage is stages.SPLITS:
         return (*work, decisions.split)
-    trained = (*work, decisions.split, unit.system.name, unit.system.spelling)
+    # A calibration may hold out training ratings.
+    trained = (*work, decisions.split, unit.system.name, unit.system.spelling, decisions.calibration != "none")
     if stage is stages.MODELS:
         return trained
+    if stage is stages.CALIBRATED:
+        return (*trained, decisions.calibration)
     ranked = (*trained, decisions.serving, decisions.ranking)
     return (*ranked, decisions.group(Ranking)) if stage is stages.JUDGED and decisions.averages_draws else ranked
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -16,9 +15,15 @@ from cranfield.experiments.stages.assess import ASSESS
 from cranfield.experiments.stages.data import DATA, SPLITS, decided
 from cranfield.experiments.stages.lists import SCORES
 from cranfield.experiments.stages.models import MODELS, SEARCHES, parameters_of
-from cranfield.experiments.stages.results import RESULTS, SEGMENTS
+from cranfield.experiments.stages.results import RESULTS, SEGMENTS, facts_of_groups
+from cranfield.facts import experiment as experiment_facts
+from cranfield.facts import sentences
 from cranfield.measures import Scores
 from cranfield.metrics import relevance_phrase, undefined_phrase
+
+to_report = experiment_facts.Point
+
+_ENTRY = ("decision", "asked", "reported", "remedy")
 
 COMPARED = ("difference", "lower", "upper", "relative", "relative_lower", "relative_upper", "p", "p_corrected")
 """The columns that are shown for every comparison."""
@@ -48,7 +53,7 @@ def card(line: Pipeline) -> dict[str, Any]:
         "results": {unit.place: _results(line, unit) for unit in sources},
         "versions": line.store.versions(),
     }
-    return {**contents, "checklist": [item.as_dict() for item in checklist(contents)]}
+    return {**contents, "checklist": [dict(zip(_ENTRY, point.entry)) for point in checklist(contents)]}
 
 
 def _data(line: Pipeline, unit: Unit) -> dict[str, Any]:
@@ -136,42 +141,27 @@ def _measuring(line: Pipeline, unit: Unit) -> dict[str, Any]:
 
 
 def _results(line: Pipeline, unit: Unit) -> dict[str, Any]:
-    findings, assessed = line.read(RESULTS, unit), line.made(ASSESS, unit)
+    findings = line.read(RESULTS, unit)
     comparisons = findings.comparisons
-    by_group = line.made(SEGMENTS, unit)
     rows: list[dict[str, Any]] = []
     if comparisons.width:
         whole = comparisons.filter(pl.col("fold").is_null())
         rows = whole.select("metric", "system_a", "system_b", *COMPARED).to_dicts()
     return {
-        "sentences": list(line.artifact(RESULTS, unit).facts["sentences"]),
-        "segments": [] if by_group is None else list(by_group.facts["sentences"]),
-        "assessed": [] if assessed is None else list(assessed.facts["sentences"]),
+        "sentences": sentences(findings.facts),
+        "segments": sentences(facts_of_groups(line.read(SEGMENTS, unit))) if SEGMENTS.wants(line, unit) else [],
+        "assessed": line.read(ASSESS, unit).sentences() if ASSESS.wants(line, unit) else [],
         "p": rows,
         "intervals": "" if findings.comparison is None else findings.comparison.intervals,
     }
 
 
-@dataclass(frozen=True)
-class Item:
-    """Something to report: the decision it belongs to, the topic, and what is reported (None if nothing is)."""
-
-    letter: str
-    topic: str
-    reported: str | None
-    remedy: str = ""
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return the item, ready for JSON."""
-        return {
-            "decision": self.letter,
-            "asked": self.topic,
-            "reported": self.reported,
-            "remedy": self.remedy if self.reported is None else "",
-        }
+def points_of(card: Mapping[str, Any]) -> tuple[experiment_facts.Point, ...]:
+    """Return the points of a card's checklist."""
+    return tuple(to_report(*(entry[name] for name in _ENTRY)) for entry in card["checklist"])
 
 
-def checklist(card: Mapping[str, Any]) -> list[Item]:
+def checklist(card: Mapping[str, Any]) -> list[experiment_facts.Point]:
     """Return everything the paper asks authors to report, with what the card says about each item.
 
     Parameters
@@ -182,11 +172,11 @@ def checklist(card: Mapping[str, Any]) -> list[Item]:
     return [*_data_items(card), *_list_items(card), *_measurement_items(card), *_comparison_items(card)]
 
 
-def _data_items(card: Mapping[str, Any]) -> Iterator[Item]:
+def _data_items(card: Mapping[str, Any]) -> Iterator[experiment_facts.Point]:
     decisions, data, notes = card["decisions"], card["data"], card["notes"]
     private = [name for name, facts in data.items() if facts["kind"] == "file"]
     public = ", ".join(f"{name}: {facts['source']}" for name, facts in data.items())
-    yield Item(
+    yield to_report(
         "A1",
         "where the data are available",
         notes.get("data") or (None if private else public),
@@ -194,11 +184,11 @@ def _data_items(card: Mapping[str, Any]) -> Iterator[Item]:
     )
     sizes = (f"{name}: {facts['users']:,} users, {facts['items']:,} items, {facts['ratings']:,} ratings, density "
              f"{facts['density']:.3%}" for name, facts in data.items())  # fmt: skip
-    yield Item("A1", "the size and density of the data", "; ".join(sizes))
+    yield to_report("A1", "the size and density of the data", "; ".join(sizes))
     filters = ", ".join(decisions["filters"]) or "none"
-    yield Item("A1", "filters, with their thresholds and effect", f"{filters}; the card has the effect of each")
+    yield to_report("A1", "filters, with their thresholds and effect", f"{filters}; the card has the effect of each")
     repeated = f", {card['repetitions']} times" if card["repetitions"] > 1 else ""
-    yield Item("A2", "how training and test were divided", f"{decisions['split']}{repeated}, seed {card['seed']}")
+    yield to_report("A2", "how training and test were divided", f"{decisions['split']}{repeated}, seed {card['seed']}")
     at_least = decisions["min_ratings"]
     some = "a training rating" if at_least == 1 else f"{at_least} training ratings or more"
     users = f"users with {some}" if at_least else "all users of the test part"
@@ -206,22 +196,22 @@ def _data_items(card: Mapping[str, Any]) -> Iterator[Item]:
     newcomers = {"unserved": "have no list", "served": "are served by the systems that can"}[decisions["newcomers"]]
     choices = [users + drawn, *([] if at_least else [f"those without training ratings {newcomers}"])]
     others = phrases("B1", decisions, but=("min_ratings", "sample", "newcomers"))
-    yield Item("B1", "which users are served", ", ".join([*choices, *others]))
+    yield to_report("B1", "which users are served", ", ".join([*choices, *others]))
 
 
-def _list_items(card: Mapping[str, Any]) -> Iterator[Item]:
+def _list_items(card: Mapping[str, Any]) -> Iterator[experiment_facts.Point]:
     decisions = card["decisions"]
     gaps = "left out" if decisions["fill"] == "none" else f"put last, in the order of {decisions['fill']}"
-    yield Item("B2", "how items that a system cannot score are treated", gaps)
+    yield to_report("B2", "how items that a system cannot score are treated", gaps)
     unknown = [name for name, system in card["systems"].items() if system["parameters"] is None]
     choices = "; ".join(f"{name}: {_with_defaults(system)}" for name, system in card["systems"].items())
-    yield Item(
+    yield to_report(
         "systems",
         "the systems and their hyper-parameters",
         None if unknown else choices,
         f"{', '.join(unknown)} comes from a file; say how it was made",
     )
-    yield Item(
+    yield to_report(
         "systems",
         "how the hyper-parameters were chosen, without the test part",
         card["notes"].get("tuning") or _searched(card),
@@ -229,7 +219,7 @@ def _list_items(card: Mapping[str, Any]) -> Iterator[Item]:
     )
     kinds = {"full": "full lists; items without a test rating count as not relevant",
              "condensed": "condensed lists; items without a test rating are removed"}  # fmt: skip
-    yield Item("C1", "full or condensed lists, and unrated items", kinds[decisions["lists"]])
+    yield to_report("C1", "full or condensed lists, and unrated items", kinds[decisions["lists"]])
 
 
 def _with_defaults(system: Mapping[str, Any]) -> str:
@@ -269,17 +259,17 @@ def relevance_text(card: Mapping[str, Any]) -> str:
     return ", ".join(f"{data}: {phrase}" for data, phrase in said.items())
 
 
-def _measurement_items(card: Mapping[str, Any]) -> Iterator[Item]:
+def _measurement_items(card: Mapping[str, Any]) -> Iterator[experiment_facts.Point]:
     decisions = card["decisions"]
-    yield Item("C2", "the metrics, with depth and gain", ", ".join(decisions["metrics"]))
-    yield Item("C2", "the rating that makes an item relevant", relevance_text(card))
+    yield to_report("C2", "the metrics, with depth and gain", ", ".join(decisions["metrics"]))
+    yield to_report("C2", "the rating that makes an item relevant", relevance_text(card))
     undefined = undefined_phrase(decisions["undefined"], decisions["metrics"])
-    yield Item("C2", "users for whom a metric is undefined", f"they {undefined}")
-    yield Item("C3", "how values are aggregated over users", decisions["average"])
+    yield to_report("C2", "users for whom a metric is undefined", f"they {undefined}")
+    yield to_report("C3", "how values are aggregated over users", decisions["average"])
     covered = {"full": "they count as 0", "reduced": "they are left out"}[decisions["coverage"]]
-    yield Item("C4", "users without a list", covered)
+    yield to_report("C4", "users without a list", covered)
     least = min((coverage["users"] for by in card["coverage"].values() for coverage in by.values()), default=None)
-    yield Item(
+    yield to_report(
         "C4",
         "coverage in addition to effectiveness",
         None if least is None else f"the card has it; the least user coverage is {least:.1%}",
@@ -287,18 +277,18 @@ def _measurement_items(card: Mapping[str, Any]) -> Iterator[Item]:
     )
 
 
-def _comparison_items(card: Mapping[str, Any]) -> Iterator[Item]:
+def _comparison_items(card: Mapping[str, Any]) -> Iterator[experiment_facts.Point]:
     decisions, several = card["decisions"], len(card["systems"]) > 1
     choices = f"{decisions['significance']}, two-sided, paired by user; correction: {decisions['correction']}"
-    yield Item("D", "a statistical test", choices if several else None, "compare at least two systems")
+    yield to_report("D", "a statistical test", choices if several else None, "compare at least two systems")
     tested = [name for name, result in card["results"].items() if result["p"]]
-    yield Item(
+    yield to_report(
         "D",
         "the p-values, not only whether they are below a level",
         f"the card and tables/ have them, for {', '.join(tested)}" if tested else None,
         "compare at least two systems by a metric that has a value for each user",
     )
-    yield Item(
+    yield to_report(
         "D",
         "more than one set of ratings",
         ", ".join(card["data"]) if len(card["data"]) > 1 else None,

@@ -8,9 +8,10 @@ from typing import Any
 from cranfield._numbers import DASH, listed, number_text, percent_text
 from cranfield._registry import Spelling, parse
 from cranfield._table import Table, latex_text, markdown_text
-from cranfield.experiments.card import relevance_text
+from cranfield.experiments.card import points_of, relevance_text
 from cranfield.experiments.decisions import DECISIONS
 from cranfield.facts import ends_text, p_text, share_text
+from cranfield.facts import experiment as experiment_facts
 from cranfield.metrics import average_phrase, metrics_phrase, undefined_phrase
 from cranfield.splits import split_phrase
 
@@ -38,13 +39,12 @@ def markdown(card: Mapping[str, Any]) -> str:
         if table.rows:
             lines += [f"## {heading}", "", table.markdown(), ""]
     lines += ["## Notes", "", *(f"- {markdown_text(note)}" for note in _notes(card)), ""]
-    missing = [item for item in card["checklist"] if item["reported"] is None]
     lines += ["## Checklist", "", "Points that Cañamares, Castells and Moffat (2020) ask authors to report.", ""]
-    for item in card["checklist"]:
-        mark = "x" if item["reported"] is not None else " "
-        said = item["reported"] if item["reported"] is not None else f"MISSING: {item['remedy']}"
-        lines.append(f"- [{mark}] {item['decision']}, {item['asked']}: {markdown_text(said)}")
-    lines += ["", f"{len(missing)} of {len(card['checklist'])} are missing." if missing else "Nothing is missing."]
+    points = points_of(card)
+    for point in points:
+        mark = " " if point.reported is None else "x"
+        lines.append(f"- [{mark}] {point.area}, {point.topic}: {markdown_text(point.state)}")
+    lines += ["", experiment_facts.Completeness.of(points).count]
     return "\n".join(lines) + "\n"
 
 

@@ -15,6 +15,8 @@ from cranfield.experiments.decisions import DECISIONS
 from cranfield.experiments.experiment import Experiment
 from cranfield.experiments.results import Results
 from cranfield.experiments.stages import DATA, SCORES
+from cranfield.facts import Fact, sentences
+from cranfield.facts import experiment as experiment_facts
 from cranfield.metrics import kendall_tau_b
 
 _KEY = ["data", "system", "metric"]
@@ -48,22 +50,23 @@ class Difference:
         """Return how the averages moved."""
         return self.moved
 
+    @property
+    def facts(self) -> list[Fact]:
+        """The facts: what differs in the files, how well the orders agree, and which verdicts changed."""
+        letters = {name: decision.metadata["letter"] for name, decision in DECISIONS.items()}
+        stated = [
+            experiment_facts.SettingChange(name, letters.get(name, ""), before, after)
+            for name, (before, after) in self.stated.items()
+        ]
+        return [
+            *(stated or [experiment_facts.SettingChange()]),
+            *(experiment_facts.OrderChange(data, tau) for data, tau in self.tau.items()),
+            *(experiment_facts.VerdictChange(**row) for row in self.verdicts.iter_rows(named=True)),
+        ]
+
     def sentences(self) -> list[str]:
         """Return the differences in sentences."""
-        return list(self._sentences())
-
-    def _sentences(self) -> Iterator[str]:
-        if not self.stated:
-            yield "The two state the same experiment."
-        for name, (before, after) in self.stated.items():
-            letter = f"{DECISIONS[name].metadata['letter']} " if name in DECISIONS else ""
-            yield f"{letter}{name}: {_said(before)} → {_said(after)}"
-        for data, tau in self.tau.items():
-            same = "the same order of systems" if tau == 1 else "a different order of systems"
-            yield f"On {data} the first metrics give {same} (Kendall's tau {tau:.2f})."
-        for row in self.verdicts.iter_rows(named=True):
-            before, after = (row[key] or "no difference" for key in ("better_before", "better_after"))
-            yield f"On {row['data']} by {row['metric']}, {row['system_a']} and {row['system_b']}: {before} → {after}."
+        return sentences(self.facts)
 
     def table(self) -> Table:
         """Return a readable table of how the averages moved."""
@@ -189,9 +192,3 @@ def _taus(first: Results, second: Results, before: pl.DataFrame, after: pl.DataF
         if len(both) > 1:
             taus[data] = float(kendall_tau_b(both["rank"].to_numpy(), both["rank_right"].to_numpy()))
     return taus
-
-
-def _said(value: Any) -> str:
-    if isinstance(value, list):
-        return ", ".join(map(_said, value)) or "none"
-    return f"{value:g}" if isinstance(value, float) else str(value)

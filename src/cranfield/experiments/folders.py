@@ -52,7 +52,7 @@ class Shown:
             said.append(f"missing or damaged: {', '.join(damaged)}; run the experiment again to make them again")
         if not self.results.finished:
             return "\n".join([*said, "not finished; run the experiment again to continue"])
-        said.append(str(self.results) if not any(name.startswith("results/") for name in damaged) else "")
+        said.append("" if any(name.startswith(_IN_VERDICTS) for name in damaged) else str(self.results))
         missing = [] if "card" in damaged else self.results.missing()
         return "\n".join([*said, *([f"not reported: {'; '.join(missing)}"] if missing else [])]).rstrip()
 
@@ -83,6 +83,8 @@ def show(folder: str | Path) -> Shown:
     rows.sort(key=lambda row: ORDER.index(row[0]) if row[0] in ORDER else len(ORDER))
     return Shown(results, pl.DataFrame(rows, schema=_SCHEMA, orient="row"))
 
+
+_IN_VERDICTS = ("data/", "scores/", "results/", "segments/", "assess/")
 
 _SCHEMA = {
     "stage": pl.String,

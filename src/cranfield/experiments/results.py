@@ -34,11 +34,13 @@ from cranfield.experiments.stages import (
 from cranfield.experiments.stages.data import decided, measured_test, split_of
 from cranfield.experiments.stages.lists import lists_of
 from cranfield.experiments.stages.models import spelling_of
-from cranfield.experiments.stages.results import Findings
+from cranfield.experiments.stages.results import Findings, facts_of_groups
+from cranfield.facts import experiment as experiment_facts
+from cranfield.facts import html_paragraphs, sentences
 from cranfield.judgments import Judged
 from cranfield.measures import Segments
 from cranfield.rankings import Calibration
-from cranfield.store import HOME, Artifact, Store, check_folder, step_of
+from cranfield.store import HOME, Artifact, Store, check_folder
 
 
 class Measured(NamedTuple):
@@ -102,11 +104,19 @@ class Results:
         """Return the decisions resolved for a set of ratings: the threshold ``auto`` becomes a number."""
         return decided(self.line, self._source(data))
 
-    def sentences(self, data: str) -> list[str]:
-        """Return the verdict on a set of ratings, then those on each group, then the findings about the metrics."""
+    def facts(self, data: str) -> list[Any]:
+        """Return the facts of the verdict on a set of ratings, then those of each group, then those about the metrics.
+
+        ``str`` of a fact is its sentence.
+        """
         source = self._source(data)
-        stages = [RESULTS, *(stage for stage in (SEGMENTS, ASSESS) if stage.wants(self.line, source))]
-        return [sentence for stage in stages for sentence in self._whole(stage, source).facts["sentences"]]
+        by_group = facts_of_groups(self.segments(data)) if SEGMENTS.wants(self.line, source) else []
+        assessment = self.assessment(data)
+        return [*self.findings(data).facts, *by_group, *([] if assessment is None else assessment.facts())]
+
+    def sentences(self, data: str) -> list[str]:
+        """Return the `facts` on a set of ratings in words."""
+        return sentences(self.facts(data))
 
     def averages(self) -> pl.DataFrame:
         """Return the averages: one row per set of ratings, repetition, fold, system and metric."""
@@ -172,11 +182,11 @@ class Results:
         part = line.units("part", source)[0]
         cells = line.units("cell", part)
         history = next(iter(self._whole(DATA, source).facts["parts"].values()))["history"]
-        done = [("data", step_of(record)) for record in history]
+        done = [("data", Step.of(record)) for record in history]
         done.append(("split", split_of(line, part).step))
         runs = {cell.system.name: run for cell in cells if (run := line.made(RUNS, cell)) is not None}
         ranked = next((run.facts["history"] for run in runs.values()), ())
-        done += [(step["action"], step_of(step)) for step in ranked]
+        done += [(step["action"], Step.of(step)) for step in ranked]
         for name, run in runs.items():
             if run.facts["calibration"]:
                 done.append((f"calibration of {name}", Calibration.of(run.facts["calibration"]).step))
@@ -209,10 +219,10 @@ class Results:
         return self.line.source(data)
 
     def __str__(self) -> str:
-        several = len(self.data) > 1
-        return "\n".join(
-            f"{name}: {sentence}" if several else sentence for name in self.data for sentence in self.sentences(name)
-        )
+        said = {name: self.facts(name) for name in self.data}
+        if len(said) == 1:
+            return "\n".join(map(str, *said.values()))
+        return "\n".join(str(experiment_facts.OnData(name, fact)) for name, facts in said.items() for fact in facts)
 
     def __repr__(self) -> str:
         return f"Results({str(self.path)!r})"
@@ -220,5 +230,4 @@ class Results:
     def _repr_html_(self) -> str:
         if not self.finished:
             return f"<p>{html.escape(repr(self))}: not finished</p>"
-        said = {data: "".join(f"<p>{html.escape(text)}</p>" for text in self.sentences(data)) for data in self.data}
-        return "".join(sentences + self.findings(data).table().html() for data, sentences in said.items())
+        return "".join(html_paragraphs(self.facts(data)) + self.findings(data).table().html() for data in self.data)

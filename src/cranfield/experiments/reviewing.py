@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -15,10 +15,11 @@ from cranfield._own_code import names_code
 from cranfield._registry import parse
 from cranfield._table import Cell, Table, markdown_text
 from cranfield.data import Ratings, describe, read
-from cranfield.experiments.card import Item
+from cranfield.experiments.card import points_of, to_report
 from cranfield.experiments.experiment import System
 from cranfield.experiments.results import Results
 from cranfield.experiments.searching import Range
+from cranfield.facts import experiment as experiment_facts
 from cranfield.metrics import METRICS, known_metrics
 from cranfield.rankings import Run, read_runs
 from cranfield.splits import check_split, recorded_steps
@@ -40,30 +41,30 @@ class Review:
     title
         What was reviewed.
     items
-        The points, in the order of an experiment; ``letter`` is the area that each belongs to.
+        The points, in the order of an experiment; ``area`` is what each belongs to.
     """
 
     title: str
-    items: tuple[Item, ...]
+    items: tuple[experiment_facts.Point, ...]
 
     @classmethod
-    def of(cls, title: str, items: Sequence[Item]) -> Review:
+    def of(cls, title: str, items: Sequence[experiment_facts.Point]) -> Review:
         """Return the points in the order of an experiment."""
-        return cls(title, tuple(sorted(items, key=lambda item: _ORDER.index(item.letter))))
+        return cls(title, tuple(sorted(items, key=lambda item: _ORDER.index(item.area))))
 
     @property
-    def missing(self) -> tuple[Item, ...]:
+    def missing(self) -> tuple[experiment_facts.Point, ...]:
         """The points about which nothing is reported."""
         return tuple(item for item in self.items if item.reported is None)
 
     def markdown(self) -> str:
         """Return the list with a checkbox for each point."""
-        lines = [f"# Checklist: {markdown_text(self.title)}", "", self._verdict(), ""]
-        for area in dict.fromkeys(item.letter for item in self.items):
+        lines = [f"# Checklist: {markdown_text(self.title)}", "", str(self.verdict), ""]
+        for area in dict.fromkeys(item.area for item in self.items):
             lines += [f"## {area.capitalize()}", ""]
-            for item in (entry for entry in self.items if entry.letter == area):
-                said = f"MISSING: {item.remedy}" if item.reported is None else item.reported
-                lines.append(f"- [{' ' if item.reported is None else 'x'}] {item.topic}: {markdown_text(said)}")
+            for item in (entry for entry in self.items if entry.area == area):
+                mark = " " if item.reported is None else "x"
+                lines.append(f"- [{mark}] {item.topic}: {markdown_text(item.state)}")
             lines.append("")
         return "\n".join(lines).rstrip() + "\n"
 
@@ -72,8 +73,8 @@ class Review:
         rows: list[list[str | Cell]] = []
         for item in self.items:
             missing = Cell(f"missing: {item.remedy}", best=True)
-            rows.append([item.letter, item.topic, missing if item.reported is None else item.reported])
-        caption = f"Checklist: {self.title.rstrip('.')} ({self._verdict().rstrip('.')})"
+            rows.append([item.area, item.topic, missing if item.reported is None else item.reported])
+        caption = f"Checklist: {self.title.rstrip('.')} ({str(self.verdict).rstrip('.')})"
         return Table(["area", "point", "reported"], rows, caption, label="tab:checklist")
 
     def latex(self) -> str:
@@ -83,17 +84,13 @@ class Review:
 
     def as_dict(self) -> dict[str, Any]:
         """Return the list, ready for JSON."""
-        points = [
-            {"area": item.letter, "point": item.topic, "reported": item.reported, "remedy": item.as_dict()["remedy"]}
-            for item in self.items
-        ]
+        points = [dict(zip(("area", "point", "reported", "remedy"), item.entry)) for item in self.items]
         return {"title": self.title, "missing": len(self.missing), "points": points}
 
-    def _verdict(self) -> str:
-        if not self.missing:
-            return f"All {len(self.items)} points are reported."
-        topics = "; ".join(item.topic for item in self.missing)
-        return f"{len(self.missing)} of {len(self.items)} points are missing: {topics}."
+    @property
+    def verdict(self) -> experiment_facts.Completeness:
+        """How many points are reported, and which are missing."""
+        return experiment_facts.Completeness.of(self.items)
 
     def __str__(self) -> str:
         return self.markdown()
@@ -125,15 +122,15 @@ def review(source: str | Path | Ratings, test: Any = None, runs: Any = (), **rea
 def _of_experiment(results: Results) -> Review:
     card = results.card()
     items = [
-        Item(_AREAS.get(entry["decision"], entry["decision"]), entry["asked"], entry["reported"], entry["remedy"])
-        for entry in card["checklist"]
-        if entry["asked"] != "how the hyper-parameters were chosen, without the test part"
+        replace(point, area=_AREAS.get(point.area, point.area))
+        for point in points_of(card)
+        if point.topic != "how the hyper-parameters were chosen, without the test part"
     ]
     further = [_candidates(card), *_tuning(results, card), _definitions(card), _code(results, card), _seeds(card)]
     return Review.of(card["title"], [*items, *further, _hardware(results, card), _time(results)])
 
 
-def _candidates(card: Mapping[str, Any]) -> Item:
+def _candidates(card: Mapping[str, Any]) -> experiment_facts.Point:
     decisions = card["decisions"]
     pool = {
         "all": "all items of the data",
@@ -150,13 +147,13 @@ def _candidates(card: Mapping[str, Any]) -> Item:
         said.append(f"{decisions['unrated']} unrated ones drawn")
     if decisions["draws"] == "exact":
         said.append("in expectation over all draws")
-    return Item("candidates", "which items a list may hold", ", ".join(said))
+    return to_report("candidates", "which items a list may hold", ", ".join(said))
 
 
-def _tuning(results: Results, card: Mapping[str, Any]) -> Iterator[Item]:
+def _tuning(results: Results, card: Mapping[str, Any]) -> Iterator[experiment_facts.Point]:
     for system in results.experiment.systems:
         facts = card["systems"][system.name]
-        yield Item(
+        yield to_report(
             "tuning",
             f"how {system.name} was tuned: ranges, budget, and selection criterion",
             _tuned(system, facts) or card["notes"].get("tuning"),
@@ -185,14 +182,14 @@ def _range(values: Any) -> str:
     return f"of {', '.join(map(str, values))}"
 
 
-def _definitions(card: Mapping[str, Any]) -> Item:
+def _definitions(card: Mapping[str, Any]) -> experiment_facts.Point:
     known = known_metrics()
     said, metrics = {}, card["decisions"]["metrics"]
     for name in (parse(spelled).name for spelled in metrics):
         if any(name.lower() == metric.lower() for metric in known):
             said[str(METRICS.find(name).name)] = METRICS.find(name).summary
     own = [spelled for spelled in metrics if parse(spelled).name not in said]
-    return Item(
+    return to_report(
         "metrics",
         "the definitions of the metrics",
         None if own else " ".join(f"{name}: {summary}" for name, summary in said.items()),
@@ -200,13 +197,13 @@ def _definitions(card: Mapping[str, Any]) -> Item:
     )
 
 
-def _code(results: Results, card: Mapping[str, Any]) -> Item:
+def _code(results: Results, card: Mapping[str, Any]) -> experiment_facts.Point:
     own = [
         system.name for system in results.experiment.systems if system.spelling is None or names_code(system.spelling)
     ]
     versions = ", ".join(f"{name} {number}" for name, number in card["versions"].items())
     stated = card["notes"].get("code")
-    return Item(
+    return to_report(
         "code",
         "the code, where it is available, and the versions",
         f"{stated}; {versions}" if stated else None if own else f"all systems are from cranfield: {versions}",
@@ -214,19 +211,19 @@ def _code(results: Results, card: Mapping[str, Any]) -> Item:
     )
 
 
-def _seeds(card: Mapping[str, Any]) -> Item:
+def _seeds(card: Mapping[str, Any]) -> experiment_facts.Point:
     seeds = ", ".join(map(str, card["seeds"]))
-    return Item("seeds", "every seed", f"{seeds}; the seeds of random splits and systems are derived from it")
+    return to_report("seeds", "every seed", f"{seeds}; the seeds of random splits and systems are derived from it")
 
 
-def _hardware(results: Results, card: Mapping[str, Any]) -> Item:
+def _hardware(results: Results, card: Mapping[str, Any]) -> experiment_facts.Point:
     logged = [entry.get("machine") for entry in results.line.store.logged()]
     machines = "; ".join(dict.fromkeys(machine for machine in logged if isinstance(machine, str)))
     stated = card["notes"].get("hardware") or machines or None
-    return Item("hardware", "the hardware", stated, "say what it ran on, as hardware under [notes]")
+    return to_report("hardware", "the hardware", stated, "say what it ran on, as hardware under [notes]")
 
 
-def _time(results: Results) -> Item:
+def _time(results: Results) -> experiment_facts.Point:
     took = {name: seconds for name, seconds in results.line.store.took().items() if name in results.line.artifacts}
     by_stage: dict[str, float] = defaultdict(float)
     for name, seconds in took.items():
@@ -234,7 +231,7 @@ def _time(results: Results) -> Item:
     said = ", ".join(f"{stage} {time_text(seconds)}" for stage, seconds in by_stage.items() if seconds >= 1)
     whole = f"{time_text(sum(took.values()))} in all" + (f" ({said})" if said else "")
     remedy = "run the experiment again, so that its log records it"
-    return Item("time", "how long it took", whole if took else None, remedy)
+    return to_report("time", "how long it took", whole if took else None, remedy)
 
 
 def _of_files(train: Any, test: Any, runs: Any, reading: Mapping[str, Any]) -> Review:
@@ -250,33 +247,33 @@ def _of_files(train: Any, test: Any, runs: Any, reading: Mapping[str, Any]) -> R
         *_lists_of_files(ranked, judged),
     ]
     known = [item.topic for item in items]
-    untold = [Item(area, topic, None, _STATE) for topic, area in _UNTOLD.items() if topic not in known]
+    untold = [to_report(area, topic, None, _STATE) for topic, area in _UNTOLD.items() if topic not in known]
     return Review.of(learned.name or "an experiment", [*items, *untold])
 
 
-def _data_of_files(train: Ratings, test: Ratings) -> Iterator[Item]:
+def _data_of_files(train: Ratings, test: Ratings) -> Iterator[experiment_facts.Point]:
     for name, part in (("training", train), ("test", test)):
         facts = describe(part)
         said = f"{facts.users:,} users, {facts.items:,} items, {facts.ratings:,} ratings, density {facts.density:.3%}"
-        yield Item("data", f"the size and density of the {name} part", said)
+        yield to_report("data", f"the size and density of the {name} part", said)
 
 
-def _recorded_split(train: Any) -> Iterator[Item]:
+def _recorded_split(train: Any) -> Iterator[experiment_facts.Point]:
     """Yield what the record next to the training file says about the split, if `cranfield split` wrote it."""
     steps = recorded_steps(meant(train).parent) if isinstance(train, str | Path) else ()
     if steps:
         filters = [str(step) for step in steps[:-1] if step.action != "read"]
-        yield Item("data", _FILTERS, "; ".join(filters) or "none")
-        yield Item("split", _DIVIDED, str(steps[-1]))
+        yield to_report("data", _FILTERS, "; ".join(filters) or "none")
+        yield to_report("split", _DIVIDED, str(steps[-1]))
 
 
-def _split_of_files(examined: Any) -> Iterator[Item]:
+def _split_of_files(examined: Any) -> Iterator[experiment_facts.Point]:
     for point, names in _OF_SPLIT.items():
         sentences = [finding.sentence for finding in examined.findings if finding.name.startswith(names)]
-        yield Item("split", point, " ".join(sentences))
+        yield to_report("split", point, " ".join(sentences))
 
 
-def _lists_of_files(runs: Sequence[Run], test: Ratings) -> Iterator[Item]:
+def _lists_of_files(runs: Sequence[Run], test: Ratings) -> Iterator[experiment_facts.Point]:
     tested = test.compact().user_ids
     said = []
     for run in runs:
@@ -285,7 +282,7 @@ def _lists_of_files(runs: Sequence[Run], test: Ratings) -> Iterator[Item]:
         longest = int(run.list_lengths.max(initial=0))
         said.append(f"{run.name}: lists of up to {longest} items for {percent_text(share)} of the test users")
     topic = "the systems, and coverage in addition to effectiveness"
-    yield Item("systems", topic, "; ".join(said) or None, "give their ranked lists")
+    yield to_report("systems", topic, "; ".join(said) or None, "give their ranked lists")
 
 
 _OF_SPLIT = {

@@ -44,6 +44,8 @@ from cranfield.experiments.stages import DATA, ORDER, SPLITS, STAGES, Report
 from cranfield.experiments.stages.assess import options_of
 from cranfield.experiments.stages.documents import stated
 from cranfield.experiments.user_code import allowed_code
+from cranfield.facts import Fact
+from cranfield.facts import experiment as experiment_facts
 from cranfield.measures import Average, Scores, measure
 from cranfield.rankings import Calibration, recommend
 from cranfield.splits import Split, random
@@ -234,7 +236,7 @@ class Plan:
     """What a run would do, in order, and notes on results known in advance, such as metrics without any value."""
 
     tasks: tuple[Task, ...]
-    notes: tuple[str, ...] = ()
+    notes: tuple[Fact, ...] = ()
 
     @property
     def seconds(self) -> float:
@@ -258,7 +260,7 @@ class Plan:
                     lines.append(f"  {task.name.removeprefix(f'{stage}/')}: {time_text(task.seconds)}")
         if all(task.state == "kept" for task in self.tasks):
             return "\n".join([*lines, "nothing to do"])
-        return "\n".join([*lines, f"roughly {time_text(self.seconds)}", *self.notes])
+        return "\n".join([*lines, f"roughly {time_text(self.seconds)}", *map(str, self.notes)])
 
 
 class _Rehearsal(Store):
@@ -269,7 +271,7 @@ class _Rehearsal(Store):
     def __init__(self, path: Path) -> None:
         super().__init__(path)
         self.seen: dict[str, State] = {}
-        self.notes: list[str] = []
+        self.notes: list[Fact] = []
 
     def kept(self, name: str, made_of: Mapping[str, Any]) -> Artifact:
         """Record what a run would do with an artifact, without doing it."""
@@ -367,7 +369,7 @@ def _size(line: Pipeline, unit: Unit, store: _Rehearsal) -> Size:
     scale = float(whole.values.min()), float(whole.values.max())
     tests = (test for test, _ in _measured(line, there))
     if without := line.decisions.on(*scale).measuring.check_relevance(tests):
-        store.notes.append(f"{source.name}: {without}")
+        store.notes.append(experiment_facts.OnData(source.name, without))
     if any(system.run is not None for system in line.experiment.systems):
         for test, train in _measured(line, there):
             check_given_runs(line, unit, test, train)

@@ -21,6 +21,7 @@ from cranfield._registry import Spelling, parse
 from cranfield._streams import stream
 from cranfield._terminal import progress
 from cranfield.data import AUTO, Ratings
+from cranfield.facts import experiment as experiment_facts
 from cranfield.measures import measure
 from cranfield.metrics import as_metrics, spelled_metric
 from cranfield.rankings import decided, measured_ratings, recommend
@@ -83,7 +84,7 @@ class Search:
         return pl.DataFrame(columns)
 
     def __str__(self) -> str:
-        return f"{self.best.system} is the best of {len(self.trials)} by {self.metric}: {self.best.value:.4f}"
+        return str(experiment_facts.BestSetting(self.best.system, len(self.trials), self.metric, self.best.value))
 
 
 def search(

@@ -10,6 +10,7 @@ from cranfield._figures import drawn_beside, unchecked_charts
 from cranfield._files import write_text
 from cranfield._record import Step
 from cranfield._table import csv_of
+from cranfield.facts import demo as demo_facts
 from cranfield.measures import PLAIN, Scores
 from cranfield.reports import figures
 from cranfield.reports.audit_page import begin_figures, write_tables
@@ -112,24 +113,23 @@ def _leaderboard(demo: Demo, test: str, **names: str) -> Section:
 
 
 def _measured(demo: Demo, test: str) -> MeasuredProtocol:
-    return MeasuredProtocol(test, dict(zip(demo.systems, demo.averages(test).tolist())), *demo.claims(test))
+    return MeasuredProtocol(dict(zip(demo.systems, demo.averages(test).tolist())), demo.claims(test))
 
 
 def _story(demo: Demo, drawn: str) -> Section:
-    first, best = demo.order(HELD_OUT)[0], demo.order(TRUTH)[0]
-    true = dict(zip(demo.systems, demo.averages(TRUTH)))
-    _, significant, wrong = demo.claims(HELD_OUT)
+    first, best, claims = demo.published_winner, demo.truly_best, demo.claims(HELD_OUT)
     facts = [
-        ("", first, f"leads the published table; users truly like {percent(true[first])} of what it recommends"),
-        ("good", best, f"is truly best: users like {percent(true[best])}"),
-        ("warn" if wrong else "", f"{wrong} of {significant}", "significant claims of the published table are wrong"),
+        ("", first.system, f"leads the published table; users truly like {percent(first.liked)} of what it recommends"),
+        ("good", best.system, f"is truly best: users like {percent(best.liked)}"),
+        ("warn" if claims.wrong else "", f"{claims.wrong} of {claims.significant}",
+         "significant claims of the published table are wrong"),
         ("", f"{demo.tau(HELD_OUT):.2f} → {demo.tau(RANDOM_ITEMS):.2f}",
          f"Kendall's tau with the true order, on {HELD_OUT} and on {RANDOM_ITEMS}"),
     ]  # fmt: skip
     shown = "".join(
         f'<div class="{kind}"><b>{text(number)}</b><span>{text(said)}</span></div>' for kind, number, said in facts
     )
-    opening, *rest = demo.sentences()
+    opening, *rest = demo.facts()
     markup = f'<div class="verdict">{paragraphs([opening])}</div><div class="figures">{shown}</div>{drawn}'
     markup += paragraphs(rest) + _systems(demo)
     return Section("verdict", "What was found", markup)
@@ -148,9 +148,7 @@ def _audited(demo: Demo) -> Section:
 
 def _without_popularity(demo: Demo) -> Section:
     """Return the order without popularity's advantage, and how close each protocol comes to the truth here."""
-    taus = ", ".join(f"{tau:.2f} under {name}" for name, tau in demo.protocol_taus().items())
-    said = f"Kendall's tau with the true order is {taus}. In another world it may be the other way round."
-    return bias_section(demo.bias, said)
+    return bias_section(demo.bias, demo_facts.TrueOrder(demo.protocol_taus(), of_protocols=True))
 
 
 def _systems(demo: Demo) -> str:

@@ -12,13 +12,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cranfield import _checks, simulate
-from cranfield._numbers import listed, percent_text
 from cranfield._terminal import Stages, silent
 from cranfield.assessments import Assessment, assess
 from cranfield.audits import Audit, audit
 from cranfield.biases import Bias, bias
 from cranfield.comparisons import Comparison, compare
 from cranfield.data import Ratings
+from cranfield.facts import Fact, sentences
+from cranfield.facts import demo as demo_facts
 from cranfield.measures import Kind, Scores, measure
 from cranfield.metrics import kendall_tau_b
 from cranfield.rankings import Run, recommend_each
@@ -133,13 +134,13 @@ class Demo:
             for (name,), rows in self.bias.orders.group_by("protocol", maintain_order=True)
         }
 
-    def claims(self, test: str) -> tuple[int, int, int]:
+    def claims(self, test: str) -> demo_facts.SignificantPairs:
         """Return how many pairs there are, how many differ significantly, and how many of these are wrong."""
         true = dict(zip(self.systems, self.averages(TRUTH)))
         rows = self.comparisons[test].of_metric(METRIC)
         significant = list(rows.filter("significant").select("system_a", "system_b", "better").iter_rows())
         wrong = sum(true[better] < max(true[a], true[b]) for a, b, better in significant if better is not None)
-        return len(rows), len(significant), wrong
+        return demo_facts.SignificantPairs(test, len(rows), len(significant), int(wrong))
 
     def leaders(self, test: str) -> list[str]:
         """Return the best system on a test set, and those that are not significantly worse."""
@@ -148,69 +149,46 @@ class Demo:
         worse = {b if better == a else a for a, b, better in rows.iter_rows() if better == first}
         return [system for system in self.order(test) if system not in worse]
 
+    @property
+    def published_winner(self) -> demo_facts.PublishedWinner:
+        """The first system of the published table."""
+        first = self.order(HELD_OUT)[0]
+        return demo_facts.PublishedWinner(METRIC, HELD_OUT, first, self._liked(first))
+
+    @property
+    def truly_best(self) -> demo_facts.TrulyBest:
+        """The truly best system."""
+        best, second = self.order(TRUTH)[:2]
+        place = self.order(HELD_OUT).index(best) + 1
+        return demo_facts.TrulyBest(best, self._liked(best), place, len(self.systems), second, self._liked(second))
+
+    def _liked(self, system: str) -> float:
+        return float(self.averages(TRUTH)[self.systems.index(system)])
+
+    def facts(self) -> list[Fact]:
+        """Return the findings."""
+        measured, true_place = (self.order(test).index("popularity") + 1 for test in (HELD_OUT, TRUTH))
+        overrated = demo_facts.Overrated("popularity", measured, true_place, len(self.systems))
+        both = (HELD_OUT, RANDOM_ITEMS)
+        first, *level = self.leaders(RANDOM_ITEMS)
+        return [
+            self.published_winner,
+            self.truly_best,
+            *([overrated] if measured < true_place else []),
+            demo_facts.TrueOrder({test: self.tau(test) for test in both}),
+            *map(self.claims, both),
+            demo_facts.ReliedOn(RANDOM_ITEMS, first, tuple(level), self.truly_best.system),
+            self.advice_check(),
+        ]
+
     def sentences(self) -> list[str]:
         """Return the findings, one per sentence."""
-        true = dict(zip(self.systems, self.averages(TRUTH)))
-        published, truly = self.order(HELD_OUT), self.order(TRUTH)
-        first, best = published[0], truly[0]
-        said = [
-            f"The table everyone publishes ({METRIC} on {HELD_OUT}) puts {first} first. In truth, users like "
-            f"{percent_text(true[first], ' %')} of what it recommends."
-        ]
-        if first == best:
-            said.append(
-                f"It is the best system in truth as well; {truly[1]} comes next, with "
-                f"{percent_text(true[truly[1]], ' %')}."
-            )
-        else:
-            said.append(
-                f"The truly best system is {best}, with {percent_text(true[best], ' %')}; the published table has it "
-                f"at rank {published.index(best) + 1} of {len(truly)}."
-            )
-        measured, true_place = (order.index("popularity") + 1 for order in (published, truly))
-        if measured < true_place:
-            said.append(
-                f"The table overrates popularity: rank {measured} of {len(truly)}, but rank {true_place} in truth."
-            )
-        said.append(
-            f"Kendall's tau with the true order: {self.tau(HELD_OUT):.2f} on {HELD_OUT}, "
-            f"{self.tau(RANDOM_ITEMS):.2f} on {RANDOM_ITEMS} (1: the same order, 0: no relation)."
-        )
-        for test in (HELD_OUT, RANDOM_ITEMS):
-            pairs, significant, wrong = self.claims(test)
-            said.append(
-                f"On {test} {significant} of {pairs} pairs differ significantly; "
-                + (
-                    f"in {wrong} of them the winner is truly the worse system."
-                    if wrong
-                    else "no winner is truly worse."
-                )
-            )
-        first, *level = self.leaders(RANDOM_ITEMS)
-        leads = f"{first}, truly the best, leads" if first == best else f"{first} leads"
-        also = f", and {listed(level)} {'is' if len(level) == 1 else 'are'} not significantly worse" if level else ""
-        missed = "" if best in (first, *level) else f"; {best} is missed"
-        said.append(
-            f"What can be relied on: on {RANDOM_ITEMS}, {leads}{also}{missed}. Significance says that a difference is "
-            "not an accident of the sampled users. It does not say that the test set asks the right question."
-        )
-        return [*said, self.advice_check()]
+        return sentences(self.facts())
 
-    def advice_check(self) -> str:
+    def advice_check(self) -> demo_facts.AdviceChecked:
         """Return how well the metric that the assessment ranks first agrees with the truth, next to the best one."""
-        taus = self.metric_taus(HELD_OUT)
-        advised, most = self.assessment.advice().frame()["metric"][0], max(taus.values())
-        nearest = [metric for metric, tau in taus.items() if round(most - tau, 12) == 0]
-        opening = f"Which metric to trust, checked: the assessment of the {HELD_OUT} puts {advised} first"
-        if len(nearest) == len(taus):
-            return f"{opening}, and all {len(taus)} metrics are equally far from the truth (tau {most:.2f})."
-        if advised in nearest:
-            return f"{opening}, and no metric comes closer to the true order there (tau {most:.2f})."
-        return (
-            f"{opening} (tau {taus[advised]:.2f} with the truth); {listed(nearest)} "
-            f"{'comes' if len(nearest) == 1 else 'come'} closest to the true order (tau {most:.2f}). "
-            "An assessment shows how well a metric copes with missing ratings, not what all metrics miss."
-        )
+        advised = self.assessment.advice().frame()["metric"][0]
+        return demo_facts.AdviceChecked(HELD_OUT, advised, self.metric_taus(HELD_OUT))
 
     def write(self, folder: str | Path, *, style: Style = "paper") -> Path:
         """Write the report, its tables and its figures (in a style) into a folder; return the path of the page."""
@@ -227,7 +205,7 @@ class Demo:
     def _repr_html_(self) -> str:
         """Show the findings, the table that everyone publishes, and the one that holds."""
         tables = (leaderboard_table(self.scores[test], comparison) for test, comparison in self.comparisons.items())
-        return paragraphs(self.sentences()) + "".join(table.html() for table in tables)
+        return paragraphs(self.facts()) + "".join(table.html() for table in tables)
 
 
 def demo(size: str = "medium", *, seed: int = 0, stages: Stages = silent) -> Demo:

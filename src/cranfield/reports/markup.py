@@ -30,13 +30,13 @@ def text(value: object) -> str:
 percent = partial(percent_text, unit=" %")
 
 
-def paragraphs(sentences: Iterable[str], kind: str = "") -> str:
-    """Return a paragraph for each sentence."""
+def paragraphs(sentences: Iterable[object], kind: str = "") -> str:
+    """Return a paragraph for each fact or sentence."""
     opened = f'<p class="{kind}">' if kind else "<p>"
     return "".join(f"{opened}{text(sentence)}</p>" for sentence in sentences)
 
 
-def notes(sentences: Sequence[str]) -> str:
+def notes(sentences: Sequence[object]) -> str:
     """Return a list of remarks; empty if there are none."""
     if not sentences:
         return ""

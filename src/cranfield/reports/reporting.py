@@ -24,6 +24,7 @@ from cranfield.biases import bias, ratio_to_random
 from cranfield.comparisons import Comparison, SegmentComparison
 from cranfield.data import Ratings
 from cranfield.experiments import Decisions, Measured, Results
+from cranfield.facts import experiment as experiment_facts
 from cranfield.judgments import Context, NegativeGrades, as_judged
 from cranfield.measures import (
     LEVEL,
@@ -353,15 +354,13 @@ def _popularity_sections(parts: Sequence[Measured], decisions: Decisions, seed: 
     if not metrics or not _is_plain(decisions) or items > _MOST:
         return []
     options = {"test": part.test, "train": part.train, "threshold": decisions.threshold, "seed": seed}
-    where = [] if len(parts) == 1 else [f"Measured on the first of {len(parts)} parts (folds, repetitions or windows)."]
-    if decisions.averaging != PLAIN:
-        where.append("Averages here are plain means over all users; those without a list count as 0.")
+    again = experiment_facts.MeasuredAgain(len(parts), plain_means=decisions.averaging != PLAIN)
     try:
         times = ratio_to_random(part.judged, metrics=metrics, **options)
         answer = bias(runs=part.judged, metric=metrics[0], alpha=decisions.alpha, **options)
     except CranfieldError:  # for example, lists for users who are not test users
         return []
-    return [bias_section(answer, " ".join(where)), beside_random(times)]
+    return [bias_section(answer, *([again] if again.sentence else [])), beside_random(times)]
 
 
 def _is_plain(decisions: Decisions) -> bool:

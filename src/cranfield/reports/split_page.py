@@ -10,7 +10,7 @@ import numpy as np
 import polars as pl
 
 from cranfield._figures import ACCENT, altair, data_of, drawn_beside, look, series, themed, tips
-from cranfield._numbers import listed
+from cranfield.facts import experiment as experiment_facts
 from cranfield.reports.figures import QUANTILES, quantile_bars
 from cranfield.reports.html_page import Section, page, write_page
 from cranfield.reports.markup import downloads, figure, notes, paragraphs, text
@@ -37,9 +37,8 @@ def split_page(checks: Sequence[SplitCheck]) -> str:
         Section("counts", "Side by side" if several else "Counts", counts),
         Section("files", "Files", downloads("findings"), tables={"findings": findings}),
     ]
-    wrong = [check.name for check in checks if check.wrong]
-    lead = f"Something is wrong with {listed(wrong)}." if wrong else "Nothing is wrong."
-    return page(f"Check of {len(checks)} splits" if several else "Check of a split", sections, lead=lead)
+    wrong = experiment_facts.WrongSplits(tuple(check.name for check in checks if check.wrong))
+    return page(f"Check of {len(checks)} splits" if several else "Check of a split", sections, lead=str(wrong))
 
 
 def _section(number: int, check: SplitCheck) -> Section:

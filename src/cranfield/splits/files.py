@@ -173,7 +173,7 @@ def recorded_steps(folder: Path) -> tuple[Step, ...]:
         try:
             record = json.loads((home / _RECORD).read_text(encoding="utf-8"))
             steps = [*record["data"]["history"], record["splits"][0]["split"]]
-            return tuple(Step(step["action"], step["settings"], step["effect"]) for step in steps)
+            return tuple(map(Step.of, steps))
         except (OSError, ValueError, KeyError, IndexError, TypeError):
             continue
     return ()

@@ -21,7 +21,6 @@ from cranfield.store.encoding import (
     save_splits,
     save_vocabularies,
     scores_table,
-    step_of,
 )
 from cranfield.store.environment import versions
 from cranfield.store.exports import Exports, Write
@@ -61,6 +60,5 @@ __all__ = [
     "save_vocabularies",
     "scores_table",
     "size_of",
-    "step_of",
     "versions",
 ]

@@ -43,11 +43,6 @@ class Vocabularies(NamedTuple):
     item_features: Features | None = None
 
 
-def step_of(record: Mapping[str, Any]) -> Step:
-    """Return a step from the dictionary that `Step.as_dict` returned."""
-    return Step(record["action"], record["settings"], record["effect"], tuple(record["notes"]))
-
-
 # vocabularies and ratings
 
 
@@ -152,7 +147,7 @@ def read_split(folder: Path, whole: Ratings, records: Sequence[Mapping[str, Any]
 
     ``records`` are the results of `Split.record` for each fold.
     """
-    step, name = step_of(records[fold]["split"]), f"fold-{fold + 1}"
+    step, name = Step.of(records[fold]["split"]), f"fold-{fold + 1}"
     history = (*whole.history, step)
     known = [part for part in PARTS if part in records[fold]["fingerprints"]]
     if (folder / name).is_dir():
@@ -281,7 +276,7 @@ def read_scores(path: Path, facts: Mapping[str, Any], users: Vocabulary) -> Scor
     }
     outside = (Outside(**{**counts, "examples": tuple(counts["examples"])}) for counts in facts["outside_catalogue"])
     return Scores(
-        user_ids=users, step=step_of(facts["step"]), counts=facts["counts"], outside_catalogue=tuple(outside), **known
+        user_ids=users, step=Step.of(facts["step"]), counts=facts["counts"], outside_catalogue=tuple(outside), **known
     )
 
 
@@ -330,7 +325,7 @@ def save_comparison(comparison: Comparison, path: Path) -> tuple[list[Path], dic
 def read_comparison(path: Path, facts: Mapping[str, Any]) -> Comparison:
     """Return the comparison that `save_comparison` wrote."""
     named: dict[str, Any] = {name: tuple(value) if isinstance(value, list) else value for name, value in facts.items()}
-    named |= {"averages": np.array(facts["averages"], dtype=np.float64), "step": step_of(facts["step"])}
+    named |= {"averages": np.array(facts["averages"], dtype=np.float64), "step": Step.of(facts["step"])}
     named["spread"] = tuple(map(tuple, np.array(facts["spread"], dtype=np.float64).tolist()))
     named |= {name: Fact.read(facts[name]) for name in _COMPARISON_FACTS}
     if facts["common"] is not None:

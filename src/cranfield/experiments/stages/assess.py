@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from cranfield._polars import read_parquet
+from cranfield._record import Step
 from cranfield._settings import settings
 from cranfield.assessments import Assessment
 from cranfield.comparisons import SIGNIFICANCE_TESTS
@@ -16,7 +17,7 @@ from cranfield.experiments.pipeline import OUT, Pipeline, Size, Stage, Unit
 from cranfield.experiments.stages.data import decided, split_of
 from cranfield.experiments.stages.lists import JUDGED, SCORES, lists_of
 from cranfield.experiments.user_code import own_metrics, own_of
-from cranfield.store import Made, plain, step_of
+from cranfield.store import Made, plain
 from cranfield.tables import write_table
 
 STUDIES = ("robustness", "power", "correlation", "groups", "advice", "samples", "curves")
@@ -29,7 +30,7 @@ _LOADING, _ASSESSED = 3.0, 5e-8
 
 class _Assess(Stage[Assessment]):
     name, title, level = "assess", "Assessing", "source"
-    exported = True
+    exported, version = True, 2
 
     def wants(self, line: Pipeline, unit: Unit) -> bool:  # noqa: ARG002
         return line.experiment.assess is not None
@@ -62,7 +63,6 @@ class _Assess(Stage[Assessment]):
         home = place / OUT / "results" / unit.source.name
         files = [write_table(assessment.frame(study), home / f"assess-{study}.parquet") for study in STUDIES]
         return files, {
-            "sentences": assessment.sentences(),
             **{name: list(getattr(assessment, name)) for name in _NAMES},
             "whole": plain(assessment.whole),
             "step": assessment.step.as_dict(),
@@ -74,7 +74,7 @@ class _Assess(Stage[Assessment]):
         named: dict[str, Any] = {name: tuple(artifact.facts[name]) for name in _NAMES}
         frames: dict[str, Any] = {name: read_parquet(files[name]) for name in ("samples", "power", "curves")}
         whole = np.array(artifact.facts["whole"], dtype=np.float64)
-        return Assessment(**named, **frames, whole=whole, step=step_of(artifact.facts["step"]))
+        return Assessment(**named, **frames, whole=whole, step=Step.of(artifact.facts["step"]))
 
     def seconds(self, line: Pipeline, unit: Unit, size: Size) -> float:  # noqa: ARG002
         options, systems = options_of(line.experiment), len(line.experiment.systems)

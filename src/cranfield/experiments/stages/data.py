@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from cranfield._own_code import names_code
+from cranfield._record import Step
 from cranfield._registry import parse
 from cranfield.data import Ratings, describe, filters, write
 from cranfield.experiments.decisions import Decisions
@@ -39,7 +40,6 @@ from cranfield.store import (
     save_ratings,
     save_splits,
     save_vocabularies,
-    step_of,
 )
 
 
@@ -83,7 +83,7 @@ class _Data(Stage[dict[str, Ratings]]):
     def read(self, line: Pipeline, unit: Unit) -> dict[str, Ratings]:
         artifact, ids = line.artifact(self, unit), vocabularies(line, unit)
         parts = artifact.facts["parts"]
-        history = [step_of(record) for record in next(iter(parts.values()))["history"]]
+        history = [Step.of(record) for record in next(iter(parts.values()))["history"]]
         return {name: read_ratings(artifact.path(f"{name}.parquet"), ids, unit.source.name, history) for name in parts}
 
     def export(self, line: Pipeline, unit: Unit, folder: Path) -> list[Path]:
@@ -197,7 +197,7 @@ class _Folds(Splits):
         if "ratings" in self._ratings:
             assert self._artifact.home is not None
             return read_split(self._artifact.home, self._ratings["ratings"], records, fold)
-        step, parts = step_of(records[fold]["split"]), [self._ratings[name] for name in ("train", "test")]
+        step, parts = Step.of(records[fold]["split"]), [self._ratings[name] for name in ("train", "test")]
         train, test = (replace(part, history=(*part.history, step)) for part in parts)
         return Split(train, test, step)
 

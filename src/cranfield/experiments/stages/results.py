@@ -32,6 +32,8 @@ from cranfield.experiments.stages.data import SPLITS, decided, measured_test, sp
 from cranfield.experiments.stages.lists import JUDGED, SCORES, lists_of
 from cranfield.experiments.stages.models import parameters_of
 from cranfield.experiments.user_code import own_metrics, own_of
+from cranfield.facts import Fact, sentences
+from cranfield.facts import experiment as experiment_facts
 from cranfield.judgments import Context, as_judged
 from cranfield.measures import Averaging, Scores, Segmenting, Segments, file_and_column, join_folds
 from cranfield.store import Made, read_comparison, read_segments, save_comparison, save_segments
@@ -64,17 +66,15 @@ class Findings:
     averaging: Averaging
 
     @cached_property
-    def sentences(self) -> list[str]:
-        """The verdict, one sentence per metric, and how stable the winner is over time windows."""
+    def facts(self) -> list[Fact]:
+        """The facts of the verdict, one per metric, and how stable the winner is over time windows."""
         if self.comparison is not None:
-            windows = [lead.sentence for lead in window_leads(self.scores, self.averaging)]
-            return [*self.comparison.sentences(), *windows]
-        why = self.scores.nothing_relevant or "it is undefined for every user"
+            return [*self.comparison.facts(), *window_leads(self.scores, self.averaging)]
+        rows = self.averages.filter(pl.col("fold").is_null()).select("metric", "system", pl.col("mean").fill_nan(None))
+        why = self.scores.nothing_relevant
         return [
-            f"{row['metric']}: nothing can be said, since {why}."
-            if np.isnan(row["mean"])
-            else f"{row['metric']}: {row['system']} has {row['mean']:.4f}"
-            for row in self.averages.filter(pl.col("fold").is_null()).iter_rows(named=True)
+            experiment_facts.UntestedAverage(metric, system, mean, nothing_relevant=why)
+            for metric, system, mean in rows.iter_rows()
         ]
 
     def table(self) -> Table:
@@ -102,7 +102,7 @@ class Findings:
         notes = [*self.scores.notes, *(self.comparison.notes if self.comparison else ())]
         return {
             "data": self.data,
-            "sentences": self.sentences,
+            "sentences": sentences(self.facts),
             "averages": _rows(self.averages),
             "comparisons": _rows(self.comparisons),
             "notes": list(dict.fromkeys(notes)),
@@ -164,7 +164,7 @@ _COMPARISON = "comparison.parquet"
 
 class _Results(Stage[Findings]):
     name, title, level = "results", "Comparing", "source"
-    exported, version = True, 2
+    exported, version = True, 3
 
     def made_of(self, line: Pipeline, unit: Unit) -> dict[str, Any]:
         decisions = line.decisions
@@ -186,11 +186,10 @@ class _Results(Stage[Findings]):
     def make(self, line: Pipeline, unit: Unit, place: Path) -> Made:
         result = _findings(line, unit)
         paths = [*result.write(place / OUT, line.decisions), *keep_weights(line.experiment, place)]
-        facts: dict[str, Any] = {"sentences": result.sentences, "comparison": None}
-        if result.comparison is not None:
-            files, facts["comparison"] = save_comparison(result.comparison, place / _COMPARISON)
-            paths += files
-        return paths, facts
+        if result.comparison is None:
+            return paths, {"comparison": None}
+        files, compared = save_comparison(result.comparison, place / _COMPARISON)
+        return [*paths, *files], {"comparison": compared}
 
     def read(self, line: Pipeline, unit: Unit) -> Findings:
         artifact, parts = line.artifact(self, unit), line.units("part", unit)
@@ -218,14 +217,12 @@ def _trained_once(line: Pipeline, unit: Unit) -> tuple[str, ...]:
 RESULTS = _Results()
 
 
-_UNDIVIDED = "Warm and cold are not shown separately: at least one test part holds only one of them."
-
 SegmentResults = tuple[Segments | SegmentComparison, ...]
 
 
 class _Segments(Stage[SegmentResults]):
     name, title, level = "segments", "Comparing groups", "source"
-    exported, version = True, 4
+    exported, version = True, 5
 
     def wants(self, line: Pipeline, unit: Unit) -> bool:  # noqa: ARG002
         return bool(line.decisions.segment or line.decisions.apart)
@@ -251,7 +248,7 @@ class _Segments(Stage[SegmentResults]):
         home, tables = place / OUT / "results" / unit.source.name, place / OUT / "tables"
         averaging = line.decisions.averaging
         if not results:
-            return [], {"sentences": [_UNDIVIDED], "segments": []}
+            return [], {"segments": []}
         frames = {"segments": pl.concat(segment.averaged.frame(averaging) for segment in results)}
         compared = [segment for segment in results if isinstance(segment, SegmentComparison)]
         if compared:
@@ -271,8 +268,7 @@ class _Segments(Stage[SegmentResults]):
             paths.append(_write(tables / f"{unit.source.name}-segments.{ending}", text))
         kept = [save_segments(segment, place, f"{k}") for k, segment in enumerate(results)]
         paths += [path for files, _ in kept for path in files] + keep_weights(line.experiment, place)
-        sentences = [sentence for segment in compared for sentence in segment.verdict]
-        return paths, {"sentences": sentences, "segments": [facts for _, facts in kept]}
+        return paths, {"segments": [facts for _, facts in kept]}
 
     def read(self, line: Pipeline, unit: Unit) -> SegmentResults:
         artifact, users = line.artifact(self, unit), vocabularies(line, unit).users
@@ -339,3 +335,10 @@ def _file(line: Pipeline, unit: Unit, text: str) -> str | None:
 
 
 SEGMENTS = _Segments()
+
+
+def facts_of_groups(results: SegmentResults) -> list[Fact]:
+    """Return the facts of the verdicts on groups; without any results, why there are none."""
+    if not results:
+        return [experiment_facts.Inconclusive("one group")]
+    return [fact for segment in results if isinstance(segment, SegmentComparison) for fact in segment.facts]

@@ -8,7 +8,7 @@ import polars as pl
 
 from cranfield._figures import altair, data_of, series, themed, tips
 from cranfield.biases import Bias, RatioToRandom
-from cranfield.facts import sentences
+from cranfield.facts import Fact, sentences
 from cranfield.reports.html_page import Section
 from cranfield.reports.markup import Column, Value, downloads, figure, notes, paragraphs, sortable, table, text
 
@@ -77,10 +77,10 @@ def bias_sections(answer: Bias) -> list[Section]:
     return [*sections, Section("unknown", _UNKNOWN, unknown)]
 
 
-def bias_section(answer: Bias, where: str = "") -> Section:
+def bias_section(answer: Bias, *opening: Fact) -> Section:
     """Return the answer as one section: the verdict, the orders, what changes, what popularity explains, and caveats.
 
-    ``where`` says which part of the results it covers, if there are several.
+    The ``opening`` comes before the verdict.
     """
     frames = {
         "popularity": answer.shares,
@@ -89,7 +89,7 @@ def bias_section(answer: Bias, where: str = "") -> Section:
         "predicted": answer.predicted,
     }
     shown = {name: table for name, table in answer.tables().items() if name in frames}
-    html = paragraphs([*([where] if where else []), *answer.verdict])
+    html = paragraphs([*opening, *answer.verdict])
     html += "".join(f"<h3>{_TITLES[name]}</h3>{sortable(table)}{notes(table.notes)}" for name, table in shown.items())
     html += f"<h3>{_UNKNOWN}</h3>" + paragraphs(sentences(answer.caveats)) + notes(sentences(answer.notes))
     tables = {f"bias-{name}": frames[name] for name in shown}

@@ -12,6 +12,8 @@ from numpy.typing import NDArray
 from cranfield._numbers import count_text
 from cranfield._terminal import shown
 from cranfield.comparisons import Comparison
+from cranfield.facts import Fact, sentences
+from cranfield.facts import experiment as experiment_facts
 from cranfield.measures import Averaging, Scores
 from cranfield.reports import figures
 from cranfield.reports.html_page import Reported, Section, on_page
@@ -24,13 +26,12 @@ _MOST_METRICS = 6
 def verdict(scores: Scores, comparison: Comparison | None, averaging: Averaging) -> Section:
     """Return the verdict: that of the comparison if there is one, otherwise who has the best averages."""
     if comparison is None:
-        means = scores.average(averaging)
-        every = _degenerate(scores, means) or _averages_only(scores, means)
+        every = untested(scores, scores.average(averaging))
         said, tested = every[:_MOST_METRICS], "not tested for significance"
     else:
-        every, said = comparison.verdict, comparison.sentences(_MOST_METRICS)
+        every, said = comparison.facts(), comparison.facts(_MOST_METRICS)
         tested = f"{comparison.caption}. In brackets: {comparison.intervals}"
-    others = [sentence for sentence in every if sentence not in said]
+    others = [sentence for sentence in sentences(every) if sentence not in sentences(said)]
     folded = f"<details><summary>The other metrics</summary>{paragraphs(others)}</details>" if others else ""
     whom = (
         f"{count_text(len(scores.systems), 'system')} on {scores.whom} by {count_text(len(scores.metrics), 'metric')}"
@@ -44,29 +45,22 @@ def _verdict_on_page(reported: Reported) -> Section:
     return verdict(reported.scores, reported.comparison, reported.averaging)
 
 
-def _degenerate(scores: Scores, means: NDArray[np.float64]) -> list[str]:
-    """Return why nothing can be concluded from these scores, if that is so."""
+def untested(scores: Scores, means: NDArray[np.float64]) -> list[Fact]:
+    """Return the best average of each metric; or, if there is none, why nothing can be concluded from these scores."""
+    nothing_relevant = scores.nothing_relevant
     if scores.n_lists == 0:
-        return ["There are no users to measure, so nothing can be said."]
+        return [experiment_facts.Inconclusive("no users")]
     if np.isnan(means).all():
-        why = scores.nothing_relevant or "no system has a value by any metric"
-        return [f"Nothing can be said: {why}."]
+        return [experiment_facts.Inconclusive("no values", nothing_relevant=nothing_relevant)]
     if len(scores.systems) == 1:
-        return [f"There is one system, {scores.systems[0]}, and nothing to compare it with."]
+        return [experiment_facts.Inconclusive("one system", scores.systems[0])]
     if all(len({float(value) for value in means[:, m]}) == 1 for m in range(len(scores.metrics))):
-        return ["All systems have the same averages, by every metric: these data do not tell them apart."]
-    return []
-
-
-def _averages_only(scores: Scores, means: NDArray[np.float64]) -> list[str]:
-    said = []
+        return [experiment_facts.Inconclusive("equal averages")]
+    said: list[Fact] = []
     for m, metric in enumerate(scores.metrics):
         best = best_first(means[:, m], scores.lower_is_better[m])[0]
-        if np.isnan(means[best, m]):
-            why = scores.nothing_relevant or "it is undefined for every user"
-            said.append(f"{metric}: nothing can be said, since {why}.")
-            continue
-        said.append(f"{metric}: {scores.systems[best]} has the best average ({means[best, m]:.4f}).")
+        mean = None if np.isnan(means[best, m]) else float(means[best, m])
+        said.append(experiment_facts.UntestedAverage(metric, scores.systems[best], mean, True, nothing_relevant))
     return said
 
 
@@ -84,9 +78,7 @@ _NUMBERS = (
 def pairs(comparison: Comparison, *, name: str = "pairs", title: str = "Pair by pair") -> Section:
     """Return the matrix of all pairs with a choice of metric, and a figure of wins and losses of the best system."""
     rows = comparison.rows
-    said = []
-    if not rows["significant"].any():
-        said.append("No pair of systems differs significantly, by any metric.")
+    said: list[object] = [] if rows["significant"].any() else [experiment_facts.Inconclusive("no significant pair")]
     kept = min(len(comparison.systems), _MOST_SYSTEMS)
     if kept < len(comparison.systems):
         said.append(f"The matrix shows the best {kept} of {len(comparison.systems)} systems.")

@@ -9,8 +9,9 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from cranfield._numbers import listed, number_text
+from cranfield._numbers import number_text
 from cranfield.comparisons import Comparison
+from cranfield.facts import experiment as experiment_facts
 from cranfield.measures import LEVEL, PLAIN, Averaging, Scores
 from cranfield.metrics import kendall_tau_b
 from cranfield.reports import figures
@@ -168,9 +169,9 @@ def full_and_condensed(full: Scores, condensed: Scores, averaging: Averaging = P
     cells = [[Value(text(full.systems[s]), full.systems[s]), *_row(s, means, places)] for s in first]
     hidden = full.metrics[_METRICS_TWICE:]
     shown = table("The same recommendations as full and as condensed lists", columns, cells, hidden=hidden)
-    sentences = [_sentence(full, m, means, places) for m in range(len(full.metrics))]
+    agree = [_order_by_lists(full, m, means, places) for m in range(len(full.metrics[:_METRICS_TWICE]))]
     frame = _frame(full, means, places)
-    markup = paragraphs([_WHAT_EACH_ANSWERS, *sentences[:_METRICS_TWICE]]) + chooser(full.metrics, hidden) + shown
+    markup = paragraphs([_WHAT_EACH_ANSWERS, *agree]) + chooser(full.metrics, hidden) + shown
     name = "full-and-condensed"
     return Section(name, "Full and condensed lists", markup + downloads(name), tables={name: frame})
 
@@ -219,25 +220,16 @@ def _row(s: int, means: Sequence[NDArray[np.float64]], places: Sequence[NDArray[
     ]
 
 
-def _sentence(
+def _order_by_lists(
     scores: Scores, m: int, means: Sequence[NDArray[np.float64]], places: Sequence[NDArray[np.float64]]
-) -> str:
+) -> experiment_facts.OrderByLists:
     """Return whether both kinds of lists agree on the best system, and how well they agree on the order."""
-    metric = scores.metrics[m]
     known = ~np.isnan(means[0][:, m]) & ~np.isnan(means[1][:, m])
     if np.count_nonzero(known) < 2:
-        return f"{metric}: there is nothing to compare."
-    first = [[scores.systems[s] for s in np.flatnonzero(place[:, m] == 1)] for place in places]
-    full, condensed = (f"{listed(names)} {'is' if len(names) == 1 else 'are'} first" for names in first)
-    leaders = (
-        f"{full} with both" if first[0] == first[1] else f"{full} with full lists, {condensed} with condensed ones"
-    )
+        return experiment_facts.OrderByLists(scores.metrics[m], (), (), None)
+    full, condensed = (tuple(scores.systems[s] for s in np.flatnonzero(place[:, m] == 1)) for place in places)
     tau = kendall_tau_b(means[0][known, m], means[1][known, m])
-    if np.isnan(tau):
-        return (
-            f"{metric}: {leaders}; there is no order to correlate, because all systems are equal with one kind of list."
-        )
-    return f"{metric}: {leaders}; Kendall's tau between the two orders is {number_text(tau, 2)}."
+    return experiment_facts.OrderByLists(scores.metrics[m], full, condensed, None if np.isnan(tau) else float(tau))
 
 
 def _frame(scores: Scores, means: Sequence[NDArray[np.float64]], places: Sequence[NDArray[np.float64]]) -> pl.DataFrame:

@@ -9,6 +9,8 @@ import polars as pl
 
 from cranfield._numbers import number_text
 from cranfield.assessments import Advice
+from cranfield.facts import Fact
+from cranfield.facts import demo as demo_facts
 from cranfield.metrics import kendall_tau_b
 from cranfield.reports import figures
 from cranfield.reports.html_page import Section
@@ -17,13 +19,15 @@ from cranfield.reports.markup import Column, Value, downloads, figure, paragraph
 
 @dataclass(frozen=True)
 class MeasuredProtocol:
-    """A protocol's values by system, and its claims: the number of pairs, of significant ones, and of wrong ones."""
+    """A protocol's values by system, and its claims."""
 
-    name: str
     values: Mapping[str, float]
-    pairs: int
-    significant: int
-    wrong: int
+    claims: demo_facts.SignificantPairs
+
+    @property
+    def name(self) -> str:
+        """The name of its test set."""
+        return self.claims.test
 
     @property
     def places(self) -> dict[str, int]:
@@ -73,8 +77,8 @@ def _claims(protocols: Sequence[MeasuredProtocol], true: Mapping[str, float]) ->
         [
             Value(text(protocol.name), protocol.name),
             Value(number_text(protocol.tau(true), 2), protocol.tau(true)),
-            Value(f"{protocol.significant} of {protocol.pairs}", protocol.significant),
-            Value(str(protocol.wrong), protocol.wrong, "warn" if protocol.wrong else ""),
+            Value(f"{protocol.claims.significant} of {protocol.claims.pairs}", protocol.claims.significant),
+            Value(str(protocol.claims.wrong), protocol.claims.wrong, "warn" if protocol.claims.wrong else ""),
         ]
         for protocol in protocols
     ]
@@ -105,7 +109,7 @@ def _frame(true: Mapping[str, float], protocols: Sequence[MeasuredProtocol]) -> 
 
 def _claims_frame(true: Mapping[str, float], protocols: Sequence[MeasuredProtocol]) -> pl.DataFrame:
     rows = [
-        (protocol.name, protocol.tau(true), protocol.pairs, protocol.significant, protocol.wrong)
+        (protocol.name, protocol.tau(true), protocol.claims.pairs, protocol.claims.significant, protocol.claims.wrong)
         for protocol in protocols
     ]
     return pl.DataFrame(rows, schema=["test_set", "tau_with_the_truth", "pairs", "significant", "wrong"], orient="row")
@@ -117,11 +121,11 @@ _CHECKED = (
 )
 
 
-def metrics_and_truth(metric: str, advice: Advice, taus: Mapping[str, Mapping[str, float]], sentence: str) -> Section:
+def metrics_and_truth(metric: str, advice: Advice, taus: Mapping[str, Mapping[str, float]], checked: Fact) -> Section:
     """Return the section: each metric's rank by the advice, and its agreement with the truth.
 
     ``metric`` is that of the true order, ``taus`` are Kendall's tau with it for each test set and metric, and
-    ``sentence`` is the conclusion.
+    ``checked`` is the conclusion.
     """
     rows = advice.frame().select("metric", "score").rows()
     columns = [Column("metric", numeric=False), Column("place by the advice"), Column("score of the advice")]
@@ -143,7 +147,7 @@ def metrics_and_truth(metric: str, advice: Advice, taus: Mapping[str, Mapping[st
     )
     caption = "Metrics in the order of the advice, and how well their orders agree with the true one"
     shown = table(caption, columns, cells)
-    markup = paragraphs([sentence, _CHECKED.format(metric=metric)]) + shown + downloads("metrics-and-truth")
+    markup = paragraphs([checked, _CHECKED.format(metric=metric)]) + shown + downloads("metrics-and-truth")
     return Section("metrics-and-truth", "The advice, checked", markup, tables={"metrics-and-truth": frame})
 
 
