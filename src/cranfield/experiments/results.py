@@ -112,7 +112,7 @@ class Results:
         source = self._source(data)
         by_group = facts_of_groups(self.segments(data)) if SEGMENTS.wants(self.line, source) else []
         assessment = self.assessment(data)
-        return [*self.findings(data).facts, *by_group, *([] if assessment is None else assessment.facts())]
+        return [*self.findings(data).facts, *by_group, *([] if assessment is None else assessment.facts)]
 
     def sentences(self, data: str) -> list[str]:
         """Return the `facts` on a set of ratings in words."""
