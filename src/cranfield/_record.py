@@ -33,13 +33,13 @@ class Step:
     effect
         What it changed, JSON-ready: counts before and after, for instance.
     notes
-        Sentences that a reader should see: leakage, users left out, a rule applied.
+        What a reader should see, as facts or sentences: leakage, users left out, a rule applied.
     """
 
     action: str
     settings: Mapping[str, Any] = field(default_factory=dict)
     effect: Mapping[str, Any] = field(default_factory=dict)
-    notes: tuple[str, ...] = ()
+    notes: tuple[Any, ...] = ()
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "settings", MappingProxyType(dict(self.settings)))
@@ -56,7 +56,7 @@ class Step:
             "action": self.action,
             "settings": dict(self.settings),
             "effect": dict(self.effect),
-            "notes": list(self.notes),
+            "notes": [str(note) for note in self.notes],
         }
 
 

@@ -272,7 +272,7 @@ def _recorded_split(train: Any) -> Iterator[Item]:
 
 def _split_of_files(examined: Any) -> Iterator[Item]:
     for point, names in _OF_SPLIT.items():
-        sentences = [finding.sentence for finding in examined.findings if finding.name.startswith(names)]
+        sentences = [finding.sentence for finding in examined.findings if finding.about.startswith(names)]
         yield Item("split", point, " ".join(sentences))
 
 

@@ -15,6 +15,8 @@ from cranfield._errors import ImpossibleSplitError, SettingError
 from cranfield._numbers import count_text, listed, nearest_count
 from cranfield._streams import stream
 from cranfield.data import Ratings
+from cranfield.facts import Fact
+from cranfield.facts import split as facts
 from cranfield.splits.parts import TEST, TRAIN, UNUSED, VALIDATION, Division, Mask, by_profile, places, validation_share
 from cranfield.splits.split import Split, Splits, registry
 from cranfield.tables import day, seconds
@@ -70,22 +72,12 @@ class AfterCut:
         differing = {name: value for name, value in stated.items() if value != usual[name]}
         return differing if self.target == "all" else {**differing, "seed": self.seed}
 
-    @property
-    def wanted(self) -> str:
-        """The test ratings of a user, in words."""
-        if isinstance(self.target, int):
-            return f"each user's first {self.target} ratings"
-        return {"all": "all ratings", "random": "a random rating of each user"}.get(
-            self.target, f"each user's {self.target} rating"
-        )
-
-    def choose(self, ratings: Ratings, before: Mask, after: Mask, cut: int) -> tuple[Mask, dict[str, Any], list[str]]:
+    def choose(self, ratings: Ratings, before: Mask, after: Mask, cut: int) -> tuple[Mask, dict[str, Any], list[Fact]]:
         """Return which ratings after the cut are test ratings, the effect for the record, and notes for the reader.
 
         ``before`` and ``after`` say whether a rating is in the training period, and whether it is in the test period.
         """
-        kept, notes = after.copy(), list[str]()
-        effect: dict[str, Any] = {}
+        kept, effect, notes = after.copy(), dict[str, Any](), list[Fact]()
         policies = {"users": self.new_users, "items": self.new_items}
         for kind, policy in policies.items():
             if policy != "keep":
@@ -97,7 +89,8 @@ class AfterCut:
                 effect[f"ratings_of_new_{kind}"] = int(np.count_nonzero(new))
                 kept &= ~new if policy == "drop" else True
                 if new.any():
-                    notes.append(_on_new(kind, policy, codes[new], cut))
+                    number, ratings_of_new = len(np.unique(codes[new])), effect[f"ratings_of_new_{kind}"]
+                    notes.append(facts.NewAfterCut(number, kind[:-1], day(cut), ratings_of_new, policy == "drop"))
         if "drop" in policies.values():
             effect["dropped"] = int(np.count_nonzero(after & ~kept))
         if not kept.any():
@@ -111,13 +104,9 @@ class AfterCut:
             return kept, effect, notes
         test, short = self._targets(ratings, kept, cut)
         effect["unused"] = int(np.count_nonzero(kept & ~test))
-        others = count_text(effect["unused"], "other rating")
-        notes.append(f"test part: {self.wanted} from {day(cut)} on; {others} in no part")
+        notes.append(facts.TakenAfterCut("test", self.target, day(cut), effect["unused"]))
         if short:
-            notes.append(
-                f"{count_text(short, 'user')} with fewer than {self.target} ratings from {day(cut)} on; "
-                "all of these are test ratings"
-            )
+            notes.append(facts.ShortProfiles(short, "tested whole", int(self.target), since=day(cut)))
         return test, effect, notes
 
     def _targets(self, ratings: Ratings, kept: Mask, cut: int) -> tuple[Mask, int]:
@@ -140,15 +129,6 @@ class AfterCut:
         test = kept.copy()
         test[kept] = chosen
         return test, short
-
-
-def _on_new(kind: str, policy: str, codes: NDArray[np.int32], cut: int) -> str:
-    done = "dropped" if policy == "drop" else f"kept; show them separately with the segment cold_{kind}"
-    number = len(np.unique(codes))
-    return (
-        f"{count_text(number, kind[:-1])} {'has' if number == 1 else 'have'} no rating before "
-        f"{day(cut)}; their {count_text(len(codes), 'later rating')}: {done}"
-    )
 
 
 @registry.register
@@ -263,10 +243,10 @@ def _most_users(division: Division) -> int:
 
 def _set_newest_aside(
     parts: NDArray[np.uint8], division: Division, before: Mask, rule: AfterCut
-) -> tuple[dict[str, Any], list[str]]:
+) -> tuple[dict[str, Any], list[Fact]]:
     """Move the newest share of the ratings ``before`` a cut to the validation part, by the rule of the test part.
 
-    Returns the effect for the record, and the sentence that a reader should see.
+    Returns the effect for the record, and the notes for the reader.
     """
     times = division.times()
     cut = _cut(times[before], 1 - division.validation)
@@ -280,8 +260,7 @@ def _set_newest_aside(
     parts[validation] = VALIDATION
     unused = int(np.count_nonzero(newest & ~validation))
     effect: dict[str, Any] = {"validation_cut": day(cut), **({"validation_unused": unused} if unused else {})}
-    note = f"validation part: {rule.wanted} from {day(cut)} on; {count_text(unused, 'other rating')} in no part"
-    return effect, [note] if unused else []
+    return effect, [facts.TakenAfterCut("validation", rule.target, day(cut), unused)] if unused else []
 
 
 def _cut(times: NDArray[np.int64], share: float) -> int:

@@ -15,12 +15,14 @@ from numpy.typing import NDArray
 from cranfield import _checks as check
 from cranfield._errors import InputError, SettingError
 from cranfield._files import meant
-from cranfield._numbers import count_text, percent_text
+from cranfield._numbers import percent_text
 from cranfield._record import Step
 from cranfield._table import Table
 from cranfield._terminal import shown
 from cranfield.data import Ratings, over_one_vocabulary, read
-from cranfield.splits.check_findings import PROMISES, Promise, SplitFinding, decimals_text, findings_of
+from cranfield.facts import sentences
+from cranfield.facts import split as facts
+from cranfield.splits.check_findings import PROMISES, Promise, findings_of
 from cranfield.splits.files import part_file, recorded_steps, split_folders
 from cranfield.splits.parts import before_own_training, cold_counts, in_both, moments
 from cranfield.splits.split import Split
@@ -46,17 +48,17 @@ class SplitCheck:
         ``train`` and ``test``, and possibly ``profiles`` and ``validation``, over one vocabulary.
     promise
         What the split promises about time: ``any`` (nothing), ``user`` or ``global``.
-    facts
+    counts
         All counts.
     findings
-        What they mean, the most serious first.
+        What they mean, as facts, the most serious first.
     """
 
     name: str
     parts: Mapping[str, Ratings]
     promise: Promise
-    facts: Mapping[str, Any]
-    findings: tuple[SplitFinding, ...]
+    counts: Mapping[str, Any]
+    findings: tuple[facts.SplitFinding, ...]
 
     @property
     def wrong(self) -> tuple[str, ...]:
@@ -65,14 +67,12 @@ class SplitCheck:
 
     def sentences(self) -> list[str]:
         """Return the verdict, then the findings with the most serious first."""
-        wrong, attention = len(self.wrong), sum(finding.level == "attention" for finding in self.findings)
-        verdict = f"{count_text(wrong, 'thing')} wrong" if wrong else "nothing wrong"
-        first = f"{self.name}: {verdict}, {count_text(attention, 'thing')} to note."
-        return [first, *(finding.sentence for finding in self.findings)]
+        attention = sum(finding.level == "attention" for finding in self.findings)
+        return sentences([facts.SplitVerdict(self.name, len(self.wrong), attention), *self.findings])
 
     def frame(self) -> pl.DataFrame:
         """Return the findings, one per row, with columns split, about, level and sentence."""
-        rows = [(self.name, finding.name, finding.level, finding.sentence) for finding in self.findings]
+        rows = [(self.name, finding.about, finding.level, finding.sentence) for finding in self.findings]
         return pl.DataFrame(rows, schema=["split", "about", "level", "sentence"], orient="row")
 
     def table(self) -> Table:
@@ -81,15 +81,13 @@ class SplitCheck:
 
     def as_dict(self) -> dict[str, Any]:
         """Return everything, ready for JSON."""
-        findings = [
-            {"about": finding.name, "level": finding.level, "sentence": finding.sentence} for finding in self.findings
-        ]
+        findings = self.frame().drop("split").to_dicts()
         return {
             "split": self.name,
             "promise": self.promise,
             "wrong": bool(self.wrong),
             "findings": findings,
-            **self.facts,
+            **self.counts,
         }
 
     def __str__(self) -> str:
@@ -204,11 +202,11 @@ def _examined(
     name: str, parts: dict[str, Ratings], repeated: Mapping[str, int], promise: Promise | None, step: Step | None
 ) -> SplitCheck:
     """Check parts; ``step`` is how they were made, if known."""
-    facts = _facts(parts, repeated)
+    counts = _counts(parts, repeated)
     method = None if step is None else str(step.action).removeprefix("split.")
     promised = promise or _promise(method, {} if step is None else step.settings, parts)
-    findings = findings_of(facts, promised, cold_users=method == "cold_users")
-    return SplitCheck(name, parts, promised, facts, tuple(findings))
+    findings = findings_of(counts, promised, cold_users=method == "cold_users")
+    return SplitCheck(name, parts, promised, counts, tuple(findings))
 
 
 def _promise(method: str | None, settings: Mapping[str, Any], parts: Mapping[str, Ratings]) -> Promise:
@@ -221,16 +219,16 @@ def _promise(method: str | None, settings: Mapping[str, Any], parts: Mapping[str
 
 def _counted(check: SplitCheck) -> list[tuple[str, str]]:
     """Return the counts of the table, each with its label."""
-    facts, none = check.facts, "–"
-    parts, leakage, cold, gaps = facts["parts"], facts["leakage"], facts["cold"], facts["gaps"]
+    counts, none = check.counts, "–"
+    parts, leakage, cold, gaps = counts["parts"], counts["leakage"], counts["cold"], counts["gaps"]
     test = parts["test"]
     rows = [
         (f"{name}: {what}", f"{parts[name][what]:,}" if name in parts else none)
         for name in ("train", "validation", "test")
         for what in ("ratings", "users", "items")
     ]
-    rows.append(("pairs in two parts", f"{sum(facts['overlap'].values()):,}"))
-    rows.append(("repeated pairs", f"{sum(facts['repeated'].values()):,}"))
+    rows.append(("pairs in two parts", f"{sum(counts['overlap'].values()):,}"))
+    rows.append(("repeated pairs", f"{sum(counts['repeated'].values()):,}"))
     for label, key in (
         ("test before own training", "own"),
         ("test before training ends", "before_training_ends"),
@@ -239,14 +237,14 @@ def _counted(check: SplitCheck) -> list[tuple[str, str]]:
         rows.append((label, none if leakage is None else percent_text(leakage[key] / test["ratings"])))
     rows.append(("users without training", f"{cold['users']:,}"))
     rows.append(("items without training", f"{cold['items']:,}"))
-    rows += [(f"shift of {name}, D", f"{facts['shift'][name]['D']:.3f}") for name in facts["shift"]]
-    rows.append(("median gap in days", none if gaps is None else decimals_text(gaps["days"]["median"])))
+    rows += [(f"shift of {name}, D", f"{shift['D']:.3f}") for name, shift in counts["shift"].items()]
+    rows.append(("median gap in days", none if gaps is None else facts.days_text(gaps["days"]["median"])))
     rows.append(("median test profile", none if test["profiles"] is None else f"{test['profiles']['median']:,.0f}"))
     rows.append(("oldest test rating", none if test["oldest"] is None else shown(day(test["oldest"]))))
     return rows
 
 
-def _facts(parts: Mapping[str, Ratings], repeated: Mapping[str, int]) -> dict[str, Any]:
+def _counts(parts: Mapping[str, Ratings], repeated: Mapping[str, int]) -> dict[str, Any]:
     """Return all counts, ready for JSON; ``repeated`` are the rows of each part that repeated a pair of that part."""
     train, test = parts["train"], parts["test"]
     inputs = parts.get("profiles", train)

@@ -12,6 +12,7 @@ from cranfield import _checks as check
 from cranfield._errors import ImpossibleSplitError, SettingError
 from cranfield._numbers import count_text, nearest_count
 from cranfield.data import Ratings
+from cranfield.facts import split as facts
 from cranfield.splits.parts import PROFILES, TEST, TRAIN, VALIDATION, Division, Mask, coins, item_places, places
 from cranfield.splits.split import Split, registry
 
@@ -213,8 +214,5 @@ class _HeldOut:
     def split(self, parts: NDArray[np.uint8]) -> Split:
         too_short = int(np.count_nonzero((self.counts > 0) & (self.counts <= self.left)))
         effect = {f"held_out_{self.kind}": self.wanted, f"{self.kind}_too_short": too_short}
-        note = (
-            f"{count_text(too_short, self.kind[:-1])} with {count_text(self.left, 'rating')} or fewer: not held out, "
-            "because no test rating would be left"
-        )
+        note = facts.ShortProfiles(too_short, "not held out", self.left, self.kind[:-1])
         return self.division.split(parts, effect, [note] if too_short else [])
