@@ -35,7 +35,7 @@ def random(
     seed
         Seed of the draw.
     validation
-        The share of the training ratings to set aside; it does not change the test part.
+        The share of the training ratings to set aside, drawn in the same way; it does not change the test part.
 
     Examples
     --------
@@ -47,10 +47,9 @@ def random(
     division = Division(ratings, "random", {**settings, "seed": seed, "validation": validation})
     if not exact:
         return division.split(division.coins())
-    everything = np.array([0, len(ratings)], dtype=np.int64)
-    size = np.diff(everything)
+    size = np.array([len(ratings)])
     learn = nearest_count(train, size)
-    place = places(everything, division.stream())
+    place = places(np.array([0, len(ratings)]), division.stream())
     return division.split(along(place, size, size - learn, nearest_count(division.validation, learn)))
 
 
@@ -116,7 +115,7 @@ def leave_out(
         What to do with users who have fewer than ``l`` ratings (or ``l`` and ``validation`` together): ``"error"``,
         or keep all their ratings in ``"train"``. Users with just enough have no training rating, and count as cold.
     seed
-        Seed of the draw; with ``"last"``, of which ratings in the same second come last.
+        As for `per_user`.
     validation
         Number of further ratings per user to set aside; it does not change the test part.
 
@@ -163,15 +162,7 @@ def _tied(ratings: Ratings, times: NDArray[np.int64], test: Mask) -> int:
 
 
 class Folds(Splits):
-    """The splits of a cross-validation.
-
-    Parameters
-    ----------
-    fold_of
-        The fold in which each rating is a test rating.
-    settings
-        The settings of `k_fold`.
-    """
+    """The splits of a cross-validation: ``fold_of`` is the fold in which each rating is a test rating."""
 
     def __init__(self, ratings: Ratings, fold_of: NDArray[Any], settings: dict[str, Any]) -> None:
         self.division, self.fold_of = Division(ratings, "k_fold", settings), fold_of
@@ -202,10 +193,8 @@ def k_fold(
         Number of folds. Their sizes differ by at most one rating.
     per_user
         Whether each user's ratings are also spread evenly: their numbers per fold differ by at most one.
-    seed
-        Seed of the draw.
-    validation
-        The probability of each training rating of a fold to be set aside; it does not change the test parts.
+    seed, validation
+        As for `random`, in each fold.
 
     Examples
     --------

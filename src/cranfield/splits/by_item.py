@@ -37,10 +37,8 @@ def train_per_item(
     ----------
     l
         Number of training ratings per item.
-    seed
-        Seed of the draw.
-    validation
-        The probability of each training rating to be set aside; it does not change the test part.
+    seed, validation
+        As for `random`.
 
     Examples
     --------
@@ -98,11 +96,8 @@ def uniform_test(
         :math:`|R(i_\zeta)| = 147`, so 117.6, printed as 118. The rarest items of T may then keep up to half a rating
         less than ε requires (29 of 147 there); at least one rating always stays in training. ``"down"`` satisfies ε
         strictly, with a test part slightly smaller than σ.
-    seed
-        Seed of the draw.
-    validation
-        The probability of each training rating to be set aside; it does not change the test part, and ε then holds for
-        training and validation together.
+    seed, validation
+        As for `random`; ε then holds for training and validation together.
 
     Notes
     -----
@@ -140,21 +135,17 @@ def uniform_test(
     parts = np.where(item_places(ratings, division.stream()) < limit[ratings.items], TEST, TRAIN)
     division.set_aside(parts)
     kept = 1 - eta / ratings.item_counts[chosen]
-    effect = {
-        "zeta": len(chosen),
-        "eta": eta,
-        "eta_before_rounding": float(exact),
-        "test_share": len(chosen) * eta / len(ratings),
-        "least_train_share": float(kept.min()),
-    }
+    share, least = len(chosen) * eta / len(ratings), float(kept.min())
+    effect = {"zeta": len(chosen), "eta": eta, "eta_before_rounding": float(exact), "test_share": share}
+    effect["least_train_share"] = least
     notes: list[Fact] = [facts.UniformItems(len(chosen), eta)]
     needed = max(1.0, sigma * len(ratings) / len(chosen))
     if exact - needed >= 1:
         # η, which follows from ε, exceeds what σ needs. The ε that gives σ is rounded down, so that ζ stays.
         enough = math.floor((1 - needed / rarest) * 1e4 + 1e-6) / 1e4
-        notes.append(facts.AboveSigma(effect["test_share"], sigma, rarest, enough))
+        notes.append(facts.AboveSigma(share, sigma, rarest, enough))
     if below := int(np.count_nonzero(kept < epsilon - 1e-12)):
-        notes.append(facts.BelowEpsilon(float(exact), eta, below, effect["least_train_share"], epsilon))
+        notes.append(facts.BelowEpsilon(float(exact), eta, below, least, epsilon))
     return division.split(parts, effect, notes)
 
 

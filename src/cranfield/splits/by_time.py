@@ -33,18 +33,7 @@ _DURATION = re.compile(r"(\d{1,12}(?:\.\d{1,6})?) ?(s|min|h|d|w)", re.ASCII)
 
 @dataclass(frozen=True)
 class AfterCut:
-    """The rule that selects test ratings from the ratings after a cut.
-
-    Parameters
-    ----------
-    target
-        ``all`` of each user's ratings, the ``first``, the ``last``, a ``random`` one, or a number: that many next ones.
-    new_users, new_items
-        What to do with users and items without a rating before the cut: ``keep`` them, ``drop`` their ratings, or keep
-        them and count them ``apart``.
-    seed
-        Seed of the random rating, and of the order of ratings in the same second.
-    """
+    """The rule that selects test ratings from the ratings after a cut; see `temporal`."""
 
     target: str | int = "all"
     new_users: str = "keep"
@@ -61,16 +50,15 @@ class AfterCut:
                 raise SettingError(
                     f"target={target!r} is neither {', '.join(_TARGETS)} nor a whole number of at least 1"
                 ) from None
-        for name, value in (("new_users", new_users), ("new_items", new_items)):
-            check.one_of(name, value, _UNKNOWN)
-        return cls(target, new_users, new_items, check.whole("seed", seed, at_least=0))
+        users, items = (
+            check.one_of(f"new_{kind}", rule, _UNKNOWN) for kind, rule in (("users", new_users), ("items", new_items))
+        )
+        return cls(target, users, items, check.whole("seed", seed, at_least=0))
 
     def settings(self) -> dict[str, Any]:
         """Return the settings that differ from the defaults, so that the record of a plain split stays short."""
-        stated = {"target": self.target, "new_users": self.new_users, "new_items": self.new_items}
-        usual = vars(AfterCut())
-        differing = {name: value for name, value in stated.items() if value != usual[name]}
-        return differing if self.target == "all" else {**differing, "seed": self.seed}
+        usual = {**vars(AfterCut()), "seed": self.seed if self.target == "all" else None}
+        return {name: value for name, value in vars(self).items() if value != usual[name]}
 
     def choose(self, ratings: Ratings, before: Mask, after: Mask, cut: int) -> tuple[Mask, dict[str, Any], list[Fact]]:
         """Return which ratings after the cut are test ratings, the effect for the record, and notes for the reader.
@@ -86,11 +74,11 @@ class AfterCut:
                 known = np.zeros(ratings.n_users if kind == "users" else ratings.n_items, dtype=bool)
                 known[codes[before]] = True
                 new = ~known[codes] & after
-                effect[f"ratings_of_new_{kind}"] = int(np.count_nonzero(new))
+                count = effect[f"ratings_of_new_{kind}"] = int(np.count_nonzero(new))
                 kept &= ~new if policy == "drop" else True
-                if new.any():
-                    number, ratings_of_new = len(np.unique(codes[new])), effect[f"ratings_of_new_{kind}"]
-                    notes.append(facts.NewAfterCut(number, kind[:-1], day(cut), ratings_of_new, policy == "drop"))
+                if count:
+                    number = len(np.unique(codes[new]))
+                    notes.append(facts.NewAfterCut(number, kind[:-1], day(cut), count, policy == "drop"))
         if "drop" in policies.values():
             effect["dropped"] = int(np.count_nonzero(after & ~kept))
         if not kept.any():
@@ -143,12 +131,10 @@ def temporal(
     seed: int = 0,
     validation: float | None = None,
 ) -> Split:
-    """Train on the ratings before a moment, and test on the ratings from that moment on.
+    """Train on the ratings before a moment, and test on the ratings from that moment on; all must have times.
 
     Parameters
     ----------
-    ratings
-        The ratings to split; they must have times.
     train
         The share of the ratings to train with, the oldest: in the order of time, the moment is the time of the rating
         at position n·train, rounded to the nearest. Ratings in the same second are not separated, so training may be
@@ -218,9 +204,18 @@ def _divided(
     parts[test] = TEST
     effect |= chosen
     if division.validation:
-        inner_effect, inner_notes = _set_newest_aside(parts, division, before, rule)
-        effect |= inner_effect
-        notes += inner_notes
+        # The newest ratings of the training period, by the rule of the test part.
+        inner = _cut(times[before], 1 - division.validation)
+        newest = validation = before & (times >= inner)
+        if not (newest == before).all():  # else no training rating is left, which is refused
+            validation = rule.choose(division.ratings, before & ~newest, newest, inner)[0]
+            effect["validation_cut"] = day(inner)
+            if unused := int(np.count_nonzero(newest & ~validation)):
+                effect["validation_unused"] = unused
+                notes.append(facts.TakenAfterCut("validation", rule.target, day(inner), unused))
+        parts[newest] = UNUSED
+        parts[validation] = VALIDATION
+        del newest, validation
     del test, before, after  # free the masks, which are as long as the ratings
     return division.split(parts, effect, notes, **fields)
 
@@ -241,28 +236,6 @@ def _most_users(division: Division) -> int:
     return int(moments[np.flatnonzero(both == both.max())[-1]])
 
 
-def _set_newest_aside(
-    parts: NDArray[np.uint8], division: Division, before: Mask, rule: AfterCut
-) -> tuple[dict[str, Any], list[Fact]]:
-    """Move the newest share of the ratings ``before`` a cut to the validation part, by the rule of the test part.
-
-    Returns the effect for the record, and the notes for the reader.
-    """
-    times = division.times()
-    cut = _cut(times[before], 1 - division.validation)
-    oldest = before & (times < cut)
-    if not oldest.any():
-        parts[before] = VALIDATION  # leaves no training rating, which is refused
-        return {}, []
-    newest = before & ~oldest
-    validation = rule.choose(division.ratings, oldest, newest, cut)[0]
-    parts[newest] = UNUSED
-    parts[validation] = VALIDATION
-    unused = int(np.count_nonzero(newest & ~validation))
-    effect: dict[str, Any] = {"validation_cut": day(cut), **({"validation_unused": unused} if unused else {})}
-    return effect, [facts.TakenAfterCut("validation", rule.target, day(cut), unused)] if unused else []
-
-
 def _cut(times: NDArray[np.int64], share: float) -> int:
     """Return the moment before which that share of the ratings is, or less if several ratings are at that moment."""
     place = min(int(nearest_count(share, len(times))), len(times) - 1)
@@ -270,13 +243,7 @@ def _cut(times: NDArray[np.int64], share: float) -> int:
 
 
 def duration(name: str, value: Any) -> int:
-    """Return a duration, such as ``"7d"`` or a number of seconds, in whole seconds.
-
-    Examples
-    --------
-    >>> duration("horizon", "7d"), duration("horizon", "12h"), duration("horizon", "1s"), duration("horizon", 90)
-    (604800, 43200, 1, 90)
-    """
+    """Return a duration, such as ``"7d"`` or a number of seconds, in whole seconds."""
     form = _DURATION.fullmatch(value.strip().lower()) if isinstance(value, str) else None
     if form is not None and round(float(form[1]) * _UNITS[form[2]]) >= 1:
         return round(float(form[1]) * _UNITS[form[2]])
@@ -289,17 +256,7 @@ def duration(name: str, value: Any) -> int:
 
 
 class Windows(Splits):
-    """The splits of a rolling evaluation.
-
-    Parameters
-    ----------
-    division
-        The ratings, and the settings of `rolling`.
-    cuts, horizon
-        When each window starts, in seconds since 1970, and how long it is.
-    rule
-        Which ratings of a window are test ratings.
-    """
+    """The splits of a rolling evaluation: when each window starts and how long it is, in seconds."""
 
     def __init__(self, division: Division, cuts: Sequence[int], horizon: int, rule: AfterCut) -> None:
         self.division, self.cuts, self.horizon, self.rule = division, tuple(cuts), horizon, rule
@@ -345,8 +302,6 @@ def rolling(
 
     Parameters
     ----------
-    ratings
-        The ratings to split; they must have times.
     windows
         W, the number of windows.
     horizon
@@ -354,10 +309,8 @@ def rolling(
     train
         ``"grow"``: everything before a cut is training. ``"slide"``: only as long a period as there is before the first
         cut, so that every window learns from the same length of time.
-    target, new_users, new_items, seed
-        As for `temporal`.
-    validation
-        The share of a window's training ratings to set aside, the newest; it does not change the test part.
+    target, new_users, new_items, seed, validation
+        As for `temporal`, in each window.
 
     Examples
     --------

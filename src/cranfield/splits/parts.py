@@ -143,16 +143,10 @@ def along(
 def places(
     indptr: NDArray[np.int64], generator: np.random.Generator, times: NDArray[np.int64] | None = None
 ) -> NDArray[np.int32]:
-    """Return each rating's position, 0, 1, 2, ..., in the order of its segment.
+    """Return each rating's position, 0, 1, 2, ..., in the order of its segment, the slice ``indptr[s]:indptr[s + 1]``.
 
-    Parameters
-    ----------
-    indptr
-        Segment ``s`` is the slice ``indptr[s]:indptr[s + 1]``, such as a user's profile.
-    generator
-        Draws one key per rating, in order, so the result does not depend on the block size.
-    times
-        Sort by these, and by the keys only if times are equal. None: by the keys alone.
+    One key per rating is drawn, in order, so the result does not depend on the block size. The order is that of
+    ``times``, and of the keys only if times are equal; without times, that of the keys alone.
 
     Examples
     --------

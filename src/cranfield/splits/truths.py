@@ -182,25 +182,22 @@ def unevenness(train: Ratings, judged: Ratings) -> facts.JudgedByPopularity | No
     :math:`\sum_i p_i n_i / \sum_i p_i E_i`: 1 for an even sample. It is compared with its standard error under
     independent judgments.
     """
-    ratio, error = popularity_ratio(train, judged)
-    is_even = abs(ratio - 1.0) < _SURE * error or abs(ratio - 1.0) < 0.1
-    return None if is_even else facts.JudgedByPopularity(ratio)
-
-
-def popularity_ratio(train: Ratings, judged: Ratings) -> tuple[float, float]:
-    """Return how often popular items are judged outside training, relative to an even sample, and its error."""
     shares = _even_shares(train, judged)
     popularity = train.item_counts.astype(np.float64)
-    candidates = shares.sum() - np.bincount(train.items, weights=shares[train.users], minlength=train.n_items)
-    spread = shares * (1.0 - shares)
-    variance = spread.sum() - np.bincount(train.items, weights=spread[train.users], minlength=train.n_items)
+    # The sums over the users for whom an item is outside training.
+    candidates, variance = (
+        each.sum() - np.bincount(train.items, weights=each[train.users], minlength=train.n_items)
+        for each in (shares, shares * (1.0 - shares))
+    )
     expected = float(popularity @ candidates)
     if expected <= 0:
-        return 1.0, float("inf")
+        return None
     # The shares are estimated from the same judgments, so the popularities are centred on their mean.
     centred = popularity - expected / float(candidates.sum())
     error = float(np.sqrt((centred**2) @ variance)) / expected
-    return float(popularity @ judged.item_counts) / expected, error
+    ratio = float(popularity @ judged.item_counts) / expected
+    is_even = abs(ratio - 1.0) < max(_SURE * error, 0.1)
+    return None if is_even else facts.JudgedByPopularity(ratio)
 
 
 def _folded(observed: Ratings, judged: Ratings, folds: int, fold: int, seed: int, design: str) -> Truth:
