@@ -32,7 +32,7 @@ SYSTEMS = ("popularity", "random", "knn(k=100)", "puresvd(factors=50)", "wrmf(fa
 CHANGES: dict[str, Any] = {
     "min_ratings": 20,
     "sample": 0.5,
-    "newcomers": "served",
+    "new_users": "served",
     "fill": "popularity",
     "lists": "condensed",
     "candidates": "test",

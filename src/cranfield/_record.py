@@ -27,7 +27,9 @@ class Step:
     action: str  # "read", "min_ratings", "split.random", ...
     settings: Mapping[str, Any] = field(default_factory=dict)
     effect: Mapping[str, Any] = field(default_factory=dict)  # what it changed: counts before and after, for instance
-    notes: tuple[str, ...] = ()  # what a reader should see: leakage, users left out, a rule applied
+    notes: tuple[
+        Any, ...
+    ] = ()  # facts or sentences: leakage, users left out, a rule applied
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "settings", MappingProxyType(dict(self.settings)))
@@ -41,7 +43,12 @@ class Step:
     def as_dict(self) -> dict[str, Any]:
         """Return the step as plain dictionaries and lists, ready for JSON."""
         settings, effect = dict(self.settings), dict(self.effect)
-        return {"action": self.action, "settings": settings, "effect": effect, "notes": list(self.notes)}
+        return {
+            "action": self.action,
+            "settings": settings,
+            "effect": effect,
+            "notes": [str(note) for note in self.notes],
+        }
 
     @classmethod
     def of(cls, record: Mapping[str, Any]) -> Step:

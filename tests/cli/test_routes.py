@@ -65,24 +65,24 @@ def test_three_routes_give_the_same_table_and_the_same_verdict(clicks, cranfield
     assert any("trained once" in sentence for sentence in compared.verdict)
 
 
-def test_the_population_is_the_test_users_and_newcomers_have_no_list(clicks):
+def test_the_population_is_the_test_users_and_new_users_have_no_list(clicks):
     split = cf.splits.temporal(cf.read(clicks / "clicks.csv"))
     scores = cf.measure(cf.recommend(split, SYSTEMS[:2]), split.test, "nDCG@10")
-    newcomers = (split.test.user_counts > 0) & (split.train.user_counts == 0)
-    assert newcomers.any()
+    new_users = (split.test.user_counts > 0) & (split.train.user_counts == 0)
+    assert new_users.any()
     assert scores.n_lists == np.count_nonzero(split.test.user_counts)
-    assert np.array_equal(scores.covered, np.tile(~newcomers[scores.users], (2, 1)))
-    served = cf.measure(cf.recommend(split, SYSTEMS[:2], newcomers="served"), split.test, "nDCG@10")
+    assert np.array_equal(scores.covered, np.tile(~new_users[scores.users], (2, 1)))
+    served = cf.measure(cf.recommend(split, SYSTEMS[:2], new_users="served"), split.test, "nDCG@10")
     assert served.covered[0].all()  # popularity
     assert np.array_equal(served.covered[1], scores.covered[1])  # ease
 
 
-def test_newcomers_cannot_be_served_where_no_test_part_names_them(clicks, cranfield, tmp_path):
+def test_new_users_cannot_be_served_where_no_test_part_names_them(clicks, cranfield, tmp_path):
     found = cranfield(
-        "recommend", "--train", clicks / "clicks.csv", "-s", "popularity", "--newcomers", "served", "--out", tmp_path
+        "recommend", "--train", clicks / "clicks.csv", "-s", "popularity", "--new-users", "served", "--out", tmp_path
     )
     assert found.code == 2
-    assert "--newcomers does nothing without --test, which contains the newcomers; leave --newcomers out" in found.err
+    assert "--new-users does nothing without --test, which contains the new users; leave --new-users out" in found.err
 
 
 def test_the_verdict_says_for_whom_lists_were_made_where_the_record_of_a_run_does(clicks, cranfield, tmp_path):

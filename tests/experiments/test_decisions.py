@@ -21,7 +21,7 @@ VALUES = {
     "split": ["random(train=0.5)", "random(train=0.8)", "random(train=0.801)", "k_fold(k=5)", "leave_out(l=1)"],
     "min_ratings": [0, 1, 5],
     "sample": ["all", 100, 0.5],
-    "newcomers": ["unserved", "served"],
+    "new_users": ["unserved", "served"],
     "fill": ["none", "popularity", "random"],
     "lists": ["full", "condensed"],
     "candidates": ["all", "test"],
@@ -50,7 +50,7 @@ def test_the_defaults_are_those_of_commands_and_functions():
     start = Decisions()
     assert start.filters == ()
     assert start.split == "random(train=0.8)"
-    assert (start.min_ratings, start.newcomers, start.fill, start.lists) == (0, "unserved", "none", "full")
+    assert (start.min_ratings, start.new_users, start.fill, start.lists) == (0, "unserved", "none", "full")
     assert start.metrics == ("P@10", "Recall@10", "nDCG@10", "nDCG@100", "AP@100", "RR@100")
     assert (start.threshold, start.undefined, start.average, start.coverage) == ("auto", "zero", "mean", "full")
     assert (start.significance, start.correction) == ("permutation", "max_t")

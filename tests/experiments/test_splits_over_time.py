@@ -64,7 +64,7 @@ def test_windows_are_averaged_by_means_only():
 
 
 def test_new_users_are_shown_apart(made):
-    results = made("temporal(train=0.6, new_users=apart)", newcomers="served")
+    results = made("temporal(train=0.6, new_users=apart)", new_users="served")
     assert [segment.segments.names for segment in results.segments("tiny")] == [("warm", "cold")]
     assert any(sentence.startswith("cold_users, cold (") for sentence in results.sentences("tiny"))
     assert all(task.state == "kept" for task in plan(results.experiment, results.path).tasks)
@@ -83,7 +83,7 @@ def test_cold_users_are_shown_beside_warm_ones(made):
 
 
 def test_cold_users_without_a_list_are_refused_before_anything_is_trained(tiny):
-    with pytest.raises(SettingError, match="set newcomers='served', or leave them some ratings"):
+    with pytest.raises(SettingError, match="set new_users='served', or leave them some ratings"):
         tiny(decisions={"split": "cold_users(users=0.3)"})
 
 

@@ -132,7 +132,7 @@ def test_a_system_that_predicts_ratings_keeps_them_and_has_a_spread(split):
 
 def test_pairs_are_scored_as_rows_are(split):
     for system in ("svd(epochs=2)", "bprmf(epochs=2)", "popularity", "average", "useraverage"):
-        (lists,) = recommend(split, system, lists="condensed", newcomers="served", length=7)
+        (lists,) = recommend(split, system, lists="condensed", new_users="served", length=7)
         model = recommender(system).fit(split.train)
         rows = model.score(np.repeat(lists.users, np.diff(lists.indptr)))[np.arange(len(lists.items)), lists.items]
         np.testing.assert_allclose(lists.scores, rows, rtol=1e-5, atol=1e-6)

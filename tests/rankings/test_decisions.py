@@ -15,21 +15,21 @@ from cranfield.recommenders import recommender
 from cranfield.splits import predefined
 
 
-def test_newcomers_are_measured_and_not_served_unless_they_are_to_be():
+def test_new_users_are_measured_and_not_served_unless_they_are_to_be():
     split = predefined(Ratings.of(["ann", "bob"], ["x", "x"]), Ratings.of(["bob", "cid"], ["y", "y"]))
     names = split.train.user_ids.ids
     assert measured_ratings(split).frame()["user"].to_list() == ["bob", "cid"]
     users, step = served_users(split.train)
-    assert (names(users).to_list(), step.effect["newcomers"]) == (["ann", "bob"], 1)
-    assert names(served_users(split.train, Serving(newcomers="served"))[0]).to_list() == ["ann", "bob", "cid"]
+    assert (names(users).to_list(), step.effect["new users"]) == (["ann", "bob"], 1)
+    assert names(served_users(split.train, Serving(new_users="served"))[0]).to_list() == ["ann", "bob", "cid"]
     assert measured_ratings(split, Serving(min_ratings=1)).frame()["user"].to_list() == ["bob"]
 
 
-def test_parts_without_a_user_in_common_are_refused_unless_newcomers_are_served():
+def test_parts_without_a_user_in_common_are_refused_unless_new_users_are_served():
     split = predefined(Ratings.of(["ann"], ["x"]), Ratings.of(["bob"], ["y"]))
     with pytest.raises(SettingError, match=r"none has a training rating; .* both parts need the same user ids"):
         measured_ratings(split)
-    assert len(measured_ratings(split, Serving(newcomers="served"))) == 1
+    assert len(measured_ratings(split, Serving(new_users="served"))) == 1
 
 
 @pytest.mark.parametrize("sample", [None, "all"])

@@ -367,10 +367,10 @@ def test_what_is_neither_a_split_nor_ratings_is_refused(data):
         recommend(data, "popularity")
 
 
-def test_a_newcomer_has_no_list_unless_newcomers_are_served():
+def test_a_new_user_has_no_list_unless_new_users_are_served():
     train = Ratings.of(["a", "a", "b", "c"], ["x", "y", "x", "z"]).keep(np.array([True, True, True, False]))
     assert 2 not in _lists(recommend(train, "popularity")[0])
-    popularity, knn = recommend(train, ["popularity", "knn"], newcomers="served")
+    popularity, knn = recommend(train, ["popularity", "knn"], new_users="served")
     assert _lists(popularity)[2] == [0, 1]
     assert _lists(knn)[2] == []
 

@@ -33,7 +33,7 @@ class ByScores:
     "decisions",
     [
         {},
-        {"keep_seen": True, "newcomers": "served"},
+        {"keep_seen": True, "new_users": "served"},
         {"candidates": "test"},
         {"lists": "condensed"},
         {"unrated": 5},

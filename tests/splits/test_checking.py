@@ -33,7 +33,7 @@ def _grid(users=30, items=20):
 
 @given(ROWS, ROWS)
 def test_overlap_leakage_and_cold_starts_are_counted_as_defined(train, test):
-    facts = check_split(_ratings(train), _ratings(test)).facts
+    facts = check_split(_ratings(train), _ratings(test)).counts
     assert facts["overlap"]["train and test"] == len({r[:2] for r in train} & {r[:2] for r in test})
     assert facts["cold"]["users"] == len({r[0] for r in test} - {r[0] for r in train})
     assert facts["cold"]["items"] == len({r[1] for r in test} - {r[1] for r in train})
@@ -103,7 +103,7 @@ def test_repeated_pairs_of_a_file_are_wrong_and_counted(tmp_path):
     frame.write_csv(tmp_path / "train.csv")
     pl.DataFrame({"user": [1], "item": [2], "rating": [4]}).write_csv(tmp_path / "test.csv")
     examined = check_split(tmp_path / "train.csv", tmp_path / "test.csv")
-    assert examined.facts["repeated"] == {"train": 1, "test": 0}
+    assert examined.counts["repeated"] == {"train": 1, "test": 0}
     assert any(sentence.startswith("1 row of the train part repeats") for sentence in examined.wrong)
 
 
@@ -131,7 +131,7 @@ def test_a_folder_with_two_files_of_one_part_is_refused(tmp_path):
 def test_an_id_that_has_no_rating_left_in_either_part_is_not_a_cold_start():
     parts = splits.random(_grid(), seed=1)
     train, test = (part.keep((part.users != 3) & (part.items != 5)) for part in (parts.train, parts.test))
-    assert check_split(train, test).facts["cold"] == {"users": 0, "items": 0, "ratings": 0}
+    assert check_split(train, test).counts["cold"] == {"users": 0, "items": 0, "ratings": 0}
 
 
 def test_parts_without_a_common_user_are_wrong():
@@ -152,17 +152,17 @@ def test_a_random_split_shows_no_shift_and_a_split_by_popularity_a_large_one():
     popularity = rng.random(60) ** 2
     rows = [(u, i, 0) for u in range(150) for i in range(60) if rng.random() < popularity[i]]
     ratings = _ratings(rows)
-    fine = check_split(splits.random(ratings, train=0.8, seed=1)).facts["shift"]
+    fine = check_split(splits.random(ratings, train=0.8, seed=1)).counts["shift"]
     assert max(change["D"] for change in fine.values()) < 0.1
     rare = ratings.item_counts[ratings.items] < np.median(ratings.item_counts)
     odd = check_split(ratings.keep(~rare | (rng.random(len(ratings)) < 0.3)), ratings.keep(rare))
-    assert odd.facts["shift"]["popularity"]["D"] > 0.25
+    assert odd.counts["shift"]["popularity"]["D"] > 0.25
     assert any("shift of item popularity from training to test is large" in one for one in odd.sentences())
 
 
 def test_leaving_one_rating_of_each_user_out_is_no_shift_of_activity():
     rows = [(u, (u + k) % 20, k) for u in range(30) for k in range(8)]
-    change = check_split(splits.leave_out(_ratings(rows), which="last")).facts["shift"]["activity"]
+    change = check_split(splits.leave_out(_ratings(rows), which="last")).counts["shift"]["activity"]
     assert change["D"] == 0
 
 

@@ -59,7 +59,7 @@ def _by_hand(world, negatives, spelling, among):
         others = world.item_ids.codes(pl.Series(drawn)) if among == "sampled" else np.arange(world.n_items)
         others = np.setdiff1d(others, [*seen, test])
         better = np.count_nonzero(scores[user, others] > scores[user, test])
-        rank = np.inf if np.isnan(scores[user, test]) else 1 + better  # a newcomer has no list
+        rank = np.inf if np.isnan(scores[user, test]) else 1 + better  # a new user has no list
         hits.append(rank <= 10)
         gains.append(1 / np.log2(rank + 1) if rank <= 10 else 0)
     return np.mean(hits), np.mean(gains)

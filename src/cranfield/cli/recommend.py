@@ -134,7 +134,7 @@ def recommend_command(
     if profiles is not None and test is None:
         raise SettingError("--profiles goes with --test; give the test set of the same split")
     if test is None:
-        refuse_idle("without --test, which contains the newcomers", "newcomers")
+        refuse_idle("without --test, which contains the new users", "new_users")
     if decisions["relevant"] == "all":
         refuse_idle("without --relevant one", "item_groups")
     if decisions["candidates"] == "group" and item_groups is None:

@@ -193,9 +193,9 @@ def _data_items(card: Mapping[str, Any]) -> Iterator[experiment_facts.Point]:
     some = "a training rating" if at_least == 1 else f"{at_least} training ratings or more"
     users = f"users with {some}" if at_least else "all users of the test part"
     drawn = "" if decisions["sample"] == "all" else f", {decisions['sample']} of them drawn"
-    newcomers = {"unserved": "have no list", "served": "are served by the systems that can"}[decisions["newcomers"]]
-    choices = [users + drawn, *([] if at_least else [f"those without training ratings {newcomers}"])]
-    others = phrases("B1", decisions, but=("min_ratings", "sample", "newcomers"))
+    new_users = {"unserved": "have no list", "served": "are served by the systems that can"}[decisions["new_users"]]
+    choices = [users + drawn, *([] if at_least else [f"those without training ratings {new_users}"])]
+    others = phrases("B1", decisions, but=("min_ratings", "sample", "new_users"))
     yield to_report("B1", "which users are served", ", ".join([*choices, *others]))
 
 

@@ -240,9 +240,9 @@ def _split_words(split: str) -> str:
 
 def _list_sentences(card: Mapping[str, Any], decisions: Mapping[str, Any]) -> Iterator[str]:
     least = decisions["min_ratings"]
-    newcomers = {"unserved": "have no list", "served": "are served by the systems that can"}[decisions["newcomers"]]
+    new_users = {"unserved": "have no list", "served": "are served by the systems that can"}[decisions["new_users"]]
     users = {
-        0: f"All users of the test part count; those without training ratings {newcomers}",
+        0: f"All users of the test part count; those without training ratings {new_users}",
         1: "Users without training ratings are removed",
     }
     drawn = "" if decisions["sample"] == "all" else f" (a sample of {decisions['sample']})"

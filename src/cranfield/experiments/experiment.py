@@ -205,10 +205,10 @@ def _contradictions(experiment: Experiment) -> Iterator[str]:
         check_repeated(decisions.significance)
     if experiment.repetitions > 1 and (decisions.overlap is not None or "seed" in parameters):
         yield f"repetitions={experiment.repetitions} of split='{split}' would all be the same; set repetitions=1"
-    if split.name == "cold_users" and not parameters.get("left") and decisions.newcomers == "unserved":
+    if split.name == "cold_users" and not parameters.get("left") and decisions.new_users == "unserved":
         yield (
-            f"split='{split}' holds out whole users, and newcomers='unserved' gives them no list; set "
-            "newcomers='served', or leave them some ratings, as in cold_users(left=5)"
+            f"split='{split}' holds out whole users, and new_users='unserved' gives them no list; set "
+            "new_users='served', or leave them some ratings, as in cold_users(left=5)"
         )
     if split.name == "cold_items" and not any(map(parameters.get, ("left", "warm"))):
         yield from _unable_for_new_items(experiment)

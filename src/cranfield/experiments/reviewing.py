@@ -269,7 +269,7 @@ def _recorded_split(train: Any) -> Iterator[experiment_facts.Point]:
 
 def _split_of_files(examined: Any) -> Iterator[experiment_facts.Point]:
     for point, names in _OF_SPLIT.items():
-        sentences = [finding.sentence for finding in examined.findings if finding.name.startswith(names)]
+        sentences = [finding.sentence for finding in examined.findings if finding.about.startswith(names)]
         yield to_report("split", point, " ".join(sentences))
 
 

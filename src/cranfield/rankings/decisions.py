@@ -41,7 +41,7 @@ def _sample(name: str, value: object) -> str | int | float:
 
 @dataclass(frozen=True)
 class Serving(Decided):
-    """Which users are measured and served: by default every user of the test part, but newcomers have no list.
+    """Which users are measured and served: by default every user of the test part, but new users have no list.
 
     Parameters
     ----------
@@ -49,14 +49,14 @@ class Serving(Decided):
         Users with fewer training ratings are removed: they are neither served nor measured.
     sample
         All of these users, or a number or share of them drawn at random.
-    newcomers
+    new_users
         Users without training ratings, if they are not removed: ``unserved``, without lists, as in a file of lists that
         was made from training ratings alone; or ``served`` by the systems that can, such as popularity.
 
     Examples
     --------
     >>> Serving(min_ratings=5, sample=0.1)
-    Serving(min_ratings=5, sample=0.1, newcomers='unserved')
+    Serving(min_ratings=5, sample=0.1, new_users='unserved')
     """
 
     min_ratings: int = decision(
@@ -75,12 +75,12 @@ class Serving(Decided):
         phrase=unless("all", "{!r} of the users drawn"),
         help="Serve only this many users, or this share of them, drawn at random.",
     )
-    newcomers: str = decision(
+    new_users: str = decision(
         "B1",
         "unserved",
         "users without training ratings: no list, or one from the systems that can serve them",
         choices=("unserved", "served"),
-        phrase=unless("unserved", "newcomers served"),
+        phrase=unless("unserved", "new users served"),
         help="Whether users without training ratings get a list from the systems that can serve them.",
     )
 
@@ -113,7 +113,7 @@ class ServingOptions(TypedDict, total=False):
 
     min_ratings: int
     sample: float | str | None
-    newcomers: str
+    new_users: str
 
 
 EVERYONE = Serving()
@@ -131,7 +131,7 @@ def served_users(train: Ratings, serving: Serving = EVERYONE, seed: int = 0) -> 
     ([1], 1, 1)
     """
     population, enough = _population(train, serving, seed)
-    users = population if serving.newcomers == "served" else population[train.user_counts[population] > 0]
+    users = population if serving.new_users == "served" else population[train.user_counts[population] > 0]
     if len(users) == 0:
         raise SettingError(
             "none of the users who are drawn has a training rating, so nobody is served; raise sample, or set "
@@ -145,7 +145,7 @@ def served_users(train: Ratings, serving: Serving = EVERYONE, seed: int = 0) -> 
             "served": len(users),
             "too few ratings": train.n_users - enough,
             "not sampled": enough - len(population),
-            "newcomers": len(population) - len(users),
+            "new users": len(population) - len(users),
         },
     )
     return users, step
@@ -186,7 +186,7 @@ def measured_ratings(split: Split, serving: Serving = EVERYONE, seed: int = 0) -
         measured[users] = True
         test = test.keep(measured[test.users])
     served = test.user_counts > 0
-    if serving.newcomers == "unserved":
+    if serving.new_users == "unserved":
         served &= split.inputs.user_counts > 0
     if not served.any():
         some = "a training rating" if serving.min_ratings <= 1 else f"{serving.min_ratings} training ratings"

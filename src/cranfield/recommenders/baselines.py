@@ -86,7 +86,7 @@ class Random(Model):
     def _score(self, users: NDArray[np.int64]) -> NDArray[np.float64]:
         return self._scores([self._stream(user) for user in users])
 
-    def _score_newcomers(self, users: NDArray[np.int64]) -> NDArray[np.float64]:
+    def _score_new_users(self, users: NDArray[np.int64]) -> NDArray[np.float64]:
         return self._scores([self._stream("newcomer", user) for user in users])
 
     def _stream(self, *names: str | np.int64) -> np.random.Generator:
@@ -165,7 +165,7 @@ class _SameForAll(ProfileModel, PairModel):
     def _score(self, users: NDArray[np.int64]) -> NDArray[np.float64]:
         return np.tile(self._item_scores, (len(users), 1))
 
-    _score_newcomers = _score
+    _score_new_users = _score
 
     def _score_pairs(self, users: NDArray[np.int64], items: NDArray[np.int64]) -> NDArray[np.float64]:  # noqa: ARG002
         return self._item_scores[items]
@@ -289,5 +289,5 @@ class UserAverage(PairModel):
     def _score_pairs(self, users: NDArray[np.int64], items: NDArray[np.int64]) -> NDArray[np.float64]:  # noqa: ARG002
         return self._averages[users]
 
-    def _score_newcomers(self, users: NDArray[np.int64]) -> NDArray[np.float64]:
+    def _score_new_users(self, users: NDArray[np.int64]) -> NDArray[np.float64]:
         return np.full((len(users), self._n_items), self._mean)

@@ -138,7 +138,7 @@ class BiasedFactors(FactorModel):
         products = super()._score_pairs(users, items).astype(np.float64)
         return products + self._mean + self._item_bias[items] + self._user_bias[users]
 
-    def _score_newcomers(self, users: NDArray[np.int64]) -> NDArray[np.float64]:
+    def _score_new_users(self, users: NDArray[np.int64]) -> NDArray[np.float64]:
         return np.tile(self._mean + self._item_bias.astype(np.float64), (len(users), 1))
 
 

@@ -150,7 +150,7 @@ class Model:
 
     A model knows only the users and items with training ratings. ``_fit`` does not see the others, so that what is
     learned does not depend on what else is in the vocabularies, such as the users and items of a test part. Unknown
-    items have no score, and unknown users only those of ``_score_newcomers``.
+    items have no score, and unknown users only those of ``_score_new_users``.
     """
 
     name: ClassVar[str]
@@ -254,14 +254,14 @@ class Model:
         if known is None:
             return self._score(codes)
         places = known.users[codes]
-        newcomers = self._score_newcomers(codes[places < 0])
+        new_users = self._score_new_users(codes[places < 0])
         scored = self._score(places[places >= 0])
         # Integers cannot be NaN.
         kind = scored.dtype if np.issubdtype(scored.dtype, np.floating) else np.float64
         scores = np.full((len(codes), self.train.n_items), np.nan, dtype=kind)
         scores[np.ix_(places >= 0, known.items)] = scored
-        if newcomers is not None:
-            scores[np.ix_(places < 0, known.items)] = newcomers
+        if new_users is not None:
+            scores[np.ix_(places < 0, known.items)] = new_users
         return scores
 
     def fill_scores(self, users: NDArray[Any]) -> NDArray[Any]:
@@ -278,7 +278,7 @@ class Model:
     def _score(self, users: NDArray[np.int64]) -> NDArray[Any]:
         raise NotImplementedError
 
-    def _score_newcomers(self, users: NDArray[np.int64]) -> NDArray[Any] | None:  # noqa: ARG002
+    def _score_new_users(self, users: NDArray[np.int64]) -> NDArray[Any] | None:  # noqa: ARG002
         """Return a row of scores of the known items for each user without training ratings; None if it has none."""
         return None
 
@@ -297,10 +297,10 @@ class PairModel(Model):
         both = (places >= 0) & items_known
         scores = np.full(len(user_codes), np.nan)
         scores[both] = self._in_blocks(places[both], new_item[item_codes[both]])
-        newcomers = np.flatnonzero((places < 0) & items_known)
-        for user in np.unique(user_codes[newcomers]):
-            row = self._score_newcomers(np.array([user]))
-            of_user = newcomers[user_codes[newcomers] == user]
+        new_users = np.flatnonzero((places < 0) & items_known)
+        for user in np.unique(user_codes[new_users]):
+            row = self._score_new_users(np.array([user]))
+            of_user = new_users[user_codes[new_users] == user]
             if row is not None:
                 scores[of_user] = row[0][new_item[item_codes[of_user]]]
         return scores
@@ -378,7 +378,7 @@ class _KnownCodes(NamedTuple):
     """The users and items with training ratings, if some have none."""
 
     users: NDArray[np.int64]
-    """For each user, the code among the known users; -1 for a newcomer."""
+    """For each user, the code among the known users; -1 for a new user."""
     items: NDArray[np.bool_]
     """For each item, whether it is known."""
 

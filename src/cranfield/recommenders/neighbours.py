@@ -308,7 +308,7 @@ class _ResidualNeighbours(Model):
     def _fit_neighbours(self, ratings: Any) -> None:
         raise NotImplementedError
 
-    def _score_newcomers(self, users: NDArray[np.int64]) -> NDArray[np.float64]:
+    def _score_new_users(self, users: NDArray[np.int64]) -> NDArray[np.float64]:
         return np.tile(self._biases.mean + self._biases.item, (len(users), 1))
 
 

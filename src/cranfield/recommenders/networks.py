@@ -396,7 +396,7 @@ class PointwiseNetwork(NetworkModel):
     def _score_pairs(self, users: NDArray[np.int64], items: NDArray[np.int64]) -> NDArray[np.float32]:
         return self._scores(self._sides_of("user", users), self._sides_of("item", items))
 
-    def _score_newcomers(self, users: NDArray[np.int64]) -> NDArray[np.float32] | None:
+    def _score_new_users(self, users: NDArray[np.int64]) -> NDArray[np.float32] | None:
         """Score users of whom only the context is known, with the mean of all users' vectors."""
         if "user" not in self._contexts:
             return None

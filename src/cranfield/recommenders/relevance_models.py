@@ -330,5 +330,5 @@ class UserItemRelevance(Model):
     def _score(self, users: NDArray[np.int64]) -> NDArray[np.float64]:
         return np.asarray(self._prior + dense_product(self._rated[users], self._gains))
 
-    def _score_newcomers(self, users: NDArray[np.int64]) -> NDArray[np.float64]:
+    def _score_new_users(self, users: NDArray[np.int64]) -> NDArray[np.float64]:
         return np.tile(self._prior, (len(users), 1))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -9,8 +10,10 @@ from numpy.typing import NDArray
 
 from cranfield import _checks as check
 from cranfield._errors import ImpossibleSplitError
-from cranfield._numbers import count_text, nearest_count
+from cranfield._numbers import nearest_count
 from cranfield.data import Ratings
+from cranfield.facts import Fact
+from cranfield.facts import split as facts
 from cranfield.splits.parts import TEST, TRAIN, Division, Mask, along, by_profile, places, validation_share
 from cranfield.splits.split import Split, Splits, registry
 
@@ -32,7 +35,7 @@ def random(
     seed
         Seed of the draw.
     validation
-        The share of the training ratings to set aside; it does not change the test part.
+        The share of the training ratings to set aside, drawn in the same way; it does not change the test part.
 
     Examples
     --------
@@ -44,10 +47,9 @@ def random(
     division = Division(ratings, "random", {**settings, "seed": seed, "validation": validation})
     if not exact:
         return division.split(division.coins())
-    everything = np.array([0, len(ratings)], dtype=np.int64)
-    size = np.diff(everything)
+    size = np.array([len(ratings)])
     learn = nearest_count(train, size)
-    place = places(everything, division.stream())
+    place = places(np.array([0, len(ratings)]), division.stream())
     return division.split(along(place, size, size - learn, nearest_count(division.validation, learn)))
 
 
@@ -87,8 +89,8 @@ def per_user(
     learn = nearest_count(train, ratings.user_counts)
     test = ratings.user_counts - learn
     untested = int(np.count_nonzero((ratings.user_counts > 0) & (test == 0)))
-    note = f"{count_text(untested, 'user')} with too few ratings for a test rating at this ratio"
-    return _cut(division, test, nearest_count(division.validation, learn), [note] if untested else [])
+    notes = [facts.ShortProfiles(untested, "untested")] if untested else []
+    return _cut(division, test, nearest_count(division.validation, learn), notes)
 
 
 @registry.register
@@ -113,7 +115,7 @@ def leave_out(
         What to do with users who have fewer than ``l`` ratings (or ``l`` and ``validation`` together): ``"error"``,
         or keep all their ratings in ``"train"``. Users with just enough have no training rating, and count as cold.
     seed
-        Seed of the draw; with ``"last"``, of which ratings in the same second come last.
+        As for `per_user`.
     validation
         Number of further ratings per user to set aside; it does not change the test part.
 
@@ -135,23 +137,19 @@ def leave_out(
             f"{too_short:,} of {np.count_nonzero(size):,} users have fewer than the {l + aside} ratings to leave out; "
             f"filter with min_ratings(user={l + aside + 1}), choose a smaller l, or keep them with short=train"
         )
-    note = f"{count_text(too_short, 'user')} with fewer than {l + aside} ratings: all in training"
-    return _cut(division, np.where(enough, l, 0), np.where(enough, aside, 0), [note] if too_short else [])
+    notes = [facts.ShortProfiles(too_short, "training", l + aside)] if too_short else []
+    return _cut(division, np.where(enough, l, 0), np.where(enough, aside, 0), notes)
 
 
-def _cut(division: Division, test: NDArray[np.int64], validation: NDArray[np.int64], notes: list[str]) -> Split:
+def _cut(division: Division, test: NDArray[np.int64], validation: NDArray[np.int64], notes: Sequence[Fact]) -> Split:
     """Take the last ``test`` ratings of each profile, in random or temporal order, and ``validation`` before them."""
     ratings, times = division.ratings, division.times_if_last()
     place = places(ratings.indptr, division.stream(division.settings["which"]), times)
     parts = along(place, ratings.user_counts, test, validation)
     effect = {"users_without_test": int(np.count_nonzero((ratings.user_counts > 0) & (test == 0)))}
     if times is not None:
-        effect["users_tied_at_cut"] = _tied(ratings, times, parts == TEST)
-        if effect["users_tied_at_cut"]:
-            notes.append(
-                f"for {count_text(effect['users_tied_at_cut'], 'user')} the cut falls among ratings of the same "
-                "second; which of these are test ratings was drawn at random"
-            )
+        tied = effect["users_tied_at_cut"] = _tied(ratings, times, parts == TEST)
+        notes = [*notes, *([facts.TiedAtCut(tied)] if tied else [])]
     return division.split(parts, effect, notes)
 
 
@@ -164,15 +162,7 @@ def _tied(ratings: Ratings, times: NDArray[np.int64], test: Mask) -> int:
 
 
 class Folds(Splits):
-    """The splits of a cross-validation.
-
-    Parameters
-    ----------
-    fold_of
-        The fold in which each rating is a test rating.
-    settings
-        The settings of `k_fold`.
-    """
+    """The splits of a cross-validation: ``fold_of`` is the fold in which each rating is a test rating."""
 
     def __init__(self, ratings: Ratings, fold_of: NDArray[Any], settings: dict[str, Any]) -> None:
         self.division, self.fold_of = Division(ratings, "k_fold", settings), fold_of
@@ -203,10 +193,8 @@ def k_fold(
         Number of folds. Their sizes differ by at most one rating.
     per_user
         Whether each user's ratings are also spread evenly: their numbers per fold differ by at most one.
-    seed
-        Seed of the draw.
-    validation
-        The probability of each training rating of a fold to be set aside; it does not change the test parts.
+    seed, validation
+        As for `random`, in each fold.
 
     Examples
     --------

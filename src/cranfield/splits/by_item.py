@@ -11,6 +11,8 @@ from numpy.typing import NDArray
 from cranfield import _checks as check
 from cranfield._errors import ImpossibleSplitError
 from cranfield.data import Ratings, by_popularity, check_ratings, head_items
+from cranfield.facts import Fact
+from cranfield.facts import split as facts
 from cranfield.splits.parts import TEST, TRAIN, UNUSED, Division, item_places
 from cranfield.splits.split import Split, registry
 
@@ -35,10 +37,8 @@ def train_per_item(
     ----------
     l
         Number of training ratings per item.
-    seed
-        Seed of the draw.
-    validation
-        The probability of each training rating to be set aside; it does not change the test part.
+    seed, validation
+        As for `random`.
 
     Examples
     --------
@@ -58,7 +58,7 @@ def train_per_item(
     parts = np.where(item_places(ratings, division.stream()) < l, TRAIN, TEST)
     division.set_aside(parts)
     short = int(np.count_nonzero((counts > 0) & (counts < l)))
-    notes = [f"{untested:,} of {rated:,} items have {l} ratings or fewer, all kept in training"] if untested else []
+    notes = [facts.ShortProfiles(untested, "training", l, "item", rated)] if untested else []
     effect = {"items_without_test": untested, "items_short_of_l": short}
     return division.split(parts, effect, notes)
 
@@ -96,11 +96,8 @@ def uniform_test(
         :math:`|R(i_\zeta)| = 147`, so 117.6, printed as 118. The rarest items of T may then keep up to half a rating
         less than ε requires (29 of 147 there); at least one rating always stays in training. ``"down"`` satisfies ε
         strictly, with a test part slightly smaller than σ.
-    seed
-        Seed of the draw.
-    validation
-        The probability of each training rating to be set aside; it does not change the test part, and ε then holds for
-        training and validation together.
+    seed, validation
+        As for `random`; ε then holds for training and validation together.
 
     Notes
     -----
@@ -138,44 +135,18 @@ def uniform_test(
     parts = np.where(item_places(ratings, division.stream()) < limit[ratings.items], TEST, TRAIN)
     division.set_aside(parts)
     kept = 1 - eta / ratings.item_counts[chosen]
-    effect = {
-        "zeta": len(chosen),
-        "eta": eta,
-        "eta_before_rounding": float(exact),
-        "test_share": len(chosen) * eta / len(ratings),
-        "least_train_share": float(kept.min()),
-    }
-    notes = [
-        f"the {len(chosen):,} most popular items are T, and {eta:,} ratings of each are test",
-        *_more_than_asked(
-            max(1.0, sigma * len(ratings) / len(chosen)), float(exact), rarest, sigma, effect["test_share"]
-        ),
-        *_less_than_asked(kept, epsilon, float(exact), eta),
-    ]
+    share, least = len(chosen) * eta / len(ratings), float(kept.min())
+    effect = {"zeta": len(chosen), "eta": eta, "eta_before_rounding": float(exact), "test_share": share}
+    effect["least_train_share"] = least
+    notes: list[Fact] = [facts.UniformItems(len(chosen), eta)]
+    needed = max(1.0, sigma * len(ratings) / len(chosen))
+    if exact - needed >= 1:
+        # η, which follows from ε, exceeds what σ needs. The ε that gives σ is rounded down, so that ζ stays.
+        enough = math.floor((1 - needed / rarest) * 1e4 + 1e-6) / 1e4
+        notes.append(facts.AboveSigma(share, sigma, rarest, enough))
+    if below := int(np.count_nonzero(kept < epsilon - 1e-12)):
+        notes.append(facts.BelowEpsilon(float(exact), eta, below, least, epsilon))
     return division.split(parts, effect, notes)
-
-
-def _more_than_asked(needed: float, eta: float, rarest: int, sigma: float, share: float) -> list[str]:
-    """Say that η, which follows from ε, exceeds what σ needs by a rating or more, and which ε would give σ."""
-    if eta - needed < 1:
-        return []
-    # Rounded down, so that the condition on ζ still holds.
-    epsilon = math.floor((1 - needed / rarest) * 1e4 + 1e-6) / 1e4
-    return [
-        f"the test part is {share:.1%} of the ratings, more than σ = {sigma:.1%}, because the rarest item of T has "
-        f"{rarest:,} ratings; epsilon={epsilon:g} keeps T and comes nearest to σ"
-    ]
-
-
-def _less_than_asked(kept: NDArray[np.float64], epsilon: float, exact: float, eta: int) -> list[str]:
-    """Say that rounding η up leaves items of T with less than ε of their ratings in training."""
-    below = np.count_nonzero(kept < epsilon - 1e-12)
-    if not below:
-        return []
-    return [
-        f"rounding η = {exact:.4g} up to {eta} leaves {below:,} items of T with as little as {kept.min():.2%} of their "
-        f"ratings in training, a little less than ε = {epsilon:g}; rounding=down keeps to it"
-    ]
 
 
 def _largest_set(ratings: Ratings, sigma: float, epsilon: float) -> tuple[NDArray[np.int64], Fraction]:
@@ -333,7 +304,4 @@ def tail_test(
     left_out = popular[ratings.items] & (parts != TRAIN)
     parts[left_out] = UNUSED
     effect = {"head_items": int(np.count_nonzero(popular)), "left_out": int(np.count_nonzero(left_out))}
-    note = (
-        f"the {effect['head_items']:,} most popular items are not tested: {effect['left_out']:,} ratings are in no part"
-    )
-    return division.split(parts, effect, [note])
+    return division.split(parts, effect, [facts.UntestedHead(effect["head_items"], effect["left_out"])])

@@ -15,6 +15,8 @@ from cranfield._errors import ImpossibleSplitError, SettingError
 from cranfield._numbers import count_text, listed, nearest_count
 from cranfield._streams import stream
 from cranfield.data import Ratings
+from cranfield.facts import Fact
+from cranfield.facts import split as facts
 from cranfield.splits.parts import TEST, TRAIN, UNUSED, VALIDATION, Division, Mask, by_profile, places, validation_share
 from cranfield.splits.split import Split, Splits, registry
 from cranfield.tables import day, seconds
@@ -31,18 +33,7 @@ _DURATION = re.compile(r"(\d{1,12}(?:\.\d{1,6})?) ?(s|min|h|d|w)", re.ASCII)
 
 @dataclass(frozen=True)
 class AfterCut:
-    """The rule that selects test ratings from the ratings after a cut.
-
-    Parameters
-    ----------
-    target
-        ``all`` of each user's ratings, the ``first``, the ``last``, a ``random`` one, or a number: that many next ones.
-    new_users, new_items
-        What to do with users and items without a rating before the cut: ``keep`` them, ``drop`` their ratings, or keep
-        them and count them ``apart``.
-    seed
-        Seed of the random rating, and of the order of ratings in the same second.
-    """
+    """The rule that selects test ratings from the ratings after a cut; see `temporal`."""
 
     target: str | int = "all"
     new_users: str = "keep"
@@ -59,33 +50,22 @@ class AfterCut:
                 raise SettingError(
                     f"target={target!r} is neither {', '.join(_TARGETS)} nor a whole number of at least 1"
                 ) from None
-        for name, value in (("new_users", new_users), ("new_items", new_items)):
-            check.one_of(name, value, _UNKNOWN)
-        return cls(target, new_users, new_items, check.whole("seed", seed, at_least=0))
+        users, items = (
+            check.one_of(f"new_{kind}", rule, _UNKNOWN) for kind, rule in (("users", new_users), ("items", new_items))
+        )
+        return cls(target, users, items, check.whole("seed", seed, at_least=0))
 
     def settings(self) -> dict[str, Any]:
         """Return the settings that differ from the defaults, so that the record of a plain split stays short."""
-        stated = {"target": self.target, "new_users": self.new_users, "new_items": self.new_items}
-        usual = vars(AfterCut())
-        differing = {name: value for name, value in stated.items() if value != usual[name]}
-        return differing if self.target == "all" else {**differing, "seed": self.seed}
+        usual = {**vars(AfterCut()), "seed": self.seed if self.target == "all" else None}
+        return {name: value for name, value in vars(self).items() if value != usual[name]}
 
-    @property
-    def wanted(self) -> str:
-        """The test ratings of a user, in words."""
-        if isinstance(self.target, int):
-            return f"each user's first {self.target} ratings"
-        return {"all": "all ratings", "random": "a random rating of each user"}.get(
-            self.target, f"each user's {self.target} rating"
-        )
-
-    def choose(self, ratings: Ratings, before: Mask, after: Mask, cut: int) -> tuple[Mask, dict[str, Any], list[str]]:
+    def choose(self, ratings: Ratings, before: Mask, after: Mask, cut: int) -> tuple[Mask, dict[str, Any], list[Fact]]:
         """Return which ratings after the cut are test ratings, the effect for the record, and notes for the reader.
 
         ``before`` and ``after`` say whether a rating is in the training period, and whether it is in the test period.
         """
-        kept, notes = after.copy(), list[str]()
-        effect: dict[str, Any] = {}
+        kept, effect, notes = after.copy(), dict[str, Any](), list[Fact]()
         policies = {"users": self.new_users, "items": self.new_items}
         for kind, policy in policies.items():
             if policy != "keep":
@@ -94,10 +74,11 @@ class AfterCut:
                 known = np.zeros(ratings.n_users if kind == "users" else ratings.n_items, dtype=bool)
                 known[codes[before]] = True
                 new = ~known[codes] & after
-                effect[f"ratings_of_new_{kind}"] = int(np.count_nonzero(new))
+                count = effect[f"ratings_of_new_{kind}"] = int(np.count_nonzero(new))
                 kept &= ~new if policy == "drop" else True
-                if new.any():
-                    notes.append(_on_new(kind, policy, codes[new], cut))
+                if count:
+                    number = len(np.unique(codes[new]))
+                    notes.append(facts.NewAfterCut(number, kind[:-1], day(cut), count, policy == "drop"))
         if "drop" in policies.values():
             effect["dropped"] = int(np.count_nonzero(after & ~kept))
         if not kept.any():
@@ -111,13 +92,9 @@ class AfterCut:
             return kept, effect, notes
         test, short = self._targets(ratings, kept, cut)
         effect["unused"] = int(np.count_nonzero(kept & ~test))
-        others = count_text(effect["unused"], "other rating")
-        notes.append(f"test part: {self.wanted} from {day(cut)} on; {others} in no part")
+        notes.append(facts.TakenAfterCut("test", self.target, day(cut), effect["unused"]))
         if short:
-            notes.append(
-                f"{count_text(short, 'user')} with fewer than {self.target} ratings from {day(cut)} on; "
-                "all of these are test ratings"
-            )
+            notes.append(facts.ShortProfiles(short, "tested whole", int(self.target), since=day(cut)))
         return test, effect, notes
 
     def _targets(self, ratings: Ratings, kept: Mask, cut: int) -> tuple[Mask, int]:
@@ -142,15 +119,6 @@ class AfterCut:
         return test, short
 
 
-def _on_new(kind: str, policy: str, codes: NDArray[np.int32], cut: int) -> str:
-    done = "dropped" if policy == "drop" else f"kept; show them separately with the segment cold_{kind}"
-    number = len(np.unique(codes))
-    return (
-        f"{count_text(number, kind[:-1])} {'has' if number == 1 else 'have'} no rating before "
-        f"{day(cut)}; their {count_text(len(codes), 'later rating')}: {done}"
-    )
-
-
 @registry.register
 def temporal(
     ratings: Ratings,
@@ -163,12 +131,10 @@ def temporal(
     seed: int = 0,
     validation: float | None = None,
 ) -> Split:
-    """Train on the ratings before a moment, and test on the ratings from that moment on.
+    """Train on the ratings before a moment, and test on the ratings from that moment on; all must have times.
 
     Parameters
     ----------
-    ratings
-        The ratings to split; they must have times.
     train
         The share of the ratings to train with, the oldest: in the order of time, the moment is the time of the rating
         at position n·train, rounded to the nearest. Ratings in the same second are not separated, so training may be
@@ -238,9 +204,18 @@ def _divided(
     parts[test] = TEST
     effect |= chosen
     if division.validation:
-        inner_effect, inner_notes = _set_newest_aside(parts, division, before, rule)
-        effect |= inner_effect
-        notes += inner_notes
+        # The newest ratings of the training period, by the rule of the test part.
+        inner = _cut(times[before], 1 - division.validation)
+        newest = validation = before & (times >= inner)
+        if not (newest == before).all():  # else no training rating is left, which is refused
+            validation = rule.choose(division.ratings, before & ~newest, newest, inner)[0]
+            effect["validation_cut"] = day(inner)
+            if unused := int(np.count_nonzero(newest & ~validation)):
+                effect["validation_unused"] = unused
+                notes.append(facts.TakenAfterCut("validation", rule.target, day(inner), unused))
+        parts[newest] = UNUSED
+        parts[validation] = VALIDATION
+        del newest, validation
     del test, before, after  # free the masks, which are as long as the ratings
     return division.split(parts, effect, notes, **fields)
 
@@ -261,29 +236,6 @@ def _most_users(division: Division) -> int:
     return int(moments[np.flatnonzero(both == both.max())[-1]])
 
 
-def _set_newest_aside(
-    parts: NDArray[np.uint8], division: Division, before: Mask, rule: AfterCut
-) -> tuple[dict[str, Any], list[str]]:
-    """Move the newest share of the ratings ``before`` a cut to the validation part, by the rule of the test part.
-
-    Returns the effect for the record, and the sentence that a reader should see.
-    """
-    times = division.times()
-    cut = _cut(times[before], 1 - division.validation)
-    oldest = before & (times < cut)
-    if not oldest.any():
-        parts[before] = VALIDATION  # leaves no training rating, which is refused
-        return {}, []
-    newest = before & ~oldest
-    validation = rule.choose(division.ratings, oldest, newest, cut)[0]
-    parts[newest] = UNUSED
-    parts[validation] = VALIDATION
-    unused = int(np.count_nonzero(newest & ~validation))
-    effect: dict[str, Any] = {"validation_cut": day(cut), **({"validation_unused": unused} if unused else {})}
-    note = f"validation part: {rule.wanted} from {day(cut)} on; {count_text(unused, 'other rating')} in no part"
-    return effect, [note] if unused else []
-
-
 def _cut(times: NDArray[np.int64], share: float) -> int:
     """Return the moment before which that share of the ratings is, or less if several ratings are at that moment."""
     place = min(int(nearest_count(share, len(times))), len(times) - 1)
@@ -291,13 +243,7 @@ def _cut(times: NDArray[np.int64], share: float) -> int:
 
 
 def duration(name: str, value: Any) -> int:
-    """Return a duration, such as ``"7d"`` or a number of seconds, in whole seconds.
-
-    Examples
-    --------
-    >>> duration("horizon", "7d"), duration("horizon", "12h"), duration("horizon", "1s"), duration("horizon", 90)
-    (604800, 43200, 1, 90)
-    """
+    """Return a duration, such as ``"7d"`` or a number of seconds, in whole seconds."""
     form = _DURATION.fullmatch(value.strip().lower()) if isinstance(value, str) else None
     if form is not None and round(float(form[1]) * _UNITS[form[2]]) >= 1:
         return round(float(form[1]) * _UNITS[form[2]])
@@ -310,17 +256,7 @@ def duration(name: str, value: Any) -> int:
 
 
 class Windows(Splits):
-    """The splits of a rolling evaluation.
-
-    Parameters
-    ----------
-    division
-        The ratings, and the settings of `rolling`.
-    cuts, horizon
-        When each window starts, in seconds since 1970, and how long it is.
-    rule
-        Which ratings of a window are test ratings.
-    """
+    """The splits of a rolling evaluation: when each window starts and how long it is, in seconds."""
 
     def __init__(self, division: Division, cuts: Sequence[int], horizon: int, rule: AfterCut) -> None:
         self.division, self.cuts, self.horizon, self.rule = division, tuple(cuts), horizon, rule
@@ -366,8 +302,6 @@ def rolling(
 
     Parameters
     ----------
-    ratings
-        The ratings to split; they must have times.
     windows
         W, the number of windows.
     horizon
@@ -375,10 +309,8 @@ def rolling(
     train
         ``"grow"``: everything before a cut is training. ``"slide"``: only as long a period as there is before the first
         cut, so that every window learns from the same length of time.
-    target, new_users, new_items, seed
-        As for `temporal`.
-    validation
-        The share of a window's training ratings to set aside, the newest; it does not change the test part.
+    target, new_users, new_items, seed, validation
+        As for `temporal`, in each window.
 
     Examples
     --------

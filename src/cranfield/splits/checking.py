@@ -15,12 +15,13 @@ from numpy.typing import NDArray
 from cranfield import _checks as check
 from cranfield._errors import InputError, SettingError
 from cranfield._files import meant
-from cranfield._numbers import count_text, percent_text
-from cranfield._record import Step
+from cranfield._numbers import percent_text
 from cranfield._table import Table
 from cranfield._terminal import shown
 from cranfield.data import Ratings, over_one_vocabulary, read
-from cranfield.splits.check_findings import PROMISES, Promise, SplitFinding, decimals_text, findings_of
+from cranfield.facts import sentences
+from cranfield.facts import split as facts
+from cranfield.splits.check_findings import PROMISES, Promise, findings_of
 from cranfield.splits.files import part_file, recorded_steps, split_folders
 from cranfield.splits.parts import before_own_training, cold_counts, in_both, moments
 from cranfield.splits.split import Split
@@ -46,17 +47,17 @@ class SplitCheck:
         ``train`` and ``test``, and possibly ``profiles`` and ``validation``, over one vocabulary.
     promise
         What the split promises about time: ``any`` (nothing), ``user`` or ``global``.
-    facts
+    counts
         All counts.
     findings
-        What they mean, the most serious first.
+        What they mean, as facts, the most serious first.
     """
 
     name: str
     parts: Mapping[str, Ratings]
     promise: Promise
-    facts: Mapping[str, Any]
-    findings: tuple[SplitFinding, ...]
+    counts: Mapping[str, Any]
+    findings: tuple[facts.SplitFinding, ...]
 
     @property
     def wrong(self) -> tuple[str, ...]:
@@ -65,14 +66,12 @@ class SplitCheck:
 
     def sentences(self) -> list[str]:
         """Return the verdict, then the findings with the most serious first."""
-        wrong, attention = len(self.wrong), sum(finding.level == "attention" for finding in self.findings)
-        verdict = f"{count_text(wrong, 'thing')} wrong" if wrong else "nothing wrong"
-        first = f"{self.name}: {verdict}, {count_text(attention, 'thing')} to note."
-        return [first, *(finding.sentence for finding in self.findings)]
+        attention = sum(finding.level == "attention" for finding in self.findings)
+        return sentences([facts.SplitVerdict(self.name, len(self.wrong), attention), *self.findings])
 
     def frame(self) -> pl.DataFrame:
         """Return the findings, one per row, with columns split, about, level and sentence."""
-        rows = [(self.name, finding.name, finding.level, finding.sentence) for finding in self.findings]
+        rows = [(self.name, finding.about, finding.level, finding.sentence) for finding in self.findings]
         return pl.DataFrame(rows, schema=["split", "about", "level", "sentence"], orient="row")
 
     def table(self) -> Table:
@@ -81,15 +80,13 @@ class SplitCheck:
 
     def as_dict(self) -> dict[str, Any]:
         """Return everything, ready for JSON."""
-        findings = [
-            {"about": finding.name, "level": finding.level, "sentence": finding.sentence} for finding in self.findings
-        ]
+        findings = self.frame().drop("split").to_dicts()
         return {
             "split": self.name,
             "promise": self.promise,
             "wrong": bool(self.wrong),
             "findings": findings,
-            **self.facts,
+            **self.counts,
         }
 
     def __str__(self) -> str:
@@ -146,16 +143,26 @@ def check_split(
     """
     if promise is not None:
         check.one_of("promise", promise, PROMISES)
+    step, repeated = None, dict[str, int]()
     if isinstance(train, Split):
         if test is not None or validation is not None:
             raise SettingError("a split has its own parts; leave test and validation out")
-        return _examined(name or repr(train), dict(train.parts), {}, promise, train.step)
-    if isinstance(train, str | Path) and meant(train).is_dir() and test is None:
-        return _of_folder(meant(train), promise, name, reading)
-    if test is None:
-        raise SettingError("check_split needs a test part; give the training and the test ratings, a split or a folder")
-    given = {"train": train, "validation": validation, "test": test}
-    return _of_parts({key: part for key, part in given.items() if part is not None}, promise, name, reading)
+        name, parts, step = name or repr(train), dict(train.parts), train.step
+    else:
+        sources = {"train": train, "validation": validation, "test": test}
+        if isinstance(train, str | Path) and (folder := meant(train)).is_dir() and test is None:
+            sources, name, step = _part_files(folder), name or folder.name, (recorded_steps(folder) or (None,))[-1]
+        elif test is None:
+            raise SettingError(
+                "check_split needs a test part; give the training and the test ratings, a split or a folder"
+            )
+        parts, repeated = _read_parts({part: source for part, source in sources.items() if source is not None}, reading)
+    name = name or next((parts[part].name for part in ("test", "train") if parts[part].name), None) or "the split"
+    counts = _counts(parts, repeated)
+    method = None if step is None else str(step.action).removeprefix("split.")
+    promised = promise or _promise(method, {} if step is None else step.settings, parts)
+    findings = findings_of(counts, promised, cold_users=method == "cold_users")
+    return SplitCheck(name, parts, promised, counts, tuple(findings))
 
 
 def side_by_side(checks: Sequence[SplitCheck]) -> Table:
@@ -165,50 +172,27 @@ def side_by_side(checks: Sequence[SplitCheck]) -> Table:
     return Table(["", *(check.name for check in checks)], rows)
 
 
-def _of_folder(folder: Path, promise: Promise | None, name: str | None, reading: Mapping[str, Any]) -> SplitCheck:
+def _part_files(folder: Path) -> dict[str, Any]:
     files = {part: file for part in _PARTS if (file := part_file(folder, part)) is not None}
     absent = [part for part in ("train", "test") if part not in files]
     if absent:
         folds = [path.name for path in split_folders(folder) if path != folder]
         remedy = f"give one of its folds, such as {folds[0]}" if folds else "give another folder, or the files"
         raise InputError(f"it has no file {' and no file '.join(absent)}", source=str(folder), remedy=remedy)
-    steps = recorded_steps(folder)
-    return _of_parts(files, promise, name or folder.name, reading, steps[-1] if steps else None)
+    return files
 
 
-def _of_parts(
-    given: Mapping[str, Any],
-    promise: Promise | None,
-    name: str | None,
-    reading: Mapping[str, Any],
-    step: Step | None = None,
-) -> SplitCheck:
+def _read_parts(sources: Mapping[str, Any], reading: Mapping[str, Any]) -> tuple[dict[str, Ratings], dict[str, int]]:
+    """Return the parts over one vocabulary, and how many rows of each repeated a pair when it was read, if known."""
     parts, repeated = {}, {}
-    for part, source in given.items():
-        parts[part] = source if isinstance(source, Ratings) else read(source, **{**reading, "repeated": "last"})
-        repeated[part] = _merged(parts[part])
-        if len(parts[part]) == 0:
-            raise InputError(f"the {part} part has no ratings", remedy="give the right file")
-    joined = dict(zip(parts, over_one_vocabulary(list(parts.values()))))
-    called = name or next((part.name for part in (joined["test"], joined["train"]) if part.name), None) or "the split"
-    return _examined(called, joined, repeated, promise, step)
-
-
-def _merged(part: Ratings) -> int:
-    """Return how many rows repeated a pair when the ratings were read; 0 if unknown."""
-    last = part.history[-1] if part.history else None
-    return last.effect["rows"] - len(part) if last is not None and last.action == "read" else 0
-
-
-def _examined(
-    name: str, parts: dict[str, Ratings], repeated: Mapping[str, int], promise: Promise | None, step: Step | None
-) -> SplitCheck:
-    """Check parts; ``step`` is how they were made, if known."""
-    facts = _facts(parts, repeated)
-    method = None if step is None else str(step.action).removeprefix("split.")
-    promised = promise or _promise(method, {} if step is None else step.settings, parts)
-    findings = findings_of(facts, promised, cold_users=method == "cold_users")
-    return SplitCheck(name, parts, promised, facts, tuple(findings))
+    for name, source in sources.items():
+        part = source if isinstance(source, Ratings) else read(source, **{**reading, "repeated": "last"})
+        if len(part) == 0:
+            raise InputError(f"the {name} part has no ratings", remedy="give the right file")
+        last = part.history[-1] if part.history else None
+        repeated[name] = last.effect["rows"] - len(part) if last is not None and last.action == "read" else 0
+        parts[name] = part
+    return dict(zip(parts, over_one_vocabulary(list(parts.values())))), repeated
 
 
 def _promise(method: str | None, settings: Mapping[str, Any], parts: Mapping[str, Ratings]) -> Promise:
@@ -221,16 +205,16 @@ def _promise(method: str | None, settings: Mapping[str, Any], parts: Mapping[str
 
 def _counted(check: SplitCheck) -> list[tuple[str, str]]:
     """Return the counts of the table, each with its label."""
-    facts, none = check.facts, "–"
-    parts, leakage, cold, gaps = facts["parts"], facts["leakage"], facts["cold"], facts["gaps"]
+    counts, none = check.counts, "–"
+    parts, leakage, cold, gaps = counts["parts"], counts["leakage"], counts["cold"], counts["gaps"]
     test = parts["test"]
     rows = [
         (f"{name}: {what}", f"{parts[name][what]:,}" if name in parts else none)
         for name in ("train", "validation", "test")
         for what in ("ratings", "users", "items")
     ]
-    rows.append(("pairs in two parts", f"{sum(facts['overlap'].values()):,}"))
-    rows.append(("repeated pairs", f"{sum(facts['repeated'].values()):,}"))
+    rows.append(("pairs in two parts", f"{sum(counts['overlap'].values()):,}"))
+    rows.append(("repeated pairs", f"{sum(counts['repeated'].values()):,}"))
     for label, key in (
         ("test before own training", "own"),
         ("test before training ends", "before_training_ends"),
@@ -239,17 +223,21 @@ def _counted(check: SplitCheck) -> list[tuple[str, str]]:
         rows.append((label, none if leakage is None else percent_text(leakage[key] / test["ratings"])))
     rows.append(("users without training", f"{cold['users']:,}"))
     rows.append(("items without training", f"{cold['items']:,}"))
-    rows += [(f"shift of {name}, D", f"{facts['shift'][name]['D']:.3f}") for name in facts["shift"]]
-    rows.append(("median gap in days", none if gaps is None else decimals_text(gaps["days"]["median"])))
+    rows += [(f"shift of {name}, D", f"{shift['D']:.3f}") for name, shift in counts["shift"].items()]
+    rows.append(("median gap in days", none if gaps is None else facts.days_text(gaps["days"]["median"])))
     rows.append(("median test profile", none if test["profiles"] is None else f"{test['profiles']['median']:,.0f}"))
     rows.append(("oldest test rating", none if test["oldest"] is None else shown(day(test["oldest"]))))
     return rows
 
 
-def _facts(parts: Mapping[str, Ratings], repeated: Mapping[str, int]) -> dict[str, Any]:
+def _counts(parts: Mapping[str, Ratings], repeated: Mapping[str, int]) -> dict[str, Any]:
     """Return all counts, ready for JSON; ``repeated`` are the rows of each part that repeated a pair of that part."""
-    train, test = parts["train"], parts["test"]
+    train, test, validation = parts["train"], parts["test"], parts.get("validation")
     inputs = parts.get("profiles", train)
+    inner = None if validation is None else _leakage(train, validation, inputs)
+    if inner is not None and validation is not None and validation.times is not None and test.times is not None:
+        inner["test_before_it_ends"] = int(np.count_nonzero(test.times < validation.times.max()))
+    days = gap_days(inputs, test)
     return {
         "parts": {name: _part(part) for name, part in parts.items()},
         "repeated": {name: int(repeated.get(name, 0)) for name in parts},
@@ -259,10 +247,10 @@ def _facts(parts: Mapping[str, Ratings], repeated: Mapping[str, int]) -> dict[st
         },
         "cold": cold_counts(train, test, inputs),
         "leakage": _leakage(train, test, inputs),
-        "validation_leakage": _validation_leakage(train, parts["validation"], test, inputs)
-        if "validation" in parts
-        else None,
-        "gaps": _gaps(inputs, test),
+        "validation_leakage": inner if test.times is not None else None,
+        "gaps": None
+        if days is None or not len(days)
+        else {"users": len(days), "negative": int(np.count_nonzero(days < 0)), "days": _quantiles(days)},
         "shift": _shifts(train, test, inputs),
     }
 
@@ -306,14 +294,6 @@ def _leakage(train: Ratings, test: Ratings, inputs: Ratings) -> dict[str, Any] |
     }
 
 
-def _validation_leakage(train: Ratings, validation: Ratings, test: Ratings, inputs: Ratings) -> dict[str, Any] | None:
-    """Count the same for the validation part, and how many test ratings are older than its newest rating."""
-    leakage = _leakage(train, validation, inputs)
-    if leakage is None or test.times is None or validation.times is None:
-        return None
-    return {**leakage, "test_before_it_ends": int(np.count_nonzero(test.times < int(validation.times.max())))}
-
-
 def gap_days(inputs: Ratings, test: Ratings) -> NDArray[np.float64] | None:
     """Return the days from each user's last known rating to the first test rating; None without times."""
     if inputs.times is None or test.times is None:
@@ -323,13 +303,6 @@ def gap_days(inputs: Ratings, test: Ratings) -> NDArray[np.float64] | None:
     return days
 
 
-def _gaps(inputs: Ratings, test: Ratings) -> dict[str, Any] | None:
-    days = gap_days(inputs, test)
-    if days is None or not len(days):
-        return None
-    return {"users": len(days), "negative": int(np.count_nonzero(days < 0)), "days": _quantiles(days)}
-
-
 def _shifts(train: Ratings, test: Ratings, inputs: Ratings) -> dict[str, Any]:
     """Return how far ratings, popularity of items and activity of users differ between training and test.
 
@@ -337,35 +310,27 @@ def _shifts(train: Ratings, test: Ratings, inputs: Ratings) -> dict[str, Any]:
     whole, of the input. Whether a training rating counts itself makes a difference of one, which is not a shift: of the
     two ways to count, the one with the smaller distance is used.
     """
-    return {
-        "ratings": shift(train.values.astype(np.float64), test.values.astype(np.float64)),
-        "popularity": _shift_of_counts(train.item_counts[train.items], train.item_counts[test.items]),
-        "activity": _shift_of_counts(
-            np.repeat(train.user_counts, train.user_counts), np.repeat(inputs.user_counts, test.user_counts)
+    counted = {
+        "popularity": (train.item_counts[train.items], train.item_counts[test.items]),
+        "activity": tuple(
+            np.repeat(ratings.user_counts, part.user_counts) for ratings, part in ((train, train), (inputs, test))
         ),
+    }
+    return {"ratings": shift(train.values, test.values)} | {
+        name: min((shift(before - itself, after) for itself in (0, 1)), key=lambda way: way["D"])
+        for name, (before, after) in counted.items()
     }
 
 
-def _shift_of_counts(before: NDArray[np.int64], after: NDArray[np.int64]) -> dict[str, float]:
-    ways = [shift((before - itself).astype(np.float64), after.astype(np.float64)) for itself in (0, 1)]
-    return min(ways, key=lambda way: way["D"])
-
-
-def shift(before: NDArray[np.float64], after: NDArray[np.float64]) -> dict[str, float]:
+def shift(before: NDArray[Any], after: NDArray[Any]) -> dict[str, float]:
     """Return the means of two samples, the standardised difference, and Kolmogorov's distance with its p-value.
 
     d is the difference of the means in standard deviations of the first sample. D is the largest difference between the
     two distribution functions, from 0 (the same) to 1 (nothing in common).
-
-    Examples
-    --------
-    >>> same = shift(np.array([1.0, 2.0, 3.0]), np.array([1.0, 2.0, 3.0]))
-    >>> same["D"], same["d"], same["p"]
-    (0.0, 0.0, 1.0)
     """
     from scipy.special import kolmogorov
 
-    before, after = np.sort(before), np.sort(after)
+    before, after = np.sort(before.astype(np.float64)), np.sort(after.astype(np.float64))
     values = np.union1d(before, after)
     below = [np.searchsorted(sample, values, side="right") / len(sample) for sample in (before, after)]
     distance = float(np.abs(below[0] - below[1]).max())

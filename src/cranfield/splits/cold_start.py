@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,10 +11,9 @@ from cranfield import _checks as check
 from cranfield._errors import ImpossibleSplitError, SettingError
 from cranfield._numbers import count_text, nearest_count
 from cranfield.data import Ratings
+from cranfield.facts import split as facts
 from cranfield.splits.parts import PROFILES, TEST, TRAIN, VALIDATION, Division, Mask, coins, item_places, places
 from cranfield.splits.split import Split, registry
-
-HeldOutKind = Literal["users", "items"]
 
 
 @registry.register
@@ -89,9 +87,9 @@ def cold_items(
     return _cold(ratings, "items", items, left=left, which=which, warm=warm, seed=seed, validation=validation)
 
 
-def _cold(ratings: Ratings, kind: HeldOutKind, share: Any, **settings: Any) -> Split:
+def _cold(ratings: Ratings, kind: str, share: Any, **settings: Any) -> Split:
     """Hold out users or items; ``settings`` are those of both methods."""
-    held_out = _HeldOut.of(ratings, f"cold_{kind}", kind, settings["left"], {kind: share, **settings})
+    held_out = _HeldOut(ratings, f"cold_{kind}", kind, settings["left"], {kind: share, **settings})
     beyond = held_out.places() >= held_out.left
     held, aside = (
         np.repeat(chosen, ratings.user_counts) if kind == "users" else chosen[ratings.items]
@@ -132,10 +130,8 @@ def strong_generalisation(
         rating on either side, or a number of ratings. Users are drawn from those who have more than that.
     which
         The test ratings of each held-out user: ``"random"`` ones, or their ``"last"`` in time.
-    seed
-        Seed of the draw.
-    validation
-        The share of the other users to hold out for validation in the same way; it does not change the test part.
+    seed, validation
+        As for `cold_users`.
 
     Examples
     --------
@@ -145,7 +141,7 @@ def strong_generalisation(
     """
     share, given = _given(given)
     settings = {"users": users, "given": given, "which": which, "seed": seed, "validation": validation}
-    held_out = _HeldOut.of(ratings, "strong_generalisation", "users", 1 if share else given, settings)
+    held_out = _HeldOut(ratings, "strong_generalisation", "users", 1 if share else given, settings)
     held, aside = held_out.draw()
     size = ratings.user_counts
     inputs = np.clip(nearest_count(given, size), 1, np.maximum(size - 1, 1)) if share else np.full(len(size), given)
@@ -167,25 +163,14 @@ def _given(given: Any) -> tuple[bool, Any]:
     raise SettingError(f"given={given!r} is neither a share below 1 nor a whole number of at least 1")
 
 
-@dataclass(frozen=True, eq=False)
 class _HeldOut:
     """Which users or items are held out: a share of them, drawn from those with more than ``left`` ratings."""
 
-    division: Division
-    kind: HeldOutKind
-    left: int
-    wanted: int
-
-    @classmethod
-    def of(cls, ratings: Ratings, method: str, kind: HeldOutKind, left: Any, settings: dict[str, Any]) -> _HeldOut:
-        share, left = check.share(kind, settings[kind]), check.whole("left", left, at_least=0)
-        division = Division(ratings, method, settings)
-        counts = ratings.user_counts if kind == "users" else ratings.item_counts
-        return cls(division, kind, left, max(1, int(nearest_count(share, int(np.count_nonzero(counts))))))
-
-    @property
-    def counts(self) -> NDArray[np.int64]:
-        return self.division.ratings.user_counts if self.kind == "users" else self.division.ratings.item_counts
+    def __init__(self, ratings: Ratings, method: str, kind: str, left: Any, settings: dict[str, Any]) -> None:
+        share, self.left = check.share(kind, settings[kind]), check.whole("left", left, at_least=0)
+        self.division, self.kind = Division(ratings, method, settings), kind
+        self.counts = ratings.user_counts if kind == "users" else ratings.item_counts
+        self.wanted = max(1, int(nearest_count(share, int(np.count_nonzero(self.counts)))))
 
     def places(self) -> NDArray[np.int32]:
         """Return each rating's position among those of its user or item, in random order or in that of time."""
@@ -213,8 +198,5 @@ class _HeldOut:
     def split(self, parts: NDArray[np.uint8]) -> Split:
         too_short = int(np.count_nonzero((self.counts > 0) & (self.counts <= self.left)))
         effect = {f"held_out_{self.kind}": self.wanted, f"{self.kind}_too_short": too_short}
-        note = (
-            f"{count_text(too_short, self.kind[:-1])} with {count_text(self.left, 'rating')} or fewer: not held out, "
-            "because no test rating would be left"
-        )
+        note = facts.ShortProfiles(too_short, "not held out", self.left, self.kind[:-1])
         return self.division.split(parts, effect, [note] if too_short else [])

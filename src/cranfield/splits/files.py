@@ -88,20 +88,23 @@ def write(
     records: list[dict[str, Any]] = []
     with progress("Writing folds", total=len(splits)) as bar:
         for split in splits:
-            written += _write_parts(split, _home(folder, split.fold, split.folds), format)
+            home = _home(folder, split.fold, split.folds)
+            written += [write_ratings(part, home / f"{name}.{format}") for name, part in split.parts.items()]
+            if split.item_groups is not None:
+                groups = pl.DataFrame({"item": split.train.item_ids.all, "group": split.item_groups})
+                written.append(write_table(groups, home / f"groups.{format}"))
             records.append(split.record())
             bar.advance()
     for path in written:
         record_checksum(path)
     for path in sorted(files.difference(written)):
         _remove(path, folder)
+    versions, origins = ([entry.pop(key) for entry in records] for key in ("cranfield", "data"))
     record = {
-        "cranfield": records[0].pop("cranfield"),
-        "data": {"fingerprint": fingerprint, **records[0].pop("data")},
+        "cranfield": versions[0],
+        "data": {"fingerprint": fingerprint, **origins[0]},
         "files": [path.relative_to(folder).as_posix() for path in written],
-        "splits": [
-            {key: value for key, value in entry.items() if key not in ("cranfield", "data")} for entry in records
-        ],
+        "splits": records,
     }
     write_text(folder / _RECORD, json.dumps(record, indent=2, ensure_ascii=False) + "\n")
     return folder / _RECORD
@@ -121,14 +124,6 @@ def _remove(path: Path, folder: Path) -> None:
 
 def _home(folder: Path, fold: int, folds: int) -> Path:
     return folder / f"fold-{fold + 1}" if folds > 1 else folder
-
-
-def _write_parts(split: Split, home: Path, form: str) -> list[Path]:
-    written = [write_ratings(part, home / f"{name}.{form}") for name, part in split.parts.items()]
-    if split.item_groups is not None:
-        groups = pl.DataFrame({"item": split.train.item_ids.all, "group": split.item_groups})
-        written.append(write_table(groups, home / f"groups.{form}"))
-    return written
 
 
 def _earlier(folder: Path) -> tuple[set[Path], list[Any]]:
@@ -216,7 +211,12 @@ def read_item_groups(path: str | Path, items: Vocabulary) -> NDArray[np.int16]:
     path = Path(path)
     if not path.is_file():
         raise InputError("it is not a file", source=path, remedy=_GROUPS)
-    table = _table(path)
+    try:
+        separator = "\t" if path.suffix.lower() == ".tsv" else ","
+        is_parquet = path.suffix.lower() == ".parquet"
+        table = read_parquet(path) if is_parquet else scan_csv(path, separator=separator, infer_schema=False).collect()
+    except UNREADABLE as error:
+        raise InputError("it cannot be read as a table", source=path, remedy=_GROUPS) from error
     missing = [name for name in ("item", "group") if name not in table.columns]
     if missing:
         raise InputError(f"there is no column {missing[0]!r}", source=path, remedy=_GROUPS)
@@ -234,13 +234,3 @@ def read_item_groups(path: str | Path, items: Vocabulary) -> NDArray[np.int16]:
             remedy="give every item of the ratings a group",
         )
     return groups["group"].to_numpy().astype(np.int16)
-
-
-def _table(path: Path) -> pl.DataFrame:
-    if path.suffix.lower() == ".parquet":
-        return read_parquet(path)
-    try:
-        separator = "\t" if path.suffix.lower() == ".tsv" else ","
-        return scan_csv(path, separator=separator, infer_schema=False).collect()
-    except UNREADABLE as error:
-        raise InputError("it cannot be read as a table", source=path, remedy=_GROUPS) from error

@@ -16,6 +16,8 @@ from cranfield._numbers import count_text
 from cranfield._record import Step
 from cranfield._streams import stream
 from cranfield.data import Ratings, check_ratings
+from cranfield.facts import Fact
+from cranfield.facts import split as facts
 from cranfield.splits.split import Split
 
 Mask = NDArray[np.bool_]
@@ -94,7 +96,7 @@ class Division:
         self,
         parts: NDArray[np.uint8],
         effect: Mapping[str, Any] = MappingProxyType({}),
-        notes: Sequence[str] = (),
+        notes: Sequence[Fact] = (),
         **fields: Any,
     ) -> Split:
         """Return the split, given the part of each rating."""
@@ -141,16 +143,10 @@ def along(
 def places(
     indptr: NDArray[np.int64], generator: np.random.Generator, times: NDArray[np.int64] | None = None
 ) -> NDArray[np.int32]:
-    """Return each rating's position, 0, 1, 2, ..., in the order of its segment.
+    """Return each rating's position, 0, 1, 2, ..., in the order of its segment, the slice ``indptr[s]:indptr[s + 1]``.
 
-    Parameters
-    ----------
-    indptr
-        Segment ``s`` is the slice ``indptr[s]:indptr[s + 1]``, such as a user's profile.
-    generator
-        Draws one key per rating, in order, so the result does not depend on the block size.
-    times
-        Sort by these, and by the keys only if times are equal. None: by the keys alone.
+    One key per rating is drawn, in order, so the result does not depend on the block size. The order is that of
+    ``times``, and of the keys only if times are equal; without times, that of the keys alone.
 
     Examples
     --------
@@ -251,10 +247,16 @@ def describe(
             )
     inputs = train if profiles is None else profiles
     sizes = {name: len(part) for name, part in {"train": train, **optional, "test": test}.items()}
-    cold, cold_note = _cold(train, test, inputs)
-    leaked, leak_note = _leakage(train, test, inputs)
-    effect = {**sizes, **step.effect, **cold, **leaked}
-    step = replace(step, effect=effect, notes=(*step.notes, *cold_note, *leak_note))
+    cold, tested = cold_counts(train, test, inputs), int(np.count_nonzero(test.user_counts))
+    effect = {**sizes, **step.effect}
+    effect |= {"test_users": tested, "cold_users": cold["users"], "cold_items": cold["items"]}
+    notes = [*step.notes, *([facts.ColdStart("attention", **cold, of=len(test))] if cold["ratings"] else [])]
+    if train.times is not None and test.times is not None and inputs.times is not None:
+        precede = int(np.count_nonzero(before_own_training(test, inputs)))
+        older = float(np.mean(test.times < np.median(train.times)))
+        effect |= {"test_before_own_train": precede, "test_share_older_than_train_median": older}
+        notes.append(facts.LeakageInTime(precede, len(test), older))
+    step = replace(step, effect=effect, notes=tuple(notes))
     parts: dict[str, Any] = {
         name: replace(part, history=(*part.history, step))
         for name, part in {"train": train, "test": test, **optional}.items()
@@ -271,17 +273,6 @@ def cold_counts(train: Ratings, test: Ratings, inputs: Ratings) -> dict[str, int
     return {name: int(np.count_nonzero(mask)) for name, mask in masks.items()}
 
 
-def _cold(train: Ratings, test: Ratings, inputs: Ratings) -> tuple[dict[str, int], list[str]]:
-    cold, tested = cold_counts(train, test, inputs), int(np.count_nonzero(test.user_counts))
-    effect = {"test_users": tested, "cold_users": cold["users"], "cold_items": cold["items"]}
-    if not cold["ratings"]:
-        return effect, []
-    return effect, [
-        f"cold start: {count_text(cold['users'], 'user')} and {count_text(cold['items'], 'item')} of the test part "
-        f"have no training rating ({count_text(cold['ratings'], 'test rating')}, {cold['ratings'] / len(test):.1%})"
-    ]
-
-
 def moments(part: Ratings, reduce: np.ufunc) -> NDArray[np.int64]:
     """Return the newest or the oldest time of each user; the smallest integer for users without ratings."""
     assert part.times is not None
@@ -295,17 +286,3 @@ def before_own_training(test: Ratings, inputs: Ratings) -> Mask:
     """Return which test ratings are strictly older than a training rating (or the input) of the same user."""
     assert test.times is not None
     return test.times < np.repeat(moments(inputs, np.maximum), test.user_counts)
-
-
-def _leakage(train: Ratings, test: Ratings, inputs: Ratings) -> tuple[dict[str, Any], list[str]]:
-    """Describe leakage in time: test ratings strictly older than training ratings, or than the input."""
-    if train.times is None or test.times is None or inputs.times is None:
-        return {}, []
-    precede = int(np.count_nonzero(before_own_training(test, inputs)))
-    older = float(np.mean(test.times < np.median(train.times)))
-    effect = {"test_before_own_train": precede, "test_share_older_than_train_median": older}
-    return effect, [
-        f"leakage in time: {count_text(precede, 'test rating')} ({precede / len(test):.1%}) "
-        f"{'precedes' if precede == 1 else 'precede'} a training rating of the same user; {older:.1%} of the test "
-        "ratings are older than the median training rating"
-    ]

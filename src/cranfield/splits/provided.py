@@ -11,6 +11,7 @@ from cranfield._errors import ImpossibleSplitError
 from cranfield._record import Step
 from cranfield._streams import stream
 from cranfield.data import Ratings, check_ratings, over_one_vocabulary
+from cranfield.facts import split as facts
 from cranfield.splits.parts import TRAIN, VALIDATION, coins, describe, in_both, validation_share
 from cranfield.splits.split import Split
 
@@ -72,13 +73,13 @@ def predefined(
         drawn = coins(len(parts["train"]), 1.0, validation_share(validation), stream(seed, "split", "given"))
         parts["validation"] = parts["train"].keep(drawn == VALIDATION)
         parts["train"] = parts["train"].keep(drawn == TRAIN)
-    notes = [f"{repeated:,} pairs were in more than one part; kept in {overlap} only"] if repeated else []
+    notes = (facts.PairsMoved(repeated, overlap),) if repeated else ()
     settings: dict[str, Any] = {"overlap": overlap}
     if isinstance(validation, Ratings):
         settings["validation"] = "given"
     elif validation is not None:
         settings |= {"validation": validation, "seed": seed}
-    step = Step("split.predefined", settings, {"repeated_pairs": repeated}, tuple(notes))
+    step = Step("split.predefined", settings, {"repeated_pairs": repeated}, notes)
     optional = {name: parts.get(name) for name in ("validation", "profiles")}
     return describe(parts["train"], parts["test"], step, **optional)
 

@@ -85,7 +85,7 @@ class Split:
     @property
     def notes(self) -> tuple[str, ...]:
         """Sentences that a reader should see: leakage, users left out, rules applied."""
-        return self.step.notes
+        return tuple(map(str, self.step.notes))
 
     def record(self) -> dict[str, Any]:
         """Return how the split was made, ready for JSON: the step, the steps before it, and a hash of each part.

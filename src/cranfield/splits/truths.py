@@ -21,6 +21,7 @@ from cranfield._errors import CranfieldWarning, InputError, SettingError
 from cranfield._record import Step
 from cranfield._streams import stream
 from cranfield.data import Ratings, check_ratings, over_one_vocabulary
+from cranfield.facts import split as facts
 from cranfield.splits.parts import Mask, by_profile, in_both
 
 _LARGEST_SPREAD = 1.25
@@ -84,17 +85,11 @@ class Truth:
         return np.full(len(self.judged), 1.0 / float(self.probability.mean()))
 
     @property
-    def flaw(self) -> str | None:
-        """What is wrong with the design, in a sentence; None if it is sound."""
+    def flaw(self) -> facts.UnequalProbabilities | None:
+        """What is wrong with the design; None if it is sound."""
         highest, lowest = (by_profile(self.judged, extreme, self.probability) for extreme in (np.maximum, np.minimum))
         spread = float((highest / lowest).max())
-        if not self.weighted and spread > _LARGEST_SPREAD:
-            return (
-                "a user's pairs outside training were judged with probabilities that differ by a factor of "
-                f"{spread:.1f}, and every judgment counts the same: pairs that are rarely judged, such as known items, "
-                "seem to be rarely liked; weight the judgments, or use a random half of them as the truth"
-            )
-        return None
+        return None if self.weighted or spread <= _LARGEST_SPREAD else facts.UnequalProbabilities(spread)
 
 
 def half(observed: Ratings, judged: Ratings, *, share: float = 0.5, seed: int = 0) -> Truth:
@@ -139,7 +134,7 @@ def published(observed: Ratings, judged: Ratings, *, folds: int = 5, fold: int =
     """
     truth = replace(_folded(observed, judged, folds, fold, seed, "published"), weighted=False)
     if truth.flaw is not None:
-        warnings.warn(truth.flaw, CranfieldWarning, stacklevel=2)
+        warnings.warn(str(truth.flaw), CranfieldWarning, stacklevel=2)
     return truth
 
 
@@ -175,48 +170,34 @@ def given(train: Ratings, judged: Ratings, *, probability: Any = None) -> Truth:
         return Truth(train, kept, stated, True, step)
     even = _even_shares(train, kept)[kept.users]
     if uneven := unevenness(train, kept):
-        warnings.warn(uneven, CranfieldWarning, stacklevel=2)
+        warnings.warn(str(uneven), CranfieldWarning, stacklevel=2)
     return Truth(train, kept, even, True, step)
 
 
-def unevenness(train: Ratings, judged: Ratings) -> str | None:
-    r"""Say whether judgments outside training follow the popularity in training, in a sentence; None if they do not.
+def unevenness(train: Ratings, judged: Ratings) -> facts.JudgedByPopularity | None:
+    r"""Say whether judgments outside training follow the popularity in training; None if they do not.
 
     Over one vocabulary, let :math:`p_i` be the number of training ratings of an item, :math:`n_i` that of its judgments
     and :math:`E_i` the number that an even sample of each user's items outside training would give. The statistic is
     :math:`\sum_i p_i n_i / \sum_i p_i E_i`: 1 for an even sample. It is compared with its standard error under
     independent judgments.
     """
-    ratio, error = popularity_ratio(train, judged)
-    if abs(ratio - 1.0) < _SURE * error or abs(ratio - 1.0) < 0.1:
-        return None
-    if ratio < 1:
-        return (
-            f"outside training, items that are popular in training are judged {ratio:.2f} times as often as in an even "
-            "sample: items that people know are missing from these judgments, so they are not a truth as they "
-            "are; state the probability of each judgment, or use cf.splits.truths.half"
-        )
-    return (
-        f"outside training, items that are popular in training are judged {ratio:.2f} times as often as in an even "
-        "sample: these judgments are chosen like the training ratings, so they are not a truth; "
-        "state the probability of each judgment"
-    )
-
-
-def popularity_ratio(train: Ratings, judged: Ratings) -> tuple[float, float]:
-    """Return how often popular items are judged outside training, relative to an even sample, and its error."""
     shares = _even_shares(train, judged)
     popularity = train.item_counts.astype(np.float64)
-    candidates = shares.sum() - np.bincount(train.items, weights=shares[train.users], minlength=train.n_items)
-    spread = shares * (1.0 - shares)
-    variance = spread.sum() - np.bincount(train.items, weights=spread[train.users], minlength=train.n_items)
+    # The sums over the users for whom an item is outside training.
+    candidates, variance = (
+        each.sum() - np.bincount(train.items, weights=each[train.users], minlength=train.n_items)
+        for each in (shares, shares * (1.0 - shares))
+    )
     expected = float(popularity @ candidates)
     if expected <= 0:
-        return 1.0, float("inf")
+        return None
     # The shares are estimated from the same judgments, so the popularities are centred on their mean.
     centred = popularity - expected / float(candidates.sum())
     error = float(np.sqrt((centred**2) @ variance)) / expected
-    return float(popularity @ judged.item_counts) / expected, error
+    ratio = float(popularity @ judged.item_counts) / expected
+    is_even = abs(ratio - 1.0) < max(_SURE * error, 0.1)
+    return None if is_even else facts.JudgedByPopularity(ratio)
 
 
 def _folded(observed: Ratings, judged: Ratings, folds: int, fold: int, seed: int, design: str) -> Truth:

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 class _Experiment(Stage[None]):
     name, title, level = "experiment", "Reading the experiment", "experiment"
+    version = 2
     exported = True
 
     def made_of(self, line: Pipeline, unit: Unit) -> dict[str, Any]:  # noqa: ARG002
@@ -40,6 +41,7 @@ EXPERIMENT = _Experiment()
 
 class _Card(Stage[dict[str, Any]]):
     name, title, level = "card", "Writing the card", "experiment"
+    version = 2
     exported = True
 
     def made_of(self, line: Pipeline, unit: Unit) -> dict[str, Any]:  # noqa: ARG002

@@ -36,6 +36,7 @@ _RANKED = 2e-8
 
 class _Runs(Stage[Run]):
     name, title, level = "runs", "Ranking", "cell"
+    version = 2
     exported = True
 
     def wants(self, line: Pipeline, unit: Unit) -> bool:  # noqa: ARG002
