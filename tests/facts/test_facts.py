@@ -149,7 +149,9 @@ def test_a_fact_comes_back_from_json(fact):
 
 
 def test_every_fact_has_a_sentence_here_and_no_field_that_is_one():
-    assert {type(fact) for fact, _ in SAID} == {kind for kind in Fact._kinds.values() if "sentence" in _shown(kind)}
+    modules = {module.__name__ for module in (comparison, gate, segment, unjudged)}  # the others have a file each
+    kinds = {kind for kind in Fact._kinds.values() if kind.__module__ in modules and "sentence" in _shown(kind)}
+    assert {type(fact) for fact, _ in SAID} == kinds
     for fact, _ in SAID:
         assert is_dataclass(fact)
         held = [getattr(fact, field.name) for field in fields(fact)]
