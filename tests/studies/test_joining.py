@@ -9,8 +9,8 @@ import pytest
 from scipy.stats import kendalltau
 
 from cranfield import SettingError, simulate
+from cranfield.facts.study import Finding
 from cranfield.studies import replicate
-from cranfield.studies.frame import Finding
 from cranfield.studies.frame.replication import _over_repetitions
 
 SMALL = {

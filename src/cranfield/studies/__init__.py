@@ -3,7 +3,7 @@
 from cranfield.studies.bellogin2017 import BELLOGIN_2017
 from cranfield.studies.canamares_castells2018 import CANAMARES_CASTELLS_2018
 from cranfield.studies.canamares_castells2020 import CANAMARES_CASTELLS_2020
-from cranfield.studies.frame import Exhibit, Finding
+from cranfield.studies.frame import Exhibit
 from cranfield.studies.frame.replication import Replication
 from cranfield.studies.replicating import STUDIES, replicate
 
@@ -13,7 +13,6 @@ __all__ = [
     "CANAMARES_CASTELLS_2020",
     "STUDIES",
     "Exhibit",
-    "Finding",
     "Replication",
     "replicate",
 ]

@@ -36,7 +36,7 @@ from cranfield.studies.aftab2022.work import (
     units,
 )
 from cranfield.studies.frame import (
-    Finding,
+    ClaimFindings,
     Floats,
     Saying,
     Study,
@@ -133,7 +133,7 @@ KEPT = 0.75
 """The tau that all metrics keep with half of the test ratings, according to the paper."""
 
 
-def claims_of(panels: Sequence[ErrorNumbers]) -> list[Finding]:
+def claims_of(panels: Sequence[ErrorNumbers]) -> ClaimFindings:
     """Return the verdicts on the paper's claims; those that need a model that was not run cannot be decided."""
     groups = (_of_power, _of_robustness, _of_migration, _of_levels, _of_errors, _of_implicit)
     return findings(groups, {panel.name: panel for panel in panels})

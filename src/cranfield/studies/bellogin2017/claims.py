@@ -32,7 +32,7 @@ from cranfield.studies.bellogin2017.work import (
     BiasNumbers,
     in_design,
 )
-from cranfield.studies.frame import Finding, Floats, Saying, findings, points
+from cranfield.studies.frame import ClaimFindings, Floats, Saying, findings, points
 from cranfield.studies.frame import each as each_of
 
 LINEAR = 0.95
@@ -46,7 +46,7 @@ ALIKE = 0.6
 _LEARNING = tuple(name for name in SYSTEMS if name != RANDOM)
 
 
-def claims_of(panels: Sequence[BiasNumbers]) -> list[Finding]:
+def claims_of(panels: Sequence[BiasNumbers]) -> ClaimFindings:
     """Return the verdicts on the paper's claims that apply to these ratings."""
     groups = (
         _of_density, _of_size, _of_neutral_designs, _of_uniform_test, _of_positive_ratings, _of_skewness,

@@ -37,7 +37,7 @@ from cranfield.studies.canamares2020.work import (
     values_of,
 )
 from cranfield.studies.frame import (
-    Finding,
+    ClaimFindings,
     Floats,
     PanelNumbers,
     Saying,
@@ -101,7 +101,7 @@ _BELOW = [place for place, ratio in enumerate(RATIOS) if ratio < START]
 _ABOVE = [place for place, ratio in enumerate(RATIOS) if ratio > START]
 
 
-def claims_of(panels: Sequence[SplitNumbers]) -> list[Finding]:
+def claims_of(panels: Sequence[SplitNumbers]) -> ClaimFindings:
     """Return the verdicts on the paper's claims."""
     groups = (
         _of_the_starting_point, _of_ratios, _of_unrated_items, _of_condensed_lists, _of_depth, _of_cutoffs, _of_gains,

@@ -24,8 +24,8 @@ from cranfield.studies.canamares_castells2020.work import (
 )
 from cranfield.studies.frame import (
     CellRow,
+    ClaimFindings,
     Exhibit,
-    Finding,
     Floats,
     Printed,
     Saying,
@@ -200,7 +200,7 @@ def _lines(part: pl.DataFrame, title: str) -> Any:
     return curve(rows, x, y, "system", _systems(part), order=SIZES, zero=True).properties(width=360, height=240)
 
 
-def claims_of(numbers: pl.DataFrame) -> list[Finding]:
+def claims_of(numbers: pl.DataFrame) -> ClaimFindings:
     """Return the verdicts on the paper's claims for each metric; the splits are the folds."""
     groups = (_of_order, _of_power, _of_truth)
     said = [saying for metric in METRICS for group in groups for saying in group(numbers, metric)]

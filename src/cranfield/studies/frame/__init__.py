@@ -1,8 +1,7 @@
 """What all studies share: the study and its claims, units of work in a store, and tables and figures."""
 
 from cranfield.studies.frame.claims import (
-    OF_SYSTEMS,
-    Finding,
+    ClaimFindings,
     Floats,
     Saying,
     each,
@@ -27,10 +26,9 @@ from cranfield.studies.frame.study import (
 
 __all__ = [
     "HERE",
-    "OF_SYSTEMS",
     "CellRow",
+    "ClaimFindings",
     "Exhibit",
-    "Finding",
     "Floats",
     "PanelNumbers",
     "Printed",

@@ -3,41 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
-from typing import Any, Literal, TypeVar
+from dataclasses import dataclass, replace
+from typing import TypeVar
 
 import numpy as np
-import polars as pl
 from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
-ClaimVerdict = Literal["holds", "does not hold", "cannot tell"]
+from cranfield.facts import study as study_facts
 
-SURE = 0.9
-"""The minimum share of draws with the same outcome that a verdict on a claim needs."""
+ClaimFindings = list[study_facts.Finding]
+Floats = NDArray[np.float64]
 FEWEST_SYSTEMS = 5
 """Minimum number of systems for a verdict; a few pairs cannot decide the order of metrics."""
-
-
-@dataclass(frozen=True)
-class ClaimRule:
-    """When a claim holds, in words, and what the shares of a verdict refer to."""
-
-    text: str
-    drawn: str
-
-
-OF_SYSTEMS = ClaimRule(
-    f"A claim holds if its margin is above 0 for all systems and in at least {SURE:.0%} of 200 bootstrap draws of the "
-    "systems; it does not hold if it is below 0 in as many; otherwise it cannot be decided. With fewer than five "
-    "systems nothing can be decided.",
-    "draws of systems",
-)
-OF_SPLITS = ClaimRule(
-    f"A claim holds if its margin is above 0 on average and in at least {SURE:.0%} of the splits that it was measured "
-    "on; it does not hold if it is below 0 in as many; otherwise it cannot be decided.",
-    "splits",
-)
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,41 +31,7 @@ class Saying:
     evidence: str
 
 
-@dataclass(frozen=True)
-class Finding:
-    """A claim of a paper and its verdict.
-
-    Parameters
-    ----------
-    claim
-        What the paper says, in short.
-    where
-        The section that says it.
-    verdict
-        Whether it holds here.
-    evidence
-        The numbers that the verdict is based on.
-    margin
-        By how much it is true: above 0 if it is, below 0 if it is not.
-    sure, against
-        The shares of the draws of systems, or of the splits, in which it is true, and in which the opposite is true;
-        the rest are ties. None if nothing is drawn.
-    """
-
-    claim: str
-    where: str
-    verdict: ClaimVerdict
-    evidence: str
-    margin: float
-    sure: float | None = None
-    against: float | None = None
-
-    def on(self, data: str) -> Finding:
-        """Return the finding with the name of the ratings before the claim."""
-        return replace(self, claim=f"{data}: {self.claim}")
-
-
-def finding(said: Saying, systems: int) -> Finding:
+def finding(said: Saying, systems: int) -> study_facts.Finding:
     """Return the verdict on a paper's statement.
 
     It holds if the margin is above 0 overall and in 90 % of the draws, and does not hold if it is below 0 overall and
@@ -102,11 +45,11 @@ def finding(said: Saying, systems: int) -> Finding:
     'cannot tell'
     """
     margin = np.round(said.margin, 12)  # ignore rounding errors
-    judged = _found(said, float(margin[0]), margin[1:][~np.isnan(margin[1:])])
+    judged = _found(said, float(margin[0]), margin[1:][~np.isnan(margin[1:])], "draws of systems")
     return judged if systems >= FEWEST_SYSTEMS else replace(judged, verdict="cannot tell")
 
 
-def finding_over_splits(said: Saying) -> Finding:
+def finding_over_splits(said: Saying) -> study_facts.Finding:
     """Return the verdict on a paper's statement, from one margin per split.
 
     It holds if the margin is above 0 on average and in 90 % of the splits, and does not hold if it is below 0 on
@@ -118,24 +61,24 @@ def finding_over_splits(said: Saying) -> Finding:
     'holds'
     """
     margin = np.round(said.margin, 12)
-    return _found(said, float(margin.mean()), margin if len(margin) > 1 else margin[:0])
+    return _found(said, float(margin.mean()), margin if len(margin) > 1 else margin[:0], "splits")
 
 
-def _found(said: Saying, whole: float, draws: Floats) -> Finding:
+def _found(said: Saying, whole: float, draws: Floats, drawn: study_facts.ClaimDraws) -> study_facts.Finding:
     holds = float((draws > 0).mean()) if len(draws) else None
     fails = float((draws < 0).mean()) if len(draws) else None
-    verdict: ClaimVerdict = "cannot tell"
-    if whole > 0 and (holds is None or holds >= SURE):
+    verdict: study_facts.ClaimVerdict = "cannot tell"
+    if whole > 0 and (holds is None or holds >= study_facts.SURE):
         verdict = "holds"
-    elif whole < 0 and (fails is None or fails >= SURE):
+    elif whole < 0 and (fails is None or fails >= study_facts.SURE):
         verdict = "does not hold"
-    return Finding(said.claim, said.where, verdict, said.evidence, whole, holds, fails)
+    return study_facts.Finding(said.claim, said.where, verdict, said.evidence, whole, holds, fails, drawn)
 
 
 Subject = TypeVar("Subject")
 
 
-def findings(groups: Iterable[Callable[[Subject], Iterable[Saying]]], panels: Mapping[str, Subject]) -> list[Finding]:
+def findings(groups: Iterable[Callable[[Subject], Iterable[Saying]]], panels: Mapping[str, Subject]) -> ClaimFindings:
     """Return the verdicts on what groups of claims say about each panel, with its name if there are several."""
     judged = [
         (name, finding_over_splits(saying))
@@ -144,13 +87,6 @@ def findings(groups: Iterable[Callable[[Subject], Iterable[Saying]]], panels: Ma
         for saying in group(panel)
     ]
     return [claim if len(panels) == 1 else claim.on(name) for name, claim in judged]
-
-
-def frame_of(claims: Sequence[Finding]) -> pl.DataFrame:
-    """Return findings as a frame, one row per claim."""
-    columns: dict[str, Any] = dict.fromkeys(("claim", "where", "verdict", "evidence"), pl.String)
-    columns |= dict.fromkeys(("margin", "sure", "against"), pl.Float64)
-    return pl.DataFrame([asdict(claim) for claim in claims], schema=columns)
 
 
 def each(values: Mapping[str, Floats], digits: int = 3) -> str:

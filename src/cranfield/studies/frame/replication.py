@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -16,17 +17,12 @@ from cranfield._record import Step
 from cranfield._table import Cell, Table
 from cranfield._terminal import shown
 from cranfield.assessments import Assessment
+from cranfield.facts import Fact
+from cranfield.facts import study as study_facts
 from cranfield.metrics import kendall_tau_b
-from cranfield.reports import percent
-from cranfield.studies.frame.claims import OF_SYSTEMS, SURE, ClaimRule, ClaimVerdict, Finding, frame_of
 from cranfield.studies.frame.exhibits import HERE, CellRow, Exhibit, exhibit, marked
 
 DATA, REPETITION = "data", "repetition"
-OF_REPETITIONS = ClaimRule(
-    f"Each repetition is a study with other random choices. A claim holds if it holds in at least {SURE:.0%} of the "
-    "repetitions, and does not hold if it does not hold in as many; otherwise it cannot be decided.",
-    "repetitions",
-)
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,15 +52,18 @@ class Replication:
     study: str
     reference: str
     exhibits: tuple[Exhibit, ...]
-    claims: tuple[Finding, ...]
+    claims: tuple[study_facts.Finding, ...]
     assessment: Assessment | None
     folder: Path
     step: Step
-    rule: ClaimRule = OF_SYSTEMS
+    rule: study_facts.ClaimRule
 
     def frame(self) -> pl.DataFrame:
         """Return the claims: ``claim, where, verdict, evidence, margin, sure, against``."""
-        return frame_of(self.claims)
+        columns: dict[str, Any] = dict.fromkeys(("claim", "where", "verdict", "evidence"), pl.String)
+        columns |= dict.fromkeys(("margin", "sure", "against"), pl.Float64)
+        rows = [{**vars(claim), "evidence": str(claim.evidence)} for claim in self.claims]
+        return pl.DataFrame(rows, schema=columns)
 
     def exhibit(self, name: str) -> Exhibit:
         """Return a table or a figure by its name, such as ``table-3`` or ``figure-06``."""
@@ -75,22 +74,18 @@ class Replication:
 
     def table(self) -> Table:
         """Return the claims as a readable table."""
-        rows = [verdict_cells(claim) for claim in self.claims]
+        rows = [claim.cells for claim in self.claims]
         caption = f"Claims of {self.reference} on {self.step.settings['data']}"
-        note = (
-            f"so, opposite: share of the {self.rule.drawn} for and against (the rest decide nothing); a verdict needs "
-            f"{SURE:.0%}"
-        )
-        return Table(["Claim", "Section", "Here", "So", "Opposite"], rows, caption, [note])
+        return Table(["Claim", "Section", "Here", "So", "Opposite"], rows, caption, [self.rule.note])
+
+    def facts(self) -> list[Fact]:
+        """Return how many claims hold, and the verdict on each."""
+        verdicts = tuple(claim.verdict for claim in self.claims)
+        return [study_facts.ClaimCounts(self.study, shown(self.step.settings["data"]), verdicts), *self.claims]
 
     def sentence(self) -> str:
         """Return the result in one sentence."""
-        verdicts = [finding.verdict for finding in self.claims]
-        return (
-            f"{len(verdicts)} claims of {self.study} on {shown(self.step.settings['data'])}: "
-            f"{verdicts.count('holds')} hold, {verdicts.count('does not hold')} do not hold, "
-            f"{verdicts.count('cannot tell')} cannot be decided."
-        )
+        return str(self.facts()[0])
 
     def __str__(self) -> str:
         return f"{self.sentence()}\n\n{self.table().text()}"
@@ -100,11 +95,6 @@ class Replication:
 
     def _repr_html_(self) -> str:
         return self.table().html()
-
-
-def verdict_cells(claim: Finding) -> list[str]:
-    """Return a claim, its section, its verdict, and the shares for and against it."""
-    return [claim.claim, claim.where, claim.verdict, percent(claim.sure), percent(claim.against)]
 
 
 @dataclass(frozen=True)
@@ -148,7 +138,7 @@ def joined(parts: Sequence[StudyPart], folder: Path, settings: Mapping[str, obje
     }
     notes = tuple(dict.fromkeys(note for part in parts for note in part.replication.step.notes))
     step = Step("replicate", {**first.step.settings, **settings, "data": ", ".join(by_data)}, fingerprints, notes)
-    rule = OF_REPETITIONS if repeated else first.rule
+    rule = study_facts.OF_REPETITIONS if repeated else first.rule
     return Replication(first.study, first.reference, tuple(exhibits), tuple(claims), None, folder, step, rule)
 
 
@@ -239,17 +229,26 @@ def _spread(powers: Mapping[str, Sequence[Mapping[str, float]]], metrics: Sequen
     return exhibit("power-repetitions", caption, [n.capitalize() for n in frame.columns], cells, [note], frame)
 
 
-def _same_claims(parts: Sequence[StudyPart]) -> list[list[Finding]]:
+def _same_claims(parts: Sequence[StudyPart]) -> list[list[study_facts.Finding]]:
     """Return each claim on one set of ratings in all repetitions that make it."""
     others = [{(own.claim, own.where): own for own in part.replication.claims} for part in parts[1:]]
     first = [((claim.claim, claim.where), claim) for claim in parts[0].replication.claims]
     return [[claim, *(own[key] for own in others if key in own)] for key, claim in first]
 
 
-def _over_repetitions(claims: Sequence[Finding]) -> Finding:
+def _over_repetitions(claims: Sequence[study_facts.Finding]) -> study_facts.Finding:
     verdicts = [claim.verdict for claim in claims]
     so, opposite = (verdicts.count(verdict) / len(verdicts) for verdict in ("holds", "does not hold"))
-    verdict: ClaimVerdict = "holds" if so >= SURE else "does not hold" if opposite >= SURE else "cannot tell"
-    evidence = f"holds in {verdicts.count('holds')} of {len(claims)} repetitions; first: {claims[0].evidence}"
-    margin = float(np.mean([claim.margin for claim in claims]))
-    return replace(claims[0], verdict=verdict, evidence=evidence, margin=margin, sure=so, against=opposite)
+    return replace(
+        claims[0],
+        verdict="holds"
+        if so >= study_facts.SURE
+        else "does not hold"
+        if opposite >= study_facts.SURE
+        else "cannot tell",
+        evidence=study_facts.OverRepetitions(verdicts.count("holds"), len(claims), str(claims[0].evidence)),
+        margin=float(np.mean([claim.margin for claim in claims])),
+        sure=so,
+        against=opposite,
+        drawn="repetitions",
+    )

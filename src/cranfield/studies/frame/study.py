@@ -15,9 +15,10 @@ from cranfield._record import Step
 from cranfield._terminal import progress
 from cranfield.assessments import Assessment
 from cranfield.data import Description, Ratings, describe
+from cranfield.facts import study as study_facts
 from cranfield.splits import Split
 from cranfield.store import Artifact, Exports, Made, Store, Write
-from cranfield.studies.frame.claims import OF_SPLITS, ClaimRule, Finding, Floats
+from cranfield.studies.frame.claims import Floats
 from cranfield.studies.frame.exhibits import Exhibit
 from cranfield.tables import write_table
 
@@ -171,7 +172,7 @@ class StudyResults:
     """
 
     exhibits: Sequence[Exhibit]
-    claims: Sequence[Finding]
+    claims: Sequence[study_facts.Finding]
     settings: Mapping[str, Any]
     assessment: Assessment | None = None
     notes: tuple[str, ...] = ()
@@ -190,7 +191,7 @@ class Study:
     reference: str
     options: tuple[str, ...]  # those of `replicate` that it takes besides what every study takes
     plan: Callable[..., Callable[[StudyFiles], StudyResults]]
-    rule: ClaimRule = OF_SPLITS  # when its claims hold
+    rule: study_facts.ClaimRule = study_facts.OF_SPLITS  # when its claims hold
     several: bool = False  # whether it takes several sets of ratings, with one panel for each
     divided: bool = False  # whether it accepts a split instead of ratings, for data that are already divided
     # The lowest rating of a relevant item in the paper; None if the plan chooses one for each set of ratings:

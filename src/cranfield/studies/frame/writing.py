@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -16,9 +15,8 @@ from cranfield import reports
 from cranfield._files import write_text
 from cranfield._record import Step
 from cranfield._table import Cell, Table, csv_of, markdown_text
-from cranfield.studies.frame.claims import ClaimRule, Finding, frame_of
 from cranfield.studies.frame.exhibits import Exhibit
-from cranfield.studies.frame.replication import Replication, verdict_cells
+from cranfield.studies.frame.replication import Replication
 
 _DRAWN = ("svg", "pdf", "png")
 
@@ -28,10 +26,15 @@ def write(replication: Replication, steps: Mapping[str, Step], figures: bool) ->
     drawn = {exhibit.name: exhibit.draw() for exhibit in replication.exhibits if figures and exhibit.draw is not None}
     for exhibit in replication.exhibits:
         _write_exhibit(replication.folder, exhibit, drawn.get(exhibit.name))
-    _write_claims(replication.folder, replication.claims, replication.rule)
+    plain = replication.frame().to_dicts()
+    for row in plain:
+        row["margin"] = row["margin"] if math.isfinite(row["margin"]) else None
+    claims = {"rule": str(replication.rule), "claims": plain}
+    _put(replication.folder / "claims.json", json.dumps(claims, indent=1, ensure_ascii=False))
+    _put(replication.folder / "claims.md", _claims_table(replication).markdown())
     _put(replication.folder / "report.md", _markdown(replication, figures))
     tables = [exhibit for exhibit in replication.exhibits if exhibit.table is not None]
-    sections = [_claims_section(replication.claims, replication.rule), _section("Tables", tables, _table)]
+    sections = [_claims_section(replication), _section("Tables", tables, _table)]
     if figures:
         own = [exhibit for exhibit in replication.exhibits if exhibit.name in drawn]
         sections.append(_section("Figures", own, partial(_figure, drawn)))
@@ -61,18 +64,9 @@ def _flat(frame: pl.DataFrame) -> pl.DataFrame:
     return frame.select(name for name, kind in frame.schema.items() if not kind.is_nested())
 
 
-def _write_claims(folder: Path, claims: Sequence[Finding], rule: ClaimRule) -> None:
-    plain = [asdict(claim) for claim in claims]
-    for claim in plain:
-        claim["margin"] = claim["margin"] if math.isfinite(claim["margin"]) else None
-    _put(folder / "claims.json", json.dumps({"rule": rule.text, "claims": plain}, indent=1, ensure_ascii=False))
-    _put(folder / "claims.md", claims_table(claims, rule).markdown())
-
-
-def claims_table(claims: Sequence[Finding], rule: ClaimRule) -> Table:
-    """Return the claims with their evidence as a readable table."""
-    rows = [[*verdict_cells(claim), claim.evidence] for claim in claims]
-    return Table(["Claim", "Section", "Here", "So", "Opposite", "Evidence"], rows, notes=[rule.text])
+def _claims_table(replication: Replication) -> Table:
+    rows = [[*claim.cells, str(claim.evidence)] for claim in replication.claims]
+    return Table(["Claim", "Section", "Here", "So", "Opposite", "Evidence"], rows, notes=[str(replication.rule)])
 
 
 def _markdown(replication: Replication, figures: bool) -> str:
@@ -82,7 +76,7 @@ def _markdown(replication: Replication, figures: bool) -> str:
         markdown_text(replication.sentence()),
         "## Claims",
     ]
-    parts += [claims_table(replication.claims, replication.rule).markdown(), "## Tables"]
+    parts += [_claims_table(replication).markdown(), "## Tables"]
     parts += [exhibit.table.markdown() for exhibit in replication.exhibits if exhibit.table is not None]
     drawn = [exhibit for exhibit in replication.exhibits if figures and exhibit.draw is not None]
     parts += ["## Figures"] if drawn else []
@@ -96,31 +90,19 @@ def _said(value: object) -> str:
     return ", ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
 
 
-def _claims_section(claims: Sequence[Finding], rule: ClaimRule) -> reports.Section:
-    markup = reports.paragraphs([rule.text])
+def _claims_section(replication: Replication) -> reports.Section:
+    markup = reports.paragraphs([str(replication.rule)])
     for verdict, heading in _HEADINGS.items():
-        own = [claim for claim in claims if claim.verdict == verdict]
-        markup += f"<h3>{heading}: {len(own)}</h3>" + "".join(_claim(claim, rule) for claim in own)
-    return reports.Section(
-        "claims", "What the paper claims", markup + reports.downloads("claims"), tables={"claims": frame_of(claims)}
-    )
+        own = [claim for claim in replication.claims if claim.verdict == verdict]
+        markup += f"<h3>{heading}: {len(own)}</h3>"
+        for claim in own:
+            summary = f"{reports.text(claim.claim)} <small>({reports.text(claim.support)})</small>"
+            markup += f"<details><summary>{summary}</summary><p>{reports.text(str(claim.evidence))}</p></details>"
+    markup += reports.downloads("claims")
+    return reports.Section("claims", "What the paper claims", markup, tables={"claims": replication.frame()})
 
 
 _HEADINGS = {"holds": "Holds here", "does not hold": "Does not hold here", "cannot tell": "Cannot be decided here"}
-
-
-def _claim(finding: Finding, rule: ClaimRule) -> str:
-    sure = ""
-    if finding.sure is not None and finding.against is not None:
-        so, opposite = reports.percent(finding.sure), reports.percent(finding.against)
-        sure = f"; so in {so} of the {rule.drawn}, the opposite in {opposite}"
-    summary = f"{reports.text(finding.claim)} <small>({reports.text(_place(finding.where))}{sure})</small>"
-    return f"<details><summary>{summary}</summary><p>{reports.text(finding.evidence)}</p></details>"
-
-
-def _place(where: str) -> str:
-    """Return where a paper says something: a section by its number, or another place by its name."""
-    return f"section {where}" if where[:1].isdigit() else where
 
 
 def _section(name: str, exhibits: Sequence[Exhibit], markup: Callable[[Exhibit], str]) -> reports.Section:

@@ -11,7 +11,7 @@ from cranfield._figures import altair, themed
 from cranfield._numbers import DASH
 from cranfield._table import Cell
 from cranfield.metrics import kendall_tau_b
-from cranfield.studies.frame import CellRow, Exhibit, Finding, Saying, curve, exhibit, finding_over_splits
+from cranfield.studies.frame import CellRow, ClaimFindings, Exhibit, Saying, curve, exhibit, finding_over_splits
 from cranfield.studies.rendle2020.work import (
     DIMENSIONS,
     EASE,
@@ -191,7 +191,7 @@ def _figure(numbers: NcfNumbers, place: int, metric: str) -> Exhibit:
     return Exhibit(f"figure-{place:02}", caption, frame, draw=draw)
 
 
-def claims_of(numbers: NcfNumbers) -> list[Finding]:
+def claims_of(numbers: NcfNumbers) -> ClaimFindings:
     """Check the paper's claims on the run, and whether they also hold in the full catalogue."""
     said = [saying for protocol in PROTOCOLS for saying in _dot_or_network(numbers, protocol)]
     said += _near_print(numbers)

@@ -14,7 +14,8 @@ import polars as pl
 
 from cranfield._streams import stream
 from cranfield.assessments import SIZES, Assessment, draws_of_systems
-from cranfield.studies.frame import OF_SYSTEMS, Finding, Floats, Saying, Study, finding
+from cranfield.facts import study as study_facts
+from cranfield.studies.frame import ClaimFindings, Floats, Saying, Study, finding
 from cranfield.studies.valcarce.exhibits import (
     CUTOFFS,
     FIGURES,
@@ -110,7 +111,7 @@ def _mean_p(assessment: Assessment, multiplicity: Floats) -> Floats:
     return weights @ p[:, first, second].T / weights.sum(axis=1)[:, None]
 
 
-def claims_of_2018(results: MetricResults) -> list[Finding]:
+def claims_of_2018(results: MetricResults) -> ClaimFindings:
     """Return the verdicts on the claims of 2018."""
     assessment = results.assessment
     sayings = [_alike(assessment), *_of_cutoffs(assessment), *_of_seven(Standing(at_100(assessment)))]
@@ -172,7 +173,7 @@ def _of_seven(seven: Standing) -> list[Saying]:
     return [Saying(claim, "7", margin, seven.evidence(criterion)) for claim, (criterion, margin) in margins.items()]
 
 
-def claims_of_2020(results: MetricResults) -> list[Finding]:
+def claims_of_2020(results: MetricResults) -> ClaimFindings:
     """Return the verdicts on the claims of 2020."""
     assessment = results.assessment
     mean, geo = Standing(arithmetic(assessment)), Standing(geometric(assessment))
@@ -272,7 +273,7 @@ VALCARCE_2018 = Study(
     "Power of Information Retrieval Metrics for Top-N Recommendation. RecSys 2018.",
     OPTIONS,
     PAPER_2018.plan,
-    OF_SYSTEMS,
+    study_facts.OF_SYSTEMS,
 )
 
 # The paper says "from 100 to 1 %" without giving the steps. Up to a fifth of the items, the most popular ones, are
@@ -293,5 +294,5 @@ VALCARCE_2020 = Study(
     "recommendation. Information Retrieval Journal 23, 2020.",
     OPTIONS,
     PAPER_2020.plan,
-    OF_SYSTEMS,
+    study_facts.OF_SYSTEMS,
 )

@@ -44,7 +44,7 @@ from cranfield.store import (
     save_scores,
     scores_table,
 )
-from cranfield.studies.frame import Exhibit, Finding, StudyFiles, StudyResults
+from cranfield.studies.frame import ClaimFindings, Exhibit, StudyFiles, StudyResults
 from cranfield.tables import write_table
 
 SYSTEMS = (
@@ -79,7 +79,7 @@ class MetricPaper:
     folds: int  # 1 for a single split
     per_user: bool  # whether each profile is split separately
     exhibits: Callable[[MetricResults], list[Exhibit]]
-    claims: Callable[[MetricResults], list[Finding]]
+    claims: Callable[[MetricResults], ClaimFindings]
 
     def plan(
         self,
