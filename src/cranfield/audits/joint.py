@@ -108,33 +108,6 @@ def question_of(grid: Grid, cell: int) -> dict[str, str]:
     return {name: words[name] for name in (grid.varied[place].name for place in grid.of_kind("question"))}
 
 
-@dataclass(frozen=True)
-class JointTest:
-    """The joint test of the universes of a question, and what chance alone gives.
-
-    Parameters
-    ----------
-    universes, draws
-        The numbers of distinct universes tested, and of draws.
-    observed, p, expected
-        The four statistics, their p-values, and their means under the null, by name.
-    retrained
-        The p-values with the spread of chance options added to that of users; None without chance options.
-    often
-        Shares that the draws reach in 5 % of the cases (`CHANCES`): the shares of cells and of distinct universes that
-        one system leads, and that it leads significantly, each for the system with the larger share; and those with a
-        significant difference in either direction.
-    """
-
-    universes: int
-    draws: int
-    observed: dict[str, float]
-    p: dict[str, float]
-    retrained: dict[str, float] | None
-    expected: dict[str, float]
-    often: dict[str, float]
-
-
 def joint_tests(
     x: Singles,
     users: NDArray[np.int64],
@@ -144,7 +117,7 @@ def joint_tests(
     draws: int = DRAWS,
     alpha: float = 0.05,
     seed: int = 0,
-) -> list[JointTest]:
+) -> list[audit_facts.JointTest]:
     """Test the universes of each question jointly; x is universes × users, and all questions use the same draws.
 
     With ``spread``, a number of at least 1 per universe, the observed z divided by it are tested as well.
@@ -175,7 +148,7 @@ def joint_tests(
         often = np.sort(shares, axis=0)[-max(1, int(0.05 * len(shares)))]
         widened = None if spread is None else (z / spread).astype(np.float32)
         tests.append(
-            JointTest(
+            audit_facts.JointTest(
                 len(own.critical),
                 len(signs),
                 _named(own.statistics(z)[0]),

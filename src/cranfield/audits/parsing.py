@@ -22,9 +22,10 @@ from cranfield.audits.options import (
     split_parameter,
     variable_decision,
 )
-from cranfield.audits.significance import OF_TESTS, PairedTest
+from cranfield.audits.significance import OF_TESTS
 from cranfield.comparisons import CORRECTION
 from cranfield.experiments import DECISIONS, Experiment
+from cranfield.facts import audit as audit_facts
 from cranfield.recommenders import recommender
 
 BUDGET = 5_000
@@ -52,7 +53,7 @@ class AuditSettings:
     experiment: Experiment
     varied: tuple[VariedDecision, ...]
     budget: int = BUDGET
-    testings: tuple[PairedTest, ...] = ()
+    testings: tuple[audit_facts.PairedTest, ...] = ()
     truth: Any = None
 
     @property
@@ -106,7 +107,7 @@ def audit_settings(experiment: Experiment, *, scale: tuple[float, float] = (1.0,
     return AuditSettings(experiment, tuple(varied), budget, testings, table.get("truth"))
 
 
-def _testings(experiment: Experiment, options: Mapping[str, Any]) -> tuple[PairedTest, ...]:
+def _testings(experiment: Experiment, options: Mapping[str, Any]) -> tuple[audit_facts.PairedTest, ...]:
     """Return every test with every correction, starting with those of the experiment; none if neither is opened."""
     if not any(name in options for name in OF_TESTS):
         return ()
@@ -128,7 +129,7 @@ def _testings(experiment: Experiment, options: Mapping[str, Any]) -> tuple[Paire
             raise SettingError(f"audit.vary: {name} has one option, {start}; list at least two, or leave it out")
     if len(experiment.systems) == 2:
         values["correction"] = ("none",)
-    return tuple(PairedTest(*both) for both in product(*(values[name] for name in OF_TESTS)))
+    return tuple(audit_facts.PairedTest(*both) for both in product(*(values[name] for name in OF_TESTS)))
 
 
 def _options(experiment: Experiment, table: Mapping[str, Any]) -> dict[str, Any]:

@@ -20,8 +20,8 @@ from cranfield.audits.contributions import RESAMPLES, UserContributions, resampl
 from cranfield.audits.flips import Rule
 from cranfield.audits.grid import Floats, Grid, VariedDecision
 from cranfield.audits.joint import DRAWS, STATISTICS, Question, seed_noise
-from cranfield.audits.pair import Effort, PairAudit, QuestionAnswer, audit_pair, rank_shares
-from cranfield.audits.significance import SIGNIFICANCE_KINDS, PairedTest, rows_of_tests
+from cranfield.audits.pair import Effort, PairAudit, audit_pair, rank_shares
+from cranfield.audits.significance import SIGNIFICANCE_KINDS, rows_of_tests
 from cranfield.audits.truth import OPTION_KINDS, PAIR_KINDS, KnownValues, TruthFindings, truth_of
 from cranfield.audits.verdict import (
     facts_of_advice,
@@ -122,7 +122,7 @@ class Audit:
         alpha: float = 0.05,
         seed: int = 0,
         notes: Sequence[Fact] = (),
-        testings: Sequence[PairedTest] = (),
+        testings: Sequence[audit_facts.PairedTest] = (),
         truth: KnownValues | Mapping[str, float] | None = None,
         advance: Callable[[], None] = lambda: None,
     ) -> Audit:
@@ -218,7 +218,7 @@ class Audit:
         }
         return pl.DataFrame(columns)
 
-    def _answers(self) -> Iterator[tuple[QuestionAnswer, dict[str, Any]]]:
+    def _answers(self) -> Iterator[tuple[audit_facts.QuestionAnswer, dict[str, Any]]]:
         """Yield every answer of every pair, with the columns that name it."""
         for pair in self.pairs:
             for answer in pair.answers:
@@ -362,7 +362,7 @@ class Audit:
 
     def rank_facts(self) -> list[Fact]:
         """Return how often systems rank first, if there are more than two."""
-        return facts_of_ranks(self.rank_rows, self.systems)
+        return facts_of_ranks(self.rank_rows)
 
     def pair_facts(self, first: str | None = None, second: str | None = None) -> list[Fact]:
         """Return the facts about a pair of systems; by default the two best under the starting point."""
@@ -446,7 +446,7 @@ def _corrected(pairs: Sequence[PairAudit]) -> list[PairAudit]:
     return [replace(pair, answers=tuple(answers)) for pair, answers in zip(pairs, corrected)]
 
 
-def _holm(tests: Sequence[dict[str, float] | None]) -> list[dict[str, float]]:
+def _holm(tests: Sequence[Mapping[str, float] | None]) -> list[dict[str, float]]:
     """Return the corrected p-values of each test; none if there was no test."""
     if any(test is None for test in tests):
         return [{} for _ in tests]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from itertools import combinations
 from typing import Any, NamedTuple
 
@@ -19,6 +18,7 @@ from cranfield.audits.joint import Question
 from cranfield.audits.pair import Effort, PairAudit
 from cranfield.comparisons import CORRECTIONS, SIGNIFICANCE_TESTS, Comparing, Sample, TestResult
 from cranfield.experiments import checked_value
+from cranfield.facts import audit as audit_facts
 
 OF_TESTS = ("significance", "correction")
 """The decisions that change only what is significant."""
@@ -37,17 +37,6 @@ _OF_RANKS = ("wilcoxon", "sign")
 _SINGLE = 4e-7
 # The maximum number of steps of a lattice, and how close its levels must be to multiples of the step.
 _MOST_STEPS, _NEAR = 1000, 1e-3
-
-
-@dataclass(frozen=True)
-class PairedTest:
-    """A paired test of the users' differences, and the correction over the pairs of systems of a universe."""
-
-    significance: str
-    correction: str
-
-    def __str__(self) -> str:
-        return self.significance if self.correction == "none" else f"{self.significance} with {self.correction}"
 
 
 class Outcome(NamedTuple):
@@ -138,7 +127,7 @@ def rows_of_tests(
     grid: Grid,
     terms: UserContributions,
     pairs: Sequence[PairAudit],
-    testings: Sequence[PairedTest],
+    testings: Sequence[audit_facts.PairedTest],
     effort: Effort,
     advance: Callable[[], None] = lambda: None,
 ) -> list[dict[str, Any]]:
