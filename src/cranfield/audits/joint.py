@@ -58,16 +58,12 @@ _MOST_PAIRS = 2000
 
 @dataclass(frozen=True, eq=False)
 class Question:
-    """The universes of one question, or all of them, with their weights in shares of cells, which sum to 1.
-
-    ``options`` define the question; None for all questions together. ``tested`` are those of its universes whose
-    average is linear (`UserContributions`), which can be tested and resampled; None if there are none.
-    """
+    """The universes of one question, or all of them, with their weights in shares of cells, which sum to 1."""
 
     universes: NDArray[np.int64]
     weights: Floats
-    options: Mapping[str, str] | None = None
-    tested: Question | None = None
+    options: Mapping[str, str] | None = None  # that define the question; None for all questions together
+    tested: Question | None = None  # the universes with a linear average, which can be tested and resampled, if any
 
     @classmethod
     def of(cls, grid: Grid, linear: NDArray[np.bool_]) -> list[Question]:

@@ -41,12 +41,7 @@ _CHANCE = {
     "trails significantly": "significantly",
     "significant": "either",
 }
-_OPPOSITE = {
-    "leads": "trails",
-    "trails": "leads",
-    "leads significantly": "trails significantly",
-    "trails significantly": "leads significantly",
-}
+_OPPOSITE = dict(zip(_CHANCE, ("trails", "leads", "trails significantly", "leads significantly")))
 
 
 def lead_shares(
@@ -127,29 +122,15 @@ def rank_shares(systems: Sequence[str], averages: Floats, drawn: Floats, questio
 
 @dataclass(frozen=True, eq=False)
 class PairAudit:
-    """All results for one pair of systems; the first is ahead if a sign is positive.
-
-    Parameters
-    ----------
-    leads
-        Which system leads in each universe.
-    answers
-        All universes together, then each question.
-    influence
-        One row per answer and decision, and one per answer and pair of decisions (`influence_rows`).
-    flips, rule
-        The effects of small changes of the starting point, and the rule for which system leads.
-    turned_by_chance
-        The share of the set-ups in which chance options alone change the winner; None without chance options.
-    """
+    """All results for one pair of systems; the first is ahead if a sign is positive."""
 
     systems: tuple[str, str]
-    leads: Leads
-    answers: tuple[audit_facts.QuestionAnswer, ...]
-    influence: tuple[dict[str, Any], ...]
-    flips: audit_facts.Flips
-    rule: Rule
-    turned_by_chance: float | None
+    leads: Leads  # which system leads in each universe
+    answers: tuple[audit_facts.QuestionAnswer, ...]  # all universes together, then each question
+    influence: tuple[dict[str, Any], ...]  # see `influence_rows`
+    flips: audit_facts.Flips  # the effects of small changes of the starting point
+    rule: Rule  # for which system leads where
+    turned_by_chance: float | None  # the share of the set-ups in which chance alone changes the winner, if opened
 
     @classmethod
     def of(

@@ -40,13 +40,10 @@ _MOST_STEPS, _NEAR = 1000, 1e-3
 
 
 class Outcome(NamedTuple):
-    """The result of a test for one pair of systems in every universe.
+    """The result of a test for one pair of systems in every universe."""
 
-    ``p`` is NaN if the test does not apply; ``direction`` is above 0 if the first system is better by what is compared.
-    """
-
-    p: Floats
-    direction: Floats
+    p: Floats  # NaN if the test does not apply
+    direction: Floats  # above 0 if the first system is better by what is compared
 
 
 def checked_significance(value: Any) -> str:
@@ -106,11 +103,6 @@ def _on_lattice(levels: Floats) -> Floats:
     """Return ascending levels as exact multiples of a step if they are multiples in single precision, else unchanged.
 
     Sums of differences are then equal whenever sums of the exact values are, for example for P@10.
-
-    Examples
-    --------
-    >>> _on_lattice(np.array([0.1, 0.2, 0.3], dtype=np.float32).astype(float)).round(7).tolist()
-    [0.1, 0.2, 0.3]
     """
     if not 1 < len(levels) <= _MOST_STEPS:
         return levels
