@@ -155,7 +155,7 @@ def test_chance_is_not_a_condition(grid):
 
 def test_sets_hold_options_that_are_not_numbers_and_each_division_comes_once():
     four = VariedDecision("gain", "equivalent", ("linear", "exp", "binary", "log"))
-    conditions = conditions_of(Grid.product([four]))
+    conditions = list(conditions_of(Grid.product([four])))
     divisions = [frozenset([condition.options, frozenset(range(4)) - condition.options]) for condition in conditions]
     assert len(divisions) == len(set(divisions)) == 7
     assert conditions[0].holds == "gain linear"

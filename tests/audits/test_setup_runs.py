@@ -76,9 +76,8 @@ def _rows(*best):
     return [{"setup": f"split {place}", "metric": metric, **shared} for place, metric in enumerate(best)]
 
 
-def test_the_fact_says_which_metric_is_best_where():
+def test_advice_under_several_designs_is_a_fact():
     failed = {**_rows("P@5")[0], "rank": None, "reason": "why"}
-    (fact,) = facts_of_advice([*_rows("P@5", "AP@5", "P@5"), failed])
-    best = {"P@5": ("split 0", "split 2"), "AP@5": ("split 1",)}
-    assert fact == audit_facts.AdviceByDesign(best, clear=0, taus=(0.5, 0.5), failed=1)
+    rows = [*_rows("P@5", "AP@5", "P@5"), failed]
+    assert facts_of_advice(rows) == [audit_facts.AdviceByDesign(tuple(rows))]
     assert facts_of_advice(_rows("P@5")) == []

@@ -10,7 +10,7 @@ import pytest
 
 from cranfield.audits import Audit, Grid, VariedDecision, tables
 from cranfield.audits.pair import PairView
-from cranfield.audits.significance import PairedTest
+from cranfield.facts import audit as audit_facts
 
 
 @pytest.fixture(scope="module")
@@ -94,7 +94,7 @@ def test_combinations_that_are_left_out_have_their_reason_and_what_they_share():
 def held_against_truth(grid, terms):
     averages = terms.values.mean(axis=2, dtype=np.float64)
     values = {"knn": 0.3, "mf": 0.2, "pop": 0.1}
-    tests = [PairedTest("student", "none"), PairedTest("student", "holm")]
+    tests = [audit_facts.PairedTest("student", "none"), audit_facts.PairedTest("student", "holm")]
     advised = ({**ADVICE, "rank": 1}, {**ADVICE, "rank": 2}, {**ADVICE, "rank": None, "reason": "too few users"})
     audit = Audit.of(grid, ("knn", "mf", "pop"), averages, terms, draws=250, resamples=10, truth=values, testings=tests)
     return replace(audit, advised=advised)

@@ -41,11 +41,11 @@ def test_the_starting_point_comes_first(audit):
 
 def test_agreement_within_the_question_stands_beside_chance(audit):
     agreement = _the(audit_facts.SameQuestion, audit.pair_facts())
-    assert (agreement.leader, agreement.question) == ("mf", {"split": "random(train=0.8)"})
-    assert agreement.leads.share == pytest.approx(1)
-    assert agreement.leads.chance is not None
-    assert agreement.with_seeds
-    assert agreement.p == audit.pair().answer(agreement.question).corrected_retrained
+    share = agreement.answer.share(agreement.what)
+    assert agreement.leader == "mf"
+    assert agreement.answer == audit.pair().answer({"split": "random(train=0.8)"})
+    assert share.share == pytest.approx(1)
+    assert share.chance is not None
 
 
 def test_the_options_stand_beside_the_share(audit):
@@ -61,15 +61,16 @@ def test_a_share_is_not_called_a_probability(audit):
 def test_the_message_of_turned_winners_is_said(noise):
     values = 0.5 * noise
     values[0] += np.array([0.5, -0.5])[:, None]
-    joint = _the(audit_facts.JointDifference, _audit(values, CUTOFF).facts())
-    assert joint.observed == 1
-    assert joint.p["either"] < joint.alpha <= joint.p["median"]
+    fact = _the(audit_facts.JointDifference, _audit(values, CUTOFF).facts())
+    assert fact.answer.joint.observed["either"] == 1
+    assert fact.answer.relied_on["either"] < fact.alpha <= fact.answer.relied_on["median"]
 
 
 def test_universes_that_show_nothing_together_have_no_small_p(noise):
     values = noise - noise.mean(axis=2, keepdims=True)
     values[0] += 0.001
-    assert min(_the(audit_facts.JointDifference, _audit(values, CUTOFF).facts()).p.values()) > 0.05
+    fact = _the(audit_facts.JointDifference, _audit(values, CUTOFF).facts())
+    assert min(fact.answer.relied_on.values()) > 0.05
 
 
 def test_what_turns_the_winner_and_what_stays_is_said(audit):
@@ -91,9 +92,8 @@ def test_where_nothing_turns_the_winner_this_is_said(noise):
 
 def test_influence_names_the_decisions_and_the_noise_floor(audit):
     influences = _the(audit_facts.LargestInfluences, audit.pair_facts())
-    assert influences.rows[0]["decision"] == "split"
-    assert influences.chance is not None
-    assert influences.rest is None
+    assert influences.named[0]["decision"] == "split"
+    assert "chance" in [row["kind"] for row in influences.rows]
 
 
 def test_the_rule_stands_beside_always_naming_the_same(audit):
@@ -107,39 +107,37 @@ def test_where_seeds_are_opened_the_joint_test_has_their_spread(audit):
     joint, retraining = (
         _the(kind, audit.pair_facts()) for kind in (audit_facts.JointDifference, audit_facts.Retraining)
     )
-    answer = audit.pair().answer()
-    assert joint.with_seeds
-    assert joint.p == answer.corrected_retrained
-    assert retraining.p == answer.corrected
+    assert joint.answer == audit.pair().answer()
+    assert joint.answer.relied_on == joint.answer.corrected_retrained != {}
+    assert retraining.p == joint.answer.corrected
     assert {noise.system for noise in retraining.noise} == {"mf", "knn"}
     assert retraining.turned_by_chance == audit.pair().turned_by_chance
 
 
 def test_where_no_seed_is_opened_nothing_is_claimed_of_retraining(noise):
     facts = _audit(noise, CUTOFF).facts()
-    assert not _the(audit_facts.JointDifference, facts).with_seeds
+    assert _the(audit_facts.JointDifference, facts).answer.corrected_retrained == {}
     assert _the(audit_facts.Retraining, facts).turned_by_chance is None
 
 
 def test_questions_are_answered_one_by_one(audit):
     led = _the(audit_facts.LeadByQuestion, audit.pair_facts())
-    assert list(led.led["knn"]) == ["split random(train=0.2)"]
-    assert list(led.led["mf"]) == ["split random(train=0.5)", "split random(train=0.8)"]
-    assert led.undecided == {}
+    assert led.systems == ("knn", "mf")
+    assert [answer.question["split"] for answer in led.answers] == list(audit.grid.varied[0].options)
 
 
 def test_equal_systems_have_a_verdict():
     facts = _audit(np.zeros((2, 2, 10)), CUTOFF).facts()
     assert facts[0].equal
     assert audit_facts.Flips not in _kinds(facts)
-    assert _the(audit_facts.LedCells, facts).equal == 1
+    assert _the(audit_facts.LedCells, facts).answer.share("equal").share == 1
 
 
 def test_with_several_systems_the_ranks_come_first(audit):
     first, *rest = audit.facts()
     assert isinstance(first, audit_facts.FirstPlaces)
-    assert first.systems == 3
-    assert first.shares == pytest.approx({"mf": 2 / 3, "knn": 1 / 3})
+    shares = {row["system"]: row["share"] for row in first.rows}
+    assert shares == pytest.approx({"mf": 2 / 3, "knn": 1 / 3, "pop": 0})
     assert rest == audit.pair_facts()
     assert audit.verdict[1:] == audit.sentences()
 
@@ -158,7 +156,7 @@ def test_a_single_universe_that_differs_is_the_only_sign():
     values[0] -= values[0].mean(axis=1, keepdims=True)
     values[0, 5] += 0.8
     audit = _audit(values, VariedDecision("k", "equivalent", tuple(f"{k}" for k in range(1, 21))))
-    p = _the(audit_facts.JointDifference, audit.facts()).p
+    p = _the(audit_facts.JointDifference, audit.facts()).answer.relied_on
     assert p["largest"] == pytest.approx(0.00398, abs=1e-5)
     assert min(p["either"], p["median"]) >= 0.05
 
@@ -186,4 +184,5 @@ def test_one_cell_says_nothing_of_other_decisions(noise):
 def test_cells_where_systems_are_equal_are_counted(noise):
     values = noise.copy()
     values[:, 0] = 0.5
-    assert _the(audit_facts.LedCells, _audit(values, CUTOFF, start=1).facts()).equal == 0.5
+    fact = _the(audit_facts.LedCells, _audit(values, CUTOFF, start=1).facts())
+    assert fact.answer.share("equal").share == 0.5

@@ -127,7 +127,7 @@ def test_positive_ratings_alone_get_the_caveat_of_the_paper(world):
     likes = world.ratings.frame()
     ones = cf.Ratings.of(likes["user"].to_list(), likes["item"].to_list())
     bias = cf.bias(ones, ["popularity", "random"], groups=4, nonrelevant=10)
-    assert bias_facts.NothingBelowThreshold() in bias.caveats
+    assert bias_facts.PopularityRemark("nothing below the threshold") in bias.caveats
 
 
 def test_lists_that_end_early_are_said_to(world):
@@ -153,7 +153,7 @@ def test_a_metric_without_expectations_has_no_neutral_protocols_on_given_lists(g
     assert [protocol.name for protocol in found.protocols] == ["AR"]
     assert isinstance(found.notes[0], bias_facts.ProtocolsLeftOut)
     assert found.notes[0].protocols == ()
-    assert bias_facts.NoNeutralProtocol() in found.facts()
+    assert bias_facts.PopularityRemark("no neutral protocol") in found.facts()
 
 
 def test_protocols_that_are_not_possible_are_left_out_and_the_reason_is_given(world):

@@ -197,7 +197,7 @@ def test_positive_ratings_alone_have_neither_snips_nor_doubly_robust_estimates(s
     (run,) = cf.recommend(split, "popularity", length=5)
     result = estimate(run, positive, train=split.train, n=5, threshold=4, resamples=5)
     assert set(result.frame["estimator"]) == {"observed", "IPS"}
-    assert bias_facts.NotRelevantMissing() in result.notes
+    assert bias_facts.PopularityRemark("relevant ratings alone") in result.notes
     with pytest.raises(cf.SettingError, match="needs observed ratings that are not relevant"):
         estimate(run, positive, train=split.train, n=5, threshold=4, imputations="svd")
 

@@ -12,13 +12,29 @@ from cranfield.facts import Fact, audit
 
 SHARE = audit.LeadShare("cells", "leads", 0.6, 0.5, 0.71, chance=0.938)
 ALWAYS = replace(SHARE, share=1.0, lower=float("nan"), upper=float("nan"), chance=1.0)
+OTHERS = {"trails": 0.35, "equal": 0.05, "leads significantly": 0.25}
+SHARES = (
+    *(replace(SHARE, what=what, share=share) for what, share in OTHERS.items()),
+    replace(SHARE, over="universes", share=0.58),
+)
 CUTOFF = audit.OpenedOptions("cutoff", ("5", "10"))
 CROSSED = audit.CrossedOptions((CUTOFF, audit.OpenedOptions("seed", ("0", "1"), is_chance=True)))
-SAME = audit.SameQuestion("a", {"split": "random"}, 12, SHARE, 0.25, {"median": 0.03, "either": 0.00001}, False)
-LED = audit.LedCells("a", "b", CROSSED, 1200, True, 900, SHARE, 0.35, 0.05, 0.58)
-JOINT = audit.JointDifference(
-    0.4, 0.05, 0.12, {"either": 0.2, "median": 0.3, "net": 0.4, "largest": 0.5}, 0.05, with_seeds=False
-)
+P = {"either": 0.2, "median": 0.3, "net": 0.4, "largest": 0.5}
+TESTED = audit.JointTest(900, 250, {"either": 0.4}, P, None, {"either": 0.05}, {"either of universes": 0.12})
+ANSWER = audit.QuestionAnswer({"split": "random"}, 900, (SHARE, *SHARES), {}, TESTED, corrected=P)
+SAME = audit.SameQuestion("a", "leads", ANSWER)
+LED = audit.LedCells("a", "b", "leads", CROSSED, 1200, True, ANSWER)
+JOINT = audit.JointDifference(ANSWER, 0.05)
+
+
+def answered(**changes):
+    return replace(ANSWER, **changes)
+
+
+def led(leads, trails):
+    return answered(shares=(replace(SHARE, share=leads), replace(SHARE, what="trails", share=trails)))
+
+
 SWAP, OTHER = audit.Swap("cutoff", "equivalent", "10", "5"), audit.Swap("split", "question", "random", "temporal")
 FLIP = audit.Flip((SWAP,), 3, -1, -0.02, -0.1, 0.04, True, True, False)
 KEPT = replace(FLIP, swaps=(OTHER,), lead=1, d_z=0.2, significant=False, turns_winner=False, turns_significance=True)
@@ -39,8 +55,27 @@ TRUE = {
     "wrong_significantly": 0.001,
 }
 TAU = {"decision": "cutoff", "option": "5", "tau": 0.8, "lower": None, "upper": None}
-ADVICE = audit.AdviceByDesign({"P@5": ("random", "temporal"), "AP@5": ("user",)}, 1, (0.5, 0.75), 1)
-INFLUENCE = {"decision": "cutoff", "shapley": 0.6, "lower": 0.5, "upper": 0.7}
+BEST = {"metric": "P@5", "average": "mean", "rank": 1, "tau": 0.5, "clear": True}
+ADVISED = tuple({**BEST, "setup": setup} for setup in ("random", "temporal"))
+OTHERWISE = {**BEST, "setup": "user", "metric": "AP@5", "average": "median", "tau": 0.75, "clear": False}
+INFLUENCE = {
+    "decision": "cutoff",
+    "kind": "equivalent",
+    "variance": 0.1,
+    "shapley": 0.6,
+    "lower": 0.5,
+    "upper": 0.7,
+    "rest": 0.05,
+    "method": "anova",
+}
+STUDENT = {
+    "significance": "student",
+    "correction": "none",
+    "significant": 0.3,
+    "start_p_corrected": 0.03,
+    "start_significant": True,
+}
+SIGN = {**STUDENT, "significance": "sign", "correction": "holm", "start_p_corrected": 0.2, "start_significant": False}
 
 SAID: list[tuple[Fact, str]] = [
     (SHARE, "60 % [50 %, 71 %]"),
@@ -52,12 +87,14 @@ SAID: list[tuple[Fact, str]] = [
     ),
     (CROSSED, "cutoff (5, 10), over seed (0, 1)"),
     (
-        audit.FirstPlaces(3, {"mf": 2 / 3, "knn": 1 / 3}),
+        audit.FirstPlaces(
+            ({"system": "knn", "share": 0.33}, {"system": "mf", "share": 0.67}, {"system": "pop", "share": 0.0})
+        ),
         "Of 3 systems, mf is first in 67 % of the cells, knn is first in 33 % of the cells.",
     ),
     (
-        audit.FirstPlaces(6, {"a": 0.5, "b": 0.3, "c": 0.2, "d": 0.1, "e": 0.05}),
-        "Of 6 systems, a is first in 50 % of the cells, b is first in 30 % of the cells, c is first in 20 % of the cells, d is first in 10 % of the cells, and 1 more in fewer cells; if several tie, each of them is first.",
+        audit.FirstPlaces(tuple({"system": name, "share": 0.4 - k / 20} for k, name in enumerate("abcde"))),
+        "Of 5 systems, a is first in 40 % of the cells, b is first in 35 % of the cells, c is first in 30 % of the cells, d is first in 25 % of the cells, and 1 more in fewer cells; if several tie, each of them is first.",
     ),
     (
         audit.LeadAtStart("a", "b", False, -0.01234, -0.2, 0.00001, True),
@@ -74,44 +111,61 @@ SAID: list[tuple[Fact, str]] = [
     ),
     (
         SAME,
-        "Of the 12 universes of the same question (split random), a leads in 60 % [50 %, 71 %] and significantly in 25 %; if they were equally good, one of them would lead in 93 % or more in 5 % of cases. Their joint test: median z, p = 0.03; either way, p <0.0001.",
+        "Of the 900 universes of the same question (split random), a leads in 60 % [50 %, 71 %] and significantly in 25 %; if they were equally good, one of them would lead in 93 % or more in 5 % of cases. Their joint test: median z, p = 0.3; either way, p = 0.2.",
     ),
     (
-        replace(SAME, p={}, leads=ALWAYS),
-        "Of the 12 universes of the same question (split random), a leads in 100 % and significantly in 25 %; if they were equally good, one of them would lead in all of them in 5 % of cases or more.",
+        replace(SAME, answer=answered(shares=(ALWAYS, *SHARES), corrected={})),
+        "Of the 900 universes of the same question (split random), a leads in 100 % and significantly in 25 %; if they were equally good, one of them would lead in all of them in 5 % of cases or more.",
     ),
     (
-        replace(SAME, with_seeds=True),
-        "Of the 12 universes of the same question (split random), a leads in 60 % [50 %, 71 %] and significantly in 25 %; if they were equally good, one of them would lead in 93 % or more in 5 % of cases. Their joint test with the spread of seeds: median z, p = 0.03; either way, p <0.0001.",
+        replace(SAME, answer=answered(corrected_retrained={**P, "either": 0.00001})),
+        "Of the 900 universes of the same question (split random), a leads in 60 % [50 %, 71 %] and significantly in 25 %; if they were equally good, one of them would lead in 93 % or more in 5 % of cases. Their joint test with the spread of seeds: median z, p = 0.3; either way, p <0.0001.",
     ),
-    (replace(SAME, universes=1), "The same question (split random) has no other universe."),
+    (replace(SAME, answer=answered(universes=1)), "The same question (split random) has no other universe."),
     (
         LED,
         "Of the 1,200 cells that cross cutoff (5, 10), over seed (0, 1), a leads in 60 % [50 %, 71 %] and b in 35 %; they are equal in 5 % (of the 900 distinct universes, a in 58 %); if they were equally good, one of them would lead in 93 % or more in 5 % of cases.",
     ),
     (
-        replace(LED, complete=False, equal=0.0, leads=ALWAYS),
-        "Of the 1,200 cells, a sample, that cross cutoff (5, 10), over seed (0, 1), a leads in 100 % and b in 35 % (of the 900 distinct universes, a in 58 %); if they were equally good, one of them would lead in all of them in 5 % of cases or more.",
+        replace(LED, complete=False, answer=answered(shares=(ALWAYS, *SHARES))),
+        "Of the 1,200 cells, a sample, that cross cutoff (5, 10), over seed (0, 1), a leads in 100 % and b in 35 %; they are equal in 5 % (of the 900 distinct universes, a in 58 %); if they were equally good, one of them would lead in all of them in 5 % of cases or more.",
     ),
-    (replace(LED, equal=1.0), "In all 1,200 cells that cross cutoff (5, 10), over seed (0, 1), they are equal."),
+    (
+        replace(LED, answer=answered(shares=(ALWAYS, replace(ALWAYS, what="equal")))),
+        "In all 1,200 cells that cross cutoff (5, 10), over seed (0, 1), they are equal.",
+    ),
+    (
+        replace(
+            LED,
+            what="trails",
+            answer=answered(
+                shares=(
+                    *led(0.3, 0.7).shares,
+                    replace(SHARE, what="equal", share=0.0),
+                    replace(SHARE, what="trails", over="universes"),
+                )
+            ),
+        ),
+        "Of the 1,200 cells that cross cutoff (5, 10), over seed (0, 1), a leads in 70 % [50 %, 71 %] and b in 30 % (of the 900 distinct universes, a in 60 %); if they were equally good, one of them would lead in 93 % or more in 5 % of cases.",
+    ),
     (
         JOINT,
         "In 40 % of the universes one is significantly better, one way or the other (without any difference 5 % on average, and 12 % or more in 5 % of cases; joint test, p = 0.2). Together the universes do not show that the systems differ.",
     ),
     (
-        replace(JOINT, p={**JOINT.p, "either": 0.001}),
+        replace(JOINT, answer=answered(corrected={**P, "either": 0.001})),
         "In 40 % of the universes one is significantly better, one way or the other (without any difference 5 % on average, and 12 % or more in 5 % of cases; joint test, p = 0.001), yet neither leads overall (median z, p = 0.3; net share, p = 0.4): the decisions change the winner.",
     ),
     (
-        replace(JOINT, p={**JOINT.p, "either": 0.001, "median": 0.002}, with_seeds=True),
+        replace(JOINT, answer=answered(corrected_retrained={**P, "either": 0.001, "median": 0.002})),
         "In 40 % of the universes one is significantly better, one way or the other (without any difference 5 % on average, and 12 % or more in 5 % of cases; joint test with the spread of seeds, p = 0.001; median z, p = 0.002). That they differ somewhere does not say who leads.",
     ),
     (
-        replace(JOINT, p={**JOINT.p, "median": 0.002}),
+        replace(JOINT, answer=answered(corrected={**P, "median": 0.002})),
         "In 40 % of the universes one is significantly better, one way or the other (without any difference 5 % on average, and 12 % or more in 5 % of cases; joint test, p = 0.2). The median of all z does show that they differ (p = 0.002).",
     ),
     (
-        replace(JOINT, p={**JOINT.p, "largest": 0.002}),
+        replace(JOINT, answer=answered(corrected={**P, "largest": 0.002})),
         "In 40 % of the universes one is significantly better, one way or the other (without any difference 5 % on average, and 12 % or more in 5 % of cases; joint test, p = 0.2). Only the largest of all differences shows that they differ (max |z|, p = 0.002).",
     ),
     (
@@ -119,14 +173,12 @@ SAID: list[tuple[Fact, str]] = [
         "A share of universes is not a probability: it is a property of the options that were opened, and other options give another share.",
     ),
     (
-        audit.LeadByQuestion(
-            {"a": {"split random": 0.8}, "b": {"split temporal": 0.6, "split user": 1.0}}, {"split item": 0.5}
-        ),
-        "Question by question: a leads more often with split random (80 %); b leads more often with split temporal (60 %) and split user (100 %); neither with split item (50 %).",
+        audit.LeadByQuestion(("a", "b"), (led(0.8, 0.1), led(0.2, 0.6), led(0.0, 1.0), led(0.5, 0.5))),
+        "Question by question: a leads more often with split random (80 %); b leads more often with split random (60 %) and split random (100 %); neither with split random (50 %).",
     ),
     (
-        audit.LeadByQuestion({"a": {f"split {k}": 0.8 for k in range(6)}, "b": {}}, {}),
-        "Question by question: a leads more often with split 0 (80 %), split 1 (80 %), split 2 (80 %), split 3 (80 %) and 2 more.",
+        audit.LeadByQuestion(("a", "b"), (led(0.8, 0.1),) * 6),
+        "Question by question: a leads more often with split random (80 %), split random (80 %), split random (80 %), split random (80 %) and 2 more.",
     ),
     (SWAP, "cutoff 5 instead of 10"),
     (FLIP, "cutoff 5 instead of 10 (p = 0.04)"),
@@ -164,11 +216,13 @@ SAID: list[tuple[Fact, str]] = [
     ),
     (audit.LeadKept("a", replace(FLIPS, singles=(FLIP,))), "a does not keep the lead under any single change."),
     (
-        audit.LargestInfluences((INFLUENCE, {**INFLUENCE, "decision": "split"}), None, None),
-        "Largest shares of the variance of the effect size over the cells: cutoff (60 % [50 %, 70 %]) and split (60 % [50 %, 70 %]).",
+        audit.LargestInfluences((INFLUENCE, {**INFLUENCE, "decision": "split", "shapley": 0.7})),
+        "Largest shares of the variance of the effect size over the cells: split (70 % [50 %, 70 %]) and cutoff (60 % [50 %, 70 %]).",
     ),
     (
-        audit.LargestInfluences((INFLUENCE,), 0.1, 0.05),
+        audit.LargestInfluences(
+            ({**INFLUENCE, "method": "least squares"}, {**INFLUENCE, "kind": "chance", "shapley": 0.1})
+        ),
         "Largest shares of the variance of the effect size over the cells: cutoff (60 % [50 %, 70 %]); chance has 10 %; 5 % is not explained.",
     ),
     (
@@ -192,18 +246,20 @@ SAID: list[tuple[Fact, str]] = [
         replace(RETRAINED, turned_by_chance=None),
         "No seed was opened, so all of this holds for these trained models: two training runs of the same algorithm can differ significantly too. training_seed and split_seed in an experiment file show how often they do.",
     ),
+    (audit.PairedTest("student", "none"), "student"),
     (
-        audit.SignificantByTest({"student": 0.3, "sign with holm": 0.2}),
-        "One is significantly better in this share of the cells, test by test: student in 30 % and sign with holm in 20 %.",
+        audit.SignificantByTest((STUDENT, SIGN)),
+        "One is significantly better in this share of the cells, test by test: student in 30 % and sign with holm in 30 %.",
     ),
     (
-        audit.StartByTest({"student": 0.03, "sign": 0.2}, ("student",)),
-        "The test alone changes the significance under the starting point: the difference is significant by student (p = 0.03) and not by sign (p = 0.2).",
+        audit.StartByTest((STUDENT, SIGN)),
+        "The test alone changes the significance under the starting point: the difference is significant by student (p = 0.03) and not by sign with holm (p = 0.2).",
     ),
     (
-        audit.StartByTest({"student": 0.3, "sign": 0.2}, ()),
-        "Under the starting point the difference is not significant by student (p = 0.3) and sign (p = 0.2).",
+        audit.StartByTest((SIGN,)),
+        "Under the starting point the difference is not significant by sign with holm (p = 0.2).",
     ),
+    (audit.StartByTest((STUDENT,)), "Under the starting point the difference is significant by student (p = 0.03)."),
     (
         audit.TrueLead("P@10 on all true preferences", TRUE),
         "In truth (P@10 on all true preferences) b (0.4) is better than a (0.3). Most cells agree: b leads in 70 % [60 %, 80 %] of them, significantly in 50 %, and a leads significantly in under 1 %.",
@@ -219,12 +275,12 @@ SAID: list[tuple[Fact, str]] = [
         "The measured order of all systems agrees with the true one by a mean tau of 0.80 over all cells. The decision that matters most for it is cutoff: the mean tau is 0.80 with 5 and 0.50 [0.40, 0.60] with 10.",
     ),
     (
-        ADVICE,
-        "The advice on metrics is not the same under the 3 set-ups that differ in the split or the target design; highest score: P@5 in 2 (random and others) and AP@5 in 1 (user); tau with the order of metrics under the starting point: 0.50 to 0.75; 1 could not be assessed. The choice is clear in 1 of them.",
+        audit.AdviceByDesign(ADVISED),
+        "The advice on metrics is the same under the 2 set-ups that differ in the split or the target design: P@5 scores highest in all of them; tau with the order of metrics under the starting point: 0.50. The choice is clear in 2 of them.",
     ),
     (
-        replace(ADVICE, best={"P@5": ("random", "temporal")}, taus=(), failed=0),
-        "The advice on metrics is the same under the 2 set-ups that differ in the split or the target design: P@5 scores highest in all of them. The choice is clear in 1 of them.",
+        audit.AdviceByDesign((*ADVISED, OTHERWISE, {**BEST, "setup": "item", "rank": None})),
+        "The advice on metrics is not the same under the 3 set-ups that differ in the split or the target design; highest score: P@5 in 2 (random and others) and AP@5, median in 1 (user); tau with the order of metrics under the starting point: 0.50 to 0.75; 1 could not be assessed. The choice is clear in 2 of them.",
     ),
     (
         audit.DeclaredInvalid(2, (("cutoff", "50", "lists are short"),)),
@@ -258,4 +314,4 @@ def test_a_fact_of_an_audit_is_said_in_these_words_and_comes_back_from_json(fact
 
 def test_every_fact_of_an_audit_has_a_sentence_here():
     kinds = {kind for kind in vars(audit).values() if isinstance(kind, type) and issubclass(kind, Fact)}
-    assert {type(fact) for fact, _ in SAID} == kinds - {Fact}
+    assert {type(fact) for fact, _ in SAID} == {kind for kind in kinds if kind._said is not Fact._said}

@@ -11,10 +11,36 @@ import pytest
 from cranfield.facts import Fact, bias
 
 WINNER = bias.WinnerWithoutPopularity(("a",), ("P1R", "U1R"), {}, {}, {})
-REACHED = bias.ReachedByPopularity("ease", "P@10", 0.31, 25.04, 0.456)
+ROW = {"system": "ease", "mean": 0.31, "reached": 0.456, "recommended": 3.14, "head": 0.625}
+REACHED = bias.ReachedByPopularity("P@10", ROW, 25.04)
 CHANGED = bias.ChangedConclusions(1, 6, 5)
 
 SAID: list[tuple[Fact, str]] = [
+    (
+        bias.PopularityRemark("only popularity"),
+        "Popularity is the only system with a score; name others to compare it with.",
+    ),
+    (
+        bias.PopularityRemark("no neutral protocol"),
+        "No neutral protocol is possible with these ratings, so nothing can be said about the order.",
+    ),
+    (bias.PopularityRemark("more changes"), "More changes are in the table of conclusions."),
+    (
+        bias.PopularityRemark("liked or met"),
+        "Whether popular items are liked more, or people only come across them more often, cannot be seen from ratings that people chose to give. A neutral protocol removes both effects. Judgments of items chosen at random can tell them apart.",
+    ),
+    (
+        bias.PopularityRemark("nothing below the threshold"),
+        "No rating is below the threshold. Then every item has the same share of positive ratings, and under uniform test ratings (U1R, UAR) popularity falls to random, or near it in dense data, whatever it is worth (Bellogín et al. 2017, section 6.2).",
+    ),
+    (
+        bias.PopularityRemark("lists differ"),
+        "the lists differ between users, and the formula is for a ranking that is the same for all",
+    ),
+    (
+        bias.PopularityRemark("relevant ratings alone"),
+        "no test rating is below the threshold: SNIPS of precision and doubly robust estimates are left out",
+    ),
     (WINNER, "The winner is the same without popularity's advantage: a is first under AR and under P1R and U1R."),
     (replace(WINNER, first=("a", "b")), "a and b are level under AR, so there is no winner to look at."),
     (
@@ -29,7 +55,6 @@ SAID: list[tuple[Fact, str]] = [
         replace(WINNER, leading={"b": ("P1R",)}, level={"c": ("U1R",)}),
         "It is open whether the winner is the same without popularity's advantage: a is first under AR, and b (under P1R) leads without it, though not significantly; c (under U1R) is level with a.",
     ),
-    (bias.OnlyPopularity(), "Popularity is the only system with a score; name others to compare it with."),
     (
         REACHED,
         "ease has the best P@10 of the systems other than popularity, 0.3100, 25.0 times the score of a random ranking. Ranking by popularity alone reaches 45.6 % of it.",
@@ -43,7 +68,7 @@ SAID: list[tuple[Fact, str]] = [
         "Over users, given how many relevant items each has, the scores correlate with those of popularity by ease 0.50, knn -0.12.",
     ),
     (
-        bias.PopularItems("ease", 3.14, 0.625),
+        bias.PopularItems(ROW),
         "The items that ease recommends are 3.1 times as popular as the average item of the catalogue; 62.5 % of them are in the head, the most popular items with a fifth of all ratings.",
     ),
     (
@@ -53,10 +78,6 @@ SAID: list[tuple[Fact, str]] = [
     (
         bias.OrderUnder("U1R", float("nan"), 2, 2),
         "Under U1R (each relevant item alone, the same number of test ratings per item) all systems are level: popularity stays at place 2.",
-    ),
-    (
-        bias.NoNeutralProtocol(),
-        "No neutral protocol is possible with these ratings, so nothing can be said about the order.",
     ),
     (
         CHANGED,
@@ -79,15 +100,6 @@ SAID: list[tuple[Fact, str]] = [
     (
         bias.ChangedConclusion("ease", "knn", ("P1R",), is_reversed=True),
         "ease is better than knn under AR; under P1R the order is reversed.",
-    ),
-    (bias.MoreChanges(), "More changes are in the table of conclusions."),
-    (
-        bias.LikedOrMet(),
-        "Whether popular items are liked more, or people only come across them more often, cannot be seen from ratings that people chose to give. A neutral protocol removes both effects. Judgments of items chosen at random can tell them apart.",
-    ),
-    (
-        bias.NothingBelowThreshold(),
-        "No rating is below the threshold. Then every item has the same share of positive ratings, and under uniform test ratings (U1R, UAR) popularity falls to random, or near it in dense data, whatever it is worth (Bellogín et al. 2017, section 6.2).",
     ),
     (
         bias.OutsideLists(1000, 0.25, ("P1R", "U1R", "UAR")),
@@ -119,13 +131,8 @@ SAID: list[tuple[Fact, str]] = [
         bias.SizesDiffer(900, 1500),
         "target sets differ in size, 900 to 1,500 items: training items are removed, so a remaining item is more likely to be a test item than σ|PR(i)|/|U| says, especially for active users",
     ),
-    (bias.ListsDiffer(), "the lists differ between users, and the formula is for a ranking that is the same for all"),
     (bias.SplitMayNotDraw("predefined"), "the given split may not draw test ratings at random"),
     (bias.SplitMayNotDraw("temporal"), "the split (temporal) may not draw test ratings at random"),
-    (
-        bias.NotRelevantMissing(),
-        "no test rating is below the threshold: SNIPS of precision and doubly robust estimates are left out",
-    ),
     (bias.ImputationLeftOut("svd", "the library is missing"), "DR (svd) is left out: the library is missing"),
     (
         bias.UnevenWeights("ease", 1500, 15, 0.93, 120.4),

@@ -121,13 +121,7 @@ def leads_of(
 
 
 def z_of(x: Singles) -> Floats:
-    """Return Σx/√Σx² of each row; 0 if all values are 0.
-
-    Examples
-    --------
-    >>> z_of(np.array([[3.0, 4.0], [0.0, 0.0]], dtype=np.float32)).tolist()
-    [1.4, 0.0]
-    """
+    """Return Σx/√Σx² of each row; 0 if all values are 0."""
     sums = x.sum(axis=1, dtype=np.float64)
     squares = np.einsum("uv,uv->u", x, x, dtype=np.float64)
     return np.divide(sums, np.sqrt(squares), out=np.zeros(len(x)), where=squares > 0)
@@ -161,12 +155,6 @@ def critical_z(users: NDArray[np.int64], alpha: float = 0.05) -> Floats:
     """Return the |z| from which Student's p is below α: signs do not change Σx², so it is the same for all draws.
 
     With t the critical value of n − 1 degrees of freedom, z = t √(n/(n − 1 + t²)); infinite for a single user.
-
-    Examples
-    --------
-    >>> z = critical_z(np.array([20]))
-    >>> p_of(effect_of(z, np.array([20])), np.array([20])).round(12).tolist()
-    [0.05]
     """
     from scipy.special import stdtrit
 
@@ -178,14 +166,10 @@ def critical_z(users: NDArray[np.int64], alpha: float = 0.05) -> Floats:
 
 @dataclass(frozen=True, eq=False)
 class Resampled:
-    """The universes of one pair of systems under resampled users: resamples × universes.
+    """The universes of one pair of systems under resampled users: resamples × universes."""
 
-    ``d_z`` is the standardised difference, for which the number of users of a universe is fixed; ``sign`` that of the
-    sum.
-    """
-
-    d_z: Floats
-    sign: NDArray[np.int8]
+    d_z: Floats  # the standardised difference, for which the number of users of a universe is fixed
+    sign: NDArray[np.int8]  # of the sum
 
 
 def user_counts(n_users: int, resamples: int = RESAMPLES, seed: int = 0) -> Singles:
@@ -224,11 +208,6 @@ def interval(observed: float, drawn: Floats, level: float = 0.95) -> tuple[float
 
     Resampled users contain the noise of the users twice. This pulls shares towards one half and influences towards each
     other; the shift removes that bias.
-
-    Examples
-    --------
-    >>> [round(end, 3) for end in interval(0.5, np.array([0.2, 0.3, 0.4]))]
-    [0.405, 0.595]
     """
     low, middle, high = np.quantile(drawn, [(1 - level) / 2, 0.5, (1 + level) / 2])
     return float(max(observed + low - middle, 0.0)), float(min(observed + high - middle, 1.0))

@@ -46,31 +46,17 @@ _PATIENCE, _SETTLED = 8, 0.99
 
 @dataclass(frozen=True, eq=False)
 class Enumeration:
-    """The cells of an audit, as option numbers, before anything is computed.
-
-    Parameters
-    ----------
-    universes, universe
-        The universes that are stated differently, and the universe of each cell.
-    setups
-        The distinct set-ups, to which universes refer.
-    start, complete
-        The cell of the starting point, and whether every valid cell is included.
-    invalid
-        The combinations that contradict themselves, with the reason.
-    imbalance
-        For a sample, how far the counts of pairs of options are from equal (`balanced_sample`); 0 for a product.
-    """
+    """The cells of an audit, as option numbers, before anything is computed."""
 
     settings: AuditSettings
     cells: Cells
-    universes: tuple[Universe, ...]
-    universe: NDArray[np.int64]
-    setups: tuple[Setup, ...]
-    start: int
-    complete: bool
-    invalid: Reasons
-    imbalance: float = 0.0
+    universes: tuple[Universe, ...]  # those that are stated differently
+    universe: NDArray[np.int64]  # of each cell
+    setups: tuple[Setup, ...]  # to which universes refer
+    start: int  # the cell of the starting point
+    complete: bool  # whether every valid cell is included
+    invalid: Reasons  # the combinations that contradict themselves
+    imbalance: float = 0.0  # of a sample: see `imbalance_of`
 
     def grid(self, digests: Sequence[str | None], reasons: Mapping[int, str]) -> tuple[Grid, list[str | None]]:
         """Return the grid of the computed cells, and the digest of each of its universes.
@@ -100,10 +86,7 @@ class Enumeration:
 
 
 class _Layer:
-    """What some of the decisions define together: one object per combination of options, or a reason.
-
-    Objects are made when they are needed: there may be very many combinations.
-    """
+    """What some of the decisions define together: an object per combination of options, or a reason, made if needed."""
 
     def __init__(
         self, settings: AuditSettings, names: Sequence[str], make: Callable[[AuditSettings, Mapping[str, Any]], Any]
@@ -113,11 +96,6 @@ class _Layer:
         self.sizes = tuple(len(decision.options) for decision in self.varied)
         self._settings, self._make = settings, make
         self._things: dict[int, Any] = {}
-
-    @property
-    def size(self) -> int:
-        """The number of combinations."""
-        return prod(self.sizes)
 
     def numbers(self, cells: Cells) -> NDArray[np.int64]:
         """Return, for each cell, the index of its combination of options."""
@@ -150,7 +128,7 @@ class _Layer:
         for axis, decision in enumerate(self.varied):
             for option, text in enumerate(decision.options):
                 reasons = [thing for thing in self._with_option(axis, option) if isinstance(thing, str)]
-                if len(reasons) == min(_TRIED, self.size // self.sizes[axis]):
+                if len(reasons) == min(_TRIED, prod(self.sizes) // self.sizes[axis]):
                     raise SettingError(
                         f"audit.vary: {decision.name}={text} is not possible in any combination: {reasons[0]}"
                     )
@@ -188,15 +166,6 @@ def enumerate_universes(settings: AuditSettings) -> Enumeration:
     """Combine all options: every valid cell if they fit the budget, otherwise a balanced sample of them.
 
     Set-ups and universes are numbered in the order of the cells.
-
-    Examples
-    --------
-    >>> from cranfield.audits.parsing import audit_settings
-    >>> from cranfield.experiments import Experiment
-    >>> vary = {"metrics": ["P", "nDCG"], "cutoff": [5, 10], "gain": ["rating", "exp"]}
-    >>> enumeration = enumerate_universes(audit_settings(Experiment(audit={"vary": vary})))
-    >>> len(enumeration.cells), len(enumeration.universes), len(enumeration.setups)
-    (8, 6, 1)
     """
     layers = check_options(settings)
     cells, invalid, complete, imbalance = _cells(settings, layers)
@@ -240,7 +209,7 @@ def _cells(settings: AuditSettings, layers: Sequence[_Layer]) -> tuple[Cells, Re
     def reason(cell: list[int]) -> str:
         return next(thing for layer in layers if isinstance(thing := layer.at(cell), str))
 
-    if prod(sizes) <= _MOST_CELLS and layers[0].size <= _MOST_SETUPS:
+    if prod(sizes) <= _MOST_CELLS and prod(layers[0].sizes) <= _MOST_SETUPS:
         everything = all_cells(sizes)
         valid = is_valid(everything)
         invalid = tuple((tuple(cell), reason(cell)) for cell in everything[~valid].tolist())
@@ -273,26 +242,9 @@ def balanced_sample(
     Every column starts as a balanced list in random order: the counts of its options differ by at most 1. Swapping two
     entries of a column does not change these counts. Swaps first remove repeated and invalid cells, then make the
     counts of pairs of options of two decisions more equal. A cell that no swap can fix is left out, and the counts may
-    then differ by more.
-
-    Parameters
-    ----------
-    sizes, size
-        The number of options of each decision, and the number of cells to draw: at least that of any decision.
-    start, beside
-        The first cell of the sample, and further cells to include, unless they would prevent options from being equally
-        frequent.
-
-    Returns
-    -------
-    cells, imbalance
-        The cells, starting with ``start``; and how uneven the pairs are (`imbalance_of`).
-
-    Examples
-    --------
-    >>> cells, imbalance = balanced_sample([3, 4, 5, 6], 60, [0, 0, 0, 0], seed=1)
-    >>> [np.ptp(np.bincount(column)).item() for column in cells.T], cells[0].tolist(), imbalance < 0.3
-    ([0, 0, 0, 0], [0, 0, 0, 0], True)
+    then differ by more. ``sizes`` are the numbers of options, and ``size`` is the number of cells to draw, at least
+    that of any decision. The sample begins with ``start`` and with the cells ``beside`` it, unless these would prevent
+    options from being equally frequent. Returns the cells, and how uneven the pairs are (`imbalance_of`).
     """
     rng = stream(seed, "audit", "sample")
     fixed = _fixed(sizes, size, start, beside, is_valid)
@@ -328,8 +280,7 @@ def _fixed(
     """Return the first cells of the sample: the start, and those in ``beside`` if no option becomes too frequent."""
     cells = np.array([start, *beside], dtype=np.int32)
     cells = cells[is_valid(cells)]
-    most = [int(np.bincount(column, minlength=options).max()) for column, options in zip(cells.T, sizes)]
-    fits = all(count <= size // options for count, options in zip(most, sizes))
+    fits = all(np.bincount(column).max() <= size // options for column, options in zip(cells.T, sizes))
     return cells if fits else cells[:1]
 
 

@@ -16,8 +16,7 @@ from cranfield._polars import read_parquet, write_parquet
 from cranfield._table import csv_of
 from cranfield.audits.contributions import Leads
 from cranfield.audits.grid import Grid, VariedDecision
-from cranfield.audits.joint import JointTest
-from cranfield.audits.pair import Effort, PairAudit, QuestionAnswer
+from cranfield.audits.pair import Effort, PairAudit
 from cranfield.audits.truth import TruthFindings
 from cranfield.facts import Fact, sentences
 from cranfield.facts import audit as audit_facts
@@ -175,9 +174,9 @@ def _pair_from_json(grid: Grid, content: dict[str, Any], rows: pl.DataFrame) -> 
     answers = []
     for answer in content["answers"]:
         shares = tuple(_share_from_json(share) for share in answer["shares"])
-        joint = answer["joint"] and JointTest(**answer["joint"])
+        joint = answer["joint"] and audit_facts.JointTest(**answer["joint"])
         own = {**answer, "shares": shares, "effects": dict(answer["effects"]), "joint": joint}
-        answers.append(QuestionAnswer(**own))
+        answers.append(audit_facts.QuestionAnswer(**own))
     return PairAudit.of(grid, systems, leads, answers, content["influence"])
 
 

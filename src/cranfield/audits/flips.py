@@ -46,16 +46,16 @@ def _flip(grid: Grid, leads: Leads, changed: tuple[int, ...], cell: int) -> audi
         decision = grid.varied[place]
         before, after = (decision.options[number] for number in grid.cells[[grid.start, cell], place])
         swaps.append(audit_facts.Swap(decision.name, decision.kind, before, after))
+    lead, significant = int(leads.lead[universe]), bool(leads.significant[universe])
+    numbers = {name: float(getattr(leads, name)[universe]) for name in ("difference", "d_z", "p")}
     return audit_facts.Flip(
         tuple(swaps),
         cell,
-        int(leads.lead[universe]),
-        float(leads.difference[universe]),
-        float(leads.d_z[universe]),
-        float(leads.p[universe]),
-        bool(leads.significant[universe]),
-        bool(leads.lead[universe] * leads.lead[start] < 0),
-        bool(leads.significant[universe] != leads.significant[start]),
+        lead,
+        **numbers,
+        significant=significant,
+        turns_winner=bool(lead * leads.lead[start] < 0),
+        turns_significance=bool(significant != leads.significant[start]),
     )
 
 
@@ -76,14 +76,7 @@ class Condition:
 def ordered(decision: VariedDecision) -> tuple[str, list[float]] | None:
     """Return the name of the number in the options, and the numbers; None if the options differ in anything else.
 
-    Examples
-    --------
-    >>> ordered(VariedDecision("split", "question", ("random(train=0.5)", "random(train=0.8)")))
-    ('train share', [0.5, 0.8])
-    >>> ordered(VariedDecision("metric", "equivalent", ("P@5", "P@10")))
-    ('cut-off', [5.0, 10.0])
-    >>> ordered(VariedDecision("metric", "equivalent", ("P@5", "AP@10"))) is None
-    True
+    ``("train share", [0.5, 0.8])`` for ``random(train=0.5)`` and ``random(train=0.8)``; None for ``P@5`` and ``AP@10``.
     """
     matches = [list(_NUMBER.finditer(option)) for option in decision.options]
     texts = {_NUMBER.sub("#", option) for option in decision.options}
@@ -100,14 +93,8 @@ def ordered(decision: VariedDecision) -> tuple[str, list[float]] | None:
 def crossed(decision: VariedDecision) -> tuple[str, list[float], list[str]] | None:
     """Return the name of the one number in each option, the numbers, and the options without them.
 
-    None if an option has no number or several, if the numbers have different names, or if nothing is crossed.
-
-    Examples
-    --------
-    >>> crossed(VariedDecision("metric", "equivalent", ("P@5", "P@10", "AP@10")))
-    ('cut-off', [5.0, 10.0, 10.0], ['P', 'P', 'AP'])
-    >>> crossed(VariedDecision("split", "question", ("random(train=0.5)", "per_user(train=0.8)")))
-    ('train share', [0.5, 0.8], ['random', 'per_user'])
+    ``("cut-off", [5, 10, 10], ["P", "P", "AP"])`` for ``P@5``, ``P@10`` and ``AP@10``. None if an option has no number
+    or several, if the numbers have different names, or if nothing is crossed.
     """
     names, values, families = set(), [], []
     for option in decision.options:
@@ -131,20 +118,18 @@ def _name_before(before: str, decision: VariedDecision) -> str:
     return "cut-off" if before.endswith("@") else decision.name
 
 
-def conditions_of(grid: Grid) -> list[Condition]:
-    """Return all conditions on the decisions of a grid, without chance."""
-    return [condition for place in grid.decisions for condition in _conditions(place, grid.varied[place])]
-
-
-def _conditions(place: int, decision: VariedDecision) -> Iterator[Condition]:
-    numbers, table = ordered(decision), crossed(decision)
-    if numbers is not None:
-        yield from _thresholds(place, *numbers)
-    elif table is not None:
-        yield from _thresholds(place, *table[:2])
-        yield from _sets(place, decision.name, table[2])
-    else:
-        yield from _sets(place, decision.name, decision.options)
+def conditions_of(grid: Grid) -> Iterator[Condition]:
+    """Yield all conditions on the decisions of a grid, without chance."""
+    for place in grid.decisions:
+        decision = grid.varied[place]
+        numbers, table = ordered(decision), crossed(decision)
+        if numbers is not None:
+            yield from _thresholds(place, *numbers)
+        elif table is not None:
+            yield from _thresholds(place, *table[:2])
+            yield from _sets(place, decision.name, table[2])
+        else:
+            yield from _sets(place, decision.name, decision.options)
 
 
 def _thresholds(place: int, name: str, values: Sequence[float]) -> Iterator[Condition]:
@@ -214,7 +199,7 @@ def rule_of(grid: Grid, lead: NDArray[np.int8]) -> Rule:
     decided = float(grid.weights[lead != 0].sum())
     cells = grid.cells[np.unique(grid.setups, return_index=True)[1]]
     with blas_threads(1):
-        trees = _Search(conditions_of(grid), cells, balance).best()
+        trees = _Search(list(conditions_of(grid)), cells, balance).best()
     # With b the weight led minus the weight trailed in a leaf, the tree is right for half of (weight without ties +
     # Σ|b|).
     accuracies = [(decided + score) / 2 for score, _ in trees]

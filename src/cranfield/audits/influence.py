@@ -38,43 +38,20 @@ _MOST_DECISIONS = 16
 
 @dataclass(frozen=True, eq=False)
 class Influence:
-    """The shares of the variance of several answers; the first row is the observed one, the others are resamples.
+    """The shares of the variance of several answers; the first row is the observed one, the others are resamples."""
 
-    Parameters
-    ----------
-    method
-        ``"anova"``, ``"enumeration"`` or ``"least squares"``.
-    variance, rest
-        Answers: the variance V over the cells, and the share that is not explained; 0 unless by least squares.
-    main, total, shapley
-        Answers × decisions.
-    pairs
-        By the indices of two decisions, the share of their interaction; empty for ``"enumeration"``.
-    error
-        Decisions: the standard error of the observed Shapley share from sampling cells; None unless by least squares.
-    """
-
-    method: str
-    variance: Floats
-    main: Floats
+    method: str  # "anova", "enumeration" or "least squares"
+    variance: Floats  # of each answer over the cells: V
+    main: Floats  # answers × decisions
     total: Floats
     shapley: Floats
-    pairs: dict[tuple[int, int], Floats]
-    rest: Floats
-    error: Floats | None = None
+    pairs: dict[tuple[int, int], Floats]  # the share of the interaction of two decisions; empty for "enumeration"
+    rest: Floats  # the share of each answer that is not explained; 0 unless by least squares
+    error: Floats | None = None  # of the observed Shapley shares, from sampling cells; by least squares only
 
 
 def influences(grid: Grid, answers: Floats) -> Influence:
-    """Return the influence of every opened decision on some answers, which are answers × cells.
-
-    Examples
-    --------
-    >>> from cranfield.audits.grid import VariedDecision
-    >>> grid = Grid.product([VariedDecision(name, "equivalent", ("0", "1")) for name in "ab"])
-    >>> influence = influences(grid, np.array([[0.0, 1.0, 3.0, 4.0]]))
-    >>> influence.method, influence.shapley.round(3).tolist()
-    ('anova', [[0.9, 0.1]])
-    """
+    """Return the influence of every opened decision on some answers, which are answers × cells."""
     answers = np.atleast_2d(np.asarray(answers, dtype=np.float64))
     method = _anova if grid.is_product else _enumeration if grid.complete else _least_squares
     with blas_threads(1):  # so that results do not depend on the number of threads

@@ -58,16 +58,12 @@ _MOST_PAIRS = 2000
 
 @dataclass(frozen=True, eq=False)
 class Question:
-    """The universes of one question, or all of them, with their weights in shares of cells, which sum to 1.
-
-    ``options`` define the question; None for all questions together. ``tested`` are those of its universes whose
-    average is linear (`UserContributions`), which can be tested and resampled; None if there are none.
-    """
+    """The universes of one question, or all of them, with their weights in shares of cells, which sum to 1."""
 
     universes: NDArray[np.int64]
     weights: Floats
-    options: Mapping[str, str] | None = None
-    tested: Question | None = None
+    options: Mapping[str, str] | None = None  # that define the question; None for all questions together
+    tested: Question | None = None  # the universes with a linear average, which can be tested and resampled, if any
 
     @classmethod
     def of(cls, grid: Grid, linear: NDArray[np.bool_]) -> list[Question]:
@@ -108,33 +104,6 @@ def question_of(grid: Grid, cell: int) -> dict[str, str]:
     return {name: words[name] for name in (grid.varied[place].name for place in grid.of_kind("question"))}
 
 
-@dataclass(frozen=True)
-class JointTest:
-    """The joint test of the universes of a question, and what chance alone gives.
-
-    Parameters
-    ----------
-    universes, draws
-        The numbers of distinct universes tested, and of draws.
-    observed, p, expected
-        The four statistics, their p-values, and their means under the null, by name.
-    retrained
-        The p-values with the spread of chance options added to that of users; None without chance options.
-    often
-        Shares that the draws reach in 5 % of the cases (`CHANCES`): the shares of cells and of distinct universes that
-        one system leads, and that it leads significantly, each for the system with the larger share; and those with a
-        significant difference in either direction.
-    """
-
-    universes: int
-    draws: int
-    observed: dict[str, float]
-    p: dict[str, float]
-    retrained: dict[str, float] | None
-    expected: dict[str, float]
-    often: dict[str, float]
-
-
 def joint_tests(
     x: Singles,
     users: NDArray[np.int64],
@@ -144,7 +113,7 @@ def joint_tests(
     draws: int = DRAWS,
     alpha: float = 0.05,
     seed: int = 0,
-) -> list[JointTest]:
+) -> list[audit_facts.JointTest]:
     """Test the universes of each question jointly; x is universes × users, and all questions use the same draws.
 
     With ``spread``, a number of at least 1 per universe, the observed z divided by it are tested as well.
@@ -175,7 +144,7 @@ def joint_tests(
         often = np.sort(shares, axis=0)[-max(1, int(0.05 * len(shares)))]
         widened = None if spread is None else (z / spread).astype(np.float32)
         tests.append(
-            JointTest(
+            audit_facts.JointTest(
                 len(own.critical),
                 len(signs),
                 _named(own.statistics(z)[0]),

@@ -49,27 +49,16 @@ class SetupLists:
     A given list was cut somewhere, and the items below the cut are not known. A system can be measured at a cut-off n
     only if its longest list has n items. If lists are condensed, each of them must contain n items with a test rating,
     or all that the system could score. Users without a list are ignored.
-
-    Parameters
-    ----------
-    parts, users
-        For each fold and repetition, the judged lists of every system, and the index of each list's user among all
-        users of the audit.
-    length
-        The length of lists if a metric has no cut-off; None for the full length.
-    windows
-        The time window of each part, if there are several: each counts equally in every average.
-    given, served
-        For each system, whether its lists are given; and parts × systems × users: whether there is a list, even if it
-        is empty after condensing.
     """
 
-    parts: Sequence[Sequence[Judged]]
-    users: Sequence[NDArray[np.int64]]
-    length: int | None = None
-    windows: Sequence[int] | None = None
-    given: Sequence[bool] = ()
-    served: Sequence[Sequence[NDArray[np.bool_]]] = ()
+    parts: Sequence[Sequence[Judged]]  # the lists of every system, for each fold and repetition
+    users: Sequence[NDArray[np.int64]]  # for each part, the index of each list's user among all users of the audit
+    length: int | None = None  # of lists if a metric has no cut-off; None for the full length
+    windows: Sequence[int] | None = None  # of time, for each part, if there are several: each counts equally
+    given: Sequence[bool] = ()  # whether the lists of each system are given
+    served: Sequence[
+        Sequence[NDArray[np.bool_]]
+    ] = ()  # parts × systems × users: whether there is a list, even if empty
 
     def with_given(self, given: Sequence[bool], *, condensed: bool) -> Self:
         """Return the lists, condensed or not, of systems some of which are given."""
@@ -211,15 +200,12 @@ def _training_counts(judged: Judged) -> Floats:
 
 @dataclass(frozen=True, eq=False)
 class MeasuredLists:
-    """The result of one measurement of a set-up: systems × lists, NaN where the metric is undefined.
-
-    ``judged`` and ``relevant`` are the numbers of test ratings and of relevant ones for each list.
-    """
+    """The result of one measurement of a set-up: systems × lists, NaN where the metric is undefined."""
 
     lists: SetupLists
     values: Floats
-    judged: NDArray[np.int64]
-    relevant: NDArray[np.int64]
+    judged: NDArray[np.int64]  # the number of test ratings of each list
+    relevant: NDArray[np.int64]  # the number of relevant ones
     zero_if_undefined: bool
     lower_is_better: bool
     _kept: dict[bool, tuple[Floats, NDArray[np.bool_], bytes]] = field(default_factory=dict, repr=False)
@@ -303,9 +289,7 @@ class MeasuredLists:
                 raise SettingError(_UNDEFINED)
             kept = np.full(self.values.shape[1], True) if as_zero else ~np.logical_or.reduce(undefined, axis=0)
             values = np.where(undefined | ~kept, 0.0, self.values)
-            digest = hashlib.blake2b(values.tobytes(), digest_size=16)
-            digest.update(kept.tobytes())
-            self._kept[as_zero] = values, kept, digest.digest()
+            self._kept[as_zero] = values, kept, _hash(values.tobytes(), kept.tobytes())
         return self._kept[as_zero]
 
     def _weights(self, kind: Average) -> Floats | None:
@@ -336,22 +320,16 @@ class MeasuredLists:
 
 @dataclass(frozen=True, eq=False)
 class Averaged:
-    """A universe: the average of each system as reported, and the contribution of each user.
+    """A universe: the average of each system as reported, and the contribution of each user."""
 
-    ``places`` are the users, as indices among all users of the audit, and ``users`` is the number of those that count;
-    ``even`` says whether they weigh the same, and ``linear`` whether the average is a sum of ``terms``, which are
-    systems × users, where larger is better (`UserContributions`). Universes with the same digest, a hash of values and
-    weights, are equal.
-    """
-
-    places: NDArray[np.int64]
+    places: NDArray[np.int64]  # the users, as indices among all users of the audit
     averages: Floats
-    terms: NDArray[np.float32]
-    users: int
-    even: bool
-    linear: bool
+    terms: NDArray[np.float32]  # systems × users, where larger is better (`UserContributions`)
+    users: int  # the number of those that count
+    even: bool  # whether they weigh the same
+    linear: bool  # whether the average is a sum of terms
     lower_is_better: bool
-    digest: str
+    digest: str  # a hash of values and weights: universes with the same one are equal
 
 
 def averaged(
@@ -369,7 +347,7 @@ def averaged(
         raise SettingError("no user has a value that counts")
     averages = np.array([kind(row[counts], weights[counts]) for row in values])
     even = bool((weights[counts] == weights[counts][0]).all())
-    digest = digest or hashlib.blake2b(values.tobytes(), digest_size=16).digest()
+    digest = digest or _hash(values.tobytes())
     scaled = on_linear_scale(values, kind) * (-1.0 if lower_is_better else 1.0)
     name = kind.spelling.name
     return Averaged(
@@ -395,11 +373,6 @@ def on_linear_scale(values: Floats, kind: Average) -> Floats:
     """Return values on the scale on which their average is a sum over users: logarithms for a geometric mean.
 
     ``trec_eval``: log max(x, ε). ``adjusted``: log(x + ε).
-
-    Examples
-    --------
-    >>> on_linear_scale(np.array([0.0]), Average.of("geometric(form=adjusted, epsilon=1)"))
-    array([0.])
     """
     if kind.spelling.name != "geometric":
         return values
@@ -410,7 +383,8 @@ def on_linear_scale(values: Floats, kind: Average) -> Floats:
 
 
 def _digest(*parts: bytes) -> str:
-    whole = hashlib.blake2b(digest_size=16)
-    for part in parts:
-        whole.update(hashlib.blake2b(part, digest_size=16).digest())
-    return whole.hexdigest()
+    return hashlib.blake2b(b"".join(map(_hash, parts)), digest_size=16).hexdigest()
+
+
+def _hash(*parts: bytes) -> bytes:
+    return hashlib.blake2b(b"".join(parts), digest_size=16).digest()

@@ -59,13 +59,7 @@ PRESETS: Mapping[str, Vary] = {
 
 
 def preset_options(name: Any) -> Vary:
-    """Return the options of a preset; for an unknown name, the error suggests a similar one.
-
-    Examples
-    --------
-    >>> preset_options("measuring")["cutoff"]
-    (5, 10, 20, 50, 100)
-    """
+    """Return the options of a preset; for an unknown name, the error suggests a similar one."""
     return PRESETS[check.one_of("preset", name, PRESETS)]
 
 
@@ -96,15 +90,12 @@ OptionCheck = Callable[[Experiment, Any], Any]
 
 @dataclass(frozen=True)
 class VariableDecision:
-    """A decision that an audit may vary: what changing it means unless the file says otherwise, and what it decides.
-
-    ``check`` returns an option of an experiment in canonical form, or raises an error.
-    """
+    """A decision that an audit may vary."""
 
     name: str
-    kind: OptionKind
-    says: str
-    check: OptionCheck
+    kind: OptionKind  # what changing it means, unless the file says otherwise
+    says: str  # what it decides
+    check: OptionCheck  # returns an option of an experiment in canonical form, or raises an error
 
 
 def _decision(name: str, _: Experiment, value: Any) -> Any:
@@ -211,17 +202,7 @@ VARIABLE_DECISIONS: Mapping[str, VariableDecision] = {
 
 
 def variable_decision(name: str, experiment: Experiment) -> VariableDecision:
-    """Return the definition of a decision; raise an error that says why it cannot be opened, or which name is similar.
-
-    Examples
-    --------
-    >>> [variable_decision(name, Experiment()).kind for name in ("cutoff", "systems.popularity.threshold")]
-    ['equivalent', 'question']
-    >>> variable_decision("cutof", Experiment())
-    Traceback (most recent call last):
-    ...
-    cranfield._errors.SettingError: audit.vary: no decision 'cutof'; did you mean 'cutoff'?
-    """
+    """Return the definition of a decision; the error says why it cannot be opened, or which name is similar."""
     if name.startswith(SYSTEMS):
         return _parameter(name, experiment)
     if name in _CLOSED:
@@ -258,25 +239,13 @@ def _parameter(name: str, experiment: Experiment) -> VariableDecision:
 
 
 def with_parameter(spelling: str, name: str, value: Any) -> str:
-    """Return a spelling with a parameter changed or added.
-
-    Examples
-    --------
-    >>> with_parameter("knn(k=100)", "k", 50), with_parameter("random", "seed", 3)
-    ('knn(k=50)', 'random(seed=3)')
-    """
+    """Return a spelling with a parameter changed or added: ``knn(k=50)`` for ``knn(k=100)``, k and 50."""
     parsed = parse(spelling)
     return str(replace(parsed, parameters=tuple({**dict(parsed.parameters), name: value}.items())))
 
 
 def metric_at(base: str, cutoff: int | None, gain: str | None) -> str:
-    """Return a metric with a cut-off and a gain, as far as they apply to the metric.
-
-    Examples
-    --------
-    >>> metric_at("nDCG", 5, "exp"), metric_at("P", 5, "exp"), metric_at("nDCG@10", None, None)
-    ('nDCG(gain=exp)@5', 'P@5', 'nDCG@10')
-    """
+    """Return a metric with a cut-off and a gain, as far as they apply: ``nDCG(gain=exp)@5``, but ``P@5``."""
     parsed, definition = parse(base), metric_definition(base)
     if gain is not None and "gain" in definition.parameters:
         parsed = parse(with_parameter(str(parsed), "gain", gain))

@@ -6,7 +6,7 @@ How often a system leads depends on the menu, that is, on the opened options and
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -25,7 +25,7 @@ from cranfield.audits.contributions import (
 from cranfield.audits.flips import Rule, flips_of, rule_of
 from cranfield.audits.grid import Floats, Grid
 from cranfield.audits.influence import influence_rows
-from cranfield.audits.joint import JointTest, Question, joint_tests, spread_by_chance, turned_by_chance
+from cranfield.audits.joint import Question, joint_tests, spread_by_chance, turned_by_chance
 from cranfield.facts import audit as audit_facts
 
 if TYPE_CHECKING:
@@ -41,12 +41,7 @@ _CHANCE = {
     "trails significantly": "significantly",
     "significant": "either",
 }
-_OPPOSITE = {
-    "leads": "trails",
-    "trails": "leads",
-    "leads significantly": "trails significantly",
-    "trails significantly": "leads significantly",
-}
+_OPPOSITE = dict(zip(_CHANCE, ("trails", "leads", "trails significantly", "leads significantly")))
 
 
 def lead_shares(
@@ -55,7 +50,7 @@ def lead_shares(
     terms: UserContributions,
     question: Question,
     alpha: float,
-    joint: JointTest | None,
+    joint: audit_facts.JointTest | None,
 ) -> list[audit_facts.LeadShare]:
     """Return all shares of one pair of systems in a question, with what chance gives.
 
@@ -125,58 +120,17 @@ def rank_shares(systems: Sequence[str], averages: Floats, drawn: Floats, questio
     return rows
 
 
-@dataclass(frozen=True)
-class QuestionAnswer:
-    """The results of one pair of systems within a question (None: all questions together).
-
-    Its number of distinct universes, how often each system leads, the quantiles of d_z over the cells, and the joint
-    test, None if no universe can be tested. The p-values of that test, with and without the spread of seeds, are
-    corrected by Holm's method over the pairs of systems.
-    """
-
-    question: Mapping[str, str] | None
-    universes: int
-    shares: tuple[audit_facts.LeadShare, ...]
-    effects: Mapping[float, float]
-    joint: JointTest | None
-    corrected_retrained: Mapping[str, float] = field(default_factory=dict)
-    corrected: Mapping[str, float] = field(default_factory=dict)
-
-    @property
-    def relied_on(self) -> Mapping[str, float]:
-        """The p-values to rely on: those with the spread of seeds if seeds were opened."""
-        return self.corrected_retrained or self.corrected
-
-    def share(self, what: str, over: str = "cells") -> audit_facts.LeadShare:
-        """Return one of the shares."""
-        return next(share for share in self.shares if (share.what, share.over) == (what, over))
-
-
 @dataclass(frozen=True, eq=False)
 class PairAudit:
-    """All results for one pair of systems; the first is ahead if a sign is positive.
-
-    Parameters
-    ----------
-    leads
-        Which system leads in each universe.
-    answers
-        All universes together, then each question.
-    influence
-        One row per answer and decision, and one per answer and pair of decisions (`influence_rows`).
-    flips, rule
-        The effects of small changes of the starting point, and the rule for which system leads.
-    turned_by_chance
-        The share of the set-ups in which chance options alone change the winner; None without chance options.
-    """
+    """All results for one pair of systems; the first is ahead if a sign is positive."""
 
     systems: tuple[str, str]
-    leads: Leads
-    answers: tuple[QuestionAnswer, ...]
-    influence: tuple[dict[str, Any], ...]
-    flips: audit_facts.Flips
-    rule: Rule
-    turned_by_chance: float | None
+    leads: Leads  # which system leads in each universe
+    answers: tuple[audit_facts.QuestionAnswer, ...]  # all universes together, then each question
+    influence: tuple[dict[str, Any], ...]  # see `influence_rows`
+    flips: audit_facts.Flips  # the effects of small changes of the starting point
+    rule: Rule  # for which system leads where
+    turned_by_chance: float | None  # the share of the set-ups in which chance alone changes the winner, if opened
 
     @classmethod
     def of(
@@ -184,7 +138,7 @@ class PairAudit:
         grid: Grid,
         systems: tuple[str, str],
         leads: Leads,
-        answers: Sequence[QuestionAnswer],
+        answers: Sequence[audit_facts.QuestionAnswer],
         influence: Sequence[dict[str, Any]],
     ) -> PairAudit:
         """Return the audit of a pair, adding what follows from the leads."""
@@ -192,7 +146,7 @@ class PairAudit:
         flips, rule, turned = flips_of(grid, leads), rule_of(grid, lead), turned_by_chance(grid, lead)
         return cls(systems, leads, tuple(answers), tuple(influence), flips, rule, turned)
 
-    def answer(self, question: Mapping[str, str] | None = None) -> QuestionAnswer:
+    def answer(self, question: Mapping[str, str] | None = None) -> audit_facts.QuestionAnswer:
         """Return the answer to a question, or to all of them together."""
         return next(answer for answer in self.answers if answer.question == question)
 
@@ -231,9 +185,9 @@ def audit_pair(
     answers = []
     for question in questions:
         test = None if question.tested is None else next(tests)
-        shares = lead_shares(leads, drawn, terms, question, effort.alpha, test)
-        effects = effect_quantiles(leads.d_z, question)
-        answers.append(QuestionAnswer(question.options, len(question.universes), tuple(shares), effects, test))
+        shares = tuple(lead_shares(leads, drawn, terms, question, effort.alpha, test))
+        effects, universes = effect_quantiles(leads.d_z, question), len(question.universes)
+        answers.append(audit_facts.QuestionAnswer(question.options, universes, shares, effects, test))
     return PairAudit.of(grid, systems, leads, answers, influence_rows(grid, leads, drawn))
 
 
@@ -288,6 +242,6 @@ class PairView:
         """Return the system that leads if the lead has this sign; None if they are equal."""
         return {1: self.first, -1: self.second, 0: None}[lead]
 
-    def share(self, answer: QuestionAnswer, what: str) -> audit_facts.LeadShare:
+    def share(self, answer: audit_facts.QuestionAnswer, what: str) -> audit_facts.LeadShare:
         """Return a share of the cells of `LeadShare.what`, for the first system."""
         return answer.share(what if self.sign > 0 else _OPPOSITE.get(what, what))

@@ -22,9 +22,10 @@ from cranfield.audits.options import (
     split_parameter,
     variable_decision,
 )
-from cranfield.audits.significance import OF_TESTS, PairedTest
+from cranfield.audits.significance import OF_TESTS
 from cranfield.comparisons import CORRECTION
 from cranfield.experiments import DECISIONS, Experiment
+from cranfield.facts import audit as audit_facts
 from cranfield.recommenders import recommender
 
 BUDGET = 5_000
@@ -35,25 +36,13 @@ _SEEDS = ("split_seed", "training_seed")
 
 @dataclass(frozen=True)
 class AuditSettings:
-    """The table ``[audit]`` of an experiment: everything that an audit varies.
+    """The table ``[audit]`` of an experiment: everything that an audit varies."""
 
-    Parameters
-    ----------
-    experiment, varied
-        The starting point, and the decisions.
-    budget
-        The maximum number of universes that are computed.
-    testings
-        The tests and corrections whose results are shown side by side; none unless a test or a correction is opened.
-    truth
-        The source of the true values of the systems (`true_values`); None if they are not known.
-    """
-
-    experiment: Experiment
+    experiment: Experiment  # the starting point
     varied: tuple[VariedDecision, ...]
-    budget: int = BUDGET
-    testings: tuple[PairedTest, ...] = ()
-    truth: Any = None
+    budget: int = BUDGET  # the maximum number of universes that are computed
+    testings: tuple[audit_facts.PairedTest, ...] = ()  # shown side by side, if a test or a correction is opened
+    truth: Any = None  # the source of the true values of the systems (`true_values`), if they are known
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -71,12 +60,6 @@ def audit_settings(experiment: Experiment, *, scale: tuple[float, float] = (1.0,
 
     Without a table, or if it neither opens a decision nor names a preset, the preset is ``usual``. The lowest and the
     highest rating (``scale``) give the threshold of ``auto`` if the threshold is opened.
-
-    Examples
-    --------
-    >>> settings = audit_settings(Experiment(audit={"vary": {"cutoff": [5, 20], "average": ["mean", "median"]}}))
-    >>> [(decision.name, decision.values, decision.start) for decision in settings.varied]
-    [('average', ('mean', 'median'), 0), ('cutoff', (10, 5, 20), 0)]
     """
     table = experiment.audit or {}
     if len(experiment.systems) < 2:
@@ -106,7 +89,7 @@ def audit_settings(experiment: Experiment, *, scale: tuple[float, float] = (1.0,
     return AuditSettings(experiment, tuple(varied), budget, testings, table.get("truth"))
 
 
-def _testings(experiment: Experiment, options: Mapping[str, Any]) -> tuple[PairedTest, ...]:
+def _testings(experiment: Experiment, options: Mapping[str, Any]) -> tuple[audit_facts.PairedTest, ...]:
     """Return every test with every correction, starting with those of the experiment; none if neither is opened."""
     if not any(name in options for name in OF_TESTS):
         return ()
@@ -128,7 +111,7 @@ def _testings(experiment: Experiment, options: Mapping[str, Any]) -> tuple[Paire
             raise SettingError(f"audit.vary: {name} has one option, {start}; list at least two, or leave it out")
     if len(experiment.systems) == 2:
         values["correction"] = ("none",)
-    return tuple(PairedTest(*both) for both in product(*(values[name] for name in OF_TESTS)))
+    return tuple(audit_facts.PairedTest(*both) for both in product(*(values[name] for name in OF_TESTS)))
 
 
 def _options(experiment: Experiment, table: Mapping[str, Any]) -> dict[str, Any]:
@@ -283,13 +266,7 @@ def without_varied(metric: Any, options: Iterable[str]) -> Any:
 
 
 def text_of(value: Any) -> str:
-    """Return an option as text.
-
-    Examples
-    --------
-    >>> text_of(4.0), text_of(True), text_of(()), text_of(("k_core(k=5)", "positives(threshold=4)"))
-    ('4', 'true', 'none', 'k_core(k=5), positives(threshold=4)')
-    """
+    """Return an option as text: ``"4"``, ``"true"``, ``"none"``, or several joined by commas."""
     if isinstance(value, tuple):
         return ", ".join(map(text_of, value)) or "none"
     if isinstance(value, bool) or value is None:

@@ -16,21 +16,14 @@ from numpy.typing import ArrayLike, NDArray
 from cranfield import _checks
 from cranfield._errors import SettingError, suggestion
 from cranfield._figures import inline
+from cranfield.audits import verdict
 from cranfield.audits.contributions import RESAMPLES, UserContributions, resampled_averages, user_counts
 from cranfield.audits.flips import Rule
 from cranfield.audits.grid import Floats, Grid, VariedDecision
 from cranfield.audits.joint import DRAWS, STATISTICS, Question, seed_noise
-from cranfield.audits.pair import Effort, PairAudit, QuestionAnswer, audit_pair, rank_shares
-from cranfield.audits.significance import SIGNIFICANCE_KINDS, PairedTest, rows_of_tests
+from cranfield.audits.pair import Effort, PairAudit, audit_pair, rank_shares
+from cranfield.audits.significance import SIGNIFICANCE_KINDS, rows_of_tests
 from cranfield.audits.truth import OPTION_KINDS, PAIR_KINDS, KnownValues, TruthFindings, truth_of
-from cranfield.audits.verdict import (
-    facts_of_advice,
-    facts_of_omissions,
-    facts_of_pair,
-    facts_of_ranks,
-    facts_of_tests,
-    facts_of_truth,
-)
 from cranfield.comparisons import holm
 from cranfield.facts import Fact, html_paragraphs, sentences
 from cranfield.facts import audit as audit_facts
@@ -122,7 +115,7 @@ class Audit:
         alpha: float = 0.05,
         seed: int = 0,
         notes: Sequence[Fact] = (),
-        testings: Sequence[PairedTest] = (),
+        testings: Sequence[audit_facts.PairedTest] = (),
         truth: KnownValues | Mapping[str, float] | None = None,
         advance: Callable[[], None] = lambda: None,
     ) -> Audit:
@@ -180,7 +173,7 @@ class Audit:
             ),
             tuple(seed_noise(grid, systems, terms, effort.alpha)),
             effort,
-            (*notes, *facts_of_omissions(grid, terms)),
+            (*notes, *verdict.facts_of_omissions(grid, terms)),
             tuple(rows_of_tests(grid, terms, pairs, testings, effort, advance)),
             truth_of(grid, systems, truth, better, drawn, terms, [pair.leads for pair in pairs]),
         )
@@ -218,7 +211,7 @@ class Audit:
         }
         return pl.DataFrame(columns)
 
-    def _answers(self) -> Iterator[tuple[QuestionAnswer, dict[str, Any]]]:
+    def _answers(self) -> Iterator[tuple[audit_facts.QuestionAnswer, dict[str, Any]]]:
         """Yield every answer of every pair, with the columns that name it."""
         for pair in self.pairs:
             for answer in pair.answers:
@@ -239,10 +232,8 @@ class Audit:
 
     def effects(self) -> pl.DataFrame:
         """Return the range and quantiles of d_z over the cells: one row per pair and question."""
-        rows = [
-            named | {f"q{100 * level:g}": value for level, value in answer.effects.items()}
-            for answer, named in self._answers()
-        ]
+        answers = self._answers()
+        rows = [named | {f"q{100 * level:g}": q for level, q in answer.effects.items()} for answer, named in answers]
         return pl.DataFrame(rows, infer_schema_length=None)
 
     def joint(self) -> pl.DataFrame:
@@ -266,9 +257,8 @@ class Audit:
             if answer.joint is not None
             for name in STATISTICS
         ]
-        return pl.DataFrame(
-            rows, schema_overrides={"p_retrained": pl.Float64} if rows else None, infer_schema_length=None
-        )
+        kinds = {"p_retrained": pl.Float64} if rows else None
+        return pl.DataFrame(rows, schema_overrides=kinds, infer_schema_length=None)
 
     def significance(self) -> pl.DataFrame:
         """Return the results of other tests: one row per pair, question, test and correction; empty if none is opened.
@@ -362,20 +352,20 @@ class Audit:
 
     def rank_facts(self) -> list[Fact]:
         """Return how often systems rank first, if there are more than two."""
-        return facts_of_ranks(self.rank_rows, self.systems)
+        return verdict.facts_of_ranks(self.rank_rows)
 
     def pair_facts(self, first: str | None = None, second: str | None = None) -> list[Fact]:
         """Return the facts about a pair of systems; by default the two best under the starting point."""
         pair = self.pair(first, second)
         return [
-            *facts_of_pair(self.grid, pair, self.noise, self.effort.alpha),
-            *facts_of_tests(self.tests, pair.systems),
-            *facts_of_truth(self.known, pair.systems),
+            *verdict.facts_of_pair(self.grid, pair, self.noise, self.effort.alpha),
+            *verdict.facts_of_tests(self.tests, pair.systems),
+            *verdict.facts_of_truth(self.known, pair.systems),
         ]
 
     def advice_facts(self) -> list[Fact]:
         """Return whether the advice on metrics is the same under each split and target design, if it was given."""
-        return facts_of_advice(self.advised)
+        return verdict.facts_of_advice(self.advised)
 
     def sentences(self, first: str | None = None, second: str | None = None) -> list[str]:
         """Return the verdict on a pair of systems; by default the two best under the starting point."""
@@ -446,7 +436,7 @@ def _corrected(pairs: Sequence[PairAudit]) -> list[PairAudit]:
     return [replace(pair, answers=tuple(answers)) for pair, answers in zip(pairs, corrected)]
 
 
-def _holm(tests: Sequence[dict[str, float] | None]) -> list[dict[str, float]]:
+def _holm(tests: Sequence[Mapping[str, float] | None]) -> list[dict[str, float]]:
     """Return the corrected p-values of each test; none if there was no test."""
     if any(test is None for test in tests):
         return [{} for _ in tests]

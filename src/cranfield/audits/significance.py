@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from itertools import combinations
 from typing import Any, NamedTuple
 
@@ -19,6 +18,7 @@ from cranfield.audits.joint import Question
 from cranfield.audits.pair import Effort, PairAudit
 from cranfield.comparisons import CORRECTIONS, SIGNIFICANCE_TESTS, Comparing, Sample, TestResult
 from cranfield.experiments import checked_value
+from cranfield.facts import audit as audit_facts
 
 OF_TESTS = ("significance", "correction")
 """The decisions that change only what is significant."""
@@ -39,25 +39,11 @@ _SINGLE = 4e-7
 _MOST_STEPS, _NEAR = 1000, 1e-3
 
 
-@dataclass(frozen=True)
-class PairedTest:
-    """A paired test of the users' differences, and the correction over the pairs of systems of a universe."""
-
-    significance: str
-    correction: str
-
-    def __str__(self) -> str:
-        return self.significance if self.correction == "none" else f"{self.significance} with {self.correction}"
-
-
 class Outcome(NamedTuple):
-    """The result of a test for one pair of systems in every universe.
+    """The result of a test for one pair of systems in every universe."""
 
-    ``p`` is NaN if the test does not apply; ``direction`` is above 0 if the first system is better by what is compared.
-    """
-
-    p: Floats
-    direction: Floats
+    p: Floats  # NaN if the test does not apply
+    direction: Floats  # above 0 if the first system is better by what is compared
 
 
 def checked_significance(value: Any) -> str:
@@ -117,11 +103,6 @@ def _on_lattice(levels: Floats) -> Floats:
     """Return ascending levels as exact multiples of a step if they are multiples in single precision, else unchanged.
 
     Sums of differences are then equal whenever sums of the exact values are, for example for P@10.
-
-    Examples
-    --------
-    >>> _on_lattice(np.array([0.1, 0.2, 0.3], dtype=np.float32).astype(float)).round(7).tolist()
-    [0.1, 0.2, 0.3]
     """
     if not 1 < len(levels) <= _MOST_STEPS:
         return levels
@@ -138,7 +119,7 @@ def rows_of_tests(
     grid: Grid,
     terms: UserContributions,
     pairs: Sequence[PairAudit],
-    testings: Sequence[PairedTest],
+    testings: Sequence[audit_facts.PairedTest],
     effort: Effort,
     advance: Callable[[], None] = lambda: None,
 ) -> list[dict[str, Any]]:

@@ -10,7 +10,7 @@ from cranfield._numbers import DASH, count_text, number_text
 from cranfield._table import Table
 from cranfield.audits.grid import Grid
 from cranfield.audits.joint import STATISTICS
-from cranfield.audits.pair import PairView, QuestionAnswer
+from cranfield.audits.pair import PairView
 from cranfield.audits.verdict import crossed_options
 from cranfield.facts import audit as audit_facts
 from cranfield.facts import p_text
@@ -397,18 +397,18 @@ def _in_common(grid: Grid, cells: Sequence[tuple[int, ...]]) -> str:
     return ", ".join(shared) or DASH
 
 
-def _answers(view: PairView) -> list[QuestionAnswer]:
+def _answers(view: PairView) -> list[audit_facts.QuestionAnswer]:
     """Return the answer over all universes, then those of the questions if there are several."""
     whole, *questions = view.pair.answers
     return [whole, *questions] if len(questions) > 1 else [whole]
 
 
-def _share(view: PairView, answer: QuestionAnswer, what: str) -> str:
+def _share(view: PairView, answer: audit_facts.QuestionAnswer, what: str) -> str:
     share = view.share(answer, what)
     return interval_text(share.share, share.lower, share.upper)
 
 
-def _chance(view: PairView, answer: QuestionAnswer) -> str:
+def _chance(view: PairView, answer: audit_facts.QuestionAnswer) -> str:
     chance = view.share(answer, "leads").chance
     return DASH if chance is None else f"{int(100 * chance + 1e-6)} %"
 

@@ -46,15 +46,11 @@ PAIR_KINDS = {
 
 @dataclass(frozen=True, eq=False)
 class KnownValues:
-    """The true value of every system, where larger is better.
+    """The true value of every system, where larger is better."""
 
-    ``source`` says in words what they are, and ``by`` on which varied decisions they depend: the data, and the
-    parameters of systems. ``table`` has the values of all systems by the options of these decisions.
-    """
-
-    source: str
-    by: tuple[str, ...]
-    table: Mapping[tuple[str, ...], tuple[float, ...]]
+    source: str  # what they are, in words
+    by: tuple[str, ...]  # the varied decisions on which they depend: the data, and the parameters of systems
+    table: Mapping[tuple[str, ...], tuple[float, ...]]  # of all systems, by the options of these decisions
 
     def of_cells(self, grid: Grid) -> Floats:
         """Return systems × cells; NaN for cells whose truth is not known."""
@@ -108,18 +104,13 @@ def truth_made_of(truth: Any, experiment: Experiment) -> Any:
 
 
 def true_values(truth: Any, settings: AuditSettings) -> KnownValues:
-    """Return the true values of the systems of an audit.
+    """Return the true values of the systems of an audit, which depend on the parameters of systems and on the data.
 
-    Parameters
-    ----------
-    truth
-        True values by system; a file with the columns ``system`` and ``value``; or ``P@n``, ``Recall@n`` or ``nDCG@n``
-        for simulated worlds, and ``P@n`` for a dataset with ratings of random items. Each system is then trained on all
-        observed ratings, with the filters of the starting point, and ranks the items that the user has not rated, as in
-        production. The value is the mean over all users of the metric with every item judged; with ratings of random
-        items it is estimated (`cranfield.measures.true_values`).
-    settings
-        The opened decisions: values depend on the parameters of systems and on the data.
+    They are given by system, or in a file with the columns ``system`` and ``value``; or computed by ``P@n``,
+    ``Recall@n`` or ``nDCG@n`` in simulated worlds, and by ``P@n`` for a dataset with ratings of random items. Each
+    system is then trained on all observed ratings, with the filters of the starting point, and ranks the items that the
+    user has not rated, as in production. The value is the mean over all users of the metric with every item judged;
+    with ratings of random items it is estimated (`cranfield.measures.true_values`).
     """
     metric = _world_metric(truth)
     if metric is not None:
@@ -264,17 +255,9 @@ def _run(experiment: Experiment, spelling: str, ratings: Ratings, metric: str) -
 
 @dataclass(frozen=True)
 class TruthFindings:
-    """The comparison of an audit with a known truth, whose ``source`` is given in words.
+    """The comparison of an audit with a known truth, whose ``source`` is given in words; its rows as in `Audit.truth`.
 
-    Parameters
-    ----------
-    options
-        One row for all cells (decision None), then one per decision and option: the mean of Kendall's tau-b between the
-        measured and the true values of the systems over the cells with the option, with its interval over resampled
-        users. A cell in which all systems are tied counts as 0.
-    pairs
-        One row per pair of systems: the true values under the starting point, and the shares of the cells in which the
-        truly better system leads (``right``), leads significantly, and in which the other leads significantly.
+    A cell in which all systems are tied counts as a tau of 0.
     """
 
     source: str

@@ -166,15 +166,11 @@ ListsOf = Callable[[int, UserPlaces], SetupLists]
 
 @dataclass(frozen=True, eq=False)
 class Computed:
-    """The computed universes of an audit: the grid, whose failed cells are invalid, and the contributions of users.
+    """The computed universes of an audit, and the contributions of users."""
 
-    ``averages`` is systems × universes, as reported; ``lower_is_better`` says for each universe whether a smaller one
-    is better.
-    """
-
-    grid: Grid
-    averages: Floats
-    lower_is_better: NDArray[np.bool_]
+    grid: Grid  # whose failed cells are invalid
+    averages: Floats  # systems × universes, as reported
+    lower_is_better: NDArray[np.bool_]  # for each universe
     terms: UserContributions
 
 

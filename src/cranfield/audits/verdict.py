@@ -14,16 +14,12 @@ from cranfield.audits.flips import ordered
 from cranfield.audits.grid import Grid, VariedDecision
 from cranfield.audits.joint import question_of
 from cranfield.audits.pair import PairAudit
-from cranfield.audits.significance import PairedTest
 from cranfield.facts import Fact
 from cranfield.facts import audit as audit_facts
 
 if TYPE_CHECKING:
     from cranfield.audits.enumeration import Enumeration
     from cranfield.audits.truth import TruthFindings
-
-# Smaller shares of the variance are not named.
-_LEAST_NAMED = 0.005
 
 
 def crossed_options(grid: Grid) -> audit_facts.CrossedOptions:
@@ -40,47 +36,30 @@ def _opened(decision: VariedDecision) -> audit_facts.OpenedOptions:
 
 def facts_of_pair(grid: Grid, pair: PairAudit, noise: Sequence[audit_facts.SeedNoise], alpha: float) -> Iterator[Fact]:
     """Yield the starting point, agreement, all universes, what changes the winner, and what explains it."""
-    flips, start = pair.flips, grid.universe[grid.start]
+    flips, rule, start = pair.flips, pair.rule, grid.universe[grid.start]
     leader, other = pair.systems if flips.lead >= 0 else pair.systems[::-1]
-    leads, trails = ("leads", "trails") if flips.lead >= 0 else ("trails", "leads")
-    numbers = {name: float(getattr(pair.leads, name)[start]) for name in ("difference", "d_z", "p")}
-    yield audit_facts.LeadAtStart(leader, other, flips.lead == 0, **numbers, significant=flips.significant)
+    what = "leads" if flips.lead >= 0 else "trails"
+    difference, d_z, p = (float(values[start]) for values in (pair.leads.difference, pair.leads.d_z, pair.leads.p))
+    yield audit_facts.LeadAtStart(leader, other, flips.lead == 0, difference, d_z, p, flips.significant)
     if grid.n_cells == 1:
         yield audit_facts.OneCell(crossed_options(grid))
         return
+    answer, *questions = pair.answers
     # With a single question, its universes are all universes, which the next fact covers.
-    if len(pair.answers) > 2:
-        own = pair.answer(question_of(grid, grid.start))
-        assert own.question is not None
-        significantly = own.share(f"{leads} significantly").share
-        p, with_seeds = own.relied_on, bool(own.corrected_retrained)
-        led = own.share(leads)
-        yield audit_facts.SameQuestion(leader, own.question, own.universes, led, significantly, p, with_seeds)
-    answer = pair.answer()
-    yield audit_facts.LedCells(
-        leader,
-        other,
-        crossed_options(grid),
-        grid.n_cells,
-        grid.complete,
-        answer.universes,
-        answer.share(leads),
-        trails=answer.share(trails).share,
-        equal=answer.share("equal").share,
-        of_universes=answer.share(leads, "universes").share,
-    )
+    if len(questions) > 1:
+        yield audit_facts.SameQuestion(leader, what, pair.answer(question_of(grid, grid.start)))
+    yield audit_facts.LedCells(leader, other, what, crossed_options(grid), grid.n_cells, grid.complete, answer)
     if answer.joint is not None:
-        numbers = {name: getattr(answer.joint, name)["either"] for name in ("observed", "expected")}
-        often, with_seeds = answer.joint.often["either of universes"], bool(answer.corrected_retrained)
-        yield audit_facts.JointDifference(
-            **numbers, often=often, p=answer.relied_on, alpha=alpha, with_seeds=with_seeds
-        )
+        yield audit_facts.JointDifference(answer, alpha)
     yield audit_facts.NotAProbability()
-    yield from _by_question(pair)
+    if len(questions) > 1:
+        yield audit_facts.LeadByQuestion(pair.systems, tuple(questions))
     if flips.lead and flips.singles:
         yield from (flips, audit_facts.LeadKept(leader, flips))
-    yield from _influences(grid, pair)
-    rule = pair.rule
+    rows = (row for row in pair.influence if row["with_decision"] is None and row["answer"] == "d_z")
+    influences = audit_facts.LargestInfluences(tuple(rows))
+    if influences.named:
+        yield influences
     if rule.majority:
         paths = tuple(rule.paths(-1 if flips.lead >= 0 else 1))
         yield audit_facts.LeadRule(leader, other, rule.n_conditions, paths, rule.accuracy, rule.majority)
@@ -88,52 +67,19 @@ def facts_of_pair(grid: Grid, pair: PairAudit, noise: Sequence[audit_facts.SeedN
     yield audit_facts.Retraining(of_pair, pair.turned_by_chance, answer.corrected)
 
 
-def _by_question(pair: PairAudit) -> Iterator[Fact]:
-    """Yield which system leads by question, if there are several."""
-    answers = [answer for answer in pair.answers if answer.question]
-    if len(answers) < 2:
-        return
-    led: dict[str | None, dict[str, float]] = {**{system: {} for system in pair.systems}, None: {}}
-    for answer in answers:
-        leads, trails = answer.share("leads").share, answer.share("trails").share
-        leader = None if leads == trails else pair.systems[0 if leads > trails else 1]
-        led[leader][audit_facts.question_text(answer.question)] = max(leads, trails)
-    undecided = led.pop(None)
-    yield audit_facts.LeadByQuestion(led, undecided)  # type: ignore[arg-type]
-
-
-def _influences(grid: Grid, pair: PairAudit) -> Iterator[Fact]:
-    rows = [row for row in pair.influence if row["with_decision"] is None and row["answer"] == "d_z"]
-    decided = sorted((row for row in rows if row["kind"] != "chance"), key=lambda row: -row["shapley"])
-    decided = [row for row in decided if row["variance"] and row["shapley"] >= _LEAST_NAMED]
-    if decided:
-        chance = sum(row["shapley"] for row in rows if row["kind"] == "chance") if grid.has_chance else None
-        rest = rows[0]["rest"] if rows[0]["method"] == "least squares" else None
-        yield audit_facts.LargestInfluences(tuple(decided[:3]), chance, rest)
-
-
-def facts_of_ranks(rows: Sequence[Mapping[str, Any]], systems: Sequence[str]) -> list[Fact]:
+def facts_of_ranks(rows: Sequence[Mapping[str, Any]]) -> list[Fact]:
     """Return how often systems rank first, if there are more than two."""
-    if len(systems) == 2:
-        return []
-    first = {row["system"]: row["share"] for row in rows if row["rank"] == 1 and row["question"] is None}
-    shares = {system: share for system, share in sorted(first.items(), key=lambda entry: -entry[1]) if share}
-    return [audit_facts.FirstPlaces(len(systems), shares)]
+    first = tuple(row for row in rows if row["rank"] == 1 and row["question"] is None)
+    return [audit_facts.FirstPlaces(first)] if len(first) > 2 else []
 
 
 def facts_of_tests(rows: Sequence[Mapping[str, Any]], systems: tuple[str, str]) -> Iterator[Fact]:
     """Yield the results of other tests of a pair: over all universes together, and under the starting point."""
-    own = {
-        str(PairedTest(row["significance"], row["correction"])): row
-        for row in rows
-        if row["question"] is None and (row["system_a"], row["system_b"]) == systems
-    }
-    shares = {test: row["significant"] for test, row in own.items() if row["significant"] is not None}
-    if shares:
+    own = [row for row in rows if row["question"] is None and (row["system_a"], row["system_b"]) == systems]
+    if shares := tuple(row for row in own if row["significant"] is not None):
         yield audit_facts.SignificantByTest(shares)
-    p = {test: row["start_p_corrected"] for test, row in own.items() if row["start_p"] is not None}
-    if p:
-        yield audit_facts.StartByTest(p, tuple(test for test in p if own[test]["start_significant"]))
+    if tested := tuple(row for row in own if row["start_p"] is not None):
+        yield audit_facts.StartByTest(tested)
 
 
 def facts_of_truth(truth: TruthFindings | None, systems: tuple[str, str]) -> Iterator[Fact]:
@@ -155,16 +101,8 @@ def facts_of_truth(truth: TruthFindings | None, systems: tuple[str, str]) -> Ite
 
 def facts_of_advice(rows: Sequence[Mapping[str, Any]]) -> list[Fact]:
     """Return whether the advice on metrics is the same under each split and target design, if there are several."""
-    best = [row for row in rows if row["rank"] == 1]
-    if len(best) < 2:
-        return []
-    named: dict[str, tuple[str, ...]] = {}
-    for row in best:
-        metric = row["metric"] if row["average"] == "mean" else f"{row['metric']}, {row['average']}"
-        named[metric] = (*named.get(metric, ()), row["setup"])
-    taus = tuple(row["tau"] for row in best[1:] if row["tau"] is not None)
-    failed = sum(row["rank"] is None for row in rows)
-    return [audit_facts.AdviceByDesign(named, sum(row["clear"] for row in best), taus, failed)]
+    advice = audit_facts.AdviceByDesign(tuple(rows))
+    return [advice] if len(advice.best) > 1 else []
 
 
 def facts_of_enumeration(enumeration: Enumeration) -> list[Fact]:

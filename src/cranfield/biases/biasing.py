@@ -306,9 +306,9 @@ def _in_codes_of(split: Split, run: Run) -> Run | None:
 def _caveats(protocols: Protocols, level: float, *, given: bool) -> tuple[Fact, ...]:
     """Return what cannot be known from these ratings."""
     test, train = protocols.split.test, protocols.split.train
-    caveats: list[Fact] = [bias_facts.LikedOrMet()]
+    caveats: list[Fact] = [bias_facts.PopularityRemark("liked or met")]
     if not ((test.values < level).any() or (train.values < level).any()):
-        caveats.append(bias_facts.NothingBelowThreshold())
+        caveats.append(bias_facts.PopularityRemark("nothing below the threshold"))
     if given and len(protocols.every) > 1:
         longest = max(int(run.list_lengths.max(initial=0)) for run in protocols.runs)
         inside = [lists.relevant.sum() / max(int(lists.n_relevant.sum()), 1) for lists in protocols.judged]

@@ -295,7 +295,7 @@ def _departures(run: Run, split: Split, density: Density, n: int) -> tuple[Fact,
         reasons.append(bias_facts.SizesDiffer(int(sizes.min()), int(sizes.max())))
     first = {tuple(run.items[start : start + n].tolist()) for start in run.indptr[:-1][:1000]}
     if len(first) > 1:
-        reasons.append(bias_facts.ListsDiffer())
+        reasons.append(bias_facts.PopularityRemark("lists differ"))
     method = split.step.action.removeprefix("split.")
     if method not in ("random", "k_fold", "uniform_test"):
         reasons.append(bias_facts.SplitMayNotDraw(method))

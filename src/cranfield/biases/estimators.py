@@ -163,7 +163,7 @@ def estimate(
     has_others = bool((~judgments.relevant).any())
     imputed, notes = _imputed(imputations, split.train, judgments.threshold, seed, has_others)
     if not has_others:
-        notes.append(bias_facts.NotRelevantMissing())
+        notes.append(bias_facts.PopularityRemark("relevant ratings alone"))
     counts = _resampled_users(judged[0].n_lists, resamples, seed)
     rows: list[dict[str, Any]] = []
     warnings: list[Fact] = []

@@ -143,25 +143,25 @@ class Bias:
         rows = {row["system"]: row for row in self.shares.iter_rows(named=True)}
         others = [row for name, row in rows.items() if name != self.popularity and row["mean"] > 0]
         if not others:
-            yield bias_facts.OnlyPopularity()
+            yield bias_facts.PopularityRemark("only popularity")
             return
         lower = self.protocols[0].scores.lower_is_better[0]
         ranked = sorted(others, key=lambda row: row["mean"], reverse=not lower)
         best = ranked[0]
         times = self.ratios.frame().filter(system=best["system"])["times_random"][0]
-        yield bias_facts.ReachedByPopularity(best["system"], self.metric, best["mean"], times, best["reached"])
+        yield bias_facts.ReachedByPopularity(self.metric, best, times)
         correlations = {row["system"]: row["partial_correlation"] for row in ranked}
         known = {name: value for name, value in correlations.items() if value is not None and not np.isnan(value)}
         if known:
             yield bias_facts.CorrelatedWithPopularity(known)
         for row in ranked:
             if not np.isnan(row["recommended"]):
-                yield bias_facts.PopularItems(row["system"], row["recommended"], row["head"])
+                yield bias_facts.PopularItems(row)
                 return
 
     def _on_orders(self) -> Iterator[Fact]:
         if len(self.protocols) == 1:
-            yield bias_facts.NoNeutralProtocol()
+            yield bias_facts.PopularityRemark("no neutral protocol")
         of_popularity = self.orders.filter(system=self.popularity)
         places = dict(zip(of_popularity["protocol"], of_popularity["place"]))
         for name, tau in self.agreement.items():
@@ -181,7 +181,7 @@ class Bias:
         )
         for place, ((a, b, chosen, change), rows) in enumerate(kinds):
             if place == _SPELLED:
-                yield bias_facts.MoreChanges()
+                yield bias_facts.PopularityRemark("more changes")
                 return
             other, under = b if chosen == a else a, tuple(rows["protocol"])
             yield bias_facts.ChangedConclusion(str(chosen), str(other), under, change == "is reversed")

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 from cranfield._numbers import DASH, count_text, listed, percent_text
@@ -14,6 +14,8 @@ Row = Mapping[str, Any]
 
 # Of longer lists of numbers, only the ends are shown; of more names, only the number is given.
 _MOST_NUMBERS, _MOST_NAMED = 5, 4
+# Smaller shares of the variance are not named.
+_LEAST_NAMED = 0.005
 
 
 def share_text(share: float | None, *, short: bool = False) -> str:
@@ -60,10 +62,6 @@ def p_phrase(p: float) -> str:
     return f"p {text}" if text.startswith("<") else f"p = {text}"
 
 
-def _test(with_seeds: bool) -> str:
-    return "joint test with the spread of seeds" if with_seeds else "joint test"
-
-
 def _few(names: Sequence[Any]) -> str:
     texts = [str(name) for name in names]
     if len(texts) <= _MOST_NAMED:
@@ -73,28 +71,19 @@ def _few(names: Sequence[Any]) -> str:
 
 @dataclass(frozen=True)
 class LeadShare(Fact):
-    """A share of the cells or of the distinct universes.
+    """A share of the cells or of the distinct universes, with its 95 % interval over resampled users.
 
-    Parameters
-    ----------
-    over
-        ``"cells"`` (with the weights of options) or ``"universes"`` (each distinct one counts once).
-    what
-        ``"leads"``, ``"trails"``, ``"equal"``, ``"leads significantly"``, ``"trails significantly"`` (the first system
-        of the pair), or ``"significant"`` (in either direction).
-    lower, upper
-        Its 95 % interval over resampled users; NaN if there is none.
-    chance
-        If the systems are equally good, the larger of their two shares is at least this in 5 % of the cases. None for
-        ``"equal"``.
+    ``what`` is ``"leads"``, ``"trails"``, ``"equal"``, ``"leads significantly"``, ``"trails significantly"`` (the first
+    system of the pair), or ``"significant"`` (in either direction). If the systems are equally good, the larger of
+    their two shares is at least ``chance`` in 5 % of the cases.
     """
 
-    over: str
+    over: str  # "cells" (with the weights of options) or "universes" (each distinct one counts once)
     what: str
     share: float
-    lower: float
+    lower: float  # NaN if there is no interval
     upper: float
-    chance: float | None
+    chance: float | None  # None for "equal", and without a joint test
 
     def _said(self) -> str:
         return interval_text(self.share, self.lower, self.upper)
@@ -108,6 +97,50 @@ class LeadShare(Fact):
         if self.chance <= 1 - 1e-6:
             least = f"{int(100 * self.chance)} % or more in 5 % of cases"
         return f"; if they were equally good, one of them would lead in {least}"
+
+
+@dataclass(frozen=True)
+class JointTest(Fact):
+    """The joint test of the universes of a question, and what chance alone gives; its statistics are by name."""
+
+    universes: int  # distinct ones that were tested
+    draws: int
+    observed: Mapping[str, float]
+    p: Mapping[str, float]
+    retrained: Mapping[str, float] | None  # p with the spread of chance options, if there are any
+    expected: Mapping[str, float]  # the means under the null hypothesis
+    often: Mapping[str, float]  # shares that the draws reach in 5 % of the cases, for the system with the larger one
+
+
+@dataclass(frozen=True)
+class QuestionAnswer(Fact):
+    """The results of one pair of systems within a question.
+
+    The p-values of the joint test, with and without the spread of seeds, are corrected by Holm's method over the pairs
+    of systems.
+    """
+
+    question: Mapping[str, str] | None  # None for all questions together
+    universes: int  # distinct ones
+    shares: tuple[LeadShare, ...]
+    effects: Mapping[float, float]  # quantiles of d_z over the cells
+    joint: JointTest | None  # None if no universe can be tested
+    corrected_retrained: Mapping[str, float] = field(default_factory=dict)
+    corrected: Mapping[str, float] = field(default_factory=dict)
+
+    @property
+    def relied_on(self) -> Mapping[str, float]:
+        """The p-values to rely on: those with the spread of seeds if seeds were opened."""
+        return self.corrected_retrained or self.corrected
+
+    @property
+    def test(self) -> str:
+        """The name of the joint test."""
+        return "joint test with the spread of seeds" if self.corrected_retrained else "joint test"
+
+    def share(self, what: str, over: str = "cells") -> LeadShare:
+        """Return one of the shares."""
+        return next(share for share in self.shares if (share.what, share.over) == (what, over))
 
 
 @dataclass(frozen=True)
@@ -149,16 +182,16 @@ class CrossedOptions(Fact):
 
 @dataclass(frozen=True)
 class FirstPlaces(Fact):
-    """How often systems rank first: the share of the cells of each system that does, the largest first."""
+    """How often systems rank first: the rows of `Audit.ranks` for rank 1 over all questions."""
 
-    systems: int
-    shares: Mapping[str, float]
+    rows: tuple[Row, ...]
 
     def _said(self) -> str:
-        texts = [f"{system} is first in {share_text(share)} of the cells" for system, share in self.shares.items()]
-        fewer = f", and {len(texts) - 4} more in fewer cells" if len(texts) > 4 else ""
-        tied = "; if several tie, each of them is first" if sum(self.shares.values()) > 1.005 else ""
-        return f"Of {self.systems} systems, {', '.join(texts[:4])}{fewer}{tied}."
+        rows = sorted((row for row in self.rows if row["share"]), key=lambda row: -row["share"])
+        texts = [f"{row['system']} is first in {share_text(row['share'])} of the cells" for row in rows[:4]]
+        fewer = f", and {len(rows) - 4} more in fewer cells" if len(rows) > 4 else ""
+        tied = "; if several tie, each of them is first" if sum(row["share"] for row in rows) > 1.005 else ""
+        return f"Of {len(self.rows)} systems, {', '.join(texts)}{fewer}{tied}."
 
 
 @dataclass(frozen=True)
@@ -193,54 +226,53 @@ class OneCell(Fact):
 
 @dataclass(frozen=True)
 class SameQuestion(Fact):
-    """How often the leader of the starting point leads in the universes of its question, and their joint test."""
+    """How often the leader of the starting point leads (or ``trails``) in the universes of its question."""
 
     leader: str
-    question: Mapping[str, str]
-    universes: int
-    leads: LeadShare
-    leads_significantly: float
-    p: Mapping[str, float]  # by statistic; empty if no universe can be tested
-    with_seeds: bool  # whether p includes the spread of seeds
+    what: str
+    answer: QuestionAnswer
 
     def _said(self) -> str:
-        question = f"the same question ({question_text(self.question)})"
-        if self.universes == 1:
-            return f"T{question[1:]} has no other universe."
+        answer, p = self.answer, self.answer.relied_on
+        question = f"same question ({question_text(answer.question)})"
+        if answer.universes == 1:
+            return f"The {question} has no other universe."
+        share, significantly = answer.share(self.what), answer.share(f"{self.what} significantly").share
         joint = ""
-        if self.p:
-            tested = f"median z, {p_phrase(self.p['median'])}; either way, {p_phrase(self.p['either'])}"
-            joint = f". Their {_test(self.with_seeds)}: {tested}"
+        if p:
+            tested = f"median z, {p_phrase(p['median'])}; either way, {p_phrase(p['either'])}"
+            joint = f". Their {answer.test}: {tested}"
         return (
-            f"Of the {self.universes:,} universes of {question}, {self.leader} leads in {self.leads} and significantly "
-            f"in {share_text(self.leads_significantly)}{self.leads.beside_chance}{joint}."
+            f"Of the {answer.universes:,} universes of the {question}, {self.leader} leads in {share} and "
+            f"significantly in {share_text(significantly)}{share.beside_chance}{joint}."
         )
 
 
 @dataclass(frozen=True)
 class LedCells(Fact):
-    """How often each of two systems leads, over all cells; ``of_universes`` is the leader's share of distinct ones."""
+    """How often the leader of the starting point leads (or ``trails``) over all cells, and how often the other does."""
 
     leader: str
     other: str
+    what: str
     crossed: CrossedOptions
     cells: int
     complete: bool
-    universes: int
-    leads: LeadShare
-    trails: float
-    equal: float
-    of_universes: float
+    answer: QuestionAnswer
 
     def _said(self) -> str:
+        answer, leads = self.answer, self.answer.share(self.what)
         crossed = f"{self.cells:,} cells{'' if self.complete else ', a sample,'} that cross {self.crossed}"
-        if self.equal == 1:
+        equal = answer.share("equal").share
+        if equal == 1:
             return f"In all {crossed}, they are equal."
-        level = f"; they are equal in {share_text(self.equal)}" if self.equal else ""
+        others = share_text(answer.share("trails" if self.what == "leads" else "leads").share)
+        level = f"; they are equal in {share_text(equal)}" if equal else ""
+        distinct = f"of the {answer.universes:,} distinct universes"
+        of_distinct = share_text(answer.share(self.what, "universes").share)
         return (
-            f"Of the {crossed}, {self.leader} leads in {self.leads} and {self.other} in {share_text(self.trails)}"
-            f"{level} (of the {self.universes:,} distinct universes, {self.leader} in {share_text(self.of_universes)})"
-            f"{self.leads.beside_chance}."
+            f"Of the {crossed}, {self.leader} leads in {leads} and {self.other} in {others}{level} ({distinct}, "
+            f"{self.leader} in {of_distinct}){leads.beside_chance}."
         )
 
 
@@ -248,28 +280,26 @@ class LedCells(Fact):
 class JointDifference(Fact):
     """The joint test of all universes: the share with a significant difference, and whether the systems differ."""
 
-    observed: float
-    expected: float  # on average without any difference
-    often: float  # reached in 5 % of cases without any difference
-    p: Mapping[str, float]  # by statistic
+    answer: QuestionAnswer
     alpha: float
-    with_seeds: bool
 
     def _said(self) -> str:
-        either, median, largest = (p_phrase(self.p[name]) for name in ("either", "median", "largest"))
+        joint, p = self.answer.joint, self.answer.relied_on
+        assert joint is not None
+        either, median, net, largest = (p_phrase(p[name]) for name in ("either", "median", "net", "largest"))
         said = (
-            f"In {share_text(self.observed)} of the universes one is significantly better, one way or the other "
-            f"(without any difference {share_text(self.expected)} on average, and {share_text(self.often)} or more in "
-            f"5 % of cases; {_test(self.with_seeds)}, {either}"
+            f"In {share_text(joint.observed['either'])} of the universes one is significantly better, one way or the "
+            f"other (without any difference {share_text(joint.expected['either'])} on average, and "
+            f"{share_text(joint.often['either of universes'])} or more in 5 % of cases; {self.answer.test}, {either}"
         )
-        if self.p["either"] < self.alpha <= self.p["median"]:
-            overall = f"neither leads overall (median z, {median}; net share, {p_phrase(self.p['net'])})"
+        if p["either"] < self.alpha <= p["median"]:
+            overall = f"neither leads overall (median z, {median}; net share, {net})"
             return f"{said}), yet {overall}: the decisions change the winner."
-        if self.p["either"] < self.alpha:
+        if p["either"] < self.alpha:
             return f"{said}; median z, {median}). That they differ somewhere does not say who leads."
-        if self.p["median"] < self.alpha:
+        if p["median"] < self.alpha:
             return f"{said}). The median of all z does show that they differ ({median})."
-        if self.p["largest"] < self.alpha:
+        if p["largest"] < self.alpha:
             return f"{said}). Only the largest of all differences shows that they differ (max |z|, {largest})."
         return f"{said}). Together the universes do not show that the systems differ."
 
@@ -287,19 +317,20 @@ class NotAProbability(Fact):
 
 @dataclass(frozen=True)
 class LeadByQuestion(Fact):
-    """The questions in which each system leads more often, each with the larger share, and those in which neither."""
+    """Which of two systems leads more often in each question."""
 
-    led: Mapping[str, Mapping[str, float]]
-    undecided: Mapping[str, float]
+    systems: tuple[str, str]
+    answers: tuple[QuestionAnswer, ...]
 
     def _said(self) -> str:
-        parts = [f"{system} leads more often with {_shares(own)}" for system, own in self.led.items() if own]
-        parts += [f"neither with {_shares(self.undecided)}"] if self.undecided else []
+        who = (*(f"{system} leads more often" for system in self.systems), "neither")
+        led: tuple[list[str], ...] = ([], [], [])
+        for answer in self.answers:
+            leads, trails = answer.share("leads").share, answer.share("trails").share
+            place = 2 if leads == trails else int(trails > leads)
+            led[place].append(f"{question_text(answer.question)} ({share_text(max(leads, trails))})")
+        parts = [f"{name} with {_few(questions)}" for name, questions in zip(who, led) if questions]
         return f"Question by question: {'; '.join(parts)}."
-
-
-def _shares(shares: Mapping[str, float]) -> str:
-    return _few([f"{name} ({share_text(share)})" for name, share in shares.items()])
 
 
 @dataclass(frozen=True)
@@ -344,25 +375,13 @@ def _flipped(flips: Sequence[Flip]) -> str:
 
 @dataclass(frozen=True)
 class Flips(Fact):
-    """What changes of one decision, or of two, do to the winner of the starting point.
+    """What changes of one decision, or of two, do to the winner of the starting point."""
 
-    Parameters
-    ----------
-    lead, significant
-        Which system leads under the starting point (1, −1 or 0 as in `Leads`), and whether significantly.
-    singles
-        All single changes in the grid, whether they change a result or not.
-    possible
-        The number of single changes that the options allow; a sample or a grid with invalid cells has fewer.
-    pairs
-        The changes of two decisions that change the winner if no single one does; otherwise none.
-    """
-
-    lead: int
+    lead: int  # of the starting point: 1, −1 or 0 as in `Leads`
     significant: bool
-    singles: tuple[Flip, ...]
-    possible: int
-    pairs: tuple[Flip, ...]
+    singles: tuple[Flip, ...]  # all single changes in the grid, whether they change a result or not
+    possible: int  # the number that the options allow: a sample or a grid with invalid cells has fewer
+    pairs: tuple[Flip, ...]  # changes of two decisions that change the winner, if no single one does
 
     @property
     def turning(self) -> tuple[Flip, ...]:
@@ -412,19 +431,23 @@ class LeadKept(Fact):
 
 @dataclass(frozen=True)
 class LargestInfluences(Fact):
-    """The decisions that explain most of the variance of the effect size: rows of `Audit.influence`."""
+    """The decisions that explain most of the variance of the effect size: rows of `Audit.influence` on d_z."""
 
     rows: tuple[Row, ...]
-    chance: float | None  # what chance explains; None without chance options
-    rest: float | None  # what nothing explains; None if everything is explained
+
+    @property
+    def named(self) -> list[Row]:
+        """The rows of the decisions that are named, the largest share first."""
+        decided = sorted((row for row in self.rows if row["kind"] != "chance"), key=lambda row: -row["shapley"])
+        return [row for row in decided if row["variance"] and row["shapley"] >= _LEAST_NAMED][:3]
 
     def _said(self) -> str:
         texts = [
-            f"{row['decision']} ({share_text(row['shapley'])} [{share_text(row['lower'])}, {share_text(row['upper'])}])"
-            for row in self.rows
+            f"{row['decision']} ({interval_text(row['shapley'], row['lower'], row['upper'])})" for row in self.named
         ]
-        floor = "" if self.chance is None else f"; chance has {share_text(self.chance)}"
-        rest = "" if self.rest is None else f"; {share_text(self.rest)} is not explained"
+        chance, first = [row["shapley"] for row in self.rows if row["kind"] == "chance"], self.rows[0]
+        floor = f"; chance has {share_text(sum(chance))}" if chance else ""
+        rest = f"; {share_text(first['rest'])} is not explained" if first["method"] == "least squares" else ""
         return f"Largest shares of the variance of the effect size over the cells: {listed(texts)}{floor}{rest}."
 
 
@@ -499,32 +522,46 @@ class Retraining(Fact):
 
 
 @dataclass(frozen=True)
-class SignificantByTest(Fact):
-    """The share of the cells in which one system is significantly better, by test."""
+class PairedTest(Fact):
+    """A paired test of the users' differences, and the correction over the pairs of systems of a universe."""
 
-    shares: Mapping[str, float]
+    significance: str
+    correction: str
 
     def _said(self) -> str:
-        shares = [f"{test} in {share_text(share)}" for test, share in self.shares.items()]
-        return f"One is significantly better in this share of the cells, test by test: {listed(shares)}."
+        return self.significance if self.correction == "none" else f"{self.significance} with {self.correction}"
+
+
+def _tests(rows: Sequence[Row], text: Callable[[Row], str]) -> str:
+    return listed([f"{PairedTest(row['significance'], row['correction'])} {text(row)}" for row in rows])
+
+
+@dataclass(frozen=True)
+class SignificantByTest(Fact):
+    """The share of the cells in which one system is significantly better, by test: rows of `Audit.significance`."""
+
+    rows: tuple[Row, ...]
+
+    def _said(self) -> str:
+        shares = _tests(self.rows, lambda row: f"in {share_text(row['significant'])}")
+        return f"One is significantly better in this share of the cells, test by test: {shares}."
 
 
 @dataclass(frozen=True)
 class StartByTest(Fact):
-    """The p-value under the starting point by test, and the tests by which it is significant."""
+    """The significance under the starting point by test: rows of `Audit.significance`."""
 
-    p: Mapping[str, float]
-    significant: tuple[str, ...]
+    rows: tuple[Row, ...]
 
     def _said(self) -> str:
-        tests = {test: f"{test} ({p_phrase(p)})" for test, p in self.p.items()}
-        yes, no = ([text for test, text in tests.items() if (test in self.significant) is way] for way in (True, False))
-        if yes and no:
-            return (
-                "The test alone changes the significance under the starting point: the difference is significant by "
-                f"{listed(yes)} and not by {listed(no)}."
-            )
-        return f"Under the starting point the difference is {'' if yes else 'not '}significant by {listed(yes or no)}."
+        yes, no = ([row for row in self.rows if row["start_significant"] is way] for way in (True, False))
+        by = [_tests(rows, lambda row: f"({p_phrase(row['start_p_corrected'])})") for rows in (yes, no) if rows]
+        if len(by) == 1:
+            return f"Under the starting point the difference is {'not ' if no else ''}significant by {by[0]}."
+        return (
+            "The test alone changes the significance under the starting point: the difference is significant by "
+            f"{by[0]} and not by {by[1]}."
+        )
 
 
 @dataclass(frozen=True)
@@ -573,36 +610,36 @@ def _tau(row: Row) -> str:
 
 @dataclass(frozen=True)
 class AdviceByDesign(Fact):
-    """Whether the advice on metrics is the same under each split and target design.
+    """Whether the advice on metrics is the same under each split and target design: rows of `Audit.advice`."""
 
-    ``best`` are the set-ups in which each metric scores highest, ``clear`` is the number of set-ups with a clear
-    choice, ``taus`` are the agreements with the order of metrics under the starting point, and ``failed`` is the number
-    of set-ups that could not be assessed.
-    """
+    rows: tuple[Row, ...]
 
-    best: Mapping[str, tuple[str, ...]]
-    clear: int
-    taus: tuple[float, ...]
-    failed: int
+    @property
+    def best(self) -> list[Row]:
+        """The row of the metric that scores highest under each design."""
+        return [row for row in self.rows if row["rank"] == 1]
 
     def _said(self) -> str:
-        n = sum(map(len, self.best.values()))
-        several = f"the {n} set-ups that differ in the split or the target design"
-        if len(self.best) == 1:
-            highest = f"{next(iter(self.best))} scores highest in all of them"
-            said = f"The advice on metrics is the same under {several}: {highest}"
+        setups: dict[str, list[str]] = {}
+        for row in self.best:
+            average = "" if row["average"] == "mean" else f", {row['average']}"
+            setups.setdefault(f"{row['metric']}{average}", []).append(row["setup"])
+        several = f"under the {len(self.best)} set-ups that differ in the split or the target design"
+        if len(setups) == 1:
+            said = f"The advice on metrics is the same {several}: {next(iter(setups))} scores highest in all of them"
         else:
-            order = sorted(self.best.items(), key=lambda entry: -len(entry[1]))
             texts = [
-                f"{metric} in {len(setups)} ({setups[0]}{'' if len(setups) == 1 else ' and others'})"
-                for metric, setups in order
+                f"{metric} in {len(own)} ({own[0]}{'' if len(own) == 1 else ' and others'})"
+                for metric, own in sorted(setups.items(), key=lambda entry: -len(entry[1]))
             ]
-            said = f"The advice on metrics is not the same under {several}; highest score: {listed(texts)}"
-        if self.taus:
-            ends = dict.fromkeys(f"{end:.2f}" for end in (min(self.taus), max(self.taus)))
+            said = f"The advice on metrics is not the same {several}; highest score: {listed(texts)}"
+        taus = sorted(row["tau"] for row in self.best[1:] if row["tau"] is not None)
+        if taus:
+            ends = dict.fromkeys(f"{end:.2f}" for end in (taus[0], taus[-1]))
             said += f"; tau with the order of metrics under the starting point: {' to '.join(ends)}"
-        left = f"; {self.failed} could not be assessed" if self.failed else ""
-        return f"{said}{left}. The choice is clear in {self.clear} of them."
+        failed = sum(row["rank"] is None for row in self.rows)
+        left = f"; {failed} could not be assessed" if failed else ""
+        return f"{said}{left}. The choice is clear in {sum(row['clear'] for row in self.best)} of them."
 
 
 @dataclass(frozen=True)

@@ -20,6 +20,38 @@ SAYS = {
     "UAR": "the same number of test ratings per item, items with test ratings only",
 }
 
+_REMARKS = {
+    "only popularity": "Popularity is the only system with a score; name others to compare it with.",
+    "no neutral protocol": (
+        "No neutral protocol is possible with these ratings, so nothing can be said about the order."
+    ),
+    "more changes": "More changes are in the table of conclusions.",
+    "liked or met": (
+        "Whether popular items are liked more, or people only come across them more often, cannot be seen from "
+        "ratings that people chose to give. A neutral protocol removes both effects. Judgments of items chosen at "
+        "random can tell them apart."
+    ),
+    "nothing below the threshold": (
+        "No rating is below the threshold. Then every item has the same share of positive ratings, and under uniform "
+        "test ratings (U1R, UAR) popularity falls to random, or near it in dense data, whatever it is worth (Bellogín "
+        "et al. 2017, section 6.2)."
+    ),
+    "lists differ": "the lists differ between users, and the formula is for a ranking that is the same for all",
+    "relevant ratings alone": (
+        "no test rating is below the threshold: SNIPS of precision and doubly robust estimates are left out"
+    ),
+}
+
+
+@dataclass(frozen=True)
+class PopularityRemark(Fact):
+    """A fact without numbers, by its name."""
+
+    name: str
+
+    def _said(self) -> str:
+        return _REMARKS[self.name]
+
 
 @dataclass(frozen=True)
 class WinnerWithoutPopularity(Fact):
@@ -65,30 +97,20 @@ def _under(systems: Mapping[str, tuple[str, ...]]) -> str:
 
 
 @dataclass(frozen=True)
-class OnlyPopularity(Fact):
-    """No system other than popularity has a score."""
-
-    def _said(self) -> str:
-        return "Popularity is the only system with a score; name others to compare it with."
-
-
-@dataclass(frozen=True)
 class ReachedByPopularity(Fact):
-    """How much of the score of the best other system popularity alone reaches."""
+    """How much of the score of the best other system popularity alone reaches: its row of `Bias.shares`."""
 
-    system: str
     metric: str
-    mean: float
+    row: Mapping[str, Any]
     times_random: float | None
-    reached: float | None
 
     def _said(self) -> str:
         times = self.times_random
         beside = f", {times:,.1f} times the score of a random ranking" if times is not None else ""
         return (
-            f"{self.system} has the best {self.metric} of the systems other than popularity, "
-            f"{number_text(self.mean)}{beside}. Ranking by popularity alone reaches "
-            f"{percent_text(self.reached, ' %')} of it."
+            f"{self.row['system']} has the best {self.metric} of the systems other than popularity, "
+            f"{number_text(self.row['mean'])}{beside}. Ranking by popularity alone reaches "
+            f"{percent_text(self.row['reached'], ' %')} of it."
         )
 
 
@@ -108,17 +130,15 @@ class CorrelatedWithPopularity(Fact):
 
 @dataclass(frozen=True)
 class PopularItems(Fact):
-    """How popular the items are that a system recommends, relative to the catalogue, and the share in the head."""
+    """How popular the items are that a system recommends: its row of `Bias.shares`."""
 
-    system: str
-    recommended: float
-    head: float
+    row: Mapping[str, Any]
 
     def _said(self) -> str:
         return (
-            f"The items that {self.system} recommends are {self.recommended:.1f} times as popular as the average item "
-            f"of the catalogue; {percent_text(self.head, ' %')} of them are in the head, the most popular items with a "
-            "fifth of all ratings."
+            f"The items that {self.row['system']} recommends are {self.row['recommended']:.1f} times as popular as the "
+            f"average item of the catalogue; {percent_text(self.row['head'], ' %')} of them are in the head, the most "
+            "popular items with a fifth of all ratings."
         )
 
 
@@ -139,14 +159,6 @@ class OrderUnder(Fact):
         if self.before == self.after:
             moved = f"stays at place {self.before}"
         return f"Under {self.protocol} ({SAYS[self.protocol]}) {agrees}: popularity {moved}."
-
-
-@dataclass(frozen=True)
-class NoNeutralProtocol(Fact):
-    """No neutral protocol is possible."""
-
-    def _said(self) -> str:
-        return "No neutral protocol is possible with these ratings, so nothing can be said about the order."
 
 
 @dataclass(frozen=True)
@@ -184,38 +196,6 @@ class ChangedConclusion(Fact):
         ending = "the order is reversed" if self.is_reversed else "that is not significant"
         under = listed(self.protocols)
         return f"{self.better} is better than {self.other} under {CHOSEN}; under {under} {ending}."
-
-
-@dataclass(frozen=True)
-class MoreChanges(Fact):
-    """There are more changed conclusions than are named."""
-
-    def _said(self) -> str:
-        return "More changes are in the table of conclusions."
-
-
-@dataclass(frozen=True)
-class LikedOrMet(Fact):
-    """Whether popular items are liked more cannot be known."""
-
-    def _said(self) -> str:
-        return (
-            "Whether popular items are liked more, or people only come across them more often, cannot be seen from "
-            "ratings that people chose to give. A neutral protocol removes both effects. Judgments of items chosen at "
-            "random can tell them apart."
-        )
-
-
-@dataclass(frozen=True)
-class NothingBelowThreshold(Fact):
-    """No rating is below the threshold."""
-
-    def _said(self) -> str:
-        return (
-            "No rating is below the threshold. Then every item has the same share of positive ratings, and under "
-            "uniform test ratings (U1R, UAR) popularity falls to random, or near it in dense data, whatever it is "
-            "worth (Bellogín et al. 2017, section 6.2)."
-        )
 
 
 @dataclass(frozen=True)
@@ -304,14 +284,6 @@ class SizesDiffer(Fact):
 
 
 @dataclass(frozen=True)
-class ListsDiffer(Fact):
-    """An assumption of the expected precision that does not hold: all users get the same ranking."""
-
-    def _said(self) -> str:
-        return "the lists differ between users, and the formula is for a ranking that is the same for all"
-
-
-@dataclass(frozen=True)
 class SplitMayNotDraw(Fact):
     """An assumption of the expected precision that may not hold: test ratings are drawn at random."""
 
@@ -320,14 +292,6 @@ class SplitMayNotDraw(Fact):
     def _said(self) -> str:
         spelled = "the given split" if self.split == "predefined" else f"the split ({self.split})"
         return f"{spelled} may not draw test ratings at random"
-
-
-@dataclass(frozen=True)
-class NotRelevantMissing(Fact):
-    """Estimates that need ratings below the threshold are left out."""
-
-    def _said(self) -> str:
-        return "no test rating is below the threshold: SNIPS of precision and doubly robust estimates are left out"
 
 
 @dataclass(frozen=True)
