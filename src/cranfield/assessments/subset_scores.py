@@ -244,7 +244,10 @@ class SamplingPlan:
 
     def __init__(self, metrics: Sequence[Metric], judgments: Judgments, hits: Hits, condensed: bool) -> None:
         self._judgments, self._hits, self._condensed = judgments, hits, condensed
-        self._lay_out_sums(metrics)
+        self._cutoffs = sorted({metric.cutoff or _BEYOND for metric in metrics} | {_BEYOND})
+        of = {name: [metric for metric in metrics if metric.definition.name == name] for name in ("nDCG", "RBP", "ERR")}
+        self._sums = list(dict.fromkeys(_sum(metric) for metric in (*of["nDCG"], *of["RBP"])))
+        self._tops = list(dict.fromkeys(_top(metric) for metric in of["ERR"]))
         ratings = np.maximum(judgments.grades, 0.0) if self._tops else np.zeros(len(judgments))
         self._strengths = powers_less_one(ratings)
         self._lay_out_gains()
@@ -254,13 +257,6 @@ class SamplingPlan:
     def threshold(self) -> float:
         """The lowest relevant rating for these metrics."""
         return self._judgments.threshold
-
-    def _lay_out_sums(self, metrics: Sequence[Metric]) -> None:
-        """Find the cut-offs, the discounted sums (gain and p, None for the logarithmic one) and the forms of ERR."""
-        self._cutoffs = sorted({metric.cutoff or _BEYOND for metric in metrics} | {_BEYOND})
-        of = {name: [metric for metric in metrics if metric.definition.name == name] for name in ("nDCG", "RBP", "ERR")}
-        self._sums = list(dict.fromkeys([_sum(metric) for metric in (*of["nDCG"], *of["RBP"])]))
-        self._tops = list(dict.fromkeys(_top(metric) for metric in of["ERR"]))
 
     def _lay_out_gains(self) -> None:
         """Compute the gains of all judgments, their order in each list, and the discounts."""
