@@ -125,12 +125,7 @@ class AssessingOptions(TypedDict, total=False):
 
 @takes_decisions(Assessing)
 def assess(
-    runs: Any,
-    test: Any,
-    metrics: Metrics = NINE,
-    *,
-    train: Ratings | None = None,
-    **options: Unpack[AssessingOptions],
+    runs: Any, test: Any, metrics: Metrics = NINE, *, train: Ratings | None = None, **options: Unpack[AssessingOptions]
 ) -> Assessment:
     """Assess which metric can be trusted on these systems and these data.
 
@@ -217,7 +212,9 @@ def assess_folds(
     if len(trains) != len(folds):
         raise SettingError(f"there are {len(folds)} folds and {len(trains)} training sets; give every fold its own")
     how: Any = Assessing(**options)
-    wanted = _metrics(metrics, how.cutoffs)
+    wanted: Sequence[Metric] = _distinct("metric", Metric.of, metrics)
+    if how.cutoffs is not False:
+        wanted = at_cutoffs(wanted, PAPER_CUTOFFS if how.cutoffs is True else _several(how.cutoffs))
     sampling = Sampling(how.averages, how.correlation, how.decimals, how.alpha, how.samples, how.seed)
     comparing = Comparing(significance=how.significance, correction="none", alpha=how.alpha)
     grids, chunks = grids_of(how.scenarios, how.sizes), Chunks(how.out)
@@ -269,14 +266,6 @@ def assess_folds(
         curves=curves,
         step=Step("assess", settings, notes=_notes(prepared)),
     )
-
-
-def _metrics(metrics: Any, cutoffs: Sequence[int] | bool) -> Sequence[Metric]:
-    """Return the given metrics, and the same metrics at further cut-offs."""
-    wanted = _distinct("metric", Metric.of, metrics)
-    if cutoffs is False:
-        return wanted
-    return at_cutoffs(wanted, PAPER_CUTOFFS if cutoffs is True else _several(cutoffs))
 
 
 def _power(scores: Sequence[Scores], comparing: Comparing, how: Any) -> tuple[pl.DataFrame, pl.DataFrame]:

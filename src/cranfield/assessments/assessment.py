@@ -171,13 +171,9 @@ class Assessment:
 
         The figures show the first average; those of each further average are in a folder with its name.
         """
-        folder, written = Path(folder), []
-        for study in STUDIES:
-            frame = self.frame(study)
-            if frame.height == 0:
-                continue
-            write_text(folder / "frames" / f"{study}.csv", csv_of(frame))
-            written.append(folder / "frames" / f"{study}.csv")
+        folder = Path(folder)
+        frames = {folder / "frames" / f"{study}.csv": self.frame(study) for study in STUDIES}
+        written = [write_text(path, csv_of(frame)) for path, frame in frames.items() if frame.height]
         with whole_file(folder / "frames" / "samples.parquet") as temporary:
             write_parquet(self.samples, temporary)
         written.append(folder / "frames" / "samples.parquet")

@@ -100,16 +100,13 @@ class MaskedScores:
             parameters = dict(self.metrics[m].parameters)
             condensed = self.judged[0].is_condensed or parameters.get("condensed", False)
             groups.setdefault((float(parameters.get("rel", self.judgments.threshold)), condensed), []).append(m)
-        plans = []
+        plans, size = [], max(1, _CELLS // max(1, len(self.judged) * self.judgments.n_lists))
         for (threshold, condensed), places in groups.items():
             judgments = self.judgments.at(threshold)
-            for block in self._blocks(places):
+            for start in range(0, len(places), size):
+                block = places[start : start + size]
                 plans.append((block, SamplingPlan([self.metrics[m] for m in block], judgments, hits, condensed)))
         return plans
-
-    def _blocks(self, places: list[int]) -> list[list[int]]:
-        size = max(1, _CELLS // max(1, len(self.judged) * self.judgments.n_lists))
-        return [places[start : start + size] for start in range(0, len(places), size)]
 
     def _walk(self, places: list[int], plan: SamplingPlan, mask: NDArray[np.bool_]) -> SubsetScores:
         values = self._room((len(places), len(self.judged), self.judgments.n_lists))
