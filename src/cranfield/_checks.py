@@ -105,17 +105,7 @@ def _number(value: object) -> int | float | None:
 
 @dataclass(frozen=True)
 class Limits:
-    """The values that a parameter may take: its types, its words, and the range of its numbers.
-
-    Examples
-    --------
-    >>> Limits((int,), low=1).check("k", 1e3, "knn")
-    1000
-    >>> Limits((int,), low=1).check("k", 0, "knn")
-    Traceback (most recent call last):
-    ...
-    cranfield._errors.SettingError: k=0 of knn is out of range; give a number at least 1
-    """
+    """The values that a parameter may take: its types, its words, and the range of its numbers."""
 
     kinds: tuple[type, ...] = ()  # any of bool, int, float, str and NoneType; if empty, every value is allowed
     choices: Collection[str] | None = None  # the words allowed, if not all; those registered later are, too

@@ -38,13 +38,7 @@ _LATEX = {
 
 
 def latex_text(text: str) -> str:
-    r"""Escape text for LaTeX.
-
-    Examples
-    --------
-    >>> print(latex_text("50 % of a_b"))
-    50 \% of a\_b
-    """
+    """Escape text for LaTeX."""
     return "".join(_LATEX.get(letter, letter) for letter in one_line(text))
 
 
@@ -58,13 +52,7 @@ def _html_text(text: str) -> str:
 
 
 def csv_text(text: str) -> str:
-    """Return text that no spreadsheet takes for a formula.
-
-    Examples
-    --------
-    >>> csv_text("=1+1")
-    "'=1+1"
-    """
+    """Return text that no spreadsheet takes for a formula."""
     return f"'{text}" if text[:1] in ("=", "+", "-", "@", "\t", "\r") else text
 
 

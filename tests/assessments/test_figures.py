@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-import builtins
+import sys
 
 import pytest
 
@@ -77,13 +77,6 @@ def test_frames_and_figures_are_saved_in_three_formats(world, tmp_path):
 
 
 def test_without_altair_the_extra_is_named(assessed, monkeypatch):
-    real = builtins.__import__
-
-    def without(name, *rest, **more):
-        if name == "altair":
-            raise ImportError(name)
-        return real(name, *rest, **more)
-
-    monkeypatch.setattr(builtins, "__import__", without)
+    monkeypatch.setitem(sys.modules, "altair", None)
     with pytest.raises(MissingExtraError, match=r"cranfield\[report\]"):
         assessed.plot("power")

@@ -10,7 +10,7 @@ from scipy import stats
 from cranfield import SettingError
 from cranfield.assessments import assess
 from cranfield.assessments.assessing import PAPER_CUTOFFS, at_cutoffs
-from cranfield.assessments.summary import correlation_frame, groups, matrix, mean_and_spread
+from cranfield.assessments.summary import correlation_frame, family_of, groups, mean_and_spread
 from cranfield.metrics import Metric
 
 NAMES, METRICS = ("mean", "median"), ("a", "b", "c")
@@ -36,13 +36,17 @@ def test_every_pair_of_metrics_and_every_metric_with_its_other_averages_is_there
     assert frame.height == 2 * 9 + 3 * 2
     across = frame.filter(pl.col("average_a") != pl.col("average_b"))
     assert (across["metric_a"] == across["metric_b"]).all()
-    tau = matrix(frame, "median", METRICS)
+    tau = _matrix(frame, "median")
     np.testing.assert_allclose(tau, tau.T)
     np.testing.assert_allclose(np.diag(tau), 1.0)
 
 
+def _matrix(frame, average):
+    return frame.filter(average_a=average, average_b=average)["tau"].to_numpy().reshape(3, 3)
+
+
 def test_tau_ap_is_taken_both_ways_so_the_matrix_is_symmetric(averages):
-    tau = matrix(correlation_frame(averages, NAMES, METRICS, "tau-ap"), "mean", METRICS)
+    tau = _matrix(correlation_frame(averages, NAMES, METRICS, "tau-ap"), "mean")
     np.testing.assert_allclose(tau, tau.T)
 
 
@@ -94,3 +98,8 @@ def test_the_study_of_cutoffs_has_the_evidence_at_each(world):
     assert found.of_family("nDCG") == ["nDCG@1", "nDCG@5", "nDCG@20"]
     with pytest.raises(SettingError, match="did you mean 'nDCG'"):
         found.of_family("nDGC")
+
+
+def test_a_family_is_a_name_without_its_cut_off():
+    names = ["nDCG(gain=exp)@100", "Rprec", "@5", "a@b@7"]
+    assert [family_of(name) for name in names] == ["nDCG(gain=exp)", "Rprec", "@5", "a@b"]

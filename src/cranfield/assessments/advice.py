@@ -239,15 +239,9 @@ def advise(
     ahead = drawn == drawn.max(axis=1, keepdims=True)
     first = (ahead / ahead.sum(axis=1, keepdims=True)).mean(axis=0)
     lower, upper = np.quantile(drawn, [0.025, 0.975], axis=0)
-    columns = {
-        "metric": [metric for _, metric in evidence.candidates],
-        "average": [average for average, _ in evidence.candidates],
-        "score": score,
-        "lower": lower,
-        "upper": upper,
-        "first": first,
-        **{name: whole[c] for c, name in enumerate(evidence.criteria)},
-    }
+    averages, metrics = zip(*evidence.candidates)
+    columns = {"metric": metrics, "average": averages, "score": score, "lower": lower, "upper": upper, "first": first}
+    columns |= {name: whole[c] for c, name in enumerate(evidence.criteria)}
     rows = pl.DataFrame(columns).with_columns(pl.selectors.float().fill_nan(None))
     rows = rows.sort("score", descending=True, nulls_last=True, maintain_order=True)
     rows = rows.with_columns(rank=pl.int_range(1, pl.len() + 1))

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any, TypedDict, TypeVar, Unpack, get_args
+from typing import Any, TypedDict, Unpack, get_args
 
 import numpy as np
 import polars as pl
@@ -31,7 +31,6 @@ from cranfield.measures import Average, Averaging, Engine, Kind, Measuring, Scor
 from cranfield.metrics import Metric
 from cranfield.rankings import Gaps, Ties
 
-_Named = TypeVar("_Named")
 Metrics = Sequence[str | Metric] | str | Metric
 
 NINE = tuple(f"{name}@100" for name in ("P", "Recall", "F1", "AP", "nDCG", "RR", "ERR", "bpref", "infAP"))
@@ -56,19 +55,12 @@ def _several(given: Any) -> list[Any]:
     return list(given) if isinstance(given, Iterable) and not isinstance(given, str | Metric | Scenario) else [given]
 
 
-def _distinct(kind: str, given: list[_Named]) -> tuple[_Named, ...]:
-    """Return the distinct names in the order given; at least one is required."""
-    if not given:
+def _distinct(kind: str, read: Callable[[Any], Any], given: Any) -> tuple[Any, ...]:
+    """Return what one name or several mean, without duplicates; at least one is required."""
+    meant = {str(entry): entry for entry in map(read, _several(given))}
+    if not meant:
         raise SettingError(f"no {kind} was given; name at least one")
-    return tuple({str(entry): entry for entry in given}.values())
-
-
-def _scenarios(_: str, given: Any) -> tuple[Scenario, ...]:
-    return _distinct("scenario", [scenario(name) for name in _several(given)])
-
-
-def _averages(_: str, given: Any) -> tuple[Average, ...]:
-    return _distinct("average", [Average.of(average) for average in _several(given)])
+    return tuple(meant.values())
 
 
 _at_least_zero = partial(_checks.whole, at_least=0)
@@ -79,10 +71,10 @@ class Assessing(Decided):
     """The settings of `assess` and `assess_folds`."""
 
     threshold: float | str | None = AUTO
-    scenarios: Any = borrowed(tuple(SCENARIOS), _scenarios)
+    scenarios: Any = borrowed(tuple(SCENARIOS), lambda _, value: _distinct("scenario", scenario, value))
     sizes: Sizes | Mapping[str, Sizes] = "fives"
     samples: int = borrowed(50, partial(_checks.whole, at_most=_checks.MOST_DRAWS))
-    averages: Any = borrowed("mean", _averages)
+    averages: Any = borrowed("mean", lambda _, value: _distinct("average", Average.of, value))
     cutoffs: Sequence[int] | bool = False
     correlation: Correlation = borrowed("tau-b", partial(_checks.one_of, choices=get_args(Correlation)))
     decimals: int = borrowed(12, lambda _, value: rounded_to(value))
@@ -133,12 +125,7 @@ class AssessingOptions(TypedDict, total=False):
 
 @takes_decisions(Assessing)
 def assess(
-    runs: Any,
-    test: Any,
-    metrics: Metrics = NINE,
-    *,
-    train: Ratings | None = None,
-    **options: Unpack[AssessingOptions],
+    runs: Any, test: Any, metrics: Metrics = NINE, *, train: Ratings | None = None, **options: Unpack[AssessingOptions]
 ) -> Assessment:
     """Assess which metric can be trusted on these systems and these data.
 
@@ -225,7 +212,9 @@ def assess_folds(
     if len(trains) != len(folds):
         raise SettingError(f"there are {len(folds)} folds and {len(trains)} training sets; give every fold its own")
     how: Any = Assessing(**options)
-    wanted = _metrics(metrics, how.cutoffs)
+    wanted: Sequence[Metric] = _distinct("metric", Metric.of, metrics)
+    if how.cutoffs is not False:
+        wanted = at_cutoffs(wanted, PAPER_CUTOFFS if how.cutoffs is True else _several(how.cutoffs))
     sampling = Sampling(how.averages, how.correlation, how.decimals, how.alpha, how.samples, how.seed)
     comparing = Comparing(significance=how.significance, correction="none", alpha=how.alpha)
     grids, chunks = grids_of(how.scenarios, how.sizes), Chunks(how.out)
@@ -238,10 +227,18 @@ def assess_folds(
         )
         for (runs, test), train in zip(folds, trains)
     ]
-    _same_systems(prepared)
+    systems = prepared[0].scores.systems
+    for number, fold in enumerate(prepared, start=1):
+        if fold.scores.systems != systems:
+            raise SettingError(
+                f"fold {number} has other systems ({', '.join(fold.scores.systems)}) than fold 1 "
+                f"({', '.join(systems)}); give every fold the same systems in the same order"
+            )
     if all(fold.scores.nothing_relevant for fold in prepared):
         prepared[0].scores.check_measured()
-    studied = _samples(prepared, how.scenarios, grids, chunks)
+    with progress("Assessing", sum(fold.n_samples(how.scenarios, grids) for fold in prepared), "test sets") as bar:
+        studied = [fold.study(how.scenarios, grids, bar, chunks) for fold in prepared]
+    numbered = [frame.select(pl.lit(k, pl.Int64).alias("fold"), pl.all()) for k, frame in enumerate(studied, start=1)]
     power, curves = _power([fold.scores for fold in prepared], comparing, how)
     names, averages = [str(metric) for metric in wanted], [str(kind) for kind in how.averages]
     settings = {
@@ -259,11 +256,11 @@ def assess_folds(
         "seed": how.seed,
     }
     return Assessment(
-        systems=prepared[0].scores.systems,
+        systems=systems,
         metrics=tuple(names),
         averages=tuple(averages),
         lower_is_better=tuple(metric.lower_is_better for metric in wanted),
-        samples=studied,
+        samples=pl.concat(numbered),
         whole=np.stack([fold.whole for fold in prepared]),
         power=power,
         curves=curves,
@@ -271,48 +268,21 @@ def assess_folds(
     )
 
 
-def _metrics(metrics: Any, cutoffs: Sequence[int] | bool) -> Sequence[Metric]:
-    """Return the given metrics, and the same metrics at further cut-offs."""
-    wanted = _distinct("metric", [Metric.of(metric) for metric in _several(metrics)])
-    if cutoffs is False:
-        return wanted
-    return at_cutoffs(wanted, PAPER_CUTOFFS if cutoffs is True else _several(cutoffs))
-
-
-def _same_systems(folds: Sequence[Fold]) -> None:
-    """Raise an error if folds have different systems."""
-    systems = folds[0].scores.systems
-    for number, fold in enumerate(folds[1:], start=2):
-        if fold.scores.systems != systems:
-            raise SettingError(
-                f"fold {number} has other systems ({', '.join(fold.scores.systems)}) than fold 1 "
-                f"({', '.join(systems)}); give every fold the same systems in the same order"
-            )
-
-
-def _samples(
-    folds: Sequence[Fold], scenarios: Sequence[Scenario], sizes: Mapping[str, Sequence[float]], chunks: Chunks
-) -> pl.DataFrame:
-    """Study every fold on smaller test sets; see `Assessment.frame`."""
-    total = sum(fold.n_samples(scenarios, sizes) for fold in folds)
-    with progress("Assessing", total=total, unit="test sets") as bar:
-        frames = [
-            fold.study(scenarios, sizes, bar, chunks).select(pl.lit(number, dtype=pl.Int64).alias("fold"), pl.all())
-            for number, fold in enumerate(folds, start=1)
-        ]
-    return pl.concat(frames)
-
-
 def _power(scores: Sequence[Scores], comparing: Comparing, how: Any) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Return discriminative power and p-value curves under every average that has a test."""
+    """Return discriminative power and p-value curves under every average that has a test.
+
+    ``fold_sd`` is the standard deviation of a metric's DP between single folds; null if there is only one.
+    """
     tested = [metric for m, metric in enumerate(scores[0].metrics) if np.isfinite(scores[0].values[:, m]).any()]
     kinds = [str(kind) for kind in how.averages if parse(str(kind)).name in AVERAGES] or ["mean"]
-    rows: list[pl.DataFrame] = []
-    curves: list[pl.DataFrame] = []
+    rows, curves = list[pl.DataFrame](), list[pl.DataFrame]()
     for kind in kinds if tested else ():
         averaging = Averaging(average=kind, undefined=how.undefined)
         discriminative = power_of(scores, comparing, averaging, metrics=tested, resamples=how.resamples, seed=how.seed)
-        spread = _spread(scores, tested, comparing, averaging, how.seed)
+        spread = pl.DataFrame({"metric": tested}).with_columns(fold_sd=pl.lit(None, dtype=pl.Float64))
+        if len(scores) > 1:
+            each = power_of(scores, comparing, averaging, metrics=tested, folds="each", seed=how.seed)
+            spread = each.frame().group_by("metric").agg(fold_sd=pl.col("dp").std())
         power = discriminative.frame().join(spread, on="metric", how="left", maintain_order="left")
         for frames, frame in ((rows, power), (curves, discriminative.curve(first=None))):
             frames.append(frame.with_columns(average=pl.lit(kind)).select("average", pl.exclude("average")))
@@ -326,16 +296,6 @@ _POWER = {"average": pl.String, "rank": pl.Int64, "metric": pl.String}
 _POWER |= {**dict.fromkeys(("dp", "median_p", "significant"), pl.Float64), "pairs": pl.UInt32, "fold_sd": pl.Float64}
 _CURVES = {"average": pl.String, "metric": pl.String, "place": pl.Int64, "p": pl.Float64}
 _CURVES |= {"system_a": pl.String, "system_b": pl.String}
-
-
-def _spread(
-    scores: Sequence[Scores], metrics: Sequence[str], comparing: Comparing, averaging: Averaging, seed: int
-) -> pl.DataFrame:
-    """Return the standard deviation of each metric's DP between single folds; null if there is only one."""
-    if len(scores) == 1:
-        return pl.DataFrame({"metric": metrics}).with_columns(fold_sd=pl.lit(None, dtype=pl.Float64))
-    each = power_of(scores, comparing, averaging, metrics=metrics, folds="each", seed=seed)
-    return each.frame().group_by("metric").agg(fold_sd=pl.col("dp").std())
 
 
 def _notes(folds: Sequence[Fold]) -> tuple[str, ...]:

@@ -114,7 +114,8 @@ class Assessment:
     def correlation(self, average: str | None = None) -> NDArray[np.float64]:
         """Return metrics × metrics: tau between their orders of systems, under one average (the first one)."""
         average = _checks.one_of("average", average or self.averages[0], self.averages)
-        return summary.matrix(self._correlation, average, self.metrics)
+        tau = self._correlation.filter(average_a=average, average_b=average)["tau"].to_numpy(writable=True)
+        return tau.reshape(len(self.metrics), -1)
 
     def advice(self, weights: Mapping[str, float] | None = None, *, draws: int = 200, seed: int = 0) -> Advice:
         """Return which metric to trust: the criteria are ``power``, each scenario and ``agreement``.
@@ -170,13 +171,9 @@ class Assessment:
 
         The figures show the first average; those of each further average are in a folder with its name.
         """
-        folder, written = Path(folder), []
-        for study in STUDIES:
-            frame = self.frame(study)
-            if frame.height == 0:
-                continue
-            write_text(folder / "frames" / f"{study}.csv", csv_of(frame))
-            written.append(folder / "frames" / f"{study}.csv")
+        folder = Path(folder)
+        frames = {folder / "frames" / f"{study}.csv": self.frame(study) for study in STUDIES}
+        written = [write_text(path, csv_of(frame)) for path, frame in frames.items() if frame.height]
         with whole_file(folder / "frames" / "samples.parquet") as temporary:
             write_parquet(self.samples, temporary)
         written.append(folder / "frames" / "samples.parquet")
@@ -312,9 +309,9 @@ class Assessment:
 
     def of_family(self, family: str) -> list[str]:
         """Return the metrics that differ from ``family`` only in their cut-off, in ascending order."""
-        members = [name for name in self.metrics if summary.parted(name)[0] == family]
+        members = [name for name in self.metrics if summary.family_of(name) == family]
         if not members:
-            known = sorted({summary.parted(name)[0] for name in self.metrics})
+            known = sorted({summary.family_of(name) for name in self.metrics})
             raise SettingError(f"no metric {family!r} was assessed{nearest(family, known)}")
         return sorted(members, key=lambda name: int(name.rpartition("@")[2]) if "@" in name else 1 << 60)
 

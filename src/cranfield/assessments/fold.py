@@ -194,16 +194,8 @@ class Fold:
         self._masked = MaskedScores(views, measuring.wanted, undefined)
         self._measuring, self._sampling, self._undefined = measuring, sampling, undefined
         self._whole = measured(self._masked, np.ones(len(self._masked.judgments), dtype=np.bool_), sampling)
-
-    @property
-    def whole(self) -> NDArray[np.float64]:
-        """The averages × metrics × systems of the whole test set."""
-        return self._whole.averages
-
-    @property
-    def slow(self) -> tuple[str, ...]:
-        """The metrics that are measured one by one instead of by the compiled walk."""
-        return self._masked.slow
+        self.whole = self._whole.averages  # averages × metrics × systems
+        self.slow = self._masked.slow  # metrics that are measured one by one instead of by the compiled walk
 
     def n_samples(self, scenarios: Sequence[Scenario], sizes: Mapping[str, Sequence[float]]) -> int:
         """Return the number of test sets in a study; ``sizes`` are by name of the scenario."""

@@ -27,8 +27,6 @@ from cranfield.facts import assessment as assessment_facts
 from cranfield.facts import p_text
 from cranfield.measures import Averaging, Scores, Undefined, join_folds
 
-_FOLDS = ("average", "pool", "each")
-
 
 @dataclass(frozen=True, eq=False)
 class DiscriminativePower:
@@ -73,14 +71,9 @@ class DiscriminativePower:
         kept_apart, resampled_too = ("fold" in self.rows.columns), ("asl_significant" in self.rows.columns)
         cells: list[list[str | Cell]] = []
         for row in self.rows.iter_rows(named=True):
-            cells.append(
-                [
-                    row["metric"] + (f", fold {row['fold']}" if kept_apart else ""),
-                    Cell(f"{row['dp']:.4f}", best=row["rank"] == 1),
-                    p_text(row["median_p"]),
-                    f"{row['significant']:.1%}",
-                ]
-            )
+            metric = row["metric"] + (f", fold {row['fold']}" if kept_apart else "")
+            power = Cell(f"{row['dp']:.4f}", best=row["rank"] == 1)
+            cells.append([metric, power, p_text(row["median_p"]), f"{row['significant']:.1%}"])
             if resampled_too:
                 cells[-1] += [f"{row['asl_significant']:.1%}", f"{row['required_difference']:.4f}"]
         pairs = int(self.rows["pairs"].max() or 0)  # type: ignore[arg-type]
@@ -168,7 +161,7 @@ def power_of(
     seed: int = 0,
 ) -> DiscriminativePower:
     """Measure discriminative power; see `discriminative_power`."""
-    _checks.one_of("folds", folds, _FOLDS)
+    _checks.one_of("folds", folds, ("average", "pool", "each"))
     resamples, seed = _checks.whole("resamples", resamples, at_least=0), _checks.whole("seed", seed, at_least=0)
     counted = parts if folds == "each" else [join_folds(parts)]
     averaging = averaging.with_(by="list" if folds == "pool" else "user")

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -67,7 +67,10 @@ class Scenario:
         >>> scenario("popular").mask(Judgments.of(test, 1), 0.5).tolist()
         [False, True, False, False]
         """
-        unit = self._units(judgments)
+        if self.unit == "ratings":
+            unit: NDArray[np.integer] = np.arange(len(judgments))
+        else:
+            unit = judgments.items if self.unit == "items" else judgments.users[judgments.lists]
         sizes = np.bincount(unit)
         present = np.flatnonzero(sizes)
         keep = max(1, int(nearest_count(size, len(present))))
@@ -85,12 +88,6 @@ class Scenario:
         of_unit = np.zeros(len(sizes), dtype=np.bool_)
         of_unit[present] = remains
         return of_unit[unit]
-
-    def _units(self, judgments: Judgments) -> NDArray[Any]:
-        """Return the unit of each judgment."""
-        if self.unit == "ratings":
-            return np.arange(len(judgments))
-        return judgments.items if self.unit == "items" else judgments.users[judgments.lists]
 
 
 def _smallest(keys: NDArray[np.float64], count: int) -> NDArray[np.bool_]:
@@ -122,14 +119,9 @@ def scenario(name: str | Scenario) -> Scenario:
     return known
 
 
-def _descending(first: int, last: int, step: int) -> tuple[float, ...]:
-    return tuple(percent / 100 for percent in range(first, last - 1, -step))
-
-
 SIZES: Mapping[str, tuple[float, ...]] = {
-    "fives": _descending(100, 5, 5),
-    "ones": _descending(100, 1, 1),
-    "top": _descending(100, 80, 1),
+    name: tuple(percent / 100 for percent in percents)
+    for name, percents in (("fives", range(100, 0, -5)), ("ones", range(100, 0, -1)), ("top", range(100, 79, -1)))
 }
 """The papers' grids of sizes: 100 to 5 % in steps of 5, 100 to 1 %, and 100 to 80 % in steps of 1."""
 

@@ -100,16 +100,13 @@ class MaskedScores:
             parameters = dict(self.metrics[m].parameters)
             condensed = self.judged[0].is_condensed or parameters.get("condensed", False)
             groups.setdefault((float(parameters.get("rel", self.judgments.threshold)), condensed), []).append(m)
-        plans = []
+        plans, size = [], max(1, _CELLS // max(1, len(self.judged) * self.judgments.n_lists))
         for (threshold, condensed), places in groups.items():
             judgments = self.judgments.at(threshold)
-            for block in self._blocks(places):
+            for start in range(0, len(places), size):
+                block = places[start : start + size]
                 plans.append((block, SamplingPlan([self.metrics[m] for m in block], judgments, hits, condensed)))
         return plans
-
-    def _blocks(self, places: list[int]) -> list[list[int]]:
-        size = max(1, _CELLS // max(1, len(self.judged) * self.judgments.n_lists))
-        return [places[start : start + size] for start in range(0, len(places), size)]
 
     def _walk(self, places: list[int], plan: SamplingPlan, mask: NDArray[np.bool_]) -> SubsetScores:
         values = self._room((len(places), len(self.judged), self.judgments.n_lists))
@@ -244,7 +241,10 @@ class SamplingPlan:
 
     def __init__(self, metrics: Sequence[Metric], judgments: Judgments, hits: Hits, condensed: bool) -> None:
         self._judgments, self._hits, self._condensed = judgments, hits, condensed
-        self._lay_out_sums(metrics)
+        self._cutoffs = sorted({metric.cutoff or _BEYOND for metric in metrics} | {_BEYOND})
+        of = {name: [metric for metric in metrics if metric.definition.name == name] for name in ("nDCG", "RBP", "ERR")}
+        self._sums = list(dict.fromkeys(_sum(metric) for metric in (*of["nDCG"], *of["RBP"])))
+        self._tops = list(dict.fromkeys(_top(metric) for metric in of["ERR"]))
         ratings = np.maximum(judgments.grades, 0.0) if self._tops else np.zeros(len(judgments))
         self._strengths = powers_less_one(ratings)
         self._lay_out_gains()
@@ -254,13 +254,6 @@ class SamplingPlan:
     def threshold(self) -> float:
         """The lowest relevant rating for these metrics."""
         return self._judgments.threshold
-
-    def _lay_out_sums(self, metrics: Sequence[Metric]) -> None:
-        """Find the cut-offs, the discounted sums (gain and p, None for the logarithmic one) and the forms of ERR."""
-        self._cutoffs = sorted({metric.cutoff or _BEYOND for metric in metrics} | {_BEYOND})
-        of = {name: [metric for metric in metrics if metric.definition.name == name] for name in ("nDCG", "RBP", "ERR")}
-        self._sums = list(dict.fromkeys([_sum(metric) for metric in (*of["nDCG"], *of["RBP"])]))
-        self._tops = list(dict.fromkeys(_top(metric) for metric in of["ERR"]))
 
     def _lay_out_gains(self) -> None:
         """Compute the gains of all judgments, their order in each list, and the discounts."""

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 import warnings
 from collections.abc import Mapping, Sequence
+from itertools import product
 
 import numpy as np
 import polars as pl
@@ -66,15 +68,9 @@ def correlation_frame(
     that a pair has one value.
     """
     n_folds, n_averages, n_metrics, _ = averages.shape
-    pairs = [
-        ((a, m), (a, other)) for a in range(n_averages) for m in range(n_metrics) for other in range(n_metrics)
-    ] + [
-        ((a, m), (other, m))
-        for m in range(n_metrics)
-        for a in range(n_averages)
-        for other in range(n_averages)
-        if a != other
-    ]
+    each_metric, each_average = range(n_metrics), range(n_averages)
+    pairs = [((a, m), (a, other)) for a, m, other in product(each_average, each_metric, each_metric)]
+    pairs += [((a, m), (other, m)) for m, a, other in product(each_metric, each_average, each_average) if a != other]
     first, second = (np.array([pair[side] for pair in pairs]) for side in (0, 1))
     tau = np.empty((n_folds, len(pairs)))
     for fold, table in enumerate(averages):
@@ -83,16 +79,12 @@ def correlation_frame(
         if kind == "tau-ap":
             tau[fold] = (tau[fold] + correlations(y, x, kind)) / 2.0
     mean, spread = mean_and_spread(tau)
-    return pl.DataFrame(
-        {
-            "average_a": [names[a] for a in first[:, 0]],
-            "metric_a": [metrics[m] for m in first[:, 1]],
-            "average_b": [names[a] for a in second[:, 0]],
-            "metric_b": [metrics[m] for m in second[:, 1]],
-            "tau": mean,
-            "fold_sd": spread,
-        }
-    )
+    columns = {
+        f"{kind}_{side}": [of[place] for place in places[:, axis]]
+        for side, places in (("a", first), ("b", second))
+        for axis, (kind, of) in enumerate((("average", names), ("metric", metrics)))
+    }
+    return pl.DataFrame({**columns, "tau": mean, "fold_sd": spread})
 
 
 def mean_and_spread(tables: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
@@ -100,13 +92,6 @@ def mean_and_spread(tables: NDArray[np.float64]) -> tuple[NDArray[np.float64], N
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)  # too few values
         return np.nanmean(tables, axis=0), np.nanstd(tables, axis=0, ddof=1)
-
-
-def matrix(frame: pl.DataFrame, average: str, metrics: Sequence[str]) -> NDArray[np.float64]:
-    """Return metrics × metrics correlations under one average."""
-    rows = frame.filter((pl.col("average_a") == average) & (pl.col("average_b") == average))
-    cells = {(a, b): tau for a, b, tau in rows.select("metric_a", "metric_b", "tau").rows()}
-    return np.array([[cells[a, b] for b in metrics] for a in metrics], dtype=np.float64)
 
 
 def groups(tau: NDArray[np.float64], same: float = 0.9) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
@@ -134,16 +119,9 @@ def groups(tau: NDArray[np.float64], same: float = 0.9) -> tuple[NDArray[np.int6
     return np.array([numbers[int(group)] for group in raw]), leaves_list(tree).astype(np.int64)
 
 
-def parted(metric: str) -> tuple[str, int | None]:
-    """Split a metric's name into name and cut-off. Only the text counts: in a part, a metric may have any name.
-
-    Examples
-    --------
-    >>> parted("nDCG(gain=exp)@100"), parted("Rprec")
-    (('nDCG(gain=exp)', 100), ('Rprec', None))
-    """
-    family, _, cutoff = metric.rpartition("@")
-    return (family, int(cutoff)) if family and cutoff.isdecimal() else (metric, None)
+def family_of(metric: str) -> str:
+    """Return a metric's name without its cut-off. Only the text counts: in a part, a metric may have any name."""
+    return re.sub(r"(?<=.)@[0-9]+$", "", metric)
 
 
 def cutoff_frame(evidence: pl.DataFrame) -> pl.DataFrame:
@@ -151,15 +129,13 @@ def cutoff_frame(evidence: pl.DataFrame) -> pl.DataFrame:
 
     ``evidence`` has one row per metric and average, as in `Advice`.
     """
-    names = evidence["metric"].unique(maintain_order=True).to_list()
-    families, cutoffs = ({name: parted(name)[side] for name in names} for side in (0, 1))
-    several = {name for name in names if sum(family == families[name] for family in families.values()) > 1}
+    families = {name: family_of(name) for name in evidence["metric"].unique(maintain_order=True)}
     return (
-        evidence.filter(pl.col("metric").is_in(several))
-        .with_columns(
-            family=pl.col("metric").replace_strict(families, return_dtype=pl.String),
-            cutoff=pl.col("metric").replace_strict(cutoffs, return_dtype=pl.Int64),
+        evidence.select(
+            pl.col("metric").replace_strict(families, return_dtype=pl.String).alias("family"),
+            pl.col("metric").str.extract(r".@([0-9]+)$").cast(pl.Int64).alias("cutoff"),
+            pl.all(),
         )
-        .select("family", "cutoff", pl.exclude("family", "cutoff"))
+        .filter(pl.col("metric").n_unique().over("family") > 1)
         .sort("family", "average", "cutoff", nulls_last=True, maintain_order=True)
     )

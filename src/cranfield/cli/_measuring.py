@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from functools import partial, wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar, cast, get_args
+from typing import Any, get_args
 
 import click
 import polars as pl
 
+from cranfield import measures
 from cranfield._errors import SettingError
+from cranfield._record import Step
 from cranfield.cli._options import (
     Command,
     Decorator,
@@ -24,30 +26,11 @@ from cranfield.cli._options import (
 )
 from cranfield.cli._output import tell
 from cranfield.cli._reading import RUN_READING_OPTIONS, SharedColumns, for_file, reading_options, run_reading_options
-from cranfield.data import Relevance, read
-from cranfield.judgments import NONE, Cataloguing, Context, NegativeGrades, as_judged, with_live
-from cranfield.measures import (
-    Averaging,
-    Engine,
-    Measuring,
-    Segmenting,
-    is_large,
-    measure,
-    measure_segments,
-    opened_run,
-    opened_test,
-)
+from cranfield.data import Ratings, Relevance, read
+from cranfield.judgments import NONE, Cataloguing, Context, Judged, NegativeGrades, as_judged, with_live
 from cranfield.metrics import at_levels, levels_note
 from cranfield.rankings import Ranking, Run, RunTables, read_runs, read_test
 from cranfield.tables import spark_session
-
-if TYPE_CHECKING:
-    from cranfield._record import Step
-    from cranfield.data import Ratings
-    from cranfield.judgments import Judged
-    from cranfield.measures import Scores, Segments
-
-Files = TypeVar("Files", bound="MeasuredFiles")
 
 _WRITTEN = ("quote", "encoding")
 
@@ -85,9 +68,9 @@ class MeasuringOptions:
         def together(files: list[list[Run]]) -> list[Run]:
             return read_runs([run for of_file in files for run in of_file])  # their names must differ
 
-        return self._read(Loaded, read_file, read_test, together)
+        return self._read(read_file, read_test, together)
 
-    def open(self) -> Loaded | OpenedTables:
+    def open(self) -> Loaded:
         """Read the files, or open them if they are read by ranges of users or on Spark."""
         session = None
         if self.engine == "spark":
@@ -95,18 +78,17 @@ class MeasuringOptions:
             session = spark_session(self.master)
         else:
             refuse_idle("without --engine spark", "master")
-            if not is_large(self.runs, self.test, self.engine, self.memory):
+            if not measures.is_large(self.runs, self.test, self.engine, self.memory):
                 return self.load()
-        open_run = partial(opened_run, among_others=len(self.runs) > 1, session=session)
-        return self._read(OpenedTables, open_run, partial(opened_test, session=session))
+        open_run = partial(measures.opened_run, among_others=len(self.runs) > 1, session=session)
+        return replace(self._read(open_run, partial(measures.opened_test, session=session)), in_parts=True)
 
     def _read(
         self,
-        kind: type[Files],
         read_run: Callable[..., Any],
         read_test: Callable[..., Any],
         together: Callable[[list[Any]], list[Any]] = list,
-    ) -> Files:
+    ) -> Loaded:
         """Read or open the runs (and put those of all files together), the test set and the training set."""
         twice = next((path for path in self.runs if self.runs.count(path) > 1), None)
         if twice is not None:
@@ -116,7 +98,7 @@ class MeasuringOptions:
         of_ratings = {name: value for name, value in self.reading.items() if name not in ("user", "item", *_WRITTEN)}
         ratings = [self.test, *([] if self.train is None else [self.train])]
         how = {path: self._how(path, of_ratings, ratings) for path in ratings}
-        files = kind(
+        files = Loaded(
             runs=together([columns.read(read_run, path, **self._how(path, of_runs, self.runs)) for path in self.runs]),
             test=columns.read(read_test, self.test, format=self.test_format, **how[self.test]),
             train=None if self.train is None else columns.read(read, self.train, **how[self.train]),
@@ -138,13 +120,14 @@ class MeasuringOptions:
 
 
 @dataclass(frozen=True)
-class MeasuredFiles:
+class Loaded:
     """Runs, a test set and possibly a training set, and the options that say how they are read and measured."""
 
     runs: list[Any]
     test: Any
     train: Ratings | None
     options: MeasuringOptions
+    in_parts: bool = False  # whether they are only opened, and read by ranges of users or on Spark
 
     def at_levels(self, metrics: Sequence[str]) -> tuple[str, ...]:
         """Return metrics at the requested levels of relevance, and print what these are."""
@@ -165,20 +148,15 @@ class MeasuredFiles:
         ]
         return [("the test set was read", self.test.history), *of_runs]
 
-    def measure(self, metrics: Sequence[str], *, bounds: bool = False) -> Scores:
+    def measure(self, metrics: Sequence[str], *, bounds: bool = False) -> measures.Scores:
         """Measure the runs."""
         options = self.options
-        where = {"engine": options.engine, "memory": options.memory} if isinstance(self, OpenedTables) else {}
-        return measure(
+        where = {"engine": options.engine, "memory": options.memory} if self.in_parts else {}
+        return measures.measure(
             self.runs, self.test, metrics, threshold=options.threshold, lists=options.lists, train=self.train,
             negative_grades=options.negative_grades, bounds=bounds, strict=options.strict,
             catalogue=options.catalogue, **where,
         )  # fmt: skip
-
-
-@dataclass(frozen=True)
-class Loaded(MeasuredFiles):
-    """The files of a command as read whole."""
 
     @property
     def lists(self) -> list[Judged]:
@@ -187,36 +165,26 @@ class Loaded(MeasuredFiles):
         judged = as_judged(self.runs, self.test, how.threshold, context, negative_grades=how.negative_grades)
         return with_live(judged, how.catalogue, self.train)
 
-    def segments(self, metrics: Sequence[str], by: Sequence[str]) -> list[Segments]:
+    def segments(self, metrics: Sequence[str], by: Sequence[str]) -> list[measures.Segments]:
         """Measure the runs by each of the segments."""
         options = self.options
         return [
-            measure_segments(
+            measures.measure_segments(
                 self.lists, self.test, metrics, by=segment, threshold=options.threshold, lists=options.lists,
                 train=self.train, negative_grades=options.negative_grades, data=options.test,
                 reading=options.reading_of_test,
             )
-            for segment in Segmenting(by).segment
+            for segment in measures.Segmenting(by).segment
         ]  # fmt: skip
 
-
-@dataclass(frozen=True)
-class OpenedTables(MeasuredFiles):
-    """The files of a command that are read by ranges of users, or on Spark."""
-
-
-def all_at_once(files: Loaded | OpenedTables, options: Mapping[str, Any]) -> Loaded:
-    """Return the files as read whole, for options that need all lists at once, which are refused for ranges of users.
-
-    ``options`` are the values of these options by their names. Without any of them, the result is not used.
-    """
-    given = [name for name, value in options.items() if value]
-    if isinstance(files, OpenedTables) and given:
-        raise SettingError(
-            f"{given[0]} needs all lists at once, and these are read by ranges of users; leave it out, or give more "
-            "memory (--engine memory reads all of them, whatever their size)"
-        )
-    return cast(Loaded, files)
+    def refuse_in_parts(self, options: Mapping[str, Any]) -> None:
+        """Refuse options, by name, that are given and need all lists at once, unless the files are read whole."""
+        given = [name for name, value in options.items() if value]
+        if self.in_parts and given:
+            raise SettingError(
+                f"{given[0]} needs all lists at once, and these are read by ranges of users; leave it out, or give "
+                "more memory (--engine memory reads all of them, whatever their size)"
+            )
 
 
 # Options.
@@ -225,7 +193,7 @@ _MASTER = click.option("--master", metavar="URL", help="With --engine spark: URL
 _ENGINE = (
     click.option(
         "--engine",
-        type=click.Choice(get_args(Engine)),
+        type=click.Choice(get_args(measures.Engine)),
         default="auto",
         help="Where to measure: in memory, in ranges of users (Parquet files only), or on Spark. auto: in memory if "
         "the data fit, else in ranges.",
@@ -247,7 +215,7 @@ _OF_FILES = (
     click.option("--tag", is_flag=True, help="Name systems after the tag in their TREC run instead of the file."),
     strict_option,
 )
-threshold_option = decision_option(Measuring.decisions()["threshold"], metavar="R")
+threshold_option = decision_option(measures.Measuring.decisions()["threshold"], metavar="R")
 _OPTIONS = (
     click.argument("runs", nargs=-1, required=True, metavar="RUN..."),
     click.option("--test", required=True, metavar="FILE", help="The held-out ratings, or TREC qrels."),
@@ -274,7 +242,7 @@ _OPTIONS = (
 LIST_OPTIONS = ("run_format", "test_format", "tag", "strict", *RUN_READING_OPTIONS)
 """The names of the options of ranked lists that `list_options` adds, in addition to those of ratings."""
 
-levels_option = decision_option(Measuring.decisions()["levels"], option="relevance-levels")
+levels_option = decision_option(measures.Measuring.decisions()["levels"], option="relevance-levels")
 catalogue_option = decision_option(Cataloguing.decisions()["catalogue"], metavar="FILE|train|none")
 segment_option = click.option(
     "--segment",
@@ -368,11 +336,13 @@ def averaging_options(average: str) -> Decorator[Any]:
     by = click.option(
         "--by",
         type=click.Choice(("list", "user")),
-        default=Averaging.by,
+        default=measures.Averaging.by,
         help="Average over lists, or over users after averaging each user's lists.",
     )
     coverage = "Count users without a list as 0, or average only over users that every system serves."
-    options = decision_options(Averaging, average={"metavar": "AVERAGE", "help": average}, coverage={"help": coverage})
+    options = decision_options(
+        measures.Averaging, average={"metavar": "AVERAGE", "help": average}, coverage={"help": coverage}
+    )
     return lambda command: options(by(command))
 
 

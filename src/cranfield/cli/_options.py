@@ -183,20 +183,7 @@ def decision_option(declared: Field[Any], option: str = "", **changes: Any) -> D
 
 
 def decision_options(group: type[Decided], **changes: Mapping[str, Any]) -> Decorator[Any]:
-    """Give a command an option for each decision of a group; ``changes`` override parts of them, by decision.
-
-    Examples
-    --------
-    >>> from cranfield.rankings import Ranking
-    >>> @click.command()
-    ... @decision_options(Ranking, length={"default": 10})
-    ... def command(**decisions):
-    ...     pass
-    >>> options = {option.name: option for option in command.params}
-    >>> lists = options["lists"]
-    >>> lists.opts, list(lists.type.choices), lists.default, options["length"].default
-    (['--lists'], ['full', 'condensed'], 'full', 10)
-    """
+    """Give a command an option for each decision of a group; ``changes`` override parts of them, by decision."""
     options = [decision_option(declared, **changes.get(name, {})) for name, declared in group.decisions().items()]
     return lambda command: add_options(options, command)
 
@@ -225,13 +212,7 @@ def refuse_idle(where: str, *names: str) -> None:
 
 
 def numbers(option: str, text: str) -> list[float]:
-    """Return the numbers of an option that are separated by commas.
-
-    Examples
-    --------
-    >>> numbers("--sizes", "1,0.5")
-    [1.0, 0.5]
-    """
+    """Return the numbers of an option that are separated by commas."""
     try:
         return [float(part) for part in text.split(",") if part.strip()]
     except ValueError as error:
@@ -249,13 +230,7 @@ class Stopped(KeyboardInterrupt):
 
 
 def resumes(how: str | Callable[..., str]) -> Decorator[Any]:
-    """Let a command say, when Ctrl-C ends it, what is kept and how to continue.
-
-    Parameters
-    ----------
-    how
-        The advice as a clause, or a function that makes it from the command's options.
-    """
+    """Let a command say, when Ctrl-C ends it, how to continue: a clause, or a function of the command's options."""
 
     def give(command: Command) -> Command:
         @wraps(command)

@@ -145,20 +145,12 @@ def for_file(path: str, reading: Mapping[str, Any], files: Iterable[str]) -> dic
     """
     if not is_parquet(meant(path)) or all(is_parquet(meant(file)) for file in files):
         return dict(reading)
-    return {name: value for name, value in reading.items() if name not in _OF_TEXT}
-
-
-_OF_TEXT = ("separator", "header", "quote", "encoding")
+    of_text = ("separator", "header", "quote", "encoding")
+    return {name: value for name, value in reading.items() if name not in of_text}
 
 
 class SharedColumns:
-    """Columns that are named once for several files: each file that has a column of that name uses it.
-
-    Parameters
-    ----------
-    names
-        The name of the column of each role, or None if it is not named.
-    """
+    """Columns that are named once for several files, by role: each file that has a column of that name uses it."""
 
     def __init__(self, names: Mapping[str, str | None]) -> None:
         self._names = {role: name for role, name in names.items() if name is not None}

@@ -5,22 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Any
 
 import click
 
 from cranfield._errors import MissingExtraError
 from cranfield._figures import STYLES, check_libraries
-from cranfield.assessments import Assessment
 from cranfield.cli._measuring import Loaded
 from cranfield.cli._options import Command, add_options
 from cranfield.cli._output import say, say_line
-from cranfield.comparisons import Comparison, SegmentComparison
 from cranfield.experiments import Results
-from cranfield.measures import LEVEL, PLAIN, Averaging, Scores, Segments, examine_for
-
-if TYPE_CHECKING:
-    from cranfield.reports import Section
+from cranfield.measures import Scores, examine_for
 
 report_option = click.option("--report", metavar="FILE", help="Also write a report, one self-contained HTML file.")
 style_option = click.option(
@@ -78,15 +73,12 @@ def write_page(
     loaded: Loaded,
     scores: Scores,
     metrics: tuple[str, ...],
-    *,
-    averaging: Averaging = PLAIN,
-    level: float = LEVEL,
-    comparison: Comparison | None = None,
-    assessment: Assessment | None = None,
-    segments: Sequence[Segments | SegmentComparison] = (),
-    sections: Sequence[Section] = (),
+    **shown: Any,
 ) -> None:
-    """Write the page if it is requested; its decision explorer shows the same runs under other decisions."""
+    """Write the page if it is requested; its decision explorer shows the same runs under other decisions.
+
+    ``shown`` are the other arguments of `cranfield.reports.write_report`.
+    """
     if report is None:
         return
     from cranfield.reports import other_decisions, write_report
@@ -94,19 +86,10 @@ def write_page(
     variants = other_decisions(
         loaded.lists, loaded.test, metrics, train=loaded.train, negative_grades=loaded.options.negative_grades
     )
+    predictions, data = examine_for(metrics, loaded.runs, loaded.test, train=loaded.train), loaded.test.name or ""
+    other_lists = _other_lists(loaded, metrics)
     write_report(
-        report,
-        scores,
-        comparison,
-        assessment,
-        average=averaging,
-        level=level,
-        variants=variants,
-        other_lists=_other_lists(loaded, metrics),
-        segments=segments,
-        predictions=examine_for(metrics, loaded.runs, loaded.test, train=loaded.train),
-        sections=sections,
-        data=loaded.test.name or "",
+        report, scores, variants=variants, other_lists=other_lists, predictions=predictions, data=data, **shown
     )
 
 

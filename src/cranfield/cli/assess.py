@@ -14,15 +14,7 @@ from cranfield import _checks
 from cranfield._errors import InputError, SettingError
 from cranfield._figures import Style, check_libraries
 from cranfield.assessments import NINE, SCENARIOS, SIZES, STUDIES, assess_folds
-from cranfield.cli._measuring import (
-    Loaded,
-    MeasuringOptions,
-    OpenedTables,
-    all_at_once,
-    engine_options,
-    measuring_options,
-    metric_option,
-)
+from cranfield.cli import _measuring
 from cranfield.cli._options import AGAIN, common_options, decision_option, numbers, refuse_idle, resumes
 from cranfield.cli._output import as_json, inform, put, put_text, written
 from cranfield.cli._report import report_option, style_option, write_page
@@ -46,8 +38,8 @@ def _how_to_go_on(out: str | None, **_: Any) -> str:
 
 
 @click.command(epilog=_EXAMPLES)
-@measuring_options
-@metric_option(NINE)
+@_measuring.measuring_options
+@_measuring.metric_option(NINE)
 @click.option(
     "--fold",
     "folds",
@@ -79,7 +71,7 @@ def _how_to_go_on(out: str | None, **_: Any) -> str:
     "as 1,0.5,0.1; for one scenario: popular=top.",
 )
 @click.option("--samples", type=int, default=50, help="The number of samples per size in random scenarios.")
-@engine_options
+@_measuring.engine_options
 @click.option(
     "--average",
     "averages",
@@ -119,7 +111,7 @@ def _how_to_go_on(out: str | None, **_: Any) -> str:
 @common_options
 @resumes(_how_to_go_on)
 def assess_command(
-    measuring: MeasuringOptions,
+    measuring: _measuring.MeasuringOptions,
     metrics: tuple[str, ...],
     folds: tuple[tuple[str, str], ...],
     trains: tuple[str, ...],
@@ -149,10 +141,8 @@ def assess_command(
     opened = (replace(measuring, engine="memory") if folds else measuring).open()
     if folds:
         refuse_idle("with --fold", "engine", "memory", "master")
-    all_at_once(opened, {"--report": report})
-    loaded: Sequence[Any] = [opened]
-    if isinstance(opened, Loaded):
-        loaded = _alike([opened, *_further(measuring, folds, trains)])
+    opened.refuse_in_parts({"--report": report})
+    loaded = [opened] if opened.in_parts else _alike([opened, *_further(measuring, folds, trains)])
     assessment = assess_folds(
         [(fold.runs, fold.test) for fold in loaded],
         metrics,
@@ -166,8 +156,8 @@ def assess_command(
         cutoffs=_cutoffs(cutoffs),
         weights=_weights(weights),
         out=None if out is None else Path(out) / "samples",
-        engine=measuring.engine if isinstance(opened, OpenedTables) else "memory",
-        memory=measuring.memory if isinstance(opened, OpenedTables) else None,
+        engine=measuring.engine if opened.in_parts else "memory",
+        memory=measuring.memory if opened.in_parts else None,
         **settings,
     )
     if format == "table":
@@ -184,7 +174,9 @@ def assess_command(
         write_page(report, loaded[0], loaded[0].measure(metrics), metrics, assessment=assessment)
 
 
-def _further(measuring: MeasuringOptions, folds: Sequence[tuple[str, str]], trains: Sequence[str]) -> list[Loaded]:
+def _further(
+    measuring: _measuring.MeasuringOptions, folds: Sequence[tuple[str, str]], trains: Sequence[str]
+) -> list[_measuring.Loaded]:
     """Read the further folds: for each the test set, the runs of a folder, and possibly the training set."""
     if (len(trains) != len(folds)) if measuring.train else trains:
         raise SettingError(
@@ -206,7 +198,7 @@ def _runs_in(folder: str) -> tuple[str, ...]:
     return tuple(files)
 
 
-def _alike(folds: Sequence[Loaded]) -> Sequence[Loaded]:
+def _alike(folds: list[_measuring.Loaded]) -> list[_measuring.Loaded]:
     """Return the folds with their systems in the order of the first fold, whatever the order of the files."""
     order = {run.name: place for place, run in enumerate(folds[0].runs)}
     for fold in folds[1:]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
@@ -13,9 +13,6 @@ from cranfield.cli._options import common_options, is_given, jobs_option, refuse
 from cranfield.cli._output import inform, refuse_file, say, stages
 from cranfield.cli._reading import READING_OPTIONS
 from cranfield.cli._report import can_draw, experiment_options, experiment_report, out_option, say_where
-
-if TYPE_CHECKING:
-    from cranfield.audits import Audit
 
 _EXAMPLES = """\b
 Examples:
@@ -104,7 +101,7 @@ def _audit_lists(loaded: Loaded, out: str | None, wanted: bool, show: bool, **op
     """Audit given lists, and write the audit to a folder, with its page if that is wanted and can be drawn."""
     from cranfield.audits import audit
 
-    audited: Audit = audit(loaded.runs, test=loaded.test, train=loaded.train, strict=loaded.options.strict, **options)
+    audited = audit(loaded.runs, test=loaded.test, train=loaded.train, strict=loaded.options.strict, **options)
     say(audited)
     if out is None:
         return

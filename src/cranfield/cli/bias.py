@@ -19,6 +19,7 @@ from cranfield.cli._options import (
 from cranfield.cli._output import output_options, put_result, put_tables, tell
 from cranfield.cli._report import report_option
 from cranfield.comparisons import Comparing
+from cranfield.data import read
 
 _EXAMPLES = """\b
 Examples:
@@ -65,36 +66,29 @@ def bias_command(
     systems: tuple[str, ...],
     test: str | None,
     train: str | None,
-    metric: str,
     threshold: Any,
-    groups: int,
     nonrelevant: int,
-    alpha: float,
     propensities: str | None,
-    clip: float,
     jobs: int | None,
     report: str | None,
     format: str,
     out: str | None,
     load: Callable[..., Loaded],
     reading: dict[str, Any],
-    seed: int,
+    **options: Any,
 ) -> None:
     """Show how much of an evaluation is popularity, and which conclusions change without it.
 
     Train systems on ratings with --data, or measure ranked lists with --test and --train.
     """
     from cranfield.biases import bias
-    from cranfield.data import read
 
     if propensities is None:
         refuse_idle("without --propensities", "clip")
-    options = {"metric": metric, "threshold": threshold, "groups": groups, "alpha": alpha, "seed": seed, "clip": clip}
-    options["propensities"] = _propensities(propensities)
+    options |= {"threshold": threshold, "propensities": _propensities(propensities)}
     if data is not None:
         refuse_idle("with --data", "test", "train", "runs", *LIST_OPTIONS)
-        chosen = list(systems) or None
-        answer = bias(read(data, **reading), chosen, nonrelevant=nonrelevant, jobs=jobs, **options)
+        answer = bias(read(data, **reading), list(systems) or None, nonrelevant=nonrelevant, jobs=jobs, **options)
     else:
         refuse_idle("without --data", "systems", "nonrelevant", "jobs")
         if not runs or test is None:
@@ -118,7 +112,6 @@ def bias_command(
 def _propensities(given: str | None) -> Any:
     """Return the name of a model, or propensities from a column of a file."""
     from cranfield.biases import PROPENSITY_KINDS
-    from cranfield.data import read
 
     if given is None or given in PROPENSITY_KINDS:
         return given

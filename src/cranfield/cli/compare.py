@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import fields, replace
 from typing import Any
@@ -14,19 +13,7 @@ from cranfield._errors import InputError
 from cranfield._files import meant
 from cranfield._table import Table
 from cranfield._version import __version__
-from cranfield.cli._measuring import (
-    Loaded,
-    MeasuringOptions,
-    all_at_once,
-    averaging_options,
-    catalogue_option,
-    engine_options,
-    levels_option,
-    measuring_options,
-    metric_option,
-    segment_option,
-    with_groups,
-)
+from cranfield.cli import _measuring
 from cranfield.cli._options import common_options, decision_options, refuse_idle
 from cranfield.cli._output import as_json, output_options, put, put_text, tell, written
 from cranfield.cli._report import report_option, write_page
@@ -58,9 +45,9 @@ Examples:
 
 
 @click.command(epilog=_EXAMPLES)
-@measuring_options
-@metric_option(DEFAULT_METRICS)
-@levels_option
+@_measuring.measuring_options
+@_measuring.metric_option(DEFAULT_METRICS)
+@_measuring.levels_option
 @decision_options(
     Comparing,
     significance={
@@ -84,7 +71,7 @@ Examples:
     type=click.Choice(["exact", "monte-carlo"]),
     help="The method of the permutation test.  [default: exact]",
 )
-@averaging_options(
+@_measuring.averaging_options(
     average="How to average: mean, 'weighted(by=judged|relevant|train|FILE:COLUMN)', "
     "'geometric(form=trec_eval|adjusted)', 'standardised(form=normal)' or 'urisk(baseline=SYSTEM, alpha=1)'."
 )
@@ -113,16 +100,16 @@ Examples:
 @click.option(
     "--power", type=float, help="Instead say whether these users are enough to detect a difference of this size."
 )
-@catalogue_option
-@engine_options
+@_measuring.catalogue_option
+@_measuring.engine_options
 @tipping_options
 @judgments_option
-@segment_option
+@_measuring.segment_option
 @report_option
 @output_options("table", "matrix", "latex", "markdown", "csv", "json")
 @common_options
 def compare_command(
-    measuring: MeasuringOptions,
+    measuring: _measuring.MeasuringOptions,
     metrics: tuple[str, ...],
     significance: str,
     no_worse: str | None,
@@ -155,17 +142,16 @@ def compare_command(
         put_tipping(measuring, metrics, options, judgments, tipping_figure, format, out)
         return
     loaded = measuring.open()
-    whole = all_at_once(loaded, {"--judgments": judgments, "--segment": by_segment, "--report": report})
-    if isinstance(loaded, Loaded):
-        loaded = whole = with_judgments(loaded, judgments)
+    loaded.refuse_in_parts({"--judgments": judgments, "--segment": by_segment, "--report": report})
+    loaded = with_judgments(loaded, judgments)
     metrics = loaded.at_levels(metrics)
     scores = loaded.measure(metrics)
     result = compare(scores, significance=significance, **options)
     segments = [
         compare_segments(segment, significance=significance, **options)
-        for segment in (whole.segments(metrics, by_segment) if by_segment else ())
+        for segment in (loaded.segments(metrics, by_segment) if by_segment else ())
     ]
-    answers = [] if judgments is None else notes_on_judgments(whole, scores)
+    answers = [] if judgments is None else notes_on_judgments(loaded, scores)
     if gated or format not in ("table", "json") or power is not None:
         tell(answers)
     gate = (result.no_worse(by=str(no_worse)) if margin else result.better()) if gated else None
@@ -190,7 +176,7 @@ def compare_command(
     elif format == "markdown":
         put("\n".join((result.markdown(), *(segment.table().markdown() for segment in segments))), out)
     elif format == "csv":
-        put(written(with_groups(result.frame(), [segment.frame() for segment in segments]), "csv"), out)
+        put(written(_measuring.with_groups(result.frame(), [segment.frame() for segment in segments]), "csv"), out)
     elif format == "json":
         by_group = {"segments": [segment.as_dict() for segment in segments]} if segments else {}
         unjudged = {"judgments": answers} if answers else {}
@@ -199,7 +185,7 @@ def compare_command(
         put_text("\n\n".join(map(str, (result, *segments, *answers))), out)
     tell(note for note in scores.notes if note not in scores.warnings)
     averaging = Averaging(**{declared.name: options[declared.name] for declared in fields(Averaging)})
-    write_page(report, whole, scores, metrics, averaging=averaging, comparison=result, segments=segments)
+    write_page(report, loaded, scores, metrics, average=averaging, comparison=result, segments=segments)
     if gate is not None and not gate:
         sys.exit(1)
 
@@ -248,7 +234,7 @@ _NOT_DECIDED = ("test", "blocks")
 
 
 def _with_provenance(
-    result: dict[str, Any], options: MeasuringOptions, scores: Scores, others: Iterable[tuple[str, str | None]]
+    result: dict[str, Any], options: _measuring.MeasuringOptions, scores: Scores, others: list[tuple[str, str | None]]
 ) -> dict[str, Any]:
     """Return a result, ready for JSON, with the version, the input files and all decisions of measuring.
 

@@ -11,19 +11,7 @@ import polars as pl
 
 from cranfield._errors import SettingError
 from cranfield._record import Step
-from cranfield.cli._measuring import (
-    Loaded,
-    MeasuringOptions,
-    all_at_once,
-    averaging_options,
-    catalogue_option,
-    engine_options,
-    levels_option,
-    measuring_options,
-    metric_option,
-    segment_option,
-    with_groups,
-)
+from cranfield.cli import _measuring
 from cranfield.cli._options import common_options, process_options, refuse_idle
 from cranfield.cli._output import (
     check_frame_file,
@@ -37,7 +25,7 @@ from cranfield.cli._output import (
 )
 from cranfield.cli._report import report_option, write_page
 from cranfield.judgments import NONE
-from cranfield.measures import DEFAULT_METRICS, Averaging, Measuring, Scores, compare_tools, dialects_table, examine_for
+from cranfield.measures import DEFAULT_METRICS, Averaging, Measuring, compare_tools, dialects_table, examine_for
 
 _EXAMPLES = """\b
 Examples:
@@ -53,10 +41,10 @@ Examples:
 
 
 @click.command(epilog=_EXAMPLES)
-@measuring_options
-@metric_option(DEFAULT_METRICS)
-@levels_option
-@averaging_options(
+@_measuring.measuring_options
+@_measuring.metric_option(DEFAULT_METRICS)
+@_measuring.levels_option
+@_measuring.averaging_options(
     average="How to average: mean, median, 'weighted(by=judged|relevant|train|FILE:COLUMN)', "
     "'geometric(form=trec_eval|adjusted)', trimmed, standardised, 'urisk(baseline=SYSTEM, alpha=1)', "
     "'trisk(baseline=SYSTEM)' or georisk."
@@ -76,8 +64,8 @@ Examples:
 @click.option(
     "--bounds", is_flag=True, help="Also show the averages if no unjudged item were relevant, and if all were."
 )
-@catalogue_option
-@engine_options
+@_measuring.catalogue_option
+@_measuring.engine_options
 @click.option(
     "--times-random", is_flag=True, help="Also show how many times better than a random ranking each system is."
 )
@@ -113,12 +101,12 @@ Examples:
     help="Write the migration matrix, true by predicted rating (Parquet, CSV, TSV or JSON).",
 )
 @click.option("--per-user", metavar="FILE", help="Write the values of every list (Parquet, CSV, TSV or JSON).")
-@segment_option
+@_measuring.segment_option
 @report_option
 @output_options("table", "csv", "json", "latex", "markdown")
 @common_options
 def evaluate_command(
-    measuring: MeasuringOptions,
+    measuring: _measuring.MeasuringOptions,
     metrics: tuple[str, ...],
     bounds: bool,
     times_random: bool,
@@ -144,7 +132,7 @@ def evaluate_command(
     loaded = measuring.open()
     wanted = {"--over-draws": over_draws, "--times-random": times_random, "--segment": by_segment, "--report": report,
               "--migration": migration, "--correct-sampled": correct_sampled}  # fmt: skip
-    whole = all_at_once(loaded, wanted)
+    loaded.refuse_in_parts(wanted)
     metrics = loaded.at_levels(metrics)
     averaging = Averaging(**decisions)
     of_design: dict[str, Any] = {"train": loaded.train, "threshold": measuring.threshold, "candidates": candidates}
@@ -154,32 +142,37 @@ def evaluate_command(
             refuse_idle("without --times-random, --over-draws or --correct-sampled", "candidates")
         scores = loaded.measure(metrics, bounds=bounds)
     else:
+        from cranfield.biases import expected_over_draws
+
         extras = {"--bounds": bounds, "--times-random": times_random, "--segment": by_segment, "--report": report,
                   "--catalogue": measuring.catalogue != NONE, "--correct-sampled": correct_sampled,
                   "--lists condensed": measuring.lists == "condensed",
                   "--negative-grades": measuring.negative_grades != "judged"}  # fmt: skip
-        scores = _over_draws(whole, metrics, extras, nonrelevant=over_draws, relevant=relevant, **of_design)
+        if idle := [option for option, value in extras.items() if value]:
+            raise SettingError(f"--over-draws does not work with {idle[0]}; leave one of them out")
+        drawn: dict[str, Any] = {"nonrelevant": over_draws, "relevant": relevant, **of_design}
+        scores = expected_over_draws(loaded.runs, loaded.test, metrics, **drawn)
     scores.check_measured()
     scores = replace(scores, notes=(*scores.notes, *_notes_on_reading(loaded.histories)))
     if per_user is not None:
         put_values(scores, per_user)
     if migration is not None:
-        predictions = examine_for((*metrics, "CSE"), whole.runs, whole.test, train=whole.train)
+        predictions = examine_for((*metrics, "CSE"), loaded.runs, loaded.test, train=loaded.train)
         assert predictions is not None  # CSE needs them
         put_frame(predictions.migration(), migration)
-    segments = whole.segments(metrics, by_segment) if by_segment else []
+    segments = loaded.segments(metrics, by_segment) if by_segment else []
     times, corrected = None, {}
     if times_random:
         from cranfield.biases import ratio_to_random
 
         times = ratio_to_random(
-            whole.lists, whole.test, metrics, lists=measuring.lists, negative_grades=measuring.negative_grades,
+            loaded.lists, loaded.test, metrics, lists=measuring.lists, negative_grades=measuring.negative_grades,
             seed=seed, average=averaging, **of_design,
         )  # fmt: skip
     if correct_sampled:
         from cranfield.biases import correct_runs
 
-        corrected = correct_runs(whole.runs, whole.test, metrics, level=level, **of_design)
+        corrected = correct_runs(loaded.runs, loaded.test, metrics, level=level, **of_design)
     how: dict[str, Any] = {"interval": interval, "level": level, "seed": seed}
     if format in ("csv", "json"):
         frame = scores.frame(averaging, **how)
@@ -191,7 +184,7 @@ def evaluate_command(
                 for system, values in corrected.items()
             )
             frame = frame.join(estimates, on=["system", "metric"], how="left")
-        frame = with_groups(frame, [segment.frame(averaging, **how) for segment in segments])
+        frame = _measuring.with_groups(frame, [segment.frame(averaging, **how) for segment in segments])
         put(written(frame, format), out)
         tell([scores.relevance] if scores.relevance else [])
         tell([*scores.notes, *(note for segment in segments for note in segment.notes)])
@@ -211,17 +204,7 @@ def evaluate_command(
         from cranfield.reports import beside_random
 
         sections = [beside_random(times)]
-    write_page(report, whole, scores, metrics, averaging=averaging, level=level, segments=segments, sections=sections)
-
-
-def _over_draws(loaded: Loaded, metrics: tuple[str, ...], extras: dict[str, Any], **design: Any) -> Scores:
-    """Measure the runs in expectation over the draw of candidates; refuse ``extras``, by option, that are given."""
-    from cranfield.biases import expected_over_draws
-
-    for option, value in extras.items():
-        if value:
-            raise SettingError(f"--over-draws does not work with {option}; leave one of them out")
-    return expected_over_draws(loaded.runs, loaded.test, metrics, **design)
+    write_page(report, loaded, scores, metrics, average=averaging, level=level, segments=segments, sections=sections)
 
 
 _DIALECTS = """\b
@@ -233,15 +216,19 @@ Examples:
 
 
 @click.command(epilog=_DIALECTS)
-@measuring_options
-@metric_option(("nDCG@10",))
+@_measuring.measuring_options
+@_measuring.metric_option(("nDCG@10",))
 @click.option(
     "--published", metavar="NUMBER", help="A number as printed in a paper; the dialects that round to it are marked."
 )
 @output_options("table", "csv", "json", "latex", "markdown")
 @process_options
 def dialects_command(
-    measuring: MeasuringOptions, metrics: tuple[str, ...], published: str | None, format: str, out: str | None
+    measuring: _measuring.MeasuringOptions,
+    metrics: tuple[str, ...],
+    published: str | None,
+    format: str,
+    out: str | None,
 ) -> None:
     """Show what a metric's name means in other tools, on your data."""
     loaded = measuring.load()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -11,6 +11,7 @@ from typing import Any
 import click
 import numpy as np
 
+from cranfield import rankings
 from cranfield._errors import CranfieldWarning, SettingError
 from cranfield._record import record
 from cranfield.cli._measuring import spark_options, threshold_option
@@ -30,19 +31,6 @@ from cranfield.cli._output import inform, make_folder, put_on_spark, refuse_file
 from cranfield.cli._reading import for_file, reading_options, run_reading_options
 from cranfield.data import Ratings, read, with_features
 from cranfield.judgments import Context, as_judged, check_inputs
-from cranfield.rankings import (
-    CALIBRATIONS,
-    Ranking,
-    Run,
-    Serving,
-    calibrate,
-    decided,
-    file_name,
-    read_run,
-    recommend_on_spark,
-    recommend_to_files,
-    write_run,
-)
 from cranfield.recommenders import SYSTEMS
 from cranfield.splits import Split, predefined, read_item_groups
 from cranfield.tables import SparkTable, spark_session
@@ -85,8 +73,8 @@ Examples:
 @spark_options(
     "Where to train and rank: in memory, or on Spark (spark-als only; --train is Parquet that Spark can read)."
 )
-@decision_options(Serving)
-@decision_options(Ranking, fill={"metavar": "SYSTEM"})
+@decision_options(rankings.Serving)
+@decision_options(rankings.Ranking, fill={"metavar": "SYSTEM"})
 @click.option(
     "--item-groups",
     metavar="FILE",
@@ -128,7 +116,7 @@ def recommend_command(
         return
     refuse_idle("without --engine spark", "master")
     refuse_file(out)
-    files = {name: Path(out) / f"{stem}.{format}" for name, stem in file_name(systems).items()}
+    files = {name: Path(out) / f"{stem}.{format}" for name, stem in rankings.file_name(systems).items()}
     if test is None and overlap is not None:
         raise SettingError("--overlap goes with --test; leave it out, or give the test set")
     if profiles is not None and test is None:
@@ -152,7 +140,7 @@ def recommend_command(
         data = predefined(*parts[:2], profiles=None if profiles is None else parts[2], overlap=overlap or "error")
         if item_groups is not None:
             data = replace(data, item_groups=read_item_groups(item_groups, data.train.item_ids))
-    lists = recommend_to_files(data, files, resume=resume, **decisions)
+    lists = rankings.recommend_to_files(data, files, resume=resume, **decisions)
     make_folder(out)
     kept = len(files)
     for path, run, remark in lists:
@@ -163,25 +151,21 @@ def recommend_command(
 
 
 def _recommend_on_spark(
-    train: str,
-    systems: Sequence[str],
-    out: str,
-    master: str | None,
-    reading: Mapping[str, Any],
-    decisions: dict[str, Any],
+    train: str, systems: Sequence[str], out: str, master: str | None, reading: dict[str, Any], decisions: dict[str, Any]
 ) -> None:
     """Let Spark train, rank and write the lists of each system, as a folder of Parquet files."""
     seed = decisions.pop("seed")
-    serving, ranking = decided({name: value for name, value in decisions.items() if name != "jobs"})
+    serving, ranking = rankings.decided({name: value for name, value in decisions.items() if name != "jobs"})
     columns = {role: reading[role] for role in ("user", "item", "rating", "time")}
     ratings = SparkTable.read(train, spark_session(master)).frame
-    for name, stem in file_name(systems).items():
+    for name, stem in rankings.file_name(systems).items():
         path = f"{out.rstrip('/')}/{stem}.parquet"
-        put_on_spark(recommend_on_spark(ratings, name, serving, ranking, seed=seed, label=train, **columns), path)
+        lists = rankings.recommend_on_spark(ratings, name, serving, ranking, seed=seed, label=train, **columns)
+        put_on_spark(lists, path)
         inform(path)
 
 
-def _counts(run: Run) -> str:
+def _counts(run: rankings.Run) -> str:
     """Return the numbers of users with lists and of items; of lists if a user has several; of users without a list."""
     users, empty = len(np.unique(run.users)), run.counts.get("empty_lists", 0)
     lists = "" if users == len(run) else f"{len(run):,} lists for "
@@ -209,7 +193,7 @@ Examples:
     metavar="FILE",
     help="Ratings that the system was not trained on; not the test ratings.",
 )
-@click.option("--method", type=click.Choice(list(CALIBRATIONS)), default="isotonic", help="The kind of map.")
+@click.option("--method", type=click.Choice(list(rankings.CALIBRATIONS)), default="isotonic", help="The kind of map.")
 @click.option("--out", required=True, metavar="FILE", help="The lists with a column prediction (Parquet, CSV or TSV).")
 @strict_option
 @reading_options
@@ -235,12 +219,12 @@ def calibrate_command(
         raise SettingError(f"--out {out} would replace a file that is read; choose another")
     ratings = read(validation, **for_file(validation, reading, [validation]))
     layout = {name: value for name, value in run_reading.items() if name != "system"}
-    lists, held_out = (read_run(path, **for_file(path, layout, [run, by])) for path in (run, by))
+    lists, held_out = (rankings.read_run(path, **for_file(path, layout, [run, by])) for path in (run, by))
     for warning in check_inputs(as_judged([held_out], ratings, None, Context()), ratings, strict=strict):
         warnings.warn(warning, CranfieldWarning, stacklevel=1)
-    calibrated = calibrate(lists, held_out, ratings, method)
+    calibrated = rankings.calibrate(lists, held_out, ratings, method)
     fitted = calibrated.calibration
     assert fitted is not None
-    path = write_run(calibrated, out)
+    path = rankings.write_run(calibrated, out)
     record(path, {"calibrated": fitted.as_dict()})
     inform(f"{path}: {method} calibration on {fitted.pairs:,} ratings, spread of the residuals {fitted.spread:.3g}")

@@ -10,6 +10,7 @@ from typing import Any
 import click
 import polars as pl
 
+from cranfield import splits
 from cranfield._errors import SettingError
 from cranfield._files import meant
 from cranfield._numbers import count_text
@@ -19,24 +20,12 @@ from cranfield.cli._output import as_json, inform, output_options, put, put_text
 from cranfield.cli._reading import file_or_dataset, for_file, reading_options
 from cranfield.data import filters as data_filters
 from cranfield.data import read
-from cranfield.splits import (
-    PROMISES,
-    Split,
-    SplitCheck,
-    Splitting,
-    apply,
-    check_split,
-    predefined,
-    registry,
-    side_by_side,
-    split_folders,
-    write,
-)
 from cranfield.tables import FORMATS
 
-_DEFAULT = Splitting().split
+_DEFAULT = splits.Splitting().split
 
-_EPILOG = "\b\nMethods:\n" + "\n".join(f"  {line}" for line in registry.signatures(without=("seed", "validation")))
+_SIGNATURES = splits.registry.signatures(without=("seed", "validation"))
+_EPILOG = "\b\nMethods:\n" + "\n".join(f"  {line}" for line in _SIGNATURES)
 _EPILOG += """
 
 \b
@@ -92,19 +81,19 @@ def split_command(
     refuse_file(out)
     files = [file, *([] if test is None else [test])]
     ratings = data_filters.apply(file_or_dataset(file, for_file(file, reading, files)), filters, seed=seed)
-    splits: Sequence[Split]
+    folds: Sequence[splits.Split]
     history = list(ratings.history)
     if test is None:
-        splits = apply(ratings, _DEFAULT if method is None else method, seed=seed, validation=validation)
+        folds = splits.apply(ratings, _DEFAULT if method is None else method, seed=seed, validation=validation)
     elif method is not None:
         raise SettingError("--method and --test exclude each other; the test set is either drawn or given")
     else:
         judged = file_or_dataset(test, for_file(test, reading, files), "test")
         history += judged.history
-        splits = [predefined(ratings, judged, overlap=overlap or "error", validation=validation, seed=seed)]
+        folds = [splits.predefined(ratings, judged, overlap=overlap or "error", validation=validation, seed=seed)]
     whole = ratings.fingerprint if test is None else None
-    record = write(splits, out, format=format, fingerprint=whole, force=force)
-    steps: list[Step | Split] = [*history, *splits]
+    record = splits.write(folds, out, format=format, fingerprint=whole, force=force)
+    steps: list[Step | splits.Split] = [*history, *folds]
     for step in steps:
         inform(step, *(f"  {note}" for note in step.notes))
     inform(f"written to {record.parent}, with the record {record.name}")
@@ -123,7 +112,7 @@ Examples:
 @click.argument("sources", nargs=-1, required=True, metavar="TRAIN TEST [VALIDATION] | FOLDER...")
 @click.option(
     "--promise",
-    type=click.Choice(PROMISES),
+    type=click.Choice(splits.PROMISES),
     help="What the split promises about time: nothing (any), or that no test rating is older than a training rating of "
     "the same user (user) or of any user (global).  [default: from the record of the split, else user]",
 )
@@ -157,7 +146,7 @@ def check_split_command(
         put(written(pl.concat([check.frame() for check in checks]), "csv"), out)
     else:
         said = "\n\n".join("\n".join(check.sentences()) for check in checks)
-        put_text(f"{said}\n\n{side_by_side(checks).text()}", out)
+        put_text(f"{said}\n\n{splits.side_by_side(checks).text()}", out)
     if report is not None:
         from cranfield.reports import write_split_page
 
@@ -166,7 +155,7 @@ def check_split_command(
         sys.exit(1)
 
 
-def _checks(sources: Sequence[str], promise: Any, reading: dict[str, Any]) -> list[SplitCheck]:
+def _checks(sources: Sequence[str], promise: Any, reading: dict[str, Any]) -> list[splits.SplitCheck]:
     folders = [source for source in sources if meant(source).is_dir()]
     if folders and len(folders) < len(sources):
         other = next(source for source in sources if source not in folders)
@@ -179,14 +168,14 @@ def _checks(sources: Sequence[str], promise: Any, reading: dict[str, Any]) -> li
             "there is one, the validation file; or give folders"
         )
     if folders:
-        homes = [home for folder in folders for home in split_folders(folder)]
+        homes = [home for folder in folders for home in splits.split_folders(folder)]
         options = {name: value for name, value in reading.items() if name != "repeated"}
-        return [check_split(home, promise=promise, name=_name(home, homes), **options) for home in homes]
+        return [splits.check_split(home, promise=promise, name=_name(home, homes), **options) for home in homes]
     train, test, *further = (
         read(source, **{**for_file(source, reading, sources), "repeated": "last"}) for source in sources
     )
     name = " and ".join(Path(source).name for source in sources[:2])
-    return [check_split(train, test, *further, promise=promise, name=name)]
+    return [splits.check_split(train, test, *further, promise=promise, name=name)]
 
 
 def _name(home: Path, homes: Sequence[Path]) -> str:

@@ -64,14 +64,8 @@ def put_tipping(
     refuse_layouts("--tipping-point", format)
     refuse_idle("with --tipping-point", *_IDLE)
     loaded = with_judgments(measuring.load(), judgments)
-    points = tipping_points(
-        loaded.runs,
-        loaded.test,
-        metrics,
-        threshold=measuring.threshold,
-        baseline=options["baseline"],
-        seed=options["seed"],
-    )
+    how = {"threshold": measuring.threshold, "baseline": options["baseline"], "seed": options["seed"]}
+    points = tipping_points(loaded.runs, loaded.test, metrics, **how)
     if figure is not None:
         from cranfield._figures import save
 
