@@ -52,8 +52,7 @@ class Cached:
     folder: Path
     source: str
     parts: Mapping[str, CachedPart]
-    features: Mapping[str, CachedPart] = field(default_factory=dict)
-    """The tables that describe users and items: ``user_features``, ``item_features``."""
+    features: Mapping[str, CachedPart] = field(default_factory=dict)  # ``user_features``, ``item_features``
 
     def path(self, part: str) -> Path:
         """Return the Parquet file of a part, or of a table of features."""

@@ -57,20 +57,8 @@ def download(address: str, target: Path, *, checksum: str | None = None, limit: 
 
     A download is written to ``target`` + ``.part``, which is renamed when it is complete. It is resumed with an HTTP
     range request only if the server says that the file has not changed since (``If-Range``); a server that cannot do
-    that sends the whole file again.
-
-    Parameters
-    ----------
-    address
-        An ``http`` or ``https`` address.
-    target
-        The file to write.
-    checksum
-        ``"md5:..."`` or ``"sha256:..."``, if known.
-    limit
-        The most bytes accepted.
-    what
-        Its name in the progress bar.
+    that sends the whole file again. A ``checksum`` is ``"md5:..."`` or ``"sha256:..."``, ``limit`` the most bytes
+    accepted, and ``what`` the name in the progress bar.
     """
     if not address.startswith(("http://", "https://")):
         raise DownloadError(f"{address} is not an http or https address")
