@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import Any
 
 from cranfield._errors import DownloadError
+from cranfield._record import file_checksum
 from cranfield._terminal import progress
 from cranfield._version import __version__
-from cranfield.datasets.cache import file_hash
 
 _TIMEOUT = 30.0
 _ATTEMPTS = 5
@@ -75,7 +75,7 @@ def download(address: str, target: Path, *, checksum: str | None = None, limit: 
             time.sleep(_PAUSE if _size(part) > before else _PAUSE * 2**attempt)
     if checksum is not None:
         algorithm, _, wanted = checksum.partition(":")
-        actual = file_hash(part, algorithm)
+        actual = file_checksum(part, algorithm)
         if actual != wanted.lower():
             _forget(part)
             raise DownloadError(f"{address} has the {algorithm} checksum {actual} instead of {wanted}")

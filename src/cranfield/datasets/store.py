@@ -14,10 +14,10 @@ from cranfield._checks import whole
 from cranfield._errors import CranfieldError, DownloadError, InputError, SettingError
 from cranfield._files import whole_file
 from cranfield._polars import read_parquet, write_parquet
-from cranfield._record import Step
+from cranfield._record import Step, file_checksum
 from cranfield._settings import settings
 from cranfield.data import Ratings, Repeated, over_one_vocabulary, read, with_features
-from cranfield.datasets.cache import Cached, CachedPart, cached, file_hash, folder_of, locked, write_record
+from cranfield.datasets.cache import Cached, CachedPart, cached, folder_of, locked, write_record
 from cranfield.datasets.download import download
 from cranfield.datasets.entry import Counts, Dataset
 from cranfield.datasets.index import catalogue, find
@@ -60,7 +60,12 @@ def fetch(
         if there is not None and not force and there.whole:
             return there
         if there is not None and not force and there.source != _downloaded(dataset).name:
-            return _remake(dataset, there, verify)
+            # Rebuild damaged files from the source on disk that they came from.
+            if Path(there.source).exists():
+                return _take(dataset, Path(there.source), verify)
+            if dataset.address is None:
+                gone = f"{there.source}, where they came from, no longer exists"
+                raise dataset.failed(f"its cached files are damaged, and {gone}")
         return _take_download(dataset, force, verify)
 
 
@@ -144,15 +149,6 @@ def _take_download(dataset: Dataset, force: bool, verify: bool) -> Cached:
     except CranfieldError:
         target.unlink(missing_ok=True)
         raise
-
-
-def _remake(dataset: Dataset, there: Cached, verify: bool) -> Cached:
-    """Rebuild damaged files of the cache from the source on disk that they came from."""
-    if Path(there.source).exists():
-        return _take(dataset, Path(there.source), verify)
-    if dataset.address is not None:
-        return _take_download(dataset, False, verify)
-    raise dataset.failed(f"its cached files are damaged, and {there.source}, where they came from, no longer exists")
 
 
 def _take(dataset: Dataset, source: Path, verify: bool) -> Cached:
@@ -302,7 +298,7 @@ def _write(folder: Path, name: str, table: pl.DataFrame, counts: Counts) -> Cach
     path = folder / f"{name}.parquet"
     with whole_file(path) as temporary:
         write_parquet(table, temporary)
-    return CachedPart(path.name, file_hash(path, "sha256"), counts)
+    return CachedPart(path.name, file_checksum(path), counts)
 
 
 def _downloaded(dataset: Dataset) -> Path:
