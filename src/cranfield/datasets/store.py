@@ -261,9 +261,8 @@ def _parse(dataset: Dataset, part: str, files: list[Path], verify: bool, source:
         ratings = _read(frame, dataset, part, dataset.repeated)
     except InputError as error:
         place = "" if error.row is None else f"rating {error.row:,} of it cannot be used: "
-        raise InputError(
-            f"{place}{error.problem}", source=source, column=error.column, remedy=_compare(dataset)
-        ) from error
+        problem = f"{place}{error.problem}"
+        raise InputError(problem, source=source, column=error.column, remedy=_compare(dataset)) from error
     if verify:
         _check(dataset, part, _counts(ratings, rows=frame.height), source)
     return ratings

@@ -99,9 +99,8 @@ def _named(names: Sequence[str] | None, width: int, role: Role, choice: str | in
         raise MissingColumnError(role, f"there is no column {choice!r}{nearest(str(choice), names)}", source=label)
     position = int(choice)
     if not 1 <= position <= width:
-        raise InputError(
-            f"there is no column {position} for the {role}: there are {width}", source=label, remedy="count from 1"
-        )
+        problem = f"there is no column {position} for the {role}: there are {width}"
+        raise InputError(problem, source=label, remedy="count from 1")
     return position - 1
 
 

@@ -63,9 +63,8 @@ def contents(path: Path, size: int = -1) -> bytes:
     except FileNotFoundError:
         raise InputError("there is no such file", source=str(path), remedy="check the name and the folder") from None
     except OSError as error:
-        raise InputError(
-            f"the file cannot be read ({error.strerror})", source=str(path), remedy="check its permissions"
-        ) from error
+        problem = f"the file cannot be read ({error.strerror})"
+        raise InputError(problem, source=str(path), remedy="check its permissions") from error
 
 
 def unpacked(data: bytes, label: str, member: str | None = None, limit: int | None = None) -> tuple[bytes, str]:

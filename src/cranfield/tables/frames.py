@@ -86,8 +86,7 @@ class ParquetTable:
         self._files = parquet_files(path)
         self._partitions = [_partition(file.relative_to(path)) if path.is_dir() else {} for file in self._files]
         with readable(self._files[0]):
-            own = dict(scan_parquet(self._files[0]).collect_schema())
-        self.schema: dict[str, pl.DataType] = {**own, **dict.fromkeys(self._partitions[0], pl.String())}
+            self.schema = dict(self._scan(0).collect_schema())
 
     @property
     def names(self) -> list[str]:
@@ -122,23 +121,19 @@ class ParquetTable:
             return pl.DataFrame(schema={name: self.schema[name] for name in columns})
         return parts[0] if len(parts) == 1 else pl.concat(parts, how="vertical_relaxed")
 
+    def _scan(self, place: int) -> pl.LazyFrame:
+        """Return a file with the columns that the names of its folders add."""
+        added = {name: pl.lit(value, dtype=pl.String) for name, value in self._partitions[place].items()}
+        return scan_parquet(self._files[place]).with_columns(**added)
+
     def _part(self, place: int, start: int, count: int, columns: Sequence[str]) -> pl.DataFrame:
-        file, partition = self._files[place], self._partitions[place]
-        with readable(file):
-            frame = scan_parquet(file)
-            missing = [name for name in columns if name not in partition and name not in frame.collect_schema()]
-            if missing:
+        with readable(self._files[place]):
+            frame = self._scan(place)
+            if missing := [name for name in columns if name not in frame.collect_schema()]:
                 problem = f"there is no column {missing[0]!r}, which the other files have"
                 remedy = "write the files of a folder with the same columns"
-                raise InputError(problem, source=str(file), remedy=remedy)
-            own = [name for name in columns if name not in partition]
-            values = [
-                pl.repeat(partition[name], count, dtype=pl.String).alias(name) for name in columns if name in partition
-            ]
-            if not own:
-                return pl.select(values)
-            rows = frame.select(own).slice(start, count).collect()
-            return rows.with_columns(values).select(columns) if values else rows
+                raise InputError(problem, source=str(self._files[place]), remedy=remedy)
+            return frame.select(columns).slice(start, count).collect()
 
     def batches(self, columns: Sequence[str]) -> Iterator[tuple[int, pl.DataFrame]]:
         """Yield the rows in order, some at a time, each with the position of its first row."""
@@ -147,12 +142,7 @@ class ParquetTable:
 
     def frame(self) -> pl.LazyFrame:
         """Return the table as a lazy frame."""
-        frames = [
-            scan_parquet(file).with_columns(
-                **{name: pl.lit(value, dtype=pl.String) for name, value in partition.items()}
-            )
-            for file, partition in zip(self._files, self._partitions)
-        ]
+        frames = [self._scan(place) for place in range(len(self._files))]
         return frames[0] if len(frames) == 1 else pl.concat(frames, how="vertical_relaxed")
 
 
@@ -185,9 +175,8 @@ class FrameTable(ColumnTable):
         try:
             frame, named = _as_polars(source, label)
         except (*_UNREADABLE, ImportError) as error:
-            raise InputError(
-                f"the data cannot be read ({str(error).splitlines()[0]})", source=label, remedy=f"give {_KINDS}"
-            ) from error
+            problem = f"the data cannot be read ({str(error).splitlines()[0]})"
+            raise InputError(problem, source=label, remedy=f"give {_KINDS}") from error
         return cls(frame.lazy(), label, named=named)
 
     @classmethod

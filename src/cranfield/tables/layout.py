@@ -68,9 +68,8 @@ def _decoded(data: bytes, encoding: str, label: str) -> str:
             remedy=f"say how the file is written with encoding='{other}' (--encoding {other})",
         ) from error
     except UnicodeError as error:
-        raise InputError(
-            f"the text is not {encoding} ({error})", source=label, remedy="try another encoding"
-        ) from error
+        problem = f"the text is not {encoding} ({error})"
+        raise InputError(problem, source=label, remedy="try another encoding") from error
 
 
 def _not_text(label: str) -> InputError:
@@ -78,7 +77,13 @@ def _not_text(label: str) -> InputError:
 
 
 def find_layout(
-    data: bytes, label: str, separator: str | None, header: bool | None, quote: str | None, wanted: Sequence[str] = ()
+    data: bytes,
+    label: str,
+    *,
+    separator: str | None = None,
+    header: bool | None = None,
+    quote: str | None = '"',
+    wanted: Sequence[str] = (),
 ) -> Layout:
     """Find the layout of ``data``; the caller's options override what the first rows suggest.
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from itertools import islice
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -44,20 +45,10 @@ class TextTable(ColumnTable):
         self._may_be_uneven = False
 
     @classmethod
-    def of(
-        cls,
-        data: bytes,
-        label: str,
-        *,
-        separator: str | None = None,
-        header: bool | None = None,
-        quote: str | None = '"',
-        encoding: str = "utf-8",
-        wanted: Sequence[str] = (),
-    ) -> TextTable:
-        """Return the table of a text; ``wanted`` are names that its header may hold."""
+    def of(cls, data: bytes, label: str, *, encoding: str = "utf-8", **layout: Any) -> TextTable:
+        """Return the table of a text, given what is known of its layout; see `find_layout`."""
         data = as_utf8(data, encoding, label)
-        return cls(data, find_layout(data, label, separator, header, quote, wanted), label)
+        return cls(data, find_layout(data, label, **layout), label)
 
     @staticmethod
     def ids(text: pl.Series) -> pl.Series:
