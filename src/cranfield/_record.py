@@ -54,10 +54,10 @@ class Step:
         return cls(record["action"], record["settings"], record["effect"], tuple(record["notes"]))
 
 
-def file_checksum(path: Path) -> str:
-    """Return the SHA-256 of a file's bytes."""
+def file_checksum(path: Path, algorithm: str = "sha256") -> str:
+    """Return a hash of a file's bytes, in hexadecimal."""
     with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+        return hashlib.file_digest(file, algorithm).hexdigest()
 
 
 def record(path: Path, made_of: Mapping[str, Any] | None = None) -> Path:

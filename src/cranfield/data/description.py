@@ -21,6 +21,7 @@ from cranfield.data.ratings import Ratings, check_ratings
 # Up to this many distinct ratings have a row each in the histogram; more are put into bins.
 _DISTINCT, _BINS = 20, 10
 _SIZES = ("min", "q1", "median", "q3", "max", "mean")
+_RENAMED = {"per_user": "ratings_per_user", "per_item": "ratings_per_item", "mean": "mean_rating"}
 
 
 def gini(counts: Any) -> float:
@@ -85,17 +86,8 @@ class Description:
 
     def as_dict(self) -> dict[str, Any]:
         """Return everything as plain dictionaries and lists, ready for JSON."""
-        return {
-            "name": self.name,
-            "users": self.users,
-            "items": self.items,
-            "ratings": self.ratings,
-            "density": self.density,
-            "gini_users": self.gini_users,
-            "gini_items": self.gini_items,
-            "ratings_per_user": dict(self.per_user),
-            "ratings_per_item": dict(self.per_item),
-            "mean_rating": self.mean,
+        plain = {_RENAMED.get(name, name): value for name, value in vars(self).items()}
+        return plain | {
             "histogram": self.histogram.to_dicts(),
             "start": None if self.start is None else self.start.isoformat(),
             "end": None if self.end is None else self.end.isoformat(),
@@ -105,12 +97,8 @@ class Description:
     def frame(self) -> pl.DataFrame:
         """Return the numbers as a tidy frame: columns group, statistic and value (times in seconds since 1970)."""
         rows: list[tuple[str, str, float]] = [
-            ("size", "users", self.users),
-            ("size", "items", self.items),
-            ("size", "ratings", self.ratings),
-            ("size", "density", self.density),
-            ("inequality", "gini_users", self.gini_users),
-            ("inequality", "gini_items", self.gini_items),
+            *(("size", name, getattr(self, name)) for name in ("users", "items", "ratings", "density")),
+            *(("inequality", name, getattr(self, name)) for name in ("gini_users", "gini_items")),
             *(("ratings_per_user", statistic, value) for statistic, value in self.per_user.items()),
             *(("ratings_per_item", statistic, value) for statistic, value in self.per_item.items()),
             ("rating", "mean", self.mean),
@@ -118,9 +106,8 @@ class Description:
         ]
         if self.start is not None and self.end is not None:
             rows += [("time", "start", self.start.timestamp()), ("time", "end", self.end.timestamp())]
-        return pl.DataFrame(
-            rows, schema={"group": pl.String, "statistic": pl.String, "value": pl.Float64}, orient="row"
-        )
+        kinds = {"group": pl.String, "statistic": pl.String, "value": pl.Float64}
+        return pl.DataFrame(rows, schema=kinds, orient="row")
 
     def __str__(self) -> str:
         parts = [self._size(), self._profiles(), self._ratings(), *self._time(), *self._record()]
@@ -184,9 +171,8 @@ def describe(ratings: Ratings) -> Description:
     """
     check_ratings(ratings)
     if not len(ratings):
-        raise InputError(
-            "there are no ratings to describe", source=ratings.name, remedy="check the file or the filters"
-        )
+        problem = "there are no ratings to describe"
+        raise InputError(problem, source=ratings.name, remedy="check the file or the filters")
     per_user, per_item = ratings.user_counts, ratings.item_counts
     per_user, per_item = per_user[per_user > 0], per_item[per_item > 0]
     start, end = _span(ratings.times)
@@ -253,16 +239,11 @@ def _edges(low: float, high: float) -> NDArray[np.float64]:
 
 def _told(step: Step) -> str:
     """Describe a step on one line."""
-    phrases = []
-    for name, value in step.settings.items():
-        if isinstance(value, Mapping):
-            value = " ".join(f"{key}={_quoted(inner)}" for key, inner in value.items())
-            phrases.append(f"{name} {value}")
-        else:
-            phrases.append(f"{name} {_quoted(value)}")
-    return shown(f"{step.action}: " + ", ".join(phrases))
+    return shown(f"{step.action}: " + ", ".join(f"{name} {_quoted(value)}" for name, value in step.settings.items()))
 
 
 def _quoted(value: Any) -> str:
     """Quote separators, and show words and numbers unchanged."""
+    if isinstance(value, Mapping):
+        return " ".join(f"{key}={_quoted(inner)}" for key, inner in value.items())
     return repr(value) if isinstance(value, str) and not any(letter.isalnum() for letter in value) else str(value)

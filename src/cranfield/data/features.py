@@ -86,11 +86,9 @@ def features_of(table: ColumnTable, about: About) -> Features:
         place = next((at for at, name in enumerate(names) if name.strip().lower() == _ID), 0)
     others = [other for other in range(table.width) if other != place]
     if not others:
-        raise InputError(
-            f"there is no column other than that of the {about}s",
-            source=table.label,
-            remedy=f"give a table with a column of {about}s and others that describe them",
-        )
+        problem = f"there is no column other than that of the {about}s"
+        remedy = f"give a table with a column of {about}s and others that describe them"
+        raise InputError(problem, source=table.label, remedy=remedy)
     columns = []
     for other in others:
         # A table returns columns by role; here the second role is a feature.

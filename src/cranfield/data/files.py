@@ -151,11 +151,9 @@ def with_features(ratings: Ratings, user_features: Any = None, item_features: An
         label = "the features" if table is None else table.label
         described = int(np.count_nonzero(features.ids.codes(ids.all) != UNKNOWN))
         if not described:
-            raise InputError(
-                f"none of its {len(features.ids):,} {about}s has ratings (such as {features.ids.all[0]!r})",
-                source=label,
-                remedy=f"check that its first column holds the {about}s as the ratings name them",
-            )
+            problem = f"none of its {len(features.ids):,} {about}s has ratings (such as {features.ids.all[0]!r})"
+            remedy = f"check that its first column holds the {about}s as the ratings name them"
+            raise InputError(problem, source=label, remedy=remedy)
         missing = len(ids) - described
         step = Step(
             f"{about}_features",
@@ -224,12 +222,7 @@ def _gathered(table: ColumnTable, places: dict[Role, int], repeated: Repeated, c
 
 
 def _step(
-    table: ColumnTable,
-    places: dict[Role, int],
-    ratings: Ratings,
-    rows: int,
-    encoding: str,
-    repeated: str,
+    table: ColumnTable, places: dict[Role, int], ratings: Ratings, rows: int, encoding: str, repeated: str
 ) -> Step:
     """Record what was read, and what was detected."""
     columns = {role: table.names[place] if table.names is not None else place + 1 for role, place in places.items()}

@@ -196,12 +196,10 @@ def sample(ratings: Ratings, *, share: float = 0.1, of: str = "ratings", seed: i
 
 @registry.register
 def time_window(ratings: Ratings, *, start: Any = None, end: Any = None) -> Ratings:
-    """Keep the ratings given from ``start`` on and before ``end``.
+    """Keep the ratings given from ``start`` on and before ``end``; they must have times.
 
     Parameters
     ----------
-    ratings
-        The ratings to filter; they must have times.
     start, end
         Dates, datetimes, ISO texts (``"2001-12-31"``, in UTC unless they name a zone) or seconds since 1970. The start
         is inclusive, the end exclusive. Give at least one of them.
@@ -263,9 +261,7 @@ def only(ratings: Ratings, *, users: Any = None, items: Any = None) -> Ratings:
             keeps.append(None)
             continue
         codes = vocabulary.codes(list(ids) if isinstance(ids, set | frozenset | range) else ids)
-        keep = np.zeros(len(vocabulary), dtype=bool)
-        keep[codes[codes >= 0]] = True
-        keeps.append(keep)
+        keeps.append(np.isin(np.arange(len(vocabulary)), codes))
         settings[kind] = f"{len(codes)} ids"
         if (codes < 0).any():
             notes.append(f"{np.count_nonzero(codes < 0):,} of the given {kind} are not in the ratings")
@@ -303,15 +299,14 @@ def _filtered(
             if len(before)
             else f"there are no ratings for {action}({stated}) to filter; read some first"
         )
-    sizes = zip(_sizes(before), _sizes(after))
-    effect = {kind: list(both) for kind, both in zip(("users", "items", "ratings"), sizes)}
+    both = (before, after)
+    effect = {
+        "users": [int(np.count_nonzero(ratings.user_counts)) for ratings in both],
+        "items": [int(np.count_nonzero(ratings.item_counts)) for ratings in both],
+        "ratings": [len(ratings) for ratings in both],
+    }
     step = Step(action, settings, effect, tuple(notes))
     return replace(after, history=(*before.history, step)).compact()
-
-
-def _sizes(ratings: Ratings) -> tuple[int, int, int]:
-    users, items = (int(np.count_nonzero(counts)) for counts in (ratings.user_counts, ratings.item_counts))
-    return users, items, len(ratings)
 
 
 def _spelled(name: str, value: Any) -> tuple[str, ...]:

@@ -19,24 +19,12 @@ _BLOCK = 1 << 16
 
 @dataclass(frozen=True)
 class SortedPairs:
-    """Pairs of user and item codes in canonical order.
+    """Pairs of user and item codes in canonical order."""
 
-    Parameters
-    ----------
-    order
-        The stable permutation that sorts them, or None if they were already sorted.
-    indptr
-        The items of user ``u`` are the slice ``indptr[u]:indptr[u + 1]`` of ``items``.
-    items
-        The sorted item codes.
-    again
-        Which of the sorted pairs equal the one before them, or None if all pairs are different.
-    """
-
-    order: NDArray[np.int64] | None
-    indptr: NDArray[np.int64]
+    order: NDArray[np.int64] | None  # the stable permutation that sorts them, None if they were sorted
+    indptr: NDArray[np.int64]  # the items of user u are the slice indptr[u]:indptr[u + 1] of items
     items: NDArray[np.int32]
-    again: NDArray[np.bool_] | None
+    again: NDArray[np.bool_] | None  # which pairs equal the one before them, None if all are different
 
     def arranged(
         self, values: NDArray[Any], times: NDArray[np.int64] | None
@@ -52,15 +40,7 @@ class SortedPairs:
 
 
 def sort_pairs(users: NDArray[np.int32], items: NDArray[np.int32], n_users: int, n_items: int) -> SortedPairs:
-    """Sort pairs of codes by user, then by item; equal pairs keep their order.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> pairs = sort_pairs(np.array([1, 0, 0], np.int32), np.array([0, 1, 0], np.int32), 2, 2)
-    >>> pairs.order.tolist(), pairs.indptr.tolist(), pairs.items.tolist()
-    ([2, 1, 0], [0, 2, 3], [0, 1, 0])
-    """
+    """Sort pairs of codes by user, then by item; equal pairs keep their order."""
     row_bits, item_bits = max(len(users) - 1, 0).bit_length(), max(n_items - 1, 0).bit_length()
     if _is_sorted(users, items):
         return _as_they_are(None, users, items, n_users)
@@ -166,13 +146,6 @@ def merge(
 
     ``first`` and ``last`` go by time if times are known; equal times and ratings without times go by the order of the
     rows. ``mean``, ``max`` and ``sum`` take the latest time of the run.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> starts, values, _ = merge(np.array([False, True, False]), np.array([1.0, 3.0, 5.0]), None, "mean")
-    >>> starts.tolist(), values.tolist()
-    ([0, 2], [2.0, 5.0])
     """
     starts = np.flatnonzero(~again)
     if repeated in ("first", "last"):
@@ -184,9 +157,8 @@ def merge(
     if repeated == "mean":
         merged /= np.diff(starts, append=len(again))
     if not np.isfinite(merged).all():
-        raise InputError(
-            f"the {repeated} of repeated ratings is too large for a number", remedy="merge them with repeated='max'"
-        )
+        problem = f"the {repeated} of repeated ratings is too large for a number"
+        raise InputError(problem, remedy="merge them with repeated='max'")
     return starts, merged, None if times is None else np.maximum.reduceat(times, starts)
 
 

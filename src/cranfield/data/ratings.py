@@ -21,10 +21,8 @@ from cranfield.data.features import Features
 from cranfield.data.pairs import Repeated, RepeatedPairError, check_policy, merge, sort_pairs
 from cranfield.tables import Vocabulary, as_series, check_exact
 
-# Number of ratings shown in a notebook.
-_SHOWN = 5
-# Block size of `keep`.
-_BLOCK = 1 << 20
+_SHOWN = 5  # ratings, in a notebook
+_BLOCK = 1 << 20  # of ratings, for `keep` and the fingerprint
 
 
 @dataclass(frozen=True, eq=False)
@@ -126,16 +124,9 @@ class Ratings:
                 raise RepeatedPairError.of(pairs, pairs.again, user_ids, item_ids)
             starts, values, times = merge(pairs.again, values, times, repeated)
             items, values, indptr = items[starts], _compact(values), np.searchsorted(starts, indptr)
-        return cls(
-            user_ids,
-            item_ids,
-            indptr,
-            np.ascontiguousarray(items, dtype=np.int32),
-            values,
-            None if times is None else np.ascontiguousarray(times, dtype=np.int64),
-            name,
-            history,
-        )
+        items = np.ascontiguousarray(items, dtype=np.int32)
+        times = None if times is None else np.ascontiguousarray(times, dtype=np.int64)
+        return cls(user_ids, item_ids, indptr, items, values, times, name, history)
 
     def __len__(self) -> int:
         return len(self.items)
@@ -273,8 +264,8 @@ class Ratings:
             digest.update("\x1f".join(vocabulary.text.to_list()).encode() + b"\x1e")
         digest.update(compact.indptr.astype("<i8").tobytes())
         digest.update(compact.items.astype("<i4").tobytes())
-        for start in range(0, len(compact), 1 << 20):
-            digest.update(compact.values[start : start + (1 << 20)].astype("<f8").tobytes())
+        for start in range(0, len(compact), _BLOCK):
+            digest.update(compact.values[start : start + _BLOCK].astype("<f8").tobytes())
         if compact.times is not None:
             digest.update(compact.times.astype("<i8").tobytes())
         return digest.hexdigest()[:16]
@@ -314,9 +305,7 @@ def _compact(values: NDArray[Any]) -> NDArray[Any]:
         return np.ascontiguousarray(values)
     with np.errstate(over="ignore"):
         single = values.astype(np.float32)
-    if np.array_equal(single, values):
-        return single
-    return np.ascontiguousarray(values, dtype=np.float64)
+    return single if np.array_equal(single, values) else np.ascontiguousarray(values, dtype=np.float64)
 
 
 def over_one_vocabulary(parts: Sequence[Ratings]) -> list[Ratings]:

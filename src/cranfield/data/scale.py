@@ -28,10 +28,8 @@ ANY = 1.0
 """The threshold that makes every positive rating relevant, as in trec_eval."""
 
 _FIVE_STARS = (4.0, 5.0)
-# The grades that play counts become.
-_STARS = 5
-# The highest grade of relevance judgments, whose lowest grade is 0 or below.
-_HIGHEST_JUDGMENT = 3.0
+_STARS = 5  # the grades that play counts become
+_HIGHEST_JUDGMENT = 3.0  # the highest grade of relevance judgments, whose lowest grade is 0 or below
 
 
 @dataclass(frozen=True)
@@ -72,11 +70,8 @@ class RatingScale:
 
         On a scale of 1 to 5 these are 1, 3 and 4, as in Aftab and Ramampiaro (2022), section V-D.
         """
-        return {
-            "Low-High": self.low,
-            "Medium-High": self.low + self.range / 2,
-            "High": self.low + 3 * self.range / 4,
-        }
+        middle, upper = self.low + self.range / 2, self.low + 3 * self.range / 4
+        return {"Low-High": self.low, "Medium-High": middle, "High": upper}
 
     @property
     def are_counts(self) -> bool:
@@ -119,15 +114,6 @@ def usual_threshold(lowest: float, highest: float) -> float:
 class Relevance:
     """What makes an item relevant, decided once for all users, systems and engines.
 
-    Parameters
-    ----------
-    threshold
-        The lowest relevant rating.
-    grades
-        The distinct test ratings that are judgments, ascending, after repeated ratings were merged.
-    scale
-        The scale of these and of the training ratings.
-
     Examples
     --------
     >>> Relevance.of(Ratings.of(["ann", "bob"], ["x", "y"], [2, 5])).threshold
@@ -137,9 +123,9 @@ class Relevance:
     (3.0, 4.0, 1.0)
     """
 
-    threshold: float
-    grades: NDArray[np.float64]
-    scale: RatingScale
+    threshold: float  # the lowest relevant rating
+    grades: NDArray[np.float64]  # the distinct test ratings that are judgments, after repeated ones were merged
+    scale: RatingScale  # of these and of the training ratings
 
     @classmethod
     def of(cls, test: Any, threshold: Any = AUTO, train: Ratings | None = None, *, negative: bool = True) -> Relevance:
@@ -194,10 +180,9 @@ def counts_to_ratings(ratings: Ratings) -> Ratings:
     counts = ratings.values.astype(np.float64)
     if (counts < 0).any():
         place = int(np.argmax(counts < 0))
+        user, item = ratings.user_ids.ids(ratings.users[[place]])[0], ratings.item_ids.ids(ratings.items[[place]])[0]
         raise InputError(
-            f"a play count of {counts[place]:g} is negative "
-            f"(user {ratings.user_ids.all[int(ratings.users[place])]!r}, "
-            f"item {ratings.item_ids.all[int(ratings.items[place])]!r})",
+            f"a play count of {counts[place]:g} is negative (user {user!r}, item {item!r})",
             remedy="leave such rows out, or keep the numbers as they are with counts='keep'",
         )
     users = ratings.users

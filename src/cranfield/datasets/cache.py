@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import sys
 from collections.abc import Iterator, Mapping
@@ -13,6 +12,7 @@ from typing import IO, Any
 
 from cranfield._errors import CranfieldError
 from cranfield._files import cache_root, write_text
+from cranfield._record import file_checksum
 from cranfield.datasets.entry import Counts, Dataset
 
 # Increase it when the parsers or the columns of the cached files change, so that old caches are rebuilt.
@@ -52,8 +52,7 @@ class Cached:
     folder: Path
     source: str
     parts: Mapping[str, CachedPart]
-    features: Mapping[str, CachedPart] = field(default_factory=dict)
-    """The tables that describe users and items: ``user_features``, ``item_features``."""
+    features: Mapping[str, CachedPart] = field(default_factory=dict)  # ``user_features``, ``item_features``
 
     def path(self, part: str) -> Path:
         """Return the Parquet file of a part, or of a table of features."""
@@ -63,7 +62,7 @@ class Cached:
     def whole(self) -> bool:
         """Whether every file exists and is unchanged, byte for byte."""
         return all(
-            self.path(name).is_file() and file_hash(self.path(name), "sha256") == part.sha256
+            self.path(name).is_file() and file_checksum(self.path(name)) == part.sha256
             for name, part in {**self.parts, **self.features}.items()
         )
 
@@ -112,12 +111,6 @@ def _made_by(dataset: Dataset) -> dict[str, Any]:
     """Return what the cached files depend on, besides the download."""
     files = {part: list(patterns) for part, patterns in dataset.files.items()}
     return {"format": _FORMAT, "address": dataset.address, "files": files, "repeated": dataset.repeated}
-
-
-def file_hash(path: Path, algorithm: str) -> str:
-    """Return the hash of a file, in hexadecimal."""
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, algorithm).hexdigest()
 
 
 @contextmanager

@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import Any
 
 from cranfield._errors import DownloadError
+from cranfield._record import file_checksum
 from cranfield._terminal import progress
 from cranfield._version import __version__
-from cranfield.datasets.cache import file_hash
 
 _TIMEOUT = 30.0
 _ATTEMPTS = 5
@@ -57,20 +57,8 @@ def download(address: str, target: Path, *, checksum: str | None = None, limit: 
 
     A download is written to ``target`` + ``.part``, which is renamed when it is complete. It is resumed with an HTTP
     range request only if the server says that the file has not changed since (``If-Range``); a server that cannot do
-    that sends the whole file again.
-
-    Parameters
-    ----------
-    address
-        An ``http`` or ``https`` address.
-    target
-        The file to write.
-    checksum
-        ``"md5:..."`` or ``"sha256:..."``, if known.
-    limit
-        The most bytes accepted.
-    what
-        Its name in the progress bar.
+    that sends the whole file again. A ``checksum`` is ``"md5:..."`` or ``"sha256:..."``, ``limit`` the most bytes
+    accepted, and ``what`` the name in the progress bar.
     """
     if not address.startswith(("http://", "https://")):
         raise DownloadError(f"{address} is not an http or https address")
@@ -87,7 +75,7 @@ def download(address: str, target: Path, *, checksum: str | None = None, limit: 
             time.sleep(_PAUSE if _size(part) > before else _PAUSE * 2**attempt)
     if checksum is not None:
         algorithm, _, wanted = checksum.partition(":")
-        actual = file_hash(part, algorithm)
+        actual = file_checksum(part, algorithm)
         if actual != wanted.lower():
             _forget(part)
             raise DownloadError(f"{address} has the {algorithm} checksum {actual} instead of {wanted}")

@@ -43,18 +43,9 @@ def _unreadable(file: Path, problem: str) -> InputError:
 
 
 def delimited(separator: str, columns: Sequence[str], *, header: bool = False, text_ids: bool = False) -> Parser:
-    """Return a parser of plain columns.
+    """Return a parser of plain columns, named in order from ``user``, ``item``, ``rating`` and ``time``.
 
-    Parameters
-    ----------
-    separator
-        The text between the columns; ``"::"`` in the ``.dat`` files of MovieLens and MovieTweetings.
-    columns
-        The names of the columns in order, from ``user``, ``item``, ``rating`` and ``time``.
-    header
-        Whether the first line holds names.
-    text_ids
-        Whether ids are text even if they look like numbers (``0133093``).
+    ``header``: the first line holds names. ``text_ids``: ids are text even if they look like numbers (``0133093``).
     """
     ids: Any = pl.String if text_ids else pl.Int64
     types = {"user": ids, "item": ids, "rating": pl.Float64, "time": pl.Int64}
@@ -180,8 +171,7 @@ def beeradvocate(files: list[Path]) -> pl.DataFrame:
 def librarything_reviews(files: list[Path]) -> pl.DataFrame:
     """Parse the LibraryThing reviews: ``reviews[(work, user)] = {...}``, one Python dictionary per line."""
     keys = {"user": "user", "item": "work", "rating": "stars", "time": "unixtime"}
-    frame = _dictionaries(files[0], keys, prose="comment")
-    return frame.filter(pl.col("user") != "")
+    return _dictionaries(files[0], keys, prose="comment").filter(pl.col("user") != "")
 
 
 def _dictionaries(file: Path, keys: dict[str, str], prose: str) -> pl.DataFrame:
@@ -272,7 +262,6 @@ def lastfm_1k(files: list[Path]) -> pl.DataFrame:
         _plays(files[0])
         .group_by("user", "item")
         .agg(pl.len().cast(pl.Float64).alias("rating"), pl.col("time").max())
-        .select("user", "item", "rating", "time")
         .collect(engine="streaming")
     )
 
@@ -294,15 +283,8 @@ def lastfm_1k_temporal(files: list[Path]) -> pl.DataFrame:
 
 
 def _tabs(file: Path, schema: dict[str, Any]) -> pl.LazyFrame:
-    return scan_csv(
-        file,
-        separator="\t",
-        has_header=False,
-        schema=schema,
-        quote_char=None,
-        truncate_ragged_lines=True,
-        encoding="utf8-lossy",
-    )
+    how: dict[str, Any] = {"has_header": False, "quote_char": None, "encoding": "utf8-lossy"}
+    return scan_csv(file, separator="\t", schema=schema, truncate_ragged_lines=True, **how)
 
 
 def _artist() -> pl.Expr:
@@ -338,17 +320,7 @@ def cm100k(files: list[Path]) -> pl.DataFrame:
 
 
 def fields(separator: str, columns: dict[str, tuple[int, type[pl.DataType]]], *, skip: int = 0) -> FeaturesParser:
-    """Return a parser of lines with separated fields.
-
-    Parameters
-    ----------
-    separator
-        The text between the fields.
-    columns
-        The position and the type of the ids, which come first, and of each feature.
-    skip
-        Number of lines before the first row.
-    """
+    """Return a parser of separated fields: ``columns`` are the place and the type of the ids and of each feature."""
 
     def parse(file: Path) -> pl.DataFrame:
         rows = [line.split(separator) for line in _text_lines(file)[skip:]]
@@ -409,27 +381,27 @@ def book_crossing_users(file: Path) -> pl.DataFrame:
 def renttherunway_users(file: Path) -> pl.DataFrame:
     """Take the measurements of each user from their reviews: the first stated value of each."""
     inches = pl.col("height").str.extract_all(r"\d+").list.eval(pl.element().cast(pl.Float64))
-    measures = [
-        pl.col("age").cast(pl.Float64, strict=False),
-        (inches.list.first() * 12 + inches.list.get(1, null_on_oob=True)).alias("height"),
-        pl.col("weight").str.extract(r"(\d+)").cast(pl.Float64).alias("weight"),
-        pl.col("body type"),
-        pl.col("bust size"),
-    ]
-    return _first_stated(file, "user", ("age", "height", "weight", "body type", "bust size"), measures)
+    measures = {
+        "age": pl.col("age").cast(pl.Float64, strict=False),
+        "height": inches.list.first() * 12 + inches.list.get(1, null_on_oob=True),
+        "weight": pl.col("weight").str.extract(r"(\d+)").cast(pl.Float64),
+        "body type": pl.col("body type"),
+        "bust size": pl.col("bust size"),
+    }
+    return _first_stated(file, "user", measures)
 
 
 def renttherunway_items(file: Path) -> pl.DataFrame:
     """Take the category of each garment from its reviews."""
-    return _first_stated(file, "item", ("category",), [pl.col("category")])
+    return _first_stated(file, "item", {"category": pl.col("category")})
 
 
-def _first_stated(file: Path, about: str, keys: Sequence[str], values: list[pl.Expr]) -> pl.DataFrame:
+def _first_stated(file: Path, about: str, values: dict[str, pl.Expr]) -> pl.DataFrame:
     """Return the first stated values of each user or item in JSON lines."""
     with parsing(file):
         return (
-            scan_ndjson(file, schema=dict.fromkeys((f"{about}_id", *keys), pl.String))
-            .select(pl.col(f"{about}_id").cast(pl.Int64).alias(about), *values)
+            scan_ndjson(file, schema=dict.fromkeys((f"{about}_id", *values), pl.String))
+            .select(pl.col(f"{about}_id").cast(pl.Int64).alias(about), **values)
             .group_by(about, maintain_order=True)
             .agg(pl.all().drop_nulls().first())
             .collect()

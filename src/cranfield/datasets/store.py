@@ -14,18 +14,10 @@ from cranfield._checks import whole
 from cranfield._errors import CranfieldError, DownloadError, InputError, SettingError
 from cranfield._files import whole_file
 from cranfield._polars import read_parquet, write_parquet
-from cranfield._record import Step
+from cranfield._record import Step, file_checksum
 from cranfield._settings import settings
 from cranfield.data import Ratings, Repeated, over_one_vocabulary, read, with_features
-from cranfield.datasets.cache import (
-    Cached,
-    CachedPart,
-    cached,
-    file_hash,
-    folder_of,
-    locked,
-    write_record,
-)
+from cranfield.datasets.cache import Cached, CachedPart, cached, folder_of, locked, write_record
 from cranfield.datasets.download import download
 from cranfield.datasets.entry import Counts, Dataset
 from cranfield.datasets.index import catalogue, find
@@ -68,7 +60,12 @@ def fetch(
         if there is not None and not force and there.whole:
             return there
         if there is not None and not force and there.source != _downloaded(dataset).name:
-            return _remake(dataset, there, verify)
+            # Rebuild damaged files from the source on disk that they came from.
+            if Path(there.source).exists():
+                return _take(dataset, Path(there.source), verify)
+            if dataset.address is None:
+                gone = f"{there.source}, where they came from, no longer exists"
+                raise dataset.failed(f"its cached files are damaged, and {gone}")
         return _take_download(dataset, force, verify)
 
 
@@ -154,15 +151,6 @@ def _take_download(dataset: Dataset, force: bool, verify: bool) -> Cached:
         raise
 
 
-def _remake(dataset: Dataset, there: Cached, verify: bool) -> Cached:
-    """Rebuild damaged files of the cache from the source on disk that they came from."""
-    if Path(there.source).exists():
-        return _take(dataset, Path(there.source), verify)
-    if dataset.address is not None:
-        return _take_download(dataset, False, verify)
-    raise dataset.failed(f"its cached files are damaged, and {there.source}, where they came from, no longer exists")
-
-
 def _take(dataset: Dataset, source: Path, verify: bool) -> Cached:
     """Parse an archive, a file or a folder, check its counts, and write it to the cache."""
     folder = folder_of(dataset)
@@ -178,9 +166,8 @@ def _take(dataset: Dataset, source: Path, verify: bool) -> Cached:
         tables = {name: _write(folder, name, table, Counts()) for name, table in features.items()}
     except OSError as error:
         if Path(error.filename or "").is_relative_to(source):
-            raise InputError(
-                f"it cannot be read ({error.strerror})", source=source, remedy="check its permissions"
-            ) from error
+            problem = f"it cannot be read ({error.strerror})"
+            raise InputError(problem, source=source, remedy="check its permissions") from error
         raise _no_room(dataset, error) from error
     name = source.name if source.parent == folder else str(source.resolve())
     return write_record(dataset, name, written, tables)
@@ -203,11 +190,9 @@ def _files(dataset: Dataset, source: Path, scratch: Path) -> dict[str, list[Path
     """Return the files of each part, unpacked if they are compressed."""
     if source.is_file() and not is_archive(source):
         if not dataset.is_one_file:
-            raise InputError(
-                f"{dataset.name} consists of several files ({_wanted(dataset)})",
-                source=source,
-                remedy="give the folder or the archive that holds them",
-            )
+            problem = f"{dataset.name} consists of several files ({_wanted(dataset)})"
+            remedy = "give the folder or the archive that holds them"
+            raise InputError(problem, source=source, remedy=remedy)
         return {part: [source] for part in dataset.parts}
     if source.is_dir():
         parts = {part: _find(source, patterns) for part, patterns in dataset.files.items()}
@@ -219,7 +204,7 @@ def _files(dataset: Dataset, source: Path, scratch: Path) -> dict[str, list[Path
         source = archives[0]
     patterns = tuple(pattern for group in dataset.files.values() for pattern in group)
     patterns += tuple(pattern for pattern, _ in dataset.features.values())
-    alone = _unpacked(source, scratch / "archive", (*patterns, *dataset.nested), _unpack_limit(dataset))
+    alone = _unpacked(dataset, source, scratch / "archive", (*patterns, *dataset.nested))
     if alone is not None and dataset.is_one_file:
         # A single compressed file needs no matching name.
         return {part: [alone] for part in dataset.parts}
@@ -229,16 +214,12 @@ def _files(dataset: Dataset, source: Path, scratch: Path) -> dict[str, list[Path
     return parts
 
 
-def _unpack_limit(dataset: Dataset) -> int:
-    """Return the most bytes that an archive may unpack to: the user's limit, or else that of the dataset."""
-    if settings.unpack_limit is None:
-        return dataset.limit
-    return whole("unpack_limit", settings.unpack_limit, at_least=1)
-
-
-def _unpacked(source: Path, folder: Path, wanted: tuple[str, ...], limit: int) -> Path | None:
+def _unpacked(dataset: Dataset, source: Path, folder: Path, wanted: tuple[str, ...]) -> Path | None:
     """Unpack into ``folder``; return the file if the source was one compressed file rather than an archive."""
-    folder.mkdir()
+    limit = dataset.limit
+    if settings.unpack_limit is not None:
+        limit = whole("unpack_limit", settings.unpack_limit, at_least=1)
+    folder.mkdir(parents=True)
     unpack(source, folder, wanted=wanted, limit=limit)
     inside = list(folder.iterdir())
     return inside[0] if len(inside) == 1 and inside[0].is_file() else None
@@ -246,15 +227,11 @@ def _unpacked(source: Path, folder: Path, wanted: tuple[str, ...], limit: int) -
 
 def _expanded(files: list[Path], dataset: Dataset, scratch: Path) -> list[Path]:
     """Return the files, with compressed ones replaced by their content."""
-    expanded = []
-    for number, file in enumerate(files):
-        if is_archive(file):
-            scratch.mkdir(exist_ok=True)
-            inside = _unpacked(file, scratch / str(number), dataset.files[scratch.name], _unpack_limit(dataset))
-            expanded.append(file if inside is None else inside)
-        else:
-            expanded.append(file)
-    return expanded
+    patterns = dataset.files[scratch.name]
+    return [
+        (_unpacked(dataset, file, scratch / str(number), patterns) or file) if is_archive(file) else file
+        for number, file in enumerate(files)
+    ]
 
 
 def _find(folder: Path, patterns: Sequence[str]) -> list[Path]:
@@ -284,9 +261,8 @@ def _parse(dataset: Dataset, part: str, files: list[Path], verify: bool, source:
         ratings = _read(frame, dataset, part, dataset.repeated)
     except InputError as error:
         place = "" if error.row is None else f"rating {error.row:,} of it cannot be used: "
-        raise InputError(
-            f"{place}{error.problem}", source=source, column=error.column, remedy=_compare(dataset)
-        ) from error
+        problem = f"{place}{error.problem}"
+        raise InputError(problem, source=source, column=error.column, remedy=_compare(dataset)) from error
     if verify:
         _check(dataset, part, _counts(ratings, rows=frame.height), source)
     return ratings
@@ -321,7 +297,7 @@ def _write(folder: Path, name: str, table: pl.DataFrame, counts: Counts) -> Cach
     path = folder / f"{name}.parquet"
     with whole_file(path) as temporary:
         write_parquet(table, temporary)
-    return CachedPart(path.name, file_hash(path, "sha256"), counts)
+    return CachedPart(path.name, file_checksum(path), counts)
 
 
 def _downloaded(dataset: Dataset) -> Path:
@@ -333,11 +309,9 @@ def _wanted(dataset: Dataset) -> str:
 
 
 def _nothing_found(dataset: Dataset, source: Path) -> InputError:
-    return InputError(
-        f"it holds no file of {dataset.name} ({_wanted(dataset)})",
-        source=source,
-        remedy=_compare(dataset),
-    )
+    problem = f"it holds no file of {dataset.name} ({_wanted(dataset)})"
+    remedy = _compare(dataset)
+    return InputError(problem, source=source, remedy=remedy)
 
 
 def _compare(dataset: Dataset) -> str:
@@ -376,18 +350,12 @@ def listing() -> pl.DataFrame:
         [
             {
                 "name": entry.name,
-                "users": entry.counts.users,
-                "items": entry.counts.items,
-                "ratings": entry.counts.ratings,
+                **{what: getattr(entry.counts, what) for what in ("users", "items", "ratings")},
                 "scale": entry.scale,
                 "times": entry.times,
                 "get": "by hand" if entry.address is None else "download",
                 "cached": cached(entry) is not None,
-                "licence": entry.licence,
-                "title": entry.title,
-                "home": entry.home,
-                "citation": entry.citation,
-                "note": entry.note,
+                **{what: getattr(entry, what) for what in ("licence", "title", "home", "citation", "note")},
             }
             for entry in catalogue().values()
         ]

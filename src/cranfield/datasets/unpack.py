@@ -43,11 +43,9 @@ class _Allowance:
     def spend(self, count: int) -> None:
         self._left -= count
         if self._left < 0:
-            raise InputError(
-                f"the archive unpacks to more than the {self._limit:,} bytes that were expected",
-                source=self._source,
-                remedy="do not trust it, or raise the limit with cranfield.settings.unpack_limit (--unpack-limit)",
-            )
+            problem = f"the archive unpacks to more than the {self._limit:,} bytes that were expected"
+            remedy = "do not trust it, or raise the limit with cranfield.settings.unpack_limit (--unpack-limit)"
+            raise InputError(problem, source=self._source, remedy=remedy)
 
 
 class _Counted(io.RawIOBase):
@@ -86,17 +84,7 @@ def unpack(source: Path, folder: Path, *, wanted: Iterable[str], limit: int) -> 
 
     The archive may be a zip, a tar (compressed or not) or a single compressed file. A wanted member that is itself an
     archive is unpacked in turn. An archive with a path outside of itself, a link or a device is refused as a whole.
-
-    Parameters
-    ----------
-    source
-        The archive.
-    folder
-        An existing, empty folder.
-    wanted
-        Patterns of file names, without folders: ``"ratings.dat"``, ``"mv_*.txt"``.
-    limit
-        The most bytes to unpack in total.
+    ``wanted`` are patterns of file names, without folders, and ``limit`` is the most bytes to unpack in total.
     """
     _unpack(source, folder, tuple(wanted), _Allowance(limit, source), depth=1)
 
@@ -117,11 +105,9 @@ def _unpack(source: Path, folder: Path, wanted: tuple[str, ...], allowance: _All
             raise
         raise _damaged(source, error) from error
     except (NotImplementedError, RuntimeError) as error:
-        raise InputError(
-            f"the archive cannot be unpacked ({error})",
-            source=source,
-            remedy="unpack it with another program and give the folder with --from",
-        ) from error
+        problem = f"the archive cannot be unpacked ({error})"
+        remedy = "unpack it with another program and give the folder with --from"
+        raise InputError(problem, source=source, remedy=remedy) from error
     if depth < _DEEPEST:
         for inner in [path for path in folder.rglob("*") if path.is_file() and is_archive(path)]:
             place = inner.with_name(inner.name + ".unpacked")
@@ -201,9 +187,8 @@ def _refuse(name: str, source: Path, problem: str) -> None:
 
 def _few_enough(count: int, source: Path) -> None:
     if count > _MOST_MEMBERS:
-        raise InputError(
-            f"the archive holds more than {_MOST_MEMBERS:,} files", source=source, remedy="do not trust it"
-        )
+        problem = f"the archive holds more than {_MOST_MEMBERS:,} files"
+        raise InputError(problem, source=source, remedy="do not trust it")
 
 
 def _matches(path: PurePosixPath, wanted: tuple[str, ...]) -> bool:
@@ -212,9 +197,8 @@ def _matches(path: PurePosixPath, wanted: tuple[str, ...]) -> bool:
 
 
 def _begins_as_tar(stream: IO[bytes]) -> bool:
-    head = stream.read(512)
     try:
-        tarfile.TarInfo.frombuf(head, "utf-8", "surrogateescape")
+        tarfile.TarInfo.frombuf(stream.read(512), "utf-8", "surrogateescape")
     except tarfile.HeaderError:
         return False
     return True

@@ -3,7 +3,7 @@
 from cranfield._registry import import_modules
 from cranfield.splits.by_chance import Folds, k_fold, leave_out, per_user, random
 from cranfield.splits.by_item import percentiles, popularity_groups, tail_test, train_per_item, uniform_test
-from cranfield.splits.by_time import Windows, rolling, temporal
+from cranfield.splits.by_time import rolling, temporal
 from cranfield.splits.check_findings import PROMISES
 from cranfield.splits.checking import SplitCheck, check_split, gap_days, side_by_side
 from cranfield.splits.cold_start import cold_items, cold_users, strong_generalisation
@@ -21,7 +21,6 @@ __all__ = [
     "Splits",
     "Splitting",
     "Truth",
-    "Windows",
     "apply",
     "check_split",
     "cold_items",

@@ -77,9 +77,8 @@ def _on_ratings(counts: Mapping[str, Any], cold_users: bool) -> Iterator[facts.S
     if gaps is not None:
         yield facts.DaysToTest("fine", **gaps)
     for name, part in counts["parts"].items():
-        if part["profiles"] is not None:
-            sizes = {key: part[key] for key in ("ratings", "users", "items", "profiles")}
-            yield facts.PartSize("fine", name, **sizes)
+        sizes = {key: part[key] for key in ("ratings", "users", "items", "profiles")}
+        yield facts.PartSize("fine", name, **sizes)
 
 
 def _on_questions(counts: Mapping[str, Any]) -> Iterator[facts.SplitFinding]:
@@ -96,8 +95,7 @@ def _on_questions(counts: Mapping[str, Any]) -> Iterator[facts.SplitFinding]:
     else:
         questions |= {"known users": (known > 0, known), "new users": (cold["users"] > 0, cold["users"])}
     questions["new items"] = (cold["items"] > 0, cold["items"])
-    if test["profiles"] is not None:
-        questions["order"] = (test["profiles"]["median"] > 1, 0)
+    questions["order"] = (test["profiles"]["median"] > 1, 0)
     questions["tuning"] = ("validation" in parts, 0)
     for answered in (True, False):
         some = {name: number for name, (is_answered, number) in questions.items() if is_answered == answered}

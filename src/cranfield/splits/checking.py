@@ -80,14 +80,8 @@ class SplitCheck:
 
     def as_dict(self) -> dict[str, Any]:
         """Return everything, ready for JSON."""
-        findings = self.frame().drop("split").to_dicts()
-        return {
-            "split": self.name,
-            "promise": self.promise,
-            "wrong": bool(self.wrong),
-            "findings": findings,
-            **self.counts,
-        }
+        about = {"split": self.name, "promise": self.promise, "wrong": bool(self.wrong)}
+        return {**about, "findings": self.frame().drop("split").to_dicts(), **self.counts}
 
     def __str__(self) -> str:
         return "\n".join(self.sentences()) + "\n\n" + self.table().text()
@@ -215,17 +209,14 @@ def _counted(check: SplitCheck) -> list[tuple[str, str]]:
     ]
     rows.append(("pairs in two parts", f"{sum(counts['overlap'].values()):,}"))
     rows.append(("repeated pairs", f"{sum(counts['repeated'].values()):,}"))
-    for label, key in (
-        ("test before own training", "own"),
-        ("test before training ends", "before_training_ends"),
-        ("items seen later", "items_seen_later"),
-    ):
+    early = {"own": "test before own training", "before_training_ends": "test before training ends"}
+    for key, label in {**early, "items_seen_later": "items seen later"}.items():
         rows.append((label, none if leakage is None else percent_text(leakage[key] / test["ratings"])))
     rows.append(("users without training", f"{cold['users']:,}"))
     rows.append(("items without training", f"{cold['items']:,}"))
     rows += [(f"shift of {name}, D", f"{shift['D']:.3f}") for name, shift in counts["shift"].items()]
     rows.append(("median gap in days", none if gaps is None else facts.days_text(gaps["days"]["median"])))
-    rows.append(("median test profile", none if test["profiles"] is None else f"{test['profiles']['median']:,.0f}"))
+    rows.append(("median test profile", f"{test['profiles']['median']:,.0f}"))
     rows.append(("oldest test rating", none if test["oldest"] is None else shown(day(test["oldest"]))))
     return rows
 
@@ -237,7 +228,9 @@ def _counts(parts: Mapping[str, Ratings], repeated: Mapping[str, int]) -> dict[s
     inner = None if validation is None else _leakage(train, validation, inputs)
     if inner is not None and validation is not None and validation.times is not None and test.times is not None:
         inner["test_before_it_ends"] = int(np.count_nonzero(test.times < validation.times.max()))
-    days = gap_days(inputs, test)
+    days, gaps = gap_days(inputs, test), None
+    if days is not None and len(days):
+        gaps = {"users": len(days), "negative": int(np.count_nonzero(days < 0)), "days": _quantiles(days)}
     return {
         "parts": {name: _part(part) for name, part in parts.items()},
         "repeated": {name: int(repeated.get(name, 0)) for name in parts},
@@ -248,17 +241,12 @@ def _counts(parts: Mapping[str, Ratings], repeated: Mapping[str, int]) -> dict[s
         "cold": cold_counts(train, test, inputs),
         "leakage": _leakage(train, test, inputs),
         "validation_leakage": inner if test.times is not None else None,
-        "gaps": None
-        if days is None or not len(days)
-        else {"users": len(days), "negative": int(np.count_nonzero(days < 0)), "days": _quantiles(days)},
+        "gaps": gaps,
         "shift": _shifts(train, test, inputs),
     }
 
 
-def _quantiles(values: NDArray[Any]) -> dict[str, float] | None:
-    """Return the minimum, the quartiles, the median and the maximum; None if there are no values."""
-    if len(values) == 0:
-        return None
+def _quantiles(values: NDArray[Any]) -> dict[str, float]:
     return dict(zip(_QUANTILES, map(float, np.quantile(values, list(_QUANTILES.values())))))
 
 
@@ -310,12 +298,9 @@ def _shifts(train: Ratings, test: Ratings, inputs: Ratings) -> dict[str, Any]:
     whole, of the input. Whether a training rating counts itself makes a difference of one, which is not a shift: of the
     two ways to count, the one with the smaller distance is used.
     """
-    counted = {
-        "popularity": (train.item_counts[train.items], train.item_counts[test.items]),
-        "activity": tuple(
-            np.repeat(ratings.user_counts, part.user_counts) for ratings, part in ((train, train), (inputs, test))
-        ),
-    }
+    own, others = np.repeat(train.user_counts, train.user_counts), np.repeat(inputs.user_counts, test.user_counts)
+    popular = (train.item_counts[train.items], train.item_counts[test.items])
+    counted = {"popularity": popular, "activity": (own, others)}
     return {"ratings": shift(train.values, test.values)} | {
         name: min((shift(before - itself, after) for itself in (0, 1)), key=lambda way: way["D"])
         for name, (before, after) in counted.items()

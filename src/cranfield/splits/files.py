@@ -187,11 +187,9 @@ def part_file(folder: Path, part: str) -> Path | None:
     endings = (*FORMATS, "txt", "dat", "csv.gz", "tsv.gz")
     files = [file for name in names for ending in endings if (file := folder / f"{name}.{ending}").is_file()]
     if len(files) > 1:
-        raise InputError(
-            f"{files[0].name} and {files[1].name} are both there, and only one can be the {part} part",
-            source=str(folder),
-            remedy="give the files themselves",
-        )
+        problem = f"{files[0].name} and {files[1].name} are both there, and only one can be the {part} part"
+        remedy = "give the files themselves"
+        raise InputError(problem, source=str(folder), remedy=remedy)
     return files[0] if files else None
 
 
@@ -228,9 +226,7 @@ def read_item_groups(path: str | Path, items: Vocabulary) -> NDArray[np.int16]:
     groups = wanted.join(known, on="item", how="left", maintain_order="left")
     wrong = groups.filter(pl.col("group").is_null() | (pl.col("group") < -1))
     if len(wrong):
-        raise InputError(
-            f"item {wrong['item'][0]} has no group, a whole number from 0",
-            source=path,
-            remedy="give every item of the ratings a group",
-        )
+        problem = f"item {wrong['item'][0]} has no group, a whole number from 0"
+        remedy = "give every item of the ratings a group"
+        raise InputError(problem, source=path, remedy=remedy)
     return groups["group"].to_numpy().astype(np.int16)

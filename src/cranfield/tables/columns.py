@@ -51,13 +51,7 @@ class MissingColumnError(InputError):
 
 
 def place_by_name(names: Sequence[str], role: Role, taken: Collection[int] = ()) -> int | None:
-    """Return the position in ``names`` of a usual name of ``role``, ignoring positions that are taken.
-
-    Examples
-    --------
-    >>> place_by_name(["userId", "movieId", "rating"], "item")
-    1
-    """
+    """Return the position in ``names`` of a usual name of ``role``, ignoring positions that are taken."""
     place_of = {_plain(name): place for place, name in reversed(list(enumerate(names))) if place not in taken}
     return next((place_of[habit] for habit in _HABITS[role].split() if habit in place_of), None)
 
@@ -65,20 +59,10 @@ def place_by_name(names: Sequence[str], role: Role, taken: Collection[int] = ())
 def find_columns(
     names: Sequence[str] | None, width: int, chosen: Mapping[Role, ColumnChoice], guess: Mapping[Role, int], label: str
 ) -> dict[Role, int]:
-    """Return the position of the column of each role that the data have.
+    """Return the position of the column of each role that the data have; ``names`` are None if columns have none.
 
-    Parameters
-    ----------
-    names
-        The names of the columns, or None if they have none.
-    width
-        Number of columns.
-    chosen
-        What the caller says about each role: a name, a position counted from 1, False for "there is none", or None.
-    guess
-        The positions of roles that the caller does not specify, if the columns have no names.
-    label
-        The name of the data, for messages.
+    The caller has ``chosen`` for each role a name, a position counted from 1, False for "there is none", or None. The
+    last are found by their usual names; if the columns have no names, their positions are a ``guess``.
     """
     places: dict[Role, int] = {}
     for role in ROLES:
@@ -86,9 +70,9 @@ def find_columns(
         if choice is None or choice is False:
             continue
         place = _named(names, width, role, choice, label)
-        twin = next((other for other, taken in places.items() if taken == place), None)
-        if twin is not None:
-            raise SettingError(f"{label}: column {choice!r} cannot be both {twin} and {role}; choose another for one")
+        if twins := [other for other, taken in places.items() if taken == place]:
+            both = f"{twins[0]} and {role}"
+            raise SettingError(f"{label}: column {choice!r} cannot be both {both}; choose another for one")
         places[role] = place
     for role in ROLES:
         if chosen[role] is None:
@@ -98,11 +82,9 @@ def find_columns(
     for role in ("user", "item"):
         if role not in places:
             there = ", ".join(repr(name) for name in names) if names is not None else f"{width} without names"
-            raise InputError(
-                f"no column is known to hold the {role}s (columns: {there})",
-                source=label,
-                remedy=f"say which one does with {role}=NAME (--{role} on the command line)",
-            )
+            problem = f"no column is known to hold the {role}s (columns: {there})"
+            remedy = f"say which one does with {role}=NAME (--{role} on the command line)"
+            raise InputError(problem, source=label, remedy=remedy)
     return {role: places[role] for role in ROLES if role in places}
 
 
@@ -111,18 +93,14 @@ def _named(names: Sequence[str] | None, width: int, role: Role, choice: str | in
         return names.index(choice)
     if isinstance(choice, bool) or not str(choice).isdecimal():
         if names is None:
-            raise MissingColumnError(
-                role,
-                f"there is no column {choice!r}: the columns have no names",
-                source=label,
-                remedy=f"give {role} as a position counted from 1, or header=True if the first row holds the names",
-            )
+            problem = f"there is no column {choice!r}: the columns have no names"
+            remedy = f"give {role} as a position counted from 1, or header=True if the first row holds the names"
+            raise MissingColumnError(role, problem, source=label, remedy=remedy)
         raise MissingColumnError(role, f"there is no column {choice!r}{nearest(str(choice), names)}", source=label)
     position = int(choice)
     if not 1 <= position <= width:
-        raise InputError(
-            f"there is no column {position} for the {role}: there are {width}", source=label, remedy="count from 1"
-        )
+        problem = f"there is no column {position} for the {role}: there are {width}"
+        raise InputError(problem, source=label, remedy="count from 1")
     return position - 1
 
 

@@ -27,7 +27,6 @@ _PARQUET = b"PAR1"
 _GZIP, _ZSTD, _ZIP, _BZIP2, _XZ = b"\x1f\x8b", b"\x28\xb5\x2f\xfd", b"PK\x03\x04", b"BZh", b"\xfd7zXZ\x00"
 # The errors of the libraries on damaged bytes; zipfile also raises ValueError and struct.error.
 _DAMAGE = (EOFError, OSError, ValueError, zlib.error, lzma.LZMAError, zipfile.BadZipFile, struct.error)
-_FETCH_AGAIN = "the file is cut short or damaged: fetch or write it again"
 _PIECE = 1 << 10
 _NOT_DATA = {".md", ".html", ".pdf", ".ds_store"}
 # By default a compressed file may unpack to this many times its size, and to this many bytes in any case. Files of
@@ -64,31 +63,20 @@ def contents(path: Path, size: int = -1) -> bytes:
     except FileNotFoundError:
         raise InputError("there is no such file", source=str(path), remedy="check the name and the folder") from None
     except OSError as error:
-        raise InputError(
-            f"the file cannot be read ({error.strerror})", source=str(path), remedy="check its permissions"
-        ) from error
+        problem = f"the file cannot be read ({error.strerror})"
+        raise InputError(problem, source=str(path), remedy="check its permissions") from error
 
 
-def unpacked(data: bytes, label: str, member: str | None = None) -> tuple[bytes, str]:
+def unpacked(data: bytes, label: str, member: str | None = None, limit: int | None = None) -> tuple[bytes, str]:
     """Return the content of compressed ``data``, and its name; plain data are returned unchanged.
 
-    Data that unpack to more than ``settings.unpack_limit`` are refused. ``member`` is the file of a zip archive to
-    take; by default the only one, or the one with "rating" in its name. ``label`` is the file's name, for messages.
+    Data that unpack to more than ``limit`` are refused. ``member`` is the file of a zip archive to take; by default the
+    only one, or the one with "rating" in its name. ``label`` is the file's name, for messages.
     """
-    return _unpacked(data, label, member, unpack_limit(len(data)))
-
-
-def unpack_limit(size: int) -> int:
-    """Return the most bytes that a compressed file of some size may unpack to."""
-    if settings.unpack_limit is None:
-        return max(_USUAL * size, _ALWAYS)
-    return check.whole("unpack_limit", settings.unpack_limit, at_least=1)
-
-
-def _unpacked(data: bytes, label: str, member: str | None, limit: int) -> tuple[bytes, str]:
+    limit = unpack_limit(len(data)) if limit is None else limit
     if data.startswith(_ZIP):
         data, label = _from_zip(data, label, member, limit)
-        return _unpacked(data, label, None, limit) if not data.startswith(_ZIP) else (data, label)
+        return unpacked(data, label, None, limit) if not data.startswith(_ZIP) else (data, label)
     for magic, kind in ((_GZIP, "gzip"), (_BZIP2, "bzip2"), (_XZ, "xz"), (_ZSTD, "Zstandard")):
         if data.startswith(magic):
             try:
@@ -104,14 +92,19 @@ def _unpacked(data: bytes, label: str, member: str | None, limit: int) -> tuple[
     return data, label
 
 
+def unpack_limit(size: int) -> int:
+    """Return the most bytes that a compressed file of some size may unpack to."""
+    if settings.unpack_limit is None:
+        return max(_USUAL * size, _ALWAYS)
+    return check.whole("unpack_limit", settings.unpack_limit, at_least=1)
+
+
 def check_size(size: int, limit: int, label: str) -> None:
     """Refuse a file whose content is too large."""
     if size > limit:
-        raise InputError(
-            f"the file unpacks to more than {limit:,} bytes",
-            source=label,
-            remedy="if you trust it, raise the limit with cranfield.settings.unpack_limit (--unpack-limit)",
-        )
+        problem = f"the file unpacks to more than {limit:,} bytes"
+        remedy = "if you trust it, raise the limit with cranfield.settings.unpack_limit (--unpack-limit)"
+        raise InputError(problem, source=label, remedy=remedy)
 
 
 # How a stream is unpacked, and what of the rest is another stream.
@@ -127,11 +120,9 @@ def _from_zip(data: bytes, label: str, member: str | None, limit: int) -> tuple[
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
             chosen = member or _chosen(archive.namelist(), label)
             if chosen not in archive.namelist():
-                raise InputError(
-                    f"there is no {chosen} in the archive",
-                    source=label,
-                    remedy=f"it holds {_listed(archive.namelist())}",
-                )
+                problem = f"there is no {chosen} in the archive"
+                remedy = f"it holds {_listed(archive.namelist())}"
+                raise InputError(problem, source=label, remedy=remedy)
             label = f"{label}/{chosen}"
             with archive.open(chosen) as inside:
                 plain = inside.read(limit + 1)
@@ -158,11 +149,9 @@ def _chosen(names: list[str], label: str) -> str:
             return candidates[0]
     if not files:
         raise InputError("the archive holds no file of ratings", source=label, remedy="check that it is the right one")
-    raise InputError(
-        "the archive holds several files",
-        source=label,
-        remedy=f"name one of them, as in {label}/{files[0]}; it holds {_listed(files)}",
-    )
+    problem = "the archive holds several files"
+    remedy = f"name one of them, as in {label}/{files[0]}; it holds {_listed(files)}"
+    raise InputError(problem, source=label, remedy=remedy)
 
 
 def _of_streams(data: bytes, limit: int, decompressor: Callable[[], Any], following: Callable[[bytes], bytes]) -> bytes:
@@ -221,7 +210,7 @@ def _listed(names: list[str]) -> str:
 
 def _damaged(kind: str, label: str, error: BaseException) -> InputError:
     problem = f"the {kind} data cannot be unpacked ({str(error)[:100]})"
-    return InputError(problem, source=label, remedy=_FETCH_AGAIN)
+    return InputError(problem, source=label, remedy="the file is cut short or damaged: fetch or write it again")
 
 
 def check_format(path: str | Path) -> str:

@@ -30,14 +30,9 @@ _UNREADABLE = (
 )
 BATCH = 1 << 19
 """Number of rows to read at a time."""
-# Number of rows to inspect for the content of a column.
-_SAMPLE = 100
-
-# Bytes per value once it is read.
-_VALUE = 8
-# The units of NumPy's dates that Polars knows.
-_UNITS = ("D", "ms", "us", "ns")
-
+_SAMPLE = 100  # rows to inspect for the content of a column
+_VALUE = 8  # bytes, once it is read
+_UNITS = ("D", "ms", "us", "ns")  # of NumPy's dates that Polars knows
 # What Hive and Spark write for a partition without a value.
 _NO_VALUE = "__HIVE_DEFAULT_PARTITION__"
 # The parts in which file names of one table differ: part-00001, data_2, a UUID.
@@ -59,19 +54,15 @@ def parquet_files(path: Path) -> list[Path]:
     files = sorted(_visible(path))
     stray = next((file for file in files if not is_parquet(file)), None)
     if stray is not None:
-        raise InputError(
-            f"the folder holds Parquet files, and {stray.relative_to(path)} is not one",
-            source=str(path),
-            remedy="move that file elsewhere, or name one file",
-        )
+        problem = f"the folder holds Parquet files, and {stray.relative_to(path)} is not one"
+        remedy = "move that file elsewhere, or name one file"
+        raise InputError(problem, source=str(path), remedy=remedy)
     if len({_NUMBERS.sub("", file.name) for file in files}) > 1 and not any(
         "=" in part for part in files[0].relative_to(path).parts
     ):
-        raise InputError(
-            "this is a folder of files that are not parts of one table",
-            source=str(path),
-            remedy=f"name the files; it holds {', '.join(file.name for file in files[:5])}",
-        )
+        problem = "this is a folder of files that are not parts of one table"
+        remedy = f"name the files; it holds {', '.join(file.name for file in files[:5])}"
+        raise InputError(problem, source=str(path), remedy=remedy)
     return files
 
 
@@ -94,12 +85,8 @@ class ParquetTable:
         self.path, self.label = path, str(path)
         self._files = parquet_files(path)
         self._partitions = [_partition(file.relative_to(path)) if path.is_dir() else {} for file in self._files]
-        self.schema = self._schema(0)
-
-    def _schema(self, place: int) -> dict[str, pl.DataType]:
-        with readable(self._files[place]):
-            own = dict(scan_parquet(self._files[place]).collect_schema())
-        return {**own, **dict.fromkeys(self._partitions[place], pl.String())}
+        with readable(self._files[0]):
+            self.schema = dict(self._scan(0).collect_schema())
 
     @property
     def names(self) -> list[str]:
@@ -134,25 +121,19 @@ class ParquetTable:
             return pl.DataFrame(schema={name: self.schema[name] for name in columns})
         return parts[0] if len(parts) == 1 else pl.concat(parts, how="vertical_relaxed")
 
+    def _scan(self, place: int) -> pl.LazyFrame:
+        """Return a file with the columns that the names of its folders add."""
+        added = {name: pl.lit(value, dtype=pl.String) for name, value in self._partitions[place].items()}
+        return scan_parquet(self._files[place]).with_columns(**added)
+
     def _part(self, place: int, start: int, count: int, columns: Sequence[str]) -> pl.DataFrame:
-        file, partition = self._files[place], self._partitions[place]
-        with readable(file):
-            frame = scan_parquet(file)
-            missing = [name for name in columns if name not in partition and name not in frame.collect_schema()]
-            if missing:
-                raise InputError(
-                    f"there is no column {missing[0]!r}, which the other files have",
-                    source=str(file),
-                    remedy="write the files of a folder with the same columns",
-                )
-            own = [name for name in columns if name not in partition]
-            values = [
-                pl.repeat(partition[name], count, dtype=pl.String).alias(name) for name in columns if name in partition
-            ]
-            if not own:
-                return pl.select(values)
-            rows = frame.select(own).slice(start, count).collect()
-            return rows.with_columns(values).select(columns) if values else rows
+        with readable(self._files[place]):
+            frame = self._scan(place)
+            if missing := [name for name in columns if name not in frame.collect_schema()]:
+                problem = f"there is no column {missing[0]!r}, which the other files have"
+                remedy = "write the files of a folder with the same columns"
+                raise InputError(problem, source=str(self._files[place]), remedy=remedy)
+            return frame.select(columns).slice(start, count).collect()
 
     def batches(self, columns: Sequence[str]) -> Iterator[tuple[int, pl.DataFrame]]:
         """Yield the rows in order, some at a time, each with the position of its first row."""
@@ -161,20 +142,13 @@ class ParquetTable:
 
     def frame(self) -> pl.LazyFrame:
         """Return the table as a lazy frame."""
-        frames = [
-            scan_parquet(file).with_columns(
-                **{name: pl.lit(value, dtype=pl.String) for name, value in partition.items()}
-            )
-            for file, partition in zip(self._files, self._partitions)
-        ]
+        frames = [self._scan(place) for place in range(len(self._files))]
         return frames[0] if len(frames) == 1 else pl.concat(frames, how="vertical_relaxed")
 
 
 def _partition(path: Path) -> dict[str, str | None]:
     """Return the partition values in the names of the folders above a file.
 
-    Examples
-    --------
     >>> _partition(Path("system=a%20b/day=1/part-0.parquet"))
     {'system': 'a b', 'day': '1'}
     """
@@ -201,9 +175,8 @@ class FrameTable(ColumnTable):
         try:
             frame, named = _as_polars(source, label)
         except (*_UNREADABLE, ImportError) as error:
-            raise InputError(
-                f"the data cannot be read ({str(error).splitlines()[0]})", source=label, remedy=f"give {_KINDS}"
-            ) from error
+            problem = f"the data cannot be read ({str(error).splitlines()[0]})"
+            raise InputError(problem, source=label, remedy=f"give {_KINDS}") from error
         return cls(frame.lazy(), label, named=named)
 
     @classmethod
@@ -240,11 +213,9 @@ class FrameTable(ColumnTable):
             with panics_unheard():
                 return frame.collect()
         except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError) as error:
-            raise InputError(
-                f"the data cannot be read ({str(error).splitlines()[0]})",
-                source=self.label,
-                remedy="fix it; a Parquet file that is cut short or damaged must be fetched or written again",
-            ) from error
+            problem = f"the data cannot be read ({str(error).splitlines()[0]})"
+            remedy = "fix it; a Parquet file that is cut short or damaged must be fetched or written again"
+            raise InputError(problem, source=self.label, remedy=remedy) from error
 
 
 def _as_polars(source: Any, label: str) -> tuple[pl.DataFrame | pl.LazyFrame, bool]:
@@ -254,7 +225,12 @@ def _as_polars(source: Any, label: str) -> tuple[pl.DataFrame | pl.LazyFrame, bo
     if isinstance(source, Mapping):
         return pl.DataFrame(_columns(source.items(), label)), True
     if isinstance(source, (list, tuple)):
-        return _from_rows(source)
+        for row in source:
+            # Polars would take a list of texts, such as the names of files, for a single row.
+            if isinstance(row, str) or not isinstance(row, (Sequence, Mapping, np.ndarray)):
+                raise TypeError(f"{row!r} is not a rating")
+        is_named = bool(source) and isinstance(source[0], Mapping)
+        return pl.DataFrame(source, orient="row", infer_schema_length=None), is_named
     if isinstance(source, np.ndarray):
         return pl.DataFrame(source), source.dtype.names is not None
     if _is_pandas(source):
@@ -273,17 +249,6 @@ def _as_polars(source: Any, label: str) -> tuple[pl.DataFrame | pl.LazyFrame, bo
 
         return pl.DataFrame(from_dataframe(source)), True
     raise TypeError(f"{type(source).__name__} holds no ratings")
-
-
-def _from_rows(rows: list[Any] | tuple[Any, ...]) -> tuple[pl.DataFrame, bool]:
-    """Return rows as a frame; dictionaries name their columns."""
-    # Polars would take a list of texts, such as the names of files, for a single row.
-    odd = next(
-        (row for row in rows if isinstance(row, str) or not isinstance(row, (Sequence, Mapping, np.ndarray))), None
-    )
-    if odd is not None:
-        raise TypeError(f"{odd!r} is not a rating")
-    return pl.DataFrame(rows, orient="row", infer_schema_length=None), bool(rows) and isinstance(rows[0], Mapping)
 
 
 def _columns(columns: Iterable[tuple[Any, Any]], label: str) -> dict[str, Any]:

@@ -8,6 +8,7 @@ import io
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 
 from cranfield._errors import InputError, SettingError
 from cranfield.tables.columns import ROLES, place_by_name
@@ -20,29 +21,15 @@ _BOM = b"\xef\xbb\xbf"
 
 @dataclass(frozen=True)
 class Layout:
-    """The layout of a text file.
-
-    Parameters
-    ----------
-    separator, quote
-        The text between fields, and the character that may enclose one (None: no quotes).
-    names
-        The names of the columns, or None if the file has no header.
-    width
-        The number of fields in a row.
-    start, first_line
-        Where the first row after the header starts: its byte, and its line counted from 1.
-    sample
-        The first rows after the header.
-    """
+    """The layout of a text file."""
 
     separator: str
-    quote: str | None
-    names: tuple[str, ...] | None
-    width: int
-    start: int
+    quote: str | None  # the character that may enclose a field
+    names: tuple[str, ...] | None  # of the columns, if the file has a header
+    width: int  # fields in a row
+    start: int  # the byte and the line, counted from 1, of the first row after the header
     first_line: int
-    sample: tuple[tuple[str, ...], ...]
+    sample: tuple[tuple[str, ...], ...]  # the first rows after the header
 
 
 def as_utf8(data: bytes, encoding: str, label: str) -> bytes:
@@ -81,9 +68,8 @@ def _decoded(data: bytes, encoding: str, label: str) -> str:
             remedy=f"say how the file is written with encoding='{other}' (--encoding {other})",
         ) from error
     except UnicodeError as error:
-        raise InputError(
-            f"the text is not {encoding} ({error})", source=label, remedy="try another encoding"
-        ) from error
+        problem = f"the text is not {encoding} ({error})"
+        raise InputError(problem, source=label, remedy="try another encoding") from error
 
 
 def _not_text(label: str) -> InputError:
@@ -93,9 +79,10 @@ def _not_text(label: str) -> InputError:
 def find_layout(
     data: bytes,
     label: str,
-    separator: str | None,
-    header: bool | None,
-    quote: str | None,
+    *,
+    separator: str | None = None,
+    header: bool | None = None,
+    quote: str | None = '"',
     wanted: Sequence[str] = (),
 ) -> Layout:
     """Find the layout of ``data``; the caller's options override what the first rows suggest.
@@ -121,7 +108,7 @@ def find_layout(
         raise SettingError(f"the separator {separator!r} cannot divide fields; use ',' or ';' or '::' or a tab, ...")
     if len(separator.encode()) > 1 or (quote is not None and not _encloses(data, separator, quote)):
         quote = None
-    numbered = [row for row, _ in zip(records(sample, separator, quote), range(_SAMPLE_ROWS))]
+    numbered = list(islice(records(sample, separator, quote), _SAMPLE_ROWS))
     rows = [fields for _, fields in numbered]
     if not rows:
         raise InputError("the file has no rows", source=label, remedy="check that it was written completely")
@@ -131,23 +118,15 @@ def find_layout(
     width = len(rows[0]) if header else Counter(map(len, rows)).most_common(1)[0][0]
     narrow = next((number for number, fields in numbered if len(fields) < 2), None)
     if narrow is not None and min(len(rows[0]), width) < 2:
-        raise InputError(
-            "the row has only one field, and a user and an item are needed",
-            source=label,
-            row=narrow,
-            remedy=remedy,
-        )
+        problem = "the row has only one field, and a user and an item are needed"
+        raise InputError(problem, source=label, row=narrow, remedy=remedy)
     rest = numbered[1:] if header else numbered
     # Blank lines are skipped, because Polars counts the columns of the first line it sees.
     first_line = rest[0][0] if rest else numbered[0][0] + 1
+    names = tuple(name.strip() for name in rows[0]) if header else None
+    start = sum(map(len, islice(io.BytesIO(sample), first_line - 1)))
     return Layout(
-        separator=separator,
-        quote=quote,
-        names=tuple(name.strip() for name in rows[0]) if header else None,
-        width=width,
-        start=_after_lines(sample, first_line - 1),
-        first_line=first_line,
-        sample=tuple(tuple(row) for _, row in rest if len(row) == width),
+        separator, quote, names, width, start, first_line, tuple(tuple(row) for _, row in rest if len(row) == width)
     )
 
 
@@ -178,13 +157,7 @@ def records(data: bytes, separator: str, quote: str | None, first_line: int = 1)
 
 
 def is_number(text: str) -> bool:
-    """Whether a field is a number.
-
-    Examples
-    --------
-    >>> is_number("4.5"), is_number("rating")
-    (True, False)
-    """
+    """Whether a field is a number."""
     try:
         float(text)
     except ValueError:
@@ -193,13 +166,7 @@ def is_number(text: str) -> bool:
 
 
 def is_date(text: str) -> bool:
-    """Whether a field starts like an ISO date.
-
-    Examples
-    --------
-    >>> is_date("2001-12-31T18:00"), is_date("release-date")
-    (True, False)
-    """
+    """Whether a field starts like an ISO date."""
     return len(text) >= 10 and text[4:8:3] == "--" and text[:4].isdecimal()
 
 
@@ -215,7 +182,7 @@ def _likeliest_separator(sample: bytes, quote: str | None) -> str:
     best, best_share = ",", 0.0
     for candidate in _SEPARATORS:
         rows = records(sample, candidate, quote if len(candidate) == 1 else None)
-        widths = Counter(len(fields) for (_, fields), _ in zip(rows, range(_SAMPLE_ROWS)))
+        widths = Counter(len(fields) for _, fields in islice(rows, _SAMPLE_ROWS))
         share = max((count for width, count in widths.items() if width > 1), default=0) / max(widths.total(), 1)
         if share > best_share + 0.05:
             best, best_share = candidate, share
@@ -240,13 +207,3 @@ def _is_header(rows: Sequence[Sequence[str]], wanted: Sequence[str]) -> bool:
         return False
     # Words above numbers are names; words above words may be ids.
     return any(len(row) == len(first) and any(is_number(field) for field in row) for row in rows[1:])
-
-
-def _after_lines(sample: bytes, lines: int) -> int:
-    place = 0
-    for _ in range(lines):
-        end = sample.find(b"\n", place)
-        if end < 0:
-            return len(sample)
-        place = end + 1
-    return place

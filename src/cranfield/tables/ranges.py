@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -28,20 +28,13 @@ _SAMPLE, _HEAD = 50_000, 1_000
 class UserRanges:
     """Ranges of users, the same for several tables, which are then read range by range.
 
-    Parameters
-    ----------
-    sources
-        What is read: each has a ``table``, the column of its ``user``, the ``columns`` to read, and a function
-        ``check``, which raises the error of a row that cannot be used.
-    ascend
-        Which of the tables are sorted by user.
-    starts
-        The first user of each range but the first.
+    Each source has a ``table``, the column of its ``user``, the ``columns`` to read, and a function ``check``, which
+    raises the error of a row that cannot be used.
     """
 
     sources: Sequence[Any]
-    ascend: Sequence[bool]
-    starts: pl.Series
+    ascend: Sequence[bool]  # which of the tables are sorted by user
+    starts: pl.Series  # the first user of each range but the first
 
     @classmethod
     def of(
@@ -66,7 +59,7 @@ class UserRanges:
             surveys = [_survey(source, kind, bar) for source in sources]
         sampled = [(users, step * own) for (_, users, step), own in zip(surveys, row_bytes)]
         sampled += [(_keys(users, kind), own) for users, own in beside]
-        return cls(sources, [survey.ascends for survey in surveys], _starts(sampled, most))
+        return cls(sources, [ascends for ascends, _, _ in surveys], _starts(sampled, most))
 
     @classmethod
     def frames(cls, source: Any, rows: int = 1 << 20) -> Iterator[pl.DataFrame]:
@@ -173,15 +166,8 @@ class _DividedRows:
         return pl.concat(parts, how="vertical_relaxed")
 
 
-class _Survey(NamedTuple):
-    """Facts about the column of users: whether it ascends, and the user of every ``step``-th row."""
-
-    ascends: bool
-    users: pl.Series
-    step: int
-
-
-def _survey(source: Any, kind: pl.DataType, bar: Progress) -> _Survey:
+def _survey(source: Any, kind: pl.DataType, bar: Progress) -> tuple[bool, pl.Series, int]:
+    """Return whether the column of users ascends, the user of every n-th row, and n."""
     step = max(1, len(source.table) // _SAMPLE)
     ascends, last, seen = True, None, [pl.Series([], dtype=kind)]
     for start, frame in source.table.batches([source.user]):
@@ -194,7 +180,7 @@ def _survey(source: Any, kind: pl.DataType, bar: Progress) -> _Survey:
             last = keys[-1]
         seen.append(keys.gather_every(step, offset=-start % step))
         bar.advance(len(frame))
-    return _Survey(ascends, pl.concat(seen), step)
+    return ascends, pl.concat(seen), step
 
 
 def _ascends(keys: pl.Series) -> bool:
@@ -205,25 +191,13 @@ def _ascends(keys: pl.Series) -> bool:
 
 
 def _common_kind(kinds: Sequence[pl.DataType]) -> pl.DataType:
-    """Return a type in which the users of several tables can be sorted together: whole numbers, or else text.
-
-    Examples
-    --------
-    >>> _common_kind([pl.Int32(), pl.UInt8()]), _common_kind([pl.Int64(), pl.String()])
-    (Int64, String)
-    """
+    """Return a type in which the users of several tables can be sorted together: whole numbers, or else text."""
     whole = (pl.Int8, pl.Int16, pl.Int32, pl.Int64, pl.UInt8, pl.UInt16, pl.UInt32)
     return pl.Int64() if all(kind in whole for kind in kinds) else pl.String()
 
 
 def _keys(users: pl.Series, kind: pl.DataType) -> pl.Series:
-    """Return users in one type that can be sorted; matching ids, such as 12 and ``"12"``, get the same key.
-
-    Examples
-    --------
-    >>> _keys(pl.Series([2.0, 10.5]), pl.String()).to_list()
-    ['2', '10.5']
-    """
+    """Return users in one type that can be sorted; matching ids, such as 12.0 and ``"12"``, get the same key."""
     if users.dtype.is_float() and kind == pl.String:
         whole = users.cast(pl.Int64, strict=False)
         both = pl.when(whole.cast(pl.Float64) == users).then(whole.cast(pl.String)).otherwise(users.cast(pl.String))

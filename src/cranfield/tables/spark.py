@@ -21,8 +21,6 @@ from cranfield.tables.frames import ParquetTable, is_parquet_folder
 DEFAULT_MASTER = "local[*]"
 # How often a task is tried if its worker dies; Spark's own default on one machine is once.
 _TRIES = 4
-
-
 # The size of a partition, in bytes of its files; and the size that Spark reports if it does not know it.
 _PARTITION_BYTES, _UNKNOWN_BYTES = 32 << 20, 1 << 60
 
@@ -91,16 +89,12 @@ def spark_session(
 def has_java() -> bool:
     """Return whether there is a Java that can start Spark."""
     home = os.environ.get("JAVA_HOME")
-    if home:
-        return (Path(home) / "bin" / "java").exists()
-    return shutil.which("java") is not None
+    return (Path(home) / "bin" / "java").exists() if home else shutil.which("java") is not None
 
 
 def _retrying(master: str) -> str:
     """Return the master; on this machine, with the option to repeat a task whose worker dies.
 
-    Examples
-    --------
     >>> _retrying("local[2]"), _retrying("local"), _retrying("yarn")
     ('local[2,4]', 'local[1,4]', 'yarn')
     """
@@ -227,14 +221,7 @@ RowTable = ParquetTable | SparkTable
 
 
 def named_by_ids(error: InputError, frame: pl.DataFrame, roles: Mapping[str, str], label: str) -> InputError:
-    """Return the error of a row with its user and item, because the rows of a dataframe have no numbers.
-
-    Examples
-    --------
-    >>> error = InputError("'abc' is not a number", row=1, column="score")
-    >>> print(named_by_ids(error, pl.DataFrame({"u": [3], "i": ["x"]}), {"user": "u", "item": "i"}, "the run"))
-    the run, user 3, item 'x', column 'score': 'abc' is not a number
-    """
+    """Return the error of a row with its user and item, because the rows of a dataframe have no numbers."""
     row = {} if error.row is None else frame.row(error.row - 1, named=True)
     ids = {role: row.get(roles[role]) for role in ("user", "item")}
     known = [f"{role} {value!r}" for role, value in ids.items() if value is not None and not isinstance(value, list)]

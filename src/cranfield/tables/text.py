@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from itertools import islice
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -44,28 +45,17 @@ class TextTable(ColumnTable):
         self._may_be_uneven = False
 
     @classmethod
-    def of(
-        cls,
-        data: bytes,
-        label: str,
-        *,
-        separator: str | None = None,
-        header: bool | None = None,
-        quote: str | None = '"',
-        encoding: str = "utf-8",
-        wanted: Sequence[str] = (),
-    ) -> TextTable:
-        """Return the table of a text; ``wanted`` are names that its header may hold."""
+    def of(cls, data: bytes, label: str, *, encoding: str = "utf-8", **layout: Any) -> TextTable:
+        """Return the table of a text, given what is known of its layout; see `find_layout`."""
         data = as_utf8(data, encoding, label)
-        return cls(data, find_layout(data, label, separator, header, quote, wanted), label)
+        return cls(data, find_layout(data, label, **layout), label)
 
     @staticmethod
     def ids(text: pl.Series) -> pl.Series:
         """Return text ids as integers if each is written as Polars would write that integer, else unchanged."""
         numbers = text.cast(pl.Int64, strict=False)
-        if numbers.null_count() == text.null_count() and (numbers.cast(pl.String) == text).all():
-            return numbers
-        return text
+        same = numbers.null_count() == text.null_count() and (numbers.cast(pl.String) == text).all()
+        return numbers if same else text
 
     @property
     def guess(self) -> dict[Role, int]:
@@ -136,13 +126,9 @@ class TextTable(ColumnTable):
         return records(body, self.layout.separator, self.layout.quote, self.layout.first_line)
 
     def _misshapen(self, line: int, fields: list[str]) -> InputError:
-        count = len(fields)
-        return InputError(
-            f"the row has {count} field{'s' if count != 1 else ''} instead of {self.width}",
-            source=self.label,
-            row=line,
-            remedy=_OPEN_QUOTE if any("\n" in field for field in fields) else "fix the row or leave it out",
-        )
+        problem = f"the row has {len(fields)} field{'s' * (len(fields) != 1)} instead of {self.width}"
+        remedy = _OPEN_QUOTE if any("\n" in field for field in fields) else "fix the row or leave it out"
+        return InputError(problem, source=self.label, row=line, remedy=remedy)
 
     def _kind(self, role: Role) -> pl.DataType:
         """Return the type that the first rows suggest for a column."""
@@ -222,9 +208,8 @@ class TextTable(ColumnTable):
 
     def _without_blank_rows(self, frame: pl.DataFrame) -> pl.DataFrame:
         """Leave out the rows that Polars makes from blank lines; a row of separators is not blank."""
-        blank = frame.select(
-            pl.all_horizontal(pl.all().cast(pl.String).str.strip_chars().fill_null("") == "")
-        ).to_series()
+        is_blank = pl.all_horizontal(pl.all().cast(pl.String).str.strip_chars().fill_null("") == "")
+        blank = frame.select(is_blank).to_series()
         if not blank.any():
             return frame
         for number, (line, fields) in enumerate(self._records()):
@@ -263,12 +248,8 @@ class TextTable(ColumnTable):
                     return self._misshapen(line, fields)
         except csv.Error:
             pass
-        return InputError(
-            f"the rows cannot be told apart from here on ({problem})",
-            source=self.label,
-            row=begins,
-            remedy=_OPEN_QUOTE,
-        )
+        problem = f"the rows cannot be told apart from here on ({problem})"
+        return InputError(problem, source=self.label, row=begins, remedy=_OPEN_QUOTE)
 
 
 def refuse_text_options(
@@ -296,10 +277,8 @@ def _is_integer(field: str) -> bool:
 
 def _count(text: bytes, byte: bytes, begin: int) -> int:
     """Count a byte from ``begin`` onwards."""
-    data = np.frombuffer(text, dtype=np.uint8, offset=begin)
-    return sum(
-        int(np.count_nonzero(data[start : start + _BLOCK] == ord(byte))) for start in range(0, len(data), _BLOCK)
-    )
+    data, mark = np.frombuffer(text, dtype=np.uint8, offset=begin), ord(byte)
+    return sum(int(np.count_nonzero(data[start : start + _BLOCK] == mark)) for start in range(0, len(data), _BLOCK))
 
 
 def _only_pairs(text: bytes, byte: bytes) -> bool:

@@ -26,14 +26,9 @@ _ISO = ("%Y-%m-%dT%H:%M:%S%.f", "%Y-%m-%dT%H:%M")
 _ID_REMEDY = "use numbers, text or dates"
 # Types of other libraries that Polars has a name for and passes on.
 _EXTENSION: Any = getattr(pl, "BaseExtension", ())
-# Times are checked in blocks, to save memory.
-_BLOCK = 1 << 18
-# Maximum length of a value in a message.
-_SHOWN = 60
-
-
-# Seconds that do not fit in 64 bits.
-_TOO_FAR = 2**63
+_BLOCK = 1 << 18  # Times are checked in blocks, to save memory.
+_SHOWN = 60  # the maximum length of a value in a message
+_TOO_FAR = 2**63  # seconds that do not fit in 64 bits
 
 
 class Fault(Exception):
@@ -184,7 +179,7 @@ def times(column: pl.Series) -> NDArray[np.int64]:
     if not column.dtype.is_numeric():
         raise Fault(0, f"{_shown(column[0])} is not a time", remedy)
     # Numbers that are not finite, or too large for an integer, become null.
-    whole = (column if column.dtype.is_integer() else _in_bounds(column.floor())).cast(pl.Int64, strict=False)
+    whole = (column if column.dtype.is_integer() else _within_64_bits(column.floor())).cast(pl.Int64, strict=False)
     if whole.null_count():
         row = _first(whole.is_null())
         raise Fault(row, f"{column[row]} is not a time", remedy)
@@ -192,13 +187,9 @@ def times(column: pl.Series) -> NDArray[np.int64]:
     return _seconds(whole.to_numpy()) if dates is None else _since_1970(dates)
 
 
-def _in_bounds(numbers: pl.Series) -> pl.Series:
-    """Return null for numbers that may not fit in 64 bits: the float -2⁶³ may be any of the integers near it."""
-    return (
-        numbers.to_frame()
-        .select(pl.when(pl.nth(0).is_between(-(2.0**63), 2.0**63, closed="none")).then(pl.nth(0)))
-        .to_series()
-    )
+def _within_64_bits(numbers: pl.Series) -> pl.Series:
+    """Return null for numbers that may not fit: the float -2⁶³ may be any of the integers near it."""
+    return pl.select(pl.when(numbers.is_between(-(2.0**63), 2.0**63, closed="none")).then(numbers)).to_series()
 
 
 def _since_1970(dates: pl.Series) -> NDArray[np.int64]:
@@ -285,8 +276,7 @@ def _shown(value: object) -> str:
 
 
 def _first(mask: pl.Series) -> int:
-    place = mask.arg_max()
-    return 0 if place is None else place
+    return mask.arg_max() or 0
 
 
 def seconds(name: str, moment: object) -> int:
@@ -294,11 +284,6 @@ def seconds(name: str, moment: object) -> int:
 
     Without a time zone it is UTC, and a date alone is its first second. A fraction of a second is rounded up: among
     times in whole seconds, those before 2.5 are those before 3.
-
-    Examples
-    --------
-    >>> seconds("start", "2001-01-01")
-    978307200
     """
     if isinstance(moment, int) and abs(moment) >= _TOO_FAR:
         raise SettingError(f"{name} is out of range; give a date, an ISO text or seconds since 1970")
@@ -320,13 +305,7 @@ def seconds(name: str, moment: object) -> int:
 
 
 def day(moment: float) -> str:
-    """Return seconds since 1970 as a readable UTC date and time.
-
-    Examples
-    --------
-    >>> day(978307200)
-    '2001-01-01 00:00:00'
-    """
+    """Return seconds since 1970 as a readable UTC date and time: ``2001-01-01 00:00:00``."""
     try:
         return datetime.fromtimestamp(int(moment), UTC).strftime("%Y-%m-%d %H:%M:%S")
     except (OverflowError, OSError, ValueError):
