@@ -26,7 +26,7 @@ _PAGES: Mapping[str, str] = {
     "comparisons": "compare",
     "comparisons.by_segment": "segments",
     "comparisons.gate": "gate",
-    **dict.fromkeys((f"comparisons.{module}" for module in ("labelling", "tipping")), "unjudged"),
+    **dict.fromkeys((f"comparisons.{module}" for module in ("suggestions", "tipping")), "unjudged"),
     "biases": "bias",
     "assessments": "assess",
     "store": "experiment",

@@ -98,5 +98,5 @@ def test_what_holds_among_common_users_is_left_out_where_nobody_reads_it(test_ra
     assert told.shortfall
     assert silent.shortfall == []
     assert told.frame().equals(silent.frame())
-    monkeypatch.setattr("cranfield.comparisons.comparing._among_served", None)
+    monkeypatch.setattr("cranfield.comparisons.comparing._shortfall", None)
     assert cf.discriminative_power(scores).frame().height == 1

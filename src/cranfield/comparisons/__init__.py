@@ -14,11 +14,11 @@ from cranfield.comparisons.comparing import (
 from cranfield.comparisons.comparison import Comparison
 from cranfield.comparisons.errors import check_repeated, chosen_test, moments, p_of_t
 from cranfield.comparisons.gate import Gate
-from cranfield.comparisons.labelling import CAVEATS, Labelling, labelling_curve, suggest_judgments
 from cranfield.comparisons.p_values import CORRECTIONS, SIGNIFICANCE_TESTS, TestResult, holm, spelled_test
 from cranfield.comparisons.sample import Sample
 from cranfield.comparisons.samples import AVERAGES, as_scores, make_samples, pairs_of
 from cranfield.comparisons.significance.bootstrap import cannot_differ, resampled
+from cranfield.comparisons.suggestions import CAVEATS, Labelling, labelling_curve, suggest_judgments
 from cranfield.comparisons.tipping import LINEAR, TippingPoints, tipping_points
 
 __all__ = [

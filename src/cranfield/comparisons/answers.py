@@ -66,31 +66,25 @@ def _read_answers(source: Any) -> Ratings:
     if isinstance(source, Ratings):
         return source
     named = Path(source) if isinstance(source, str | os.PathLike) else None
-    rows = _frame(source) if named is None else _file(named)
+    if named is None:
+        rows = source if isinstance(source, pl.DataFrame) else pl.DataFrame(source)
+        _check_columns(rows.columns, None)
+        rows = rows.select(_COLUMNS)
+    else:
+        rows = _file(named)
     filled = rows.filter(pl.col("rating").is_not_null()).unique(maintain_order=True)
     if not filled.height:
         raise InputError(
             "no row has a rating", source=named, remedy="fill in the column rating, and leave others empty"
         )
-    _check_once(filled, named)
-    # Ids are read as text, as in a test set that is read from a file.
-    return read(filled) if named is None else read(io.BytesIO(filled.write_csv().encode()), user="user", item="item")
-
-
-def _check_once(rows: pl.DataFrame, source: Path | None) -> None:
-    """Raise an error if a pair has two different ratings."""
-    twice = rows.filter(pl.struct("user", "item").is_duplicated())
+    twice = filled.filter(pl.struct("user", "item").is_duplicated())
     if twice.height:
         user, item = twice.row(0)[:2]
         raise InputError(
-            f"item {item!r} has two different judgments by user {user!r}", source=source, remedy="leave one of them out"
+            f"item {item!r} has two different judgments by user {user!r}", source=named, remedy="leave one of them out"
         )
-
-
-def _frame(source: Any) -> pl.DataFrame:
-    rows = source if isinstance(source, pl.DataFrame) else pl.DataFrame(source)
-    _check_columns(rows.columns, None)
-    return rows.select(_COLUMNS)
+    # Ids are read as text, as in a test set that is read from a file.
+    return read(filled) if named is None else read(io.BytesIO(filled.write_csv().encode()), user="user", item="item")
 
 
 def _file(path: Path, *, check: bool = True) -> pl.DataFrame:

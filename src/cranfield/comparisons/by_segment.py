@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
 from cranfield._errors import InputError
 from cranfield._table import Table
@@ -115,20 +114,17 @@ class SegmentComparison:
     @property
     def notes(self) -> tuple[str, ...]:
         """How the groups were made and tested."""
-        return (
+        notes = [
             *self.segments.notes,
             "p-values within a group are corrected for its pairs of systems, those of interactions for all groups and "
             "pairs of a metric (Holm)",
-            *self._on_repetitions,
-        )
-
-    @property
-    def _on_repetitions(self) -> list[str]:
-        """Return a note that the tests of groups include the spread between repetitions, if there are repetitions."""
-        if self.segments.scores.repetitions is None:
-            return []
-        times = int(self.segments.scores.repetitions.max()) + 1
-        return [f"intervals and tests include the spread between {times} repetitions (users crossed with them)"]
+        ]
+        if self.segments.scores.repetitions is not None:
+            times = int(self.segments.scores.repetitions.max()) + 1
+            notes.append(
+                f"intervals and tests include the spread between {times} repetitions (users crossed with them)"
+            )
+        return tuple(notes)
 
     def table(self) -> Table:
         """Return the averages by group as a table for people."""
@@ -215,24 +211,16 @@ def _plain(frame: pl.DataFrame) -> list[dict[str, Any]]:
 def window_leads(scores: Scores, averaging: Averaging) -> list[segment_facts.WindowLeads]:
     """Return which system leads in each window of joined scores, for each metric that has a value for every list.
 
-    Parameters
-    ----------
-    scores
-        The joined scores of several windows; without windows, or with one system, there is nothing to say.
-    averaging
-        How lists are averaged within a window; the overall average is the mean over windows.
+    The overall average is the mean over windows. Without windows, or with one system, there is nothing to say.
     """
     windows = scores.windows
     if not windows or len(scores.systems) < 2:
         return []
-    within = averaging.with_(groups="pooled")
-    means = np.stack([scores.group(start).average(within) for start in windows])
-    return list(_leads(scores, windows, means))
-
-
-def _leads(scores: Scores, windows: tuple[str, ...], means: NDArray[np.float64]) -> Iterator[segment_facts.WindowLeads]:
     from scipy import stats
 
+    within = averaging.with_(groups="pooled")
+    means = np.stack([scores.group(start).average(within) for start in windows])
+    leads = []
     for m, metric in enumerate(scores.metrics):
         signed = -means[:, :, m] if scores.lower_is_better[m] else means[:, :, m]
         if np.isnan(signed).any():
@@ -244,16 +232,10 @@ def _leads(scores: Scores, windows: tuple[str, ...], means: NDArray[np.float64])
         won, lost = int(np.count_nonzero(ahead > 0)), int(np.count_nonzero(ahead < 0))
         enough = len(windows) >= segment_facts.FEWEST_WINDOWS
         p = min(1.0, 2 * float(stats.binom.cdf(min(won, lost), won + lost, 0.5))) if won + lost else 1.0
-        yield segment_facts.WindowLeads(
-            metric,
-            windows,
-            scores.systems[best],
-            tuple(scores.systems[leader] for leader in leaders),
-            scores.systems[second],
-            won,
-            lost,
-            p if enough else None,
-        )
+        names = tuple(scores.systems[leader] for leader in leaders)
+        ends = (scores.systems[second], won, lost, p if enough else None)
+        leads.append(segment_facts.WindowLeads(metric, windows, scores.systems[best], names, *ends))
+    return leads
 
 
 def leads_frame(leads: list[segment_facts.WindowLeads]) -> pl.DataFrame:

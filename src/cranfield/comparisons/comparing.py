@@ -57,10 +57,6 @@ def rejected_share(
     return [count / subsets for count in rejected]
 
 
-def _significance(_: str, value: Any) -> str:
-    return spelled_test(value)
-
-
 def _correction(_: str, value: Any) -> str:
     return str(CORRECTIONS.spelling(value))
 
@@ -89,12 +85,7 @@ def usual_correction(significance: str) -> str:
 
 
 def check_correction(significance: str, correction: str) -> None:
-    """Raise an error if the test includes its own correction, or if the correction does not suit the test.
-
-    Examples
-    --------
-    >>> check_correction("student", "holm")
-    """
+    """Raise an error if the test includes its own correction, or if the correction does not suit the test."""
     name = parse(significance).name
     if name == "tukey" and correction != "none":
         raise SettingError(
@@ -148,7 +139,7 @@ class Comparing(Decided):
         "D",
         "permutation",
         "the paired test: permutation, student, wilcoxon, sign, bootstrap, ...",
-        check=_significance,
+        check=lambda _, value: spelled_test(value),
         phrase=unless("permutation", "tested by {}"),
     )
     correction: Any = decision(
@@ -273,8 +264,7 @@ def compare(
     if correction is not None:
         comparing = comparing.with_(correction=correction)
         check_correction(significance, _correction("correction", correction))
-    averaging = averaging.with_(average=average)
-    averaging = tested_average(significance, averaging)
+    averaging = tested_average(significance, averaging.with_(average=average))
     chosen = [metrics] if isinstance(metrics, str) else metrics
     seed = _checks.whole("seed", seed, at_least=0)
     measured = as_scores(scores)
@@ -310,57 +300,47 @@ def compare_scores(
         size = comparing.subset_size
         shares = rejected_share(data, run, subsets=comparing.subsets, size=size, alpha=alpha, seed=seed)
         rows = [frame.with_columns(rejected=pl.Series(share)) for frame, share in zip(rows, shares)]
+    names = [sample.metric for sample in data]
     return Comparison(
         rows=pl.concat(rows),
         systems=data[0].systems,
-        metrics=tuple(sample.metric for sample in data),
-        averages=np.stack([sample.system_averages() for sample in data], axis=1),
+        metrics=tuple(names),
+        averages=np.stack([sample.system_averages for sample in data], axis=1),
         lower_is_better=tuple(sample.lower_is_better for sample in data),
         significance=significance,
         correction=comparing.correction,
         alpha=alpha,
         baseline=comparing.base,
         population=population(scores, averaging),
-        relevance=(
-            scores if len(data) == len(scores.metrics) else scores.only([sample.metric for sample in data])
-        ).relevance,
+        relevance=(scores if len(data) == len(scores.metrics) else scores.only(names)).relevance,
         nothing_relevant=scores.nothing_relevant,
         repetitions=1 if scores.repetitions is None else int(scores.repetitions.max()) + 1,
-        spread=tuple(_spread(sample) for sample in data if sample.cells is not None),
+        spread=tuple(tuple(Crossed.of(part.system_cells()).spread.tolist()) for part in data if part.cells is not None),
         samples=tuple(data),
         trained_once=scores.trained_once,
-        served=_served(scores, averaging) if among_served else None,
-        common=_among_served(scores, comparing, averaging, metrics, seed) if among_served else None,
+        **(_shortfall(scores, comparing, averaging, metrics, seed) if among_served else {}),
         made_for=scores.made_for,
         warnings=scores.warnings,
-        left_out=tuple(name for name in scores.left_out_by(averaging) if name in {part.metric for part in data}),
+        left_out=tuple(name for name in scores.left_out_by(averaging) if name in names),
         counted=counted,
         step=Step("compare", comparison_settings(comparing, averaging, seed)),
     )
 
 
-def _spread(sample: Sample) -> tuple[float, ...]:
-    """Return the standard deviation between repetitions of each system's average."""
-    return tuple(float(deviation) for deviation in Crossed.of(sample.system_cells()).spread)
-
-
-def _served(scores: Scores, averaging: Averaging) -> comparison_facts.Served | None:
-    """Return how many lists each system provides; None if all are provided, or if only common users count."""
-    if averaging.coverage == "reduced" or scores.covered.all():
-        return None
-    counts = dict(zip(scores.systems, scores.n_covered.tolist()))
-    return comparison_facts.Served(counts, scores.n_lists, scores.n_users, scores.serve_alike)
-
-
-def _among_served(
+def _shortfall(
     scores: Scores, comparing: Comparing, averaging: Averaging, metrics: Sequence[str] | None, seed: int
-) -> Comparison | None:
-    """Return the comparison among the users that every system serves, where some users have no list."""
-    if averaging.coverage == "reduced" or scores.covered.all() or not scores.covered.all(axis=0).any():
-        return None
+) -> dict[str, Any]:
+    """Return how many lists each system provides and the comparison among users that all serve, if some have none."""
+    if averaging.coverage == "reduced" or scores.covered.all():
+        return {}
+    counts = dict(zip(scores.systems, scores.n_covered.tolist()))
+    served = comparison_facts.Served(counts, scores.n_lists, scores.n_users, scores.serve_alike)
+    if not scores.covered.all(axis=0).any():
+        return {"served": served}
     alone, reduced = comparing.with_(subsets=0), averaging.with_(coverage="reduced")
     common = compare_scores(scores, alone, reduced, metrics=metrics, seed=seed, among_served=False)
-    return replace(common, samples=(), trained_once=(), repetitions=1, spread=(), warnings=(), made_for=())
+    plain = replace(common, samples=(), trained_once=(), repetitions=1, spread=(), warnings=(), made_for=())
+    return {"served": served, "common": plain}
 
 
 def comparison_settings(comparing: Comparing, averaging: Averaging, seed: int) -> dict[str, Any]:
@@ -409,30 +389,22 @@ def comparison_rows(
         (a if leads else b) if differs and d != 0 else None
         for a, b, differs, leads, d in zip(first, second, significant, a_better, direction)
     ]
+    spread = [None] * sample.n_pairs if effect.spread is None else effect.spread
     return pl.DataFrame(
         {
             "metric": [sample.metric] * sample.n_pairs,
             "system_a": first,
             "system_b": second,
-            "mean_a": effect.mean_a,
-            "mean_b": effect.mean_b,
-            "difference": effect.difference,
+            **{name: getattr(effect, name) for name in ("mean_a", "mean_b", "difference")},
             "lower": lower,
             "upper": upper,
-            "standard_error": effect.standard_error,
-            "degrees": effect.degrees,
-            "spread": pl.Series(
-                effect.spread if effect.spread is not None else [None] * sample.n_pairs, dtype=pl.Float64
-            ),
+            **{name: getattr(effect, name) for name in ("standard_error", "degrees")},
+            "spread": pl.Series(spread, dtype=pl.Float64),
             "relative": relative.difference,
             "relative_lower": relative.lower,
             "relative_upper": relative.upper,
-            "effect": effect.effect,
-            "effect_lower": effect.effect_lower,
-            "effect_upper": effect.effect_upper,
-            "wins": effect.wins.astype(np.int64),
-            "ties": effect.ties.astype(np.int64),
-            "losses": effect.losses.astype(np.int64),
+            **{name: getattr(effect, name) for name in ("effect", "effect_lower", "effect_upper")},
+            **{name: getattr(effect, name).astype(np.int64) for name in ("wins", "ties", "losses")},
             "superiority": effect.superiority,
             "p": verdict.p,
             "p_corrected": corrected,

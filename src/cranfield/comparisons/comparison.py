@@ -12,23 +12,22 @@ import polars as pl
 
 from cranfield import _checks
 from cranfield._errors import SettingError, nearest
-from cranfield._numbers import DASH, number_text
+from cranfield._numbers import number_text
 from cranfield._record import Step
 from cranfield._registry import parse
 from cranfield._table import Cell, Table, places
-from cranfield.comparisons.effects import power_of_shift, smallest_shift, two_one_sided, users_needed
+from cranfield.comparisons import effects
 from cranfield.comparisons.errors import chosen_test
 from cranfield.comparisons.gate import NONE as NO_MARGIN
 from cranfield.comparisons.gate import Gate, gate, pairs_with
 from cranfield.comparisons.p_values import compact_letters
 from cranfield.comparisons.sample import Floats, Sample
-from cranfield.facts import Fact, ends_text, html_paragraphs, p_text, sentences, share_text
+from cranfield.facts import Fact, html_paragraphs, sentences
 from cranfield.facts import comparison as comparison_facts
 from cranfield.facts import gate as gate_facts
 from cranfield.metrics import averaging_phrases
 from cranfield.recommenders import system_among
 
-_PAIR = ["metric", "system_a", "system_b"]
 # Longer comparisons are shown by system instead of by pair.
 _MANY_ROWS = 30
 
@@ -190,39 +189,7 @@ class Comparison:
         that matters. With repetitions, the test is over users crossed with repetitions; ``users_needed`` is then NaN,
         since more users do not make the spread between repetitions smaller.
         """
-        _checks.share("wanted", wanted)
-        if difference is not None:
-            difference = _checks.number("difference", difference)
-            if not 0 < difference < np.inf:
-                raise SettingError(
-                    f"difference={difference:g} is not a difference to detect; give a number above 0, such as 0.01"
-                )
-        n, error, degrees = (
-            self.rows[name].to_numpy().astype(np.float64) for name in ("n", "standard_error", "degrees")
-        )
-        sd = error * np.sqrt(n)
-        size = np.abs(self.rows["difference"].to_numpy()) if difference is None else np.full(len(n), abs(difference))
-        with np.errstate(divide="ignore", invalid="ignore"):
-            effect = np.where(
-                (size == 0) | np.isnan(sd),
-                np.where(size == 0, 0.0, np.nan),
-                np.minimum(size / sd, 1e6),
-            )
-        needed = np.full(len(n), np.nan) if self.spread else users_needed(effect, self.alpha, wanted)
-        return self.rows.select(*_PAIR, "n").with_columns(
-            sd=sd,
-            smallest_difference=self._smallest_differences(wanted),
-            difference=size,
-            power=np.where(n > 1, power_of_shift(np.sqrt(n) * effect, degrees, self.alpha), 0.0),
-            users_needed=needed,
-        )
-
-    def _smallest_differences(self, wanted: float = 0.8) -> Floats:
-        """Return, for each metric and pair, the smallest difference that these users can show with the wanted power."""
-        n, error, degrees = (
-            self.rows[name].to_numpy().astype(np.float64) for name in ("n", "standard_error", "degrees")
-        )
-        return np.where(n > 1, smallest_shift(degrees, self.alpha, wanted) * error, np.nan)
+        return effects.power_frame(self.rows, self.alpha, difference, wanted, repeated=bool(self.spread))
 
     def equivalence(self, margin: float, *, relative: bool = False) -> pl.DataFrame:
         """Return, for each metric and pair, whether the systems differ by no more than ``margin`` (TOST).
@@ -232,29 +199,8 @@ class Comparison:
         ``equivalent`` and ``no_worse``. The 1 − 2α interval ``lower, upper`` lies inside ±margin exactly when
         ``equivalent``.
         """
-        from scipy.special import stdtrit
-
-        if not _checks.number("margin", margin) > 0:
-            raise SettingError(f"margin={margin!r} is not above 0; give the largest difference that would not matter")
-        values = {
-            name: self.rows[name].to_numpy().astype(np.float64)
-            for name in ("difference", "standard_error", "degrees", "mean_b")
-        }
-        margins = np.full(len(self.rows), float(margin)) * (np.abs(values["mean_b"]) if relative else 1.0)
-        tests = two_one_sided(values["difference"], values["standard_error"], values["degrees"] + 1, margins)
         lower = np.array([self.lower_is_better[self.metrics.index(name)] for name in self.rows["metric"]])
-        no_worse = np.where(lower, tests.not_above, tests.not_below)
-        reach = stdtrit(values["degrees"], 1 - self.alpha) * values["standard_error"]
-        return self.rows.select(*_PAIR, "difference").with_columns(
-            lower=values["difference"] - reach,
-            upper=values["difference"] + reach,
-            margin=margins,
-            p_equivalent=tests.equivalent,
-            p_no_worse=no_worse,
-            equivalent=tests.equivalent < self.alpha,
-            no_worse=no_worse < self.alpha,
-            n=self.rows["n"],
-        )
+        return effects.equivalence_frame(self.rows, lower, self.alpha, margin, relative)
 
     def no_worse(
         self,
@@ -359,7 +305,7 @@ class Comparison:
         if self.gate is not None:
             return [*self.gate.facts, *self.shortfall, *self.remarks]
         # Only this column of `power` is computed: the others are slow if there are many pairs.
-        rows = self.rows.with_columns(smallest_difference=self._smallest_differences())
+        rows = self.rows.with_columns(smallest_difference=effects.smallest_differences(self.rows, self.alpha))
         known: list[comparison_facts.MetricStanding] = []
         without: dict[comparison_facts.Unmeasured, list[str]] = {}
         for m, metric in enumerate(self.metrics):
@@ -412,7 +358,7 @@ class Comparison:
         for significant in (True, False):
             rows = self.rows.filter(pl.col("significant") == significant, included == significant)
             rows = rows.filter(pl.col("lower").is_not_nan(), pl.col("p").is_not_nan())
-            pairs = tuple((metric, a, b) for metric, a, b in rows.select(*_PAIR).iter_rows())
+            pairs = tuple((metric, a, b) for metric, a, b in rows.select(*effects.PAIR).iter_rows())
             if pairs:
                 correction = self.correction if of_its_own else ""
                 remarks.append(comparison_facts.Disagreement(pairs, significant, self.significance, correction))
@@ -452,14 +398,8 @@ class Comparison:
             of_signs = " of signs" if parse(self.significance).name == "sign" else ""
             test = f"t-test{of_signs} over users crossed with {self.repetitions} repetitions (in place of the {test})"
         averaged = {name: value for name, value in settings.items() if name != "coverage" or not self.population}
-        said = [
-            test,
-            correction,
-            f"alpha {self.alpha:g}",
-            *averaging_phrases(averaged, self.metrics, self.left_out),
-            "" if self.population is None else str(self.population),
-            self.relevance,
-        ]
+        said = [test, correction, f"alpha {self.alpha:g}", *averaging_phrases(averaged, self.metrics, self.left_out)]
+        said += ["" if self.population is None else str(self.population), self.relevance]
         return "; ".join(filter(None, said))
 
     @property
@@ -484,59 +424,19 @@ class Comparison:
 
     def table(self) -> Table:
         """Return the pairs as a table for people."""
-        rows = []
-        for row in self.rows.iter_rows(named=True):
-            rows.append(
-                [
-                    row["metric"],
-                    row["system_a"],
-                    row["system_b"],
-                    number_text(row["mean_a"]),
-                    number_text(row["mean_b"]),
-                    number_text(row["difference"], sign="+"),
-                    ends_text(row["lower"], row["upper"]),
-                    share_text(row),
-                    number_text(row["effect"], 2, "+"),
-                    f"{row['wins']}/{row['ties']}/{row['losses']}",
-                    p_text(row["p"]),
-                    p_text(row["p_corrected"]),
-                    row["better"] or DASH,
-                ]
-            )
-        interval = f"{100 * (1 - self.alpha):g}% interval"
-        header = [
-            "metric",
-            "a",
-            "b",
-            "mean a",
-            "mean b",
-            "a - b",
-            interval,
-            "relative",
-            "d_z",
-            "better/equal/worse",
-            "p",
-        ]
-        notes = (f"in brackets: {self.intervals}", *self.notes)
-        return Table([*header, "p corrected", "better"], rows, self.caption, notes)
+        return effects.pairs_table(self.rows, self.alpha, self.caption, (f"in brackets: {self.intervals}", *self.notes))
 
     def summary(self) -> Table:
         """Return systems × metrics with the letters of each system; best in bold, second underlined."""
         letters = {(row["metric"], row["system"]): row["letters"] for row in self.letters().iter_rows(named=True)}
         ranks = [places(self.averages[:, m], lower, 4) for m, lower in enumerate(self.lower_is_better)]
+
+        def cell(s: int, m: int, metric: str) -> Cell:
+            rank = ranks[m][s]
+            return Cell(number_text(self.averages[s, m]), rank == 0, rank == 1, letters[metric, self.systems[s]])
+
         rows = [
-            [
-                Cell(self.systems[s]),
-                *(
-                    Cell(
-                        number_text(self.averages[s, m]),
-                        best=ranks[m][s] == 0,
-                        second=ranks[m][s] == 1,
-                        raised=letters[metric, self.systems[s]],
-                    )
-                    for m, metric in enumerate(self.metrics)
-                ),
-            ]
+            [Cell(self.systems[s]), *(cell(s, m, metric) for m, metric in enumerate(self.metrics))]
             for s in self._order(0)
         ]
         note = "Systems that share a letter do not differ significantly."

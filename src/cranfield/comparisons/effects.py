@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import NamedTuple
+from operator import itemgetter
+from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike
+import polars as pl
+from numpy.typing import ArrayLike, NDArray
 
-from cranfield.comparisons.errors import moments, standard_errors
+from cranfield import _checks
+from cranfield._errors import SettingError
+from cranfield._numbers import DASH, number_text
+from cranfield._table import Table
+from cranfield.comparisons.errors import moments, standard_errors, two_sided
 from cranfield.comparisons.sample import Floats, Sample
+from cranfield.facts import ends_text, p_text, share_text
 
 # Above this non-centrality, SciPy's series converge slowly or not at all.
 _FAR = 40.0
@@ -173,56 +180,118 @@ def two_one_sided(difference: ArrayLike, standard_error: ArrayLike, n: ArrayLike
     return Equivalence(np.maximum(not_below, not_above), not_below, not_above)
 
 
+PAIR = ["metric", "system_a", "system_b"]
+_COLUMNS: dict[str, Callable[[Mapping[str, Any]], str]] = {
+    "metric": itemgetter("metric"),
+    "a": itemgetter("system_a"),
+    "b": itemgetter("system_b"),
+    "mean a": lambda row: number_text(row["mean_a"]),
+    "mean b": lambda row: number_text(row["mean_b"]),
+    "a - b": lambda row: number_text(row["difference"], sign="+"),
+    "{} interval": lambda row: ends_text(row["lower"], row["upper"]),
+    "relative": share_text,
+    "d_z": lambda row: number_text(row["effect"], 2, "+"),
+    "better/equal/worse": lambda row: f"{row['wins']}/{row['ties']}/{row['losses']}",
+    "p": lambda row: p_text(row["p"]),
+    "p corrected": lambda row: p_text(row["p_corrected"]),
+    "better": lambda row: row["better"] or DASH,
+}
+"""The titles of a table of pairs, and the text of a row of `Comparison.frame` below each."""
+
+
+def pairs_table(rows: pl.DataFrame, alpha: float, caption: str, notes: Sequence[str]) -> Table:
+    """Return rows of `Comparison.frame` as a table for people."""
+    header = [title.format(f"{100 * (1 - alpha):g}%") for title in _COLUMNS]
+    cells = [[cell(row) for cell in _COLUMNS.values()] for row in rows.iter_rows(named=True)]
+    return Table(header, cells, caption, notes)
+
+
+def smallest_differences(rows: pl.DataFrame, alpha: float, wanted: float = 0.8) -> Floats:
+    """Return the smallest difference that the users of each row of `Comparison.frame` show with the wanted power."""
+    n, error, degrees = _columns(rows, "n", "standard_error", "degrees")
+    return np.where(n > 1, smallest_shift(degrees, alpha, wanted) * error, np.nan)
+
+
+def power_frame(
+    rows: pl.DataFrame, alpha: float, difference: float | None, wanted: float, *, repeated: bool
+) -> pl.DataFrame:
+    """Return what the users of each row of `Comparison.frame` can show; see `Comparison.power`."""
+    _checks.share("wanted", wanted)
+    difference = _checks.number_or_none("difference", difference)
+    if difference is not None and not 0 < difference < np.inf:
+        raise SettingError(
+            f"difference={difference:g} is not a difference to detect; give a number above 0, such as 0.01"
+        )
+    n, error, degrees, observed = _columns(rows, "n", "standard_error", "degrees", "difference")
+    sd = error * np.sqrt(n)
+    size = np.abs(observed) if difference is None else np.full(len(n), difference)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        known = np.where(np.isnan(sd), np.nan, np.minimum(size / sd, 1e6))
+    effect = np.where(size == 0, 0.0, known)
+    return rows.select(*PAIR, "n").with_columns(
+        sd=sd,
+        smallest_difference=smallest_differences(rows, alpha, wanted),
+        difference=size,
+        power=np.where(n > 1, power_of_shift(np.sqrt(n) * effect, degrees, alpha), 0.0),
+        users_needed=np.full(len(n), np.nan) if repeated else users_needed(effect, alpha, wanted),
+    )
+
+
+def equivalence_frame(
+    rows: pl.DataFrame, lower_is_better: NDArray[np.bool_], alpha: float, margin: float, relative: bool
+) -> pl.DataFrame:
+    """Return whether the systems of each row of `Comparison.frame` are equivalent; see `Comparison.equivalence`."""
+    from scipy.special import stdtrit
+
+    if not _checks.number("margin", margin) > 0:
+        raise SettingError(f"margin={margin!r} is not above 0; give the largest difference that would not matter")
+    difference, error, degrees, mean_b = _columns(rows, "difference", "standard_error", "degrees", "mean_b")
+    margins = np.full(len(rows), float(margin)) * (np.abs(mean_b) if relative else 1.0)
+    tests = two_one_sided(difference, error, degrees + 1, margins)
+    no_worse = np.where(lower_is_better, tests.not_above, tests.not_below)
+    reach = stdtrit(degrees, 1 - alpha) * error
+    return rows.select(*PAIR, "difference").with_columns(
+        lower=difference - reach,
+        upper=difference + reach,
+        margin=margins,
+        p_equivalent=tests.equivalent,
+        p_no_worse=no_worse,
+        equivalent=tests.equivalent < alpha,
+        no_worse=no_worse < alpha,
+        n=rows["n"],
+    )
+
+
+def _columns(rows: pl.DataFrame, *names: str) -> list[Floats]:
+    return [rows[name].to_numpy().astype(np.float64) for name in names]
+
+
 @dataclass(frozen=True, eq=False)
 class Effects:
-    """The effect sizes of every pair of a sample.
-
-    Parameters
-    ----------
-    mean_a, mean_b, difference, standard_error
-        The averages, their difference and its standard error.
-    degrees
-        The degrees of freedom of the standard error.
-    lower, upper
-        The interval of the difference, by Student's t.
-    widened
-        The ratio of its width to that of the 1 − α interval for this pair alone, over users alone.
-    spread
-        The standard deviation of the difference between repetitions; None without repetitions.
-    effect, effect_lower, effect_upper
-        d_z = mean(d) / sd(d), the standardised paired difference, and its interval: that of the non-centrality of t,
-        times the standard error over sd(d), which is 1/√n without repetitions.
-    wins, ties, losses
-        For how many users the first system is better than, as good as or worse than the second.
-    superiority
-        (wins + ties/2) / n: the chance that the first system serves a user better.
-    """
+    """The effect sizes of every pair of a sample."""
 
     mean_a: Floats
     mean_b: Floats
     difference: Floats
     standard_error: Floats
-    degrees: Floats
-    lower: Floats
+    degrees: Floats  # of freedom of the standard error
+    lower: Floats  # the interval of the difference, by Student's t
     upper: Floats
-    widened: Floats
-    spread: Floats | None
-    effect: Floats
-    effect_lower: Floats
+    widened: Floats  # its width as a multiple of that of the 1 − α interval for this pair alone, over users alone
+    spread: Floats | None  # the standard deviation of the difference between repetitions
+    effect: Floats  # d_z = mean(d) / sd(d), the standardised paired difference
+    effect_lower: Floats  # its interval: that of the non-centrality of t, times the standard error over sd(d)
     effect_upper: Floats
-    wins: Floats
+    wins: Floats  # for how many users the first system is better
     ties: Floats
     losses: Floats
-    superiority: Floats
+    superiority: Floats  # (wins + ties/2) / n: the chance that the first system serves a user better
 
     @property
     def p_of_t(self) -> Floats:
         """The two-sided p-value of difference / standard error; NaN where there is no standard error."""
-        from scipy.special import stdtr
-
-        with np.errstate(divide="ignore", invalid="ignore"):
-            t = np.where(self.difference == 0, 0.0, np.abs(self.difference) / self.standard_error)
-        return np.where(np.isnan(self.standard_error), np.nan, 2 * stdtr(self.degrees, -t))
+        p = two_sided(self.difference, self.standard_error, self.degrees)
+        return np.where(np.isnan(self.standard_error), np.nan, p)
 
 
 def effects(sample: Sample, outcomes: Outcomes, alpha: float, level: float | None = None) -> Effects:
@@ -321,16 +390,7 @@ def enclosed(
     The ITP method (Oliveira and Takahashi 2021) for several functions at once. Each step goes to where a line between
     the two ends is 0, moved a little towards the middle so that both ends get close. It needs few steps for a function
     that is nearly linear, and at most six more than bisection for any other. Functions that are not below 0 at the
-    second argument are left alone.
-
-    Parameters
-    ----------
-    function
-        From one argument per function to their values.
-    above, below
-        Arguments at which the values are ``at_above``, not below 0, and ``at_below``.
-    close
-        How close the two arguments must be.
+    second argument are left alone. ``at_above`` is not below 0.
 
     Examples
     --------

@@ -15,8 +15,6 @@ from cranfield.comparisons.sample import Floats, Sample, slices_of_users
 from cranfield.measures import Crossed
 
 _OF_AVERAGES = ("permutation", "student", "log_student", "bootstrap")
-
-
 # Sums of squares below this may have lost digits, since the squares are near the smallest floats.
 _SMALLEST_SQUARE = 1e-280
 
@@ -75,32 +73,27 @@ def unit_of(d: Floats) -> Floats:
 
 def p_of_t(mean: Floats, standard_error: Floats, n: Floats) -> Floats:
     """Return the two-sided p-value of t = mean / standard error with n − 1 degrees of freedom."""
+    return np.where(n > 1, two_sided(mean, standard_error, np.maximum(n - 1, 1)), 1.0)
+
+
+def two_sided(mean: Floats, standard_error: Floats, degrees: Floats) -> Floats:
+    """Return the two-sided p-value of t = mean / standard error."""
     from scipy.special import stdtr
 
     with np.errstate(divide="ignore", invalid="ignore"):
         t = np.where(mean == 0, 0.0, np.abs(mean) / standard_error)
-    p: Floats = np.where(n > 1, 2 * stdtr(np.maximum(n - 1, 1), -t), 1.0)
+    p: Floats = 2 * stdtr(degrees, -t)
     return p
 
 
 @dataclass(frozen=True, eq=False)
 class Errors:
-    """The uncertainty of the difference of every pair.
-
-    Parameters
-    ----------
-    error, degrees
-        The standard error and its degrees of freedom.
-    users_error
-        The standard error over users alone; equal to ``error`` without repetitions.
-    spread
-        The standard deviation of the difference between repetitions; None without repetitions.
-    """
+    """The uncertainty of the difference of every pair."""
 
     error: Floats
-    degrees: Floats
-    users_error: Floats
-    spread: Floats | None = None
+    degrees: Floats  # of freedom of the error
+    users_error: Floats  # over users alone; equal to ``error`` without repetitions
+    spread: Floats | None = None  # the standard deviation of the difference between repetitions
 
 
 def standard_errors(sample: Sample, n: Floats | None = None, sd: Floats | None = None) -> Errors:
@@ -120,12 +113,7 @@ def standard_errors(sample: Sample, n: Floats | None = None, sd: Floats | None =
 
 
 def check_repeated(significance: str) -> None:
-    """Raise an error if a test cannot include the spread between repetitions.
-
-    Examples
-    --------
-    >>> check_repeated("sign")
-    """
+    """Raise an error if a test cannot include the spread between repetitions."""
     if parse(significance).name not in (*_OF_AVERAGES, "sign"):
         raise SettingError(
             f"significance='{significance}' is over users alone and cannot include the spread between repetitions; set "
@@ -145,12 +133,11 @@ def chosen_test(
 
 def crossed_test(data: Sequence[Sample]) -> list[TestResult]:
     """Return t = difference / standard error of every pair, over users crossed with repetitions (`Crossed`)."""
-    return [_crossed(sample) for sample in data]
-
-
-def _crossed(sample: Sample) -> TestResult:
-    a, b = sample.averages(slice(0, sample.n_pairs))
-    return _by_t(np.where(a == b, 0.0, a - b), standard_errors(sample), sample)
+    results = []
+    for sample in data:
+        a, b = sample.averages(slice(0, sample.n_pairs))
+        results.append(_by_t(np.where(a == b, 0.0, a - b), standard_errors(sample), sample))
+    return results
 
 
 def crossed_sign_test(data: Sequence[Sample]) -> list[TestResult]:
@@ -177,22 +164,14 @@ def _crossed_signs(sample: Sample) -> TestResult:
 
 
 def _by_t(mean: Floats, errors: Errors, sample: Sample) -> TestResult:
-    from scipy.special import stdtr
-
-    with np.errstate(divide="ignore", invalid="ignore"):
-        t = np.where(mean == 0, 0.0, np.abs(mean) / errors.error)
-    p = np.where(sample.n > 1, 2 * stdtr(errors.degrees, -t), 1.0)
+    p = np.where(sample.n > 1, two_sided(mean, errors.error, errors.degrees), 1.0)
     return TestResult.by_formula(p, "crossed", sample)
 
 
 def _together(parts: Sequence[Crossed]) -> Errors:
     """Concatenate the errors of several blocks of pairs."""
-    return Errors(
-        *(
-            np.concatenate([getattr(part, name) for part in parts])
-            for name in ("error", "degrees", "users_error", "spread")
-        )
-    )
+    names = ("error", "degrees", "users_error", "spread")
+    return Errors(*(np.concatenate([getattr(part, name) for part in parts]) for name in names))
 
 
 def refuse_weights(sample: Sample, test: str) -> Sample:

@@ -28,7 +28,6 @@ _CLOSE = 4e-6
 _DOUBLINGS = 40
 _POWER = 0.8
 
-
 NONE = gate_facts.Margin(0.0, False)
 """The margin of a claim that a system is better."""
 
@@ -150,19 +149,9 @@ def gate(data: Sequence[Sample], test: GateTest, significance: str, alpha: float
     correction: the claim counts as shown only if it is shown for all of them, which is an intersection-union test
     (Berger 1982) and keeps its level.
 
-    Parameters
-    ----------
-    data
-        One sample per metric; each pair is a system and the baseline.
-    test
-        The paired test, from samples to two-sided p-values.
-    significance
-        The test and its settings, as text.
-    alpha
-        The level.
+    There is one sample per metric, each pair is a system and the baseline, and the ``test`` returns two-sided p-values.
     """
-    name = parse(significance).name
-    if name == "tukey":
+    if parse(significance).name == "tukey":
         raise SettingError("Tukey's test has no one-sided form; use significance='student' or 'permutation'")
     frames = [_Claim(sample, test, alpha, margin).frame() for sample in data]
     return Gate(pl.concat(frames), margin, alpha)

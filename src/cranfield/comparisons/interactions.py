@@ -240,14 +240,7 @@ def _unpaired(inside: Floats, outside: Floats, place_in: NDArray[np.intp], place
 
 
 def _welch(n_in: Floats, sd_in: Floats, n_out: Floats, sd_out: Floats) -> tuple[Floats, Floats]:
-    """Return the standard error of a difference of two means and its degrees of freedom; 0 if it has none.
-
-    Examples
-    --------
-    >>> error, degrees = _welch(np.array([4.0]), np.array([2.0]), np.array([4.0]), np.array([2.0]))
-    >>> error.round(4).tolist(), degrees.tolist()
-    ([1.4142], [6.0])
-    """
+    """Return the standard error of a difference of two means and its degrees of freedom; 0 if it has none."""
     parts = [sd**2 / np.maximum(n, 1) for n, sd in ((n_in, sd_in), (n_out, sd_out))]
     spread = parts[0] ** 2 / np.maximum(n_in - 1, 1) + parts[1] ** 2 / np.maximum(n_out - 1, 1)
     total = parts[0] + parts[1]

@@ -146,10 +146,8 @@ def _means(sample: Sample, systems: NDArray[np.intp], counted: NDArray[np.bool_]
 _FLIPS = 5000
 # Maximum number of signs (users × flips), and of statistics (pairs × flips), per block.
 _BLOCK = 1 << 22
-# Number of pairs per block if the users differ from pair to pair.
 _LARGE = 1e9
 _DIGITS = 6
-_PAIRS_AT_ONCE = 256
 
 
 @dataclass(frozen=True, eq=False)
@@ -158,19 +156,10 @@ class LargestStatistics:
 
     Intervals and corrected p-values both follow from these, so they agree: a p-value is below α if and only if the
     interval at level 1 − α does not include 0.
-
-    Parameters
-    ----------
-    values
-        The largest |t| of each flip, ascending.
-    degrees
-        The degrees of freedom of each pair.
-    pairs
-        The number of pairs.
     """
 
-    values: Floats
-    degrees: int
+    values: Floats  # the largest |t| of each flip, ascending
+    degrees: int  # of freedom of each pair
     pairs: int
 
     def level(self, alpha: float) -> float:
@@ -248,8 +237,7 @@ def _statistics(
     """Return the largest |t| of each flip over pairs with ``n`` users whose influences have the deviations ``sd``.
 
     ``rows`` are centred influences of systems, summed over blocks of users, with two row indices per pair, or of pairs,
-    with one index each. With S
-    = Σ ± w_u and Q = Σ w_u², t² = (n − 1) S² / (n Q − S²): a flip changes only S.
+    with one index each. With S = Σ ± w_u and Q = Σ w_u², t² = (n − 1) S² / (n Q − S²): a flip changes only S.
     """
     usable = (sd > 0) & (n > 1)
     if not usable.any():

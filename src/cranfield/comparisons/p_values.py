@@ -184,12 +184,8 @@ def _in_place(p: Floats, order: np.ndarray[tuple[int], np.dtype[np.intp]], corre
 def compact_letters(differ: NDArray[np.bool_], order: Sequence[int]) -> list[str]:
     """Return the letters of each system, by the insert-and-absorb algorithm (Piepho 2004).
 
-    Parameters
-    ----------
-    differ
-        systems × systems, symmetric: whether two systems differ significantly.
-    order
-        The systems from best to worst; the best gets an "a".
+    ``differ`` is symmetric: whether two systems differ significantly. The best system, first in the ``order``, gets an
+    "a"; after "z" comes "a1".
 
     Examples
     --------
@@ -202,15 +198,13 @@ def compact_letters(differ: NDArray[np.bool_], order: Sequence[int]) -> list[str
     for place, i in enumerate(order):
         for j in order[place + 1 :]:
             if differ[i, j]:
-                groups = _absorb([part for group in groups for part in _part(group, i, j)])
+                parts = [(group - {i}, group - {j}) if {i, j} <= group else (group,) for group in groups]
+                groups = _absorb([part for several in parts for part in several])
     groups.sort(key=lambda group: sorted(order.index(system) for system in group))
+    letters = [f"{chr(ord('a') + place % 26)}{place // 26 or ''}" for place in range(len(groups))]
     return [
-        "".join(_letter(place) for place, group in enumerate(groups) if system in group) for system in range(len(order))
+        "".join(letter for letter, group in zip(letters, groups) if system in group) for system in range(len(order))
     ]
-
-
-def _part(group: frozenset[int], i: int, j: int) -> list[frozenset[int]]:
-    return [group - {i}, group - {j}] if i in group and j in group else [group]
 
 
 def _absorb(groups: list[frozenset[int]]) -> list[frozenset[int]]:
@@ -220,8 +214,3 @@ def _absorb(groups: list[frozenset[int]]) -> list[frozenset[int]]:
         if not any(group <= other for other in kept):
             kept.append(group)
     return kept
-
-
-def _letter(place: int) -> str:
-    """a, b, ..., z, a1, b1, ..."""
-    return "abcdefghijklmnopqrstuvwxyz"[place % 26] + (str(place // 26) if place >= 26 else "")

@@ -32,34 +32,21 @@ def slices_of_users(n_users: int) -> Iterator[slice]:
 
 
 class Differences(NamedTuple):
-    """The differences of some pairs on the scale of the test, and the rounding errors of their sums.
+    """The differences of some pairs on the scale of the test, and the rounding errors of their sums."""
 
-    Parameters
-    ----------
-    d
-        Pairs × users; 0 where two values differ by rounding only, and for a user that does not count.
-    noise
-        Pairs × users: how far rounding of the two values may have moved each difference; 0 where the difference is 0.
-    hidden
-        For each pair, the sum of the absolute differences set to 0 only because the pair's largest value is much
-        larger.
-    """
-
-    d: Floats
-    noise: Floats
-    hidden: Floats
+    d: Floats  # pairs × users; 0 where values differ by rounding only, and for a user that does not count
+    noise: Floats  # pairs × users: how far rounding of the two values may have moved each; 0 where the difference is 0
+    hidden: Floats  # the sum of absolute differences set to 0 only because the pair's largest value is much larger
 
     @property
     def slack(self) -> Floats:
         """How far rounding may move the sum of any of a pair's differences: sums within it are equal."""
-        slack: Floats = self.noise.sum(axis=1) + self.hidden
-        return slack
+        return np.asarray(self.noise.sum(axis=1) + self.hidden)
 
     @property
     def smallest(self) -> Floats:
         """The smallest absolute difference of each pair that is not 0."""
-        smallest: Floats = np.where(self.d == 0, np.inf, np.abs(self.d)).min(axis=1, initial=np.inf)
-        return smallest
+        return np.asarray(np.where(self.d == 0, np.inf, np.abs(self.d)).min(axis=1, initial=np.inf))
 
     @property
     def vague(self) -> NDArray[np.bool_]:
@@ -123,8 +110,7 @@ class Sample:
     @cached_property
     def counted(self) -> NDArray[np.bool_]:
         """Systems × users: whether the user counts for the system."""
-        counted: NDArray[np.bool_] = ~np.isnan(self.values)
-        return counted
+        return np.asarray(~np.isnan(self.values))
 
     @cached_property
     def same_users(self) -> bool:
@@ -252,18 +238,15 @@ class Sample:
                 hidden += np.where(zero, size, 0.0).sum(axis=1)
         return d, noise, hidden
 
-    def system_averages(self) -> Floats:
-        """Return the average of each system over its own users."""
-        return self._own_averages
-
     @cached_property
-    def _own_averages(self) -> Floats:
+    def system_averages(self) -> Floats:
+        """The average of each system over its own users."""
         return self._average(np.arange(len(self.systems)), self.counted)
 
     def averages(self, pairs: slice) -> tuple[Floats, Floats]:
         """Return the average of the first and of the second system of each pair, over the users of the pair."""
         if self.same_users:
-            return self._own_averages[self.first[pairs]], self._own_averages[self.second[pairs]]
+            return self.system_averages[self.first[pairs]], self.system_averages[self.second[pairs]]
         both = self.counted[self.first[pairs]] & self.counted[self.second[pairs]]
         return self._average(self.first[pairs], both), self._average(self.second[pairs], both)
 
@@ -341,7 +324,7 @@ class Sample:
         if self.geometric:
             within = self.values > self.floor
             inside = np.where(within, self.values + self.shift, 1.0)
-            slopes: Floats = np.where(within, (self._own_averages + self.shift)[:, None] / inside, 0.0)
+            slopes: Floats = np.where(within, (self.system_averages + self.shift)[:, None] / inside, 0.0)
             return slopes
         return np.broadcast_to(self.relative_weights, self.values.shape)
 
@@ -355,7 +338,7 @@ class Sample:
 
     def system_influence(self, system: int) -> Floats:
         """Return one row of `system_influences`."""
-        mean = self._own_averages[system]
+        mean = self.system_averages[system]
         if self.geometric:
             centred = (mean + self.shift) * (self.tested_row(system) - np.log(mean + self.shift))
         else:

@@ -35,7 +35,13 @@ def make_samples(
     and weight are those of `over_groups`: the weighted mean of the users is the mean over groups of the mean within
     each, so the test is of the averages that `Scores.frame` reports.
     """
-    scale = _scale(averaging.kind)
+    scale = averaging.kind
+    if scale.spelling.name not in AVERAGES:
+        raise SettingError(
+            f"systems cannot be compared by their {scale.spelling.name}, since a paired test looks at averages of "
+            f"differences; use average={', '.join(AVERAGES)}; to test which is better for more users, set "
+            "average='mean' and significance='sign'"
+        )
     _check(scores)
     scores = averaging.taken_of(scores)
     first, second = pairs_of(scores.systems, baseline)
@@ -61,7 +67,7 @@ def make_samples(
             if not zero:
                 # If a user has several lists, the same ones count for every system.
                 values[:, ~defined_for_all(values)] = np.nan
-        without = _lists_without(missing, scores, averaging)
+        without = int((missing[:, scores.served] if reduced else missing).any(axis=0).sum())  # lists that count
         if without:
             undefined.setdefault((without, zero), []).append(scores.metrics[place])
         cells = None if cells_of is None else cells_of(values)
@@ -97,16 +103,7 @@ def make_samples(
 
 
 def population(scores: Scores, averaging: Averaging) -> comparison_facts.Population | None:
-    """Return which users are compared; None if all count.
-
-    Examples
-    --------
-    >>> from dataclasses import replace
-    >>> scores = as_scores({"a": [0.1, 0.2], "b": [0.3, 0.1]})
-    >>> scores = replace(scores, covered=np.array([[True, True], [True, False]]))
-    >>> print(population(scores, Averaging(coverage="reduced")))
-    over the 1 of 2 users that both systems serve
-    """
+    """Return which users are compared; None if all count."""
     if averaging.coverage == "full" or scores.n_served == scores.n_lists:
         return None
     return comparison_facts.Population(scores.n_served_users, scores.n_users, len(scores.systems))
@@ -136,8 +133,7 @@ def distinct_users(scores: Scores) -> NDArray[np.int32]:
     """Return the user of each unit of a sample: all users once, in the order of their lists if each has one."""
     if scores.n_users == scores.n_lists:
         return scores.users
-    distinct: NDArray[np.int32] = np.unique(scores.users)
-    return distinct
+    return np.asarray(np.unique(scores.users))
 
 
 def _cells(scores: Scores, averaging: Averaging) -> Callable[[Floats], Floats] | None:
@@ -212,7 +208,8 @@ def as_scores(values: Scores | Mapping[str, Any] | Any) -> Scores:
         )
     n = next(iter(lengths.values()), 0)
     table = np.array(list(columns.values()), dtype=np.float64).reshape(len(columns), 1, n)
-    user_ids, users = Vocabulary.encode(values["user"] if _has_users(values) else np.arange(n))
+    has_users = not isinstance(values, Mapping) and "user" in values.columns
+    user_ids, users = Vocabulary.encode(values["user"] if has_users else np.arange(n))
     order = np.argsort(users, kind="stable")
     return Scores(
         tuple(columns),
@@ -227,18 +224,10 @@ def as_scores(values: Scores | Mapping[str, Any] | Any) -> Scores:
     )
 
 
-def _has_columns(values: Any) -> bool:
-    return not isinstance(values, Mapping) and hasattr(values, "columns")
-
-
-def _has_users(values: Any) -> bool:
-    return _has_columns(values) and "user" in values.columns
-
-
 def _columns(values: Any) -> dict[str, Floats]:
     if isinstance(values, Mapping):
         names = list(values)
-    elif _has_columns(values):
+    elif hasattr(values, "columns"):
         names = [name for name in values.columns if name != "user"]
     else:
         raise InputError(
@@ -296,16 +285,6 @@ def pairs_of(systems: tuple[str, ...], baseline: str | None) -> tuple[NDArray[np
     return others, np.full(len(others), base, dtype=np.intp)
 
 
-def _scale(scale: Average) -> Average:
-    if scale.spelling.name not in AVERAGES:
-        raise SettingError(
-            f"systems cannot be compared by their {scale.spelling.name}, since a paired test looks at averages of "
-            f"differences; use average={', '.join(AVERAGES)}; to test which is "
-            "better for more users, set average='mean' and significance='sign'"
-        )
-    return scale
-
-
 def _logarithm(scale: Average) -> dict[str, Any]:
     """Return how a sample takes logarithms, for a geometric mean."""
     if scale.spelling.name != "geometric":
@@ -353,12 +332,6 @@ def defined_for_all(values: Floats) -> NDArray[np.bool_]:
     defined = ~np.isnan(values)
     measured: NDArray[np.bool_] = defined[defined.any(axis=1)]
     return np.asarray(measured.all(axis=0), dtype=np.bool_)
-
-
-def _lists_without(missing: NDArray[np.bool_], scores: Scores, averaging: Averaging) -> int:
-    """Return the number of counted lists for which a metric is undefined for any system."""
-    counted = missing[:, scores.served] if averaging.coverage == "reduced" else missing
-    return int(counted.any(axis=0).sum())
 
 
 def _compared_metrics(scores: Scores, metrics: Sequence[str] | None) -> tuple[list[int], list[str]]:

@@ -30,25 +30,13 @@ class Count(NamedTuple):
 
 
 def size(d: Floats, noise: Floats | None = None) -> float:
-    """Return log2 of the number of distinct sign patterns of ``d``, where equal differences are interchangeable.
-
-    Examples
-    --------
-    >>> size(np.array([0.5, 0.5, 0.5, 0.2]))
-    3.0
-    """
+    """Return log2 of the number of distinct sign patterns of ``d``, where equal differences are interchangeable."""
     _, counts = distinct(d, noise)
     return float(np.log2(counts + 1.0).sum())
 
 
 def distinct(d: Floats, noise: Floats | None = None) -> tuple[Floats, Floats]:
-    """Return the distinct absolute differences that are not 0, up to rounding, and how many users have each.
-
-    Examples
-    --------
-    >>> [part.tolist() for part in distinct(np.array([0.5, -0.5, 0.0, 0.2]))]
-    [[0.2, 0.5], [1.0, 2.0]]
-    """
+    """Return the distinct absolute differences that are not 0, up to rounding, and how many users have each."""
     return _distinct(*_non_zero(d, noise))
 
 

@@ -57,13 +57,7 @@ def common_step(values: Floats, noise: Floats | None = None) -> float | None:
 
 
 def common_step_of_rows(rows: Iterable[Floats]) -> float | None:
-    """Return the common step of all values of some rows, of which only the distinct values are kept.
-
-    Examples
-    --------
-    >>> common_step_of_rows([np.array([0.5, 1.5]), np.array([0.2, 0.0])])
-    0.1
-    """
+    """Return the common step of all values of some rows, of which only the distinct values are kept."""
     distinct, step = np.zeros(0), None
     for row in rows:
         for part in slices_of_users(len(row)):
@@ -75,13 +69,6 @@ def common_step_of_rows(rows: Iterable[Floats]) -> float | None:
                 if step is None:
                     return None
     return step
-
-
-def fits(values: Floats, step: float) -> bool:
-    """Return whether all values are multiples of a step, up to rounding."""
-    sizes = np.abs(values[np.isfinite(values) & (values != 0)])
-    multiples = np.rint(sizes / step)
-    return bool(((np.abs(sizes - step * multiples) <= _FIT * sizes) & (multiples > 0)).all())
 
 
 def _divisor(a: float, b: float, least: float) -> float:
@@ -177,7 +164,10 @@ def exact(sample: Sample, tolerance: float) -> tuple[TestResult, NDArray[np.intp
     """
     step = common_step_of_rows(sample.tested_row(system) for system in range(len(sample.systems))) or 0.0
     with ThreadPoolExecutor(settings.workers if sample.n_users <= _ONE_BY_ONE else 1) as pool:
-        solved = pool.map(lambda pairs: _solved(sample, pairs, step, tolerance), sample.blocks())
+        # Only the results of a block are kept: its arrays are as large as the values.
+        solved = pool.map(
+            lambda pairs: Block(sample.rounded_differences(pairs), step).solve(tolerance), sample.blocks()
+        )
         p, error, method = (np.concatenate(parts) for parts in zip(*solved))
     unsettled = np.flatnonzero((error > tolerance) & (method != "enumeration"))
     return TestResult(np.where(sample.n > 0, p, np.nan), method, error), unsettled
@@ -189,11 +179,6 @@ class Solved(NamedTuple):
     p: Floats
     error: Floats
     method: NDArray[np.object_]
-
-
-def _solved(sample: Sample, pairs: slice, step: float, tolerance: float) -> Solved:
-    """Return only the results of a block: its arrays are as large as the values."""
-    return Block(sample.rounded_differences(pairs), step).solve(tolerance)
 
 
 @dataclass(eq=False)

@@ -128,19 +128,11 @@ def invert(d: Floats, s: Floats, step: float = 0.0) -> Floats:
 
 @dataclass(frozen=True, eq=False)
 class CosineSums:
-    """The terms of log φ at the nodes of `invert`, as sums over users: sums over parts of the users can be added.
+    """The terms of log φ at the nodes of `invert`, as sums over users: sums over parts of the users can be added."""
 
-    Parameters
-    ----------
-    powers
-        pairs × terms: Σ x^2m over the users with x = d REACH / σ of at most 1.
-    log_cosines, negative
-        pairs × nodes: Σ log|cos(x τ)| over the other users, and how many of their cosines are negative.
-    """
-
-    powers: Floats
-    log_cosines: Floats
-    negative: Floats
+    powers: Floats  # pairs × terms: Σ x^2m over the users with x = d REACH / σ of at most 1
+    log_cosines: Floats  # pairs × nodes: Σ log|cos(x τ)| over the other users
+    negative: Floats  # how many of their cosines are negative
 
     @classmethod
     def of(cls, d: Floats, sigma: Floats) -> CosineSums:
@@ -381,16 +373,8 @@ def _log_cosines(angles: Floats) -> tuple[Floats, NDArray[np.bool_]]:
 def invert_lattice(counts: Floats, multiples: Floats, s: Floats, n_nodes: int) -> Floats:
     """Return P(|S| ≥ s) for integer differences by summing over every node of the lattice.
 
-    Parameters
-    ----------
-    counts
-        pairs × distinct sizes: how many users have a difference of this many steps.
-    multiples
-        The distinct sizes, in steps.
-    s
-        The observed sums, in steps.
-    n_nodes
-        The number of nodes in 0 < θ < π/2, from `lattice_nodes`.
+    The ``counts``, pairs × distinct sizes, say how many users have a difference of so many steps; the ``multiples`` are
+    these sizes, ``s`` the observed sums, both in steps, and ``n_nodes`` the nodes in 0 < θ < π/2 (`lattice_nodes`).
     """
     inside = np.zeros(len(counts))
     size = max(1, (1 << 20) // len(multiples))

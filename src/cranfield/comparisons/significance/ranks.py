@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from cranfield import _checks
 from cranfield.comparisons.errors import refuse_weights
@@ -80,18 +78,13 @@ def sign(data: Sequence[Sample], ties: str = "drop") -> list[TestResult]:
 
 
 def _sign(sample: Sample, ties: str) -> TestResult:
+    from scipy import stats
+
     counts = []
     for pairs in sample.blocks():
         d = sample.raw_differences(pairs)
         counts.append([(d > 0).sum(axis=1), (d < 0).sum(axis=1), (d == 0).sum(axis=1)])
     plus, minus, equal = np.concatenate(counts, axis=1)
-    return sign_verdict(plus, minus, equal, ties, sample)
-
-
-def sign_verdict(plus: NDArray[Any], minus: NDArray[Any], equal: NDArray[Any], ties: str, sample: Sample) -> TestResult:
-    """Return the verdict from the numbers of users with a positive, a negative and no difference in each pair."""
-    from scipy import stats
-
     if ties == "split":
         plus, minus = plus + equal // 2, minus + equal // 2
     fewer, n = np.minimum(plus, minus), plus + minus

@@ -31,27 +31,13 @@ _ROUNDING = 1e-12
 
 @dataclass(frozen=True, eq=False)
 class Contest:
-    r"""The difference of two systems, :math:`D = D_0 + \sum_i s_i x_i` over unjudged pairs, :math:`x_i` 1 if liked.
-
-    Parameters
-    ----------
-    names
-        The first system and the second.
-    difference
-        :math:`D_0`: the first system's average minus the second's, with unjudged pairs counted as 0.
-    pairs
-        The unjudged pairs that matter: those in only one of the two lists, or in both at different ranks.
-    effects
-        :math:`s_i`: how much the difference grows if the pair is liked.
-    likely
-        The estimated probability that each pair is liked.
-    """
+    r"""The difference of two systems, :math:`D = D_0 + \sum_i s_i x_i` over unjudged pairs, :math:`x_i` 1 if liked."""
 
     names: tuple[str, str]
-    difference: float
-    pairs: Pairs
-    effects: Floats
-    likely: Floats
+    difference: float  # D_0: the first system's average minus the second's, with unjudged pairs counted as 0
+    pairs: Pairs  # the unjudged pairs that matter: in only one of the two lists, or in both at different ranks
+    effects: Floats  # s_i: how much the difference grows if the pair is liked
+    likely: Floats  # the estimated probability that each pair is liked
 
     @staticmethod
     def of(systems: TwoSystems, metric: Metric) -> Contest:
@@ -228,19 +214,11 @@ class Labelling:
     def state(self) -> unjudged_facts.ContestState:
         """Where the comparison stands."""
         contest = self.contest
+        ahead, behind = contest.names[contest.ahead], contest.names[1 - contest.ahead]
         by_judged = None if contest.difference == 0 else contest.names[0 if contest.difference > 0 else 1]
-        return unjudged_facts.ContestState(
-            self.metric,
-            contest.names[contest.ahead],
-            contest.names[1 - contest.ahead],
-            by_judged,
-            len(contest.pairs),
-            contest.difference,
-            *contest.bounds,
-            self.probability,
-            self.settled,
-            contest.level,
-        )
+        numbers = (len(contest.pairs), contest.difference, *contest.bounds, self.probability)
+        state = (self.settled, contest.level)
+        return unjudged_facts.ContestState(self.metric, ahead, behind, by_judged, *numbers, *state)
 
     def frame(self) -> pl.DataFrame:
         """Return the pairs to ask about."""
@@ -260,9 +238,8 @@ class Labelling:
 
     def __repr__(self) -> str:
         state = "settled" if self.settled else f"probability {self.probability:.3f}"
-        return (
-            f"Labelling({' against '.join(self.contest.names)} by {self.metric}: {state}, {self.ask.height:,} to ask)"
-        )
+        names = " against ".join(self.contest.names)
+        return f"Labelling({names} by {self.metric}: {state}, {self.ask.height:,} to ask)"
 
     def _repr_html_(self) -> str:
         return self.table().html()

@@ -8,7 +8,7 @@ import pytest
 
 import cranfield as cf
 from cranfield import InputError, SettingError
-from cranfield.comparisons.labelling import Contest
+from cranfield.comparisons.suggestions import Contest
 from cranfield.comparisons.tipping import TwoSystems
 from cranfield.metrics import Metric
 
