@@ -87,11 +87,10 @@ def popularity(
     >>> flat.item_counts.max().item(), steep.item_counts.max().item()
     (100, 1000)
     """
-    if like is not None:
-        check_ratings(like)
     seed = check.whole("seed", seed, at_least=0)
     usual = (1_000, 500, 50_000)
     if like is not None:
+        check_ratings(like)
         usual = int(np.count_nonzero(like.user_counts)), int(np.count_nonzero(like.item_counts)), len(like)
     n_users, n_items, n_ratings = check_sizes(
         *(other if size is None else size for size, other in zip((users, items, ratings), usual))
@@ -118,9 +117,7 @@ def popularity(
         "users": n_users,
         "items": n_items,
         "ratings": n_ratings,
-        "alpha": law.alpha,
-        "c1": law.c1,
-        "c2": law.c2,
+        **vars(law),
         "beta": beta,
         "histogram": dict(zip(values.tolist(), shares.tolist())),
         "activity": activity if activity is not None or like is not None else 1.0,

@@ -126,11 +126,6 @@ def inclusion(weights: NDArray[np.float64], sizes: NDArray[np.integer]) -> NDArr
     r"""Return the probability that each item is in a row's sample of the given size.
 
     The formula is that of `World.propensity`; the weights are the rates, and the time of each row is chosen here.
-
-    Examples
-    --------
-    >>> inclusion(np.array([[1.0, 1.0, 1.0, 1.0]]), np.array([1]))
-    array([[0.25, 0.25, 0.25, 0.25]])
     """
     met = weights / weights.mean(axis=1, keepdims=True)
     items = met.shape[1]
