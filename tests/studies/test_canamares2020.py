@@ -16,7 +16,7 @@ from cranfield.recommenders import recommender
 from cranfield.splits import random
 from cranfield.studies import replicate
 from cranfield.studies.canamares2020.work import FILLS, NEIGHBOURS, RATIOS, factors, neighbours
-from cranfield.studies.frame import Saying, finding_over_splits
+from cranfield.studies.frame.claims import Saying, finding_over_splits
 
 NDCG = "nDCG(gain=binary)@10"
 SEEDS = 2

@@ -55,7 +55,7 @@ def pair():
 def few_worlds():
     """Simulate one small world instead of many."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(canamares_castells2018, "KNOBS", {"popularity_bias": (1.0,)})
+        patch.setattr(orders, "KNOBS", {"popularity_bias": (1.0,)})
         patch.setattr(orders, "BASE", {**orders.BASE, "users": 60, "items": 50, "ratings": 1_000})
         cheap = {name: f"average(damping={place})" for place, name in enumerate(canamares_castells2018.TOIS)}
         patch.setattr(canamares_castells2018, "TOIS", cheap)

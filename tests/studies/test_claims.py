@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 from scipy.stats import kendalltau
 
-from cranfield.studies.frame import Saying, finding
+from cranfield.studies.frame.claims import Saying, finding
 from cranfield.studies.valcarce import Standing, _half, arithmetic, geometric
 
 

@@ -9,7 +9,7 @@ import pytest
 from cranfield import describe, read
 from cranfield.rankings import recommend
 from cranfield.splits import k_fold
-from cranfield.studies.frame import recognised
+from cranfield.studies.frame.study import recognised
 from cranfield.studies.valcarce.exhibits import LABELS_2020, dataset_table
 
 

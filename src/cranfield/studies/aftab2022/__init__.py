@@ -15,39 +15,11 @@ from cranfield import _checks
 from cranfield._errors import SettingError
 from cranfield.data import Ratings, Relevance
 from cranfield.metrics import kendall_tau_b
+from cranfield.studies.aftab2022 import work
 from cranfield.studies.aftab2022.exhibits import exhibits_of, missing
-from cranfield.studies.aftab2022.work import (
-    BPR,
-    BPRMF,
-    HALF,
-    IMPLICIT,
-    LCNN,
-    MAP,
-    METRICS,
-    MF,
-    NCF,
-    NDCG,
-    SDCSE,
-    TRAIN,
-    VALIDATION,
-    ErrorNumbers,
-    ErrorWork,
-    models_for,
-    units,
-)
-from cranfield.studies.frame import (
-    ClaimFindings,
-    Floats,
-    Saying,
-    Study,
-    StudyFiles,
-    StudyResults,
-    data_names,
-    each,
-    findings,
-    measured,
-    recognised,
-)
+from cranfield.studies.aftab2022.work import ErrorNumbers, ErrorWork, models_for, units
+from cranfield.studies.frame.claims import ClaimFindings, Floats, Saying, each, findings
+from cranfield.studies.frame.study import Study, StudyFiles, StudyResults, data_names, measured, recognised
 
 SEEDS, SAMPLES = 3, 20
 
@@ -104,11 +76,11 @@ def _liked(data: Ratings, threshold: float | None) -> float:
 
 def _work(works: Mapping[str, ErrorWork], splits: Sequence[int], files: StudyFiles) -> StudyResults:
     """Train, rank and measure everything that the study needs, with one panel per set of ratings."""
-    numbers = measured(files, {name: units(files, work, splits) for name, work in works.items()})
+    numbers = measured(files, {name: units(files, own, splits) for name, own in works.items()})
     panels = []
-    for name, work in works.items():
-        column, same = KNOWN.get(recognised(work.data) or "", (None, False))
-        panels.append(ErrorNumbers(name, work, column, numbers[name], same))
+    for name, own in works.items():
+        column, same = KNOWN.get(recognised(own.data) or "", (None, False))
+        panels.append(ErrorNumbers(name, own, column, numbers[name], same))
     run = dict.fromkeys(model for panel in panels for model in panel.models)
     first = {name: spelling for panel in panels for name, spelling in panel.work.models[splits[0]].spelled.items()}
     absent = {f"{name} ({why})": None for panel in panels for name, why in panel.absent().items()}
@@ -117,11 +89,11 @@ def _work(works: Mapping[str, ErrorWork], splits: Sequence[int], files: StudyFil
         "models not run": list(absent) or "none",
         "datasets of the paper not given": missing(panels) or "none",
         "liked from": [panel.work.threshold for panel in panels],
-        "training": TRAIN,
-        "held out of training, for calibration": VALIDATION,
+        "training": work.TRAIN,
+        "held out of training, for calibration": work.VALIDATION,
         "calibration": "isotonic, of models that do not predict ratings",
         "lists": "test items of each user with training ratings",
-        "metrics": list(METRICS.values()),
+        "metrics": list(work.METRICS.values()),
         "splits": len(splits),
         "samples": panels[0].work.samples,
         "seed": splits[0],
@@ -140,26 +112,26 @@ def claims_of(panels: Sequence[ErrorNumbers]) -> ClaimFindings:
 
 
 def _of_power(panel: ErrorNumbers) -> list[Saying]:
-    power = {metric: panel.power(metric) for metric in METRICS}
-    pairs = power[MAP][1]
+    power = {metric: panel.power(metric) for metric in work.METRICS}
+    pairs = power[work.MAP][1]
     sums = {metric: values for metric, (values, _) in power.items()}
     evidence = f"DP over {pairs} pair{'s' if pairs != 1 else ''}: {each(sums, 4)}"
     return [
         Saying(f"{a} is more discriminative than {b}", "V-A, Table 1", sums[b] - sums[a], evidence)
-        for a, b in ((SDCSE, MAP), (SDCSE, NDCG), (NDCG, MAP))
+        for a, b in ((work.SDCSE, work.MAP), (work.SDCSE, work.NDCG), (work.NDCG, work.MAP))
     ]
 
 
 def _of_robustness(panel: ErrorNumbers) -> list[Saying]:
-    half = {metric: panel.tau("ratings", metric, HALF) for metric in METRICS}
-    ratings, popular = ({metric: panel.tau(way, metric) for metric in METRICS} for way in ("ratings", "popular"))
+    half = {metric: panel.tau("ratings", metric, work.HALF) for metric in work.METRICS}
+    ratings, popular = ({metric: panel.tau(way, metric) for metric in work.METRICS} for way in ("ratings", "popular"))
     return [
         Saying(f"Every metric keeps a tau above {KEPT} with half of the test ratings", "V-B, Figure 3",
                np.min(list(half.values()), axis=0) - KEPT, "tau with half: " + each(half)),
         Saying("NDCG is the most robust to missing ratings", "V-B, V-E",
-               ratings[NDCG] - np.maximum(ratings[MAP], ratings[SDCSE]), "mean tau: " + each(ratings)),
+               ratings[work.NDCG] - np.maximum(ratings[work.MAP], ratings[work.SDCSE]), "mean tau: " + each(ratings)),
         Saying("SDCSE is more robust than NDCG to missing popular items", "V-B, V-E",
-               popular[SDCSE] - popular[NDCG], "mean tau without the most popular items: " + each(popular)),
+               popular[work.SDCSE] - popular[work.NDCG], "mean tau without the most popular items: " + each(popular)),
     ]  # fmt: skip
 
 
@@ -167,28 +139,28 @@ def _of_migration(panel: ErrorNumbers) -> list[Saying]:
     name = "us-ds, half a step"
     shares = {model: panel.of(name, model) for model in panel.models}
     evidence = "us-ds: " + each(shares)
-    orders = {metric: _agreement(panel, metric, name) for metric in METRICS}
+    orders = {metric: _agreement(panel, metric, name) for metric in work.METRICS}
     tau = "tau between the order of the models by us-ds and by: " + each(orders)
     return [
-        Saying("MF migrates less than BPR (us-ds)", "Table 2", _less(panel, name, MF, _bpr(panel)), evidence),
-        Saying("LC-NN migrates less than NCF (us-ds)", "Table 2", _less(panel, name, LCNN, NCF), evidence),
+        Saying("MF migrates less than BPR (us-ds)", "Table 2", _less(panel, name, work.MF, _bpr(panel)), evidence),
+        Saying("LC-NN migrates less than NCF (us-ds)", "Table 2", _less(panel, name, work.LCNN, work.NCF), evidence),
         Saying("SDCSE orders the models as their us-ds does, more than NDCG and MAP do", "V-D",
-               orders[SDCSE] - np.maximum(orders[NDCG], orders[MAP]), tau),
+               orders[work.SDCSE] - np.maximum(orders[work.NDCG], orders[work.MAP]), tau),
     ]  # fmt: skip
 
 
 def _of_levels(panel: ErrorNumbers) -> list[Saying]:
     low, medium, high = "Low-High", "Medium-High", "High"
     sayings = []
-    for level, model in ((low, MF), (medium, MF), (high, LCNN)):
-        values = {name: panel.level(level, SDCSE, name) for name in panel.models}
+    for level, model in ((low, work.MF), (medium, work.MF), (high, work.LCNN)):
+        values = {name: panel.level(level, work.SDCSE, name) for name in panel.models}
         claim = f"By SDCSE, {model} is first at {level}"
         sayings.append(Saying(claim, "V-D, Figure 4", _first(values, model), "1 − SDCSE: " + each(values)))
     for level in (low, medium):
-        gains = {model: panel.level(level, NDCG, model) for model in panel.models}
-        claim, margin = f"NDCG puts BPR above MF at {level}", _more(gains, _bpr(panel), MF)
+        gains = {model: panel.level(level, work.NDCG, model) for model in panel.models}
+        claim, margin = f"NDCG puts BPR above MF at {level}", _more(gains, _bpr(panel), work.MF)
         sayings.append(Saying(claim, "V-D, Figure 4", margin, "NDCG: " + each(gains)))
-    for metric in (NDCG, SDCSE):
+    for metric in (work.NDCG, work.SDCSE):
         falls = {
             model: np.minimum(
                 panel.level(low, metric, model) - panel.level(medium, metric, model),
@@ -196,12 +168,11 @@ def _of_levels(panel: ErrorNumbers) -> list[Saying]:
             )
             for model in panel.models
         }
-        sayings.append(
-            Saying(f"{'1 − SDCSE' if metric == SDCSE else metric} falls from low to high relevance", "V-D, Figure 4",
-                   np.min(list(falls.values()), axis=0), "smallest fall from a level to the next: " + each(falls))
-        )  # fmt: skip
+        claim = f"{'1 − SDCSE' if metric == work.SDCSE else metric} falls from low to high relevance"
+        evidence = "smallest fall from a level to the next: " + each(falls)
+        sayings.append(Saying(claim, "V-D, Figure 4", np.min(list(falls.values()), axis=0), evidence))
     gaps = {
-        model: np.minimum(panel.of(MAP, model), panel.of(NDCG, model)) - panel.of("SDCSEacc", model)
+        model: np.minimum(panel.of(work.MAP, model), panel.of(work.NDCG, model)) - panel.of("SDCSEacc", model)
         for model in panel.models
     }
     sayings.append(
@@ -215,10 +186,10 @@ def _of_errors(panel: ErrorNumbers) -> list[Saying]:
     """Return what the paper assumes: that a model with a lower SDCSE predicts better."""
     agree: list[Floats] = []
     for a, b in combinations(panel.models, 2):
-        by = [panel.of(metric, a) - panel.of(metric, b) for metric in (SDCSE, "DCSE")]
+        by = [panel.of(metric, a) - panel.of(metric, b) for metric in (work.SDCSE, "DCSE")]
         agree.append(np.sign(by[0]) * np.sign(by[1]))
     shares = np.mean([pair > 0 for pair in agree], axis=0)
-    taus = {name: _agreement(panel, SDCSE, name) for name in ("DCSE", "RMSE", "RMSE, all items")}
+    taus = {name: _agreement(panel, work.SDCSE, name) for name in ("DCSE", "RMSE", "RMSE, all items")}
     evidence = f"in {np.mean(shares):.0%} of the {len(agree)} pairs of models DCSE prefers the same one"
     return [
         Saying("Of two models, the one with the lower SDCSE has the lower DCSE", "III", np.min(agree, axis=0),
@@ -229,17 +200,17 @@ def _of_errors(panel: ErrorNumbers) -> list[Saying]:
 
 
 def _of_implicit(panel: ErrorNumbers) -> list[Saying]:
-    values = {model: panel.of("SDCSEacc", model, IMPLICIT) for model in panel.models}
+    values = {model: panel.of("SDCSEacc", model, work.IMPLICIT) for model in panel.models}
     values = {model: own for model, own in values.items() if len(own)}
     return [
-        Saying("MF has the best 1 − SDCSE on implicit feedback", "Table 3", _first(values, MF),
+        Saying("MF has the best 1 − SDCSE on implicit feedback", "Table 3", _first(values, work.MF),
                "1 − SDCSE: " + each(values)),
     ]  # fmt: skip
 
 
 def _bpr(panel: ErrorNumbers) -> str:
     """Return the paper's BPR, or matrix factorisation by BPR if that was not run."""
-    return BPR if BPR in panel.models else BPRMF
+    return work.BPR if work.BPR in panel.models else work.BPRMF
 
 
 _UNKNOWN = np.array([np.nan])
@@ -264,7 +235,7 @@ def _less(panel: ErrorNumbers, metric: str, first: str, second: str) -> Floats:
 
 def _agreement(panel: ErrorNumbers, first: str, second: str) -> Floats:
     """Return tau between the orders of the models by two averages, for each split; metrics of gain are reversed."""
-    sign = {MAP: -1.0, NDCG: -1.0}
+    sign = {work.MAP: -1.0, work.NDCG: -1.0}
     by_first, by_second = (
         sign.get(metric, 1.0) * np.array([panel.of(metric, model) for model in panel.models])
         for metric in (first, second)

@@ -12,19 +12,9 @@ import polars as pl
 from cranfield._figures import altair, themed
 from cranfield._numbers import DASH, number_text
 from cranfield._table import Cell
-from cranfield.studies.aftab2022.work import (
-    BPR,
-    BPRMF,
-    EXPLICIT,
-    IMPLICIT,
-    MAP,
-    METRICS,
-    NDCG,
-    SDCSE,
-    VERSIONS,
-    ErrorNumbers,
-)
-from cranfield.studies.frame import CellRow, Exhibit, Printed, curve, exhibit, marked
+from cranfield.studies.aftab2022 import work
+from cranfield.studies.aftab2022.work import ErrorNumbers
+from cranfield.studies.frame.exhibits import CellRow, Exhibit, Printed, curve, exhibit, marked
 
 COLUMNS = {
     "ML": "MovieLens 25M", "RR": "RentTheRunway", "BOOK": "Book-Crossing", "RP": "research papers",
@@ -33,7 +23,7 @@ COLUMNS = {
 """The paper's datasets, by the columns of its tables."""
 PRINTED = Printed(__package__)
 _SIZE = {"width": 200, "height": 150}
-_SHOWN = {SDCSE: "1 − SDCSE"}
+_SHOWN = {work.SDCSE: "1 − SDCSE"}
 
 
 def exhibits_of(panels: Sequence[ErrorNumbers]) -> list[Exhibit]:
@@ -50,7 +40,7 @@ def exhibits_of(panels: Sequence[ErrorNumbers]) -> list[Exhibit]:
             panels,
             3,
             "1 − SDCSE on implicit feedback, liked (1) or not (0); the form that the paper prints",
-            lambda panel, model: {"1 − SDCSE": panel.mean("SDCSEacc", model, IMPLICIT)},
+            lambda panel, model: {"1 − SDCSE": panel.mean("SDCSEacc", model, work.IMPLICIT)},
             [],
             lowest=False,
         ),
@@ -77,7 +67,8 @@ def _setup(panels: Sequence[ErrorNumbers]) -> Exhibit:
     for panel in panels:
         data = panel.work.data
         users, single = (
-            _mean(panel.rows("lists", setting=EXPLICIT, metric=fact)) for fact in ("users", "lists of one rated item")
+            _mean(panel.rows("lists", setting=work.EXPLICIT, metric=fact))
+            for fact in ("users", "lists of one rated item")
         )
         beside = DASH
         if panel.known is not None:
@@ -112,8 +103,8 @@ def _printed(panel: ErrorNumbers, table: int, row: str) -> str:
 def _power_table(panels: Sequence[ErrorNumbers]) -> Exhibit:
     rows: list[CellRow] = []
     for panel in panels:
-        means = {metric: float(panel.power(metric)[0].mean()) for metric in METRICS}
-        pairs, printed = panel.power(MAP)[1], [_printed(panel, 1, metric) for metric in METRICS]
+        means = {metric: float(panel.power(metric)[0].mean()) for metric in work.METRICS}
+        pairs, printed = panel.power(work.MAP)[1], [_printed(panel, 1, metric) for metric in work.METRICS]
         rows.append([panel.name, f"{pairs}", *marked(means, _sum, min), *printed])
     models = "; ".join(f"{panel.name}: {', '.join(panel.paper_models)}" for panel in panels)
     notes = [
@@ -121,7 +112,7 @@ def _power_table(panels: Sequence[ErrorNumbers]) -> Exhibit:
         "paper sums 6 pairs for ML and RR, and a single one for BOOK, RP and AMZ",
         f"pairs of {models}",
     ]
-    header = ["Ratings", "Pairs", *METRICS, *(f"{metric}, printed" for metric in METRICS)]
+    header = ["Ratings", "Pairs", *work.METRICS, *(f"{metric}, printed" for metric in work.METRICS)]
     caption = "Table 1: discriminative power (DP, the sum of p-values over pairs of models; lower is better)"
     return exhibit("table-1", caption, header, rows, notes)
 
@@ -160,15 +151,15 @@ def _model_table(
     for panel in panels:
         values = {model: value(panel, model) for model in panel.models}
         for model, cells in _by_model(values, 3, columns if lowest else ()).items():
-            line = BPR if model == BPRMF and BPR not in panel.models else model
+            line = work.BPR if model == work.BPRMF and work.BPR not in panel.models else model
             rows.append([panel.name, model, *cells, _printed(panel, number, line)])
     header = ["Ratings", "Model", *columns, "printed"]
     return exhibit(f"table-{number}", f"Table {number}: {caption}", header, rows, notes)
 
 
 def _models_table(panels: Sequence[ErrorNumbers]) -> Exhibit:
-    highest = (MAP, NDCG, "SDCSEacc")
-    names = (*METRICS, "SDCSEacc", "DCSE", "WDCSE", "RMSE", "RMSE, all items", "ECE by rating", "ECE by rank")
+    highest = (work.MAP, work.NDCG, "SDCSEacc")
+    names = (*work.METRICS, "SDCSEacc", "DCSE", "WDCSE", "RMSE", "RMSE, all items", "ECE by rating", "ECE by rank")
     rows: list[CellRow] = []
     for panel in panels:
         values = {model: {name: panel.mean(name, model) for name in names} for model in panel.models}
@@ -183,13 +174,13 @@ def _beside_table(panels: Sequence[ErrorNumbers]) -> Exhibit:
     rows = []
     for panel in panels:
         for a, b in combinations(panel.models, 2):
-            by = {metric: _difference(panel, metric, a, b) for metric in (SDCSE, "DCSE", "WDCSE")}
-            sign = -1.0 if by[SDCSE][0] <= 0 else 1.0
+            by = {metric: _difference(panel, metric, a, b) for metric in (work.SDCSE, "DCSE", "WDCSE")}
+            sign = -1.0 if by[work.SDCSE][0] <= 0 else 1.0
             better, worse = (a, b) if sign < 0 else (b, a)
             signed = {metric: -sign * difference for metric, (difference, _) in by.items()}
-            opposite = _mean(panel.rows("opposite", setting=EXPLICIT, system=f"{a} | {b}"))
+            opposite = _mean(panel.rows("opposite", setting=work.EXPLICIT, system=f"{a} | {b}"))
             rows.append([
-                panel.name, better, worse, f"{signed[SDCSE]:+.4f}", number_text(by[SDCSE][1], 3),
+                panel.name, better, worse, f"{signed[work.SDCSE]:+.4f}", number_text(by[work.SDCSE][1], 3),
                 f"{signed['DCSE']:+.4f}", number_text(by["DCSE"][1], 3), f"{signed['WDCSE']:+.4f}",
                 reading(signed), f"{opposite:.1%}",
             ])  # fmt: skip
@@ -220,7 +211,7 @@ def _levels_table(panels: Sequence[ErrorNumbers]) -> Exhibit:
     rows: list[CellRow] = []
     for panel in panels:
         levels = panel.rows("level").select("setting", "x").unique(maintain_order=True).rows()
-        for metric in METRICS:
+        for metric in work.METRICS:
             for level, lowest in levels:
                 values = {model: panel.level(level, metric, model) for model in panel.models}
                 means = {model: float(own.mean()) for model, own in values.items() if len(own)}
@@ -235,7 +226,7 @@ def _time_table(panels: Sequence[ErrorNumbers]) -> Exhibit:
     rows = [
         [panel.name, version, model, f"{_mean(taken):.1f}"]
         for panel in panels
-        for version in VERSIONS
+        for version in work.VERSIONS
         for model in panel.models
         if len(taken := panel.rows("time", setting=version, system=model))
     ]
@@ -247,7 +238,7 @@ def _curves(panels: Sequence[ErrorNumbers]) -> Exhibit:
     """Return the p-value curves of Table 1: for each metric, the pairs of models by decreasing p."""
     parts = []
     for panel in panels:
-        for metric in METRICS:
+        for metric in work.METRICS:
             pairs = panel.pair(metric, panel.paper_models)
             rows = pairs.group_by("system").agg(pl.col("p").mean()).sort("p", descending=True)
             labels = {"panel": pl.lit(panel.name), "metric": pl.lit(metric), "place": pl.int_range(1, pl.len() + 1)}
@@ -273,7 +264,7 @@ def _figure(name: str, caption: str, frame: pl.DataFrame, x: tuple[str, str], y:
 
     def draw() -> Any:
         charts = [
-            curve(rows.drop("panel"), x, (y, {"p": "p-value"}.get(y, y)), "metric", list(METRICS)).properties(
+            curve(rows.drop("panel"), x, (y, {"p": "p-value"}.get(y, y)), "metric", list(work.METRICS)).properties(
                 title=panel, **_SIZE
             )
             for (panel,), rows in frame.group_by("panel", maintain_order=True)
@@ -295,12 +286,12 @@ def _levels_figure(panels: Sequence[ErrorNumbers]) -> Exhibit:
     def draw() -> Any:
         charts = []
         for panel in panels:
-            for metric in METRICS:
+            for metric in work.METRICS:
                 rows = frame.filter(panel=panel.name, metric=metric).drop("panel", "metric")
                 levels = rows["level"].unique(maintain_order=True).to_list()
                 chart = curve(rows, ("level", None), ("value", None), "system", panel.models, order=levels)
                 charts.append(chart.properties(title=f"{panel.name}: {_SHOWN.get(metric, metric)}", **_SIZE))
-        return themed(altair().concat(*charts, columns=len(METRICS)).resolve_scale(color="independent"))
+        return themed(altair().concat(*charts, columns=len(work.METRICS)).resolve_scale(color="independent"))
 
     caption = "Figure 4: NDCG, MAP and 1 − SDCSE by model and level of relevance; means over splits"
     return Exhibit("figure-04", caption, frame, draw=draw)

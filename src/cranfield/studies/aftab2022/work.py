@@ -28,7 +28,8 @@ from cranfield.rankings import Ranking, Run, Serving, measured_ratings, timed_ea
 from cranfield.recommenders import displayed_name, recommender
 from cranfield.splits import Split, random
 from cranfield.store import Made, Vocabularies, read_run, run_facts, save_run
-from cranfield.studies.frame import Floats, PanelNumbers, StudyFiles, StudyUnit, ValueRows
+from cranfield.studies.frame.claims import Floats
+from cranfield.studies.frame.study import PanelNumbers, StudyFiles, StudyUnit, ValueRows
 
 EXPLICIT, IMPLICIT = "explicit", "implicit"
 VERSIONS = (EXPLICIT, IMPLICIT)

@@ -15,19 +15,18 @@ from cranfield import _checks
 from cranfield._errors import ImpossibleSplitError, SettingError
 from cranfield.data import Ratings, counts_to_ratings, min_ratings, positives
 from cranfield.splits import Split, predefined, uniform_test
+from cranfield.studies.bellogin2017 import work
 from cranfield.studies.bellogin2017.claims import claims_of
 from cranfield.studies.bellogin2017.exhibits import HETREC, LASTFM, MOVIELENS, absent, exhibits_of
-from cranfield.studies.bellogin2017.work import (
-    ALPHAS,
-    EPSILON,
-    GROUPS,
-    METRICS,
-    SIGMA,
-    BiasWork,
-    systems_of,
-    units,
+from cranfield.studies.bellogin2017.work import BiasNumbers, BiasWork, systems_of, units
+from cranfield.studies.frame.study import (
+    Study,
+    StudyFiles,
+    StudyResults,
+    data_names,
+    measured,
+    recognised,
 )
-from cranfield.studies.frame import PanelNumbers, Study, StudyFiles, StudyResults, data_names, measured, recognised
 
 FOLDS = 5
 CURVE_FOLDS = 2
@@ -83,7 +82,7 @@ def prepared(
     divided = predefined(*parts, overlap="train") if len(parts) == 2 else None
     ratings = parts[0] if divided is None else _together(divided)
     uniform, dropped = _with_solution(ratings)
-    effect = uniform_test(uniform, sigma=SIGMA, epsilon=EPSILON, seed=seed).step.effect
+    effect = uniform_test(uniform, sigma=work.SIGMA, epsilon=work.EPSILON, seed=seed).step.effect
     chosen = int(effect["zeta"])
     wanted = _checks.whole("targets", TARGETS if targets is None else targets, at_least=11)
     _check_sizes(ratings, wanted, chosen)
@@ -122,7 +121,7 @@ def _with_solution(ratings: Ratings) -> tuple[Ratings, int]:
     for fewest in np.unique(counts[counts > 0]).tolist():
         kept = ratings if fewest == counts[counts > 0].min() else min_ratings(ratings, item=fewest)
         try:
-            uniform_test(kept, sigma=SIGMA, epsilon=EPSILON)
+            uniform_test(kept, sigma=work.SIGMA, epsilon=work.EPSILON)
         except ImpossibleSplitError as error:
             failed = failed or error
             continue
@@ -133,10 +132,12 @@ def _with_solution(ratings: Ratings) -> tuple[Ratings, int]:
 
 def _check_sizes(ratings: Ratings, targets: int, chosen: int) -> None:
     """Reject target sets that are larger than a percentile or than the items of a uniform test."""
-    percentile = int(np.count_nonzero(ratings.item_counts)) // GROUPS
+    percentile = int(np.count_nonzero(ratings.item_counts)) // work.GROUPS
     smallest = min(percentile, chosen)
     if targets > smallest:
-        where = f"the smallest of {GROUPS} popularity percentiles" if percentile == smallest else "a uniform test set"
+        where = (
+            f"the smallest of {work.GROUPS} popularity percentiles" if percentile == smallest else "a uniform test set"
+        )
         raise SettingError(
             f"targets={targets} is more than the {smallest:,} items of {where}; give targets={smallest} or less"
         )
@@ -163,22 +164,22 @@ def _work(works: dict[str, BiasWork], known: dict[str, str | None], files: Study
     numbers = measured(
         files,
         {
-            name: units(f"panel-{place}", work, CURVE_FOLDS, skewed=place == 1 and not work.positive)
-            for place, (name, work) in enumerate(works.items(), start=1)
+            name: units(f"panel-{place}", own, CURVE_FOLDS, skewed=place == 1 and not own.positive)
+            for place, (name, own) in enumerate(works.items(), start=1)
         },
     )
-    panels = [PanelNumbers(name, work, known[name], numbers[name]) for name, work in works.items()]
+    panels = [BiasNumbers(name, own, known[name], numbers[name]) for name, own in works.items()]
     every = list(works.values())
     settings = {
         "systems": list(systems_of(every[0].seed).values()),
-        "threshold": [work.threshold for work in every],
-        "other threshold": [work.other for work in every],
+        "threshold": [own.threshold for own in every],
+        "other threshold": [own.other for own in every],
         "target sets of 1R": every[0].targets,
-        "non-relevant items of AR": [work.nonrelevant for work in every],
+        "non-relevant items of AR": [own.nonrelevant for own in every],
         "folds": every[0].folds,
         "folds of curves": min(CURVE_FOLDS, every[0].folds),
-        "skewness": list(ALPHAS),
-        "metrics": list(METRICS),
+        "skewness": list(work.ALPHAS),
+        "metrics": list(work.METRICS),
         "seed": every[0].seed,
         "not run": "; ".join(absent(panels)) or "nothing",
     }

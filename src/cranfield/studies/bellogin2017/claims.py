@@ -2,38 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from functools import partial
 
 import numpy as np
 
 from cranfield.metrics import kendall_tau_b
-from cranfield.studies.bellogin2017.work import (
-    AI_UAR,
-    AR,
-    BOUNDED,
-    BPREF,
-    HEAD,
-    INFAP,
-    KNN,
-    MRR,
-    NDCG,
-    ONE,
-    PERCENTILE,
-    PLSA,
-    POPULARITY,
-    PRECISION,
-    RANDOM,
-    RECALL,
-    SVD,
-    SYSTEMS,
-    U1R,
-    UAR,
-    WRMF,
-    BiasNumbers,
-    in_design,
-)
-from cranfield.studies.frame import ClaimFindings, Floats, Saying, findings, points
-from cranfield.studies.frame import each as each_of
+from cranfield.studies.bellogin2017 import work
+from cranfield.studies.bellogin2017.work import BiasNumbers
+from cranfield.studies.frame.claims import ClaimFindings, Floats, Saying, each, findings, points
 
 LINEAR = 0.95
 """A line fits if it explains at least this share of the variance."""
@@ -43,7 +20,8 @@ LEFT = 0.25
 """Popularity falls to random if it keeps less than this share of its lead over random in 1R."""
 ALIKE = 0.6
 """Two orders of the systems are similar if tau is at least this."""
-_LEARNING = tuple(name for name in SYSTEMS if name != RANDOM)
+_each, _points = partial(each, digits=4), partial(points, form=".4f")
+_LEARNING = tuple(name for name in work.SYSTEMS if name != work.RANDOM)
 
 
 def claims_of(panels: Sequence[BiasNumbers]) -> ClaimFindings:
@@ -58,14 +36,14 @@ def claims_of(panels: Sequence[BiasNumbers]) -> ClaimFindings:
 
 def _of_density(panel: BiasNumbers) -> list[Saying]:
     fits, changes = {}, {}
-    for system in SYSTEMS:
-        shares, precision = _curve(panel, "density", "AR", PRECISION, system)
+    for system in work.SYSTEMS:
+        shares, precision = panel.line("density", "AR", system)
         fits[system] = _explained(shares, precision)
-        _, precision_1r = _curve(panel, "density", "1R", PRECISION, system)
+        _, precision_1r = panel.line("density", "1R", system)
         changes[system] = np.abs(precision_1r / precision_1r[:, -1:] - 1).max(axis=1)
     falls = {
-        metric: np.array([_fall(_curve(panel, "density", "AR", metric, system)[1]) for system in _LEARNING])
-        for metric in (MRR, NDCG, RECALL)
+        metric: np.array([_fall(panel.line("density", "AR", system, metric)[1]) for system in _LEARNING])
+        for metric in (work.MRR, work.NDCG, work.RECALL)
     }
     least, most = shares[0], shares[-1]
     removed = f"with {least:.0%} of the test ratings in place of {most:.0%}"
@@ -77,10 +55,10 @@ def _of_density(panel: BiasNumbers) -> list[Saying]:
                STEADY - steady, "largest change: " + _each(changes)),
         *(Saying(f"{name} follows density (it loses more than {STEADY:.0%})", "4.2",
                  falls[metric].min(axis=0) - STEADY, f"lost {removed}: {_each(dict(zip(_LEARNING, falls[metric])))}")
-          for name, metric in (("MRR", MRR), ("nDCG@10", NDCG))),
+          for name, metric in (("MRR", work.MRR), ("nDCG@10", work.NDCG))),
         Saying(f"Recall does not follow density (it changes by less than {STEADY:.0%})", "4.2",
-               STEADY - np.abs(falls[RECALL]).max(axis=0),
-               f"lost {removed}: {_each(dict(zip(_LEARNING, falls[RECALL])))}"),
+               STEADY - np.abs(falls[work.RECALL]).max(axis=0),
+               f"lost {removed}: {_each(dict(zip(_LEARNING, falls[work.RECALL])))}"),
     ]  # fmt: skip
 
 
@@ -88,52 +66,52 @@ def _of_size(panel: BiasNumbers) -> list[Saying]:
     if panel.rows("size").is_empty():  # there are fewer test items than targets
         return []
     products = {}
-    for system in SYSTEMS:
-        sizes, precision = _curve(panel, "size", "1R", PRECISION, system)
+    for system in work.SYSTEMS:
+        sizes, precision = panel.line("size", "1R", system)
         products[system] = precision * sizes
     ratios = {system: series[:, -1] / series[:, 0] for system, series in products.items()}
     away = np.max([np.abs(series - 1) for series in ratios.values()], axis=0)
     return [
         Saying("1R precision of random is 1/t (within 10 %)", "Equation 5",
-               0.1 - np.abs(products[RANDOM] - 1).max(axis=1),
-               "P@10 × t: " + _points(sizes, products[RANDOM])),
+               0.1 - np.abs(products[work.RANDOM] - 1).max(axis=1),
+               "P@10 × t: " + _points(sizes, products[work.RANDOM])),
         Saying(f"1R precision of every system falls as 1/t (P@10 × t changes by less than {STEADY:.0%})", "Figure 4",
                STEADY - away, f"P@10 × t at {sizes[-1]:g} over that at {sizes[0]:g}: {_each(ratios)}"),
     ]  # fmt: skip
 
 
 def _of_neutral_designs(panel: BiasNumbers) -> list[Saying]:
-    leads = {design: _lead(panel, design) for design in (ONE, PERCENTILE, U1R, HEAD)}
-    kept = {design: lead / leads[ONE] for design, lead in leads.items() if design != ONE}
+    leads = {design: _lead(panel, design) for design in (work.ONE, work.PERCENTILE, work.U1R, work.HEAD)}
+    kept = {design: lead / leads[work.ONE] for design, lead in leads.items() if design != work.ONE}
     evidence = "share of its lead over random in 1R that popularity keeps: " + _each(kept)
     sayings = [
         Saying(f"Popularity falls to random in {design} (it keeps less than {LEFT:.0%} of its lead in 1R)", "Figure 8",
                LEFT - kept[design], f"{evidence}; {_scores(panel, design)}")
-        for design in (PERCENTILE, U1R)
+        for design in (work.PERCENTILE, work.U1R)
     ]  # fmt: skip
     sayings += [
-        Saying(f"pLSA stays first in {design}", "Figure 8", _first(panel, design, PRECISION, PLSA),
+        Saying(f"pLSA stays first in {design}", "Figure 8", _first(panel, design, work.PRECISION, work.PLSA),
                _scores(panel, design))
-        for design in (PERCENTILE, U1R)
+        for design in (work.PERCENTILE, work.U1R)
     ]  # fmt: skip
-    neutral = np.maximum(kept[PERCENTILE], kept[U1R])
+    neutral = np.maximum(kept[work.PERCENTILE], kept[work.U1R])
     return [
         *sayings,
-        Saying("More bias is left in U1R than in P1R", "6.3", kept[U1R] - kept[PERCENTILE], evidence),
-        Saying("Removing the head is less effective than P1R and U1R", "Figure 8", kept[HEAD] - neutral, evidence),
+        Saying("More bias is left in U1R than in P1R", "6.3", kept[work.U1R] - kept[work.PERCENTILE], evidence),
+        Saying("Removing the head is less effective than P1R and U1R", "Figure 8", kept[work.HEAD] - neutral, evidence),
     ]
 
 
 def _of_uniform_test(panel: BiasNumbers) -> list[Saying]:
     times = {
-        design: in_design(panel, design, PRECISION, POPULARITY) / in_design(panel, design, PRECISION, RANDOM)
-        for design in (AR, UAR, AI_UAR)
+        design: panel.of(design, work.POPULARITY) / panel.of(design, work.RANDOM)
+        for design in (work.AR, work.UAR, work.AI_UAR)
     }
     evidence = "popularity over random: " + _each(times)
-    above = in_design(panel, UAR, PRECISION, POPULARITY) - in_design(panel, UAR, PRECISION, KNN)
+    above = panel.of(work.UAR, work.POPULARITY) - panel.of(work.UAR, work.KNN)
     return [
-        Saying("UAR leaves popularity above kNN", "Figure 8", above, _scores(panel, UAR)),
-        Saying("AI-UAR leaves more bias than TI-UAR", "Figure 8", times[AI_UAR] - times[UAR], evidence),
+        Saying("UAR leaves popularity above kNN", "Figure 8", above, _scores(panel, work.UAR)),
+        Saying("AI-UAR leaves more bias than TI-UAR", "Figure 8", times[work.AI_UAR] - times[work.UAR], evidence),
     ]
 
 
@@ -141,45 +119,38 @@ def _of_positive_ratings(panel: BiasNumbers) -> list[Saying]:
     """Return the paper's claims about data in which every rating is positive."""
     if not panel.work.positive:
         return []
-    lead = _lead(panel, U1R)
+    lead = _lead(panel, work.U1R)
     error = lead.std(ddof=1) / np.sqrt(len(lead)) if len(lead) > 1 else np.nan
     plain = panel.work.plain
-    others = np.max([in_design(panel, plain, BPREF, system) for system in (KNN, SVD, WRMF)], axis=0)
+    others = np.max([panel.of(plain, system, work.BPREF) for system in (work.KNN, work.SVD, work.WRMF)], axis=0)
     return [
         Saying("Where all ratings are positive, popularity drops to random in U1R within sampling error", "6.2",
                np.array([_t_of_95(len(lead) - 1) * error - abs(lead.mean())]),
                f"popularity less random {lead.mean():+.5f}, standard error over splits {error:.5f}; "
-               + _scores(panel, U1R)),
+               + _scores(panel, work.U1R)),
         Saying("bpref of random is high where nothing is negative: above kNN and MF", "Figure 9",
-               in_design(panel, plain, BPREF, RANDOM) - others, _scores(panel, plain, BPREF)),
+               panel.of(plain, work.RANDOM, work.BPREF) - others, _scores(panel, plain, work.BPREF)),
     ]  # fmt: skip
 
 
 def _of_skewness(panel: BiasNumbers) -> list[Saying]:
     if panel.work.positive or panel.rows("skew").is_empty():
         return []
-    curves = {system: _curve(panel, "skew", "1R", PRECISION, system) for system in SYSTEMS}
-    alphas = curves[RANDOM][0]
+    curves = {system: panel.line("skew", "1R", system) for system in work.SYSTEMS}
+    alphas = curves[work.RANDOM][0]
     values = {system: series for system, (_, series) in curves.items()}
-    most = values[POPULARITY][:, -1] - values[RANDOM][:, -1]
+    most = values[work.POPULARITY][:, -1] - values[work.RANDOM][:, -1]
     sayings = [
         Saying("Popularity is below random where popularity is uniform (printed .0077 and .0100)", "5.2",
-               values[RANDOM][:, 0] - values[POPULARITY][:, 0],
+               values[work.RANDOM][:, 0] - values[work.POPULARITY][:, 0],
                f"at α = 0: {_each({name: series[:, 0] for name, series in values.items()})}")
     ]  # fmt: skip
-    for system in (KNN, SVD, WRMF):
-        away = np.abs(values[system] - values[RANDOM]).max(axis=1)
-        sayings.append(
-            Saying(f"{system} stays at random (within {LEFT:.0%} of popularity's lead at α = {alphas[-1]:g})",
-                   "Figure 5", LEFT * most - away, f"{system} {_points(alphas, values[system])}; "
-                   f"{RANDOM} {_points(alphas, values[RANDOM])}")
-        )  # fmt: skip
-    away = np.abs(values[PLSA] - values[POPULARITY]).max(axis=1)
-    sayings.append(
-        Saying(f"pLSA follows popularity (within {LEFT:.0%} of popularity's lead at α = {alphas[-1]:g})", "Figure 5",
-               LEFT * most - away, f"{PLSA} {_points(alphas, values[PLSA])}; "
-               f"{POPULARITY} {_points(alphas, values[POPULARITY])}")
-    )  # fmt: skip
+    like_random = [(system, work.RANDOM, "stays at random") for system in (work.KNN, work.SVD, work.WRMF)]
+    for system, other, how in (*like_random, (work.PLSA, work.POPULARITY, "follows popularity")):
+        away = np.abs(values[system] - values[other]).max(axis=1)
+        claim = f"{system} {how} (within {LEFT:.0%} of popularity's lead at α = {alphas[-1]:g})"
+        evidence = "; ".join(f"{name} {_points(alphas, values[name])}" for name in (system, other))
+        sayings.append(Saying(claim, "Figure 5", LEFT * most - away, evidence))
     return sayings
 
 
@@ -189,58 +160,52 @@ def _of_incomplete_judgments(panel: BiasNumbers) -> list[Saying]:
         return []
     return [
         Saying(f"{metric} drags pLSA down with popularity: both are below another system", "Figure 9",
-               np.minimum(-_first(panel, plain, metric, PLSA), -_first(panel, plain, metric, POPULARITY)),
+               np.minimum(-_first(panel, plain, metric, work.PLSA), -_first(panel, plain, metric, work.POPULARITY)),
                f"{_scores(panel, plain, metric)}; {_scores(panel, plain)}")
-        for metric in (BPREF, INFAP)
+        for metric in (work.BPREF, work.INFAP)
     ]  # fmt: skip
 
 
 def _of_bounds(panel: BiasNumbers) -> list[Saying]:
-    widths = {}
-    parts = [part for part in ("size", "density") if not panel.rows(f"bounds-{part}").is_empty()]
-    for part in parts:
-        for system in BOUNDED:
-            places, lower = _curve(panel, f"bounds-{part}", "lower", PRECISION, system)
-            _, upper = _curve(panel, f"bounds-{part}", "upper", PRECISION, system)
-            widths[part, system] = (places, upper - lower)
-    first, last = {"size": 0, "density": -1}, {"size": -1, "density": 0}
-    closer = {
-        part: np.min([widths[part, system][1][:, first[part]] - widths[part, system][1][:, last[part]]
-                      for system in BOUNDED], axis=0)
-        for part in parts
-    }  # fmt: skip
-    names = {"size": "as |T_u| grows", "density": "as test ratings are removed"}
-    return [
-        Saying(f"The bounds of 1R precision close {names[part]}", "Figure 3", closer[part],
-               "upper less lower: " + "; ".join(
-                   f"{system} {_points(widths[part, system][0], widths[part, system][1])}" for system in BOUNDED))
-        for part in parts
-    ]  # fmt: skip
+    sayings = []
+    for part, how, sign in (("size", "as |T_u| grows", -1), ("density", "as test ratings are removed", 1)):
+        if panel.rows(f"bounds-{part}").is_empty():
+            continue
+        closer, widths = [], []
+        for system in work.BOUNDED:
+            places, lower = panel.line(f"bounds-{part}", "lower", system)
+            width = panel.line(f"bounds-{part}", "upper", system)[1] - lower
+            closer.append(sign * (width[:, -1] - width[:, 0]))
+            widths.append(f"{system} {_points(places, width)}")
+        claim = f"The bounds of 1R precision close {how}"
+        evidence = "upper less lower: " + "; ".join(widths)
+        sayings.append(Saying(claim, "Figure 3", np.min(closer, axis=0), evidence))
+    return sayings
 
 
 def _of_thresholds(panel: BiasNumbers) -> list[Saying]:
-    work, taus = panel.work, {}
-    if work.other is None:
+    own, taus = panel.work, {}
+    if own.other is None:
         return []
-    for design in work.designs:
+    for design in own.designs:
         here, other = (
-            np.array([in_design(panel, design, PRECISION, system, at) for system in SYSTEMS])
-            for at in (work.threshold, work.other)
+            np.array([panel.of(design, system, work.PRECISION, at) for system in work.SYSTEMS])
+            for at in (own.threshold, own.other)
         )
         taus[design] = np.array([kendall_tau_b(here[:, split], other[:, split]) for split in range(here.shape[1])])
-    claim = f"Another threshold ({work.other:g}) gives the same picture (tau of the systems at least {ALIKE:g})"
+    claim = f"Another threshold ({own.other:g}) gives the same picture (tau of the systems at least {ALIKE:g})"
     return [Saying(claim, "3.3", np.min(list(taus.values()), axis=0) - ALIKE + 1e-9, "tau: " + _each(taus))]
 
 
 def _lead(panel: BiasNumbers, design: str) -> Floats:
     """Return the lead of popularity over random."""
-    return in_design(panel, design, PRECISION, POPULARITY) - in_design(panel, design, PRECISION, RANDOM)
+    return panel.of(design, work.POPULARITY) - panel.of(design, work.RANDOM)
 
 
 def _first(panel: BiasNumbers, design: str, metric: str, system: str) -> Floats:
     """Return the lead of a system over the best of the others."""
-    others = [in_design(panel, design, metric, other) for other in SYSTEMS if other != system]
-    return in_design(panel, design, metric, system) - np.max(others, axis=0)
+    others = [panel.of(design, other, metric) for other in work.SYSTEMS if other != system]
+    return panel.of(design, system, metric) - np.max(others, axis=0)
 
 
 def _explained(x: Floats, values: Floats) -> Floats:
@@ -262,18 +227,6 @@ def _t_of_95(freedom: int) -> float:
     return float(stdtrit(freedom, 0.975)) if freedom > 0 else np.nan
 
 
-def _each(values: Mapping[str, Floats]) -> str:
-    return each_of(values, 4)
-
-
-def _scores(panel: BiasNumbers, design: str, metric: str = PRECISION) -> str:
-    values = {system: in_design(panel, design, metric, system) for system in SYSTEMS}
+def _scores(panel: BiasNumbers, design: str, metric: str = work.PRECISION) -> str:
+    values = {system: panel.of(design, system, metric) for system in work.SYSTEMS}
     return f"{metric} in {design}: {_each(values)}"
-
-
-def _points(places: Floats, values: Floats) -> str:
-    return points(places, values, ".4f")
-
-
-def _curve(panel: BiasNumbers, part: str, setting: str, metric: str, system: str) -> tuple[Floats, Floats]:
-    return panel.curve(part, setting=setting, metric=metric, system=system)

@@ -13,39 +13,19 @@ from cranfield._numbers import DASH
 from cranfield.data import Ratings, by_popularity
 from cranfield.rankings import Ranking, Targets
 from cranfield.splits import predefined, uniform_test
-from cranfield.studies.bellogin2017.work import (
-    BOUNDED,
-    BPREF,
-    EPSILON,
-    FIGURE_2,
-    FIGURE_8,
-    GROUPS,
-    INFAP,
-    METRICS,
-    NDCG,
-    PERCENTILE,
-    POPULARITY,
-    PRECISION,
-    RANDOM,
-    SIGMA,
-    STRATIFIED,
-    SYSTEMS,
-    U1R,
-    BiasNumbers,
-    cumulated,
-    in_design,
-)
-from cranfield.studies.frame import CellRow, Exhibit, Printed, bars, curve, exhibit, marked
+from cranfield.studies.bellogin2017 import work
+from cranfield.studies.bellogin2017.work import BiasNumbers, cumulated
+from cranfield.studies.frame.exhibits import CellRow, Exhibit, Printed, bars, curve, exhibit, marked
 
 MOVIELENS, HETREC, LASTFM = "MovieLens 1M", "HetRec 2011 Last.fm", "Last.fm (lastfm-1k)"
 PRINTED = Printed(__package__)
 """The numbers printed in the text; the figures print none."""
-DESIGNS = tuple(dict.fromkeys((*FIGURE_2, *FIGURE_8)))
+DESIGNS = tuple(dict.fromkeys((*work.FIGURE_2, *work.FIGURE_8)))
 
 _SIZE = {"width": 220, "height": 160}
 _BAR = {"width": 110, "height": 130}
 _SEGMENTS = 100
-_LABELS = {NDCG: "nDCG@10", STRATIFIED: "stratified recall@10"}
+_LABELS = {work.NDCG: "nDCG@10", work.STRATIFIED: "stratified recall@10"}
 
 
 def exhibits_of(panels: Sequence[BiasNumbers]) -> list[Exhibit]:
@@ -59,14 +39,14 @@ def exhibits_of(panels: Sequence[BiasNumbers]) -> list[Exhibit]:
         _printed_numbers(panels),
         _design_table(panels),
         _significance(panels),
-        _by_design("figure-02", f"Figure 2: P@10 in AR and 1R{missing}", panels, FIGURE_2, [PRECISION]),
+        _by_design("figure-02", f"Figure 2: P@10 in AR and 1R{missing}", panels, work.FIGURE_2, [work.PRECISION]),
         _bounds(panels, missing),
         _density_and_size(panels, missing),
         _skewness(panels, missing),
         _rating_splits(panels),
         _positive_ratio(panels),
-        _by_design("figure-08", neutral, panels, FIGURE_8, [PRECISION, NDCG]),
-        _by_design("figure-09", incomplete, panels, DESIGNS, [BPREF, INFAP, STRATIFIED]),
+        _by_design("figure-08", neutral, panels, work.FIGURE_8, [work.PRECISION, work.NDCG]),
+        _by_design("figure-09", incomplete, panels, DESIGNS, [work.BPREF, work.INFAP, work.STRATIFIED]),
     ]
 
 
@@ -132,7 +112,7 @@ def _most_liked(panel: BiasNumbers) -> str:
 
 
 def _popularity_in(panel: BiasNumbers, design: str) -> str:
-    return f"{in_design(panel, design, PRECISION, POPULARITY).mean():.4f}"
+    return f"{panel.of(design, work.POPULARITY).mean():.4f}"
 
 
 def _skewed(panel: BiasNumbers, system: str) -> str:
@@ -144,12 +124,12 @@ _NUMBERS: Sequence[tuple[str, str, Callable[[BiasNumbers], str]]] = [
     ("P@10 of popularity in AR", "3.3", lambda panel: _popularity_in(panel, panel.work.plain)),
     ("|T|, the items of a uniform test", "6.2", lambda panel: f"{panel.work.sizes['zeta']:,}"),
     ("η, test ratings of each of them", "6.2", lambda panel: f"{panel.work.sizes['eta']:,}"),
-    ("items of a percentile", "6.1", lambda panel: f"{np.count_nonzero(panel.work.data.item_counts) // GROUPS:,}"),
+    ("items of a percentile", "6.1", lambda panel: f"{np.count_nonzero(panel.work.data.item_counts) // work.GROUPS:,}"),
     ("users who like the most popular item", "5.2", _most_liked),
-    ("1RP@10 of popularity at α = 0", "5.2", lambda panel: _skewed(panel, POPULARITY)),
-    ("1RP@10 of random at α = 0", "5.2", lambda panel: _skewed(panel, RANDOM)),
-    ("1RP@10 of popularity in P1R", "6.3", lambda panel: _popularity_in(panel, PERCENTILE)),
-    ("1RP@10 of popularity in U1R", "6.3", lambda panel: _popularity_in(panel, U1R)),
+    ("1RP@10 of popularity at α = 0", "5.2", lambda panel: _skewed(panel, work.POPULARITY)),
+    ("1RP@10 of random at α = 0", "5.2", lambda panel: _skewed(panel, work.RANDOM)),
+    ("1RP@10 of popularity in P1R", "6.3", lambda panel: _popularity_in(panel, work.PERCENTILE)),
+    ("1RP@10 of popularity in U1R", "6.3", lambda panel: _popularity_in(panel, work.U1R)),
 ]
 """Numbers that the text prints, with their section and how they are computed here."""
 
@@ -158,20 +138,20 @@ def _notes(panels: Sequence[BiasNumbers]) -> list[str]:
     """Return notes on each set of ratings."""
     notes = []
     for panel in panels:
-        name, work = panel.name, panel.work
+        name, own = panel.name, panel.work
         notes.append(
             f"{name} is {panel.known} by its numbers"
             if panel.known
             else f"{name} is none of the known datasets: printed numbers are for orientation"
         )
-        if work.dropped:
+        if own.dropped:
             notes.append(
                 f"{name}: σ = ε = 0.2 has no solution with all items, so uniform tests leave out the "
-                f"{work.dropped:,} rarest"
+                f"{own.dropped:,} rarest"
             )
-        if work.divided is not None:
+        if own.divided is not None:
             notes.append(f"{name} was already divided: there is one split, and uniform tests are drawn from both parts")
-        if work.positive:
+        if own.positive:
             notes.append(
                 f"{name}: there are no non-positive ratings, so bpref mostly measures coverage (section 7), "
                 "and popularity is expected at random in U1R and UAR (section 6.2)"
@@ -202,13 +182,13 @@ def _design_table(panels: Sequence[BiasNumbers]) -> Exhibit:
     rows: list[CellRow] = []
     for panel in panels:
         for design in DESIGNS:
-            for metric in METRICS:
-                values = {system: in_design(panel, design, metric, system) for system in SYSTEMS}
+            for metric in work.METRICS:
+                values = {system: panel.of(design, system, metric) for system in work.SYSTEMS}
                 if all(map(len, values.values())):
                     means = {system: float(own.mean()) for system, own in values.items()}
                     rows.append([panel.name, design, metric, *marked(means, "{:.4f}".format)])
     caption = "Figures 2, 8 and 9 in numbers: means over splits"
-    return exhibit("designs", caption, ["Ratings", "Design", "Metric", *SYSTEMS], rows)
+    return exhibit("designs", caption, ["Ratings", "Design", "Metric", *work.SYSTEMS], rows)
 
 
 def _by_design(
@@ -226,7 +206,7 @@ def _by_design(
         alt, charts = altair(), []
         for (panel, metric), rows in frame.group_by("panel", "metric", maintain_order=True):
             y = ("value", _LABELS.get(str(metric), str(metric)))
-            layers = bars(rows, ("system", SYSTEMS), y, ("system", SYSTEMS), ends=("lowest", "highest"))
+            layers = bars(rows, ("system", work.SYSTEMS), y, ("system", work.SYSTEMS), ends=("lowest", "highest"))
             by_design = alt.Column("design:N", sort=list(designs), title=None)
             chart = layers.properties(**_BAR).facet(column=by_design).resolve_scale(y="independent")
             charts.append(chart.properties(title=panel))
@@ -259,7 +239,7 @@ def _drawn(name: str, caption: str, frame: pl.DataFrame, draw: Callable[[pl.Data
     return Exhibit(name, caption, frame, draw=chart)
 
 
-def _lines(rows: pl.DataFrame, x: str, y: str, by: str = "system", names: Sequence[str] = SYSTEMS) -> Any:
+def _lines(rows: pl.DataFrame, x: str, y: str, by: str = "system", names: Sequence[str] = work.SYSTEMS) -> Any:
     return curve(rows.select("x", "value", by), ("x", x), ("value", y), by, names, zero=True)
 
 
@@ -271,7 +251,7 @@ def _bounds(panels: Sequence[BiasNumbers], missing: str) -> Exhibit:
     def draw(rows: pl.DataFrame) -> list[Any]:
         return [
             _bounded(rows.filter(part=part, system=system), x, f"{system}, 1RP@10")
-            for system in BOUNDED
+            for system in work.BOUNDED
             for part, x in (("density", "share of test ratings"), ("size", "|T_u|"))
         ]
 
@@ -298,7 +278,7 @@ def _density_and_size(panels: Sequence[BiasNumbers], missing: str) -> Exhibit:
 
     def draw(rows: pl.DataFrame) -> list[Any]:
         return [
-            _lines(rows.filter(part=part, setting=setting, metric=PRECISION), x, f"{setting} P@10")
+            _lines(rows.filter(part=part, setting=setting, metric=work.PRECISION), x, f"{setting} P@10")
             for part, setting, x in (("density", "AR", share), ("density", "1R", share), ("size", "1R", "|T_u|"))
         ]
 
@@ -338,24 +318,24 @@ def _shares(frame: pl.DataFrame) -> Any:
 def _rating_splits(panels: Sequence[BiasNumbers]) -> Exhibit:
     """Return Figure 6: the ratings and test ratings of each item, for percentile and uniform-test splits."""
     caption = (
-        f"Figure 6: ratings of each item and how many are for testing: a) random split, {GROUPS} percentiles (expected "
-        f"number), b) uniform test items (σ = ε = {SIGMA:g})"
+        f"Figure 6: ratings of each item and how many are for testing: a) random split, {work.GROUPS} percentiles "
+        f"(expected number), b) uniform test items (σ = ε = {work.SIGMA:g})"
     )
     parts = []
     for panel in panels:
-        work = panel.work
-        counts = work.data.item_counts[by_popularity(work.data)]
-        percentile = np.repeat(np.arange(GROUPS) + 1, [len(part) for part in np.array_split(counts, GROUPS)])
-        uniform = uniform_test(work.uniform_data, sigma=SIGMA, epsilon=EPSILON, seed=work.seed)
-        order = by_popularity(work.uniform_data)
-        ratings, test = work.uniform_data.item_counts[order], uniform.test.item_counts[order]
+        own = panel.work
+        counts = own.data.item_counts[by_popularity(own.data)]
+        percentile = np.repeat(np.arange(work.GROUPS) + 1, [len(part) for part in np.array_split(counts, work.GROUPS)])
+        uniform = uniform_test(own.uniform_data, sigma=work.SIGMA, epsilon=work.EPSILON, seed=own.seed)
+        order = by_popularity(own.uniform_data)
+        ratings, test = own.uniform_data.item_counts[order], uniform.test.item_counts[order]
         parts += [
             pl.DataFrame({
                 "panel": panel.name, "way": way, "rank": np.arange(1, len(ratings) + 1),
                 "ratings": ratings.astype(np.float64), "test": test.astype(np.float64), "percentile": groups,
             })
             for way, ratings, test, groups in (
-                ("a) percentiles", counts, SIGMA * counts, percentile),
+                ("a) percentiles", counts, work.SIGMA * counts, percentile),
                 ("b) uniform test", ratings, test, np.zeros(len(ratings), dtype=np.int64)),
             )
         ]  # fmt: skip

@@ -23,7 +23,8 @@ from cranfield.measures import Scores, measure
 from cranfield.metrics import Metric
 from cranfield.rankings import EVERYONE, Ranker, Ranking, RatedRanker, Run, fit_each, rank_with, rankers_for
 from cranfield.splits import Folds, Split, popularity_groups, random, uniform_test
-from cranfield.studies.frame import PanelNumbers, StudyUnit, ValueRows
+from cranfield.studies.frame.claims import Floats
+from cranfield.studies.frame.study import PanelNumbers, StudyUnit, ValueRows
 
 PLSA, SVD, WRMF, KNN, POPULARITY, RANDOM = "pLSA", "MF (svd)", "MF (wrmf)", "kNN", "Popularity", "Random"
 SYSTEMS = (PLSA, SVD, WRMF, KNN, POPULARITY, RANDOM)
@@ -378,12 +379,14 @@ def lemma_bounds(users: NDArray[Any], ranks: NDArray[Any], n: int) -> dict[str, 
     return {name: float(np.count_nonzero(hit) / total) for name, hit in hits.items()}
 
 
-BiasNumbers = PanelNumbers[BiasWork]
+class BiasNumbers(PanelNumbers[BiasWork]):
+    """The numbers of one set of ratings, looked up by design and system."""
 
+    def of(self, design: str, system: str, metric: str = PRECISION, threshold: float | None = None) -> Floats:
+        """Return the values of a system in a design, one per split."""
+        at = self.work.threshold if threshold is None else threshold
+        return self.series("design", setting=design, metric=metric, system=system, x=at)
 
-def in_design(
-    panel: BiasNumbers, design: str, metric: str, system: str, threshold: float | None = None
-) -> NDArray[np.float64]:
-    """Return the values of a system in a design, one per split."""
-    at = panel.work.threshold if threshold is None else threshold
-    return panel.series("design", setting=design, metric=metric, system=system, x=at)
+    def line(self, part: str, setting: str, system: str, metric: str = PRECISION) -> tuple[Floats, Floats]:
+        """Return the places of a curve, and splits × places: the values of a system."""
+        return self.curve(part, setting=setting, metric=metric, system=system)

@@ -13,41 +13,16 @@ import numpy as np
 from cranfield import _checks
 from cranfield._errors import SettingError
 from cranfield.data import Ratings
+from cranfield.studies.canamares2020 import work
 from cranfield.studies.canamares2020.exhibits import DATASETS, MOVIELENS, NETFLIX, exhibits_of
-from cranfield.studies.canamares2020.work import (
-    AGREEMENT,
-    AVERAGES,
-    CUTOFFS,
-    FILLS,
-    GAINED,
-    KNN,
-    MF,
-    NDCG,
-    NEIGHBOURS,
-    OVERLAPS,
-    PRECISION,
-    RATIOS,
-    START,
-    UNRATED,
-    SplitNumbers,
-    SplitWork,
-    factors,
-    neighbours,
-    units,
-    values_of,
-)
-from cranfield.studies.frame import (
-    ClaimFindings,
-    Floats,
-    PanelNumbers,
-    Saying,
+from cranfield.studies.canamares2020.work import SplitNumbers, SplitWork, factors, neighbours, units
+from cranfield.studies.frame.claims import ClaimFindings, Floats, Saying, findings, points
+from cranfield.studies.frame.study import (
     Study,
     StudyFiles,
     StudyResults,
     data_names,
-    findings,
     measured,
-    points,
     recognised,
 )
 
@@ -79,13 +54,13 @@ def _work(
         for name, ratings in names.items()
     }
     measurements = {
-        name: units(f"panel-{place}", work, seeds, curve_seeds)
-        for place, (name, work) in enumerate(works.items(), start=1)
+        name: units(f"panel-{place}", own, seeds, curve_seeds)
+        for place, (name, own) in enumerate(works.items(), start=1)
     }
     numbers = measured(files, measurements)
-    panels = [PanelNumbers(name, work, known[name], numbers[name]) for name, work in works.items()]
+    panels = [SplitNumbers(name, own, known[name], numbers[name]) for name, own in works.items()]
     settings = {
-        "systems": [neighbours(k) for k in dict.fromkeys(work.k for work in works.values())] + [factors(seeds[0])],
+        "systems": [neighbours(k) for k in dict.fromkeys(own.k for own in works.values())] + [factors(seeds[0])],
         "threshold": threshold,
         "splits of the starting point": len(seeds),
         "splits of the curves": len(curve_seeds),
@@ -96,9 +71,9 @@ def _work(
 
 _ALPHA = 0.05
 _CORRELATION = 0.962
-_NAMES = {PRECISION: "Prec@10", NDCG: "NDCG@10"}
-_BELOW = [place for place, ratio in enumerate(RATIOS) if ratio < START]
-_ABOVE = [place for place, ratio in enumerate(RATIOS) if ratio > START]
+_NAMES = {work.PRECISION: "Prec@10", work.NDCG: "NDCG@10"}
+_BELOW = [place for place, ratio in enumerate(work.RATIOS) if ratio < work.START]
+_ABOVE = [place for place, ratio in enumerate(work.RATIOS) if ratio > work.START]
 
 
 def claims_of(panels: Sequence[SplitNumbers]) -> ClaimFindings:
@@ -116,13 +91,15 @@ def _of_the_starting_point(panel: SplitNumbers) -> list[Saying]:
 
 
 def _of_ratios(panel: SplitNumbers) -> list[Saying]:
-    lead = _lead(panel, "ratio", "full", NDCG)
-    evidence = _leads("NDCG@10", RATIOS, lead)
-    curves = [values_of(panel, "ratio", "full", NDCG, system) for system in (KNN, MF)]
-    middle = [place for place, ratio in enumerate(RATIOS) if abs(ratio - START) < 0.15]
-    others = [place for place in range(len(RATIOS)) if place not in middle]
+    lead = panel.lead("ratio", "full", work.NDCG)
+    evidence = _leads("NDCG@10", work.RATIOS, lead)
+    curves = panel.both("ratio", "full", work.NDCG)
+    middle = [place for place, ratio in enumerate(work.RATIOS) if abs(ratio - work.START) < 0.15]
+    others = [place for place in range(len(work.RATIOS)) if place not in middle]
     peak = np.min([curve[:, middle].max(axis=1) - curve[:, others].max(axis=1) for curve in curves], axis=0)
-    best = ", ".join(f"{name} at {RATIOS[curve.mean(axis=0).argmax()]}" for name, curve in zip((KNN, MF), curves))
+    best = ", ".join(
+        f"{name} at {work.RATIOS[curve.mean(axis=0).argmax()]}" for name, curve in zip((work.KNN, work.MF), curves)
+    )
     return [
         Saying("kNN leads at the split ratios below 0.5", "Figure 2", lead[:, _BELOW].min(axis=1), evidence),
         Saying("kNN leads at the smallest split ratios (0.1 and 0.2)", "Figure 2", lead[:, :2].min(axis=1), evidence),
@@ -132,18 +109,18 @@ def _of_ratios(panel: SplitNumbers) -> list[Saying]:
 
 
 def _of_unrated_items(panel: SplitNumbers) -> list[Saying]:
-    shares = np.minimum(*(values_of(panel, "ratio", "full", UNRATED, system) for system in (KNN, MF)))
-    evidence = "lower share of the two systems: " + points(RATIOS, shares)
+    shares = np.minimum(*panel.both("ratio", "full", work.UNRATED))
+    evidence = "lower share of the two systems: " + points(work.RATIOS, shares)
     claim = "At no split ratio is less than half of the top ten unrated"
     return [Saying(claim, "Figure 3", shares.min(axis=1) - 0.5, evidence)]
 
 
 def _of_condensed_lists(panel: SplitNumbers) -> list[Saying]:
-    lead = _lead(panel, "ratio", "condensed", NDCG)
-    curves = [values_of(panel, "ratio", "condensed", NDCG, system) for system in (KNN, MF)]
+    lead = panel.lead("ratio", "condensed", work.NDCG)
+    curves = panel.both("ratio", "condensed", work.NDCG)
     steps = np.min([np.diff(curve, axis=1).min(axis=1) for curve in curves], axis=0)
-    values = "; ".join(f"{name} {points(RATIOS, curve)}" for name, curve in zip((KNN, MF), curves))
-    evidence = _leads("NDCG@10", RATIOS, lead)
+    values = "; ".join(f"{name} {points(work.RATIOS, curve)}" for name, curve in zip((work.KNN, work.MF), curves))
+    evidence = _leads("NDCG@10", work.RATIOS, lead)
     crossing = np.minimum(lead[:, _BELOW].min(axis=1), -lead[:, _ABOVE].max(axis=1))
     return [
         Saying("On condensed lists scores improve steadily with the training share", "Figure 4", steps, values),
@@ -154,8 +131,8 @@ def _of_condensed_lists(panel: SplitNumbers) -> list[Saying]:
 
 
 def _of_depth(panel: SplitNumbers) -> list[Saying]:
-    knn, mf = (values_of(panel, "depth", "full", "position", system) for system in (KNN, MF))
-    evidence = f"positions of the first ten: {KNN} {_row(knn)}; {MF} {_row(mf)}"
+    knn, mf = panel.both("depth", "full", "position")
+    evidence = f"positions of the first ten: {work.KNN} {_row(knn)}; {work.MF} {_row(mf)}"
     third = np.minimum(10.0 - np.maximum(knn[:, 2], mf[:, 2]), np.minimum(knn[:, 3], mf[:, 3]) - 10.0)
     return [
         Saying("Only the first three condensed items are in the full top ten, on average", "Figure 5",
@@ -167,16 +144,16 @@ def _of_depth(panel: SplitNumbers) -> list[Saying]:
 
 
 def _of_cutoffs(panel: SplitNumbers) -> list[Saying]:
-    lead = _lead(panel, "cutoff", "full", "NDCG@d")
+    lead = panel.lead("cutoff", "full", "NDCG@d")
     margin = np.minimum(lead[:, 0], -lead[:, -1])
-    claim = f"kNN leads at a small cut-off ({CUTOFFS[0]}), and MF overtakes it at a large one ({CUTOFFS[-1]})"
-    return [Saying(claim, "Figure 6", margin, _leads("NDCG@d", CUTOFFS, lead))]
+    claim = f"kNN leads at a small cut-off ({work.CUTOFFS[0]}), and MF overtakes it at a large one ({work.CUTOFFS[-1]})"
+    return [Saying(claim, "Figure 6", margin, _leads("NDCG@d", work.CUTOFFS, lead))]
 
 
 def _of_gains(panel: SplitNumbers) -> list[Saying]:
     return [
         _led(panel, f"kNN leads by {metric} with the gain {gain}", "Table 3", "gain", "full", spelling)
-        for (metric, gain), spelling in GAINED.items()
+        for (metric, gain), spelling in work.GAINED.items()
         if gain.startswith("g2")
     ]
 
@@ -185,19 +162,19 @@ def _of_agreement(panel: SplitNumbers) -> list[Saying]:
     claim = "By {} the condensed lists of kNN are closer to the test order"
     return [
         _led(panel, claim.format(metric.partition("(")[0]), "Decision C2", "agreement", "condensed", metric)
-        for metric in AGREEMENT
+        for metric in work.AGREEMENT
     ]
 
 
 def _of_averages(panel: SplitNumbers) -> list[Saying]:
     def said(average: str, leader: str) -> Saying:
-        sign = 1.0 if leader == KNN else -1.0
-        leads = [sign * _lead(panel, "average", average, metric)[:, 0] for metric in _NAMES]
+        sign = 1.0 if leader == work.KNN else -1.0
+        leads = [sign * panel.lead("average", average, metric)[:, 0] for metric in _NAMES]
         evidence = "; ".join(f"{name} {_pair(panel, 'average', average, metric)}" for metric, name in _NAMES.items())
         claim = f"{leader} leads by both metrics, averaged as {average}"
         return Saying(claim, "Table 4", np.min(leads, axis=0), evidence)
 
-    _, judged, relevant, geometric = AVERAGES
+    _, judged, relevant, geometric = work.AVERAGES
     counts = panel.work.data.user_counts.astype(np.float64)
     liked = panel.work.data.values >= panel.work.threshold
     positive = np.bincount(panel.work.data.users[liked], minlength=len(counts)).astype(np.float64)
@@ -205,16 +182,16 @@ def _of_averages(panel: SplitNumbers) -> list[Saying]:
     margin = np.array([0.0005 - abs(correlation - _CORRELATION)])
     claim = "Ratings and positive ratings per user correlate at .962"
     return [
-        said(judged, KNN),
-        said(relevant, KNN),
-        said(geometric, MF),
+        said(judged, work.KNN),
+        said(relevant, work.KNN),
+        said(geometric, work.MF),
         Saying(claim, "Decision C3", margin, f"Pearson's correlation {correlation:.4f}"),
     ]
 
 
 def _of_gaps(panel: SplitNumbers) -> list[Saying]:
-    curves = {fill: values_of(panel, "gaps", fill, NDCG, KNN) for fill in FILLS}
-    evidence = "; ".join(f"{fill}: {points(NEIGHBOURS, curve)}" for fill, curve in curves.items())
+    curves = {fill: panel.of("gaps", fill, work.NDCG, work.KNN) for fill in work.FILLS}
+    evidence = "; ".join(f"{fill}: {points(work.NEIGHBOURS, curve)}" for fill, curve in curves.items())
     none, random = (np.diff(curves[fill], axis=1).min(axis=1) for fill in ("None", "Random"))
     reach = {fill: np.ptp(curve, axis=1) for fill, curve in curves.items()}
     average = curves["Average rating"]
@@ -233,19 +210,19 @@ def _of_gaps(panel: SplitNumbers) -> list[Saying]:
 
 def _of_overlap(panel: SplitNumbers) -> list[Saying]:
     said = []
-    beyond = [place for place, overlap in enumerate(OVERLAPS) if overlap > 10]
-    start = panel.series("ratio", setting="full", metric=PRECISION, system=MF, x=START)
+    beyond = [place for place, overlap in enumerate(work.OVERLAPS) if overlap > 10]
+    start = panel.series("ratio", setting="full", metric=work.PRECISION, system=work.MF, x=work.START)
     for setting, way in (
         ("as printed", "k = 10, every rating counts 1"),
         ("liked items", f"k = {panel.work.k}, only liked items count"),
     ):
         full, reduced, covered = (
-            values_of(panel, "overlap", setting, what, KNN) for what in ("full", "reduced", "User-coverage")
+            panel.of("overlap", setting, what, work.KNN) for what in ("full", "reduced", "User-coverage")
         )
         mf = start[: len(full)]
         evidence = (
-            f"reduced {points(OVERLAPS, reduced)}; full {points(OVERLAPS, full)}; "
-            f"coverage {points(OVERLAPS, covered)}; {MF} {mf.mean():.3f}"
+            f"reduced {points(work.OVERLAPS, reduced)}; full {points(work.OVERLAPS, full)}; "
+            f"coverage {points(work.OVERLAPS, covered)}; {work.MF} {mf.mean():.3f}"
         )
         said += [
             Saying(f"Beyond an overlap of 10 the reduced average puts kNN above MF ({way})", "Figure 8",
@@ -261,20 +238,20 @@ def _of_overlap(panel: SplitNumbers) -> list[Saying]:
 def _of_significance(panel: SplitNumbers) -> list[Saying]:
     """Claim that exactly three of the comparisons in Tables 3 and 4 are not significant."""
     named = {
-        "Prec@10": ("gain", "full", PRECISION),
-        "NDCG@10": ("gain", "full", NDCG),
-        "NDCG@10 with g2": ("gain", "full", GAINED["NDCG@10", "g2 of decision C2"]),
-        "RBP with g1": ("gain", "full", GAINED["RBP", "g1"]),
-        "RBP with g2": ("gain", "full", GAINED["RBP", "g2 of decision C2"]),
+        "Prec@10": ("gain", "full", work.PRECISION),
+        "NDCG@10": ("gain", "full", work.NDCG),
+        "NDCG@10 with g2": ("gain", "full", work.GAINED["NDCG@10", "g2 of decision C2"]),
+        "RBP with g1": ("gain", "full", work.GAINED["RBP", "g1"]),
+        "RBP with g2": ("gain", "full", work.GAINED["RBP", "g2 of decision C2"]),
         **{
             f"{name}, {average}": ("average", average, metric)
-            for average in AVERAGES
+            for average in work.AVERAGES
             if average != "AM, unweighted"
             for metric, name in _NAMES.items()
         },
     }
     expected = {"NDCG@10", "RBP with g1", "Prec@10, AM, Test weighted"}
-    p = {name: values_of(panel, *where, KNN, "p")[:, 0] for name, where in named.items()}
+    p = {name: panel.of(*where, work.KNN, "p")[:, 0] for name, where in named.items()}
     agree = np.array([(p[name] >= _ALPHA) == (name in expected) for name in p])
     margin = np.where(agree.all(axis=0), 1.0, -1.0)
     evidence = "p, median over splits: " + ", ".join(f"{name} {np.median(values):.2g}" for name, values in p.items())
@@ -282,29 +259,22 @@ def _of_significance(panel: SplitNumbers) -> list[Saying]:
     return [Saying(claim, "Decision D", margin, evidence)]
 
 
-def _lead(panel: SplitNumbers, part: str, setting: str, metric: str) -> Floats:
-    """Return splits × x: the lead of kNN."""
-    knn, mf = (values_of(panel, part, setting, metric, system) for system in (KNN, MF))
-    return knn - mf
-
-
 def _led(
     panel: SplitNumbers, claim: str, where: str, part: str, setting: str, metric: str, *, sign: float = 1.0
 ) -> Saying:
     """Return the claim that kNN leads, or with a negative sign that MF does."""
-    margin = sign * _lead(panel, part, setting, metric)[:, 0]
+    margin = sign * panel.lead(part, setting, metric)[:, 0]
     return Saying(claim, where, margin, _pair(panel, part, setting, metric))
 
 
 def _pair(panel: SplitNumbers, part: str, setting: str, metric: str) -> str:
-    knn, mf = (values_of(panel, part, setting, metric, system)[:, 0] for system in (KNN, MF))
-    return (
-        f"{KNN} {knn.mean():.4f}, {MF} {mf.mean():.4f}, difference {(knn - mf).min():+.4f} to {(knn - mf).max():+.4f}"
-    )
+    knn, mf = (values[:, 0] for values in panel.both(part, setting, metric))
+    lead = knn - mf
+    return f"{work.KNN} {knn.mean():.4f}, {work.MF} {mf.mean():.4f}, difference {lead.min():+.4f} to {lead.max():+.4f}"
 
 
 def _leads(metric: str, places: Sequence[float], lead: Floats) -> str:
-    return f"{metric} of {KNN} less that of {MF}: {points(places, lead, '+.4f')}"
+    return f"{metric} of {work.KNN} less that of {work.MF}: {points(places, lead, '+.4f')}"
 
 
 def _row(values: Floats) -> str:

@@ -13,20 +13,11 @@ from cranfield._figures import altair, data_of, themed
 from cranfield._numbers import DASH
 from cranfield._table import Cell
 from cranfield.data import describe
-from cranfield.studies.canamares2020.work import (
-    AVERAGES,
-    FILLS,
-    GAINED,
-    KNN,
-    MF,
-    NDCG,
-    PRECISION,
-    START,
-    UNRATED,
-    SplitNumbers,
-    values_of,
-)
-from cranfield.studies.frame import HERE, CellRow, Exhibit, Floats, Printed, bars, curve, exhibit, size_of
+from cranfield.studies.canamares2020 import work
+from cranfield.studies.canamares2020.work import SplitNumbers
+from cranfield.studies.frame.claims import Floats
+from cranfield.studies.frame.exhibits import HERE, CellRow, Exhibit, Printed, bars, curve, exhibit
+from cranfield.studies.frame.study import size_of
 
 MOVIELENS, NETFLIX = "MovieLens", "Netflix"
 DATASETS = {MOVIELENS: "MovieLens 1M", NETFLIX: "Netflix"}
@@ -36,18 +27,18 @@ PRINTED = Printed(__package__)
 _SIZE = {"width": 300, "height": 200}
 _POINTS = 200
 """Maximum number of points to draw a distribution."""
-_COLUMNS, _COUNTED = (KNN, MF, "p"), ("users", "items")
-_METRICS = {"Prec@10": PRECISION, "NDCG@10": NDCG}
+_COLUMNS, _COUNTED = (work.KNN, work.MF, "p"), ("users", "items")
+_METRICS = {"Prec@10": work.PRECISION, "NDCG@10": work.NDCG}
 
 # The lines of Tables 2 to 4: what their first columns say, and the part, setting and metric of their numbers.
 Line = tuple[tuple[str, ...], str, str, str]
 TABLE_2: list[Line] = [((name,), "average", "AM, unweighted", metric) for name, metric in _METRICS.items()]
 TABLE_3: list[Line] = [
     *(((name, "g1"), "gain", "full", metric) for name, metric in _METRICS.items()),
-    *((label, "gain", "full", metric) for label, metric in GAINED.items()),
+    *((label, "gain", "full", metric) for label, metric in work.GAINED.items()),
 ]
 TABLE_4: list[Line] = [
-    ((average, name), "average", average, metric) for average in AVERAGES for name, metric in _METRICS.items()
+    ((average, name), "average", average, metric) for average in work.AVERAGES for name, metric in _METRICS.items()
 ]
 
 
@@ -61,11 +52,11 @@ def exhibits_of(panels: Sequence[SplitNumbers]) -> list[Exhibit]:
         *_tables(panels, missing),
         figure(1, "cumulative distribution of ratings per user and per item", _cumulative,
                partial(_lines, x="number of ratings, at most", y="cumulative share", names=_COUNTED, log=True)),
-        figure(2, "NDCG@10 by split ratio, full lists", _spread("ratio", "full", NDCG),
+        figure(2, "NDCG@10 by split ratio, full lists", _spread("ratio", "full", work.NDCG),
                partial(_lines, x="split ratio", y="NDCG@10")),
-        figure(3, "share of unrated items in the top ten, by split ratio", _spread("ratio", "full", UNRATED),
+        figure(3, "share of unrated items in the top ten, by split ratio", _spread("ratio", "full", work.UNRATED),
                partial(_lines, x="split ratio", y="unrated share")),
-        figure(4, "NDCG@10 by split ratio, condensed lists", _spread("ratio", "condensed", NDCG),
+        figure(4, "NDCG@10 by split ratio, condensed lists", _spread("ratio", "condensed", work.NDCG),
                partial(_lines, x="split ratio", y="NDCG@10")),
         figure(5, "mean position in the full list of the first ten items of the condensed list",
                _spread("depth", "full", "position"),
@@ -75,7 +66,7 @@ def exhibits_of(panels: Sequence[SplitNumbers]) -> list[Exhibit]:
         figure(7, "NDCG@10 (bars) and Coverage@10 (crosses) of kNN by k and by what fills the gaps, condensed lists",
                _gaps, _gap_bars),
         figure(8, "Prec@10 of kNN and MF, and user coverage, by the fewest items that neighbours share", _overlaps,
-               partial(_lines, x="fewest shared items", y="Prec@10, coverage", names=[*_OVERLAPS, MF])),
+               partial(_lines, x="fewest shared items", y="Prec@10, coverage", names=[*_OVERLAPS, work.MF])),
     ]  # fmt: skip
 
 
@@ -153,8 +144,8 @@ def _comparison(
 
 
 def _measured(panel: SplitNumbers, part: str, setting: str, metric: str) -> dict[str, Floats]:
-    values = {system: values_of(panel, part, setting, metric, system)[:, 0] for system in (KNN, MF)}
-    return {**values, "p": values_of(panel, part, setting, metric, KNN, "p")[:, 0]}
+    columns = [*panel.both(part, setting, metric), panel.of(part, setting, metric, work.KNN, "p")]
+    return {what: values[:, 0] for what, values in zip(_COLUMNS, columns)}
 
 
 def _summary(what: str, values: Floats | None) -> dict[str, float | None]:
@@ -210,14 +201,14 @@ def _not_run(name: str) -> Any:
     return text.properties(title=name, width=120, height=_SIZE["height"])
 
 
-def _lines(rows: pl.DataFrame, *, x: str, y: str, names: Sequence[str] = (KNN, MF), log: bool = False) -> Any:
+def _lines(rows: pl.DataFrame, *, x: str, y: str, names: Sequence[str] = (work.KNN, work.MF), log: bool = False) -> Any:
     return curve(rows, ("x", x), ("value", y), "system", names, log=log)
 
 
 def _gap_bars(rows: pl.DataFrame) -> Any:
     order = [str(k) for k in sorted(rows["k"].unique())]
     rows = rows.with_columns(k=pl.col("k").cast(pl.String))
-    return bars(rows, ("fill", list(FILLS)), ("value", "NDCG@10"), ("k", order), crosses="coverage")
+    return bars(rows, ("fill", list(work.FILLS)), ("value", "NDCG@10"), ("k", order), crosses="coverage")
 
 
 def _spread(part: str, setting: str, metric: str) -> Callable[[SplitNumbers], pl.DataFrame]:
@@ -239,14 +230,14 @@ def _cumulative(panel: SplitNumbers) -> pl.DataFrame:
 def _gaps(panel: SplitNumbers) -> pl.DataFrame:
     """Return kNN with 1 to 100 neighbours, with items that it cannot score left out or filled in."""
     parts = []
-    for fill in FILLS:
+    for fill in work.FILLS:
         covered = _spread("gaps", fill, "Coverage@10")(panel).select("x", coverage="value")
-        parts.append(_spread("gaps", fill, NDCG)(panel).join(covered, on="x").with_columns(fill=pl.lit(fill)))
+        parts.append(_spread("gaps", fill, work.NDCG)(panel).join(covered, on="x").with_columns(fill=pl.lit(fill)))
     return pl.concat(parts).with_columns(k=pl.col("x").cast(pl.Int64)).drop("x")
 
 
 _OVERLAPS = {
-    f"{KNN} ({way}), {what}": (setting, what)
+    f"{work.KNN} ({way}), {what}": (setting, what)
     for setting, way in (("as printed", "k = 10"), ("liked items", "liked items"))
     for what in ("full", "reduced", "User-coverage")
 }
@@ -255,5 +246,7 @@ _OVERLAPS = {
 def _overlaps(panel: SplitNumbers) -> pl.DataFrame:
     """Return kNN by the minimum number of shared items, over all users and over covered ones, and MF."""
     parts = [_spread("overlap", *where)(panel).with_columns(system=pl.lit(name)) for name, where in _OVERLAPS.items()]
-    mf = _spread("ratio", "full", PRECISION)(panel).filter((pl.col("x") == START) & (pl.col("system") == MF))
+    mf = _spread("ratio", "full", work.PRECISION)(panel).filter(
+        (pl.col("x") == work.START) & (pl.col("system") == work.MF)
+    )
     return pl.concat([*parts, parts[0].select("x").join(mf.drop("x"), how="cross").select(parts[0].columns)])

@@ -19,7 +19,8 @@ from cranfield.metrics import Metric
 from cranfield.rankings import EVERYONE, Ranking, Run, Serving, measured_ratings, rank_under
 from cranfield.recommenders import recommender
 from cranfield.splits import Split, random
-from cranfield.studies.frame import Floats, PanelNumbers, StudyUnit, ValueRows
+from cranfield.studies.frame.claims import Floats
+from cranfield.studies.frame.study import PanelNumbers, StudyUnit, ValueRows
 
 KNN, MF = "kNN", "MF"
 RATIOS = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
@@ -221,9 +222,18 @@ def units(panel: str, work: SplitWork, seeds: Sequence[int], curve_seeds: Sequen
     return measurements
 
 
-SplitNumbers = PanelNumbers[SplitWork]
+class SplitNumbers(PanelNumbers[SplitWork]):
+    """The numbers of one set of ratings, looked up by system."""
 
+    def of(self, part: str, setting: str, metric: str, system: str, column: str = "value") -> Floats:
+        """Return splits × x: the values of a system, or their p-values."""
+        return self.curve(part, column, setting=setting, metric=metric, system=system)[1]
 
-def values_of(panel: SplitNumbers, part: str, setting: str, metric: str, system: str, column: str = "value") -> Floats:
-    """Return splits × x: the values of a system, or their p-values."""
-    return panel.curve(part, column, setting=setting, metric=metric, system=system)[1]
+    def both(self, part: str, setting: str, metric: str) -> list[Floats]:
+        """Return the values of kNN and of MF, each splits × x."""
+        return [self.of(part, setting, metric, system) for system in (KNN, MF)]
+
+    def lead(self, part: str, setting: str, metric: str) -> Floats:
+        """Return splits × x: the lead of kNN over MF."""
+        knn, mf = self.both(part, setting, metric)
+        return knn - mf

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -22,18 +23,13 @@ from cranfield._polars import read_parquet
 from cranfield._terminal import progress
 from cranfield.data import Ratings, over_one_vocabulary
 from cranfield.store import Made
-from cranfield.studies.canamares_castells2018 import designs
+from cranfield.studies.canamares_castells2018 import designs, orders
 from cranfield.studies.canamares_castells2018.designs import Sums
 from cranfield.studies.canamares_castells2018.exhibits import Found, exhibits_of
-from cranfield.studies.canamares_castells2018.orders import (
-    BASE,
-    KNOBS,
-    WORLD_SYSTEMS,
-    world_readings,
-    world_scores,
-)
+from cranfield.studies.canamares_castells2018.orders import world_readings, world_scores
 from cranfield.studies.canamares_castells2018.protocols import ESTIMATORS, FULL_LISTS, PROTOCOLS, Readings, panel_of
-from cranfield.studies.frame import Floats, Saying, Study, StudyFiles, StudyResults, findings
+from cranfield.studies.frame.claims import Floats, Saying, findings
+from cranfield.studies.frame.study import Study, StudyFiles, StudyResults
 from cranfield.tables import write_table
 
 REPETITIONS = 10
@@ -101,7 +97,7 @@ class TruthWork:
         pairs = [own.users.astype(np.int64) * own.n_items + own.items for own in (self.known, self.judged)]
         paired = bool(np.isin(pairs[0], pairs[1]).all())
         steps = 6 * self.repetitions + 5 * self.draws if paired else self.draws
-        steps += self.worlds * sum(map(len, KNOBS.values()))
+        steps += self.worlds * sum(map(len, orders.KNOBS.values()))
         with progress("Training and measuring", total=steps, unit="parts") as bar:
             part = partial(self._part, files, bar.advance)
             results = self._of_known(part) if paired else self._of_given(part)
@@ -155,16 +151,15 @@ class TruthWork:
         return [Readings.of_arrays(arrays) for arrays in drawn], lists
 
     def _worlds(self, files: StudyFiles, done: Callable[[], Any]) -> pl.DataFrame:
+        common = {**orders.BASE, "systems": list(orders.WORLD_SYSTEMS), "readings": _READINGS}
+        settings = [(knob, value) for knob, values in orders.KNOBS.items() for value in values]
         frames = []
-        for knob, values in KNOBS.items():
-            for value in values:
-                for place in range(self.worlds):
-                    made_of: dict[str, Any] = {**BASE, "systems": list(WORLD_SYSTEMS), "readings": _READINGS}
-                    made_of |= {"knob": knob, "value": value, "seed": self.seed + place}
-                    make = partial(_write_world, knob, value, self.seed + place)
-                    artifact = files.store.artifact(f"worlds/{knob}-{value:g}-{place}", made_of, make)
-                    frames.append(read_parquet(artifact.path()))
-                    done()
+        for (knob, value), place in product(settings, range(self.worlds)):
+            made_of = {**common, "knob": knob, "value": value, "seed": self.seed + place}
+            make = partial(_write_world, knob, value, self.seed + place)
+            artifact = files.store.artifact(f"worlds/{knob}-{value:g}-{place}", made_of, make)
+            frames.append(read_parquet(artifact.path()))
+            done()
         return pl.concat(frames)
 
     def _part(

@@ -26,7 +26,7 @@ from cranfield.studies.canamares_castells2018.protocols import (
     ranked,
     read_protocols,
 )
-from cranfield.studies.frame import Floats
+from cranfield.studies.frame.claims import Floats
 
 Variant = Literal["actual", "relevance-independent", "item-independent"]
 VARIANTS: tuple[Variant, ...] = ("actual", "relevance-independent", "item-independent")

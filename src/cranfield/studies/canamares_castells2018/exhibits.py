@@ -11,25 +11,19 @@ import numpy as np
 import polars as pl
 
 from cranfield._figures import altair, data_of, series, themed, tips
-from cranfield.studies.canamares_castells2018 import designs
+from cranfield.studies.canamares_castells2018 import designs, protocols
 from cranfield.studies.canamares_castells2018.designs import Ranged, Sums
 from cranfield.studies.canamares_castells2018.orders import BASE, KNOBS, SCHEMA, order_scores, worlds_frame
-from cranfield.studies.canamares_castells2018.protocols import (
-    CONDENSED_LISTS,
-    ESTIMATED,
-    FULL_LISTS,
-    P1R,
-    UAR,
-    Readings,
-)
-from cranfield.studies.frame import Exhibit, Printed, exhibit
+from cranfield.studies.canamares_castells2018.protocols import Readings
+from cranfield.studies.frame.exhibits import Exhibit, Printed, exhibit
 
 PRINTED = Printed(__package__)
 """The numbers of 2018 for the actual discovery, and those of 2021, both on CM100k."""
 CM100K = "CM100k"
 SHOWN = (
-    (FULL_LISTS, "P@10"), (FULL_LISTS, "AntiP@10"), (FULL_LISTS, "IPS@10"), (ESTIMATED, "P@10 by DR (svd)"),
-    (CONDENSED_LISTS, "P@10"), (P1R, "HitRate@10"), (UAR, "P@10"),
+    *((protocols.FULL_LISTS, metric) for metric in ("P@10", "AntiP@10", "IPS@10")),
+    (protocols.ESTIMATED, "P@10 by DR (svd)"), (protocols.CONDENSED_LISTS, "P@10"), (protocols.P1R, "HitRate@10"),
+    (protocols.UAR, "P@10"),
 )  # fmt: skip
 """The readings in the figure of simulated worlds; its table has all of them."""
 _KNOBS = {

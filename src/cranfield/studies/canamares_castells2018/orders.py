@@ -17,7 +17,7 @@ from cranfield.data import Ratings
 from cranfield.measures import TrueValues
 from cranfield.rankings import Run
 from cranfield.studies.canamares_castells2018.protocols import Readings, Worth, fit_systems, read_protocols
-from cranfield.studies.frame import Floats
+from cranfield.studies.frame.claims import Floats
 
 _ALPHA = 0.05
 _TAILS = (2.5, 97.5)

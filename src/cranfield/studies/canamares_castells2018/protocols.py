@@ -18,7 +18,7 @@ from cranfield.metrics import Metric
 from cranfield.rankings import Ranking, Run, Serving, rank_with, rankers_for
 from cranfield.recommenders import recommender
 from cranfield.splits import Split, Truth, popularity_groups
-from cranfield.studies.frame import Floats
+from cranfield.studies.frame.claims import Floats
 
 PANEL = (
     "random", "popularity", "popularity(threshold={t})", "average(damping=10)", "average(threshold={t}, damping=5)",

@@ -18,7 +18,7 @@ from cranfield.splits import Split, k_fold, truths
 from cranfield.store import Made
 from cranfield.studies.canamares_castells2020 import work
 from cranfield.studies.canamares_castells2020.exhibits import claims_of, exhibits_of
-from cranfield.studies.frame import Study, StudyFiles, StudyResults, StudyUnit, measured
+from cranfield.studies.frame.study import Study, StudyFiles, StudyResults, StudyUnit, measured
 
 FOLDS = 5
 

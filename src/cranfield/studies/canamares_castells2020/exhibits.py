@@ -22,20 +22,8 @@ from cranfield.studies.canamares_castells2020.work import (
     UNBIASED,
     agreement,
 )
-from cranfield.studies.frame import (
-    CellRow,
-    ClaimFindings,
-    Exhibit,
-    Floats,
-    Printed,
-    Saying,
-    bars,
-    curve,
-    exhibit,
-    finding_over_splits,
-    marked,
-    points,
-)
+from cranfield.studies.frame.claims import ClaimFindings, Floats, Saying, finding_over_splits, points
+from cranfield.studies.frame.exhibits import CellRow, Exhibit, Printed, bars, curve, exhibit, marked
 
 TEST, LARGEST = SIZES[0], SIZES[-1]
 """Condensed lists, and full ones on MovieLens 1M."""

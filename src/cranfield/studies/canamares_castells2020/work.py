@@ -20,7 +20,7 @@ from cranfield.metrics import kendall_tau_b
 from cranfield.rankings import Ranker, Ranking, Run, Serving, rank_with
 from cranfield.recommenders import recommender
 from cranfield.splits import Split
-from cranfield.studies.frame import Floats
+from cranfield.studies.frame.claims import Floats
 
 SIZES = (0, 1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 3706)
 """The numbers of unrated targets; 0 is a condensed list, and 3706 a full one on MovieLens 1M."""

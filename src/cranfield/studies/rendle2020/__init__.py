@@ -12,7 +12,7 @@ from typing import Any
 from cranfield._errors import SettingError
 from cranfield.data import Ratings
 from cranfield.recommenders import displayed_name, recommender
-from cranfield.studies.frame import Study, StudyFiles, StudyResults, recognised
+from cranfield.studies.frame.study import Study, StudyFiles, StudyResults, recognised
 from cranfield.studies.rendle2020 import work
 from cranfield.studies.rendle2020.exhibits import claims_of, exhibits_of
 from cranfield.studies.rendle2020.work import NcfBenchmark, NcfNumbers, NcfWork, Trained, of_size, read_negatives

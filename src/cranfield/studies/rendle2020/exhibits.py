@@ -11,23 +11,10 @@ from cranfield._figures import altair, themed
 from cranfield._numbers import DASH
 from cranfield._table import Cell
 from cranfield.metrics import kendall_tau_b
-from cranfield.studies.frame import CellRow, ClaimFindings, Exhibit, Saying, curve, exhibit, finding_over_splits
-from cranfield.studies.rendle2020.work import (
-    DIMENSIONS,
-    EASE,
-    FULL,
-    IALS_2019,
-    METRICS,
-    MF,
-    NEUMF,
-    PRINTED,
-    PROTOCOLS,
-    SAMPLED,
-    SIZES,
-    SLIM,
-    NcfNumbers,
-    of_size,
-)
+from cranfield.studies.frame.claims import ClaimFindings, Saying, finding_over_splits
+from cranfield.studies.frame.exhibits import CellRow, Exhibit, curve, exhibit
+from cranfield.studies.rendle2020 import work
+from cranfield.studies.rendle2020.work import NcfNumbers, of_size
 
 _TWO = "sampled: among the published negatives; full: among all items that the user has not rated in training"
 _ALPHA = 0.05
@@ -36,28 +23,28 @@ _ALPHA = 0.05
 def exhibits_of(numbers: NcfNumbers) -> list[Exhibit]:
     """Return all tables and figures."""
     exhibits = [_main_table(numbers), _verdicts(numbers), _corrected(numbers)]
-    if numbers.best_ease(SAMPLED, "nDCG@10") is not None:
+    if numbers.best_ease(work.SAMPLED, "nDCG@10") is not None:
         exhibits.insert(1, _ease_table(numbers))
-    sizes = {factors for kind, own in SIZES.items() for factors in own if of_size(kind, factors) in numbers.rows}
+    sizes = {factors for kind, own in work.SIZES.items() for factors in own if of_size(kind, factors) in numbers.rows}
     if len(sizes) > 1:
-        exhibits += [_figure(numbers, place, metric) for place, metric in enumerate(METRICS, start=1)]
+        exhibits += [_figure(numbers, place, metric) for place, metric in enumerate(work.METRICS, start=1)]
     return exhibits
 
 
 def _main_table(numbers: NcfNumbers) -> Exhibit:
     places = {
         protocol: sorted(numbers.rows, key=lambda row: -numbers.mean(row, protocol, "nDCG@10"))
-        for protocol in PROTOCOLS
+        for protocol in work.PROTOCOLS
     }
     rows: list[CellRow] = []
     for row in numbers.rows:
-        line: list[str | Cell] = [row, str(len(numbers.of(row, SAMPLED, "nDCG@10")))]
-        for metric in METRICS:
+        line: list[str | Cell] = [row, str(len(numbers.of(row, work.SAMPLED, "nDCG@10")))]
+        for metric in work.METRICS:
             printed = numbers.printed(row, metric)
             shown = DASH if printed is None else f"{printed:.4f}"
-            line += [_cell(numbers, row, SAMPLED, metric), shown, _cell(numbers, row, FULL, metric)]
-        rows.append([*line, *(str(places[protocol].index(row) + 1) for protocol in PROTOCOLS)])
-    columns = [name for metric in METRICS for name in (f"{metric}, sampled", "printed", f"{metric}, full")]
+            line += [_cell(numbers, row, work.SAMPLED, metric), shown, _cell(numbers, row, work.FULL, metric)]
+        rows.append([*line, *(str(places[protocol].index(row) + 1) for protocol in work.PROTOCOLS)])
+    columns = [name for metric in work.METRICS for name in (f"{metric}, sampled", "printed", f"{metric}, full")]
     header = ["System", "Seeds", *columns, "place, sampled", "place, full"]
     doubled = numbers.benchmark.doubled
     notes = [
@@ -81,17 +68,17 @@ def _cell(numbers: NcfNumbers, row: str, protocol: str, metric: str) -> Cell:
 
 
 def _ease_table(numbers: NcfNumbers) -> Exhibit:
-    header = ["EASE", *(f"{metric}, {protocol}" for protocol in PROTOCOLS for metric in METRICS)]
-    eases = numbers.rows_of(EASE)
+    header = ["EASE", *(f"{metric}, {protocol}" for protocol in work.PROTOCOLS for metric in work.METRICS)]
+    eases = numbers.rows_of(work.EASE)
     rows: list[CellRow] = []
     for row in eases:
         cells = [
             Cell(f"{numbers.mean(row, protocol, metric):.4f}", best=row == numbers.best_ease(protocol, metric))
-            for protocol in PROTOCOLS
-            for metric in METRICS
+            for protocol in work.PROTOCOLS
+            for metric in work.METRICS
         ]
-        rows.append([row.removeprefix(f"{EASE}, "), *cells])
-    sampled, full = (numbers.best_ease(protocol, "nDCG@10") for protocol in PROTOCOLS)
+        rows.append([row.removeprefix(f"{work.EASE}, "), *cells])
+    sampled, full = (numbers.best_ease(protocol, "nDCG@10") for protocol in work.PROTOCOLS)
     said = (
         f"By nDCG@10 sampled ranking prefers {sampled}, and full ranking {full}: a setting that is chosen under one "
         "protocol is not the best under the other."
@@ -105,7 +92,7 @@ def _ease_table(numbers: NcfNumbers) -> Exhibit:
 
 def _verdicts(numbers: NcfNumbers) -> Exhibit:
     columns = ["system_a", "system_b", pl.col("mean_a") - pl.col("mean_b"), "p_corrected"]
-    sampled, full = (numbers.compared(protocol).rows.select(columns) for protocol in PROTOCOLS)
+    sampled, full = (numbers.compared(protocol).rows.select(columns) for protocol in work.PROTOCOLS)
     rows, lines = [], []
     for a, b, *both in sampled.join(full, on=["system_a", "system_b"], maintain_order="left").iter_rows():
         verdicts = [_verdict(a, b, *both[:2]), _verdict(a, b, *both[2:])]
@@ -170,9 +157,9 @@ def _verdict(a: str, b: str, difference: float, p: float) -> str:
 def _figure(numbers: NcfNumbers, place: int, metric: str) -> Exhibit:
     rows = [
         (kind, factors, protocol, float(value))
-        for kind, own in SIZES.items()
+        for kind, own in work.SIZES.items()
         for factors in own
-        for protocol in PROTOCOLS
+        for protocol in work.PROTOCOLS
         for value in numbers.of(of_size(kind, factors), protocol, metric)
     ]
     frame = pl.DataFrame(rows, schema=["system", "factors", "protocol", "value"], orient="row")
@@ -183,7 +170,7 @@ def _figure(numbers: NcfNumbers, place: int, metric: str) -> Exhibit:
     def draw() -> Any:
         panels = [
             curve(own.drop("protocol"), ("factors", "factors"), ("value", f"{metric}, {protocol}"), "system",
-                  [MF, NEUMF], order=order).properties(width=240, height=200)
+                  [work.MF, work.NEUMF], order=order).properties(width=240, height=200)
             for (protocol,), own in means.group_by("protocol", maintain_order=True)
         ]  # fmt: skip
         return themed(altair().hconcat(*panels))
@@ -193,11 +180,11 @@ def _figure(numbers: NcfNumbers, place: int, metric: str) -> Exhibit:
 
 def claims_of(numbers: NcfNumbers) -> ClaimFindings:
     """Check the paper's claims on the run, and whether they also hold in the full catalogue."""
-    said = [saying for protocol in PROTOCOLS for saying in _dot_or_network(numbers, protocol)]
+    said = [saying for protocol in work.PROTOCOLS for saying in _dot_or_network(numbers, protocol)]
     said += _near_print(numbers)
-    sampled, full = (numbers.best_ease(protocol, "nDCG@10") for protocol in PROTOCOLS)
+    sampled, full = (numbers.best_ease(protocol, "nDCG@10") for protocol in work.PROTOCOLS)
     if sampled is not None and full is not None:
-        values = [numbers.mean(row, FULL, "nDCG@10") for row in (full, sampled)]
+        values = [numbers.mean(row, work.FULL, "nDCG@10") for row in (full, sampled)]
         evidence = f"sampled: {sampled}; full: {full}, which has {values[0]:.4f} there, and the former {values[1]:.4f}"
         margin = np.array([values[0] - values[1] if sampled != full else -1.0])
         claim = "Sampled and full ranking prefer different settings of EASE"
@@ -207,21 +194,21 @@ def claims_of(numbers: NcfNumbers) -> ClaimFindings:
 
 def _dot_or_network(numbers: NcfNumbers, protocol: str) -> list[Saying]:
     """Claim that MF beats NeuMF, by dimensions as in the paper and by factors, and that older methods do too."""
-    where = "4" if protocol == SAMPLED else "beside the paper"
-    among = "among sampled items" if protocol == SAMPLED else "in the full catalogue"
-    pairs = [(DIMENSIONS[factors], factors, where) for factors in DIMENSIONS]
-    pairs += [(factors, factors, "beside the paper") for factors in SIZES[NEUMF]]
+    where = "4" if protocol == work.SAMPLED else "beside the paper"
+    among = "among sampled items" if protocol == work.SAMPLED else "in the full catalogue"
+    pairs = [(work.DIMENSIONS[factors], factors, where) for factors in work.DIMENSIONS]
+    pairs += [(factors, factors, "beside the paper") for factors in work.SIZES[work.NEUMF]]
     said = []
     for dimensions, factors, section in pairs:
-        for metric in METRICS:
-            dot, network = of_size(MF, dimensions), of_size(NEUMF, factors)
+        for metric in work.METRICS:
+            dot, network = of_size(work.MF, dimensions), of_size(work.NEUMF, factors)
             mf, neumf = (numbers.of(row, protocol, metric) for row in (dot, network))
             if len(mf) and len(neumf):
                 margin = mf[: len(neumf)] - neumf[: len(mf)]
                 evidence = f"MF {mf.mean():.4f}, NeuMF {neumf.mean():.4f}"
                 said.append(Saying(f"{dot}, has a higher {metric} than {network}, {among}", section, margin, evidence))
-    networks = numbers.rows_of(NEUMF)
-    for row in (SLIM, IALS_2019):
+    networks = numbers.rows_of(work.NEUMF)
+    for row in (work.SLIM, work.IALS_2019):
         if networks and row in numbers.rows:
             best = max(networks, key=lambda other: numbers.mean(other, protocol, "nDCG@10"))
             own, other = numbers.mean(row, protocol, "nDCG@10"), numbers.mean(best, protocol, "nDCG@10")
@@ -236,9 +223,9 @@ _NEAR = 0.01
 
 def _near_print(numbers: NcfNumbers) -> list[Saying]:
     said = []
-    for data, row, metric, text in PRINTED.table("table 1"):
+    for data, row, metric, text in work.PRINTED.table("table 1"):
         if data == numbers.known and row in numbers.rows and numbers.is_as_printed(row):
-            value, printed = numbers.mean(row, SAMPLED, metric), float(text)
+            value, printed = numbers.mean(row, work.SAMPLED, metric), float(text)
             claim = f"The printed {metric} of {row} is found again within {_NEAR:g}"
             evidence = f"here {value:.4f}, printed {printed:.4f}"
             said.append(Saying(claim, "Table 1", np.array([_NEAR - abs(value - printed)]), evidence))

@@ -29,7 +29,8 @@ from cranfield.rankings import EVERYONE, Drawn, Ranker, Ranking, Run, fitted, ra
 from cranfield.recommenders import EpochModel, recommender
 from cranfield.splits import Split, predefined
 from cranfield.store import Artifact, Made, Store, Vocabularies, read_run, run_facts, save_run
-from cranfield.studies.frame import Floats, Printed
+from cranfield.studies.frame.claims import Floats
+from cranfield.studies.frame.exhibits import Printed
 from cranfield.tables import UNKNOWN, is_parquet
 
 SAMPLED, FULL = "sampled", "full"

@@ -15,13 +15,10 @@ import polars as pl
 from cranfield._streams import stream
 from cranfield.assessments import SIZES, Assessment, draws_of_systems
 from cranfield.facts import study as study_facts
-from cranfield.studies.frame import ClaimFindings, Floats, Saying, Study, finding
+from cranfield.studies.frame.claims import ClaimFindings, Floats, Saying, finding
+from cranfield.studies.frame.study import Study
+from cranfield.studies.valcarce import exhibits
 from cranfield.studies.valcarce.exhibits import (
-    CUTOFFS,
-    FIGURES,
-    GEOMETRIC,
-    LABELS_2018,
-    LABELS_2020,
     arithmetic,
     at_100,
     cutoffs_of,
@@ -33,7 +30,7 @@ from cranfield.studies.valcarce.exhibits import (
 from cranfield.studies.valcarce.work import OPTIONS, MetricPaper, MetricResults
 
 DRAWS = 200
-SHALLOW, DEEP = (5, 10), tuple(cutoff for cutoff in CUTOFFS if cutoff >= 50)
+SHALLOW, DEEP = (5, 10), tuple(cutoff for cutoff in exhibits.CUTOFFS if cutoff >= 50)
 """The usual cut-offs, and those that the paper of 2018 finds better."""
 
 
@@ -120,8 +117,8 @@ def claims_of_2018(results: MetricResults) -> ClaimFindings:
 
 def _alike(assessment: Assessment) -> Saying:
     """Claim that cut-offs above 20 order the systems similarly."""
-    deeper = [k for k, cutoff in enumerate(CUTOFFS) if cutoff > 20]
-    tau = {label: cutoffs_of(assessment, metric).correlation() for metric, label in LABELS_2018.items()}
+    deeper = [k for k, cutoff in enumerate(exhibits.CUTOFFS) if cutoff > 20]
+    tau = {label: cutoffs_of(assessment, metric).correlation() for metric, label in exhibits.LABELS_2018.items()}
     lowest = {label: float(matrix[np.ix_(deeper, deeper)].min()) for label, matrix in tau.items()}
     evidence = "lowest tau: " + ", ".join(f"{label} {value:.3f}" for label, value in lowest.items())
     margin = np.array([np.min(list(lowest.values())) - 0.85])  # NaN if any of them is
@@ -130,7 +127,7 @@ def _alike(assessment: Assessment) -> Saying:
 
 def _of_cutoffs(assessment: Assessment) -> list[Saying]:
     """Return the claims of section 6 about deeper cut-offs, for nDCG (its figures) and for all metrics together."""
-    standings = {label: Standing(cutoffs_of(assessment, metric)) for metric, label in LABELS_2018.items()}
+    standings = {label: Standing(cutoffs_of(assessment, metric)) for metric, label in exhibits.LABELS_2018.items()}
     sayings = []
     for criterion, better in (
         ("ratings", "more robust to sparsity"),
@@ -226,7 +223,7 @@ def _of_geometric_means(geo: Standing, mean: Standing) -> list[Saying]:
     sayings = [
         Saying("GF1 and GMRR order the systems differently from the others", "7.1", unlike, geo.evidence("agreement"))
     ]
-    for scenario in FIGURES:
+    for scenario in exhibits.FIGURES:
         evidence, removed = geo.evidence(scenario), title_of(scenario)
         worst, best = geo.last(scenario, ["GF1", "GMRR"]), geo.above(scenario, ["GP", "GNDCG"])
         sayings.append(Saying(f"GF1 and GMRR are the least robust: {removed}", "7.2", worst, evidence))
@@ -259,7 +256,7 @@ def _half(mean: Assessment) -> Saying:
 
 
 PAPER_2018 = MetricPaper(
-    metrics=tuple(f"{metric}@{cutoff}" for metric in LABELS_2018 for cutoff in CUTOFFS),
+    metrics=tuple(f"{metric}@{cutoff}" for metric in exhibits.LABELS_2018 for cutoff in exhibits.CUTOFFS),
     averages=("mean",),
     sizes={"ratings": SIZES["fives"], "popular": SIZES["top"]},
     folds=1,
@@ -280,9 +277,9 @@ VALCARCE_2018 = Study(
 # removed, as in 2018: beyond that the order of the systems is reversed, which figure 6 shows for one dataset only.
 _SIZES = (*SIZES["fives"], 0.01)
 PAPER_2020 = MetricPaper(
-    metrics=tuple(LABELS_2020),
-    averages=("mean", GEOMETRIC),
-    sizes={name: SIZES["top"] if name == "popular" else _SIZES for name in FIGURES},
+    metrics=tuple(exhibits.LABELS_2020),
+    averages=("mean", exhibits.GEOMETRIC),
+    sizes={name: SIZES["top"] if name == "popular" else _SIZES for name in exhibits.FIGURES},
     folds=5,
     per_user=False,
     exhibits=exhibits_of_2020,

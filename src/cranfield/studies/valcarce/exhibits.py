@@ -13,7 +13,8 @@ from cranfield._numbers import number_text
 from cranfield._table import Cell
 from cranfield.assessments import SCENARIOS, Assessment, figures
 from cranfield.data import Description
-from cranfield.studies.frame import HERE, CellRow, Exhibit, Printed, exhibit, recognised, size_of
+from cranfield.studies.frame.exhibits import HERE, CellRow, Exhibit, Printed, exhibit
+from cranfield.studies.frame.study import recognised, size_of
 from cranfield.studies.valcarce.work import MetricResults
 
 LABELS_2018 = {

@@ -44,7 +44,9 @@ from cranfield.store import (
     save_scores,
     scores_table,
 )
-from cranfield.studies.frame import ClaimFindings, Exhibit, StudyFiles, StudyResults
+from cranfield.studies.frame.claims import ClaimFindings
+from cranfield.studies.frame.exhibits import Exhibit
+from cranfield.studies.frame.study import StudyFiles, StudyResults
 from cranfield.tables import write_table
 
 SYSTEMS = (
