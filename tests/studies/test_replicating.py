@@ -96,7 +96,7 @@ def test_an_interrupted_study_goes_on_where_it_stopped(run_again, tmp_path, monk
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(work, "Chunks", stopped)
+        patch.setattr(work.assessments, "Chunks", stopped)
         with pytest.raises(KeyboardInterrupt):
             run_again("valcarce2020", tmp_path / "out", **options)
     before = len(_log(tmp_path / "out"))

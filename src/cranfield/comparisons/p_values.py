@@ -77,13 +77,7 @@ class TestResult:
 
     @classmethod
     def by_sampling(
-        cls,
-        exceeded: Floats,
-        samples: int,
-        plus_one: bool,
-        method: str,
-        sample: Sample,
-        **interval: Floats,
+        cls, exceeded: Floats, samples: int, plus_one: bool, method: str, sample: Sample, **interval: Floats
     ) -> TestResult:
         """Return the verdict of a sampled test, from how often the statistic reached the observed one."""
         p = (exceeded + 1) / (samples + 1) if plus_one else exceeded / samples

@@ -246,12 +246,7 @@ class Labelling:
 
 
 def suggest_judgments(
-    runs: Any,
-    test: Any,
-    metric: str | Metric = "P@10",
-    *,
-    budget: int = 200,
-    threshold: float | str | None = AUTO,
+    runs: Any, test: Any, metric: str | Metric = "P@10", *, budget: int = 200, threshold: float | str | None = AUTO
 ) -> Labelling:
     r"""List the (user, item) pairs whose judgments would settle a comparison of two systems soonest.
 

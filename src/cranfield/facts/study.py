@@ -70,39 +70,20 @@ class OverRepetitions(Fact):
 
 @dataclass(frozen=True)
 class Finding(Fact):
-    """A claim of a paper and its verdict.
+    """A claim of a paper and its verdict."""
 
-    Parameters
-    ----------
-    claim
-        What the paper says, in short.
-    where
-        The section that says it.
-    verdict
-        Whether it holds here.
-    evidence
-        The numbers that the verdict is based on.
-    margin
-        By how much it is true: above 0 if it is, below 0 if it is not.
-    sure, against
-        The shares of what is ``drawn`` in which it is true, and in which the opposite is true; the rest are ties. None
-        if nothing is drawn.
-    drawn
-        What the shares refer to: draws of systems, splits, or repetitions.
-    """
-
-    claim: str
-    where: str
-    verdict: ClaimVerdict
-    evidence: str | OverRepetitions
-    margin: float
-    sure: float | None = None
-    against: float | None = None
+    claim: str  # what the paper says, in short
+    where: str  # the section that says it
+    verdict: ClaimVerdict  # whether it holds here
+    evidence: str | OverRepetitions  # the numbers that the verdict is based on
+    margin: float  # by how much it is true: above 0 if it is, below 0 if it is not
+    sure: float | None = None  # the share of what is ``drawn`` in which it is true; None if nothing is drawn
+    against: float | None = None  # the share in which the opposite is true; the rest are ties
     drawn: ClaimDraws = "splits"
 
     def on(self, data: str) -> Finding:
-        """Return the finding with the name of the ratings before the claim."""
-        return replace(self, claim=f"{data}: {self.claim}")
+        """Return the finding with the name of the ratings, if it has one, before the claim."""
+        return replace(self, claim=f"{data}: {self.claim}") if data else self
 
     @property
     def cells(self) -> list[str]:

@@ -5,12 +5,4 @@ from cranfield.simulate.counts import PowerLaw
 from cranfield.simulate.truth import METRICS, World, check_pairs, parse_metric
 from cranfield.simulate.worlds import world
 
-__all__ = [
-    "METRICS",
-    "PowerLaw",
-    "World",
-    "check_pairs",
-    "parse_metric",
-    "popularity",
-    "world",
-]
+__all__ = ["METRICS", "PowerLaw", "World", "check_pairs", "parse_metric", "popularity", "world"]

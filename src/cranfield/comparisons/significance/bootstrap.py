@@ -21,11 +21,7 @@ _BLOCK = 1 << 21
 
 @SIGNIFICANCE_TESTS.register
 def bootstrap(
-    data: Sequence[Sample],
-    resamples: Resamples = 1000,
-    plus_one: bool = True,
-    seed: int = 0,
-    alpha: float = 0.05,
+    data: Sequence[Sample], resamples: Resamples = 1000, plus_one: bool = True, seed: int = 0, alpha: float = 0.05
 ) -> list[TestResult]:
     """Sakai's (2006) paired bootstrap test, with percentile intervals.
 

@@ -5,8 +5,7 @@ Evaluating top-N recommendations using ranked error approach: an empirical analy
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from functools import partial
+from collections.abc import Callable, Sequence
 from itertools import combinations
 
 import numpy as np
@@ -55,7 +54,34 @@ def _plan(
         )
         for place, (name, ratings) in enumerate(data_names(data).items(), start=1)
     }
-    return partial(_work, works, splits)
+
+    def results(files: StudyFiles) -> StudyResults:
+        """Train, rank and measure everything that the study needs, with one panel per set of ratings."""
+        numbers = measured(files, {name: units(files, own, splits) for name, own in works.items()})
+        panels = []
+        for name, own in works.items():
+            column, same = KNOWN.get(recognised(own.data) or "", (None, False))
+            panels.append(ErrorNumbers(name, own, column, numbers[name], same))
+        first = {name: system for panel in panels for name, system in panel.work.models[seed].spelled.items()}
+        run = dict.fromkeys(model for panel in panels for model in panel.models)
+        absent = {f"{name} ({why})": None for panel in panels for name, why in panel.absent().items()}
+        settings = {
+            "models": [f"{name} = {first[name]}" for name in run],
+            "models not run": list(absent) or "none",
+            "datasets of the paper not given": missing(panels) or "none",
+            "liked from": [panel.work.threshold for panel in panels],
+            "training": work.TRAIN,
+            "held out of training, for calibration": work.VALIDATION,
+            "calibration": "isotonic, of models that do not predict ratings",
+            "lists": "test items of each user with training ratings",
+            "metrics": list(work.METRICS.values()),
+            "splits": len(splits),
+            "samples": wanted,
+            "seed": seed,
+        }
+        return StudyResults(exhibits_of(panels), claims_of(panels), settings)
+
+    return results
 
 
 def _liked(data: Ratings, threshold: float | None) -> float:
@@ -74,35 +100,7 @@ def _liked(data: Ratings, threshold: float | None) -> float:
     return liked
 
 
-def _work(works: Mapping[str, ErrorWork], splits: Sequence[int], files: StudyFiles) -> StudyResults:
-    """Train, rank and measure everything that the study needs, with one panel per set of ratings."""
-    numbers = measured(files, {name: units(files, own, splits) for name, own in works.items()})
-    panels = []
-    for name, own in works.items():
-        column, same = KNOWN.get(recognised(own.data) or "", (None, False))
-        panels.append(ErrorNumbers(name, own, column, numbers[name], same))
-    run = dict.fromkeys(model for panel in panels for model in panel.models)
-    first = {name: spelling for panel in panels for name, spelling in panel.work.models[splits[0]].spelled.items()}
-    absent = {f"{name} ({why})": None for panel in panels for name, why in panel.absent().items()}
-    settings = {
-        "models": [f"{name} = {first[name]}" for name in run],
-        "models not run": list(absent) or "none",
-        "datasets of the paper not given": missing(panels) or "none",
-        "liked from": [panel.work.threshold for panel in panels],
-        "training": work.TRAIN,
-        "held out of training, for calibration": work.VALIDATION,
-        "calibration": "isotonic, of models that do not predict ratings",
-        "lists": "test items of each user with training ratings",
-        "metrics": list(work.METRICS.values()),
-        "splits": len(splits),
-        "samples": panels[0].work.samples,
-        "seed": splits[0],
-    }
-    return StudyResults(exhibits_of(panels), claims_of(panels), settings)
-
-
-KEPT = 0.75
-"""The tau that all metrics keep with half of the test ratings, according to the paper."""
+KEPT = 0.75  # the tau that all metrics keep with half of the test ratings, according to the paper
 
 
 def claims_of(panels: Sequence[ErrorNumbers]) -> ClaimFindings:
@@ -142,8 +140,8 @@ def _of_migration(panel: ErrorNumbers) -> list[Saying]:
     orders = {metric: _agreement(panel, metric, name) for metric in work.METRICS}
     tau = "tau between the order of the models by us-ds and by: " + each(orders)
     return [
-        Saying("MF migrates less than BPR (us-ds)", "Table 2", _less(panel, name, work.MF, _bpr(panel)), evidence),
-        Saying("LC-NN migrates less than NCF (us-ds)", "Table 2", _less(panel, name, work.LCNN, work.NCF), evidence),
+        Saying("MF migrates less than BPR (us-ds)", "Table 2", _more(shares, _bpr(panel), work.MF), evidence),
+        Saying("LC-NN migrates less than NCF (us-ds)", "Table 2", _more(shares, work.NCF, work.LCNN), evidence),
         Saying("SDCSE orders the models as their us-ds does, more than NDCG and MAP do", "V-D",
                orders[work.SDCSE] - np.maximum(orders[work.NDCG], orders[work.MAP]), tau),
     ]  # fmt: skip
@@ -226,11 +224,6 @@ def _first(values: dict[str, Floats], model: str) -> Floats:
 
 def _more(values: dict[str, Floats], first: str, second: str) -> Floats:
     return values[first] - values[second] if first in values and second in values else _UNKNOWN
-
-
-def _less(panel: ErrorNumbers, metric: str, first: str, second: str) -> Floats:
-    values = {model: panel.of(metric, model) for model in panel.models}
-    return _more(values, second, first)
 
 
 def _agreement(panel: ErrorNumbers, first: str, second: str) -> Floats:

@@ -50,15 +50,13 @@ SELLS = {
     "ds": f"DownSell@{N}",
 }
 OVERALL = {"ECE by rating": f"ECE@{N}", "ECE by rank": f"ECE(by=rank)@{N}", "RMSE, all items": "PooledRMSE"}
-SIZES = (1.0, 0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3, 0.2, 0.1)
-"""The shares of the test ratings that are kept in Figure 3."""
+SIZES = (1.0, 0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3, 0.2, 0.1)  # the shares of the test ratings that are kept in Figure 3
 POPULAR = (1.0, 0.99, 0.98, 0.95, 0.9, 0.85, 0.8)
 """The shares of the test ratings that are kept when the most popular items are removed."""
 HALF = 0.5
 
 MF, BPR, NCF, LCNN = "MF", "BPR", "NCF", "LC-NN"
-PAPER = (MF, BPR, NCF, LCNN)
-"""The models of the paper's tables."""
+PAPER = (MF, BPR, NCF, LCNN)  # the models of the paper's tables
 
 BPRMF, NCF_CONTEXT, LCNN_CONTEXT, MEAN = "BPR-MF", "NCF, context", "LC-NN, context", "item mean"
 

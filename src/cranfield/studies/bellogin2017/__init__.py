@@ -19,18 +19,10 @@ from cranfield.studies.bellogin2017 import work
 from cranfield.studies.bellogin2017.claims import claims_of
 from cranfield.studies.bellogin2017.exhibits import HETREC, LASTFM, MOVIELENS, absent, exhibits_of
 from cranfield.studies.bellogin2017.work import BiasNumbers, BiasWork, systems_of, units
-from cranfield.studies.frame.study import (
-    Study,
-    StudyFiles,
-    StudyResults,
-    data_names,
-    measured,
-    recognised,
-)
+from cranfield.studies.frame.study import Study, StudyFiles, StudyResults, data_names, measured, recognised, together
 
 FOLDS = 5
-CURVE_FOLDS = 2
-"""Number of folds for Figures 3 and 4; Figure 5 uses one split of each simulated dataset."""
+CURVE_FOLDS = 2  # number of folds for Figures 3 and 4; Figure 5 uses one split of each simulated dataset
 TARGETS = 100
 
 
@@ -45,8 +37,7 @@ class Treatment:
 
 USUAL = Treatment(5.0, False)
 TREATMENTS = {MOVIELENS: USUAL, HETREC: Treatment(3.0, True), LASTFM: Treatment(3.0, True, drawn=2_500)}
-DIVIDED = {"lastfm-1k-temporal": LASTFM}
-"""Datasets that come with their own split, which are recognised by name."""
+DIVIDED = {"lastfm-1k-temporal": LASTFM}  # datasets that come with their own split, which are recognised by name
 
 
 def dataset_of(data: Ratings | Split) -> str | None:
@@ -80,12 +71,19 @@ def prepared(
     if usual.play_counts if play_counts is None else play_counts:
         parts, at = [counts_to_ratings(positives(part, threshold=at)) for part in parts], 1.0
     divided = predefined(*parts, overlap="train") if len(parts) == 2 else None
-    ratings = parts[0] if divided is None else _together(divided)
+    ratings = parts[0] if divided is None else together(list(divided))
     uniform, dropped = _with_solution(ratings)
     effect = uniform_test(uniform, sigma=work.SIGMA, epsilon=work.EPSILON, seed=seed).step.effect
     chosen = int(effect["zeta"])
     wanted = _checks.whole("targets", TARGETS if targets is None else targets, at_least=11)
-    _check_sizes(ratings, wanted, chosen)
+    percentile = int(np.count_nonzero(ratings.item_counts)) // work.GROUPS
+    smallest = min(percentile, chosen)
+    if wanted > smallest:
+        percentiles = f"the smallest of {work.GROUPS} popularity percentiles"
+        raise SettingError(
+            f"targets={wanted} is more than the {smallest:,} items of "
+            f"{percentiles if percentile == smallest else 'a uniform test set'}; give targets={smallest} or less"
+        )
     # Another threshold is the next lower rating, if some ratings are below it too.
     lower = np.unique(ratings.values[ratings.values < at])
     return BiasWork(
@@ -101,16 +99,6 @@ def prepared(
         drawn=None if divided is None else usual.drawn,
         dropped=dropped,
         sizes={key: int(effect[key]) for key in ("zeta", "eta")},
-    )
-
-
-def _together(split: Split) -> Ratings:
-    """Return the ratings of both parts of a split, with its vocabularies."""
-    return Ratings.from_codes(
-        split.train.user_ids,
-        split.train.item_ids,
-        *(np.concatenate([getattr(part, column) for part in split]) for column in ("users", "items", "values")),
-        name=split.train.name,
     )
 
 
@@ -130,19 +118,6 @@ def _with_solution(ratings: Ratings) -> tuple[Ratings, int]:
     raise failed
 
 
-def _check_sizes(ratings: Ratings, targets: int, chosen: int) -> None:
-    """Reject target sets that are larger than a percentile or than the items of a uniform test."""
-    percentile = int(np.count_nonzero(ratings.item_counts)) // work.GROUPS
-    smallest = min(percentile, chosen)
-    if targets > smallest:
-        where = (
-            f"the smallest of {work.GROUPS} popularity percentiles" if percentile == smallest else "a uniform test set"
-        )
-        raise SettingError(
-            f"targets={targets} is more than the {smallest:,} items of {where}; give targets={smallest} or less"
-        )
-
-
 def _plan(
     data: Sequence[Ratings | Split],
     *,
@@ -152,38 +127,35 @@ def _plan(
     targets: int | None,
     play_counts: bool | None,
 ) -> Callable[[StudyFiles], StudyResults]:
-    count = _checks.whole("folds", FOLDS if folds is None else folds, at_least=2)
+    count, names = _checks.whole("folds", FOLDS if folds is None else folds, at_least=2), data_names(data)
     prepare = partial(prepared, threshold=threshold, play_counts=play_counts, targets=targets, folds=count, seed=seed)
-    names = data_names(data)
-    known = {name: dataset_of(ratings) for name, ratings in names.items()}
-    return partial(_work, {name: prepare(ratings) for name, ratings in names.items()}, known)
+    works = {name: prepare(ratings) for name, ratings in names.items()}
 
-
-def _work(works: dict[str, BiasWork], known: dict[str, str | None], files: StudyFiles) -> StudyResults:
-    """Train, rank and measure everything that the study needs, with one panel per set of ratings."""
-    numbers = measured(
-        files,
-        {
+    def results(files: StudyFiles) -> StudyResults:
+        """Train, rank and measure everything that the study needs, with one panel per set of ratings."""
+        measurements = {
             name: units(f"panel-{place}", own, CURVE_FOLDS, skewed=place == 1 and not own.positive)
             for place, (name, own) in enumerate(works.items(), start=1)
-        },
-    )
-    panels = [BiasNumbers(name, own, known[name], numbers[name]) for name, own in works.items()]
-    every = list(works.values())
-    settings = {
-        "systems": list(systems_of(every[0].seed).values()),
-        "threshold": [own.threshold for own in every],
-        "other threshold": [own.other for own in every],
-        "target sets of 1R": every[0].targets,
-        "non-relevant items of AR": [own.nonrelevant for own in every],
-        "folds": every[0].folds,
-        "folds of curves": min(CURVE_FOLDS, every[0].folds),
-        "skewness": list(work.ALPHAS),
-        "metrics": list(work.METRICS),
-        "seed": every[0].seed,
-        "not run": "; ".join(absent(panels)) or "nothing",
-    }
-    return StudyResults(exhibits_of(panels), claims_of(panels), settings)
+        }
+        numbers = measured(files, measurements)
+        panels = [BiasNumbers(name, own, dataset_of(names[name]), numbers[name]) for name, own in works.items()]
+        every = list(works.values())
+        settings = {
+            "systems": list(systems_of(seed).values()),
+            "threshold": [own.threshold for own in every],
+            "other threshold": [own.other for own in every],
+            "target sets of 1R": every[0].targets,
+            "non-relevant items of AR": [own.nonrelevant for own in every],
+            "folds": count,
+            "folds of curves": min(CURVE_FOLDS, count),
+            "skewness": list(work.ALPHAS),
+            "metrics": list(work.METRICS),
+            "seed": seed,
+            "not run": "; ".join(absent(panels)) or "nothing",
+        }
+        return StudyResults(exhibits_of(panels), claims_of(panels), settings)
+
+    return results
 
 
 BELLOGIN_2017 = Study(

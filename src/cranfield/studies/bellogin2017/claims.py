@@ -12,14 +12,10 @@ from cranfield.studies.bellogin2017 import work
 from cranfield.studies.bellogin2017.work import BiasNumbers
 from cranfield.studies.frame.claims import ClaimFindings, Floats, Saying, each, findings, points
 
-LINEAR = 0.95
-"""A line fits if it explains at least this share of the variance."""
-STEADY = 0.2
-"""A value is steady if it changes by less than this share."""
-LEFT = 0.25
-"""Popularity falls to random if it keeps less than this share of its lead over random in 1R."""
-ALIKE = 0.6
-"""Two orders of the systems are similar if tau is at least this."""
+LINEAR = 0.95  # a line fits if it explains at least this share of the variance
+STEADY = 0.2  # a value is steady if it changes by less than this share
+LEFT = 0.25  # popularity falls to random if it keeps less than this share of its lead over random in 1R
+ALIKE = 0.6  # two orders of the systems are similar if tau is at least this
 _each, _points = partial(each, digits=4), partial(points, form=".4f")
 _LEARNING = tuple(name for name in work.SYSTEMS if name != work.RANDOM)
 
@@ -41,12 +37,11 @@ def _of_density(panel: BiasNumbers) -> list[Saying]:
         fits[system] = _explained(shares, precision)
         _, precision_1r = panel.line("density", "1R", system)
         changes[system] = np.abs(precision_1r / precision_1r[:, -1:] - 1).max(axis=1)
-    falls = {
-        metric: np.array([_fall(panel.line("density", "AR", system, metric)[1]) for system in _LEARNING])
-        for metric in (work.MRR, work.NDCG, work.RECALL)
-    }
-    least, most = shares[0], shares[-1]
-    removed = f"with {least:.0%} of the test ratings in place of {most:.0%}"
+    falls = {}
+    for metric in (work.MRR, work.NDCG, work.RECALL):
+        curves = [panel.line("density", "AR", system, metric)[1] for system in _LEARNING]
+        falls[metric] = np.array([1 - curve[:, 0] / curve[:, -1] for curve in curves])
+    removed = f"with {shares[0]:.0%} of the test ratings in place of {shares[-1]:.0%}"
     steady = np.max([changes[system] for system in _LEARNING], axis=0)
     return [
         Saying(f"AR precision falls linearly with density (a line through 0 explains {LINEAR:.0%})", "Figure 4",
@@ -119,13 +114,16 @@ def _of_positive_ratings(panel: BiasNumbers) -> list[Saying]:
     """Return the paper's claims about data in which every rating is positive."""
     if not panel.work.positive:
         return []
+    from scipy.special import stdtrit
+
     lead = _lead(panel, work.U1R)
+    critical = float(stdtrit(len(lead) - 1, 0.975)) if len(lead) > 1 else np.nan  # 5 %, two-sided
     error = lead.std(ddof=1) / np.sqrt(len(lead)) if len(lead) > 1 else np.nan
     plain = panel.work.plain
     others = np.max([panel.of(plain, system, work.BPREF) for system in (work.KNN, work.SVD, work.WRMF)], axis=0)
     return [
         Saying("Where all ratings are positive, popularity drops to random in U1R within sampling error", "6.2",
-               np.array([_t_of_95(len(lead) - 1) * error - abs(lead.mean())]),
+               np.array([critical * error - abs(lead.mean())]),
                f"popularity less random {lead.mean():+.5f}, standard error over splits {error:.5f}; "
                + _scores(panel, work.U1R)),
         Saying("bpref of random is high where nothing is negative: above kNN and MF", "Figure 9",
@@ -213,18 +211,6 @@ def _explained(x: Floats, values: Floats) -> Floats:
     slope = values @ x / (x @ x)
     left = ((values - slope[:, None] * x) ** 2).sum(axis=1)
     return 1 - left / ((values - values.mean(axis=1, keepdims=True)) ** 2).sum(axis=1)
-
-
-def _fall(values: Floats) -> Floats:
-    """Return how far a curve is lower at its first point than at its last, as a share of the last value."""
-    return np.asarray(1 - values[:, 0] / values[:, -1])
-
-
-def _t_of_95(freedom: int) -> float:
-    """Return the two-sided 5 % critical value of Student's t."""
-    from scipy.special import stdtrit
-
-    return float(stdtrit(freedom, 0.975)) if freedom > 0 else np.nan
 
 
 def _scores(panel: BiasNumbers, design: str, metric: str = work.PRECISION) -> str:

@@ -18,8 +18,7 @@ from cranfield.studies.bellogin2017.work import BiasNumbers, cumulated
 from cranfield.studies.frame.exhibits import CellRow, Exhibit, Printed, bars, curve, exhibit, marked
 
 MOVIELENS, HETREC, LASTFM = "MovieLens 1M", "HetRec 2011 Last.fm", "Last.fm (lastfm-1k)"
-PRINTED = Printed(__package__)
-"""The numbers printed in the text; the figures print none."""
+PRINTED = Printed(__package__)  # the numbers printed in the text; the figures print none
 DESIGNS = tuple(dict.fromkeys((*work.FIGURE_2, *work.FIGURE_8)))
 
 _SIZE = {"width": 220, "height": 160}

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property, partial
+from functools import partial
 from typing import Any, Literal
 
 import numpy as np
@@ -30,8 +30,7 @@ PLSA, SVD, WRMF, KNN, POPULARITY, RANDOM = "pLSA", "MF (svd)", "MF (wrmf)", "kNN
 SYSTEMS = (PLSA, SVD, WRMF, KNN, POPULARITY, RANDOM)
 WHOLE = (POPULARITY, RANDOM)
 """The systems that rank every item, even one without training ratings (section 7: they reach full coverage)."""
-BOUNDED = (PLSA, KNN)
-"""The systems of Figure 3."""
+BOUNDED = (PLSA, KNN)  # the systems of Figure 3
 
 CUTOFF = 10
 PRECISION, NDCG, RECALL, MRR = "P@10", "nDCG(gain=relevant)@10", "Recall@10", "RR"
@@ -50,8 +49,7 @@ SHARES = (1.0, 0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3, 0.2, 0.1)
 """The shares of the test ratings that are kept in Figures 3 and 4."""
 SIZES = tuple(range(1, 11))
 """The sizes of target sets in Figures 3 and 4, as multiples of the size in the other figures."""
-ALPHAS = (0.0, 0.5, 1.0, 1.5, 2.0)
-"""The skewness of the simulated ratings of Figure 5."""
+ALPHAS = (0.0, 0.5, 1.0, 1.5, 2.0)  # the skewness of the simulated ratings of Figure 5
 _POINTS = 100
 
 
@@ -99,10 +97,6 @@ class BiasWork:
         """Whether every rating is positive."""
         return bool(self.data.values.min() >= self.threshold)
 
-    @cached_property
-    def _folds(self) -> Sequence[Split]:
-        return coin_folds(self.data, self.folds, self.seed) if self.divided is None else [self.divided]
-
     @property
     def plain(self) -> str:
         """The AR design of Figure 2 among test items."""
@@ -121,7 +115,7 @@ class BiasWork:
 
     def fold(self, fold: int, curves: bool) -> ValueRows:
         """Measure a fold: Figure 2, the random splits of Figure 8, Figure 9 and, with ``curves``, Figures 3 and 4."""
-        split = self._folds[fold]
+        split = coin_folds(self.data, self.folds, self.seed)[fold] if self.divided is None else self.divided
         designs = self._designs(split)
         # Keys begin with the part of the study, so that a threshold of 1 is not confused with a share of 1.
         rankers: dict[Any, Ranker] = {key: design.ranker for key, design in designs.items()}
@@ -258,11 +252,16 @@ class BiasWork:
         ]
 
     def _one_relevant_rows(self, part: str, x: float, runs: Sequence[Run], ranker: Ranker) -> ValueRows:
-        """Return 1R precision and, except for simulated ratings, the bounds of some systems."""
+        """Return 1R precision and, except for simulated ratings, the bounds of some systems by lemma (2)."""
         scores = measure(list(runs), ranker.targets.test, [PRECISION], threshold=self.threshold)
         values = scores.average("mean", undefined="zero", by="list")[:, 0]
         rows: ValueRows = [(part, "1R", x, PRECISION, run.name, float(value), None) for run, value in zip(runs, values)]
-        return rows if part == "skew" else rows + _bound_rows(part, x, runs)
+        for run in runs if part != "skew" else ():
+            if run.name in BOUNDED:
+                assert run.ranks is not None
+                bounds = lemma_bounds(run.users, run.ranks, CUTOFF)
+                rows += [(f"bounds-{part}", end, x, PRECISION, run.name, value, None) for end, value in bounds.items()]
+        return rows
 
 
 def _filled(ranker: Ranker) -> Ranker:
@@ -299,17 +298,6 @@ def _wilcoxon(design: str, scores: Scores) -> ValueRows:
         ("wilcoxon", design, 0.0, PRECISION, f"{a} and {b}", difference, p)
         for a, b, difference, p in columns.iter_rows()
     ]
-
-
-def _bound_rows(part: str, x: float, runs: Sequence[Run]) -> ValueRows:
-    """Return 1R precision of the systems of Figure 3, and its bounds by lemma (2)."""
-    rows: ValueRows = []
-    for run in runs:
-        if run.name in BOUNDED:
-            assert run.ranks is not None
-            bounds = lemma_bounds(run.users, run.ranks, CUTOFF)
-            rows += [(f"bounds-{part}", what, x, PRECISION, run.name, value, None) for what, value in bounds.items()]
-    return rows
 
 
 def cumulated(data: Ratings, positive_from: float | None = None) -> list[tuple[float, float]]:

@@ -5,7 +5,7 @@ Offline evaluation options for recommender systems. Information Retrieval Journa
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
 import numpy as np
@@ -17,17 +17,9 @@ from cranfield.studies.canamares2020 import work
 from cranfield.studies.canamares2020.exhibits import DATASETS, MOVIELENS, NETFLIX, exhibits_of
 from cranfield.studies.canamares2020.work import SplitNumbers, SplitWork, factors, neighbours, units
 from cranfield.studies.frame.claims import ClaimFindings, Floats, Saying, findings, points
-from cranfield.studies.frame.study import (
-    Study,
-    StudyFiles,
-    StudyResults,
-    data_names,
-    measured,
-    recognised,
-)
+from cranfield.studies.frame.study import Study, StudyFiles, StudyResults, data_names, measured, recognised
 
-USUAL_NEIGHBOURS = {MOVIELENS: 100, NETFLIX: 1000}
-"""The number of neighbours in kNN; 100 for other data."""
+USUAL_NEIGHBOURS = {MOVIELENS: 100, NETFLIX: 1000}  # the number of neighbours in kNN; 100 for other data
 
 
 def _plan(
@@ -39,25 +31,21 @@ def _plan(
         raise SettingError(
             f"curve_seeds={curves} is more than seeds={wanted}; the curves use the first splits of the starting point"
         )
-    return partial(_work, data, threshold, range(seed, seed + wanted), range(seed, seed + curves))
+    return partial(_work, data_names(data), threshold, range(seed, seed + wanted), range(seed, seed + curves))
 
 
 def _work(
-    data: Sequence[Ratings], threshold: float, seeds: Sequence[int], curve_seeds: Sequence[int], files: StudyFiles
+    data: Mapping[str, Ratings], threshold: float, seeds: Sequence[int], curve_seeds: Sequence[int], files: StudyFiles
 ) -> StudyResults:
     """Train, rank and measure everything that the study needs, with one panel per set of ratings."""
-    names = data_names(data)
     titles = {dataset: name for name, dataset in DATASETS.items()}
-    known = {name: titles.get(recognised(ratings) or "") for name, ratings in names.items()}
+    known = {name: titles.get(recognised(ratings) or "") for name, ratings in data.items()}
     works = {
         name: SplitWork(ratings, USUAL_NEIGHBOURS.get(known[name] or "", 100), threshold)
-        for name, ratings in names.items()
+        for name, ratings in data.items()
     }
-    measurements = {
-        name: units(f"panel-{place}", own, seeds, curve_seeds)
-        for place, (name, own) in enumerate(works.items(), start=1)
-    }
-    numbers = measured(files, measurements)
+    places = enumerate(works.items(), start=1)
+    numbers = measured(files, {name: units(f"panel-{place}", own, seeds, curve_seeds) for place, (name, own) in places})
     panels = [SplitNumbers(name, own, known[name], numbers[name]) for name, own in works.items()]
     settings = {
         "systems": [neighbours(k) for k in dict.fromkeys(own.k for own in works.values())] + [factors(seeds[0])],

@@ -20,13 +20,11 @@ from cranfield.studies.frame.exhibits import HERE, CellRow, Exhibit, Printed, ba
 from cranfield.studies.frame.study import size_of
 
 MOVIELENS, NETFLIX = "MovieLens", "Netflix"
-DATASETS = {MOVIELENS: "MovieLens 1M", NETFLIX: "Netflix"}
-"""The paper's datasets."""
+DATASETS = {MOVIELENS: "MovieLens 1M", NETFLIX: "Netflix"}  # the paper's datasets
 PRINTED = Printed(__package__)
 
 _SIZE = {"width": 300, "height": 200}
-_POINTS = 200
-"""Maximum number of points to draw a distribution."""
+_POINTS = 200  # maximum number of points to draw a distribution
 _COLUMNS, _COUNTED = (work.KNN, work.MF, "p"), ("users", "items")
 _METRICS = {"Prec@10": work.PRECISION, "NDCG@10": work.NDCG}
 

@@ -24,8 +24,7 @@ from cranfield.studies.frame.study import PanelNumbers, StudyUnit, ValueRows
 
 KNN, MF = "kNN", "MF"
 RATIOS = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
-START = 0.5
-"""The split ratio of the starting point."""
+START = 0.5  # the split ratio of the starting point
 CUTOFFS = (1, 2, 3, 5, 10, 20, 30, 50, 100)
 DEPTHS = tuple(range(1, 11))
 NEIGHBOURS = (1, 3, 10, 30, 100)
@@ -156,12 +155,7 @@ class SplitWork:
 
 
 def _rows(
-    part: str,
-    setting: str,
-    x: float,
-    scores: Scores,
-    metrics: Sequence[str] | Mapping[str, str],
-    average: str = "mean",
+    part: str, setting: str, x: float, scores: Scores, metrics: Sequence[str] | Mapping[str, str], average: str = "mean"
 ) -> ValueRows:
     """Return the averages of some metrics, optionally renamed, and Student's p of the two systems."""
     names = metrics if isinstance(metrics, Mapping) else dict(zip(metrics, metrics))

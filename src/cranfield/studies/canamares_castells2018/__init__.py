@@ -32,12 +32,9 @@ from cranfield.studies.frame.claims import Floats, Saying, findings
 from cranfield.studies.frame.study import Study, StudyFiles, StudyResults
 from cranfield.tables import write_table
 
-REPETITIONS = 10
-"""Number of times the paper repeats its five folds."""
-DRAWS = 5
-"""Number of truths to draw to score protocols."""
-WORLDS = 20
-"""Number of worlds to simulate for each value of a setting."""
+REPETITIONS = 10  # number of times the paper repeats its five folds
+DRAWS = 5  # number of truths to draw to score protocols
+WORLDS = 20  # number of worlds to simulate for each value of a setting
 TOIS = {
     "mostpopular": "popularity", "randomguess": "random", "smootheditemaverage": "average(damping=1)",
     "userknn": "knn", "itemknn": "itemknn", "wrmf": "wrmf(factors=20)", "slim": "slim(neighbours=50, sweeps=20)",
@@ -100,7 +97,12 @@ class TruthWork:
         steps += self.worlds * sum(map(len, orders.KNOBS.values()))
         with progress("Training and measuring", total=steps, unit="parts") as bar:
             part = partial(self._part, files, bar.advance)
-            results = self._of_known(part) if paired else self._of_given(part)
+            if paired:
+                results = self._of_known(part)
+            else:  # the judgments cover other pairs than the observed ones, as in Coat
+                make = partial(designs.given_readings, self.known, self.judged)
+                readings, lists = self._readings(part, "given", make)
+                results = Found(readings={"given": readings}, lists={"given": lists})
             results = replace(results, worlds=self._worlds(files, bar.advance))
         stated = {name: getattr(self, name) for name in ("threshold", "repetitions", "draws", "worlds", "seed")}
         claims = findings([_of_protocol, _of_fifths, _of_orders], {"": results})
@@ -137,11 +139,6 @@ class TruthWork:
             weighted=weighted,
             fifths=(observed, true),
         )
-
-    def _of_given(self, part: MakePart) -> Found:
-        """Score protocols on data whose judgments cover other pairs than the observed ones, as in Coat."""
-        readings, lists = self._readings(part, "given", partial(designs.given_readings, self.known, self.judged))
-        return Found(readings={"given": readings}, lists={"given": lists})
 
     def _readings(self, part: MakePart, name: str, make: Callable[..., Any]) -> tuple[list[Readings], Sums]:
         """Return the readings of every protocol in each draw, and the true values of the lists."""
@@ -189,11 +186,10 @@ MakePart = Callable[..., Mapping[str, Any]]
 def _write_arrays(make: Callable[[], Any], folder: Path) -> Made:
     part, path = make(), folder / "arrays.npz"
     if isinstance(part, Sums):
-        arrays = part.arrays("")
-    elif isinstance(part[0], Readings):
-        arrays = {**part[0].arrays(), **part[1].arrays("lists/")}
+        arrays = part.arrays()
     else:
-        arrays = {**part[0].arrays("0/"), **part[1].arrays("1/")}
+        names = ("", "lists/") if isinstance(part[0], Readings) else ("0/", "1/")
+        arrays = part[0].arrays(names[0]) | part[1].arrays(names[1])
     np.savez_compressed(path, **arrays)
     return [path], {}
 

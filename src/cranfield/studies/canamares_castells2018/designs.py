@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -19,10 +19,10 @@ from cranfield.rankings import Ranking, Run
 from cranfield.recommenders import recommender
 from cranfield.splits import Truth, truths
 from cranfield.studies.canamares_castells2018.protocols import (
+    Arrays,
     Readings,
     by_truth,
     fit_systems,
-    narrow,
     ranked,
     read_protocols,
 )
@@ -31,8 +31,7 @@ from cranfield.studies.frame.claims import Floats
 Variant = Literal["actual", "relevance-independent", "item-independent"]
 VARIANTS: tuple[Variant, ...] = ("actual", "relevance-independent", "item-independent")
 JUDGED_PAIRS = "judged pairs"
-WAYS = (JUDGED_PAIRS, "all pairs")
-"""Which pairs can become known when discovery is resampled."""
+WAYS = (JUDGED_PAIRS, "all pairs")  # which pairs can become known when discovery is resampled
 
 FOLDS = 5
 NDCG = "nDCG(gain=exprelevant)@10"
@@ -44,12 +43,11 @@ FIFTHS = ("P@10", "Recall@10", NDCG, "AntiP@10")
 """The metrics in the tables of Mena-Maldonado et al. (2021)."""
 
 
-Ranged = tuple[Floats, Floats, Floats]
-"""The number of each system, and the lower and the upper end of its interval."""
+Ranged = tuple[Floats, Floats, Floats]  # the number of each system, and the lower and the upper end of its interval
 
 
 @dataclass(frozen=True, eq=False)
-class Sums:
+class Sums(Arrays):
     """The contribution of each user to each number in each fold."""
 
     labels: tuple[str, ...]  # what is counted
@@ -108,17 +106,6 @@ class Sums:
 
     def _weighted(self, label: str, weights: Floats) -> Floats:
         return np.asarray(self.values[self.labels.index(label)] @ weights.T)
-
-    def arrays(self, prefix: str) -> dict[str, Any]:
-        """Return everything as arrays, to be saved in a file under names that begin with ``prefix``."""
-        return {f"{prefix}{own.name}": narrow(getattr(self, own.name)) for own in fields(self)}
-
-    @staticmethod
-    def of_arrays(arrays: Mapping[str, Any], prefix: str) -> Sums:
-        """Return the sums that `arrays` were made of."""
-        labels, systems = (tuple(map(str, arrays[f"{prefix}{name}"])) for name in ("labels", "systems"))
-        values, served = (arrays[f"{prefix}{name}"].astype(np.float64) for name in ("values", "served"))
-        return Sums(labels, systems, values, served, int(arrays[f"{prefix}folds"]))
 
     @staticmethod
     def joined(parts: Sequence[Sums], *, folds: int | None = None) -> Sums:

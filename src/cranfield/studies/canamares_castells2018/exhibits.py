@@ -17,8 +17,7 @@ from cranfield.studies.canamares_castells2018.orders import BASE, KNOBS, SCHEMA,
 from cranfield.studies.canamares_castells2018.protocols import Readings
 from cranfield.studies.frame.exhibits import Exhibit, Printed, exhibit
 
-PRINTED = Printed(__package__)
-"""The numbers of 2018 for the actual discovery, and those of 2021, both on CM100k."""
+PRINTED = Printed(__package__)  # the numbers of 2018 for the actual discovery, and those of 2021, both on CM100k
 CM100K = "CM100k"
 SHOWN = (
     *((protocols.FULL_LISTS, metric) for metric in ("P@10", "AntiP@10", "IPS@10")),
@@ -67,10 +66,7 @@ def exhibits_of(results: Found) -> list[Exhibit]:
         for variant, draws in results.readings.items()
     )
     caption = "Kendall's tau with the true order, by protocol and metric, with 95 % intervals over users and draws"
-    drawn += [
-        _orders_table(orders),
-        Exhibit("figure-1-orders", caption, orders, draw=partial(_draw_orders, orders)),
-    ]
+    drawn += [_orders_table(orders), Exhibit("figure-1-orders", caption, orders, draw=partial(_draw_orders, orders))]
     if results.worlds is not None:
         worlds = worlds_frame(results.worlds)
         caption = (
@@ -78,10 +74,7 @@ def exhibits_of(results: Found) -> list[Exhibit]:
             "observed vary: Kendall's tau with the true order (above), and how often the true winner is found (below), "
             "with 95 % intervals"
         )
-        drawn += [
-            _worlds_table(worlds),
-            Exhibit("figure-2-worlds", caption, worlds, draw=partial(draw_worlds, worlds)),
-        ]
+        drawn += [_worlds_table(worlds), Exhibit("figure-2-worlds", caption, worlds, draw=partial(draw_worlds, worlds))]
     return drawn
 
 

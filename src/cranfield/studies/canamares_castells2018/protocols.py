@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
-from typing import Any
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +19,7 @@ from cranfield.rankings import Ranking, Run, Serving, rank_with, rankers_for
 from cranfield.recommenders import recommender
 from cranfield.splits import Split, Truth, popularity_groups
 from cranfield.studies.frame.claims import Floats
+from cranfield.studies.frame.study import together
 
 PANEL = (
     "random", "popularity", "popularity(threshold={t})", "average(damping=10)", "average(threshold={t}, damping=5)",
@@ -30,8 +31,7 @@ PANEL = (
 )  # fmt: skip
 """All our systems; ``{t}`` is the lowest rating of a relevant item."""
 
-SERVED = Serving(min_ratings=1, sample="all")
-"""Every user with training ratings gets a list."""
+SERVED = Serving(min_ratings=1, sample="all")  # every user with training ratings gets a list
 
 FULL = (
     "P@10", "Recall@10", "nDCG@10", "nDCG(gain=exprelevant)@10", "AP@100", "RR@100", "bpref@100", "infAP@100",
@@ -91,9 +91,35 @@ def ranked(
     return [{name: of_system[place] for name, of_system in runs.items()} for place in range(len(rankings))]
 
 
+class Arrays:
+    """A dataclass of names and numbers that is kept in a file, its floats in single precision."""
+
+    exact: ClassVar[tuple[str, ...]] = ()  # the fields that keep all their digits
+
+    def arrays(self, prefix: str = "") -> dict[str, Any]:
+        """Return everything as arrays, under names that begin with ``prefix``."""
+        own = {field.name: np.asarray(getattr(self, field.name)) for field in fields(self)}  # type: ignore[arg-type]
+        short = {name for name, array in own.items() if array.dtype == np.float64 and name not in self.exact}
+        return {f"{prefix}{name}": own[name].astype(np.float32) if name in short else own[name] for name in own}
+
+    @classmethod
+    def of_arrays(cls, arrays: Mapping[str, Any], prefix: str = "") -> Self:
+        """Return what `arrays` were made of."""
+        own = {field.name: arrays[f"{prefix}{field.name}"] for field in fields(cls)}  # type: ignore[arg-type]
+        return cls(**{name: _restored(array) for name, array in own.items()})
+
+
+def _restored(array: NDArray[Any]) -> Any:
+    if array.dtype.kind == "U":
+        return tuple(map(_restored, array)) if array.ndim > 1 else tuple(array.tolist())
+    return array.astype(np.float64) if array.dtype.kind == "f" else int(array)
+
+
 @dataclass(frozen=True, eq=False)
-class Readings:
+class Readings(Arrays):
     """Readings of protocols as sums per user: a reading is Σ of the numerators over Σ of the denominators."""
+
+    exact = ("truth",)
 
     systems: tuple[str, ...]
     names: tuple[tuple[str, str], ...]  # the protocol and the metric of each reading
@@ -101,29 +127,6 @@ class Readings:
     numerators: Floats  # readings × systems × users
     denominators: Floats
     truth: Floats  # systems × users: the true precision at 10 of the lists; NaN for users without training ratings
-
-    def arrays(self) -> dict[str, Any]:
-        """Return everything as arrays, to be saved in a file; the truth keeps all its digits."""
-        return {**{own.name: narrow(getattr(self, own.name)) for own in fields(self)}, "truth": self.truth}
-
-    @staticmethod
-    def of_arrays(arrays: Mapping[str, Any]) -> Readings:
-        """Return the readings that `arrays` were made of."""
-        names = tuple((str(protocol), str(metric)) for protocol, metric in arrays["names"])
-        return Readings(
-            tuple(map(str, arrays["systems"])),
-            names,
-            arrays["signs"],
-            arrays["numerators"].astype(np.float64),
-            arrays["denominators"].astype(np.float64),
-            arrays["truth"],
-        )
-
-
-def narrow(value: Any) -> NDArray[Any]:
-    """Return a value as an array, with single precision if it is one of floats."""
-    array = np.asarray(value)
-    return array.astype(np.float32) if array.dtype == np.float64 else array
 
 
 Worth = Callable[[Sequence[Run]], Floats]
@@ -179,7 +182,7 @@ def _protocol_lists(
     """Return the lists of every system under each protocol, and the test ratings that they are measured by."""
     full, condensed, single, parts = _rankings(threshold)
     only, alone = full.with_(candidates="test"), single.with_(nonrelevant="all", candidates="test")
-    both = _together(train, observed)
+    both = together([train, observed])
     groups = popularity_groups(both, min(_GROUPS, int(np.count_nonzero(both.item_counts))))
     grouped = Split(train, observed, Step("popularity groups"), item_groups=groups)
     runs, short, singles, within = ranked(fitted, grouped, [full, condensed, single, parts], seed)
@@ -203,17 +206,6 @@ def _rankings(threshold: float) -> tuple[Ranking, Ranking, Ranking, Ranking]:
     full = Ranking(fill="none", lists="full", length=100, threshold=threshold)
     single = full.with_(relevant="one", nonrelevant=_DRAWN)
     return full, full.with_(lists="condensed"), single, single.with_(nonrelevant="all", candidates="group")
-
-
-def _together(train: Ratings, observed: Ratings) -> Ratings:
-    """Return training and observed test ratings together, in which popularity is counted."""
-    return Ratings.from_codes(
-        train.user_ids,
-        train.item_ids,
-        np.concatenate([train.users, observed.users]),
-        np.concatenate([train.items, observed.items]),
-        np.concatenate([train.values, observed.values]),
-    )
 
 
 def _sums(scores: Scores, n_users: int, *, by_group: bool) -> tuple[Floats, Floats]:

@@ -14,7 +14,7 @@ import polars as pl
 
 from cranfield import _checks
 from cranfield.data import Ratings, over_one_vocabulary
-from cranfield.splits import Split, k_fold, truths
+from cranfield.splits import k_fold, truths
 from cranfield.store import Made
 from cranfield.studies.canamares_castells2020 import work
 from cranfield.studies.canamares_castells2020.exhibits import claims_of, exhibits_of
@@ -49,63 +49,45 @@ def _plan(
     all_systems: bool | None,
 ) -> Callable[[StudyFiles], StudyResults]:
     count = _checks.whole("folds", FOLDS if folds is None else folds, at_least=2)
-    return partial(_work, *_observed(data[0], known, seed), count, threshold, seed, bool(all_systems))
-
-
-def _work(
-    ratings: Ratings,
-    judged: Ratings | None,
-    count: int,
-    threshold: float,
-    seed: int,
-    all_systems: bool,
-    files: StudyFiles,
-) -> StudyResults:
-    """Measure every fold, and arrange the means over folds in tables and figures."""
-    folds = k_fold(ratings, k=count, per_user=False, seed=seed)
-    systems = work.systems_of(threshold, seed)
-    units, sums = [], []
-    for number in range(1, count + 1):
-        made_of = {
-            "data": ratings.fingerprint,
-            "folds": count,
-            "fold": number,
-            "threshold": threshold,
-            "seed": seed,
-            "systems": systems,
-            "sizes": list(work.SIZES),
-            "pairs": [work.TIES, work.TIES_AT_ZERO, work.SUM_OF_P, work.INTERSECTION],
-            "drawn from": "items outside the test set",
-            "without targets": 1,
-            "judged": None if judged is None else judged.fingerprint,
-        }
-        make = partial(_numbers, folds, number, threshold, seed, judged)
-        units.append(StudyUnit(f"fold-{number}", made_of, make, len(systems)))
-        if all_systems:
-            grid = work.grid_of(threshold, seed)
-            of_grid = {**made_of, "systems": grid, "pairs": work.SUM_OF_P, "judged": None}
-            write = partial(_write_sums, folds, number, grid, threshold, seed)
-            sums.append(work.PairSums.read(files.store.artifact(f"pairs/fold-{number}", of_grid, write).path()))
-    numbers = measured(files, {"": units}, by="fold")[""]
-    settings = {
-        "systems": list(systems.values()),
-        "unrated": list(work.SIZES),
-        "threshold": threshold,
+    ratings, judged = _observed(data[0], known, seed)
+    systems, grid = work.systems_of(threshold, seed), work.grid_of(threshold, seed)
+    made_of = {
+        "data": ratings.fingerprint,
         "folds": count,
+        "threshold": threshold,
         "seed": seed,
+        "systems": systems,
+        "sizes": list(work.SIZES),
+        "pairs": [work.TIES, work.TIES_AT_ZERO, work.SUM_OF_P, work.INTERSECTION],
+        "drawn from": "items outside the test set",
+        "without targets": 1,
+        "judged": None if judged is None else judged.fingerprint,
     }
-    sums_of_p = sum(sums[1:], start=sums[0]).sums_of_p() if sums else None
-    return StudyResults(exhibits_of(numbers, sums_of_p), claims_of(numbers), settings)
+    of_grid = {**made_of, "systems": grid, "pairs": work.SUM_OF_P, "judged": None}
 
+    def results(files: StudyFiles) -> StudyResults:
+        """Measure every fold, and arrange the means over folds in tables and figures."""
+        splits = k_fold(ratings, k=count, per_user=False, seed=seed)
 
-def _numbers(folds: Sequence[Split], number: int, threshold: float, seed: int, judged: Ratings | None) -> pl.DataFrame:
-    return work.fold_numbers(folds[number - 1], threshold, seed, judged)
+        def numbers_of(fold: int) -> pl.DataFrame:
+            return work.fold_numbers(splits[fold - 1], threshold, seed, judged)
 
+        def write_sums(fold: int, place: Path) -> Made:
+            return [work.fold_sums(splits[fold - 1], grid, threshold, seed).save(place / "sums.npz")], {}
 
-def _write_sums(
-    folds: Sequence[Split], number: int, grid: dict[str, str], threshold: float, seed: int, place: Path
-) -> Made:
-    return [work.fold_sums(folds[number - 1], grid, threshold, seed).save(place / "sums.npz")], {}
+        units, sums = [], []
+        for fold in range(1, count + 1):
+            units.append(StudyUnit(f"fold-{fold}", {**made_of, "fold": fold}, partial(numbers_of, fold), len(systems)))
+            if all_systems:
+                write, of_fold = partial(write_sums, fold), {**of_grid, "fold": fold}
+                sums.append(work.PairSums.read(files.store.artifact(f"pairs/fold-{fold}", of_fold, write).path()))
+        numbers = measured(files, {"": units}, by="fold")[""]
+        stated = {"unrated": list(work.SIZES), "threshold": threshold, "folds": count, "seed": seed}
+        sums_of_p = sum(sums[1:], start=sums[0]).sums_of_p() if sums else None
+        settings = {"systems": list(systems.values()), **stated}
+        return StudyResults(exhibits_of(numbers, sums_of_p), claims_of(numbers), settings)
+
+    return results
 
 
 CANAMARES_CASTELLS_2020 = Study(

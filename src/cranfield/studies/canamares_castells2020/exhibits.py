@@ -25,10 +25,8 @@ from cranfield.studies.canamares_castells2020.work import (
 from cranfield.studies.frame.claims import ClaimFindings, Floats, Saying, finding_over_splits, points
 from cranfield.studies.frame.exhibits import CellRow, Exhibit, Printed, bars, curve, exhibit, marked
 
-TEST, LARGEST = SIZES[0], SIZES[-1]
-"""Condensed lists, and full ones on MovieLens 1M."""
-PRINTED_FULL = 2000
-"""The size whose numbers Figure 1 of the paper prints as those of full lists (compare its Figure 3)."""
+TEST, LARGEST = SIZES[0], SIZES[-1]  # condensed lists, and full ones on MovieLens 1M
+PRINTED_FULL = 2000  # the size whose numbers Figure 1 of the paper prints as those of full lists (compare its Figure 3)
 PRINTED = Printed(__package__)
 """Figure 1 (P@10 with condensed lists and what the paper calls full) and sums of p of Figure 4, on MovieLens 1M."""
 MOVIELENS = "MovieLens 1M"
@@ -165,10 +163,7 @@ def _figure_4(stem: str, metric: str, pairs: pl.DataFrame) -> list[Exhibit]:
         charts = [_lines(part.filter(pl.col("system").is_in(own)), title) for title, own in panels]
         return themed(altair().hconcat(*charts))
 
-    return [
-        exhibit(f"{stem}-numbers", caption, header, rows, (note,), part),
-        Exhibit(stem, caption, part, draw=draw),
-    ]
+    return [exhibit(f"{stem}-numbers", caption, header, rows, (note,), part), Exhibit(stem, caption, part, draw=draw)]
 
 
 def _curves(stem: str, caption: str, part: pl.DataFrame, metric: str) -> list[Exhibit]:
@@ -199,7 +194,7 @@ def _of_order(numbers: pl.DataFrame, metric: str) -> list[Saying]:
     """Claim that small target sets contradict large ones, by the pairs of systems whose order is reversed."""
     part = numbers.filter(pl.col("system") != PAIRS, metric=metric)
     systems = part["system"].unique(maintain_order=True).to_list()
-    test, full = (_by_fold(part.filter(unrated=size), systems) for size in (SIZES[0], SIZES[-1]))
+    test, full = (_by_fold(part.filter(unrated=size), "system", systems) for size in (SIZES[0], SIZES[-1]))
     first, second = np.triu_indices(len(systems), 1)
     turned = (test[:, first] - test[:, second]) * (full[:, first] - full[:, second]) < 0
     share = turned.mean(axis=1)
@@ -223,15 +218,15 @@ def _of_power(numbers: pl.DataFrame, metric: str) -> list[Saying]:
         (TIES, "ties are fewest between condensed and full lists"),
         (SUM_OF_P, "the sum of p-values is lowest between condensed and full lists"),
     ):
-        curve = _curve(part, f"{what} of {metric}")
+        curve = _by_fold(part.filter(metric=f"{what} of {metric}"), "unrated", SIZES)
         inner = curve[:, 1:-1].min(axis=1)
         margin = np.minimum(curve[:, 0], curve[:, -1]) - inner
         lowest = SIZES[int(curve.mean(axis=0).argmin())]
-        evidence = f"{_points(curve)}; lowest at {lowest:,}"
+        evidence = f"{points(SIZES, curve)}; lowest at {lowest:,}"
         said.append(Saying(f"By {metric} {claim}", _POWER, margin, evidence))
-    zero = _curve(part, f"{TIES_AT_ZERO} of {metric}")
+    zero = _by_fold(part.filter(metric=f"{TIES_AT_ZERO} of {metric}"), "unrated", SIZES)
     claim = f"By {metric} ties at zero grow with the number of targets"
-    return [*said, Saying(claim, _POWER, np.diff(zero, axis=1).min(axis=1) + 1e-3, _points(zero))]
+    return [*said, Saying(claim, _POWER, np.diff(zero, axis=1).min(axis=1) + 1e-3, points(SIZES, zero))]
 
 
 def _of_truth(numbers: pl.DataFrame, metric: str) -> list[Saying]:
@@ -240,7 +235,7 @@ def _of_truth(numbers: pl.DataFrame, metric: str) -> list[Saying]:
     taus = np.array([agreement(numbers.filter(fold=fold), metric) for fold in folds])
     if not taus.size:
         return []
-    evidence = f"Kendall's tau with the unbiased order: {_points(taus)}"
+    evidence = f"Kendall's tau with the unbiased order: {points(SIZES, taus)}"
     best = taus[:, 1:-1].max(axis=1)
     return [
         Saying(f"By {metric} condensed lists are further from the unbiased order than full ones", _TRUTH,
@@ -250,17 +245,7 @@ def _of_truth(numbers: pl.DataFrame, metric: str) -> list[Saying]:
     ]  # fmt: skip
 
 
-def _by_fold(part: pl.DataFrame, systems: list[str]) -> Floats:
-    """Return folds × systems."""
-    columns = [part.filter(system=system).sort("fold")["value"].to_numpy() for system in systems]
+def _by_fold(part: pl.DataFrame, column: str, values: Sequence[Any]) -> Floats:
+    """Return folds × values of a column."""
+    columns = [part.filter(pl.col(column) == value).sort("fold")["value"].to_numpy() for value in values]
     return np.stack(columns, axis=1)
-
-
-def _curve(part: pl.DataFrame, metric: str) -> Floats:
-    """Return folds × sizes."""
-    columns = [part.filter(metric=metric, unrated=size).sort("fold")["value"].to_numpy() for size in SIZES]
-    return np.stack(columns, axis=1)
-
-
-def _points(values: Floats) -> str:
-    return points(SIZES, values)

@@ -28,8 +28,7 @@ SIZES = (0, 1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 3706)
 METRICS = ("P@10", "Recall@10", "nDCG(gain=binary)@10")
 COVERAGE = "Coverage@10"
 
-PAIRS = "all pairs"
-"""The entry in the column ``system`` for numbers of all pairs of systems."""
+PAIRS = "all pairs"  # the entry in the column ``system`` for numbers of all pairs of systems
 
 TIES, TIES_AT_ZERO, SUM_OF_P = "ratio of ties", "ratio of ties at zero", "sum of p-values"
 """The numbers of all pairs, for each metric."""
@@ -37,8 +36,7 @@ TIES, TIES_AT_ZERO, SUM_OF_P = "ratio of ties", "ratio of ties at zero", "sum of
 INTERSECTION = "expected intersection ratio in the top ten"
 """The expected overlap of two random lists: the mean of min(10, targets)/targets, 1 for a user without targets."""
 
-UNBIASED = "unbiased"
-"""Prefix of the name of a metric that is measured on ratings of randomly drawn items."""
+UNBIASED = "unbiased"  # prefix of the name of a metric that is measured on ratings of randomly drawn items
 
 AGREEMENT = "Kendall's tau with the unbiased order"
 

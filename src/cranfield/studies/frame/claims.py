@@ -13,8 +13,7 @@ from cranfield.facts import study as study_facts
 
 ClaimFindings = list[study_facts.Finding]
 Floats = NDArray[np.float64]
-FEWEST_SYSTEMS = 5
-"""Minimum number of systems for a verdict; a few pairs cannot decide the order of metrics."""
+FEWEST_SYSTEMS = 5  # minimum number of systems for a verdict; a few pairs cannot decide the order of metrics
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,34 +31,14 @@ class Saying:
 
 
 def finding(said: Saying, systems: int) -> study_facts.Finding:
-    """Return the verdict on a paper's statement.
-
-    It holds if the margin is above 0 overall and in 90 % of the draws, and does not hold if it is below 0 overall and
-    in 90 % of the draws. Otherwise, if the margin is undefined, or with fewer than five systems, it cannot be decided.
-
-    Examples
-    --------
-    >>> finding(Saying("a is best", "6", np.array([0.2, 0.1, 0.3]), "a 0.9, b 0.7"), 21).verdict
-    'holds'
-    >>> finding(Saying("a is best", "6", np.array([0.2, -0.1, 0.3]), "a 0.9, b 0.7"), 21).verdict
-    'cannot tell'
-    """
+    """Return the verdict on a paper's statement by `OF_SYSTEMS`; it cannot be decided if the margin is undefined."""
     margin = np.round(said.margin, 12)  # ignore rounding errors
     judged = _found(said, float(margin[0]), margin[1:][~np.isnan(margin[1:])], "draws of systems")
     return judged if systems >= FEWEST_SYSTEMS else replace(judged, verdict="cannot tell")
 
 
 def finding_over_splits(said: Saying) -> study_facts.Finding:
-    """Return the verdict on a paper's statement, from one margin per split.
-
-    It holds if the margin is above 0 on average and in 90 % of the splits, and does not hold if it is below 0 on
-    average and in 90 % of the splits. Otherwise, or if the margin of a split is undefined, it cannot be decided.
-
-    Examples
-    --------
-    >>> finding_over_splits(Saying("a leads", "Table 2", np.array([0.2, 0.1]), "a 0.9, b 0.7")).verdict
-    'holds'
-    """
+    """Return the verdict on a paper's statement by `OF_SPLITS`; it cannot be decided if a margin is undefined."""
     margin = np.round(said.margin, 12)
     return _found(said, float(margin.mean()), margin if len(margin) > 1 else margin[:0], "splits")
 
@@ -80,13 +59,12 @@ Subject = TypeVar("Subject")
 
 def findings(groups: Iterable[Callable[[Subject], Iterable[Saying]]], panels: Mapping[str, Subject]) -> ClaimFindings:
     """Return the verdicts on what groups of claims say about each panel, with its name if there are several."""
-    judged = [
-        (name, finding_over_splits(saying))
+    return [
+        finding_over_splits(saying).on(name if len(panels) > 1 else "")
         for name, panel in panels.items()
         for group in groups
         for saying in group(panel)
     ]
-    return [claim if len(panels) == 1 else claim.on(name) for name, claim in judged]
 
 
 def each(values: Mapping[str, Floats], digits: int = 3) -> str:

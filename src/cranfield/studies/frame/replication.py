@@ -132,7 +132,7 @@ def joined(parts: Sequence[StudyPart], folder: Path, settings: Mapping[str, obje
     claims = []
     for data, own in by_data.items():
         judged = [_over_repetitions(same) for same in _same_claims(own)] if repeated else own[0].replication.claims
-        claims += [claim.on(data) if len(by_data) > 1 else claim for claim in judged]
+        claims += [claim.on(data if len(by_data) > 1 else "") for claim in judged]
     fingerprints = {
         f"fingerprint of {data}": own[0].replication.step.effect.get("fingerprint") for data, own in by_data.items()
     }

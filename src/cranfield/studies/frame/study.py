@@ -8,6 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
+import numpy as np
 import polars as pl
 
 from cranfield._polars import read_parquet
@@ -65,6 +66,12 @@ def data_names(data: Sequence[Data]) -> dict[str, Data]:
             name = ratings.name or "the ratings"
         names[f"{name} ({place})" if name in names else name] = ratings
     return names
+
+
+def together(parts: Sequence[Ratings]) -> Ratings:
+    """Return the ratings of parts that share one vocabulary as one set."""
+    columns = (np.concatenate([getattr(part, name) for part in parts]) for name in ("users", "items", "values"))
+    return Ratings.from_codes(parts[0].user_ids, parts[0].item_ids, *columns, name=parts[0].name)
 
 
 class StudyFiles:

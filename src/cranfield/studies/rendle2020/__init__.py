@@ -6,7 +6,6 @@ Neural collaborative filtering vs. matrix factorization revisited. RecSys 2020.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import partial
 from typing import Any
 
 from cranfield._errors import SettingError
@@ -86,29 +85,22 @@ def _plan(
     if len({trained.row for trained in wanted}) < 2:
         raise SettingError("a study compares systems; give at least two")
     benchmark = NcfBenchmark.of(data[0], read_negatives(negatives))
-    return partial(_work, benchmark, wanted, recognised(data[0]), epochs, seed)
 
+    def results(files: StudyFiles) -> StudyResults:
+        """Train, rank and measure, under both protocols."""
+        runs, failed = NcfWork(files.store, benchmark).runs(wanted)
+        numbers = NcfNumbers(benchmark, runs, failed, recognised(data[0]), epochs)
+        settings = {
+            "systems": [f"{trained.row} = {trained.spelling}, seed {trained.seed}" for trained in runs],
+            "not run": [f"{row} ({why})" for row, why in failed.items()] or "none",
+            "test": "the published item of each user",
+            "sampled": "ranked among the published negatives",
+            "full": "ranked among all items that the user has not rated in training",
+            "seed": seed,
+        }
+        return StudyResults(exhibits_of(numbers), claims_of(numbers), settings)
 
-def _work(
-    benchmark: NcfBenchmark,
-    wanted: Sequence[Trained],
-    known: str | None,
-    epochs: int | None,
-    seed: int,
-    files: StudyFiles,
-) -> StudyResults:
-    """Train, rank and measure, under both protocols."""
-    runs, failed = NcfWork(files.store, benchmark).runs(wanted)
-    numbers = NcfNumbers(benchmark, runs, failed, known, epochs)
-    settings = {
-        "systems": [f"{trained.row} = {trained.spelling}, seed {trained.seed}" for trained in runs],
-        "not run": [f"{row} ({why})" for row, why in failed.items()] or "none",
-        "test": "the published item of each user",
-        "sampled": "ranked among the published negatives",
-        "full": "ranked among all items that the user has not rated in training",
-        "seed": seed,
-    }
-    return StudyResults(exhibits_of(numbers), claims_of(numbers), settings)
+    return results
 
 
 RENDLE_2020 = Study(

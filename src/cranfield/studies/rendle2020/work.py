@@ -34,8 +34,7 @@ from cranfield.studies.frame.exhibits import Printed
 from cranfield.tables import UNKNOWN, is_parquet
 
 SAMPLED, FULL = "sampled", "full"
-PROTOCOLS = (SAMPLED, FULL)
-"""Rank the test item among the published items, or among all items that are not in training."""
+PROTOCOLS = (SAMPLED, FULL)  # rank the test item among the published items, or among all items that are not in training
 
 HR, NDCG = "HitRate@10", "nDCG@10"
 METRICS = {"HR@10": HR, "nDCG@10": NDCG}
@@ -314,10 +313,6 @@ class NcfNumbers:
     def printed(self, row: str, metric: str) -> float | None:
         """Return the printed value of a row, if these are the paper's ratings."""
         return PRINTED.number("table 1", self.known, row, metric)
-
-    def is_as_printed(self, row: str) -> bool:
-        """Return whether a row was trained as in the paper."""
-        return self.epochs is None or not row.startswith((f"{MF}, ", f"{NEUMF}, "))
 
     def compared(self, protocol: str) -> Comparison:
         """Compare the main rows under a protocol, by nDCG@10 over users, using the training with the first seed."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -26,10 +26,8 @@ LABELS_2020 = {
     "ERR@100": "ERR", "bpref@100": "Bpref", "infAP@100": "InfAP",
 }  # fmt: skip
 """The names of the nine metrics of 2020 in the paper."""
-CUTOFFS = (5, *range(10, 101, 10))
-"""The cut-offs of figures 1 to 4 of 2018."""
-GEOMETRIC = "geometric"
-"""exp(mean log max(x, 1e-5)), as the authors' tool computes it."""
+CUTOFFS = (5, *range(10, 101, 10))  # the cut-offs of figures 1 to 4 of 2018
+GEOMETRIC = "geometric"  # exp(mean log max(x, 1e-5)), as the authors' tool computes it
 FIGURES = {"ratings": (3, 10), "items": (5, 11), "popular": (6, 12), "users": (7, 13), "large": (8, 14)}
 """The figures of each scenario in 2020: for the arithmetic mean and for the geometric mean."""
 DATASETS = ("MovieLens 1M", "LibraryThing", "BeerAdvocate")
@@ -74,22 +72,22 @@ def exhibits_of_2018(results: MetricResults) -> list[Exhibit]:
     }
     return [
         dataset_table(data, "2018", {"Gini": data.gini_items}),
-        power_table(seven, data, "2018", power, ordered=True, total=False),
+        _power_table(seven, data, "2018", power, ordered=True, total=False),
         _figure_1_table(ndcg),
-        numbers_table(data, "2018", taus, "Numbers that the text of section 6 states"),
-        robustness_table(seven, "robustness", "Mean tau with the whole test set, the numbers behind figures 6 and 7"),
-        robustness_table(ndcg, "robustness-cutoffs", "The same for nDCG by cut-off, behind figures 2 and 3"),
-        systems_table(seven),
-        correlation_figure(ndcg, "figure-1", "Figure 1: tau between the cut-offs of nDCG"),
-        robustness_figure(ndcg, "ratings", "figure-2", "Figure 2: nDCG by cut-off as ratings are missing at random"),
-        robustness_figure(
+        _numbers_table(data, "2018", taus, "Numbers that the text of section 6 states"),
+        _robustness_table(seven, "robustness", "Mean tau with the whole test set, the numbers behind figures 6 and 7"),
+        _robustness_table(ndcg, "robustness-cutoffs", "The same for nDCG by cut-off, behind figures 2 and 3"),
+        _systems_table(seven),
+        _correlation_figure(ndcg, "figure-1", "Figure 1: tau between the cut-offs of nDCG"),
+        _robustness_figure(ndcg, "ratings", "figure-2", "Figure 2: nDCG by cut-off as ratings are missing at random"),
+        _robustness_figure(
             ndcg, "popular", "figure-3", "Figure 3: nDCG by cut-off as the most popular items are missing"
         ),
-        power_figure(ndcg, "figure-4", "Figure 4: the largest p-values of nDCG by cut-off"),
-        correlation_figure(seven, "figure-5", f"Figure 5: tau between {among}"),
-        robustness_figure(seven, "ratings", "figure-6", f"Figure 6: {among} as ratings are missing at random"),
-        robustness_figure(seven, "popular", "figure-7", f"Figure 7: {among} as the most popular items are missing"),
-        power_figure(seven, "figure-8", f"Figure 8: the largest p-values of {among}"),
+        _power_figure(ndcg, "figure-4", "Figure 4: the largest p-values of nDCG by cut-off"),
+        _correlation_figure(seven, "figure-5", f"Figure 5: tau between {among}"),
+        _robustness_figure(seven, "ratings", "figure-6", f"Figure 6: {among} as ratings are missing at random"),
+        _robustness_figure(seven, "popular", "figure-7", f"Figure 7: {among} as the most popular items are missing"),
+        _power_figure(seven, "figure-8", f"Figure 8: the largest p-values of {among}"),
     ]
 
 
@@ -108,22 +106,22 @@ def exhibits_of_2020(results: MetricResults) -> list[Exhibit]:
         "tau of F1 and GF1": taus["F1@100"],
     }
     drawn = [
-        correlation_figure(mean, "figure-01", f"Figure 1: tau between {nine}"),
-        power_figure(mean, "figure-02", f"Figure 2: the 20 largest p-values of {nine}"),
-        values_figure(mean, "ratings", "figure-04", "Figure 4: averaged values as ratings are missing at random"),
-        correlation_figure(geo, "figure-09", "Figure 9: tau between the geometric means"),
+        _correlation_figure(mean, "figure-01", f"Figure 1: tau between {nine}"),
+        _power_figure(mean, "figure-02", f"Figure 2: the 20 largest p-values of {nine}"),
+        _values_figure(mean, "ratings", "figure-04", "Figure 4: averaged values as ratings are missing at random"),
+        _correlation_figure(geo, "figure-09", "Figure 9: tau between the geometric means"),
     ]
     for scenario, numbered in FIGURES.items():
         for assessment, number, of in zip((mean, geo), numbered, ("metrics", "geometric means"), strict=True):
             caption = f"Figure {number}: tau of the {of} with themselves, {title_of(scenario)}"
-            drawn.append(robustness_figure(assessment, scenario, f"figure-{number:02}", caption))
+            drawn.append(_robustness_figure(assessment, scenario, f"figure-{number:02}", caption))
     return [
         dataset_table(data, "2020", ginis),
-        power_table(mean, data, "2020", power, ordered=False, total=True),
-        numbers_table(data, "2020", numbers, "Numbers that the text of sections 6.3.1 and 7.1 states"),
-        robustness_table(mean, "robustness", "Mean tau with the whole test set, behind figures 3 and 5 to 8"),
-        robustness_table(geo, "robustness-geometric", "The same for geometric means, behind figures 10 to 14"),
-        systems_table(mean),
+        _power_table(mean, data, "2020", power, ordered=False, total=True),
+        _numbers_table(data, "2020", numbers, "Numbers that the text of sections 6.3.1 and 7.1 states"),
+        _robustness_table(mean, "robustness", "Mean tau with the whole test set, behind figures 3 and 5 to 8"),
+        _robustness_table(geo, "robustness-geometric", "The same for geometric means, behind figures 10 to 14"),
+        _systems_table(mean),
         *sorted(drawn, key=lambda own: own.name),
     ]
 
@@ -133,10 +131,7 @@ def _run(data: Description) -> str:
 
 
 def dataset_table(data: Description, paper: str, further: Mapping[str, float]) -> Exhibit:
-    """Return the table of datasets: the printed rows, and this run's below.
-
-    ``further`` are this run's columns after the density, with the paper's names.
-    """
+    """Return the printed rows, and this run's below; ``further`` are its columns after the density."""
     columns = ["Density", *further]
     rows = [
         [
@@ -152,14 +147,10 @@ def dataset_table(data: Description, paper: str, further: Mapping[str, float]) -
     return exhibit("table-2", "Table 2: the datasets", header, rows, [_sameness(data)])
 
 
-def power_table(
+def _power_table(
     assessment: Assessment, data: Description, paper: str, caption: str, *, ordered: bool, total: bool
 ) -> Exhibit:
-    """Return the table of discriminative power: the printed rows, and this run's below.
-
-    With ``ordered``, the paper sums over ordered pairs, so the sums of this run are doubled to be comparable;
-    with ``total``, it adds up its datasets.
-    """
+    """Return the printed rows, and this run's below: doubled if the paper sums over ``ordered`` pairs."""
     dp = dict(assessment.power.select("metric", "dp").iter_rows())
     values: dict[str, dict[str, float]] = {name: {} for name in DATASETS}
     for name, metric, _, text in PRINTED.table(f"{paper} table 3"):
@@ -167,10 +158,11 @@ def power_table(
     if total:
         values["Total"] = {name: sum(values[own][name] for own in DATASETS) for name in assessment.metrics}
     values[_run(data)] = {name: (2.0 if ordered else 1.0) * dp.get(name, float("nan")) for name in assessment.metrics}
-    cells: list[CellRow] = [
-        [name, *_lowest_marked(row, assessment.metrics, 1 if ordered and name in DATASETS else 3)]
-        for name, row in values.items()
-    ]
+    cells: list[CellRow] = []
+    for name, row in values.items():
+        digits, own = 1 if ordered and name in DATASETS else 3, [row[metric] for metric in assessment.metrics]
+        lowest = np.nanmin([np.inf, *own])
+        cells.append([name, *(Cell(number_text(value, digits), best=value == lowest) for value in own)])
     notes = [_sameness(data)]
     if ordered:
         notes.append("the paper counts each pair of systems twice, so the sums of this run are doubled here")
@@ -180,21 +172,13 @@ def power_table(
     return exhibit("table-3", caption, ["Dataset", *assessment.metrics], cells, notes, frame)
 
 
-def _lowest_marked(row: Mapping[str, float], names: Sequence[str], digits: int) -> list[Cell]:
-    known = [row[name] for name in names if not np.isnan(row[name])]
-    return [Cell(number_text(row[name], digits), best=bool(known) and row[name] == min(known)) for name in names]
-
-
 def _sameness(data: Description) -> str:
-    same = recognised(data)
-    relation = "none of the paper's datasets, so printed numbers are for orientation"
-    if same in DATASETS:
-        relation = f"the {same} data"
+    same, others = recognised(data), "none of the paper's datasets, so printed numbers are for orientation"
+    relation = f"the {same} data" if same in DATASETS else others
     return f"by their numbers of users, items and ratings, the ratings of this run are {relation}"
 
 
-def numbers_table(data: Description, paper: str, here: Mapping[str, float], caption: str) -> Exhibit:
-    """Return the numbers in the paper's text, and those of this run."""
+def _numbers_table(data: Description, paper: str, here: Mapping[str, float], caption: str) -> Exhibit:
     rows = [(number, name, text, here[number]) for name, number, _, text in PRINTED.table(f"{paper} text")]
     frame = pl.DataFrame(rows, schema=["number", "dataset", "printed", "here"], orient="row")
     cells = [[*row[:3], number_text(row[3], 3)] for row in rows]
@@ -218,8 +202,7 @@ def _figure_1_table(ndcg: Assessment) -> Exhibit:
     return exhibit("figure-1-numbers", caption, ["nDCG", *names], rows, frame=frame)
 
 
-def systems_table(assessment: Assessment) -> Exhibit:
-    """Return the average of every system by every metric, over the folds, best first by the first metric."""
+def _systems_table(assessment: Assessment) -> Exhibit:
     means = assessment.whole[:, 0].mean(axis=0)
     order = np.argsort(-np.nan_to_num(means[0], nan=-np.inf), kind="stable")
     best = np.nanmax(np.where(np.isnan(means), -np.inf, means), axis=1)
@@ -228,14 +211,11 @@ def systems_table(assessment: Assessment) -> Exhibit:
         for s in order
     ]
     caption = "Scores of every system, averaged over users and folds"
-    frame = pl.DataFrame(
-        {"system": assessment.systems, **{name: means[m] for m, name in enumerate(assessment.metrics)}}
-    )
+    frame = pl.DataFrame({"system": assessment.systems, **dict(zip(assessment.metrics, means))})
     return exhibit("systems", caption, ["System", *assessment.metrics], rows, frame=frame)
 
 
-def robustness_table(assessment: Assessment, name: str, caption: str) -> Exhibit:
-    """Return the mean tau with the whole test set, over all sizes below 1; one row per scenario."""
+def _robustness_table(assessment: Assessment, name: str, caption: str) -> Exhibit:
     frame = (
         assessment.frame("robustness")
         .filter(pl.col("size") < 1.0)
@@ -251,34 +231,28 @@ def robustness_table(assessment: Assessment, name: str, caption: str) -> Exhibit
     return exhibit(name, caption, ["Missing", *assessment.metrics], rows, frame=frame)
 
 
-def robustness_figure(assessment: Assessment, scenario: str, name: str, caption: str) -> Exhibit:
-    """Return tau with the whole test set against the share of it that remains."""
+def _robustness_figure(assessment: Assessment, scenario: str, name: str, caption: str) -> Exhibit:
     frame = assessment.frame("robustness").filter(pl.col("scenario") == scenario)
     return Exhibit(name, caption, frame, draw=lambda: figures.robustness(assessment, scenario=scenario))
 
 
-def values_figure(assessment: Assessment, scenario: str, name: str, caption: str) -> Exhibit:
-    """Return the average of each metric against the share of the test set that remains."""
+def _values_figure(assessment: Assessment, scenario: str, name: str, caption: str) -> Exhibit:
     selected = replace(assessment, samples=assessment.samples.filter(pl.col("scenario") == scenario))
     return Exhibit(name, caption, selected.frame("values").drop("fold_sd"), draw=lambda: figures.values(selected))
 
 
-def power_figure(assessment: Assessment, name: str, caption: str) -> Exhibit:
-    """Return the p-value curves, the 20 largest of each metric."""
+def _power_figure(assessment: Assessment, name: str, caption: str) -> Exhibit:
     return Exhibit(name, caption, assessment.curves, draw=lambda: figures.power(assessment, first=20))
 
 
-def correlation_figure(assessment: Assessment, name: str, caption: str) -> Exhibit:
-    """Return the heat map of tau between the metrics, in the order of the paper."""
+def _correlation_figure(assessment: Assessment, name: str, caption: str) -> Exhibit:
     tau = assessment.correlation()
-    frame = pl.DataFrame(
-        {"metric": assessment.metrics, **{metric: tau[:, m] for m, metric in enumerate(assessment.metrics)}}
-    )
-    return Exhibit(name, caption, frame, draw=lambda: _in_order(figures.correlation(assessment), assessment.metrics))
+    frame = pl.DataFrame({"metric": assessment.metrics, **dict(zip(assessment.metrics, tau.T))})
 
+    def draw() -> Any:
+        chart = figures.correlation(assessment)
+        for layer in getattr(chart, "layer", [chart]):  # in the order of the paper instead of that of the groups
+            layer.encoding.x.sort = layer.encoding.y.sort = list(assessment.metrics)
+        return chart
 
-def _in_order(chart: Any, names: Sequence[str]) -> Any:
-    """Return a heat map with its rows and columns in a given order instead of the order of the groups."""
-    for layer in getattr(chart, "layer", [chart]):
-        layer.encoding.x.sort = layer.encoding.y.sort = list(names)
-    return chart
+    return Exhibit(name, caption, frame, draw=draw)

@@ -11,21 +11,11 @@ from typing import Any, get_args
 import numpy as np
 import polars as pl
 
-from cranfield import _checks
+from cranfield import _checks, assessments
 from cranfield._errors import SettingError
 from cranfield._polars import read_parquet
 from cranfield._record import Step
 from cranfield._terminal import progress
-from cranfield.assessments import (
-    SCENARIOS,
-    Assessment,
-    Chunks,
-    Fold,
-    Sampling,
-    discriminative_power,
-    rounded_to,
-    sizes_of,
-)
 from cranfield.data import Description, Ratings, describe
 from cranfield.judgments import NegativeGrades, notes_on_negative_grades
 from cranfield.measures import Average, Measuring
@@ -55,8 +45,7 @@ SYSTEMS = (
 )  # fmt: skip
 """The 21 systems of Valcarce et al. (2018, 2020), as spelled in `cranfield.recommend`."""
 OPTIONS = ("split", "folds", "systems", "samples", "sizes", "decimals", "jobs", "negative_grades")
-LENGTH = 100
-"""The length of the papers' lists."""
+LENGTH = 100  # the length of the papers' lists
 CANDIDATES = "test"
 """The papers rank the items of the test set, without those that the user rated in training (AllItems)."""
 _TRAIN, _SAMPLES, _DECIMALS = 0.8, 50, 12
@@ -67,7 +56,7 @@ class MetricResults:
     """The results of a study of metrics, before they are arranged as in the paper."""
 
     data: Description
-    assessment: Assessment  # every metric under every average of the study, on all folds
+    assessment: assessments.Assessment  # every metric under every average of the study, on all folds
     judged: float  # the share of the recommended items that have a test rating, averaged over systems and folds
 
 
@@ -104,7 +93,7 @@ class MetricPaper:
             raise SettingError("a study compares orders of systems; give at least two")
         for name in names:
             recommender(name)  # raises an error for a misspelled one before any training
-        grid = None if sizes is None else sizes_of(sizes)
+        grid = None if sizes is None else assessments.sizes_of(sizes)
         if grid == (1.0,):
             raise SettingError(
                 "sizes=[1] leaves the test set whole; give a share below 1 as well, such as sizes=[1, 0.5]"
@@ -118,7 +107,7 @@ class MetricPaper:
             {name: tuple(own) if grid is None else grid for name, own in self.sizes.items()},
             _checks.whole("samples", _SAMPLES if samples is None else samples),
             threshold,
-            rounded_to(_DECIMALS if decimals is None else decimals),
+            assessments.rounded_to(_DECIMALS if decimals is None else decimals),
             seed,
             _checks.one_of("negative_grades", grades, get_args(NegativeGrades)),  # type: ignore[arg-type]
             None if jobs is None else _checks.whole("jobs", jobs),
@@ -194,7 +183,7 @@ class MetricWork:
         power, curves = self._power(files, scores)
         notes = dict.fromkeys(note for artifact in scores for note in artifact.facts["notes"])
         stated = self.stated()
-        assessment = Assessment(
+        assessment = assessments.Assessment(
             systems=self.systems,
             metrics=paper.metrics,
             averages=paper.averages,
@@ -227,7 +216,8 @@ class MetricWork:
                 read_scores(artifact.path(), artifact.facts, split.train.user_ids)
                 for artifact, split in zip(scores, self.splits)
             ]
-            power = discriminative_power(by_fold, resamples=0, **settings)  # the papers do not use the bootstrap
+            # The papers do not use the bootstrap.
+            power = assessments.discriminative_power(by_fold, resamples=0, **settings)
             frames = {"power": power.frame(), "curves": power.curve(first=None)}
             average = pl.lit("mean").alias("average")
             paths = [
@@ -299,14 +289,16 @@ class _FoldWork:
         }
 
     @cached_property
-    def _studied(self) -> Fold:
+    def _studied(self) -> assessments.Fold:
         """The systems on this test set, ready to be studied; lists are only read if something must be made of them."""
         settings = self._settings
         averages = tuple(Average.of(average) for average in settings.paper.averages)
-        sampling = Sampling(averages, decimals=settings.decimals, samples=settings.samples, seed=settings.seed)
+        sampling = assessments.Sampling(
+            averages, decimals=settings.decimals, samples=settings.samples, seed=settings.seed
+        )
         measuring = Measuring(metrics=settings.paper.metrics, threshold=settings.threshold)
         runs = [self._read_run(system, artifact) for system, artifact in self._made.items()]
-        return Fold(runs, self._split.test, measuring, sampling, negative_grades=settings.negative_grades)
+        return assessments.Fold(runs, self._split.test, measuring, sampling, negative_grades=settings.negative_grades)
 
     def scores(self) -> Artifact:
         """Measure the lists of all systems."""
@@ -326,7 +318,7 @@ class _FoldWork:
 
     def samples(self, scenario: str, sizes: Sequence[float]) -> Artifact:
         """Reduce the test set in one way, and measure how the order of the systems changes."""
-        way, grid, store = SCENARIOS[scenario], {scenario: sizes}, self._files.store
+        way, grid, store = assessments.SCENARIOS[scenario], {scenario: sizes}, self._files.store
         made_of = {
             **self._measured_of,
             "scenario": scenario,
@@ -338,7 +330,7 @@ class _FoldWork:
         }
 
         def make(place: Path) -> Made:
-            fold, parts = self._studied, Chunks(store.path / "samples" / self._place / "parts")
+            fold, parts = self._studied, assessments.Chunks(store.path / "samples" / self._place / "parts")
             total = fold.n_samples([way], grid)
             with progress(f"{self._place}, {way.title}", total=total, unit="test sets") as bar:
                 frame = fold.study([way], grid, bar, parts)
