@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import combinations
 from typing import Any
 
@@ -32,18 +32,13 @@ def exhibits_of(panels: Sequence[ErrorNumbers]) -> list[Exhibit]:
         "us-ds: the share of the first ten rated items predicted too high or too low by more than the margin: half a "
         "step of the scale, or the spread of the residuals on held-out ratings; us and ds with half a step"
     ]
+    sells = {name: (name, work.EXPLICIT) for name in work.SELLS}
+    implicit = "1 − SDCSE on implicit feedback, liked (1) or not (0); the form that the paper prints"
     return [
         _setup(panels),
         _power_table(panels),
-        _model_table(panels, 2, "migration of ratings (us-ds; lower is better)", _sells, migration, lowest=True),
-        _model_table(
-            panels,
-            3,
-            "1 − SDCSE on implicit feedback, liked (1) or not (0); the form that the paper prints",
-            lambda panel, model: {"1 − SDCSE": panel.mean("SDCSEacc", model, work.IMPLICIT)},
-            [],
-            lowest=False,
-        ),
+        _model_table(panels, 2, "migration of ratings (us-ds; lower is better)", sells, migration, lowest=True),
+        _model_table(panels, 3, implicit, {"1 − SDCSE": ("SDCSEacc", work.IMPLICIT)}, [], lowest=False),
         _models_table(panels),
         _beside_table(panels),
         _levels_table(panels),
@@ -122,10 +117,6 @@ def _sum(value: float) -> str:
     return f"{value:.1e}" if 0 < value < 5e-5 else number_text(value, 4)
 
 
-def _sells(panel: ErrorNumbers, model: str) -> dict[str, float]:
-    return {name: panel.mean(name, model) for name in ("us-ds, half a step", "us-ds, spread", "us", "ds")}
-
-
 def _by_model(values: Mapping[str, Mapping[str, float]], digits: int, lowest: Sequence[str]) -> dict[str, list[Cell]]:
     """Return the cells of each model; the best value of each column is marked, which may be the lowest."""
     columns = list(next(iter(values.values())))
@@ -140,17 +131,19 @@ def _model_table(
     panels: Sequence[ErrorNumbers],
     number: int,
     caption: str,
-    value: Callable[[ErrorNumbers, str], Mapping[str, float]],
+    columns: Mapping[str, tuple[str, str]],
     notes: Sequence[str],
     *,
     lowest: bool,
 ) -> Exhibit:
-    """Return a table of models by ratings, each with its printed value."""
-    columns = list(value(panels[0], panels[0].models[0]))
+    """Return a table of models by ratings, each with its printed value; columns are metrics on a version."""
     rows: list[CellRow] = []
     for panel in panels:
-        values = {model: value(panel, model) for model in panel.models}
-        for model, cells in _by_model(values, 3, columns if lowest else ()).items():
+        values = {
+            model: {name: panel.mean(metric, model, version) for name, (metric, version) in columns.items()}
+            for model in panel.models
+        }
+        for model, cells in _by_model(values, 3, list(columns) if lowest else ()).items():
             line = work.BPR if model == work.BPRMF and work.BPR not in panel.models else model
             rows.append([panel.name, model, *cells, _printed(panel, number, line)])
     header = ["Ratings", "Model", *columns, "printed"]

@@ -133,11 +133,14 @@ class BiasWork:
         """Measure a split with equally many test ratings per item: U1R, UAR and AI-UAR of Figure 8."""
         split = uniform_test(self.uniform_data, sigma=SIGMA, epsilon=EPSILON, seed=self.seed + draw)
         whole = Ranking(length="all")
-        same = {UAR: _rated(split, whole.with_(candidates="test"), self.seed), AI_UAR: _rated(split, whole, self.seed)}
+        same = {
+            UAR: _design(split, whole.with_(candidates="test"), self.seed, RatedRanker),
+            AI_UAR: _design(split, whole, self.seed, RatedRanker),
+        }
         designs = {
             (name, at): design
             for at in self.thresholds
-            for name, design in {**same, U1R: _plain(split, self._one_relevant(at), self.seed)}.items()
+            for name, design in {**same, U1R: _design(split, self._one_relevant(at), self.seed)}.items()
         }
         runs = self._ranked(split, {key: design.ranker for key, design in designs.items()})
         return self._design_rows(designs, runs)
@@ -146,7 +149,7 @@ class BiasWork:
         """Measure simulated ratings of the same size whose popularity has a given skewness: Figure 5."""
         simulated = simulate.popularity(like=self.data, alpha=alpha, seed=self.seed)
         split = random(simulated, train=1 - SIGMA, seed=self.seed)
-        design = _plain(split, self._one_relevant(self.threshold), self.seed)
+        design = _design(split, self._one_relevant(self.threshold), self.seed)
         runs = self._ranked(split, {"1R": design.ranker})["1R"]
         rows = self._one_relevant_rows("skew", alpha, runs, design.ranker)
         return rows + [
@@ -167,9 +170,9 @@ class BiasWork:
     def _designs(self, split: Split) -> dict[tuple[str, float], BiasDesign]:
         """Return the designs of Figures 2 and 8 for a random split, under each threshold."""
         whole, seed = Ranking(length="all"), self.seed
-        same = {self.plain: _rated(split, self._all_relevant, seed)}
+        same = {self.plain: _design(split, self._all_relevant, seed, RatedRanker)}
         if self.drawn is None:
-            same[AI] = _rated(split, whole, seed)
+            same[AI] = _design(split, whole, seed, RatedRanker)
         grouped = replace(split, item_groups=popularity_groups(self.data, GROUPS))
         tail = ~head_items(self.data, HEAD_SHARE)
         headless = replace(split, test=split.test.keep(tail[split.test.items]))
@@ -178,10 +181,10 @@ class BiasWork:
             single, drawn = self._one_relevant(at), whole.with_(candidates="test", nonrelevant=self.nonrelevant)
             by_name = {
                 **same,
-                ONE: _plain(split, single, seed),
-                PERCENTILE: replace(_plain(grouped, single.with_(candidates="group"), seed), equal_groups=True),
-                HEAD: _plain(headless, single, seed),
-                AR: _rated(split, drawn.with_(threshold=at), seed),
+                ONE: _design(split, single, seed),
+                PERCENTILE: replace(_design(grouped, single.with_(candidates="group"), seed), equal_groups=True),
+                HEAD: _design(headless, single, seed),
+                AR: _design(split, drawn.with_(threshold=at), seed, RatedRanker),
             }
             designs |= {(name, at): design for name, design in by_name.items()}
         return designs
@@ -270,12 +273,8 @@ def _filled(ranker: Ranker) -> Ranker:
     return replace(ranker, targets=replace(ranker.targets, ranking=ranking))
 
 
-def _plain(split: Split, ranking: Ranking, seed: int) -> BiasDesign:
-    return BiasDesign(split, Ranker.of(split, EVERYONE, ranking, seed))
-
-
-def _rated(split: Split, ranking: Ranking, seed: int) -> BiasDesign:
-    return BiasDesign(split, RatedRanker.of(split, EVERYONE, ranking, seed))
+def _design(split: Split, ranking: Ranking, seed: int, kind: type[Ranker] = Ranker) -> BiasDesign:
+    return BiasDesign(split, kind.of(split, EVERYONE, ranking, seed))
 
 
 def _averages(design: str, threshold: float, scores: Scores, equal_groups: bool) -> ValueRows:

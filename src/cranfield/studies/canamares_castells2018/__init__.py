@@ -227,10 +227,10 @@ def _of_fifths(results: Found) -> list[Saying]:
     """Return the claims from the printed numbers of 2021 about the order by observed and by true judgments."""
     if results.fifths is None:
         return []
-    orders = {metric: [sums.by_fold(metric) for sums in results.fifths] for metric in ("P@10", "AntiP@10")}
-    agree = _agreement("design of 2021: the orders by observed and by true P@10 agree", _TOIS, *orders["P@10"])
+    by_metric = {metric: [sums.by_fold(metric) for sums in results.fifths] for metric in ("P@10", "AntiP@10")}
+    agree = _agreement("design of 2021: the orders by observed and by true P@10 agree", _TOIS, *by_metric["P@10"])
     claim = "design of 2021: the orders by observed and by true anti-precision disagree"
-    disagree = _agreement(claim, _TOIS, *orders["AntiP@10"])
+    disagree = _agreement(claim, _TOIS, *by_metric["AntiP@10"])
     return [agree, replace(disagree, margin=-disagree.margin)]
 
 

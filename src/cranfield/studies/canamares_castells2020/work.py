@@ -44,17 +44,21 @@ NEIGHBOURS = (*range(10, 100, 10), *range(100, 1000, 100), *range(1000, 7000, 10
 FACTORS, REGULARIZATION, ALPHA = (5, 10, 50), (0.1, 1.0, 10.0), (1.0, 10.0, 100.0)
 
 _ROUNDING = 1e-12
+_TRUNCATED = "similarity=cosine, ratings=truncated, threshold={:g}"
 _HKV = "iterations=20, regularization=1.0, target=rating, binary=false"
+
+
+def _simple(threshold: float, seed: int) -> dict[str, str]:
+    average = f"average(threshold={threshold:g}, damping=1)"
+    return {"Random": f"random(seed={seed})", "Popularity": "popularity", "Average Rating": average}
 
 
 def systems_of(threshold: float, seed: int) -> dict[str, str]:
     """Return the spellings of the eight systems of the paper."""
-    truncated = f"similarity=cosine, ratings=truncated, threshold={threshold:g}"
+    truncated = _TRUNCATED.format(threshold)
     normalised = f"normalised=true, min_neighbours=3, {truncated}"
     return {
-        "Random": f"random(seed={seed})",
-        "Popularity": "popularity",
-        "Average Rating": f"average(threshold={threshold:g}, damping=1)",
+        **_simple(threshold, seed),
         "kNN (full/test)": f"knn(k=100, {truncated})",
         "Normalized kNN (full)": f"knn(k=10, {normalised})",
         "Normalized kNN (test)": f"knn(k=1000, {normalised})",
@@ -179,12 +183,7 @@ def _pair_numbers(values: Floats) -> Iterator[tuple[str, float]]:
 
 def grid_of(threshold: float, seed: int) -> dict[str, str]:
     """Return the spellings of the 78 systems: three simple ones, and those of a grid of parameters."""
-    truncated = f"similarity=cosine, ratings=truncated, threshold={threshold:g}"
-    systems = {
-        "Random": f"random(seed={seed})",
-        "Popularity": "popularity",
-        "Average Rating": f"average(threshold={threshold:g}, damping=1)",
-    }
+    truncated, systems = _TRUNCATED.format(threshold), _simple(threshold, seed)
     for k in NEIGHBOURS:
         systems[f"kNN (k={k})"] = f"knn(k={k}, {truncated})"
         systems[f"Normalized kNN (k={k})"] = f"knn(k={k}, normalised=true, min_neighbours=3, {truncated})"
