@@ -67,15 +67,6 @@ def coin_folds(data: Ratings, folds: int, seed: int) -> Folds:
 
 
 @dataclass(frozen=True)
-class BiasDesign:
-    """A split and its ranker; with ``equal_groups`` each popularity group has the same weight."""
-
-    split: Split
-    ranker: Ranker
-    equal_groups: bool = False
-
-
-@dataclass(frozen=True)
 class BiasWork:
     """The measurements on one set of ratings."""
 
@@ -118,10 +109,9 @@ class BiasWork:
         split = coin_folds(self.data, self.folds, self.seed)[fold] if self.divided is None else self.divided
         designs = self._designs(split)
         # Keys begin with the part of the study, so that a threshold of 1 is not confused with a share of 1.
-        rankers: dict[Any, Ranker] = {key: design.ranker for key, design in designs.items()}
         thinned = self._thinned(split) if curves else {}
         sizes = self._sizes(split) if curves else {}
-        runs = self._ranked(split, {**rankers, **thinned, **sizes})
+        runs = self._ranked(split, {**designs, **thinned, **sizes})
         rows = self._design_rows(designs, runs)
         for place, ranker in thinned.items():
             rows += self._density_rows(*place[1:], runs[place], ranker, split)
@@ -133,25 +123,20 @@ class BiasWork:
         """Measure a split with equally many test ratings per item: U1R, UAR and AI-UAR of Figure 8."""
         split = uniform_test(self.uniform_data, sigma=SIGMA, epsilon=EPSILON, seed=self.seed + draw)
         whole = Ranking(length="all")
-        same = {
-            UAR: _design(split, whole.with_(candidates="test"), self.seed, RatedRanker),
-            AI_UAR: _design(split, whole, self.seed, RatedRanker),
-        }
+        same = {UAR: self._rated(split, whole.with_(candidates="test")), AI_UAR: self._rated(split, whole)}
         designs = {
-            (name, at): design
+            (name, at): ranker
             for at in self.thresholds
-            for name, design in {**same, U1R: _design(split, self._one_relevant(at), self.seed)}.items()
+            for name, ranker in {**same, U1R: self._plain(split, self._one_relevant(at))}.items()
         }
-        runs = self._ranked(split, {key: design.ranker for key, design in designs.items()})
-        return self._design_rows(designs, runs)
+        return self._design_rows(designs, self._ranked(split, designs))
 
     def skew(self, alpha: float) -> ValueRows:
         """Measure simulated ratings of the same size whose popularity has a given skewness: Figure 5."""
         simulated = simulate.popularity(like=self.data, alpha=alpha, seed=self.seed)
         split = random(simulated, train=1 - SIGMA, seed=self.seed)
-        design = _design(split, self._one_relevant(self.threshold), self.seed)
-        runs = self._ranked(split, {"1R": design.ranker})["1R"]
-        rows = self._one_relevant_rows("skew", alpha, runs, design.ranker)
+        ranker = self._plain(split, self._one_relevant(self.threshold))
+        rows = self._one_relevant_rows("skew", alpha, self._ranked(split, {"1R": ranker})["1R"], ranker)
         return rows + [
             ("cumulated", f"{alpha:g}", share, "ratings", "", value, None) for share, value in cumulated(simulated)
         ]
@@ -167,26 +152,32 @@ class BiasWork:
             relevant="one", candidates="test", nonrelevant=self.targets - 1, threshold=threshold, length="all"
         )
 
-    def _designs(self, split: Split) -> dict[tuple[str, float], BiasDesign]:
-        """Return the designs of Figures 2 and 8 for a random split, under each threshold."""
-        whole, seed = Ranking(length="all"), self.seed
-        same = {self.plain: _design(split, self._all_relevant, seed, RatedRanker)}
+    def _plain(self, split: Split, ranking: Ranking) -> Ranker:
+        return Ranker.of(split, EVERYONE, ranking, self.seed)
+
+    def _rated(self, split: Split, ranking: Ranking) -> Ranker:
+        return RatedRanker.of(split, EVERYONE, ranking, self.seed)
+
+    def _designs(self, split: Split) -> dict[tuple[str, float], Ranker]:
+        """Return the rankers of the designs of Figures 2 and 8 for a random split, under each threshold."""
+        whole = Ranking(length="all")
+        same = {self.plain: self._rated(split, self._all_relevant)}
         if self.drawn is None:
-            same[AI] = _design(split, whole, seed, RatedRanker)
+            same[AI] = self._rated(split, whole)
         grouped = replace(split, item_groups=popularity_groups(self.data, GROUPS))
         tail = ~head_items(self.data, HEAD_SHARE)
         headless = replace(split, test=split.test.keep(tail[split.test.items]))
-        designs: dict[tuple[str, float], BiasDesign] = {}
+        designs: dict[tuple[str, float], Ranker] = {}
         for at in self.thresholds:
             single, drawn = self._one_relevant(at), whole.with_(candidates="test", nonrelevant=self.nonrelevant)
             by_name = {
                 **same,
-                ONE: _design(split, single, seed),
-                PERCENTILE: replace(_design(grouped, single.with_(candidates="group"), seed), equal_groups=True),
-                HEAD: _design(headless, single, seed),
-                AR: _design(split, drawn.with_(threshold=at), seed, RatedRanker),
+                ONE: self._plain(split, single),
+                PERCENTILE: self._plain(grouped, single.with_(candidates="group")),
+                HEAD: self._plain(headless, single),
+                AR: self._rated(split, drawn.with_(threshold=at)),
             }
-            designs |= {(name, at): design for name, design in by_name.items()}
+            designs |= {(name, at): ranker for name, ranker in by_name.items()}
         return designs
 
     def _ranked(self, split: Split, rankers: Mapping[Any, Ranker]) -> dict[Any, list[Run]]:
@@ -204,15 +195,13 @@ class BiasWork:
             for key, ranker in rankers.items()
         }
 
-    def _design_rows(
-        self, designs: Mapping[tuple[str, float], BiasDesign], runs: Mapping[Any, Sequence[Run]]
-    ) -> ValueRows:
+    def _design_rows(self, designs: Mapping[tuple[str, float], Ranker], runs: Mapping[Any, list[Run]]) -> ValueRows:
         rows: ValueRows = []
-        for (name, at), design in designs.items():
-            ranked, split = list(runs[name, at]), design.split
+        for (name, at), ranker in designs.items():
+            ranked, targets = runs[name, at], ranker.targets
             metrics = [metric for metric in METRICS if not (metric == BPREF and ranked[0].one_relevant)]
-            scores = measure(ranked, split.test, metrics, threshold=at, train=split.train)
-            rows += _averages(name, at, scores, design.equal_groups)
+            scores = measure(ranked, targets.test, metrics, threshold=at, train=targets.train)
+            rows += _averages(name, at, scores)
             if name in FIGURE_2 and at == self.threshold:
                 rows += _wilcoxon(name, scores)
         return rows
@@ -226,10 +215,8 @@ class BiasWork:
             kept = np.zeros(len(order), dtype=np.bool_)
             kept[order[: int(nearest_count(share, len(order)))]] = True
             smaller = replace(split, test=split.test.keep(kept))
-            rankers["density", "AR", share] = RatedRanker.of(smaller, EVERYONE, self._all_relevant, self.seed)
-            rankers["density", "1R", share] = Ranker.of(
-                smaller, EVERYONE, self._one_relevant(self.threshold), self.seed
-            )
+            rankers["density", "AR", share] = self._rated(smaller, self._all_relevant)
+            rankers["density", "1R", share] = self._plain(smaller, self._one_relevant(self.threshold))
         return rankers
 
     def _sizes(self, split: Split) -> dict[tuple[str, float], Ranker]:
@@ -273,13 +260,9 @@ def _filled(ranker: Ranker) -> Ranker:
     return replace(ranker, targets=replace(ranker.targets, ranking=ranking))
 
 
-def _design(split: Split, ranking: Ranking, seed: int, kind: type[Ranker] = Ranker) -> BiasDesign:
-    return BiasDesign(split, kind.of(split, EVERYONE, ranking, seed))
-
-
-def _averages(design: str, threshold: float, scores: Scores, equal_groups: bool) -> ValueRows:
-    """Return the averages over lists, as in equation (1), or over groups of equal weight."""
-    groups: Literal["equal", "pooled"] = "equal" if equal_groups else "pooled"
+def _averages(design: str, threshold: float, scores: Scores) -> ValueRows:
+    """Return the averages over lists, as in equation (1), or over popularity groups of equal weight."""
+    groups: Literal["equal", "pooled"] = "equal" if design == PERCENTILE else "pooled"
     values = scores.average("mean", undefined="zero", coverage="full", by="list", groups=groups)
     return [
         ("design", design, threshold, spelling, system, float(values[s, scores.metric(str(Metric.of(spelling)))]), None)
