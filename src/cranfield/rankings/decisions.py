@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
 from numbers import Integral, Real
@@ -88,24 +87,6 @@ class Serving(Decided):
     def everyone(self) -> bool:
         """Whether nobody is removed."""
         return self.min_ratings == 0 and self.sample == "all"
-
-
-def made_for(record: Mapping[str, Any]) -> str:
-    """Return a description, from a record, of the users that lists were made for; empty if nobody was left out.
-
-    Examples
-    --------
-    >>> made_for({"min_ratings": 5, "sample": "all"}), made_for({"min_ratings": 0, "sample": 0.1}), made_for({})
-    ('users with at least 5 training ratings', '10 % of the users, drawn at random', '')
-    """
-    least, sample = record.get("min_ratings", 0), record.get("sample", "all")
-    # Users without training ratings have no list in any case.
-    enough = f" with at least {least} training ratings" if isinstance(least, int) and least > 1 else ""
-    if isinstance(sample, float):
-        return f"{100 * sample:g} % of the users{enough}, drawn at random"
-    if isinstance(sample, int):
-        return f"{sample:,} users{enough}, drawn at random"
-    return f"users{enough}" if enough else ""
 
 
 class ServingOptions(TypedDict, total=False):

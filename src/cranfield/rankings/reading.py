@@ -17,9 +17,9 @@ from numpy.typing import NDArray
 from cranfield._errors import CranfieldError, InputError, SettingError
 from cranfield._own_code import names_code
 from cranfield._record import Step, made_of
+from cranfield.facts import scores as scores_facts
 from cranfield.rankings.calibration import Calibration
 from cranfield.rankings.columns import encode, groups_by_list, named_groups, numbers
-from cranfield.rankings.decisions import made_for
 from cranfield.rankings.layouts import LAYOUTS, choose_layout
 from cranfield.rankings.lists import Gaps, ListEntries, ListOrder, Ties, arrange, first_rank
 from cranfield.rankings.run import Run
@@ -301,7 +301,7 @@ def about_run(path: Path) -> dict[str, Any]:
     parameters, spelling, calibrated = (record.get(key) for key in ("parameters", "system", "calibrated"))
     about: dict[str, Any] = {
         "draws": isinstance(parameters, dict) and "seed" in parameters,
-        "made_for": made_for(record),
+        "made_for": _made_for(record),
     }
     with suppress(TypeError, KeyError, ValueError):
         about["calibration"] = None if calibrated is None else Calibration.of(calibrated)
@@ -309,6 +309,17 @@ def about_run(path: Path) -> dict[str, Any]:
         with suppress(CranfieldError):
             about["only_ranks"] = predicts_ratings(recommender(spelling)) is False
     return about
+
+
+def _made_for(record: Mapping[str, Any]) -> scores_facts.ServedUsers | None:
+    """Return the users that the lists of a record were made for; None if nobody was left out."""
+    least, sample = record.get("min_ratings"), record.get("sample")
+    # Users without training ratings have no list in any case.
+    made_for = scores_facts.ServedUsers(
+        min_ratings=least if isinstance(least, int) and least > 1 else 0,
+        sample=sample if isinstance(sample, int | float) else None,
+    )
+    return None if made_for == scores_facts.ServedUsers() else made_for
 
 
 @dataclass(frozen=True)

@@ -17,6 +17,7 @@ from cranfield._files import whole_file
 from cranfield._polars import write_csv
 from cranfield._record import Step
 from cranfield._table import Table
+from cranfield.facts import scores as scores_facts
 from cranfield.rankings.calibration import Calibration
 from cranfield.rankings.lists import ListOrder, Ties, lengths_of, ranks_of_whole
 from cranfield.tables import Vocabulary, write_table
@@ -77,7 +78,7 @@ class Run:
     draws
         Whether the system uses random numbers, so that another seed gives other lists; False if that is not known.
     made_for
-        A description of the users the lists were made for, if the record of their file says that users were left out.
+        The users the lists were made for, if the record of their file says that users were left out.
     counts
         Counts from reading, by name: duplicates dropped, NaN scores dropped, ties, ...
     history
@@ -102,7 +103,7 @@ class Run:
     calibration: Calibration | None = None
     ties: Ties = "trec_eval"
     draws: bool = False
-    made_for: str = ""
+    made_for: scores_facts.ServedUsers | None = None
     counts: Mapping[str, int] = field(default_factory=dict)
     history: tuple[Step, ...] = ()
 
