@@ -1,8 +1,8 @@
 """Ranking: the users served, the items a list may hold, the fill of gaps, and files of ranked lists (B1, B2, C1)."""
 
-from cranfield.rankings.calibration import CALIBRATIONS, Calibration, HeldOut, calibrate, hold_out
+from cranfield.rankings.calibration import CALIBRATIONS, Calibration, HeldOut, calibrate
 from cranfield.rankings.columns import named_groups
-from cranfield.rankings.decisions import EVERYONE, Ranking, RankingOptions, Serving, measured_ratings
+from cranfield.rankings.decisions import Ranking, RankingOptions, Serving, measured_ratings
 from cranfield.rankings.fitting import fit_each, fitted
 from cranfield.rankings.lists import Gaps, Ties, ranks_of_whole, stable_argsort
 from cranfield.rankings.qrels import read_test
@@ -15,7 +15,6 @@ from cranfield.rankings.recommending import (
     rank_with,
     rankers_for,
     recommend,
-    recommend_each,
     timed_each,
 )
 from cranfield.rankings.run import Run, write_run
@@ -27,7 +26,6 @@ from cranfield.rankings.top import fill_system
 
 __all__ = [
     "CALIBRATIONS",
-    "EVERYONE",
     "Calibration",
     "Drawn",
     "Gaps",
@@ -50,7 +48,6 @@ __all__ = [
     "fill_system",
     "fit_each",
     "fitted",
-    "hold_out",
     "is_one_source",
     "measured_ratings",
     "named_groups",
@@ -63,7 +60,6 @@ __all__ = [
     "read_runs",
     "read_test",
     "recommend",
-    "recommend_each",
     "recommend_on_spark",
     "recommend_to_files",
     "stable_argsort",

@@ -21,7 +21,7 @@ from cranfield.comparisons import compare
 from cranfield.data import Ratings, by_popularity, head_items
 from cranfield.measures import Scores, measure
 from cranfield.metrics import Metric
-from cranfield.rankings import EVERYONE, Ranker, Ranking, RatedRanker, Run, fit_each, rank_with, rankers_for
+from cranfield.rankings import Ranker, Ranking, RatedRanker, Run, Serving, fit_each, rank_with, rankers_for
 from cranfield.splits import Folds, Split, popularity_groups, random, uniform_test
 from cranfield.studies.frame import PanelNumbers, StudyUnit, ValueRows
 
@@ -228,9 +228,9 @@ class BiasWork:
             kept = np.zeros(len(order), dtype=np.bool_)
             kept[order[: int(nearest_count(share, len(order)))]] = True
             smaller = replace(split, test=split.test.keep(kept))
-            rankers["density", "AR", share] = RatedRanker.of(smaller, EVERYONE, self._all_relevant, self.seed)
+            rankers["density", "AR", share] = RatedRanker.of(smaller, Serving(), self._all_relevant, self.seed)
             rankers["density", "1R", share] = Ranker.of(
-                smaller, EVERYONE, self._one_relevant(self.threshold), self.seed
+                smaller, Serving(), self._one_relevant(self.threshold), self.seed
             )
         return rankers
 
@@ -271,11 +271,11 @@ def _filled(ranker: Ranker) -> Ranker:
 
 
 def _plain(split: Split, ranking: Ranking, seed: int) -> BiasDesign:
-    return BiasDesign(split, Ranker.of(split, EVERYONE, ranking, seed))
+    return BiasDesign(split, Ranker.of(split, Serving(), ranking, seed))
 
 
 def _rated(split: Split, ranking: Ranking, seed: int) -> BiasDesign:
-    return BiasDesign(split, RatedRanker.of(split, EVERYONE, ranking, seed))
+    return BiasDesign(split, RatedRanker.of(split, Serving(), ranking, seed))
 
 
 def _averages(design: str, threshold: float, scores: Scores, equal_groups: bool) -> ValueRows:
