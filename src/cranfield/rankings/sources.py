@@ -60,39 +60,31 @@ ROLES = ("user", "item", "score", "rank", "prediction")
 
 @dataclass(frozen=True)
 class Rows:
-    """The columns of a run by their roles, with the original ids.
-
-    With ``sizes`` there is one user per list; without, one per row. With ``lengths`` every row is a list of that
-    length, of which only the rank of the one relevant item is known. ``groups`` is the group of the list of each row.
-    """
+    """The columns of a run by their roles, with the original ids."""
 
     users: Any
     items: Any
     scores: Any = None
     ranks: Any = None
     predictions: Any = None
-    sizes: NDArray[np.int64] | None = None
+    sizes: NDArray[np.int64] | None = None  # of lists that have one user each; without, each row has a user
     tag: str | None = None
-    lengths: Any = None
-    groups: Any = None
+    lengths: Any = None  # every row is a list of this length, of which only the rank of the one relevant item is known
+    groups: Any = None  # the group of the list of each row
 
 
 @dataclass(frozen=True)
 class RunTable:
-    """A table of ranked lists from any source, before the roles of its columns are known.
+    """A table of ranked lists from any source, before the roles of its columns are known."""
 
-    ``head`` are the columns by name, or only their first rows, which are enough to detect the layout. ``source`` is the
-    name of the table in messages, and ``header`` says whether its columns have names. ``fetch`` returns the whole
-    columns of the requested roles, as Polars or pandas columns. ``error`` locates a fault in the column of a role: the
-    file, the row counted from 1, the column. ``rows`` are those of a dictionary, whose layout is known.
-    """
-
-    head: Mapping[str, Any]
-    source: str
-    header: bool
-    fetch: Callable[[Roles], Mapping[str, Any]]
-    error: Callable[[Fault, str], InputError]
-    rows: Rows | None = None
+    head: Mapping[str, Any]  # the columns by name, or only their first rows, which are enough to detect the layout
+    source: str  # the name of the table in messages
+    header: bool  # whether its columns have names
+    fetch: Callable[[Roles], Mapping[str, Any]]  # returns whole columns of Polars or pandas
+    error: Callable[[Fault, str], InputError]  # locates a fault in the column of a role: file, row from 1, column
+    rows: Rows | None = None  # those of a dictionary, whose layout is known
+    name: str | None = None  # the name of the system
+    about: Mapping[str, Any] = field(default_factory=dict)  # fields of the run, from the record next to a file
 
     @property
     def names(self) -> list[str]:
@@ -106,8 +98,7 @@ class RunTable:
 
     def first(self, place: int) -> Any:
         """Return the first value of a column."""
-        column = self.head[self.names[place]]
-        return column.iloc[0] if hasattr(column, "iloc") else column[0]
+        return self.sample(self.names[place])[0]
 
 
 def system_name(path: Path) -> str:
@@ -423,7 +414,13 @@ def rows_of_dict(lists: Mapping[Any, Any], source: str) -> Rows:
     sizes = np.fromiter(map(len, values), dtype=np.int64, count=len(values))
     some = next((value for value in values if len(value)), None)
     if isinstance(some, Mapping):
-        _all_mappings(lists, values, source)
+        for user, value in zip(lists, values):
+            if len(value) and not isinstance(value, Mapping):
+                raise InputError(
+                    f"user {user!r} has a plain list, but others have scores",
+                    source=source,
+                    remedy="give every user {item: score}",
+                )
         items: list[Any] = list(chain.from_iterable(values))
         numbers: Iterable[Any] | None = chain.from_iterable(value.values() for value in values)
     elif some is not None and all(_is_pair(entry) for value in values for entry in value):
@@ -451,27 +448,18 @@ def _is_pair(entry: Any) -> bool:
     return isinstance(entry, (tuple, list)) and len(entry) == 2
 
 
-def _all_mappings(lists: Mapping[Any, Any], values: list[Any], source: str) -> None:
-    for user, value in zip(lists, values):
-        if len(value) and not isinstance(value, Mapping):
-            raise InputError(
-                f"user {user!r} has a plain list, but others have scores",
-                source=source,
-                remedy="give every user {item: score}",
-            )
-
-
 def _scores(values: list[Any], items: list[Any], source: str) -> NDArray[np.float64]:
     try:
         return np.array(values, dtype=np.float64)
     except (TypeError, ValueError, OverflowError):
         pass
-    for item, value in zip(items, values):
+    scores = np.full(len(values), np.nan)
+    for place, value in enumerate(values):
         try:
-            float("nan" if value is None else value)
+            scores[place] = np.nan if value is None else float(value)
         except (TypeError, ValueError, OverflowError) as error:
-            problem = f"the score {value!r} of item {item!r} is not a number"
+            problem = f"the score {value!r} of item {items[place]!r} is not a number"
             if isinstance(error, OverflowError):
-                problem = f"the score of item {item!r} is too large a number"
+                problem = f"the score of item {items[place]!r} is too large a number"
             raise InputError(problem, source=source, remedy="fix it or leave it out") from None
-    return np.array([np.nan if value is None else float(value) for value in values])
+    return scores
