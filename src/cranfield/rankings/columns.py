@@ -31,13 +31,7 @@ _NAMES: Mapping[str, Sequence[str]] = {
 
 
 def find_roles(names: Sequence[str], stated: Mapping[str, str | int | None], source: str) -> dict[str, str]:
-    """Return the column of each role: the one the user named, otherwise the one with a known name.
-
-    Examples
-    --------
-    >>> find_roles(["user_id:token", "item_id:token", "score:float"], {}, "r.csv")
-    {'user': 'user_id:token', 'item': 'item_id:token', 'score': 'score:float'}
-    """
+    """Return the column of each role: the one the user named, otherwise the one with a known name."""
     roles = {role: _stated(column, role, names, source) for role, column in stated.items() if column is not None}
     for role in _NAMES:
         if role not in roles:
@@ -81,14 +75,8 @@ def encode(ids: Any) -> tuple[Vocabulary, NDArray[np.int32]]:
 
     Like `Vocabulary.encode`, but for raw columns: ids may be missing, pandas hashes its own text, and ids that come in
     runs, such as the users in a file of lists, are looked up once per run.
-
-    Examples
-    --------
-    >>> vocabulary, codes = encode(["b", "a", "b"])
-    >>> vocabulary.all.to_list(), codes.tolist()
-    (['a', 'b'], [1, 0, 1])
     """
-    if hasattr(ids, "factorize") and not _is_numeric(ids.dtype):
+    if hasattr(ids, "factorize") and not (isinstance(ids.dtype, np.dtype) and ids.dtype.kind in "iuf"):
         # pandas hashes its own columns of text and objects faster than they can be converted.
         starts = _object_run_starts(ids.to_numpy()) if ids.dtype == object else None
         vocabulary, codes = _factorized(ids if starts is None else ids.take(starts))
@@ -99,10 +87,6 @@ def encode(ids: Any) -> tuple[Vocabulary, NDArray[np.int32]]:
     if starts is not None:
         codes = np.repeat(codes, np.diff(starts, append=len(ids)))
     return vocabulary, codes
-
-
-def _is_numeric(kind: Any) -> bool:
-    return isinstance(kind, np.dtype) and kind.kind in "iuf"
 
 
 def _factorized(ids: Any) -> tuple[Vocabulary, NDArray[np.int32]]:
@@ -192,13 +176,7 @@ MISSING = ("", "nan", "na", "n/a", "null", "none")
 
 
 def numbers(column: Any) -> NDArray[np.float64]:
-    """Return a column as float64, with NaN for missing values; text that is not a number is a fault with its row.
-
-    Examples
-    --------
-    >>> numbers(pl.Series(["1", "", "-inf"])).tolist()
-    [1.0, nan, -inf]
-    """
+    """Return a column as float64, with NaN for missing values; text that is not a number is a fault with its row."""
     kind = getattr(column, "dtype", None)
     if isinstance(kind, np.dtype) and kind.kind in "iufb":
         # A copy, since the user may change the frame.
@@ -243,15 +221,7 @@ def named_groups(column: Any) -> GroupsOfLists:
 
 
 def groups_by_list(column: Any, lists: NDArray[Any], n_lists: int) -> GroupsOfLists:
-    """Return the group of each list from the groups of its rows; nothing if the rows of a list disagree.
-
-    ``lists`` is the list of each row.
-
-    Examples
-    --------
-    >>> groups_by_list(["a", "a", "b"], np.array([0, 0, 1]), 2)[1], groups_by_list(["a", "b"], np.array([0, 0]), 1)[1]
-    (('a', 'b'), ())
-    """
+    """Return the group of each list from the groups of its rows; nothing if the rows of a list disagree."""
     of_rows, names = named_groups(column)
     if of_rows is None:
         return None, ()

@@ -102,15 +102,7 @@ EVERYONE = Serving()
 
 
 def served_users(train: Ratings, serving: Serving = EVERYONE, seed: int = 0) -> tuple[NDArray[np.int32], Step]:
-    """Return the codes of the users who are served, and counts of those who are not, by reason.
-
-    Examples
-    --------
-    >>> train = Ratings.of(["ann", "bob", "bob"], ["x", "x", "y"])
-    >>> users, step = served_users(train, Serving(min_ratings=2))
-    >>> users.tolist(), step.effect["served"], step.effect["too few ratings"]
-    ([1], 1, 1)
-    """
+    """Return the codes of the users who are served, and counts of those who are not, by reason."""
     population, enough = _population(train, serving, seed)
     users = population if serving.new_users == "served" else population[train.user_counts[population] > 0]
     if len(users) == 0:

@@ -33,26 +33,18 @@ _LIBRARIES = ("OMP", "OPENBLAS", "MKL", "NUMBA")
 
 
 class Done(NamedTuple):
-    """A finished task: its position among the tasks, its result, and its share of the seconds.
+    """A finished task."""
 
-    The seconds of a task are divided by the number of workers, so that the shares sum to the total time.
-    """
-
-    place: int
+    place: int  # its position among the tasks
     result: Any
-    seconds: float
+    seconds: float  # divided by the number of workers, so that they sum to the total time
 
 
 def run_in_workers(function: Callable[..., Any], tasks: Sequence[tuple[str, Any]], jobs: int) -> Iterator[Done]:
     """Call ``function(name, thing)`` for each task, in ``jobs`` processes that share the threads of the settings.
 
     Each result is yielded as soon as it is available, in any order. An error in a worker is raised here. Leaving the
-    iteration for any reason ends the workers.
-
-    Parameters
-    ----------
-    function, tasks
-        Objects of this package that can be pickled.
+    iteration for any reason ends the workers. What is passed are objects of this package that can be pickled.
     """
     waiting: queue.SimpleQueue[tuple[int, str, Any]] = queue.SimpleQueue()
     for place, (name, thing) in enumerate(tasks):
@@ -168,11 +160,8 @@ def _received(source: IO[bytes]) -> Iterator[Any]:
 def _raised(kind: type[BaseException], text: str, where: str) -> BaseException:
     """Return the error of a worker; a user's mistake stays a one-line message."""
     # Errors of other libraries become their built-in base class, since their constructors are unknown.
-    kind = (
-        kind
-        if issubclass(kind, CranfieldError)
-        else next(parent for parent in kind.mro() if parent.__module__ == "builtins")
-    )
+    if not issubclass(kind, CranfieldError):
+        kind = next(parent for parent in kind.mro() if parent.__module__ == "builtins")
     error = kind.__new__(kind, text)
     error.args = (text,)
     if not isinstance(error, CranfieldError):
@@ -312,7 +301,7 @@ def each_system(
 def movable(systems: Any, named: Mapping[str, Recommender]) -> list[bool]:
     """Return which systems another process can train: those of this package that are given by name.
 
-    A system that learns in epochs is trained in this process, where it shows its progress and writes checkpoints.
+    A system that learns in epochs shows its progress and writes checkpoints, so it stays in this process.
     """
     if isinstance(systems, Mapping):
         spellings = list(systems.values())
@@ -338,13 +327,7 @@ def jobs_wanted(jobs: int | None, train: Ratings, systems: int) -> int:
 
 
 def jobs_for(items: int, ratings: int, systems: int) -> int:
-    """Return the default number of systems trained at a time: one per thread, if memory allows and it is worthwhile.
-
-    Examples
-    --------
-    >>> jobs_for(items=3_700, ratings=800_000, systems=1), jobs_for(items=500, ratings=20_000, systems=20)
-    (1, 1)
-    """
+    """Return the default number of systems trained at a time: one per thread, if memory allows and it is worthwhile."""
     wanted = min(settings.workers, systems)
     if ratings < _WORTH_A_PROCESS or wanted < 2:
         return 1

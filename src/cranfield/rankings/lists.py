@@ -50,29 +50,22 @@ class ListEntries:
 
 @dataclass(frozen=True)
 class Lists:
-    """One list per user code: ``indptr`` into the entries, best first, and counts of what was changed.
+    """One list per user code."""
 
-    ``places`` are the ranks of the entries, if some list leaves places out; otherwise None.
-    """
-
-    indptr: NDArray[np.int64]
+    indptr: NDArray[np.int64]  # the entries of each list, best first
     entries: ListEntries
-    counts: dict[str, int]
-    places: NDArray[np.int32] | None = None
+    counts: dict[str, int]  # of what was changed
+    places: NDArray[np.int32] | None = None  # the ranks of the entries, if some list leaves places out
 
 
 @dataclass(frozen=True)
 class ListOrder:
-    """How the rows of a source become ordered lists; ``ties`` and ``gaps`` as for `read_run`.
-
-    ``by`` orders the lists if there are scores and ranks; None: the scores, unless none of them is a number.
-    ``first_rank`` is the rank of the first place, 0 or 1; None: it follows from the ranks.
-    """
+    """How the rows of a source become ordered lists; ``ties`` and ``gaps`` as for `read_run`."""
 
     ties: Ties = "trec_eval"
     gaps: Gaps = "keep"
-    by: Literal["score", "rank"] | None = None
-    first_rank: int | None = None
+    by: Literal["score", "rank"] | None = None  # if there are both; None: scores, unless none of them is a number
+    first_rank: int | None = None  # the rank of the first place, 0 or 1; None: it follows from the ranks
 
     def __post_init__(self) -> None:
         for name, what, choices in (("ties", "ties", get_args(Ties)), ("gaps", "gaps between ranks", get_args(Gaps))):
@@ -293,10 +286,7 @@ def _blocks(indptr: Positions, lists: Positions) -> Iterator[tuple[Positions, ND
 
 
 def _sort_lists(value: NDArray[np.float64], indptr: Positions, lists: Positions) -> Positions:
-    """Return an order that sorts the given lists by descending value and leaves the others unchanged.
-
-    Lists of similar length are padded to a matrix and sorted by row; NaN, the padding, sorts last.
-    """
+    """Return an order that sorts the given lists by descending value; NaN, the padding of a matrix, sorts last."""
     order = np.arange(len(value))
     for places, inside in _blocks(indptr, lists):
         cells = np.where(inside, -value[np.minimum(places, len(value) - 1)], np.nan)

@@ -243,11 +243,6 @@ class HeldOutTable:
         return self.roles["user"]
 
     @property
-    def name(self) -> str:
-        """The name of the ratings."""
-        return system_name(Path(self.table.label))
-
-    @property
     def history(self) -> tuple[Step, ...]:
         """As what it is read."""
         settings = {"format": "ratings", "source": self.table.label, "columns": dict(self.roles), **self.reading}
@@ -305,7 +300,7 @@ class HeldOutTable:
                 raise error.__cause__ from None
             self.check()
             raise _located(error, self.table.label) from error
-        return replace(ratings, name=self.name, history=self.history)
+        return replace(ratings, name=system_name(Path(self.table.label)), history=self.history)
 
     def _none(self, frame: pl.DataFrame) -> Ratings:
         users, items = (Vocabulary(frame[self.roles[role]]) for role in ("user", "item"))

@@ -60,10 +60,6 @@ _NOTES = {
 }
 
 
-# The layouts in which a cell contains a whole list.
-_IN_CELLS = ("joined", "nested")
-
-
 def read_run(
     source: RunSource,
     *,
@@ -270,16 +266,11 @@ def name_of_run(path: Path) -> str:
 
 
 def about_run(path: Path) -> dict[str, Any]:
-    """Return fields of `Run` from the record next to a file, as ``cranfield recommend`` writes it.
-
-    A record that was edited, or is from another version, may have fewer fields.
-    """
+    """Return fields of `Run` from the record next to a file; one that was edited may have fewer fields."""
     record = made_of(path) or {}
     parameters, spelling, calibrated = (record.get(key) for key in ("parameters", "system", "calibrated"))
-    about: dict[str, Any] = {
-        "draws": isinstance(parameters, dict) and "seed" in parameters,
-        "made_for": _made_for(record),
-    }
+    draws = isinstance(parameters, dict) and "seed" in parameters
+    about: dict[str, Any] = {"draws": draws, "made_for": _made_for(record)}
     with suppress(TypeError, KeyError, ValueError):
         about["calibration"] = None if calibrated is None else Calibration.of(calibrated)
     if isinstance(spelling, str) and not names_code(spelling):
@@ -393,7 +384,7 @@ def _run(parsed: _Parsed, name: str, order: ListOrder) -> Run:
     lists = arrange(entries, user_ids, item_ids, order.ties, first)
     groups, group_names = (None, ()) if rows.groups is None else groups_by_list(rows.groups, users, len(user_ids))
     counts = dict(lists.counts)
-    if parsed.layout in _IN_CELLS:
+    if parsed.layout in ("joined", "nested"):
         counts["joined_lists"] = len(user_ids)
     elif scores is None and ranks is None and rows.sizes is None:
         counts["lists_in_row_order"] = len(user_ids)

@@ -102,13 +102,7 @@ class RunTable:
 
 
 def system_name(path: Path) -> str:
-    """Return the name of a file without its endings.
-
-    Examples
-    --------
-    >>> system_name(Path("runs/knn(k=0.5).tsv.gz"))
-    'knn(k=0.5)'
-    """
+    """Return the name of a file without its endings: ``knn(k=0.5)`` for ``runs/knn(k=0.5).tsv.gz``."""
     name = path.name
     while Path(name).suffix.lower() in _COMPRESSED + _KINDS + _HABITS:
         name = Path(name).stem
@@ -194,10 +188,7 @@ class RunReading:
 
 
 def table_of_file(path: Path, reading: RunReading) -> RunTable:
-    """Return the table in a file.
-
-    A folder of parts (``part-00000``, ...), as Spark and Mahout write, is one table.
-    """
+    """Return the table in a file, or in a folder of parts (``part-00000``, ...), as Spark and Mahout write."""
     path = meant(path)
     if path.is_dir() and not is_parquet_folder(path) and (parts := sorted(path.glob("part-*"))):
         texts = [file_text(part) for part in parts]
@@ -353,13 +344,9 @@ def table_of_tuples(rows: list[tuple[Any, ...]]) -> RunTable:
 
 
 def table_of_frame(frame: Any) -> RunTable:
-    """Return the columns of a dataframe.
-
-    pandas columns stay pandas columns, since pandas hashes their text faster than it can be converted. Other libraries
-    with Arrow support (PyArrow, DuckDB, Narwhals, ...) become Polars columns.
-    """
+    """Return the columns of a dataframe of pandas, Polars or a library with Arrow support (PyArrow, DuckDB, ...)."""
     source = f"the {type(frame).__name__}"
-    if is_pandas(frame):
+    if is_pandas(frame):  # pandas hashes its text faster than it can be converted
         columns = _pandas_columns(frame, source)
     else:
         frame = frame.collect() if isinstance(frame, pl.LazyFrame) else pl.DataFrame(frame)
@@ -375,14 +362,11 @@ def _pandas_columns(frame: Any, source: str) -> dict[str, Any]:
         frame = frame.reset_index(named_levels)
     names = [str(name) for name in frame.columns]
     _refuse_same_names(names, source)
-    return {name: _unboxed(frame.iloc[:, place]) for place, name in enumerate(names)}
-
-
-def _unboxed(column: Any) -> Any:
-    """Turn a pandas column of Python lists or arrays into a Polars column of lists; leave others unchanged."""
-    if column.dtype == object and len(column) and isinstance(column.iloc[0], (list, tuple, np.ndarray)):
-        return pl.Series(column.name, [list(value) for value in column])
-    return column
+    columns = {name: frame.iloc[:, place] for place, name in enumerate(names)}
+    for name, column in columns.items():
+        if column.dtype == object and len(column) and isinstance(column.iloc[0], (list, tuple, np.ndarray)):
+            columns[name] = pl.Series(column.name, [list(value) for value in column])
+    return columns
 
 
 def table_of_dict(lists: Mapping[Any, Any], source: str = "the dictionary") -> RunTable:
@@ -403,12 +387,6 @@ def rows_of_dict(lists: Mapping[Any, Any], source: str) -> Rows:
     """Return the rows of a dictionary from user to ``{item: score}``, ``[(item, score), ...]`` or ``[item, ...]``.
 
     The first is the format of pytrec_eval and ranx, the second that of Elliot, the third a ranking without scores.
-
-    Examples
-    --------
-    >>> rows = rows_of_dict({"ann": {"x": 2.0, "y": 1.0}, "bob": {}}, "a dictionary")
-    >>> rows.users, rows.items, rows.scores.tolist(), rows.sizes.tolist()
-    (['ann', 'bob'], ['x', 'y'], [2.0, 1.0], [2, 0])
     """
     values = [_as_list(value, user, source) for user, value in lists.items()]
     sizes = np.fromiter(map(len, values), dtype=np.int64, count=len(values))
