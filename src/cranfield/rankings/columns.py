@@ -202,14 +202,7 @@ GroupsOfLists = tuple[NDArray[np.int16] | None, tuple[str, ...]]
 
 
 def named_groups(column: Any) -> GroupsOfLists:
-    """Return the groups in a column of names, sorted as numbers if all are numbers, otherwise as text.
-
-    Examples
-    --------
-    >>> groups, names = named_groups(["10", "9", "10"])
-    >>> groups.tolist(), names
-    ([1, 0, 1], ('9', '10'))
-    """
+    """Return the groups in a column of names, sorted as numbers if all are numbers, otherwise as text."""
     texts = pl.Series(column).cast(pl.String)
     distinct = texts.unique().to_list()
     if None in distinct or len(distinct) > np.iinfo(np.int16).max:

@@ -143,15 +143,7 @@ def _population(train: Ratings, serving: Serving, seed: int) -> tuple[NDArray[np
 
 
 def measured_ratings(split: Split, serving: Serving = EVERYONE, seed: int = 0) -> Ratings:
-    """Return the test ratings of the users of the experiment: all, unless some are removed.
-
-    Examples
-    --------
-    >>> from cranfield.splits import predefined
-    >>> split = predefined(Ratings.of(["ann", "bob", "bob"], ["x", "x", "y"]), Ratings.of(["ann", "bob"], ["z", "z"]))
-    >>> measured_ratings(split, Serving(min_ratings=2)).frame().rows()
-    [('bob', 'z', 1.0)]
-    """
+    """Return the test ratings of the users of the experiment: all, unless some are removed."""
     test = split.test
     if not serving.everyone:
         users, _ = _population(split.inputs, serving, seed)
@@ -316,28 +308,16 @@ class Ranking(Decided):
             raise SettingError(
                 "candidates='group' ranks a relevant item among the items of its popularity group; set relevant='one'"
             )
-        if self.calibration != "none":
-            self._check_calibration()
-        if self.unrated != "all":
-            self._check_unrated()
-        if self.needs_relevance and self.threshold is None:
-            raise SettingError("it is not known which test items are relevant; give a threshold, such as threshold=4")
-
-    def _check_calibration(self) -> None:
-        """Refuse lists without scores to calibrate."""
-        if self.one_relevant:
+        if self.calibration != "none" and self.one_relevant:
             raise SettingError(
                 f"calibration={self.calibration!r} needs scores, and relevant='one' keeps only ranks; leave one of "
                 "them out"
             )
-        if self.fill != "none":
+        if self.calibration != "none" and self.fill != "none":
             raise SettingError(
                 f"calibration={self.calibration!r} predicts ratings of items that a system scores, and fill="
                 f"{self.fill!r} lists others too; leave one of them out"
             )
-
-    def _check_unrated(self) -> None:
-        """Refuse decisions that contradict a number of unrated items."""
         others = {
             f"lists='{self.lists}'": self.lists != "full",
             f"relevant='{self.relevant}'": self.one_relevant,
@@ -345,11 +325,13 @@ class Ranking(Decided):
             "keep_seen=True": self.keep_seen,
         }
         for other, contradicts in others.items():
-            if contradicts:
+            if self.unrated != "all" and contradicts:
                 raise SettingError(
                     f"unrated={self.unrated} ranks all test items of a user and items that the user never rated, and "
                     f"{other} asks for others; leave one of them out"
                 )
+        if self.needs_relevance and self.threshold is None:
+            raise SettingError("it is not known which test items are relevant; give a threshold, such as threshold=4")
 
 
 class RankingOptions(TypedDict, total=False):

@@ -328,19 +328,6 @@ class RatedRanker(Ranker):
 
     Ranks and lengths are those of the whole list. Ranks are found by counting, so no list is sorted. Metrics of unrated
     items, such as novelty, need whole lists. Lists are not cut.
-
-    Examples
-    --------
-    >>> from cranfield.data import Ratings
-    >>> from cranfield.rankings import Ranking, Serving
-    >>> from cranfield.rankings.recommending import rank_with
-    >>> from cranfield.recommenders import recommender
-    >>> from cranfield.splits import predefined
-    >>> split = predefined(Ratings.of([1, 2, 2], ["a", "a", "b"]), Ratings.of([1], ["c"]))
-    >>> ranker = RatedRanker.of(split, Serving(), Ranking(length="all"), 0)
-    >>> (run,) = rank_with(recommender("random").fit(split.train), [ranker])
-    >>> run.list_lengths.tolist()[0], len(run.items) <= 1
-    (1, True)
     """
 
     def _lists(self, users: NDArray[Any], scores: NDArray[Any]) -> BlockColumns:

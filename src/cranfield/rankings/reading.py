@@ -41,9 +41,6 @@ from cranfield.rankings.sources import (
 from cranfield.recommenders import displayed_name, predicts_ratings, recommender
 from cranfield.tables import Fault, Vocabulary, unpacked
 
-RunSource = Any
-"""A path, a dataframe of any library, a dictionary, a run of ranx, a collection of LensKit."""
-
 Codes = NDArray[np.int32]
 
 _NOTES = {
@@ -61,7 +58,7 @@ _NOTES = {
 
 
 def read_run(
-    source: RunSource,
+    source: Any,
     *,
     name: str | None = None,
     tag: bool = False,
@@ -187,7 +184,7 @@ def read_part(frame: pl.DataFrame, roles: Roles, order: ListOrder, *, name: str,
     return _run(_Parsed(LAYOUTS[layout].take(table, roles), layout, roles, table), name, order)
 
 
-def _one_run(source: RunSource, reading: RunReading) -> Run:
+def _one_run(source: Any, reading: RunReading) -> Run:
     """Read a source as the lists of one system; a run is changed as the options say."""
     if not isinstance(source, Run):
         return _run_of(_opened(source, reading), reading)
@@ -196,7 +193,7 @@ def _one_run(source: RunSource, reading: RunReading) -> Run:
     return run if reading.name is None else replace(run, name=reading.name)
 
 
-def _by_system(source: RunSource, reading: RunReading) -> list[Run]:
+def _by_system(source: Any, reading: RunReading) -> list[Run]:
     """Split one table by its column of systems; without one, it is the run of one system."""
     if isinstance(source, Run):
         return [_one_run(source, reading)]
@@ -229,7 +226,7 @@ def _at(column: Any, rows: NDArray[np.int64]) -> Any:
     return column.gather(rows) if isinstance(column, pl.Series) else column.iloc[rows]
 
 
-def _opened(source: RunSource, reading: RunReading) -> RunTable:
+def _opened(source: Any, reading: RunReading) -> RunTable:
     library = type(source).__module__.partition(".")[0]
     if isinstance(source, (str, os.PathLike)):
         path = Path(source)

@@ -105,14 +105,12 @@ def lists_on_spark(ratings: Any, factors: SparkFactors, ranking: Ranking, name: 
     kinds = dict(ratings.dtypes)
     items = as_polars(factors.items).sort("item")
     ids = Vocabulary(items["item"])
-    length = len(ids) if ranking.length == "all" else int(ranking.length)
-    matrix = vectors(items["features"])
-    task = _RankBlocks(matrix, ids, length, {"user": kinds["user"], "item": kinds["item"]})
+    sides = {side: kinds[side] for side in ("user", "item")}
+    task = _RankBlocks(vectors(items["features"]), ids, ranking.most(len(ids)), sides)
     of_users = factors.users.select("user", F.lit(None).cast(kinds["item"]).alias("item"), "features")
     seen = ratings.select("user", "item", F.lit(None).cast("array<float>").alias("features"))
     rows = of_users if ranking.keep_seen else of_users.unionByName(seen)
-    sorted_rows = by_user(rows)
-    lists = sorted_rows.mapInArrow(task, task.schema.ddl)
+    lists = by_user(rows).mapInArrow(task, task.schema.ddl)
     return lists.select(F.lit(name).alias("system"), *task.schema).persist()  # measuring reads lists several times
 
 

@@ -95,15 +95,6 @@ def find_cells(data: bytes) -> tuple[bytes, str | None]:
     r"""Return text in which each list in a cell is one field, and the separator; None if there are no such cells.
 
     If the separator of the file also separates the items of a list, the list is quoted.
-
-    Examples
-    --------
-    >>> find_cells(b"7;181,173\n8;12,15\n")
-    (b'7;181,173\n8;12,15\n', ';')
-    >>> find_cells(b"7,[181, 173]\n8,[12]\n")
-    (b'7,"[181, 173]"\n8,"[12]"\n', ',')
-    >>> find_cells(b"7,181,0.5\n8,12,0.4\n")[1] is None
-    True
     """
     sample, lines = data[:_SAMPLE], [line.decode(errors="replace") for line in _first_lines(data)]
     # A header contains no lists, and the rows show the separator as well.
