@@ -29,19 +29,14 @@ _CUTOFF = 10
 
 @dataclass(frozen=True, eq=False)
 class ValidationPart:
-    """Held-out ratings of known users and items, with the codes of the training ratings.
+    """Held-out ratings of known users and items, with the codes of the training ratings."""
 
-    The ascending ``users`` have slices ``indptr`` of the items and their ratings. Items of the training ratings are
-    excluded from lists. A system that ``predicts`` ratings is evaluated by RMSE, others by nDCG@10, with every held-out
-    item as relevant.
-    """
-
-    users: NDArray[np.int64]
-    indptr: NDArray[np.int64]
+    users: NDArray[np.int64]  # ascending
+    indptr: NDArray[np.int64]  # where the items and ratings of each begin
     items: NDArray[np.int64]
     values: NDArray[Any]
-    train: Ratings
-    predicts: bool
+    train: Ratings  # whose items are excluded from lists
+    predicts: bool  # systems that predict ratings are evaluated by RMSE, others by nDCG@10 of all held-out items
 
     @classmethod
     def of(cls, train: Ratings, validation: Ratings, predicts: bool, seed: int) -> ValidationPart | None:
@@ -257,11 +252,7 @@ def from_threshold(train: Ratings, threshold: float | None, system: str) -> Rati
 
 
 class _Log:
-    """The progress of a training, saved as a checkpoint after every epoch.
-
-    ``about`` states the system, its settings and the training data; ``path`` need not exist yet; ``numbers`` are the
-    initial ones, if there is no checkpoint.
-    """
+    """The progress of a training, saved as a checkpoint after every epoch, from which it starts if there is one."""
 
     def __init__(self, about: dict[str, Any], path: Path | None, numbers: Numbers) -> None:
         self._about, self._path = about, path

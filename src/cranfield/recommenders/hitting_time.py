@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -19,7 +18,6 @@ _SIDE_BY_SIDE = 64
 
 
 @register("ht")
-@dataclass
 class HittingTime(Model):
     r"""The truncated hitting time from the item to the user, negated so that higher is better.
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -22,7 +21,6 @@ from cranfield.tables import as_polars, spark_session
 
 
 @register("wrmf")
-@dataclass
 class WeightedFactors(ProfileModel):
     r"""Weighted matrix factorisation: factors fitted to all cells, with more weight on rated ones.
 
@@ -121,7 +119,6 @@ _SPREAD = 0.1
 
 
 @register("ials")
-@dataclass
 class ImplicitLeastSquares(FactorModel, EpochModel, ProfileModel):
     r"""Implicit alternating least squares, with regularisation that depends on the number of ratings.
 
@@ -254,7 +251,6 @@ class SparkFactors(NamedTuple):
 
 
 @register("spark-als")
-@dataclass
 class SparkLeastSquares(FactorModel):
     r"""Alternating least squares on Spark (``pyspark.ml.recommendation.ALS``); the score is :math:`x_u \cdot y_i`.
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -28,7 +27,6 @@ from cranfield.recommenders.work import blas_threads, compiled_loops, need_memor
 
 
 @register("puresvd")
-@dataclass
 class PureSVD(ProfileModel):
     r"""The user's ratings projected on the f leading right singular vectors of the rating matrix.
 
@@ -79,7 +77,6 @@ class PureSVD(ProfileModel):
 
 
 @register("ease")
-@dataclass
 class EmbarrassinglyShallow(ProfileModel):
     r"""Ridge regression of every item on all other items, solved in closed form.
 
@@ -138,7 +135,6 @@ _COLUMNS = 256
 
 
 @register("slim")
-@dataclass
 class SparseLinear(ProfileModel):
     r"""Each item as a sparse, non-negative combination of the others.
 

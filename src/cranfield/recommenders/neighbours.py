@@ -32,7 +32,6 @@ _ROUNDING = 1e-12
 
 
 @register("knn")
-@dataclass
 class UserNeighbours(ProfileModel):
     r"""The ratings of the k most similar users, weighted by their similarity and not normalised.
 
@@ -172,7 +171,6 @@ def _pearson(profiles: Any, ratings: Any) -> _Similarity:
 
 
 @register("itemknn")
-@dataclass
 class ItemNeighbours(ProfileModel):
     r"""The sum of similarities of the target item to the user's items, over the k nearest items of each.
 
@@ -313,7 +311,6 @@ class _ResidualNeighbours(Model):
 
 
 @register("nncosngbr-ub")
-@dataclass
 class ResidualUserNeighbours(_ResidualNeighbours):
     r"""NNCosNgbr-UB: a baseline plus the residuals of the k nearest users.
 
@@ -331,7 +328,6 @@ class ResidualUserNeighbours(_ResidualNeighbours):
 
 
 @register("nncosngbr-ib")
-@dataclass
 class ResidualItemNeighbours(_ResidualNeighbours):
     r"""NNCosNgbr-IB: a baseline plus the user's residuals on the k items nearest to the target item.
 

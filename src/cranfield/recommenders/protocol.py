@@ -46,15 +46,7 @@ def predicts_ratings(system: Recommender) -> bool | None:
 
 
 def fit_takes(system: Any, parameter: str) -> bool:
-    """Whether the ``fit`` of a system, or of a class of systems, has a certain parameter besides the training ratings.
-
-    Examples
-    --------
-    >>> class Stopping:
-    ...     def fit(self, train, validation=None): ...
-    >>> fit_takes(Stopping, "validation"), fit_takes(Stopping(), "checkpoint")
-    (True, False)
-    """
+    """Whether the ``fit`` of a system, or of a class of them, has a certain parameter besides the training ratings."""
     try:
         return parameter in inspect.signature(system.fit).parameters
     except (TypeError, ValueError):  # a compiled method has no signature
@@ -230,13 +222,9 @@ class Function:
 def as_recommender(system: Any, seed: int | None = None) -> Recommender:
     """Return the recommender for a spelling, a model or a function.
 
-    Parameters
-    ----------
-    system
-        A spelling (`recommender`); an object with ``fit`` and ``score``, taken as it is; a model of `implicit`; a
-        scikit-learn-like object with ``fit`` and ``transform`` or ``predict``; or a function ``f(train, users)``.
-    seed
-        The seed of a spelled system that uses random numbers.
+    The system is a spelling, whose seed is ``seed`` if it uses random numbers; an object with ``fit`` and ``score``,
+    taken as it is; a model of `implicit`; a scikit-learn-like object with ``fit`` and ``transform`` or ``predict``; or
+    a function ``f(train, users)``.
     """
     if isinstance(system, str):
         return recommender(system, seed)
@@ -264,11 +252,6 @@ def named_systems(systems: Any, seed: int | None = None) -> dict[str, Recommende
     """Return recommenders by the names of their runs, given one system, several, or a mapping from names to systems.
 
     See `as_recommender`. An object without an attribute ``name`` is named after its class, a function after itself.
-
-    Examples
-    --------
-    >>> list(named_systems(["popularity", "knn( k=50 )"]))
-    ['popularity', 'knn(k=50)']
     """
     if isinstance(systems, Mapping):
         pairs = [(str(name), system) for name, system in systems.items()]
@@ -329,17 +312,7 @@ def checked_scores(system: str, scores: Any, shape: tuple[int, int]) -> NDArray[
 def pair_scores(
     name: str, system: Recommender, users: NDArray[Any], items: NDArray[Any], n_items: int
 ) -> NDArray[np.float64]:
-    """Return the score of each pair of a user code and an item code; NaN where the system has no score.
-
-    Examples
-    --------
-    >>> from cranfield.data import Ratings
-    >>> from cranfield.recommenders import recommender
-    >>> train = Ratings.of(["ann", "bob", "bob"], ["x", "x", "y"])
-    >>> model = recommender("popularity").fit(train)
-    >>> pair_scores("popularity", model, np.array([1, 0]), np.array([0, 1]), train.n_items).tolist()
-    [2.0, 1.0]
-    """
+    """Return the score of each pair of a user code and an item code; NaN where the system has no score."""
     if isinstance(system, ScoresPairs):
         scores = system.score_pairs(users, items)
         return checked_scores(name, np.asarray(scores)[None, :], (1, len(users)))[0].astype(np.float64)
@@ -356,18 +329,7 @@ def pair_scores(
 
 
 def from_profiles(name: str, system: Recommender) -> ScoresProfiles:
-    """Return the system if it can score from profiles, or raise an error that names those that can.
-
-    Examples
-    --------
-    >>> from cranfield.recommenders import recommender
-    >>> from_profiles("bprmf", recommender("bprmf"))
-    Traceback (most recent call last):
-    ...
-    cranfield._errors.SettingError: bprmf cannot score from a profile alone, so it has no lists for users who are held \
-out whole; choose another split, or systems that can: average, ease, ials, itemknn, knn, plsa, popularity, \
-puresvd, slim, wrmf
-    """
+    """Return the system if it can score from profiles, or raise an error that names those that can."""
     if isinstance(system, ScoresProfiles):
         return system
     able = sorted(known for known, kind in SYSTEMS.items() if isinstance(kind, type) and issubclass(kind, ProfileModel))

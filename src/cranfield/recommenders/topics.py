@@ -73,7 +73,6 @@ class _Topics(Model):
 
 
 @register("plsa")
-@dataclass
 class ProbabilisticLatentSemantics(_Topics, ProfileModel):
     r"""PLSA, fitted by expectation maximisation (Hofmann 2004).
 
@@ -121,7 +120,6 @@ class ProbabilisticLatentSemantics(_Topics, ProfileModel):
 
 
 @register("lda")
-@dataclass
 class LatentDirichlet(_Topics):
     r"""LDA, fitted by variational Bayes (Blei, Ng and Jordan 2003).
 
