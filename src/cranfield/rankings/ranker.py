@@ -301,11 +301,7 @@ class Ranker:
 
 
 def of_blocks(
-    name: str,
-    system: Recommender,
-    rankers: Sequence[Ranker],
-    make: Callable[[NDArray[np.int32]], Any],
-    width: int,
+    name: str, system: Recommender, rankers: Sequence[Ranker], make: Callable[[NDArray[np.int32]], Any], width: int
 ) -> list[Any]:
     """Return what is made of each block of the users, who are those of all rankers; ``width`` is their scores' width.
 

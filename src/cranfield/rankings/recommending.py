@@ -16,15 +16,7 @@ from cranfield._decisions import of_groups, takes_decisions
 from cranfield.data import AUTO, Ratings
 from cranfield.rankings.calibration import HeldOut
 from cranfield.rankings.decisions import EVERYONE, Ranking, RankingOptions, Serving, ServingOptions
-from cranfield.rankings.fitting import (
-    NOWHERE,
-    Done,
-    each_system,
-    fitted,
-    jobs_wanted,
-    movable,
-    of_this_package,
-)
+from cranfield.rankings.fitting import NOWHERE, Done, each_system, fitted, jobs_wanted, movable, of_this_package
 from cranfield.rankings.ranker import BlockColumns, Ranker, RunColumns, of_blocks
 from cranfield.rankings.run import Run
 from cranfield.rankings.spark_lists import recommend_on_spark

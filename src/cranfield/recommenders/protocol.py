@@ -105,7 +105,31 @@ class ScoresPairs(Recommender, Protocol):
         ...
 
 
-class ImplicitModel:
+class _MatrixModel:
+    """A model of another library, fitted on the users × items matrix; NaN for users and items without ratings."""
+
+    def fit(self, train: Ratings) -> Self:
+        """Train the model."""
+        self._ratings = rating_matrix(train)
+        self._new_users, self._new_items = train.user_counts == 0, train.item_counts == 0
+        self._fit()
+        return self
+
+    def score(self, users: NDArray[np.int32]) -> NDArray[Any]:
+        """Return the model's scores."""
+        block = self._score(users)
+        block[:, self._new_items] = np.nan
+        block[self._new_users[users]] = np.nan
+        return block
+
+    def _fit(self) -> None:
+        raise NotImplementedError
+
+    def _score(self, users: NDArray[np.int32]) -> NDArray[Any]:
+        raise NotImplementedError
+
+
+class ImplicitModel(_MatrixModel):
     """A model of the library `implicit`, trained on the users × items matrix of ratings.
 
     Models with factors score by their inner product, item neighbourhoods by their similarity matrix. NaN for users and
@@ -120,32 +144,27 @@ class ImplicitModel:
     def __init__(self, model: Any) -> None:
         self.model = model
 
-    def fit(self, train: Ratings) -> Self:
-        """Train the model."""
+    def _fit(self) -> None:
         from scipy import sparse
 
         # implicit accepts sparse matrices but not sparse arrays.
-        self._ratings = sparse.csr_matrix(rating_matrix(train))
-        self._user_counts, self._item_counts = train.user_counts, train.item_counts
+        self._ratings = sparse.csr_matrix(self._ratings)
         # implicit has its own threads, and asks for a single-threaded BLAS.
         with warnings.catch_warnings(), blas_threads(1):
             # Its neighbourhood models warn about matrices that they created themselves.
             warnings.filterwarnings("ignore", message="Method expects CSR input")
             self.model.fit(self._ratings, show_progress=False)
-        return self
 
-    def score(self, users: NDArray[np.int32]) -> NDArray[Any]:
-        """Return the model's scores."""
+    def _score(self, users: NDArray[np.int32]) -> NDArray[Any]:
         similarity = getattr(self.model, "similarity", None)
-        if similarity is not None and not hasattr(self.model, "item_factors"):
-            block = (self._ratings[users] @ similarity).toarray()
-            block[block == 0] = np.nan
-        else:
-            block = np.asarray(self.model.user_factors[users] @ self.model.item_factors.T, dtype=np.float64)
-        return _nan_for_untrained(block, self._item_counts, self._user_counts[users])
+        if similarity is None or hasattr(self.model, "item_factors"):
+            return np.asarray(self.model.user_factors[users] @ self.model.item_factors.T, dtype=np.float64)
+        block: NDArray[Any] = (self._ratings[users] @ similarity).toarray()
+        block[block == 0] = np.nan
+        return block
 
 
-class ScikitModel:
+class ScikitModel(_MatrixModel):
     """A scikit-learn-like estimator, fitted on the users × items matrix of ratings, with 0 for missing ratings.
 
     A user's scores are the row that the estimator reconstructs: by ``inverse_transform`` after ``transform`` (NMF,
@@ -157,18 +176,11 @@ class ScikitModel:
     def __init__(self, estimator: Any) -> None:
         self.estimator = estimator
 
-    def fit(self, train: Ratings) -> Self:
-        """Fit the estimator."""
-        self._ratings = rating_matrix(train)
-        self._user_counts, self._item_counts = train.user_counts, train.item_counts
-        if hasattr(self.estimator, "transform"):
-            self.estimator.fit(self._ratings)
-        else:
-            self.estimator.fit(self._ratings, self._ratings.toarray())
-        return self
+    def _fit(self) -> None:
+        targets = () if hasattr(self.estimator, "transform") else (self._ratings.toarray(),)
+        self.estimator.fit(self._ratings, *targets)
 
-    def score(self, users: NDArray[np.int32]) -> NDArray[Any]:
-        """Return the rows that the estimator reconstructs."""
+    def _score(self, users: NDArray[np.int32]) -> NDArray[Any]:
         rows = self._ratings[users]
         if not hasattr(self.estimator, "transform"):
             block = self.estimator.predict(rows)
@@ -181,17 +193,7 @@ class ScikitModel:
                 f"{type(self.estimator).__name__} does not return a row of scores",
                 remedy="give an estimator with inverse_transform or components_, or a regressor",
             )
-        block = np.array(block, dtype=np.float64)
-        return _nan_for_untrained(block, self._item_counts, self._user_counts[users])
-
-
-def _nan_for_untrained(
-    block: NDArray[Any], item_counts: NDArray[np.int64], user_counts: NDArray[np.int64]
-) -> NDArray[Any]:
-    """Write NaN into the columns of items and the rows of users without training ratings."""
-    block[:, item_counts == 0] = np.nan
-    block[user_counts == 0] = np.nan
-    return block
+        return np.array(block, dtype=np.float64)
 
 
 class Function:
@@ -231,7 +233,8 @@ def as_recommender(system: Any, seed: int | None = None) -> Recommender:
     if type(system).__module__.split(".")[0] == "implicit":
         return ImplicitModel(system)
     # A class has these methods too, but only an instance can be trained.
-    has = {name: hasattr(system, name) and not isinstance(system, type) for name in _METHODS}
+    methods = ("fit", "score", "transform", "predict")
+    has = {name: hasattr(system, name) and not isinstance(system, type) for name in methods}
     if has["fit"] and (has["transform"] or has["predict"]):
         return ScikitModel(system)
     if has["fit"] and has["score"]:
@@ -243,9 +246,6 @@ def as_recommender(system: Any, seed: int | None = None) -> Recommender:
         f"{system!r} is not a system; give a name such as 'knn(k=100)', an object with fit(train) and score(users), "
         "a model of implicit or scikit-learn, or a function of (train, users)"
     )
-
-
-_METHODS = ("fit", "score", "transform", "predict")
 
 
 def named_systems(systems: Any, seed: int | None = None) -> dict[str, Recommender]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import partial
 from typing import Any, ClassVar
 
@@ -20,7 +19,6 @@ from cranfield.recommenders.relevance_models import without_zeros
 from cranfield.recommenders.work import compiled_loops, over_rows, read_only
 
 
-@dataclass
 class _Topics(Model):
     r"""The base of PLSA and LDA: θ_uz = p(z|u), φ_zi = p(i|z), and the expected counts of topics.
 
@@ -34,22 +32,26 @@ class _Topics(Model):
 
     needs_positive: ClassVar[bool] = True
 
-    def _explain(
-        self, train: Ratings, topics: int | None, iterations: int, binary: bool, draw: np.random.Generator
-    ) -> None:
-        self._topics = topics = average_profile(train, at_most=50) if topics is None else topics
+    topics: int | None
+    iterations: int
+    binary: bool
+    seed: int
+
+    def _fit(self, train: Ratings) -> None:
+        draw = stream(self.seed, self.name)
+        self._topics = topics = average_profile(train, at_most=50) if self.topics is None else self.topics
         loops = compiled_loops(self.name)
         explain_users = partial(over_rows, loops.explain_users, range(train.n_users), len(train))
         explain_items = partial(over_rows, loops.explain_items, range(train.n_items), len(train))
         ratings = without_zeros(rating_matrix(train))
-        counts = (np.ones(len(ratings.data)) if binary else ratings.data).astype(np.float32)
+        counts = (np.ones(len(ratings.data)) if self.binary else ratings.data).astype(np.float32)
         by_item = _transposed_places(ratings)
         weights = np.empty_like(counts)
         # Initial expected counts: every rating is assigned to the topics at random.
         of_users = (np.diff(ratings.indptr)[:, None] * _random_shares(draw, train.n_users, topics)).astype(np.float32)
         of_items = (np.diff(by_item.indptr)[:, None] * _random_shares(draw, train.n_items, topics)).astype(np.float32)
-        with progress(f"Fitting {self.name}", total=iterations, unit="iterations") as bar:
-            for _ in range(iterations):
+        with progress(f"Fitting {self.name}", total=self.iterations, unit="iterations") as bar:
+            for _ in range(self.iterations):
                 theta, phi = self._mixtures(of_users), self._distributions(of_items)
                 explain_users(ratings.indptr, read_only(ratings.indices), counts, theta, phi, weights, of_users)
                 explain_items(by_item.indptr, by_item.indices, by_item.data, weights, theta, phi, of_items)
@@ -96,9 +98,6 @@ class ProbabilisticLatentSemantics(_Topics, ProfileModel):
     iterations: int = setting(300, low=1)
     binary: bool = setting(False)
     seed: int = setting(0, low=0)
-
-    def _fit(self, train: Ratings) -> None:
-        self._explain(train, self.topics, self.iterations, self.binary, stream(self.seed, "plsa"))
 
     def _mixtures(self, of_users: NDArray[np.float32]) -> NDArray[np.float32]:
         return _shares(of_users, axis=1)
@@ -148,9 +147,6 @@ class LatentDirichlet(_Topics):
     beta: float = setting(1.0, above=0, high=1e9)
     binary: bool = setting(False)
     seed: int = setting(0, low=0)
-
-    def _fit(self, train: Ratings) -> None:
-        self._explain(train, self.topics, self.iterations, self.binary, stream(self.seed, "lda"))
 
     def _mixtures(self, of_users: NDArray[np.float32]) -> NDArray[np.float32]:
         return _geometric_mean(self.alpha + of_users, axis=1)

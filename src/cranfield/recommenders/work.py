@@ -146,11 +146,11 @@ def kernels(operations: float, *, if_loaded: bool = False) -> Any | None:
     return _loops
 
 
-def need_memory(system: str, needed: float, why: str, remedy: str) -> None:
-    """Raise an error at once if something cannot fit into the memory of this machine."""
-    free = available_memory()
+def need_memory(system: str, n_items: int, copies: int, remedy: str) -> None:
+    """Raise an error at once if dense items × items matrices cannot fit into the memory of this machine."""
+    needed, free = copies * 8 * n_items**2, available_memory()
     if needed > free:
         raise CranfieldError(
-            f"{system} needs {needed / 2**30:.1f} GiB of memory for {why}, "
+            f"{system} needs {needed / 2**30:.1f} GiB of memory for a dense matrix of {n_items:,} × {n_items:,} items, "
             f"and {free / 2**30:.1f} GiB are free; {remedy}"
         )
