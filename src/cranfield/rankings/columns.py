@@ -33,27 +33,18 @@ _NAMES: Mapping[str, Sequence[str]] = {
 def find_roles(names: Sequence[str], stated: Mapping[str, str | int | None], source: str) -> dict[str, str]:
     """Return the column of each role: the one the user named, otherwise the one with a known name."""
     roles = {role: _stated(column, role, names, source) for role, column in stated.items() if column is not None}
-    for role in _NAMES:
-        if role not in roles:
-            free = [name for name in names if name not in roles.values()]
-            place = _place(free, role)
-            if place is not None:
-                roles[role] = free[place]
-    return roles
-
-
-def _place(names: Sequence[str], role: str) -> int | None:
-    if role in ("user", "item"):
-        place = place_by_name(names, "user" if role == "user" else "item")
+    for role, known in _NAMES.items():
+        if role in roles:
+            continue
+        free = [name for name in names if name not in roles.values()]
+        place = place_by_name(free, "user" if role == "user" else "item") if role in ("user", "item") else None
+        # ``q_id``, ``Q ID``, ``qId`` and RecBole's ``q_id:token`` are the same name.
+        plain = ["".join(filter(str.isalnum, name.partition(":")[0].lower())) for name in free]
+        if place is None:
+            place = next((plain.index(name) for name in known if name in plain), None)
         if place is not None:
-            return place
-    plain = [_normalised(name) for name in names]
-    return next((plain.index(name) for name in _NAMES[role] if name in plain), None)
-
-
-def _normalised(name: str) -> str:
-    """Normalise a name, so that ``q_id``, ``Q ID``, ``qId`` and RecBole's ``q_id:token`` are equal."""
-    return "".join(letter for letter in name.partition(":")[0].lower() if letter.isalnum())
+            roles[role] = free[place]
+    return roles
 
 
 def _stated(column: str | int, role: str, names: Sequence[str], source: str) -> str:

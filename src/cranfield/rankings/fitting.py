@@ -237,7 +237,7 @@ def fit_each(
         "Training",
         named,
         movable(systems, named),
-        jobs_wanted(jobs, train, len(named)),
+        jobs_for(train.n_items, len(train), len(named), jobs),
         here=lambda name, system: fitted(system, train, validation, checkpoints.get(name)),
         there=partial(_learned, train),
         back=lambda _, system, state: system.restore(state, train),
@@ -321,13 +321,10 @@ def of_this_package(system: Recommender) -> bool:
     return isinstance(system, Model) and type(system).__module__.partition(".")[0] == __name__.partition(".")[0]
 
 
-def jobs_wanted(jobs: int | None, train: Ratings, systems: int) -> int:
-    """Return how many systems are trained at a time: the given number, or one that suits the ratings."""
-    return jobs_for(train.n_items, len(train), systems) if jobs is None else check.whole("jobs", jobs)
-
-
-def jobs_for(items: int, ratings: int, systems: int) -> int:
-    """Return the default number of systems trained at a time: one per thread, if memory allows and it is worthwhile."""
+def jobs_for(items: int, ratings: int, systems: int, jobs: int | None = None) -> int:
+    """Return how many systems are trained at a time: ``jobs``, or one per thread if worthwhile and memory allows."""
+    if jobs is not None:
+        return check.whole("jobs", jobs)
     wanted = min(settings.workers, systems)
     if ratings < _WORTH_A_PROCESS or wanted < 2:
         return 1

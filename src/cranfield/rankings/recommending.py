@@ -16,7 +16,7 @@ from cranfield._decisions import of_groups, takes_decisions
 from cranfield.data import AUTO, Ratings
 from cranfield.rankings.calibration import HeldOut
 from cranfield.rankings.decisions import EVERYONE, Ranking, RankingOptions, Serving, ServingOptions
-from cranfield.rankings.fitting import NOWHERE, Done, each_system, fitted, jobs_wanted, movable, of_this_package
+from cranfield.rankings.fitting import NOWHERE, Done, each_system, fitted, jobs_for, movable, of_this_package
 from cranfield.rankings.ranker import BlockColumns, Ranker, RunColumns, of_blocks
 from cranfield.rankings.run import Run
 from cranfield.rankings.spark_lists import recommend_on_spark
@@ -38,15 +38,6 @@ def rank_under(
     """Rank items by a fitted system under several decisions, scoring each user only once.
 
     The runs are those of `rank` under each of the ``rankings``, in the same order.
-
-    Examples
-    --------
-    >>> from cranfield.recommenders import recommender
-    >>> train = Ratings.of(["ann", "ann", "bob", "cid"], ["x", "y", "x", "z"])
-    >>> model = recommender("popularity").fit(train)
-    >>> runs = rank_under(model, train, [Ranking(length=1), Ranking(length=1, keep_seen=True)])
-    >>> [run.frame().rows()[0] for run in runs]
-    [('ann', 'z', 1, 1.0), ('ann', 'x', 1, 2.0)]
     """
     return rank_with(system, rankers_for(split, rankings, serving=serving, seed=seed), name=name)
 
@@ -61,10 +52,13 @@ def rankers_for(
     for place in sorted(range(len(rankings)), key=lambda place: -(rankings[place].drawn or 0)):
         ranking = rankings[place]
         shared = _draw_key(ranking)
-        if shared is not None and shared in widest:
-            rankers[place] = _narrowed(widest[shared], ranking)
-        else:
+        if shared is None or shared not in widest:
             rankers[place] = widest[shared] = Ranker.of(split, serving, ranking, seed)
+        else:
+            targets = widest[shared].targets
+            assert targets.drawn is not None
+            smaller = replace(targets, ranking=ranking, drawn=targets.drawn.first(ranking.drawn or 0))
+            rankers[place] = replace(widest[shared], targets=smaller)
     return [rankers[place] for place in range(len(rankings))]
 
 
@@ -75,14 +69,6 @@ def _draw_key(ranking: Ranking) -> tuple[Any, ...] | None:
     kind = "nonrelevant" if ranking.unrated == "all" else "unrated"
     relevance = (ranking.relevant, ranking.threshold) if ranking.needs_relevance else ()
     return kind, ranking.candidates, ranking.lists, ranking.keep_seen, *relevance
-
-
-def _narrowed(base: Ranker, ranking: Ranking) -> Ranker:
-    """Return the ranker of a smaller draw."""
-    drawn, wanted = base.targets.drawn, ranking.drawn
-    assert drawn is not None
-    assert wanted is not None
-    return replace(base, targets=replace(base.targets, ranking=ranking, drawn=drawn.first(wanted)))
 
 
 def rank_with(system: Recommender, rankers: Sequence[Ranker], *, name: str | None = None) -> list[Run]:
@@ -204,7 +190,7 @@ def timed_each(
         "Training and ranking",
         named,
         moves,
-        jobs_wanted(jobs, ranker.train, len(named)),
+        jobs_for(ranker.train.n_items, len(ranker.train), len(named), jobs),
         here=lambda name, system: ranker.run(name, there(name, system)),
         there=there,
         back=lambda name, _, ranked: ranker.run(name, ranked),

@@ -66,10 +66,6 @@ TopLists = tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.float64]]
 """The length of each list, and the items and scores of all lists, one after the other."""
 
 
-Ranks = tuple[NDArray[np.int32], NDArray[np.int32]]
-"""The rank of each item, and the length of its list."""
-
-
 def top(scores: NDArray[Any], n: int, ties: TieOrder) -> TopLists:
     """Return the ``n`` best items of each row; those with score NaN are left out, so a list may be shorter."""
     columns, values = largest(np.take(scores, ties.items, axis=1), n)  # take gives C order; indexing would not
@@ -132,7 +128,7 @@ def ranks_among(
     items: NDArray[np.int32],
     ties: TieOrder,
     groups: NDArray[np.int16] | None = None,
-) -> Ranks:
+) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
     """Return the rank of each (row, item) among the row's pool, and the length of that list.
 
     The rank is one plus the number of pool items with a higher score, or with the same score and a smaller place in the
@@ -168,7 +164,7 @@ def _ranks(
     rows: NDArray[np.int64],
     items: NDArray[np.int32],
     ties: TieOrder,
-) -> Ranks:
+) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
     """Find each score in its sorted row, which is faster than comparing it with every item; only ties are compared.
 
     ``places`` has one row for all users, or one per user. ``inside`` says whether an item is in its own pool.

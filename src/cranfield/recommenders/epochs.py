@@ -158,7 +158,7 @@ class EpochModel(Model):
             )
         with progress(f"Fitting {self.name}", total=epochs, unit="epochs") as bar:
             bar.done = len(log.losses)
-            while len(log.losses) < epochs and not self._is_over(log):
+            while len(log.losses) < epochs and not log.is_over(self.patience):
                 with np.errstate(over="ignore", invalid="ignore"):  # refused by the next line
                     numbers, loss = epoch(log.numbers, len(log.losses))
                 self._check_settled(numbers, loss)
@@ -213,9 +213,6 @@ class EpochModel(Model):
         epoch(numbers, 1)
         return (time.perf_counter() - start) / share
 
-    def _is_over(self, log: _Log) -> bool:
-        return bool(self.patience) and log.best_epoch is not None and len(log.losses) - log.best_epoch > self.patience
-
     def _check_settled(self, numbers: Numbers, loss: float) -> None:
         """Refuse numbers that are not finite; they come from too large a setting, such as the rate."""
         if np.isfinite(loss) and all(np.isfinite(values).all() for values in numbers.values()):
@@ -264,6 +261,10 @@ class _Log:
         self._best_value: float | None = None
         if path is not None and path.exists():
             self._read(path, numbers)
+
+    def is_over(self, patience: int) -> bool:
+        """Whether there were more epochs without improvement than the patience allows; 0 allows any number."""
+        return patience > 0 and self.best_epoch is not None and len(self.losses) - self.best_epoch > patience
 
     def add(self, numbers: Numbers, loss: float, value: float | None, held_out: ValidationPart | None) -> None:
         """Record the results of an epoch."""

@@ -40,8 +40,12 @@ def row_of_entries(matrix: Any) -> NDArray[np.int64]:
 
 def unit_rows(matrix: Any) -> Any:
     """Return the matrix with its rows divided by their Euclidean lengths; empty rows stay empty."""
-    lengths = np.sqrt(np.asarray(matrix.multiply(matrix).sum(axis=1)).reshape(-1))
-    return with_data(matrix, matrix.data / np.where(lengths > 0, lengths, 1)[row_of_entries(matrix)])
+    return divided_rows(matrix, np.sqrt(np.asarray(matrix.multiply(matrix).sum(axis=1)).reshape(-1)))
+
+
+def divided_rows(matrix: Any, sizes: NDArray[Any]) -> Any:
+    """Return the matrix with its rows divided by ``sizes``, unless they are 0."""
+    return with_data(matrix, matrix.data / np.where(sizes > 0, sizes, 1)[row_of_entries(matrix)])
 
 
 def dense_product(left: Any, right: Any) -> NDArray[np.float64]:

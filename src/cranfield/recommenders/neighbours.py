@@ -103,19 +103,16 @@ class UserNeighbours(ProfileModel):
         return np.concatenate(scored) if scored else np.zeros(profiles.shape)
 
     def _score_by(self, near: Any) -> NDArray[np.float64]:
-        scores = product_or_nan(near, self._summed())
+        summed = self._ratings
+        if self.ratings == "truncated":
+            summed = with_data(summed, np.maximum(summed.data - self.threshold + 1.0, 0.0))
+        scores = product_or_nan(near, summed)
         if self.normalised:
             weights = dense_product(near, ones_like(self._ratings))
             np.divide(scores, weights, out=scores, where=weights > 0)
         if self.min_neighbours > 1:
             scores[dense_product(ones_like(near), ones_like(self._ratings)) < self.min_neighbours] = np.nan
         return scores
-
-    def _summed(self) -> Any:
-        """Return the values of the neighbours' ratings in the sum."""
-        if self.ratings == "raw":
-            return self._ratings
-        return with_data(self._ratings, np.maximum(self._ratings.data - self.threshold + 1.0, 0.0))
 
     def _similarity(self, profiles: Any) -> Callable[[slice], NDArray[np.float64]]:
         """Return a function that computes the similarities of a block of profiles to all training users."""

@@ -12,7 +12,7 @@ from cranfield._streams import stream
 from cranfield._terminal import progress
 from cranfield.data import Ratings
 from cranfield.recommenders.factors import average_profile
-from cranfield.recommenders.matrices import nan_for_empty, rating_matrix
+from cranfield.recommenders.matrices import nan_for_empty, rating_matrix, with_data
 from cranfield.recommenders.model import Model, ProfileModel, setting
 from cranfield.recommenders.registry import register
 from cranfield.recommenders.relevance_models import without_zeros
@@ -45,7 +45,8 @@ class _Topics(Model):
         explain_items = partial(over_rows, loops.explain_items, range(train.n_items), len(train))
         ratings = without_zeros(rating_matrix(train))
         counts = (np.ones(len(ratings.data)) if self.binary else ratings.data).astype(np.float32)
-        by_item = _transposed_places(ratings)
+        # The positions of an item's ratings among those of the users.
+        by_item = with_data(ratings, np.arange(len(ratings.data), dtype=np.int64)).T.tocsr()
         weights = np.empty_like(counts)
         # Initial expected counts: every rating is assigned to the topics at random.
         of_users = (np.diff(ratings.indptr)[:, None] * _random_shares(draw, train.n_users, topics)).astype(np.float32)
@@ -179,11 +180,3 @@ def _geometric_mean(parameters: NDArray[np.float32], axis: int) -> NDArray[np.fl
 def _random_shares(draw: np.random.Generator, rows: int, topics: int) -> NDArray[np.float64]:
     shares = 0.5 + draw.random((rows, topics))
     return np.asarray(shares / shares.sum(axis=1, keepdims=True))
-
-
-def _transposed_places(ratings: Any) -> Any:
-    """Return an items × users matrix of the positions of the ratings in the users × items matrix."""
-    from scipy import sparse
-
-    places = np.arange(len(ratings.data), dtype=np.int64)
-    return sparse.csr_array((places, ratings.indices, ratings.indptr), shape=ratings.shape).T.tocsr()
