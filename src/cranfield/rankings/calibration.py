@@ -168,12 +168,10 @@ class HeldOut(NamedTuple):
 
 
 def calibrate_system(name: str, system: Recommender, held_out: HeldOut, method: str) -> Calibration:
-    """Fit the calibration of a system that learned from ``held_out.train``; its scores of training pairs are too high.
-
-    A system that predicts ratings keeps its predictions; only the spread of its residuals is measured.
-    """
+    """Fit the calibration of a system that learned from ``held_out.train``, whose scores are too high."""
     validation = held_out.validation
     scores = pair_scores(name, system, validation.users, validation.items, validation.n_items)
+    # A system that predicts ratings keeps its predictions; only the spread of its residuals is measured.
     kind, scale = "own" if predicts_ratings(system) else method, RatingScale.of(held_out.seen.grades)
     try:
         return fitted_calibration(kind, scores, validation.values, scale, held_out.words)

@@ -299,19 +299,15 @@ def each_system(
 
 
 def movable(systems: Any, named: Mapping[str, Recommender]) -> list[bool]:
-    """Return which systems another process can train: those of this package that are given by name.
-
-    A system that learns in epochs shows its progress and writes checkpoints, so it stays in this process.
-    """
+    """Return which systems another process can train: those of this package that are given by name."""
     if isinstance(systems, Mapping):
         spellings = list(systems.values())
     else:
         spellings = list(systems) if isinstance(systems, Sequence) and not isinstance(systems, str) else [systems]
+    # A system that learns in epochs shows its progress and writes checkpoints, so it stays in this process.
+    moves = bool(sys.executable)
     return [
-        isinstance(spelling, str)
-        and of_this_package(system)
-        and bool(sys.executable)
-        and not fit_takes(system, "checkpoint")
+        moves and isinstance(spelling, str) and of_this_package(system) and not fit_takes(system, "checkpoint")
         for spelling, system in zip(spellings, named.values(), strict=True)
     ]
 

@@ -74,10 +74,7 @@ class ListOrder:
                 raise SettingError(f"{name}={value!r} is not a rule for {what}{nearest(str(value), choices)}")
 
     def decided(self, scores: Floats | None, ranks: Floats | None) -> tuple[Floats | None, int | None]:
-        """Return the scores if they order the lists; if ranks do, the rank of the first place, unless gaps are closed.
-
-        If ranks order the lists, none may be missing; if they are places, all must be whole numbers.
-        """
+        """Return the scores if they order the lists; if ranks do, the first place's rank, unless gaps are closed."""
         if ranks is None:
             return scores, None
         if self.by == "score" or (self.by is None and scores is not None and not np.isnan(scores).all()):

@@ -248,11 +248,6 @@ class HeldOutTable:
         settings = {"format": "ratings", "source": self.table.label, "columns": dict(self.roles), **self.reading}
         return (Step("read_test", settings),)
 
-    @property
-    def merges(self) -> bool:
-        """Whether ratings change while they are read, because repeated ones are merged or counts become ratings."""
-        return self.reading.get("repeated", "error") != "error" or self.reading.get("counts", "keep") != "keep"
-
     def each(self, function: Callable[[Ratings], T]) -> list[T]:
         """Call a function on the ratings of all users, some users at a time."""
         results, repeated = list[T](), list[RepeatedPairError]()
@@ -268,7 +263,8 @@ class HeldOutTable:
     @cached_property
     def grades(self) -> NDArray[np.float64]:
         """The distinct ratings, ascending, after repeated ratings were merged."""
-        if self.merges:
+        # Ratings change while they are read if repeated ones are merged or counts become ratings.
+        if self.reading.get("repeated", "error") != "error" or self.reading.get("counts", "keep") != "keep":
             return np.unique(np.concatenate(self.each(attrgetter("grades"))))
         if "rating" not in self.roles:
             return np.ones(1)

@@ -12,16 +12,13 @@ from cranfield.rankings.columns import find_roles
 from cranfield.tables import is_number, records
 
 _SAMPLE, _BLOCK = 1 << 16, 1 << 20
-_NUMERIC = {6: (3, 4), 4: (3,)}
+_NUMERIC = {6: (3, 4), 4: (3,)}  # the places of numbers in a run and in judgments
 _ITERATION = re.compile(rb"Q?0+")
 _COMMENT = re.compile(rb"^[ \t]*#.*$", re.MULTILINE)
 
 
 def has_trec(data: bytes, width: int) -> bool:
-    """Whether a text contains a TREC run (of width 6) or judgments (4): the second word of each row is 0 (00, Q0).
-
-    Other words are numbers: the last of judgments, the fourth and fifth of a run.
-    """
+    """Whether a text contains a TREC run (of width 6) or judgments (4): the second word of each row is 0 (00, Q0)."""
     words = _first_words(data)
     return _is_trec(words, width) and all(_ITERATION.fullmatch(fields[1]) for fields in words)
 

@@ -74,10 +74,7 @@ def top(scores: NDArray[Any], n: int, ties: TieOrder) -> TopLists:
 
 
 def own_top(name: str, system: Any, users: NDArray[np.int32], n: int, targets: Targets, ties: TieOrder) -> TopLists:
-    """Return the lists that a system makes itself with ``top(users, n, targets)``, checked and sorted.
-
-    The system may return items in any order.
-    """
+    """Return the lists that a system makes itself with ``top(users, n, targets)``, in any order, checked and sorted."""
     items, scores = _checked_lists(name, system.top(users, n, targets), len(users), n)
     listed = (items >= 0) & ~np.isnan(scores) & (scores != -np.inf)
     items = np.where(listed, items, -1)
