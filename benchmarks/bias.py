@@ -28,7 +28,6 @@ import cranfield as cf
 from cranfield.biases import correct_runs, density, expected_over_draws, expected_precision
 from cranfield.rankings.decisions import EVERYONE, Ranking
 from cranfield.rankings.ranker import Ranker
-from cranfield.rankings.top import TieOrder
 from cranfield.recommenders import recommender
 from cranfield.splits import Split
 
@@ -77,7 +76,6 @@ def one_relevant(split: Split) -> None:
     """Time the ranks of every positive test rating among 999 drawn items, and a loop that builds each list."""
     ranking = Ranking(relevant="one", candidates="test", nonrelevant=999, length="all", threshold=5)
     ranker = timed("drawing 999 targets per user", lambda: Ranker.of(split, EVERYONE, ranking, 0))
-    ties = TieOrder(split.train.item_ids)
     clock, seconds, lists = 0.0, 0.0, 0
     for name in SYSTEMS:
         model = recommender(name).fit(split.train)
@@ -85,7 +83,7 @@ def one_relevant(split: Split) -> None:
             users = ranker.users[start : start + 512]
             scores = np.asarray(model.score(users), dtype=np.float64)
             start, begin = time.perf_counter(), time.process_time()
-            columns = ranker.columns(users, scores, ties)
+            columns = ranker.columns(users, scores)
             clock += time.perf_counter() - start
             seconds += time.process_time() - begin
             lists += len(columns[0])

@@ -46,7 +46,6 @@ def main() -> None:
     start = time.process_time()
     ranker = Ranker.of(split, EVERYONE, ranking, 0)
     drawing = time.process_time() - start
-    ties = TieOrder(split.train.item_ids)
     counting = looping = 0.0
     lists = looped = 0
     for _ in range(SYSTEMS):
@@ -54,7 +53,7 @@ def main() -> None:
             users = ranker.users[first : first + 500]
             scores = draws.random((len(users), split.train.n_items))
             start = time.process_time()
-            ranks = ranker.columns(users, scores.copy(), ties)[2]
+            ranks = ranker.columns(users, scores.copy())[2]
             counting += time.process_time() - start
             lists += len(ranks)
             if first == 0:

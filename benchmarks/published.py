@@ -21,7 +21,7 @@ import polars as pl
 from cranfield._record import Step
 from cranfield.data import Ratings
 from cranfield.measures.measuring import measure
-from cranfield.rankings.recommending import recommend_each
+from cranfield.rankings.recommending import recommend
 from cranfield.splits import Split, random
 
 METRICS = {
@@ -95,7 +95,7 @@ def main() -> None:
     for name in chosen:
         spelling = SYSTEMS.get(name, name)
         start = time.perf_counter()
-        (run,) = recommend_each(split, [spelling], length=100, candidates="test")
+        (run,) = recommend(split, [spelling], length=100, candidates="test")
         seconds = time.perf_counter() - start
         means = np.nanmean(np.nan_to_num(measure([run], split.test, list(METRICS), threshold=4).values[0]), axis=1)
         print(f"{name:<16}{'ours':<10}" + "".join(f"{value:>10.4f}" for value in means) + f"{seconds:>10.1f}")
@@ -124,7 +124,7 @@ def starting_point(ratings: Ratings) -> None:
         "knn(k=100)": (0.416, 0.452),
         "wrmf(factors=50, regularization=0.1, alpha=1, target=rating, binary=false)": (0.423, 0.455),
     }
-    for run in recommend_each(split, list(printed), length=100):
+    for run in recommend(split, list(printed), length=100):
         means = np.nan_to_num(measure([run], split.test, ["P@10", "nDCG(gain=binary)@10"], threshold=4).values[0]).mean(
             axis=1
         )

@@ -15,7 +15,6 @@ from cranfield._decisions import Decided, borrowed, decision, of_groups, unless
 from cranfield.comparisons.comparing import Comparing, ComparingOptions
 from cranfield.measures.averaging import Averaging, AveragingOptions
 from cranfield.rankings.decisions import Ranking, RankingOptions, Serving, ServingOptions
-from cranfield.rankings.recommending import recommend_each
 
 
 @dataclass(frozen=True)
@@ -76,7 +75,6 @@ def test_an_option_that_no_group_has_is_refused_as_python_does():
     ("function", "groups"),
     [
         (cf.recommend, (Serving, Ranking)),
-        (recommend_each, (Serving, Ranking)),
         (cf.compare, (Comparing, Averaging)),
         (cf.Scores.frame, (Averaging,)),
         (cf.Scores.table, (Averaging,)),

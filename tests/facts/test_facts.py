@@ -8,7 +8,7 @@ from dataclasses import fields, is_dataclass, replace
 
 import pytest
 
-from cranfield.facts import Fact, comparison, gate, segment, unjudged
+from cranfield.facts import Fact, comparison, gate, scores, segment, unjudged
 
 COMMON = comparison.Population(served=240, of=300, systems=3)
 ONE, OTHER = ("ease", "pop")
@@ -125,6 +125,9 @@ SAID: list[tuple[Fact, str]] = [
         WINDOWS,
         "P@10: the latest window disagrees: a leads over all windows and in 1 of 2, but b leads from 2020-02-01 on. The test over users applies to these windows only; for other times, a is ahead of b in 1 of 2 windows and behind in 1 (no p-value with fewer than 6 windows).",
     ),
+    (scores.ServedUsers(min_ratings=5), "users with at least 5 training ratings"),
+    (scores.ServedUsers(sample=0.1), "10 % of the users, drawn at random"),
+    (scores.ServedUsers(3, 2000), "2,000 users with at least 3 training ratings, drawn at random"),
     (
         TIPPING,
         "P@10: if 25 % more of b's unjudged items than of a's are liked, the order is reversed: 20 of the 80 that only b lists.",
@@ -149,7 +152,7 @@ def test_a_fact_comes_back_from_json(fact):
 
 
 def test_every_fact_has_a_sentence_here_and_no_field_that_is_one():
-    modules = {module.__name__ for module in (comparison, gate, segment, unjudged)}  # the others have a file each
+    modules = {module.__name__ for module in (comparison, gate, scores, segment, unjudged)}  # others have their files
     kinds = {kind for kind in Fact._kinds.values() if kind.__module__ in modules and "sentence" in _shown(kind)}
     assert {type(fact) for fact, _ in SAID} == kinds
     for fact, _ in SAID:

@@ -20,7 +20,6 @@ from cranfield.rankings.calibration import (
     _met,
     calibrate_system,
     fitted_calibration,
-    hold_out,
 )
 from cranfield.recommenders import recommender
 from cranfield.recommenders.protocol import pair_scores
@@ -75,7 +74,7 @@ def test_a_calibration_changes_no_order_beyond_ties(pairs, method, data):
 
 
 def test_lists_keep_their_order_and_ranking_metrics_their_values(split):
-    held_out = replace(split, train=hold_out(split, 0).train)
+    held_out = replace(split, train=HeldOut.of(split, 0).train)
     (plain,) = recommend(held_out, "knn(k=10)", lists="condensed")
     (calibrated,) = recommend(split, "knn(k=10)", lists="condensed", calibration="isotonic")
     np.testing.assert_array_equal(calibrated.items, plain.items)
@@ -85,7 +84,7 @@ def test_lists_keep_their_order_and_ranking_metrics_their_values(split):
 
 
 def test_a_calibration_is_fitted_on_pairs_that_no_system_learned_from(split):
-    held = hold_out(split, 0)
+    held = HeldOut.of(split, 0)
     learned, not_learned = (set(zip(part.users.tolist(), part.items.tolist())) for part in held[:2])
     assert not learned & not_learned
     assert learned | not_learned == set(zip(split.train.users.tolist(), split.train.items.tolist()))
@@ -105,7 +104,7 @@ def test_a_calibration_is_fitted_on_pairs_that_no_system_learned_from(split):
 
 def test_the_validation_part_of_a_split_is_used_where_there_is_one(split):
     with_part = random(cf.simulate.world(users=80, items=50, ratings=2_000, seed=3).ratings, validation=0.2, seed=1)
-    held = hold_out(with_part, 0)
+    held = HeldOut.of(with_part, 0)
     assert held.train is with_part.train
     assert held.validation is with_part.validation
     assert len(held.seen) == len(with_part.train) + len(with_part.validation)
@@ -121,7 +120,7 @@ def test_the_validation_part_of_a_split_is_used_where_there_is_one(split):
 def test_a_system_that_predicts_ratings_keeps_them_and_has_a_spread(split):
     (run,) = recommend(split, "average", lists="condensed", calibration="isotonic")
     np.testing.assert_array_equal(run.predictions, run.scores)
-    held = hold_out(split, 0)
+    held = HeldOut.of(split, 0)
     model = recommender("average").fit(held.train)
     residuals = held.validation.values - pair_scores(
         "average", model, held.validation.users, held.validation.items, held.train.n_items
@@ -192,7 +191,7 @@ def test_a_calibration_comes_back_from_its_record_and_a_single_rating_cannot_be_
     calibration = fitted_calibration("isotonic", np.array([1.0, 2.0, 3.0]), np.array([1.0, 3.0, 2.0]), SCALE)
     assert Calibration.of(calibration.as_dict()) == calibration
     with pytest.raises(SettingError, match="1 training ratings are too few to hold some out"):
-        hold_out(Ratings.of(["ann"], ["x"], [5]), 0)
+        HeldOut.of(Ratings.of(["ann"], ["x"], [5]), 0)
     assert "validation part" in HeldOut._field_defaults["words"]
 
 

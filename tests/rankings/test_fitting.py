@@ -17,7 +17,7 @@ import cranfield as cf
 from cranfield import CranfieldError, InputError, MissingExtraError, SettingError
 from cranfield.rankings import Ranking, Serving, fit_each, rank
 from cranfield.rankings.fitting import _raised, jobs_for, movable, run_in_workers
-from cranfield.rankings.recommending import recommend_each
+from cranfield.rankings.recommending import timed_each
 from cranfield.recommenders import Model, recommender, register
 
 SYSTEMS = ["popularity", "knn(k=5)", "random", "puresvd(factors=4)", "bprmf(epochs=3)"]
@@ -183,8 +183,8 @@ def test_workers_share_the_threads(importable, monkeypatch):
 
 
 def test_leaving_ends_the_workers(split):
-    made = recommend_each(split, ["bprmf(epochs=1000000)", "popularity"], jobs=2)
-    assert next(made).name == "popularity"
+    made = timed_each(split, ["bprmf(epochs=1000000)", "popularity"], jobs=2)
+    assert next(made).result.name == "popularity"
     made.close()
     assert _children(os.getpid()) == []
 

@@ -11,8 +11,11 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
-from cranfield import InputError, Run, SettingError
-from cranfield.rankings import read_run, read_runs
+from cranfield import InputError, Ratings, Run, SettingError
+from cranfield._record import record
+from cranfield.facts.scores import ServedUsers
+from cranfield.judgments import judge, read_judged, save_judged
+from cranfield.rankings import read_run, read_runs, write_run
 
 FRAME = pl.DataFrame(
     {"user": ["u2", "u1", "u1", "u2"], "item": ["a", "b", "c", "d"], "score": [0.5, 1.0, 2.0, 0.75], "extra": [1] * 4}
@@ -408,3 +411,22 @@ def test_ids_keep_their_type():
     run = read_run(pa.table({"user": [3, 1], "item": ["b", "a"], "score": [1.0, 1.0]}))
     assert run.user_ids.dtype == pl.Int64
     assert run.item_ids.dtype == pl.String
+
+
+@pytest.mark.parametrize(
+    ("made_of", "made_for"),
+    [
+        ({}, None),
+        ({"min_ratings": 1, "sample": "all"}, None),  # users without training ratings have no list in any case
+        ({"min_ratings": 5, "sample": "all"}, ServedUsers(min_ratings=5)),
+        ({"min_ratings": 0, "sample": 0.1}, ServedUsers(sample=0.1)),
+        ({"min_ratings": "many", "sample": 20}, ServedUsers(sample=20)),  # a record may be edited
+    ],
+)
+def test_a_record_says_which_users_lists_were_made_for(made_of, made_for, tmp_path):
+    path = write_run(read_run(FRAME), tmp_path / "lists.csv")
+    record(path, made_of)
+    run = read_run(path)
+    assert run.made_for == made_for
+    test = Ratings.of(["u1"], ["b"])
+    assert read_judged(save_judged(judge(run, test), tmp_path / "judged.npz"), test).ranked.made_for == made_for

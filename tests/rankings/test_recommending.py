@@ -16,7 +16,7 @@ from cranfield import InputError, SettingError, simulate
 from cranfield._settings import settings
 from cranfield.data import Ratings
 from cranfield.rankings import Ranking, Serving, Targets, rank, rank_under
-from cranfield.rankings.recommending import recommend, recommend_each
+from cranfield.rankings.recommending import recommend
 from cranfield.recommenders import recommender
 from cranfield.splits import Split, random
 from cranfield.splits import random as random_split
@@ -331,7 +331,7 @@ def test_a_wrong_fill_is_refused_before_anything_is_trained():
         pytest.fail("the system was asked")
 
     with pytest.raises(SettingError, match="did you mean 'popularity'"):
-        recommend_each(_world(), {"mine": waste}, fill="populartiy")
+        recommend(_world(), {"mine": waste}, fill="populartiy")
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,20 @@ A fact is a frozen dataclass. Results compute facts and keep them; a sentence is
 shown, so that the terminal, the page, LaTeX and JSON say the same. Each module has the facts of one kind of result.
 """
 
-from cranfield.facts import assessment, audit, bias, comparison, demo, experiment, gate, segment, split, study, unjudged
+from cranfield.facts import (
+    assessment,
+    audit,
+    bias,
+    comparison,
+    demo,
+    experiment,
+    gate,
+    scores,
+    segment,
+    split,
+    study,
+    unjudged,
+)
 from cranfield.facts.fact import Fact, html_paragraphs, sentences
 from cranfield.facts.numbers import ends_text, p_equals, p_text, share_text
 
@@ -21,6 +34,7 @@ __all__ = [
     "html_paragraphs",
     "p_equals",
     "p_text",
+    "scores",
     "segment",
     "sentences",
     "share_text",

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from cranfield import _checks as check
 from cranfield._decisions import Decided, decision, unless
 from cranfield.data import Ratings
+from cranfield.facts import scores as scores_facts
 from cranfield.rankings import Run, Ties
 from cranfield.tables import UNKNOWN, Vocabulary
 
@@ -137,7 +138,7 @@ class Ranked:
     has_predictions: bool = False
     draws: bool = False
     only_ranks: bool = False
-    made_for: str = ""
+    made_for: scores_facts.ServedUsers | None = None
 
     @classmethod
     def of(cls, run: Run, item_ids: Vocabulary | None = None) -> Ranked:

@@ -8,7 +8,7 @@ import tempfile
 import zipfile
 import zlib
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from cranfield._errors import InputError, SettingError
 from cranfield._files import TEMPORARY, whole_file
 from cranfield.data import AUTO, Ratings
+from cranfield.facts import Fact
 from cranfield.judgments.context import Context, Draw, Ranked
 from cranfield.judgments.joining import one_relevant
 from cranfield.judgments.judged import Judged
@@ -27,7 +28,7 @@ from cranfield.judgments.judgments import Judgments, NegativeGrades
 from cranfield.rankings import Run
 from cranfield.tables import Vocabulary
 
-FORMAT = 1
+FORMAT = 2
 """Version of the layout of the file; files of any other version are refused."""
 
 _NEEDED = ("lists", "ranks", "pointers", "lengths")
@@ -54,7 +55,7 @@ def save_judged(judged: Judged, path: str | Path) -> Path:
         raise SettingError(f"{path} does not end in .npz; name the file {path.name}.npz")
     about = {
         "format": FORMAT,
-        "ranked": asdict(judged.known_run),
+        "ranked": vars(judged.known_run),
         "counts": dict(judged.counts),
         "group_names": list(judged.group_names),
         "is_condensed": judged.is_condensed,
@@ -69,7 +70,7 @@ def save_judged(judged: Judged, path: str | Path) -> Path:
     if judged.draw is not None:
         arrays["sizes"] = judged.draw.sizes
     with whole_file(path) as temporary:
-        np.savez(temporary, about=np.array(json.dumps(about)), **arrays)
+        np.savez(temporary, about=np.array(json.dumps(about, default=Fact.as_dict)), **arrays)
     return path
 
 
@@ -99,10 +100,7 @@ def read_judged(
     """
     path = Path(path)
     about, arrays = _opened(path)
-    facts: dict[str, Any] = {
-        name: tuple(fact) if isinstance(fact, list) else fact for name, fact in about["ranked"].items()
-    }
-    ranked = Ranked(**facts)
+    ranked = Ranked(**Fact.read(about["ranked"]))
     sizes = arrays.pop("sizes", None)
     judgments = judgments_under(test, threshold, negative_grades, train)
     lists_judgments = _of_keys(judgments.base, arrays.pop("keys")) if ranked.one_relevant else judgments

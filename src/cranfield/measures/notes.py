@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cranfield._numbers import count_text, listed, percent_text
+from cranfield.facts import scores as scores_facts
 from cranfield.judgments import IdCounts, Judged, Judgments, Ranked, accepted, counted_items
 from cranfield.metrics import EXPONENTIAL, Metric
 from cranfield.tables import UNKNOWN, Vocabulary
@@ -87,11 +88,11 @@ def notes_on_whom(systems: Sequence[Ranked]) -> tuple[str, ...]:
 
     Examples
     --------
-    >>> notes_on_whom([Ranked("knn", made_for="100 users, drawn at random"), Ranked("mine")])
+    >>> notes_on_whom([Ranked("knn", made_for=scores_facts.ServedUsers(sample=100)), Ranked("mine")])
     ('The lists of knn were made for 100 users, drawn at random; the other users of the test set count as users \
 without a list, unless coverage is reduced.',)
     """
-    names: dict[str, list[str]] = {}
+    names: dict[scores_facts.ServedUsers | None, list[str]] = {}
     for system in systems:
         names.setdefault(system.made_for, []).append(system.name)
     return tuple(

@@ -1,23 +1,15 @@
 """Ranking: the users served, the items a list may hold, the fill of gaps, and files of ranked lists (B1, B2, C1)."""
 
-from cranfield.rankings.calibration import CALIBRATIONS, Calibration, HeldOut, calibrate, hold_out
+from cranfield.rankings.calibration import CALIBRATIONS, Calibration, HeldOut, calibrate
 from cranfield.rankings.columns import named_groups
-from cranfield.rankings.decisions import EVERYONE, Ranking, RankingOptions, Serving, measured_ratings
+from cranfield.rankings.decisions import Ranking, RankingOptions, Serving, measured_ratings
 from cranfield.rankings.fitting import fit_each, fitted
 from cranfield.rankings.lists import Gaps, Ties, ranks_of_whole, stable_argsort
 from cranfield.rankings.qrels import read_test
 from cranfield.rankings.ranged import HeldOutTable, RunTables
 from cranfield.rankings.ranker import Ranker, RatedRanker, rank
 from cranfield.rankings.reading import check_system_names, is_one_source, read_run, read_runs
-from cranfield.rankings.recommending import (
-    decided,
-    rank_under,
-    rank_with,
-    rankers_for,
-    recommend,
-    recommend_each,
-    timed_each,
-)
+from cranfield.rankings.recommending import decided, rank_under, rank_with, rankers_for, recommend, timed_each
 from cranfield.rankings.run import Run, write_run
 from cranfield.rankings.run_files import recommend_to_files
 from cranfield.rankings.sources import RunReading, file_name
@@ -27,7 +19,6 @@ from cranfield.rankings.top import fill_system
 
 __all__ = [
     "CALIBRATIONS",
-    "EVERYONE",
     "Calibration",
     "Drawn",
     "Gaps",
@@ -50,7 +41,6 @@ __all__ = [
     "fill_system",
     "fit_each",
     "fitted",
-    "hold_out",
     "is_one_source",
     "measured_ratings",
     "named_groups",
@@ -63,7 +53,6 @@ __all__ = [
     "read_runs",
     "read_test",
     "recommend",
-    "recommend_each",
     "recommend_on_spark",
     "recommend_to_files",
     "stable_argsort",

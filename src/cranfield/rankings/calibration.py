@@ -96,19 +96,13 @@ class Calibration:
 def fitted_calibration(
     method: str, scores: NDArray[Any], ratings: NDArray[Any], scale: RatingScale, held_out: str = "the given pairs"
 ) -> Calibration:
-    """Fit a calibration on pairs of a score and a rating that the system did not learn from.
-
-    Pairs without a finite score are left out. ``method`` is ``linear`` or ``isotonic``, or ``own``, which only measures
-    the spread of the residuals. The scale bounds the predictions; ``held_out`` says in words which ratings these are.
-    """
+    """Fit a calibration on pairs of a score, if it is finite, and a rating; the scale bounds the predictions."""
     known = np.isfinite(scores)
     scores, ratings = (np.asarray(values, dtype=np.float64)[known] for values in (scores, ratings))
-    if len(scores) < 2 or (method != "own" and np.ptp(ratings) == 0):
-        what = (
-            f"{len(scores)} of the held-out ratings have a score"
-            if len(scores) < 2
-            else f"every held-out rating is {ratings[0]:g}"
-        )
+    what = f"{len(scores)} of the held-out ratings have a score" if len(scores) < 2 else ""
+    if not what and method != "own" and np.ptp(ratings) == 0:
+        what = f"every held-out rating is {ratings[0]:g}"
+    if what:
         raise SettingError(
             f"scores cannot be calibrated onto the rating scale: {what}; give data with more ratings, or leave "
             "calibration and metrics of predicted ratings out"
@@ -146,54 +140,38 @@ def isotonic(scores: Values, ratings: Values, scale: RatingScale) -> Knots:  # n
 
 
 class HeldOut(NamedTuple):
-    """Ratings divided for a calibration.
-
-    Systems learn from ``train``, and none of them from ``validation``. ``seen`` is both, which lists do not recommend
-    again. ``words`` describe what was held out.
-    """
+    """Ratings divided for a calibration, which is fitted on ratings that no system learned from."""
 
     train: Ratings
     validation: Ratings
-    seen: Ratings
+    seen: Ratings  # both, which lists do not recommend again
     words: str = "the validation part of the split"
 
-
-def hold_out(data: Split | Ratings, seed: int) -> HeldOut:
-    """Divide the ratings into those that systems learn from and those that a calibration is fitted on.
-
-    These are the validation part of a split. Without one, a tenth of the training ratings is drawn at random.
-    """
-    train, validation = (data, None) if isinstance(data, Ratings) else (data.train, data.validation)
-    if validation is not None and len(validation):
-        return HeldOut(train, validation, _together(train, validation))
-    drawn = stream(seed, "calibration").random(len(train)) < SHARE
-    if drawn.all() or not drawn.any():
-        raise SettingError(
-            f"{len(train):,} training ratings are too few to hold some out for a calibration; give more, or leave "
-            "calibration out"
-        )
-    step = Step("hold out for calibration", {"share": SHARE, "seed": seed}, {"ratings": int(drawn.sum())})
-    words = f"{SHARE:.0%} of the training ratings, which no system learned from"
-    return HeldOut(train.keep(~drawn, step), train.keep(drawn, step), train, words)
-
-
-def _together(first: Ratings, second: Ratings) -> Ratings:
-    """Return the ratings of two parts over the same vocabularies."""
-    columns = [
-        np.concatenate([getattr(part, name) for part in (first, second)]) for name in ("users", "items", "values")
-    ]
-    return Ratings.from_codes(first.user_ids, first.item_ids, *columns, name=first.name, history=first.history)
+    @classmethod
+    def of(cls, data: Split | Ratings, seed: int) -> HeldOut:
+        """Hold out the validation part of a split; without one, a tenth of the training ratings, drawn at random."""
+        train, validation = (data, None) if isinstance(data, Ratings) else (data.train, data.validation)
+        if validation is not None and len(validation):
+            names = ("users", "items", "values")
+            both = [np.concatenate([getattr(part, name) for part in (train, validation)]) for name in names]
+            seen = Ratings.from_codes(train.user_ids, train.item_ids, *both, name=train.name, history=train.history)
+            return cls(train, validation, seen)
+        drawn = stream(seed, "calibration").random(len(train)) < SHARE
+        if drawn.all() or not drawn.any():
+            raise SettingError(
+                f"{len(train):,} training ratings are too few to hold some out for a calibration; give more, or leave "
+                "calibration out"
+            )
+        step = Step("hold out for calibration", {"share": SHARE, "seed": seed}, {"ratings": int(drawn.sum())})
+        words = f"{SHARE:.0%} of the training ratings, which no system learned from"
+        return cls(train.keep(~drawn, step), train.keep(drawn, step), train, words)
 
 
 def calibrate_system(name: str, system: Recommender, held_out: HeldOut, method: str) -> Calibration:
-    """Fit the calibration of a system on ratings that it did not learn from.
-
-    Scores of training pairs are too high. A system that predicts ratings keeps its predictions; only the spread of its
-    residuals is measured. The system is fitted on ``held_out.train``; ``name`` is for messages, and ``method`` is
-    ``linear`` or ``isotonic``.
-    """
+    """Fit the calibration of a system that learned from ``held_out.train``, whose scores are too high."""
     validation = held_out.validation
     scores = pair_scores(name, system, validation.users, validation.items, validation.n_items)
+    # A system that predicts ratings keeps its predictions; only the spread of its residuals is measured.
     kind, scale = "own" if predicts_ratings(system) else method, RatingScale.of(held_out.seen.grades)
     try:
         return fitted_calibration(kind, scores, validation.values, scale, held_out.words)

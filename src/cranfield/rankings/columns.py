@@ -31,35 +31,20 @@ _NAMES: Mapping[str, Sequence[str]] = {
 
 
 def find_roles(names: Sequence[str], stated: Mapping[str, str | int | None], source: str) -> dict[str, str]:
-    """Return the column of each role: the one the user named, otherwise the one with a known name.
-
-    Examples
-    --------
-    >>> find_roles(["user_id:token", "item_id:token", "score:float"], {}, "r.csv")
-    {'user': 'user_id:token', 'item': 'item_id:token', 'score': 'score:float'}
-    """
+    """Return the column of each role: the one the user named, otherwise the one with a known name."""
     roles = {role: _stated(column, role, names, source) for role, column in stated.items() if column is not None}
-    for role in _NAMES:
-        if role not in roles:
-            free = [name for name in names if name not in roles.values()]
-            place = _place(free, role)
-            if place is not None:
-                roles[role] = free[place]
-    return roles
-
-
-def _place(names: Sequence[str], role: str) -> int | None:
-    if role in ("user", "item"):
-        place = place_by_name(names, "user" if role == "user" else "item")
+    for role, known in _NAMES.items():
+        if role in roles:
+            continue
+        free = [name for name in names if name not in roles.values()]
+        place = place_by_name(free, "user" if role == "user" else "item") if role in ("user", "item") else None
+        # ``q_id``, ``Q ID``, ``qId`` and RecBole's ``q_id:token`` are the same name.
+        plain = ["".join(filter(str.isalnum, name.partition(":")[0].lower())) for name in free]
+        if place is None:
+            place = next((plain.index(name) for name in known if name in plain), None)
         if place is not None:
-            return place
-    plain = [_normalised(name) for name in names]
-    return next((plain.index(name) for name in _NAMES[role] if name in plain), None)
-
-
-def _normalised(name: str) -> str:
-    """Normalise a name, so that ``q_id``, ``Q ID``, ``qId`` and RecBole's ``q_id:token`` are equal."""
-    return "".join(letter for letter in name.partition(":")[0].lower() if letter.isalnum())
+            roles[role] = free[place]
+    return roles
 
 
 def _stated(column: str | int, role: str, names: Sequence[str], source: str) -> str:
@@ -81,14 +66,8 @@ def encode(ids: Any) -> tuple[Vocabulary, NDArray[np.int32]]:
 
     Like `Vocabulary.encode`, but for raw columns: ids may be missing, pandas hashes its own text, and ids that come in
     runs, such as the users in a file of lists, are looked up once per run.
-
-    Examples
-    --------
-    >>> vocabulary, codes = encode(["b", "a", "b"])
-    >>> vocabulary.all.to_list(), codes.tolist()
-    (['a', 'b'], [1, 0, 1])
     """
-    if hasattr(ids, "factorize") and not _is_numeric(ids.dtype):
+    if hasattr(ids, "factorize") and not (isinstance(ids.dtype, np.dtype) and ids.dtype.kind in "iuf"):
         # pandas hashes its own columns of text and objects faster than they can be converted.
         starts = _object_run_starts(ids.to_numpy()) if ids.dtype == object else None
         vocabulary, codes = _factorized(ids if starts is None else ids.take(starts))
@@ -99,10 +78,6 @@ def encode(ids: Any) -> tuple[Vocabulary, NDArray[np.int32]]:
     if starts is not None:
         codes = np.repeat(codes, np.diff(starts, append=len(ids)))
     return vocabulary, codes
-
-
-def _is_numeric(kind: Any) -> bool:
-    return isinstance(kind, np.dtype) and kind.kind in "iuf"
 
 
 def _factorized(ids: Any) -> tuple[Vocabulary, NDArray[np.int32]]:
@@ -192,13 +167,7 @@ MISSING = ("", "nan", "na", "n/a", "null", "none")
 
 
 def numbers(column: Any) -> NDArray[np.float64]:
-    """Return a column as float64, with NaN for missing values; text that is not a number is a fault with its row.
-
-    Examples
-    --------
-    >>> numbers(pl.Series(["1", "", "-inf"])).tolist()
-    [1.0, nan, -inf]
-    """
+    """Return a column as float64, with NaN for missing values; text that is not a number is a fault with its row."""
     kind = getattr(column, "dtype", None)
     if isinstance(kind, np.dtype) and kind.kind in "iufb":
         # A copy, since the user may change the frame.
@@ -224,14 +193,7 @@ GroupsOfLists = tuple[NDArray[np.int16] | None, tuple[str, ...]]
 
 
 def named_groups(column: Any) -> GroupsOfLists:
-    """Return the groups in a column of names, sorted as numbers if all are numbers, otherwise as text.
-
-    Examples
-    --------
-    >>> groups, names = named_groups(["10", "9", "10"])
-    >>> groups.tolist(), names
-    ([1, 0, 1], ('9', '10'))
-    """
+    """Return the groups in a column of names, sorted as numbers if all are numbers, otherwise as text."""
     texts = pl.Series(column).cast(pl.String)
     distinct = texts.unique().to_list()
     if None in distinct or len(distinct) > np.iinfo(np.int16).max:
@@ -243,15 +205,7 @@ def named_groups(column: Any) -> GroupsOfLists:
 
 
 def groups_by_list(column: Any, lists: NDArray[Any], n_lists: int) -> GroupsOfLists:
-    """Return the group of each list from the groups of its rows; nothing if the rows of a list disagree.
-
-    ``lists`` is the list of each row.
-
-    Examples
-    --------
-    >>> groups_by_list(["a", "a", "b"], np.array([0, 0, 1]), 2)[1], groups_by_list(["a", "b"], np.array([0, 0]), 1)[1]
-    (('a', 'b'), ())
-    """
+    """Return the group of each list from the groups of its rows; nothing if the rows of a list disagree."""
     of_rows, names = named_groups(column)
     if of_rows is None:
         return None, ()

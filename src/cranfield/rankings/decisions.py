@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
 from numbers import Integral, Real
@@ -90,24 +89,6 @@ class Serving(Decided):
         return self.min_ratings == 0 and self.sample == "all"
 
 
-def made_for(record: Mapping[str, Any]) -> str:
-    """Return a description, from a record, of the users that lists were made for; empty if nobody was left out.
-
-    Examples
-    --------
-    >>> made_for({"min_ratings": 5, "sample": "all"}), made_for({"min_ratings": 0, "sample": 0.1}), made_for({})
-    ('users with at least 5 training ratings', '10 % of the users, drawn at random', '')
-    """
-    least, sample = record.get("min_ratings", 0), record.get("sample", "all")
-    # Users without training ratings have no list in any case.
-    enough = f" with at least {least} training ratings" if isinstance(least, int) and least > 1 else ""
-    if isinstance(sample, float):
-        return f"{100 * sample:g} % of the users{enough}, drawn at random"
-    if isinstance(sample, int):
-        return f"{sample:,} users{enough}, drawn at random"
-    return f"users{enough}" if enough else ""
-
-
 class ServingOptions(TypedDict, total=False):
     """The decisions as keyword arguments of `recommend`."""
 
@@ -121,15 +102,7 @@ EVERYONE = Serving()
 
 
 def served_users(train: Ratings, serving: Serving = EVERYONE, seed: int = 0) -> tuple[NDArray[np.int32], Step]:
-    """Return the codes of the users who are served, and counts of those who are not, by reason.
-
-    Examples
-    --------
-    >>> train = Ratings.of(["ann", "bob", "bob"], ["x", "x", "y"])
-    >>> users, step = served_users(train, Serving(min_ratings=2))
-    >>> users.tolist(), step.effect["served"], step.effect["too few ratings"]
-    ([1], 1, 1)
-    """
+    """Return the codes of the users who are served, and counts of those who are not, by reason."""
     population, enough = _population(train, serving, seed)
     users = population if serving.new_users == "served" else population[train.user_counts[population] > 0]
     if len(users) == 0:
@@ -170,15 +143,7 @@ def _population(train: Ratings, serving: Serving, seed: int) -> tuple[NDArray[np
 
 
 def measured_ratings(split: Split, serving: Serving = EVERYONE, seed: int = 0) -> Ratings:
-    """Return the test ratings of the users of the experiment: all, unless some are removed.
-
-    Examples
-    --------
-    >>> from cranfield.splits import predefined
-    >>> split = predefined(Ratings.of(["ann", "bob", "bob"], ["x", "x", "y"]), Ratings.of(["ann", "bob"], ["z", "z"]))
-    >>> measured_ratings(split, Serving(min_ratings=2)).frame().rows()
-    [('bob', 'z', 1.0)]
-    """
+    """Return the test ratings of the users of the experiment: all, unless some are removed."""
     test = split.test
     if not serving.everyone:
         users, _ = _population(split.inputs, serving, seed)
@@ -343,28 +308,16 @@ class Ranking(Decided):
             raise SettingError(
                 "candidates='group' ranks a relevant item among the items of its popularity group; set relevant='one'"
             )
-        if self.calibration != "none":
-            self._check_calibration()
-        if self.unrated != "all":
-            self._check_unrated()
-        if self.needs_relevance and self.threshold is None:
-            raise SettingError("it is not known which test items are relevant; give a threshold, such as threshold=4")
-
-    def _check_calibration(self) -> None:
-        """Refuse lists without scores to calibrate."""
-        if self.one_relevant:
+        if self.calibration != "none" and self.one_relevant:
             raise SettingError(
                 f"calibration={self.calibration!r} needs scores, and relevant='one' keeps only ranks; leave one of "
                 "them out"
             )
-        if self.fill != "none":
+        if self.calibration != "none" and self.fill != "none":
             raise SettingError(
                 f"calibration={self.calibration!r} predicts ratings of items that a system scores, and fill="
                 f"{self.fill!r} lists others too; leave one of them out"
             )
-
-    def _check_unrated(self) -> None:
-        """Refuse decisions that contradict a number of unrated items."""
         others = {
             f"lists='{self.lists}'": self.lists != "full",
             f"relevant='{self.relevant}'": self.one_relevant,
@@ -372,11 +325,13 @@ class Ranking(Decided):
             "keep_seen=True": self.keep_seen,
         }
         for other, contradicts in others.items():
-            if contradicts:
+            if self.unrated != "all" and contradicts:
                 raise SettingError(
                     f"unrated={self.unrated} ranks all test items of a user and items that the user never rated, and "
                     f"{other} asks for others; leave one of them out"
                 )
+        if self.needs_relevance and self.threshold is None:
+            raise SettingError("it is not known which test items are relevant; give a threshold, such as threshold=4")
 
 
 class RankingOptions(TypedDict, total=False):

@@ -33,26 +33,18 @@ _LIBRARIES = ("OMP", "OPENBLAS", "MKL", "NUMBA")
 
 
 class Done(NamedTuple):
-    """A finished task: its position among the tasks, its result, and its share of the seconds.
+    """A finished task."""
 
-    The seconds of a task are divided by the number of workers, so that the shares sum to the total time.
-    """
-
-    place: int
+    place: int  # its position among the tasks
     result: Any
-    seconds: float
+    seconds: float  # divided by the number of workers, so that they sum to the total time
 
 
 def run_in_workers(function: Callable[..., Any], tasks: Sequence[tuple[str, Any]], jobs: int) -> Iterator[Done]:
     """Call ``function(name, thing)`` for each task, in ``jobs`` processes that share the threads of the settings.
 
     Each result is yielded as soon as it is available, in any order. An error in a worker is raised here. Leaving the
-    iteration for any reason ends the workers.
-
-    Parameters
-    ----------
-    function, tasks
-        Objects of this package that can be pickled.
+    iteration for any reason ends the workers. What is passed are objects of this package that can be pickled.
     """
     waiting: queue.SimpleQueue[tuple[int, str, Any]] = queue.SimpleQueue()
     for place, (name, thing) in enumerate(tasks):
@@ -168,11 +160,8 @@ def _received(source: IO[bytes]) -> Iterator[Any]:
 def _raised(kind: type[BaseException], text: str, where: str) -> BaseException:
     """Return the error of a worker; a user's mistake stays a one-line message."""
     # Errors of other libraries become their built-in base class, since their constructors are unknown.
-    kind = (
-        kind
-        if issubclass(kind, CranfieldError)
-        else next(parent for parent in kind.mro() if parent.__module__ == "builtins")
-    )
+    if not issubclass(kind, CranfieldError):
+        kind = next(parent for parent in kind.mro() if parent.__module__ == "builtins")
     error = kind.__new__(kind, text)
     error.args = (text,)
     if not isinstance(error, CranfieldError):
@@ -248,7 +237,7 @@ def fit_each(
         "Training",
         named,
         movable(systems, named),
-        jobs_wanted(jobs, train, len(named)),
+        jobs_for(train.n_items, len(train), len(named), jobs),
         here=lambda name, system: fitted(system, train, validation, checkpoints.get(name)),
         there=partial(_learned, train),
         back=lambda _, system, state: system.restore(state, train),
@@ -310,19 +299,15 @@ def each_system(
 
 
 def movable(systems: Any, named: Mapping[str, Recommender]) -> list[bool]:
-    """Return which systems another process can train: those of this package that are given by name.
-
-    A system that learns in epochs is trained in this process, where it shows its progress and writes checkpoints.
-    """
+    """Return which systems another process can train: those of this package that are given by name."""
     if isinstance(systems, Mapping):
         spellings = list(systems.values())
     else:
         spellings = list(systems) if isinstance(systems, Sequence) and not isinstance(systems, str) else [systems]
+    # A system that learns in epochs shows its progress and writes checkpoints, so it stays in this process.
+    moves = bool(sys.executable)
     return [
-        isinstance(spelling, str)
-        and of_this_package(system)
-        and bool(sys.executable)
-        and not fit_takes(system, "checkpoint")
+        moves and isinstance(spelling, str) and of_this_package(system) and not fit_takes(system, "checkpoint")
         for spelling, system in zip(spellings, named.values(), strict=True)
     ]
 
@@ -332,19 +317,10 @@ def of_this_package(system: Recommender) -> bool:
     return isinstance(system, Model) and type(system).__module__.partition(".")[0] == __name__.partition(".")[0]
 
 
-def jobs_wanted(jobs: int | None, train: Ratings, systems: int) -> int:
-    """Return how many systems are trained at a time: the given number, or one that suits the ratings."""
-    return jobs_for(train.n_items, len(train), systems) if jobs is None else check.whole("jobs", jobs)
-
-
-def jobs_for(items: int, ratings: int, systems: int) -> int:
-    """Return the default number of systems trained at a time: one per thread, if memory allows and it is worthwhile.
-
-    Examples
-    --------
-    >>> jobs_for(items=3_700, ratings=800_000, systems=1), jobs_for(items=500, ratings=20_000, systems=20)
-    (1, 1)
-    """
+def jobs_for(items: int, ratings: int, systems: int, jobs: int | None = None) -> int:
+    """Return how many systems are trained at a time: ``jobs``, or one per thread if worthwhile and memory allows."""
+    if jobs is not None:
+        return check.whole("jobs", jobs)
     wanted = min(settings.workers, systems)
     if ratings < _WORTH_A_PROCESS or wanted < 2:
         return 1

@@ -224,10 +224,7 @@ LAYOUTS: Mapping[str, RunLayout] = {
             "joined", "one row per list, its items joined in one cell: '181 173 195'", _joined_roles, _take_joined
         ),
         RunLayout(
-            "one-relevant",
-            "one row per list: user, item, rank, length",
-            _one_relevant_roles,
-            _take_one_relevant,
+            "one-relevant", "one row per list: user, item, rank, length", _one_relevant_roles, _take_one_relevant
         ),
         RunLayout("table", "one row per item, columns known by their names", _named_roles, _take_rows),
         RunLayout("triples", "user item score, without a header", _bare_roles("user", "item", "score"), _take_rows),

@@ -50,29 +50,22 @@ class ListEntries:
 
 @dataclass(frozen=True)
 class Lists:
-    """One list per user code: ``indptr`` into the entries, best first, and counts of what was changed.
+    """One list per user code."""
 
-    ``places`` are the ranks of the entries, if some list leaves places out; otherwise None.
-    """
-
-    indptr: NDArray[np.int64]
+    indptr: NDArray[np.int64]  # the entries of each list, best first
     entries: ListEntries
-    counts: dict[str, int]
-    places: NDArray[np.int32] | None = None
+    counts: dict[str, int]  # of what was changed
+    places: NDArray[np.int32] | None = None  # the ranks of the entries, if some list leaves places out
 
 
 @dataclass(frozen=True)
 class ListOrder:
-    """How the rows of a source become ordered lists; ``ties`` and ``gaps`` as for `read_run`.
-
-    ``by`` orders the lists if there are scores and ranks; None: the scores, unless none of them is a number.
-    ``first_rank`` is the rank of the first place, 0 or 1; None: it follows from the ranks.
-    """
+    """How the rows of a source become ordered lists; ``ties`` and ``gaps`` as for `read_run`."""
 
     ties: Ties = "trec_eval"
     gaps: Gaps = "keep"
-    by: Literal["score", "rank"] | None = None
-    first_rank: int | None = None
+    by: Literal["score", "rank"] | None = None  # if there are both; None: scores, unless none of them is a number
+    first_rank: int | None = None  # the rank of the first place, 0 or 1; None: it follows from the ranks
 
     def __post_init__(self) -> None:
         for name, what, choices in (("ties", "ties", get_args(Ties)), ("gaps", "gaps between ranks", get_args(Gaps))):
@@ -81,10 +74,7 @@ class ListOrder:
                 raise SettingError(f"{name}={value!r} is not a rule for {what}{nearest(str(value), choices)}")
 
     def decided(self, scores: Floats | None, ranks: Floats | None) -> tuple[Floats | None, int | None]:
-        """Return the scores if they order the lists; if ranks do, the rank of the first place, unless gaps are closed.
-
-        If ranks order the lists, none may be missing; if they are places, all must be whole numbers.
-        """
+        """Return the scores if they order the lists; if ranks do, the first place's rank, unless gaps are closed."""
         if ranks is None:
             return scores, None
         if self.by == "score" or (self.by is None and scores is not None and not np.isnan(scores).all()):
@@ -163,13 +153,7 @@ def arrange(
 
 
 def ranks_of_whole(indptr: Positions) -> NDArray[np.int32]:
-    """Return the rank of each entry, 1, 2, 3, ..., in lists that leave no place out.
-
-    Examples
-    --------
-    >>> ranks_of_whole(np.array([0, 2, 2, 5])).tolist()
-    [1, 2, 1, 2, 3]
-    """
+    """Return the rank of each entry, 1, 2, 3, ..., in lists that leave no place out."""
     ranks = np.ones(indptr[-1], dtype=np.int32)
     sizes = np.diff(indptr)
     starts, sizes = indptr[:-1][sizes > 0], sizes[sizes > 0]
@@ -222,14 +206,7 @@ def _by_user(users: NDArray[np.int32]) -> Positions | None:
 
 
 def stable_argsort(codes: NDArray[Any]) -> Positions:
-    """Return the stable order of non-negative codes: (code, position) packed into one integer sorts fastest.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> stable_argsort(np.array([2, 0, 2, 1], np.int32)).tolist()
-    [1, 3, 0, 2]
-    """
+    """Return the stable order of non-negative codes: (code, position) packed into one integer sorts fastest."""
     bits = max(len(codes) - 1, 0).bit_length()
     packed = (codes.astype(np.int64) << bits) | np.arange(len(codes))
     packed.sort()
@@ -293,10 +270,7 @@ def _blocks(indptr: Positions, lists: Positions) -> Iterator[tuple[Positions, ND
 
 
 def _sort_lists(value: NDArray[np.float64], indptr: Positions, lists: Positions) -> Positions:
-    """Return an order that sorts the given lists by descending value and leaves the others unchanged.
-
-    Lists of similar length are padded to a matrix and sorted by row; NaN, the padding, sorts last.
-    """
+    """Return an order that sorts the given lists by descending value; NaN, the padding of a matrix, sorts last."""
     order = np.arange(len(value))
     for places, inside in _blocks(indptr, lists):
         cells = np.where(inside, -value[np.minimum(places, len(value) - 1)], np.nan)

@@ -89,22 +89,13 @@ def _names(source: Any) -> list[str]:
 
 
 def columns_of_test(names: Sequence[str]) -> dict[str, str]:
-    """Return the user and item columns of a table that calls them queries and documents, as ranx does.
-
-    Examples
-    --------
-    >>> columns_of_test(["q_id", "doc_id", "rel"])
-    {'user': 'q_id', 'item': 'doc_id'}
-    """
+    """Return the user and item columns of a table that calls them ``q_id`` and ``doc_id``, as ranx does."""
     roles = find_roles(names, {}, "the test set")
     return {role: roles[role] for role in ("user", "item") if role in roles}
 
 
 def _of_pandas(source: Any, reading: Mapping[str, Any]) -> Ratings | None:
-    """Read a pandas frame whose ids are text, which pandas hashes faster than it can be converted.
-
-    None for any other source, and for invalid frames, for which `read` raises the error.
-    """
+    """Read a pandas frame whose ids are text, which pandas hashes faster; None for others, and for invalid frames."""
     names = [reading.get("user"), reading.get("item")]
     if not (
         is_pandas(source) and len(source) and all(isinstance(name, str) and name in source.columns for name in names)

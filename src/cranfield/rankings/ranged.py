@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from operator import attrgetter
 from pathlib import Path
 from typing import Any, ClassVar, TypeVar
 
@@ -33,23 +34,18 @@ _TEXT = {"separator": None, "header": None, "quote": '"', "encoding": "utf-8"}
 
 @dataclass(frozen=True)
 class RunTables:
-    """The runs of one or more systems in a Parquet file or folder.
-
-    ``column`` has the names of the systems; None if there is one system. ``scored`` are the systems whose lists are
-    ordered by scores, and those of the others by ranks, if there are any. ``about`` are fields of the runs, from the
-    record next to the file.
-    """
+    """The runs of one or more systems in a Parquet file or folder."""
 
     missing: ClassVar[tuple[str, ...]] = MISSING
 
     table: RowTable
     systems: tuple[str, ...]
-    column: str | None
+    column: str | None  # has the names of the systems; None if there is one system
     layout: str
     roles: Mapping[str, str]
     order: ListOrder
-    scored: tuple[str, ...] = ()
-    about: Mapping[str, Any] = field(default_factory=dict)
+    scored: tuple[str, ...] = ()  # systems whose lists are ordered by scores; others by ranks, if there are any
+    about: Mapping[str, Any] = field(default_factory=dict)  # fields of the runs, from the record next to the file
 
     @classmethod
     def opened(cls, path: Path, **options: Any) -> RunTables:
@@ -181,29 +177,9 @@ class RunTables:
         return frame.filter(pl.col(self.column).cast(pl.String) == system).drop(self.column)
 
     def _run(self, name: str, frame: pl.DataFrame) -> Run:
-        if frame.is_empty():
-            return self._empty(name, frame)
         by: Any = "score" if name in self.scored else "rank"
         run = read_part(frame, self.roles, replace(self.order, by=by), name=name, layout=self.layout)
         return replace(run, history=self.history, **self.about)
-
-    def _empty(self, name: str, frame: pl.DataFrame) -> Run:
-        scores = np.zeros(0) if name in self.scored else None
-        item = frame[self.roles["item"]]
-        items = item.explode() if item.dtype.is_nested() else item
-        return Run(
-            name=name,
-            user_ids=Vocabulary.of(encode(frame[self.user])[0].all),
-            item_ids=Vocabulary.of(pl.Series([], dtype=pl.String if items.dtype.is_nested() else items.dtype)),
-            users=np.zeros(0, dtype=np.int32),
-            indptr=np.zeros(1, dtype=np.int64),
-            items=np.zeros(0, dtype=np.int32),
-            scores=scores,
-            predictions=np.zeros(0) if "prediction" in self.roles else None,
-            ties=self.order.ties,
-            history=self.history,
-            **self.about,
-        )
 
     def check(self) -> None:
         """Raise the error that reading the whole table would raise, if any: by column, then by row."""
@@ -267,20 +243,10 @@ class HeldOutTable:
         return self.roles["user"]
 
     @property
-    def name(self) -> str:
-        """The name of the ratings."""
-        return system_name(Path(self.table.label))
-
-    @property
     def history(self) -> tuple[Step, ...]:
         """As what it is read."""
         settings = {"format": "ratings", "source": self.table.label, "columns": dict(self.roles), **self.reading}
         return (Step("read_test", settings),)
-
-    @property
-    def merges(self) -> bool:
-        """Whether ratings change while they are read, because repeated ones are merged or counts become ratings."""
-        return self.reading.get("repeated", "error") != "error" or self.reading.get("counts", "keep") != "keep"
 
     def each(self, function: Callable[[Ratings], T]) -> list[T]:
         """Call a function on the ratings of all users, some users at a time."""
@@ -297,8 +263,9 @@ class HeldOutTable:
     @cached_property
     def grades(self) -> NDArray[np.float64]:
         """The distinct ratings, ascending, after repeated ratings were merged."""
-        if self.merges:
-            return np.unique(np.concatenate(self.each(_grades_of)))
+        # Ratings change while they are read if repeated ones are merged or counts become ratings.
+        if self.reading.get("repeated", "error") != "error" or self.reading.get("counts", "keep") != "keep":
+            return np.unique(np.concatenate(self.each(attrgetter("grades"))))
         if "rating" not in self.roles:
             return np.ones(1)
         return self._column_grades()
@@ -329,7 +296,7 @@ class HeldOutTable:
                 raise error.__cause__ from None
             self.check()
             raise _located(error, self.table.label) from error
-        return replace(ratings, name=self.name, history=self.history)
+        return replace(ratings, name=system_name(Path(self.table.label)), history=self.history)
 
     def _none(self, frame: pl.DataFrame) -> Ratings:
         users, items = (Vocabulary(frame[self.roles[role]]) for role in ("user", "item"))
@@ -377,7 +344,3 @@ def _located(error: InputError, label: str, start: int | None = None) -> InputEr
     """Return an error about some rows of a table as one about the table; without the row unless ``start`` is known."""
     row = None if error.row is None or start is None else error.row + start
     return InputError(error.problem, source=label, row=row, column=error.column, remedy=error.remedy)
-
-
-def _grades_of(ratings: Ratings) -> NDArray[np.float64]:
-    return ratings.grades

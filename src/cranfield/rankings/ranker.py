@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from types import MappingProxyType
@@ -16,7 +16,7 @@ from cranfield._errors import InputError, SettingError
 from cranfield._record import Step
 from cranfield._settings import settings
 from cranfield.data import Ratings
-from cranfield.rankings.calibration import Calibration, HeldOut, calibrate_system, hold_out
+from cranfield.rankings.calibration import Calibration, HeldOut, calibrate_system
 from cranfield.rankings.decisions import EVERYONE, Ranking, Serving, served_users
 from cranfield.rankings.run import Run
 from cranfield.rankings.targets import Targets, rated_cells
@@ -75,45 +75,31 @@ def rank(
     return ranker.run(name, ranker.ranked(name, system))
 
 
-def _held_out(data: Split | Ratings, seed: int) -> HeldOut:
-    """Return the validation part of a split for a calibration; a fitted system may know all other ratings."""
-    if isinstance(data, Ratings) or data.validation is None:
-        raise SettingError(
-            "a calibration is fitted on ratings that the system did not learn from, and the split has no validation "
-            "part; make it with validation=0.1 and fit the system on its training part, or use recommend"
-        )
-    return hold_out(data, seed)
+BlockColumns = tuple[NDArray[Any], ...]
+"""The columns of the lists of some users: lengths, items and scores, or what `Ranker.run` makes of them."""
 
 
 class RunColumns(NamedTuple):
-    """The columns of a run (None for no lists), and facts about its system.
+    """The columns of a run, and facts about its system."""
 
-    ``predicts`` says whether the scores are predicted ratings, None if this is not known; ``draws`` whether the system
-    uses random numbers; ``adapted`` are the settings that it chose from the data.
-    """
-
-    columns: list[NDArray[Any]] | None
-    predicts: bool | None
-    draws: bool
+    columns: list[NDArray[Any]] | None  # None for no lists
+    predicts: bool | None  # whether the scores are predicted ratings, if it is known
+    draws: bool  # whether the system uses random numbers
     calibration: Calibration | None = None
-    adapted: Mapping[str, Any] = MappingProxyType({})
+    adapted: Mapping[str, Any] = MappingProxyType({})  # the settings that the system chose from the data
 
 
 @dataclass(frozen=True, eq=False)
 class Ranker:
-    """Makes the lists of every system for the same users and targets.
-
-    Systems learn from ``train``, and those that use a validation part in training get ``validation``. If users are held
-    out whole, their lists are made from ``profiles``.
-    """
+    """Makes the lists of every system for the same users and targets."""
 
     targets: Targets
     users: NDArray[np.int32]
     served: Step
-    train: Ratings
-    profiles: Ratings | None = None
+    train: Ratings  # what systems learn from
+    profiles: Ratings | None = None  # what lists are made from, if users are held out whole
     held_out: HeldOut | None = None
-    validation: Ratings | None = None
+    validation: Ratings | None = None  # for systems that use it in training
 
     @classmethod
     def of(
@@ -138,7 +124,13 @@ class Ranker:
         seed = check.whole("seed", seed, at_least=0)
         seen = train
         if ranking.calibration != "none":
-            held_out = held_out or _held_out(data, seed)
+            if held_out is None and (isinstance(data, Ratings) or data.validation is None):
+                raise SettingError(
+                    "a calibration is fitted on ratings that the system did not learn from, and the split has no "
+                    "validation part; make it with validation=0.1 and fit the system on its training part, or use "
+                    "recommend"
+                )
+            held_out = held_out or HeldOut.of(data, seed)
             train, seen = held_out.train, held_out.seen
         inputs = seen if profiles is None else profiles
         targets = Targets(inputs, test, ranking, seed, groups)
@@ -157,52 +149,45 @@ class Ranker:
         return self.targets.ranking
 
     @property
+    def width(self) -> int:
+        """The number of items that a system scores."""
+        return self.targets.train.n_items
+
+    @property
     def _most(self) -> int:
-        return self.ranking.most(self.targets.train.n_items)
+        return self.ranking.most(self.width)
+
+    @cached_property
+    def _ties(self) -> TieOrder:
+        return TieOrder(self.targets.train.item_ids)
 
     def calibrated(self, name: str, system: Recommender) -> Calibration | None:
         """Fit the calibration of a system's scores; None without one."""
-        return (
-            None if self.held_out is None else calibrate_system(name, system, self.held_out, self.ranking.calibration)
-        )
+        if self.held_out is None:
+            return None
+        return calibrate_system(name, system, self.held_out, self.ranking.calibration)
 
     def ranked(self, name: str, system: Recommender, calibration: Calibration | None = None) -> RunColumns:
         """Rank by a fitted system, in blocks of users; the calibration is fitted here unless given."""
         calibration = calibration or self.calibrated(name, system)
-        fill = self.fitted_fill
-        # External systems may not be thread-safe, so they are called once at a time and may use all threads.
-        ours = isinstance(system, Model) and isinstance(fill, Model | None)
-        ties = TieOrder(self.targets.train.item_ids)
-        gives_lists = (
-            fill is None and self.profiles is None and not self.ranking.one_relevant and isinstance(system, GivesLists)
-        )
+        plain = self.fitted_fill is None and self.profiles is None and not self.ranking.one_relevant
         # For deep lists, ``top`` of our models takes as long as scoring every item.
-        gives_lists = gives_lists and not (isinstance(system, Model) and 8 * self._most > self.width)
+        is_deep = isinstance(system, Model) and 8 * self._most > self.width
+        gives_lists = plain and isinstance(system, GivesLists) and not is_deep
+        of_test = plain and self.ranking.lists == "condensed" and self.targets.drawn is None
+        by_pairs = of_test and isinstance(system, ScoresPairs)
 
-        by_pairs = self._is_by_pairs(system)
-
-        def make(block: slice) -> tuple[NDArray[Any], ...]:
-            users = self.users[block]
+        def make(users: NDArray[np.int32]) -> BlockColumns:
             if by_pairs:
-                return self._rated_lists(name, system, users, ties)
+                return self._rated_lists(name, system, users)
             if gives_lists:
-                return own_top(name, system, users, self._most, self.targets, ties)
-            return self.columns(users, self.with_fill(users, self.scores(name, system, users)), ties)
+                return own_top(name, system, users, self._most, self.targets, self._ties)
+            return self.columns(users, self.with_fill(users, self.scores(name, system, users)))
 
         width = 1 if by_pairs else min(self._most, self.width) if gives_lists else self.width
-        pieces = blocks(len(self.users), width)
-        with blas_threads(1 if ours else settings.workers):
-            parts = each(make, pieces, f"Ranking by {name}", threads=settings.workers if ours else 1)
-        return self.joined(system, parts, calibration)
+        return self.joined(system, of_blocks(name, system, [self], make, width), calibration)
 
-    def _is_by_pairs(self, system: Recommender) -> bool:
-        """Whether lists contain only test items and the system can score single pairs."""
-        plain = self.ranking.lists == "condensed" and not self.ranking.one_relevant and self.targets.drawn is None
-        return plain and self.profiles is None and self.fitted_fill is None and isinstance(system, ScoresPairs)
-
-    def _rated_lists(
-        self, name: str, system: Recommender, users: NDArray[np.int32], ties: TieOrder
-    ) -> tuple[NDArray[Any], ...]:
+    def _rated_lists(self, name: str, system: Recommender, users: NDArray[np.int32]) -> BlockColumns:
         """Rank the test items of users by the scores of these pairs."""
         assert self.targets.test is not None
         rows, items = rated_cells(self.targets.test, users)
@@ -211,7 +196,7 @@ class Ranker:
             unseen = ~np.isin(rows * self.width + items, known_rows * self.width + known)
             rows, items = rows[unseen], items[unseen]
         scores = pair_scores(name, system, users[rows], items, self.width)
-        order = np.lexsort((ties.place[items], -scores, rows))
+        order = np.lexsort((self._ties.place[items], -scores, rows))
         order = order[~np.isnan(scores[order])]
         counts = np.bincount(rows[order], minlength=len(users))
         place = np.arange(len(order)) - np.repeat(np.cumsum(counts) - counts, counts)
@@ -235,16 +220,11 @@ class Ranker:
         """Return the scores, with gaps filled if there is a fill."""
         return scores if self.fitted_fill is None else filled(scores, self.fitted_fill, users)
 
-    def columns(self, users: NDArray[Any], scores: NDArray[Any], ties: TieOrder) -> tuple[NDArray[Any], ...]:
+    def columns(self, users: NDArray[Any], scores: NDArray[Any]) -> BlockColumns:
         """Rank a block of users by their scores after `with_fill`; the scores are overwritten."""
-        return (self._relevant_ranks if self.ranking.one_relevant else self._lists)(users, scores, ties)
+        return (self._relevant_ranks if self.ranking.one_relevant else self._lists)(users, scores)
 
-    def joined(
-        self,
-        system: Recommender,
-        parts: Sequence[tuple[NDArray[Any], ...]],
-        calibration: Calibration | None = None,
-    ) -> RunColumns:
+    def joined(self, system: Recommender, parts: Sequence[BlockColumns], calibration: Calibration | None) -> RunColumns:
         """Concatenate the columns of all blocks."""
         columns = [np.concatenate(column) for column in zip(*parts, strict=True)] if parts else None
         # Filled items have scores of another system, which are not predicted ratings.
@@ -252,11 +232,6 @@ class Ranker:
         if not isinstance(system, Model):
             return RunColumns(columns, predicts, draws=False, calibration=calibration)
         return RunColumns(columns, predicts, hasattr(system, "seed"), calibration, system.adapted)
-
-    @property
-    def width(self) -> int:
-        """The number of items that a system scores."""
-        return self.targets.train.n_items
 
     @cached_property
     def fitted_fill(self) -> Recommender | None:
@@ -267,16 +242,16 @@ class Ranker:
                 fill.fit(self.train)
         return fill
 
-    def _lists(self, users: NDArray[Any], scores: NDArray[Any], ties: TieOrder) -> tuple[NDArray[Any], ...]:
+    def _lists(self, users: NDArray[Any], scores: NDArray[Any]) -> BlockColumns:
         scores[~self.targets.allowed(users)] = np.nan
-        return top(scores, self._most, ties)
+        return top(scores, self._most, self._ties)
 
-    def _relevant_ranks(self, users: NDArray[Any], scores: NDArray[Any], ties: TieOrder) -> tuple[NDArray[Any], ...]:
+    def _relevant_ranks(self, users: NDArray[Any], scores: NDArray[Any]) -> BlockColumns:
         rows, items = self.targets.relevant_cells(users)
         groups = self.targets.item_groups if self.ranking.candidates == "group" else None
         drawn = self.targets.drawn
         pool = self.targets.pool(users) if drawn is None else drawn.padded(users)
-        ranks, lengths = ranks_among(scores, pool, rows, items, ties, groups)
+        ranks, lengths = ranks_among(scores, pool, rows, items, self._ties, groups)
         return users[rows], items, np.where(ranks > self._most, 0, ranks), np.minimum(lengths, self._most)
 
     def run(self, name: str, ranked: RunColumns) -> Run:
@@ -288,14 +263,7 @@ class Ranker:
         history = [*train.history, self.served, self.targets.step, Step("recommend", settings, ranked.adapted)]
         if ranked.calibration is not None:
             history.append(ranked.calibration.step)
-        return Run(
-            name=name,
-            user_ids=train.user_ids,
-            item_ids=train.item_ids,
-            draws=ranked.draws,
-            history=tuple(history),
-            **fields,
-        )
+        return Run(name, train.user_ids, train.item_ids, draws=ranked.draws, history=tuple(history), **fields)
 
     def _list_fields(self, ranked: RunColumns) -> dict[str, Any]:
         """Return the fields of a run of one list per user."""
@@ -332,34 +300,39 @@ class Ranker:
         }
 
 
+def of_blocks(
+    name: str, system: Recommender, rankers: Sequence[Ranker], make: Callable[[NDArray[np.int32]], Any], width: int
+) -> list[Any]:
+    """Return what is made of each block of the users, who are those of all rankers; ``width`` is their scores' width.
+
+    External systems may not be thread-safe, so they are called once at a time and may use all threads.
+    """
+    users = rankers[0].users
+    ours = isinstance(system, Model) and all(isinstance(ranker.fitted_fill, Model | None) for ranker in rankers)
+    with blas_threads(1 if ours else settings.workers):
+        return each(
+            lambda block: make(users[block]),
+            blocks(len(users), width),
+            f"Ranking by {name}",
+            threads=settings.workers if ours else 1,
+        )
+
+
 @dataclass(frozen=True, eq=False)
 class RatedRanker(Ranker):
     """A ranker whose whole lists keep only items that the user rated in the test set.
 
     Ranks and lengths are those of the whole list. Ranks are found by counting, so no list is sorted. Metrics of unrated
     items, such as novelty, need whole lists. Lists are not cut.
-
-    Examples
-    --------
-    >>> from cranfield.data import Ratings
-    >>> from cranfield.rankings import Ranking, Serving
-    >>> from cranfield.rankings.recommending import rank_with
-    >>> from cranfield.recommenders import recommender
-    >>> from cranfield.splits import predefined
-    >>> split = predefined(Ratings.of([1, 2, 2], ["a", "a", "b"]), Ratings.of([1], ["c"]))
-    >>> ranker = RatedRanker.of(split, Serving(), Ranking(length="all"), 0)
-    >>> (run,) = rank_with(recommender("random").fit(split.train), [ranker])
-    >>> run.list_lengths.tolist()[0], len(run.items) <= 1
-    (1, True)
     """
 
-    def _lists(self, users: NDArray[Any], scores: NDArray[Any], ties: TieOrder) -> tuple[NDArray[Any], ...]:
+    def _lists(self, users: NDArray[Any], scores: NDArray[Any]) -> BlockColumns:
         assert self.targets.test is not None
         allowed = self.targets.allowed(users)
         rows, items = rated_cells(self.targets.test, users)
         inside = allowed[rows, items]
         rows, items = rows[inside], items[inside]
-        ranks, _ = ranks_among(scores, allowed, rows, items, ties)
+        ranks, _ = ranks_among(scores, allowed, rows, items, self._ties)
         order = np.lexsort((ranks, rows))
         order = order[ranks[order] > 0]
         sizes = np.bincount(rows[order], minlength=len(users))

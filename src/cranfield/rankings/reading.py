@@ -7,8 +7,7 @@ from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -17,9 +16,9 @@ from numpy.typing import NDArray
 from cranfield._errors import CranfieldError, InputError, SettingError
 from cranfield._own_code import names_code
 from cranfield._record import Step, made_of
+from cranfield.facts import scores as scores_facts
 from cranfield.rankings.calibration import Calibration
 from cranfield.rankings.columns import encode, groups_by_list, named_groups, numbers
-from cranfield.rankings.decisions import made_for
 from cranfield.rankings.layouts import LAYOUTS, choose_layout
 from cranfield.rankings.lists import Gaps, ListEntries, ListOrder, Ties, arrange, first_rank
 from cranfield.rankings.run import Run
@@ -42,9 +41,6 @@ from cranfield.rankings.sources import (
 from cranfield.recommenders import displayed_name, predicts_ratings, recommender
 from cranfield.tables import Fault, Vocabulary, unpacked
 
-RunSource = Any
-"""A path, a dataframe of any library, a dictionary, a run of ranx, a collection of LensKit."""
-
 Codes = NDArray[np.int32]
 
 _NOTES = {
@@ -61,12 +57,8 @@ _NOTES = {
 }
 
 
-# The layouts in which a cell contains a whole list.
-_IN_CELLS = ("joined", "nested")
-
-
 def read_run(
-    source: RunSource,
+    source: Any,
     *,
     name: str | None = None,
     tag: bool = False,
@@ -192,7 +184,7 @@ def read_part(frame: pl.DataFrame, roles: Roles, order: ListOrder, *, name: str,
     return _run(_Parsed(LAYOUTS[layout].take(table, roles), layout, roles, table), name, order)
 
 
-def _one_run(source: RunSource, reading: RunReading) -> Run:
+def _one_run(source: Any, reading: RunReading) -> Run:
     """Read a source as the lists of one system; a run is changed as the options say."""
     if not isinstance(source, Run):
         return _run_of(_opened(source, reading), reading)
@@ -201,20 +193,19 @@ def _one_run(source: RunSource, reading: RunReading) -> Run:
     return run if reading.name is None else replace(run, name=reading.name)
 
 
-def _by_system(source: RunSource, reading: RunReading) -> list[Run]:
+def _by_system(source: Any, reading: RunReading) -> list[Run]:
     """Split one table by its column of systems; without one, it is the run of one system."""
     if isinstance(source, Run):
         return [_one_run(source, reading)]
-    opened = _opened(source, reading)
-    table = opened.table
+    table = _opened(source, reading)
     may_name = table.rows is None and not reading.tag and (table.header or reading.system is not None)
     roles = reading.roles_by_system(table.names, table.source) if may_name else {}
     if not roles:
-        return [_run_of(opened, reading)]
+        return [_run_of(table, reading)]
     columns = dict(table.fetch(roles))
-    system_ids, systems = _systems(columns.pop("system"), table)
+    system_ids, systems = _Parsed(Rows(None, None), "table", roles, table).codes(columns.pop("system"), "system")
     if reading.among_others and len(system_ids) == 1:
-        return [_run_of(opened, reading)]
+        return [_run_of(table, reading)]
 
     def parsed(rows: NDArray[np.int64] | None) -> _Parsed:
         def error(fault: Fault, role: str) -> InputError:
@@ -231,52 +222,31 @@ def _by_system(source: RunSource, reading: RunReading) -> list[Run]:
     return [_run(parsed(np.flatnonzero(systems == code)), str(name), order) for code, name in enumerate(system_ids.all)]
 
 
-def _systems(column: Any, table: RunTable) -> tuple[Vocabulary, Codes]:
-    ids, codes = encode(column)
-    # The code of a missing id is -1, which selects the appended cell.
-    missing = np.append((ids.all.cast(pl.String) == "").to_numpy(), True)[codes]
-    if missing.any():
-        fault = Fault(int(np.argmax(missing)), "the system is missing", "fill it in or leave the row out")
-        raise table.error(fault, "system")
-    return ids, codes
-
-
 def _at(column: Any, rows: NDArray[np.int64]) -> Any:
     return column.gather(rows) if isinstance(column, pl.Series) else column.iloc[rows]
 
 
-class _Opened(NamedTuple):
-    """The table of a source, the name of its system, and fields of the run from the record next to it."""
-
-    table: RunTable
-    name: str | None = None
-    about: Mapping[str, Any] = MappingProxyType({})
-
-
-def _opened(source: RunSource, reading: RunReading) -> _Opened:
+def _opened(source: Any, reading: RunReading) -> RunTable:
+    library = type(source).__module__.partition(".")[0]
     if isinstance(source, (str, os.PathLike)):
         path = Path(source)
         name, about = name_of_run(path), about_run(path)
-        return _Opened(table_of_file(path, reading), name, about)
+        return replace(table_of_file(path, reading), name=name, about=about)
     if hasattr(source, "read") and not is_frame(source):
         content, label = source.read(), str(getattr(source, "name", "the open file"))
         content = content.encode() if isinstance(content, str) else content
-        return _Opened(table_of_bytes(*unpacked(content, label), reading))
-    if _comes_from(source, "ranx") and hasattr(source, "to_dict"):
-        return _Opened(table_of_dict(source.to_dict(), "the run"), source.name)
-    if _comes_from(source, "lenskit") and hasattr(source, "to_arrow"):
+        return table_of_bytes(*unpacked(content, label), reading)
+    if library == "ranx" and hasattr(source, "to_dict"):
+        return replace(table_of_dict(source.to_dict(), "the run"), name=source.name)
+    if library == "lenskit" and hasattr(source, "to_arrow"):
         source = source.to_arrow()
     if isinstance(source, list) and source and all(isinstance(row, tuple) for row in source):
-        return _Opened(table_of_tuples(source))
+        return table_of_tuples(source)
     if isinstance(source, Mapping):
-        return _Opened(table_of_dict(source, "the dictionary"))
+        return table_of_dict(source)
     if not is_frame(source):
         raise _not_a_source(source)
-    return _Opened(table_of_frame(source))
-
-
-def _comes_from(source: Any, library: str) -> bool:
-    return type(source).__module__.partition(".")[0] == library
+    return table_of_frame(source)
 
 
 def _not_a_source(source: Any) -> SettingError:
@@ -293,22 +263,28 @@ def name_of_run(path: Path) -> str:
 
 
 def about_run(path: Path) -> dict[str, Any]:
-    """Return fields of `Run` from the record next to a file, as ``cranfield recommend`` writes it.
-
-    A record that was edited, or is from another version, may have fewer fields.
-    """
+    """Return fields of `Run` from the record next to a file; one that was edited may have fewer fields."""
     record = made_of(path) or {}
     parameters, spelling, calibrated = (record.get(key) for key in ("parameters", "system", "calibrated"))
-    about: dict[str, Any] = {
-        "draws": isinstance(parameters, dict) and "seed" in parameters,
-        "made_for": made_for(record),
-    }
+    draws = isinstance(parameters, dict) and "seed" in parameters
+    about: dict[str, Any] = {"draws": draws, "made_for": _made_for(record)}
     with suppress(TypeError, KeyError, ValueError):
         about["calibration"] = None if calibrated is None else Calibration.of(calibrated)
     if isinstance(spelling, str) and not names_code(spelling):
         with suppress(CranfieldError):
             about["only_ranks"] = predicts_ratings(recommender(spelling)) is False
     return about
+
+
+def _made_for(record: Mapping[str, Any]) -> scores_facts.ServedUsers | None:
+    """Return the users that the lists of a record were made for; None if nobody was left out."""
+    least, sample = record.get("min_ratings"), record.get("sample")
+    # Users without training ratings have no list in any case.
+    made_for = scores_facts.ServedUsers(
+        min_ratings=least if isinstance(least, int) and least > 1 else 0,
+        sample=sample if isinstance(sample, int | float) else None,
+    )
+    return None if made_for == scores_facts.ServedUsers() else made_for
 
 
 @dataclass(frozen=True)
@@ -372,37 +348,27 @@ class _Parsed:
             raise self.error(row, f"{values[row]:g} is not a {role}", "give a whole number from 0", role)
         return values.astype(np.int32)
 
-    def step(self, order: ListOrder, n_lists: int, n_items: int, counts: Mapping[str, int]) -> Step:
-        """Return how the lists were read, for the history of the run."""
-        happened = {what: count for what, count in counts.items() if count}
-        settings = {"source": self.table.source, "format": self.layout, "columns": dict(self.roles)}
-        return Step(
-            "read_run",
-            {**settings, "ties": order.ties, "gaps": order.gaps},
-            {"lists": n_lists, "items": n_items, **happened},
-            tuple(_NOTES[what].format(count) for what, count in happened.items()),
-        )
 
-
-def _run_of(opened: _Opened, reading: RunReading) -> Run:
-    """Read an opened source as the lists of one system."""
-    parsed = _Parsed.of(opened.table, reading.columns, reading.format)
+def _run_of(table: RunTable, reading: RunReading) -> Run:
+    """Read a table as the lists of one system."""
+    parsed = _Parsed.of(table, reading.columns, reading.format)
     if parsed.rows.tag is None:
-        reading.refuse_tag(opened.table.source)
-    name = reading.name or (parsed.rows.tag if reading.tag else opened.name)
-    return replace(_run(parsed, name or "run", reading.order), **opened.about)
+        reading.refuse_tag(table.source)
+    name = reading.name or (parsed.rows.tag if reading.tag else table.name)
+    if len(parsed.rows.users) == 0:
+        raise InputError("there are no lists", source=table.source, remedy="give a run with at least one list")
+    return replace(_run(parsed, name or "run", reading.order), **table.about)
 
 
 def _run(parsed: _Parsed, name: str, order: ListOrder) -> Run:
     rows = parsed.rows
-    if len(rows.users) == 0:
-        raise InputError("there are no lists", source=parsed.table.source, remedy="give a run with at least one list")
     user_ids, users = parsed.codes(rows.users, "user")
     item_ids, items = parsed.codes(rows.items, "item")
     if rows.sizes is not None:
         users = np.repeat(users, rows.sizes)
     if rows.lengths is not None:
-        return _one_relevant_run(parsed, name, user_ids, users, item_ids, items).with_ties(order.ties)
+        run = Run(name, user_ids, item_ids, users, items=items, **_one_relevant_fields(parsed))
+        return _with_step(run, parsed, ListOrder()).with_ties(order.ties)
     scores, ranks, predictions = (
         None if column is None else parsed.numbers(column, role)
         for role, column in (("score", rows.scores), ("rank", rows.ranks), ("prediction", rows.predictions))
@@ -415,11 +381,11 @@ def _run(parsed: _Parsed, name: str, order: ListOrder) -> Run:
     lists = arrange(entries, user_ids, item_ids, order.ties, first)
     groups, group_names = (None, ()) if rows.groups is None else groups_by_list(rows.groups, users, len(user_ids))
     counts = dict(lists.counts)
-    if parsed.layout in _IN_CELLS:
+    if parsed.layout in ("joined", "nested"):
         counts["joined_lists"] = len(user_ids)
     elif scores is None and ranks is None and rows.sizes is None:
         counts["lists_in_row_order"] = len(user_ids)
-    return Run(
+    run = Run(
         name=name,
         user_ids=user_ids,
         item_ids=item_ids,
@@ -434,13 +400,11 @@ def _run(parsed: _Parsed, name: str, order: ListOrder) -> Run:
         made_scores=scores is None and lists.entries.scores is not None,
         ties=order.ties,
         counts=counts,
-        history=(parsed.step(order, len(user_ids), len(lists.entries.items), counts),),
     )
+    return _with_step(run, parsed, order)
 
 
-def _one_relevant_run(
-    parsed: _Parsed, name: str, user_ids: Vocabulary, users: Codes, item_ids: Vocabulary, items: Codes
-) -> Run:
+def _one_relevant_fields(parsed: _Parsed) -> dict[str, Any]:
     """Return the lists of a one-relevant design: the rank of an item in a list, 0 for an item that was not ranked."""
     ranks, lengths = parsed.whole(parsed.rows.ranks, "rank"), parsed.whole(parsed.rows.lengths, "length")
     beyond = ranks > lengths
@@ -448,20 +412,26 @@ def _one_relevant_run(
         row = int(np.argmax(beyond))
         problem = f"the rank {ranks[row]} is beyond the end of a list of {lengths[row]}"
         raise parsed.error(row, problem, "fix one of them", "rank")
-    counts = {"unranked": int(np.count_nonzero(ranks == 0))}
     groups, group_names = (None, ()) if parsed.rows.groups is None else named_groups(parsed.rows.groups)
-    return Run(
-        name=name,
-        user_ids=user_ids,
-        item_ids=item_ids,
-        users=users,
-        indptr=np.arange(len(users) + 1, dtype=np.int64),
-        items=items,
-        ranks=ranks,
-        lengths=lengths,
-        groups=groups,
-        group_names=group_names,
-        one_relevant=True,
-        counts=counts,
-        history=(parsed.step(ListOrder(), len(users), len(items), counts),),
+    return {
+        "indptr": np.arange(len(ranks) + 1, dtype=np.int64),
+        "ranks": ranks,
+        "lengths": lengths,
+        "groups": groups,
+        "group_names": group_names,
+        "one_relevant": True,
+        "counts": {"unranked": int(np.count_nonzero(ranks == 0))},
+    }
+
+
+def _with_step(run: Run, parsed: _Parsed, order: ListOrder) -> Run:
+    """Return the run with how its lists were read."""
+    happened = {what: count for what, count in run.counts.items() if count}
+    settings = {"source": parsed.table.source, "format": parsed.layout, "columns": dict(parsed.roles)}
+    step = Step(
+        "read_run",
+        {**settings, "ties": order.ties, "gaps": order.gaps},
+        {"lists": len(run), "items": len(run.items), **happened},
+        tuple(_NOTES[what].format(count) for what, count in happened.items()),
     )
+    return replace(run, history=(step,))

@@ -13,34 +13,15 @@ from numpy.typing import NDArray
 
 from cranfield import _checks as check
 from cranfield._decisions import of_groups, takes_decisions
-from cranfield._settings import settings
 from cranfield.data import AUTO, Ratings
-from cranfield.rankings.calibration import hold_out
+from cranfield.rankings.calibration import HeldOut
 from cranfield.rankings.decisions import EVERYONE, Ranking, RankingOptions, Serving, ServingOptions
-from cranfield.rankings.fitting import (
-    NOWHERE,
-    Done,
-    each_system,
-    fitted,
-    jobs_wanted,
-    movable,
-    of_this_package,
-)
-from cranfield.rankings.ranker import Ranker, RunColumns
+from cranfield.rankings.fitting import NOWHERE, Done, each_system, fitted, jobs_for, movable, of_this_package
+from cranfield.rankings.ranker import BlockColumns, Ranker, RunColumns, of_blocks
 from cranfield.rankings.run import Run
 from cranfield.rankings.spark_lists import recommend_on_spark
-from cranfield.rankings.top import TieOrder, fill_system
-from cranfield.recommenders import (
-    GivesLists,
-    Model,
-    Recommender,
-    blas_threads,
-    blocks,
-    each,
-    from_profiles,
-    named_systems,
-    system_name,
-)
+from cranfield.rankings.top import fill_system
+from cranfield.recommenders import GivesLists, Model, Recommender, from_profiles, named_systems, system_name
 from cranfield.splits import Split
 from cranfield.tables import is_spark
 
@@ -57,15 +38,6 @@ def rank_under(
     """Rank items by a fitted system under several decisions, scoring each user only once.
 
     The runs are those of `rank` under each of the ``rankings``, in the same order.
-
-    Examples
-    --------
-    >>> from cranfield.recommenders import recommender
-    >>> train = Ratings.of(["ann", "ann", "bob", "cid"], ["x", "y", "x", "z"])
-    >>> model = recommender("popularity").fit(train)
-    >>> runs = rank_under(model, train, [Ranking(length=1), Ranking(length=1, keep_seen=True)])
-    >>> [run.frame().rows()[0] for run in runs]
-    [('ann', 'z', 1, 1.0), ('ann', 'x', 1, 2.0)]
     """
     return rank_with(system, rankers_for(split, rankings, serving=serving, seed=seed), name=name)
 
@@ -74,20 +46,19 @@ def rankers_for(
     split: Split | Ratings, rankings: Sequence[Ranking], *, serving: Serving = EVERYONE, seed: int = 0
 ) -> list[Ranker]:
     """Return a ranker for each of the decisions; draws that differ only in size are made once."""
-    widest: dict[tuple[Any, ...], Ranker] = {}
-    # The largest draw comes first, since the others are parts of it.
-    order = sorted(range(len(rankings)), key=lambda place: -(rankings[place].drawn or 0))
+    widest: dict[tuple[Any, ...] | None, Ranker] = {}
     rankers: dict[int, Ranker] = {}
-    for place in order:
+    # The largest draw comes first, since the others are parts of it.
+    for place in sorted(range(len(rankings)), key=lambda place: -(rankings[place].drawn or 0)):
         ranking = rankings[place]
         shared = _draw_key(ranking)
-        base = widest.get(shared) if shared is not None else None
-        if base is None:
-            rankers[place] = Ranker.of(split, serving, ranking, seed)
-            if shared is not None:
-                widest[shared] = rankers[place]
+        if shared is None or shared not in widest:
+            rankers[place] = widest[shared] = Ranker.of(split, serving, ranking, seed)
         else:
-            rankers[place] = _narrowed(base, ranking)
+            targets = widest[shared].targets
+            assert targets.drawn is not None
+            smaller = replace(targets, ranking=ranking, drawn=targets.drawn.first(ranking.drawn or 0))
+            rankers[place] = replace(widest[shared], targets=smaller)
     return [rankers[place] for place in range(len(rankings))]
 
 
@@ -100,14 +71,6 @@ def _draw_key(ranking: Ranking) -> tuple[Any, ...] | None:
     return kind, ranking.candidates, ranking.lists, ranking.keep_seen, *relevance
 
 
-def _narrowed(base: Ranker, ranking: Ranking) -> Ranker:
-    """Return the ranker of a smaller draw."""
-    drawn, wanted = base.targets.drawn, ranking.drawn
-    assert drawn is not None
-    assert wanted is not None
-    return replace(base, targets=replace(base.targets, ranking=ranking, drawn=drawn.first(wanted)))
-
-
 def rank_with(system: Recommender, rankers: Sequence[Ranker], *, name: str | None = None) -> list[Run]:
     """Rank items by a fitted system for rankers of the same users, as `rankers_for` gives them.
 
@@ -117,22 +80,18 @@ def rank_with(system: Recommender, rankers: Sequence[Ranker], *, name: str | Non
     # Lists made by external systems have no scores to share. Those of our systems are the best of the scores.
     if not rankers or (isinstance(system, GivesLists) and (len(rankers) == 1 or not isinstance(system, Model))):
         return [ranker.run(name, ranker.ranked(name, system)) for ranker in rankers]
-    ours = isinstance(system, Model) and all(isinstance(ranker.fitted_fill, Model | None) for ranker in rankers)
-    first, ties = rankers[0], TieOrder(rankers[0].targets.train.item_ids)
+    first = rankers[0]
 
-    def make(block: slice) -> list[tuple[NDArray[Any], ...]]:
-        users = first.users[block]
+    def make(users: NDArray[Any]) -> list[BlockColumns]:
         scores = first.scores(name, system, users)
         columns = []
         for _, alike in groupby(rankers, key=lambda ranker: ranker.ranking.fill):
             same_fill = list(alike)
             full = same_fill[0].with_fill(users, scores)
-            columns += [ranker.columns(users, full.copy(), ties) for ranker in same_fill]
+            columns += [ranker.columns(users, full.copy()) for ranker in same_fill]
         return columns
 
-    pieces = blocks(len(first.users), first.width)
-    with blas_threads(1 if ours else settings.workers):
-        parts = each(make, pieces, f"Ranking by {name}", threads=settings.workers if ours else 1)
+    parts = of_blocks(name, system, rankers, make, first.width)
     return [
         ranker.run(name, ranker.joined(system, [part[place] for part in parts], ranker.calibrated(name, system)))
         for place, ranker in enumerate(rankers)
@@ -200,29 +159,6 @@ def recommend(
     return [done.result for done in sorted(results, key=lambda done: done.place)]
 
 
-@takes_decisions(Serving, Ranking)
-def recommend_each(
-    split: Split | Ratings,
-    systems: Any,
-    length: int | str | None = 100,
-    *,
-    threshold: float | str | None = AUTO,
-    seed: int = 0,
-    jobs: int | None = None,
-    checkpoints: Mapping[str, Path] = NOWHERE,
-    **decisions: Unpack[RecommendOptions],
-) -> Iterator[Run]:
-    """Do what `recommend` does, but yield each run as soon as it is made; errors in the arguments are raised at once.
-
-    If several systems are trained at a time, the first to finish comes first. ``checkpoints`` as for `fit_each`.
-    """
-    serving, ranking = decided({"length": length, "threshold": threshold, **decisions})
-    results = timed_each(
-        split, systems, serving=serving, ranking=ranking, seed=seed, jobs=jobs, checkpoints=checkpoints
-    )
-    return (done.result for done in results)
-
-
 def decided(decisions: dict[str, Any]) -> tuple[Serving, Ranking]:
     """Return the groups of decisions that these options of `recommend` define."""
     return of_groups((Serving, Ranking), decisions, "recommend")
@@ -238,9 +174,12 @@ def timed_each(
     jobs: int | None = None,
     checkpoints: Mapping[str, Path] = NOWHERE,
 ) -> Iterator[Done]:
-    """Do what `recommend_each` does, with the position of each system and the seconds that it took."""
+    """Do what `recommend` does, but yield each run as soon as it is made; errors in the arguments are raised at once.
+
+    If several systems are trained at a time, the first to finish comes first. ``checkpoints`` as for `fit_each`.
+    """
     named, ranking = named_systems(systems, check.whole("seed", seed, at_least=0)), ranking or Ranking()
-    held_out = None if ranking.calibration == "none" else hold_out(split, seed)
+    held_out = None if ranking.calibration == "none" else HeldOut.of(split, seed)
     ranker = Ranker.of(split, serving, ranking, seed, held_out)
     if ranker.profiles is not None:
         for name, system in named.items():
@@ -251,7 +190,7 @@ def timed_each(
         "Training and ranking",
         named,
         moves,
-        jobs_wanted(jobs, ranker.train, len(named)),
+        jobs_for(ranker.train.n_items, len(ranker.train), len(named), jobs),
         here=lambda name, system: ranker.run(name, there(name, system)),
         there=there,
         back=lambda name, _, ranked: ranker.run(name, ranked),

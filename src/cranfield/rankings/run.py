@@ -17,6 +17,7 @@ from cranfield._files import whole_file
 from cranfield._polars import write_csv
 from cranfield._record import Step
 from cranfield._table import Table
+from cranfield.facts import scores as scores_facts
 from cranfield.rankings.calibration import Calibration
 from cranfield.rankings.lists import ListOrder, Ties, lengths_of, ranks_of_whole
 from cranfield.tables import Vocabulary, write_table
@@ -24,7 +25,6 @@ from cranfield.tables import Vocabulary, write_table
 ONE_RELEVANT = ("user", "item", "rank", "length")
 """The columns of a table of one-relevant lists; a column ``group`` may follow."""
 
-_TREC_ENDINGS = (".trec", ".run")
 # Number of lists shown in a notebook, and of items of each.
 _SHOWN = 5
 
@@ -77,7 +77,7 @@ class Run:
     draws
         Whether the system uses random numbers, so that another seed gives other lists; False if that is not known.
     made_for
-        A description of the users the lists were made for, if the record of their file says that users were left out.
+        The users the lists were made for, if the record of their file says that users were left out.
     counts
         Counts from reading, by name: duplicates dropped, NaN scores dropped, ties, ...
     history
@@ -102,7 +102,7 @@ class Run:
     calibration: Calibration | None = None
     ties: Ties = "trec_eval"
     draws: bool = False
-    made_for: str = ""
+    made_for: scores_facts.ServedUsers | None = None
     counts: Mapping[str, int] = field(default_factory=dict)
     history: tuple[Step, ...] = ()
 
@@ -296,7 +296,7 @@ def write_run(run: Run, path: str | Path) -> Path:
     ann Q0 x 2 0.5 knn
     """
     path = Path(path)
-    trec = path.suffix.lower() in _TREC_ENDINGS
+    trec = path.suffix.lower() in (".trec", ".run")
     if run.ranks is not None and trec:
         raise SettingError(
             f"the lists of {run.name} are incomplete and would be read back as complete ones; write .parquet or .tsv"
@@ -306,15 +306,7 @@ def write_run(run: Run, path: str | Path) -> Path:
         return write_table(run.frame().with_columns(length=pl.Series(run.list_lengths)).select(columns), path)
     if not trec:
         return write_table(run.frame(), path)
-    table = _trec_table(run)
-    with whole_file(path) as temporary:
-        write_csv(table, temporary, include_header=False, separator=" ", quote_style="never")
-    return path
-
-
-def _trec_table(run: Run) -> pl.DataFrame:
     frame = run.frame()
-    tag = "_".join(run.name.split()) or "run"
     score = -pl.col("rank") if run.scores is None or run.made_scores else pl.col("score")
     for role in ("user", "item"):
         spaced = frame[role].cast(pl.String).str.contains(r"\s")
@@ -324,6 +316,8 @@ def _trec_table(run: Run) -> pl.DataFrame:
                 column=role,
                 remedy="write .tsv or .parquet instead",
             )
-    return frame.select(
-        "user", pl.lit("Q0").alias("q0"), "item", "rank", score.alias("score"), pl.lit(tag).alias("tag")
-    )
+    q0, tag = pl.lit("Q0").alias("q0"), pl.lit("_".join(run.name.split()) or "run").alias("tag")
+    table = frame.select("user", q0, "item", "rank", score.alias("score"), tag)
+    with whole_file(path) as temporary:
+        write_csv(table, temporary, include_header=False, separator=" ", quote_style="never")
+    return path

@@ -13,7 +13,7 @@ from cranfield._record import is_as_written, made_of, record
 from cranfield._registry import parse
 from cranfield._version import __version__
 from cranfield.data import Ratings
-from cranfield.rankings.recommending import recommend_each
+from cranfield.rankings.recommending import decided, timed_each
 from cranfield.rankings.run import Run, write_run
 from cranfield.rankings.top import fill_system
 from cranfield.recommenders import recommender
@@ -25,7 +25,7 @@ _CHECKPOINTS = ".cranfield-checkpoints"
 def recommend_to_files(
     split: Split | Ratings, files: Mapping[str, Path], *, resume: bool = False, **decisions: Any
 ) -> Iterator[tuple[Path, Run, str]]:
-    """Do what `recommend_each` does, and write each run to the file of its system, with a record of what made it.
+    """Do what `timed_each` does, and write each run to the file of its system, with a record of what made it.
 
     Yields each file with its run and a remark in brackets on the file that it replaces. With ``resume``, a file that
     was made from the same inputs is kept and not yielded, and training continues at a checkpoint.
@@ -37,8 +37,10 @@ def recommend_to_files(
     checkpoints = {system: files[system].parent / _CHECKPOINTS / f"{files[system].stem}.npz" for system in wanted}
     if not resume:
         _remove(checkpoints.values())
+    how: dict[str, Any] = {name: decisions.pop(name) for name in ("seed", "jobs") if name in decisions}
+    how["serving"], how["ranking"] = decided(decisions)
     named = {system: system for system in wanted}
-    runs = recommend_each(split, named, checkpoints=checkpoints, **decisions) if wanted else ()
+    results = timed_each(split, named, checkpoints=checkpoints, **how) if wanted else ()
 
     def written(run: Run) -> tuple[Path, Run, str]:
         path = write_run(run, files[run.name])
@@ -47,7 +49,7 @@ def recommend_to_files(
         _remove([checkpoints[run.name]])
         return path, run, remarks[run.name] or ""
 
-    return map(written, runs)
+    return (written(done.result) for done in results)
 
 
 def _inputs(split: Split | Ratings, system: str, decisions: Mapping[str, Any]) -> dict[str, Any]:

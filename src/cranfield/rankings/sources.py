@@ -60,39 +60,31 @@ ROLES = ("user", "item", "score", "rank", "prediction")
 
 @dataclass(frozen=True)
 class Rows:
-    """The columns of a run by their roles, with the original ids.
-
-    With ``sizes`` there is one user per list; without, one per row. With ``lengths`` every row is a list of that
-    length, of which only the rank of the one relevant item is known. ``groups`` is the group of the list of each row.
-    """
+    """The columns of a run by their roles, with the original ids."""
 
     users: Any
     items: Any
     scores: Any = None
     ranks: Any = None
     predictions: Any = None
-    sizes: NDArray[np.int64] | None = None
+    sizes: NDArray[np.int64] | None = None  # of lists that have one user each; without, each row has a user
     tag: str | None = None
-    lengths: Any = None
-    groups: Any = None
+    lengths: Any = None  # every row is a list of this length, of which only the rank of the one relevant item is known
+    groups: Any = None  # the group of the list of each row
 
 
 @dataclass(frozen=True)
 class RunTable:
-    """A table of ranked lists from any source, before the roles of its columns are known.
+    """A table of ranked lists from any source, before the roles of its columns are known."""
 
-    ``head`` are the columns by name, or only their first rows, which are enough to detect the layout. ``source`` is the
-    name of the table in messages, and ``header`` says whether its columns have names. ``fetch`` returns the whole
-    columns of the requested roles, as Polars or pandas columns. ``error`` locates a fault in the column of a role: the
-    file, the row counted from 1, the column. ``rows`` are those of a dictionary, whose layout is known.
-    """
-
-    head: Mapping[str, Any]
-    source: str
-    header: bool
-    fetch: Callable[[Roles], Mapping[str, Any]]
-    error: Callable[[Fault, str], InputError]
-    rows: Rows | None = None
+    head: Mapping[str, Any]  # the columns by name, or only their first rows, which are enough to detect the layout
+    source: str  # the name of the table in messages
+    header: bool  # whether its columns have names
+    fetch: Callable[[Roles], Mapping[str, Any]]  # returns whole columns of Polars or pandas
+    error: Callable[[Fault, str], InputError]  # locates a fault in the column of a role: file, row from 1, column
+    rows: Rows | None = None  # those of a dictionary, whose layout is known
+    name: str | None = None  # the name of the system
+    about: Mapping[str, Any] = field(default_factory=dict)  # fields of the run, from the record next to a file
 
     @property
     def names(self) -> list[str]:
@@ -106,18 +98,11 @@ class RunTable:
 
     def first(self, place: int) -> Any:
         """Return the first value of a column."""
-        column = self.head[self.names[place]]
-        return column.iloc[0] if hasattr(column, "iloc") else column[0]
+        return self.sample(self.names[place])[0]
 
 
 def system_name(path: Path) -> str:
-    """Return the name of a file without its endings.
-
-    Examples
-    --------
-    >>> system_name(Path("runs/knn(k=0.5).tsv.gz"))
-    'knn(k=0.5)'
-    """
+    """Return the name of a file without its endings: ``knn(k=0.5)`` for ``runs/knn(k=0.5).tsv.gz``."""
     name = path.name
     while Path(name).suffix.lower() in _COMPRESSED + _KINDS + _HABITS:
         name = Path(name).stem
@@ -203,10 +188,7 @@ class RunReading:
 
 
 def table_of_file(path: Path, reading: RunReading) -> RunTable:
-    """Return the table in a file.
-
-    A folder of parts (``part-00000``, ...), as Spark and Mahout write, is one table.
-    """
+    """Return the table in a file, or in a folder of parts (``part-00000``, ...), as Spark and Mahout write."""
     path = meant(path)
     if path.is_dir() and not is_parquet_folder(path) and (parts := sorted(path.glob("part-*"))):
         texts = [file_text(part) for part in parts]
@@ -362,13 +344,9 @@ def table_of_tuples(rows: list[tuple[Any, ...]]) -> RunTable:
 
 
 def table_of_frame(frame: Any) -> RunTable:
-    """Return the columns of a dataframe.
-
-    pandas columns stay pandas columns, since pandas hashes their text faster than it can be converted. Other libraries
-    with Arrow support (PyArrow, DuckDB, Narwhals, ...) become Polars columns.
-    """
+    """Return the columns of a dataframe of pandas, Polars or a library with Arrow support (PyArrow, DuckDB, ...)."""
     source = f"the {type(frame).__name__}"
-    if is_pandas(frame):
+    if is_pandas(frame):  # pandas hashes its text faster than it can be converted
         columns = _pandas_columns(frame, source)
     else:
         frame = frame.collect() if isinstance(frame, pl.LazyFrame) else pl.DataFrame(frame)
@@ -384,14 +362,11 @@ def _pandas_columns(frame: Any, source: str) -> dict[str, Any]:
         frame = frame.reset_index(named_levels)
     names = [str(name) for name in frame.columns]
     _refuse_same_names(names, source)
-    return {name: _unboxed(frame.iloc[:, place]) for place, name in enumerate(names)}
-
-
-def _unboxed(column: Any) -> Any:
-    """Turn a pandas column of Python lists or arrays into a Polars column of lists; leave others unchanged."""
-    if column.dtype == object and len(column) and isinstance(column.iloc[0], (list, tuple, np.ndarray)):
-        return pl.Series(column.name, [list(value) for value in column])
-    return column
+    columns = {name: frame.iloc[:, place] for place, name in enumerate(names)}
+    for name, column in columns.items():
+        if column.dtype == object and len(column) and isinstance(column.iloc[0], (list, tuple, np.ndarray)):
+            columns[name] = pl.Series(column.name, [list(value) for value in column])
+    return columns
 
 
 def table_of_dict(lists: Mapping[Any, Any], source: str = "the dictionary") -> RunTable:
@@ -412,18 +387,18 @@ def rows_of_dict(lists: Mapping[Any, Any], source: str) -> Rows:
     """Return the rows of a dictionary from user to ``{item: score}``, ``[(item, score), ...]`` or ``[item, ...]``.
 
     The first is the format of pytrec_eval and ranx, the second that of Elliot, the third a ranking without scores.
-
-    Examples
-    --------
-    >>> rows = rows_of_dict({"ann": {"x": 2.0, "y": 1.0}, "bob": {}}, "a dictionary")
-    >>> rows.users, rows.items, rows.scores.tolist(), rows.sizes.tolist()
-    (['ann', 'bob'], ['x', 'y'], [2.0, 1.0], [2, 0])
     """
     values = [_as_list(value, user, source) for user, value in lists.items()]
     sizes = np.fromiter(map(len, values), dtype=np.int64, count=len(values))
     some = next((value for value in values if len(value)), None)
     if isinstance(some, Mapping):
-        _all_mappings(lists, values, source)
+        for user, value in zip(lists, values):
+            if len(value) and not isinstance(value, Mapping):
+                raise InputError(
+                    f"user {user!r} has a plain list, but others have scores",
+                    source=source,
+                    remedy="give every user {item: score}",
+                )
         items: list[Any] = list(chain.from_iterable(values))
         numbers: Iterable[Any] | None = chain.from_iterable(value.values() for value in values)
     elif some is not None and all(_is_pair(entry) for value in values for entry in value):
@@ -451,27 +426,18 @@ def _is_pair(entry: Any) -> bool:
     return isinstance(entry, (tuple, list)) and len(entry) == 2
 
 
-def _all_mappings(lists: Mapping[Any, Any], values: list[Any], source: str) -> None:
-    for user, value in zip(lists, values):
-        if len(value) and not isinstance(value, Mapping):
-            raise InputError(
-                f"user {user!r} has a plain list, but others have scores",
-                source=source,
-                remedy="give every user {item: score}",
-            )
-
-
 def _scores(values: list[Any], items: list[Any], source: str) -> NDArray[np.float64]:
     try:
         return np.array(values, dtype=np.float64)
     except (TypeError, ValueError, OverflowError):
         pass
-    for item, value in zip(items, values):
+    scores = np.full(len(values), np.nan)
+    for place, value in enumerate(values):
         try:
-            float("nan" if value is None else value)
+            scores[place] = np.nan if value is None else float(value)
         except (TypeError, ValueError, OverflowError) as error:
-            problem = f"the score {value!r} of item {item!r} is not a number"
+            problem = f"the score {value!r} of item {items[place]!r} is not a number"
             if isinstance(error, OverflowError):
-                problem = f"the score of item {item!r} is too large a number"
+                problem = f"the score of item {items[place]!r} is too large a number"
             raise InputError(problem, source=source, remedy="fix it or leave it out") from None
-    return np.array([np.nan if value is None else float(value) for value in values])
+    return scores

@@ -16,7 +16,7 @@ from cranfield.data import read, repeated_pair
 from cranfield.rankings.decisions import EVERYONE, Ranking, Serving
 from cranfield.rankings.ranged import HeldOutTable
 from cranfield.rankings.top import TieOrder, top
-from cranfield.recommenders import Recommender, SparkFactors, SparkLeastSquares, named_systems, vectors
+from cranfield.recommenders import SparkFactors, SparkLeastSquares, named_systems, vectors
 from cranfield.tables import (
     Schema,
     SparkTable,
@@ -43,21 +43,17 @@ def recommend_on_spark(
     Returns a Spark dataframe of lists: ``system``, ``user``, ``item``, ``rank``, ``score``, as `measure` takes it.
     """
     ranking = ranking or Ranking()
-    named = _trained_there(named_systems(systems, seed))
+    named: dict[str, Any] = {**named_systems(systems, seed)}
+    for name, system in named.items():
+        if not isinstance(system, SparkLeastSquares):
+            raise SettingError(
+                f"{name} is not trained on Spark; use spark-als there, or read the ratings into memory (cf.read)"
+            )
     _refuse_others(serving, ranking)
     spark_session(of=train)
     ratings = _ratings(SparkTable(train, label), reading)
     lists = [lists_on_spark(ratings, system.fit_on_spark(ratings), ranking, name) for name, system in named.items()]
     return reduce(lambda above, below: above.unionByName(below), lists)
-
-
-def _trained_there(systems: Mapping[str, Recommender]) -> dict[str, SparkLeastSquares]:
-    for name, system in systems.items():
-        if not isinstance(system, SparkLeastSquares):
-            raise SettingError(
-                f"{name} is not trained on Spark; use spark-als there, or read the ratings into memory (cf.read)"
-            )
-    return {name: system for name, system in systems.items() if isinstance(system, SparkLeastSquares)}
 
 
 def _refuse_others(serving: Serving, ranking: Ranking) -> None:
@@ -105,14 +101,12 @@ def lists_on_spark(ratings: Any, factors: SparkFactors, ranking: Ranking, name: 
     kinds = dict(ratings.dtypes)
     items = as_polars(factors.items).sort("item")
     ids = Vocabulary(items["item"])
-    length = len(ids) if ranking.length == "all" else int(ranking.length)
-    matrix = vectors(items["features"])
-    task = _RankBlocks(matrix, ids, length, {"user": kinds["user"], "item": kinds["item"]})
+    sides = {side: kinds[side] for side in ("user", "item")}
+    task = _RankBlocks(vectors(items["features"]), ids, ranking.most(len(ids)), sides)
     of_users = factors.users.select("user", F.lit(None).cast(kinds["item"]).alias("item"), "features")
     seen = ratings.select("user", "item", F.lit(None).cast("array<float>").alias("features"))
     rows = of_users if ranking.keep_seen else of_users.unionByName(seen)
-    sorted_rows = by_user(rows)
-    lists = sorted_rows.mapInArrow(task, task.schema.ddl)
+    lists = by_user(rows).mapInArrow(task, task.schema.ddl)
     return lists.select(F.lit(name).alias("system"), *task.schema).persist()  # measuring reads lists several times
 
 

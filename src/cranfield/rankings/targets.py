@@ -70,18 +70,15 @@ class Targets:
         needed = self.test is not None and self.ranking.needs_relevance
         threshold = Relevance.of(self._test, self.ranking.threshold, self.train).threshold if needed else None
         object.__setattr__(self, "ranking", self.ranking.with_(threshold=threshold))
-        if self.ranking.candidates == "group" and self.item_groups is None:
+        if self.ranking.candidates != "group":
+            return
+        if self.item_groups is None:
             raise SettingError(
                 "candidates='group' needs items in popularity groups; split with percentiles, or set candidates='all'"
             )
-        if self.ranking.candidates == "group" and not isinstance(self.ranking.nonrelevant, str):
-            self._check_groups(self.ranking.nonrelevant)
-
-    def _check_groups(self, wanted: int) -> None:
-        """Refuse lists that are longer than the smallest popularity group: |T_u| ≤ |I| / m."""
-        sizes = np.bincount(self._groups[self._groups >= 0])
+        wanted, sizes = self.ranking.nonrelevant, np.bincount(self.item_groups[self.item_groups >= 0])
         smallest = int(sizes.min())
-        if wanted + 1 > smallest:
+        if not isinstance(wanted, str) and wanted + 1 > smallest:  # |T_u| ≤ |I| / m
             raise SettingError(
                 f"nonrelevant={wanted} asks for lists of {wanted + 1:,} items, and the smallest of the {len(sizes):,} "
                 f"popularity groups holds {smallest:,}; set nonrelevant={smallest - 1} or less, or use fewer groups"
@@ -97,10 +94,9 @@ class Targets:
 
     def relevant_cells(self, users: NDArray[Any]) -> ItemCells:
         """Return row (index in ``users``) and item of the relevant test items, both ascending."""
-        assert self.test is not None
-        rows, entries = _profiles(self.test.indptr, users)
-        keep = self.test.values[entries] >= self.ranking.threshold
-        return rows[keep], self.test.items[entries[keep]]
+        rows, entries = _profiles(self._test.indptr, users)
+        keep = self._test.values[entries] >= self.ranking.threshold
+        return rows[keep], self._test.items[entries[keep]]
 
     def pool(self, users: NDArray[Any]) -> NDArray[np.bool_]:
         """Return a users × items mask of N_u, which are the drawn items if items are drawn."""
@@ -146,9 +142,7 @@ class Targets:
         The same as `allowed`, without a dense users × items block.
         """
         if self.drawn is not None:
-            rows, drawn = self.drawn.cells(users)
-            within = self._among(items, rows, drawn)
-            return within | self._among(items, *self._always(users))
+            return self._among(items, *self.drawn.cells(users)) | self._among(items, *self._always(users))
         within = (items >= 0) & (items < self.train.n_items)
         if self.ranking.lists == "condensed":
             within &= self._among(items, *rated_cells(self._test, users))
@@ -191,51 +185,42 @@ class Targets:
         wanted = self.ranking.drawn
         if wanted is None:
             return self
-        drawn: list[NDArray[np.int32]] = []
-        places: list[NDArray[np.int32]] = []
-        short = 0
+        parts = []
         with progress("Drawing targets", total=len(users), unit="users") as bar:
             for block in blocks(len(users), self.train.n_items):
-                for user, candidates, groups in self._open_to_draw(users[block]):
-                    chosen, order, enough = self._draw(user, candidates, groups, wanted)
-                    drawn.append(chosen)
-                    places.append(order)
-                    short += not enough
+                for part in self._draws(users[block], wanted):
+                    parts.append(part)
                     bar.advance()
-        sizes = np.array([len(items) for items in drawn], dtype=np.int64)
-        indptr = np.append(np.int64(0), np.cumsum(sizes))
+        drawn, places, short = zip(*parts) if parts else ((), (), ())
+        indptr = np.append(np.int64(0), np.cumsum([len(items) for items in drawn], dtype=np.int64))
         nothing = np.zeros(0, dtype=np.int32)
-        items, order = (np.concatenate(columns) if columns else nothing for columns in (drawn, places))
-        return replace(self, drawn=Drawn(users, indptr, items, order, short))
+        items, order = (np.concatenate([nothing, *columns]) for columns in (drawn, places))
+        return replace(self, drawn=Drawn(users, indptr, items, order, sum(short)))
 
-    def _open_to_draw(self, users: NDArray[np.int32]) -> Iterator[tuple[int, NDArray[np.int64], NDArray[np.int16]]]:
-        """Yield each user, the items that can be drawn, and the groups of the user's relevant items (0 without any)."""
-        pool = self.pool(users)
-        everything = np.zeros(1, dtype=np.int16)
-        grouped = self.ranking.candidates == "group"
-        rows, items = self.relevant_cells(users) if grouped else (np.zeros(0, dtype=np.int64), users[:0])
-        for row, user in enumerate(users):
-            own = items[np.searchsorted(rows, row) : np.searchsorted(rows, row, side="right")]
-            yield int(user), np.flatnonzero(pool[row]), np.unique(self._groups[own]) if grouped else everything
+    def _draws(
+        self, users: NDArray[np.int32], wanted: int
+    ) -> Iterator[tuple[NDArray[np.int32], NDArray[np.int32], bool]]:
+        """Yield the N_u of each user, drawn from each group that has one of the user's relevant items, if grouped.
 
-    def _draw(
-        self, user: int, candidates: NDArray[np.int64], groups: NDArray[np.int16], wanted: int
-    ) -> tuple[NDArray[np.int32], NDArray[np.int32], bool]:
-        """Draw the N_u of a user, from each group that has one of the user's relevant items.
-
-        Return the items, the position of each in the draw, and whether there were enough.
+        These are the items, the position of each in the draw, and whether there were too few.
         """
-        # Each user has its own random stream, so that the draw does not depend on which users are served.
-        keys = stream(self.seed, "targets", user).random(self.train.n_items)
-        parts = [candidates]
-        if self.ranking.candidates == "group":
-            parts = [candidates[self._groups[candidates] == group] for group in groups]
-        parts = [_first(part, keys[part], wanted) for part in parts]
-        chosen = np.concatenate(parts) if parts else candidates[:0]
-        places = np.concatenate([np.arange(len(part)) for part in parts]) if parts else candidates[:0]
-        ascending = np.argsort(chosen)  # needs no stable sort, since no item is drawn twice
-        enough = all(len(part) == wanted for part in parts)
-        return chosen[ascending].astype(np.int32), places[ascending].astype(np.int32), enough
+        pool, grouped = self.pool(users), self.ranking.candidates == "group"
+        rows, relevant = self.relevant_cells(users) if grouped else (users[:0], users[:0])
+        for row, user in enumerate(users):
+            candidates = np.flatnonzero(pool[row])
+            # Each user has its own random stream, so that the draw does not depend on which users are served.
+            keys = stream(self.seed, "targets", int(user)).random(self.train.n_items)
+            parts = [candidates]
+            if grouped:
+                own = relevant[np.searchsorted(rows, row) : np.searchsorted(rows, row, side="right")]
+                groups = np.unique(self._groups[own])
+                parts = [candidates[self._groups[candidates] == group] for group in groups]
+            parts = [_first(part, keys[part], wanted) for part in parts]
+            chosen = np.concatenate([candidates[:0], *parts])
+            places = np.concatenate([candidates[:0], *(np.arange(len(part)) for part in parts)])
+            ascending = np.argsort(chosen)  # needs no stable sort, since no item is drawn twice
+            short = any(len(part) < wanted for part in parts)
+            yield chosen[ascending].astype(np.int32), places[ascending].astype(np.int32), short
 
     @property
     def _groups(self) -> NDArray[np.int16]:
@@ -245,17 +230,13 @@ class Targets:
 
 @dataclass(frozen=True, eq=False)
 class Drawn:
-    """The drawn items of each of the ascending ``users``: ``indptr`` into ``items``, which also ascend.
-
-    ``places`` is the position of each item in the draw, from 0. ``short`` is the number of users with fewer items than
-    were to be drawn.
-    """
+    """The drawn items of each of the ascending ``users``: ``indptr`` into ``items``, which also ascend."""
 
     users: NDArray[np.int32]
     indptr: NDArray[np.int64]
     items: NDArray[np.int32]
-    places: NDArray[np.int32]
-    short: int
+    places: NDArray[np.int32]  # the position of each item in the draw, from 0
+    short: int  # the number of users with fewer items than were to be drawn
 
     def first(self, wanted: int | NDArray[np.integer[Any]]) -> Drawn:
         """Return the first ``wanted`` items of each user, as a smaller draw without groups would return them.

@@ -12,35 +12,21 @@ from cranfield.rankings.columns import find_roles
 from cranfield.tables import is_number, records
 
 _SAMPLE, _BLOCK = 1 << 16, 1 << 20
-_NUMERIC = {6: (3, 4), 4: (3,)}
+_NUMERIC = {6: (3, 4), 4: (3,)}  # the places of numbers in a run and in judgments
 _ITERATION = re.compile(rb"Q?0+")
 _COMMENT = re.compile(rb"^[ \t]*#.*$", re.MULTILINE)
 
 
 def has_trec(data: bytes, width: int) -> bool:
-    """Whether a text contains a TREC run (of width 6) or judgments (4): the second word of each row is 0 (00, Q0).
-
-    Other words are numbers: the last of judgments, the fourth and fifth of a run.
-
-    Examples
-    --------
-    >>> has_trec(b"ann 0 x 1", 4), has_trec(b"ann x 4.5 881250949", 4), has_trec(b"ann Q0 x 1 0.5 knn", 6)
-    (True, False, True)
-    """
+    """Whether a text contains a TREC run (of width 6) or judgments (4): the second word of each row is 0 (00, Q0)."""
     words = _first_words(data)
     return _is_trec(words, width) and all(_ITERATION.fullmatch(fields[1]) for fields in words)
 
 
 def tidy_trec(data: bytes, width: int) -> bytes | None:
-    r"""Return a TREC run (of width 6) or judgments (4) with single tabs and blank comments; None for other text.
+    """Return a TREC run (of width 6) or judgments (4) with single tabs and blank comments; None for other text.
 
-    Text that is already tidy is returned unchanged. Lines keep their numbers, so that a fault is reported on the line
-    that an editor shows.
-
-    Examples
-    --------
-    >>> tidy_trec(b"# mine\nann Q0  x 1 0.5 knn", 6)
-    b'\nann\tQ0\tx\t1\t0.5\tknn'
+    Lines keep their numbers, so that a fault is reported on the line that an editor shows.
     """
     if not _is_trec(_first_words(data), width):
         return None
@@ -75,11 +61,16 @@ def has_wide_gaps(data: bytes) -> bool:
     return False
 
 
-def _first_words(data: bytes) -> list[list[bytes]]:
+def _first_lines(data: bytes) -> list[bytes]:
+    """Return the first lines that are not blank."""
     lines = data[:_SAMPLE].splitlines()
     if len(data) > _SAMPLE:
         lines.pop()
-    return [fields for fields in map(bytes.split, lines[:100]) if fields and not fields[0].startswith(b"#")]
+    return [line for line in lines if line.strip()][:100]
+
+
+def _first_words(data: bytes) -> list[list[bytes]]:
+    return [fields for fields in map(bytes.split, _first_lines(data)) if not fields[0].startswith(b"#")]
 
 
 def _is_trec(words: Sequence[Sequence[bytes]], width: int) -> bool:
@@ -90,7 +81,6 @@ def _is_trec(words: Sequence[Sequence[bytes]], width: int) -> bool:
     return 2 * sum(numeric) > len(words)
 
 
-_SAMPLE_BYTES, _SAMPLE_ROWS = 1 << 16, 100
 _INNER = ("|", ";", ",")
 _BRACKETED = re.compile(rb"\[[^\[\]\n]*\]")
 _FIRST_GAP = re.compile(r'^(?:"[^"\n]*"|[^"\s,;|][^\s,;|]*)([\t,;| ])')
@@ -102,21 +92,8 @@ def find_cells(data: bytes) -> tuple[bytes, str | None]:
     r"""Return text in which each list in a cell is one field, and the separator; None if there are no such cells.
 
     If the separator of the file also separates the items of a list, the list is quoted.
-
-    Examples
-    --------
-    >>> find_cells(b"7;181,173\n8;12,15\n")
-    (b'7;181,173\n8;12,15\n', ';')
-    >>> find_cells(b"7,[181, 173]\n8,[12]\n")
-    (b'7,"[181, 173]"\n8,"[12]"\n', ',')
-    >>> find_cells(b"7,181,0.5\n8,12,0.4\n")[1] is None
-    True
     """
-    sample = data[:_SAMPLE_BYTES]
-    lines = [line for line in sample.decode(errors="replace").splitlines() if line.strip()]
-    if len(data) > _SAMPLE_BYTES:
-        lines.pop()
-    lines = lines[:_SAMPLE_ROWS]
+    sample, lines = data[:_SAMPLE], [line.decode(errors="replace") for line in _first_lines(data)]
     # A header contains no lists, and the rows show the separator as well.
     body = lines[1:] or lines
     gap = _first_gap(body)
@@ -177,13 +154,6 @@ def are_lists(cells: Sequence[object], users: Sequence[object], name: str) -> bo
 
     Brackets mark lists. Without brackets, some cell must contain several words. These must be integers, or every cell
     must contain several words and each user have one row or the column a name such as items.
-
-    Examples
-    --------
-    >>> are_lists(["[a, b]", "[c]"], [1, 1], "x"), are_lists(["181 173", "12"], [1, 2], "x")
-    (True, True)
-    >>> are_lists(["Toy Story", "Heat"], [1, 2], "title"), are_lists(["Toy Story", "High Noon"], [1, 1], "title")
-    (False, False)
     """
     texts = [cell.strip() for cell in cells if isinstance(cell, str) and cell.strip()]
     if not texts or len(texts) < sum(cell is not None and cell != "" for cell in cells):
@@ -204,13 +174,7 @@ def _is_plural(name: str) -> bool:
 
 
 def are_several(cells: Sequence[object]) -> bool:
-    """Whether some cell contains several words, or all are in brackets: scores that belong to lists of items.
-
-    Examples
-    --------
-    >>> are_several(["0.9 0.8", "0.5"]), are_several(["0.9", "0.8"])
-    (True, False)
-    """
+    """Whether some cell contains several words, or all are in brackets: scores that belong to lists of items."""
     return any(isinstance(cell, str) and _has_gap(cell) for cell in cells) or in_brackets(cells)
 
 
@@ -221,13 +185,7 @@ def in_brackets(cells: Sequence[object]) -> bool:
 
 
 def taken_apart(column: pl.Series) -> pl.Series:
-    """Split cells into lists of words, without brackets and quotes.
-
-    Examples
-    --------
-    >>> taken_apart(pl.Series(["[181, 173]", "[]"])).to_list(), taken_apart(pl.Series(["a b", "c"])).to_list()
-    ([['181', '173'], []], [['a', 'b'], ['c']])
-    """
+    """Split cells into lists of words, without brackets and quotes."""
     inside = column.cast(pl.String).fill_null("").str.strip_chars(_ENDS)
     mark = next((mark for mark in _INNER if inside.str.contains(mark, literal=True).any()), None)
     if mark is None:
@@ -237,13 +195,7 @@ def taken_apart(column: pl.Series) -> pl.Series:
 
 
 def have_scores(cells: Sequence[object]) -> bool:
-    """Whether the words of cells are items with scores, as in ``181:0.9``.
-
-    Examples
-    --------
-    >>> have_scores(["[181:0.9,173:0.8]"]), have_scores(["a:b c"])
-    (True, False)
-    """
+    """Whether the words of cells are items with scores, as in ``181:0.9``."""
     words = taken_apart(pl.Series([cell for cell in cells if isinstance(cell, str)], dtype=pl.String)).explode()
     pairs = [(word or "").rpartition(":") for word in words]
     return bool(pairs) and all(mark and is_number(score) for _, mark, score in pairs)

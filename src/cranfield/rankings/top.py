@@ -16,14 +16,7 @@ from cranfield.tables import Vocabulary
 
 
 def fill_system(fill: Any, seed: int) -> Recommender | None:
-    """Return the unfitted system that orders the gaps; None if gaps are left out.
-
-    Parameters
-    ----------
-    fill
-        None or ``"none"``: items without a score are left out. Otherwise any system: ``"random"``, ``"popularity"``,
-        ``"average"``, ``"puresvd"``, an object.
-    """
+    """Return the unfitted system that orders the gaps; None if gaps are left out (None or ``"none"``)."""
     if fill is None or (isinstance(fill, str) and fill == "none"):
         return None
     return as_recommender(fill, seed)
@@ -34,14 +27,6 @@ def filled(scores: NDArray[Any], fill: Recommender, users: NDArray[np.int32]) ->
 
     Filled items are ordered by the scores of ``fill``, shifted below the lowest computed score of the row: s' = low − d
     (1 + (max f − f) / (max f − min f)) with d = max(1, |low|). If ``fill`` has no score either, NaN stays.
-
-    Examples
-    --------
-    >>> from cranfield.data import Ratings
-    >>> from cranfield.recommenders import recommender
-    >>> popularity = recommender("popularity").fit(Ratings.of(["a", "b", "b"], ["x", "x", "z"]))
-    >>> filled(np.array([[np.nan, 3.0]]), popularity, np.array([0], dtype=np.int32)).tolist()
-    [[0.0, 3.0]]
     """
     gaps = np.isnan(scores)
     if not gaps.any():
@@ -81,32 +66,15 @@ TopLists = tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.float64]]
 """The length of each list, and the items and scores of all lists, one after the other."""
 
 
-Ranks = tuple[NDArray[np.int32], NDArray[np.int32]]
-"""The rank of each item, and the length of its list."""
-
-
 def top(scores: NDArray[Any], n: int, ties: TieOrder) -> TopLists:
-    """Return the length of each row's list, and the concatenated items and scores of all lists.
-
-    Items with score NaN are left out, so a list may be shorter than ``n``.
-
-    Examples
-    --------
-    >>> order = TieOrder(Vocabulary.of([9, 10, 11]))
-    >>> sizes, items, scores = top(np.array([[1.0, 1.0, np.nan]]), 2, order)
-    >>> sizes.tolist(), order.item_ids.ids(items).to_list()
-    ([2], [9, 10])
-    """
+    """Return the ``n`` best items of each row; those with score NaN are left out, so a list may be shorter."""
     columns, values = largest(np.take(scores, ties.items, axis=1), n)  # take gives C order; indexing would not
     listed = ~np.isnan(values)
     return np.count_nonzero(listed, axis=1), ties.items[columns[listed]], values[listed].astype(np.float64, copy=False)
 
 
 def own_top(name: str, system: Any, users: NDArray[np.int32], n: int, targets: Targets, ties: TieOrder) -> TopLists:
-    """Return the lists that a system makes itself with ``top(users, n, targets)``, checked and sorted.
-
-    The system may return items in any order; they are sorted by descending score, and ties by the rule for ties.
-    """
+    """Return the lists that a system makes itself with ``top(users, n, targets)``, in any order, checked and sorted."""
     items, scores = _checked_lists(name, system.top(users, n, targets), len(users), n)
     listed = (items >= 0) & ~np.isnan(scores) & (scores != -np.inf)
     items = np.where(listed, items, -1)
@@ -157,21 +125,13 @@ def ranks_among(
     items: NDArray[np.int32],
     ties: TieOrder,
     groups: NDArray[np.int16] | None = None,
-) -> Ranks:
+) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
     """Return the rank of each (row, item) among the row's pool, and the length of that list.
 
     The rank is one plus the number of pool items with a higher score, or with the same score and a smaller place in the
-    order of ties. It is 0 for an item without a score.
-
-    Parameters
-    ----------
-    scores, pool
-        Users × items: the scores, and a mask of the items that each item is ranked among. A small pool may be given as
-        the items in each row, -1 for no item.
-    rows, items
-        The items to rank, by ascending row. An item that is in its own pool is counted twice in the length.
-    groups
-        The group of each item, if an item is ranked only among those of its own group.
+    order of ties. It is 0 for an item without a score. ``scores`` and ``pool``, a mask, are users × items; a small pool
+    may be given as the items in each row, -1 for no item. Rows ascend. An item that is in its own pool is counted twice
+    in the length. With ``groups``, those of all items, an item is ranked only among the items of its own group.
     """
     if pool.dtype == np.bool_:
         members, inside = np.arange(scores.shape[1])[None, :], pool[rows, items]
@@ -201,11 +161,10 @@ def _ranks(
     rows: NDArray[np.int64],
     items: NDArray[np.int32],
     ties: TieOrder,
-) -> Ranks:
+) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
     """Find each score in its sorted row, which is faster than comparing it with every item; only ties are compared.
 
-    ``places`` are those of the pooled items in the order of ties: one row for all users, or one per user. ``inside``
-    says whether an item is in its own pool.
+    ``places`` has one row for all users, or one per user. ``inside`` says whether an item is in its own pool.
     """
     ordered = np.sort(pooled, axis=1)
     known = pooled.shape[1] - np.count_nonzero(np.isnan(pooled), axis=1)

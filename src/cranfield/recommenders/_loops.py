@@ -29,6 +29,13 @@ def _below(state: Any, bound: int) -> int:
 
 
 @njit(cache=True)
+def _shuffle(order: Any, seed: Any) -> None:
+    for last in range(len(order) - 1, 0, -1):
+        other = _below(seed, last + 1)
+        order[last], order[other] = order[other], order[last]
+
+
+@njit(cache=True)
 def _holds(items: Any, start: int, stop: int, item: int) -> bool:
     """Return whether the ascending ``items[start:stop]`` contain ``item``."""
     end = stop
@@ -61,9 +68,7 @@ def biased_factors(
     order = np.arange(count)
     step, shrink = np.float32(rate), np.float32(regularization)
     for _ in range(epochs):
-        for last in range(count - 1, 0, -1):
-            other = _below(seed, last + 1)
-            order[last], order[other] = order[other], order[last]
+        _shuffle(order, seed)
         for place in order:
             u, i = users[place], items[place]
             p, q = user_factors[u], item_factors[i]
@@ -103,9 +108,7 @@ def pointwise_epoch(
     order = np.arange(count)
     step, shrink = np.float32(rate), np.float32(regularization)
     total = 0.0
-    for last in range(count - 1, 0, -1):
-        other = _below(seed, last + 1)
-        order[last], order[other] = order[other], order[last]
+    _shuffle(order, seed)
     for place in order:
         u = users[place]
         start, stop = indptr[u], indptr[u + 1]
@@ -270,8 +273,9 @@ def weighted_least_squares(
 
 
 @njit(cache=True, nogil=True, fastmath=True)
-def _descend(gram: Any, target: Any, own: int, l1: float, l2: float, sweeps: int, tolerance: float, w: Any) -> None:
+def _descend(gram: Any, target: Any, own: int, settings: Any, w: Any) -> None:
     """Minimise ½ wᵀGw − wᵀg + l2/2 |w|² + l1 |w|₁ over w ≥ 0, w_own = 0, one coordinate at a time."""
+    l1, l2, sweeps, tolerance = settings
     count = len(w)
     image = np.zeros(count)
     for _ in range(sweeps):
@@ -301,18 +305,14 @@ def _length(near: Any) -> int:
 
 
 @njit(cache=True, nogil=True)
-def slim_whole(
-    first: int, last: int, gram: Any, start: int, l1: float, l2: float, sweeps: int, tolerance: float, weights: Any
-) -> None:
-    """Fill ``weights[row]`` with column ``start + row`` of W, over all items."""
+def slim_whole(first: int, last: int, gram: Any, start: int, settings: Any, weights: Any) -> None:
+    """Fill ``weights[row]`` with column ``start + row`` of W, over all items; ``settings`` as for `_descend`."""
     for row in range(first, last):
-        _descend(gram, gram[start + row], start + row, l1, l2, sweeps, tolerance, weights[row])
+        _descend(gram, gram[start + row], start + row, settings, weights[row])
 
 
 @njit(cache=True, nogil=True)
-def slim_near(
-    first: int, last: int, gram: Any, near: Any, l1: float, l2: float, sweeps: int, tolerance: float, weights: Any
-) -> None:
+def slim_near(first: int, last: int, gram: Any, near: Any, settings: Any, weights: Any) -> None:
     """Fill ``weights[j]`` with column j of W over the items ``near[j]`` (−1 for none), for first ≤ j < last."""
     for j in range(first, last):
         count = _length(near[j])
@@ -323,23 +323,12 @@ def slim_near(
             target[a] = gram[j, places[a]]
             for b in range(count):
                 part[a, b] = gram[places[a], places[b]]
-        _descend(part, target, -1, l1, l2, sweeps, tolerance, weights[j, :count])
+        _descend(part, target, -1, settings, weights[j, :count])
 
 
 @njit(cache=True, nogil=True)
 def slim_sparse(
-    first: int,
-    last: int,
-    indptr: Any,
-    raters: Any,
-    values: Any,
-    n_users: int,
-    near: Any,
-    l1: float,
-    l2: float,
-    sweeps: int,
-    tolerance: float,
-    weights: Any,
+    first: int, last: int, indptr: Any, raters: Any, values: Any, n_users: int, near: Any, settings: Any, weights: Any
 ) -> None:
     """Do what `slim_near` does for a catalogue whose Gram matrix does not fit: compute parts of it when needed."""
     for j in range(first, last):
@@ -369,7 +358,7 @@ def slim_sparse(
             for entry in range(ends[u], ends[u + 1]):
                 for other in range(ends[u], ends[u + 1]):
                     part[which[entry], which[other]] += what[entry] * what[other]
-        _descend(part[:count, :count], part[count, :count], -1, l1, l2, sweeps, tolerance, weights[j, :count])
+        _descend(part[:count, :count], part[count, :count], -1, settings, weights[j, :count])
 
 
 @njit(cache=True, nogil=True, fastmath=True)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -18,13 +17,7 @@ from cranfield.tables import Vocabulary
 
 
 def best_first(scores: NDArray[np.float64], item_ids: Vocabulary) -> NDArray[np.int32]:
-    """Return the items with a score, best first, ties by id as text, descending, as in trec_eval.
-
-    Examples
-    --------
-    >>> best_first(np.array([1.0, 2.0, np.nan, 1.0]), Vocabulary.of(["a", "b", "c", "d"])).tolist()
-    [1, 3, 0]
-    """
+    """Return the items with a score, best first, ties by id as text, descending, as in trec_eval."""
     order = np.lexsort((-item_ids.string_order, -scores))
     return order[: len(scores) - np.count_nonzero(np.isnan(scores))].astype(np.int32)
 
@@ -63,7 +56,6 @@ _MOST_DRAWN = 4096
 
 
 @register("random")
-@dataclass
 class Random(Model):
     """Items in a random order for each user; all orders are equally likely.
 
@@ -186,7 +178,6 @@ class _SameForAll(ProfileModel, PairModel):
 
 
 @register("popularity")
-@dataclass
 class Popularity(_SameForAll):
     """The number of training ratings of the item, s(u, i) = |U_i|.
 
@@ -214,7 +205,6 @@ class Popularity(_SameForAll):
 
 
 @register("average", displayed="item mean")
-@dataclass
 class AverageRating(_SameForAll):
     r"""The mean training rating of the item; NaN for an item without training ratings.
 
@@ -258,7 +248,6 @@ class AverageRating(_SameForAll):
 
 
 @register("useraverage")
-@dataclass
 class UserAverage(PairModel):
     """The mean training rating of the user, for every item; the mean of all ratings for a user without any.
 
@@ -271,10 +260,7 @@ class UserAverage(PairModel):
     [[4.5, 4.5]]
     """
 
-    @property
-    def predicts_ratings(self) -> bool:
-        """The scores are average ratings."""
-        return True
+    predicts_ratings = True
 
     def _fit(self, train: Ratings) -> None:
         values = train.values.astype(np.float64)

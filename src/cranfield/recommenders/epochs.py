@@ -29,19 +29,14 @@ _CUTOFF = 10
 
 @dataclass(frozen=True, eq=False)
 class ValidationPart:
-    """Held-out ratings of known users and items, with the codes of the training ratings.
+    """Held-out ratings of known users and items, with the codes of the training ratings."""
 
-    The ascending ``users`` have slices ``indptr`` of the items and their ratings. Items of the training ratings are
-    excluded from lists. A system that ``predicts`` ratings is evaluated by RMSE, others by nDCG@10, with every held-out
-    item as relevant.
-    """
-
-    users: NDArray[np.int64]
-    indptr: NDArray[np.int64]
+    users: NDArray[np.int64]  # ascending
+    indptr: NDArray[np.int64]  # where the items and ratings of each begin
     items: NDArray[np.int64]
     values: NDArray[Any]
-    train: Ratings
-    predicts: bool
+    train: Ratings  # whose items are excluded from lists
+    predicts: bool  # systems that predict ratings are evaluated by RMSE, others by nDCG@10 of all held-out items
 
     @classmethod
     def of(cls, train: Ratings, validation: Ratings, predicts: bool, seed: int) -> ValidationPart | None:
@@ -163,7 +158,7 @@ class EpochModel(Model):
             )
         with progress(f"Fitting {self.name}", total=epochs, unit="epochs") as bar:
             bar.done = len(log.losses)
-            while len(log.losses) < epochs and not self._is_over(log):
+            while len(log.losses) < epochs and not log.is_over(self.patience):
                 with np.errstate(over="ignore", invalid="ignore"):  # refused by the next line
                     numbers, loss = epoch(log.numbers, len(log.losses))
                 self._check_settled(numbers, loss)
@@ -218,9 +213,6 @@ class EpochModel(Model):
         epoch(numbers, 1)
         return (time.perf_counter() - start) / share
 
-    def _is_over(self, log: _Log) -> bool:
-        return bool(self.patience) and log.best_epoch is not None and len(log.losses) - log.best_epoch > self.patience
-
     def _check_settled(self, numbers: Numbers, loss: float) -> None:
         """Refuse numbers that are not finite; they come from too large a setting, such as the rate."""
         if np.isfinite(loss) and all(np.isfinite(values).all() for values in numbers.values()):
@@ -257,11 +249,7 @@ def from_threshold(train: Ratings, threshold: float | None, system: str) -> Rati
 
 
 class _Log:
-    """The progress of a training, saved as a checkpoint after every epoch.
-
-    ``about`` states the system, its settings and the training data; ``path`` need not exist yet; ``numbers`` are the
-    initial ones, if there is no checkpoint.
-    """
+    """The progress of a training, saved as a checkpoint after every epoch, from which it starts if there is one."""
 
     def __init__(self, about: dict[str, Any], path: Path | None, numbers: Numbers) -> None:
         self._about, self._path = about, path
@@ -273,6 +261,10 @@ class _Log:
         self._best_value: float | None = None
         if path is not None and path.exists():
             self._read(path, numbers)
+
+    def is_over(self, patience: int) -> bool:
+        """Whether there were more epochs without improvement than the patience allows; 0 allows any number."""
+        return patience > 0 and self.best_epoch is not None and len(self.losses) - self.best_epoch > patience
 
     def add(self, numbers: Numbers, loss: float, value: float | None, held_out: ValidationPart | None) -> None:
         """Record the results of an epoch."""

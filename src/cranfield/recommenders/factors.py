@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -29,13 +28,7 @@ def normal_factors(
 
 
 def average_profile(train: Ratings, *, at_most: int) -> int:
-    """Return the average number of ratings per user, rounded down, from 1 to ``at_most``.
-
-    Examples
-    --------
-    >>> average_profile(Ratings.of([1, 1, 1, 2, 2], [1, 2, 3, 1, 2]), at_most=50)
-    2
-    """
+    """Return the average number of ratings per user, rounded down, from 1 to ``at_most``."""
     return max(1, min(at_most, len(train) // train.n_users))
 
 
@@ -65,7 +58,6 @@ class FactorModel(PairModel):
 
 
 @register("svd")
-@dataclass
 class BiasedFactors(FactorModel):
     r"""Biased matrix factorisation: predicts ratings from a mean, two biases and two vectors.
 
@@ -87,17 +79,13 @@ class BiasedFactors(FactorModel):
     """
 
     one_thread: ClassVar[bool] = True
+    predicts_ratings = True
 
     factors: int = setting(50, low=1)
     epochs: int = setting(30, low=1)
     rate: float = setting(0.01, above=0)
     regularization: float = setting(0.05, low=0)
     seed: int = setting(0, low=0)
-
-    @property
-    def predicts_ratings(self) -> bool:
-        """The scores are predicted ratings."""
-        return True
 
     def _fit(self, train: Ratings) -> None:
         loops = compiled_loops(self.name)
@@ -109,23 +97,11 @@ class BiasedFactors(FactorModel):
         self._item_bias = np.zeros(train.n_items, dtype=np.float32)
         self._mean = float(train.values.mean(dtype=np.float64))
         wide = max(1.0, RatingScale.of(train.values).range / 4)
-        loops.biased_factors(
-            train.users,
-            train.items,
-            train.values / train.values.dtype.type(wide),
-            self._mean / wide,
-            self._user_bias,
-            self._item_bias,
-            self._users,
-            self._items,
-            self.rate,
-            self.regularization,
-            self.epochs,
-            random_state(draw),
-        )
-        learned = (self._users, self._items, self._user_bias, self._item_bias)
+        ratings = (train.users, train.items, train.values / train.values.dtype.type(wide), self._mean / wide)
+        learned = (self._user_bias, self._item_bias, self._users, self._items)
+        loops.biased_factors(*ratings, *learned, self.rate, self.regularization, self.epochs, random_state(draw))
         check_settled(self.name, learned, rate=self.rate)
-        for part in learned[1:]:
+        for part in (self._items, self._user_bias, self._item_bias):
             part *= np.float32(wide)
 
     def _score(self, users: NDArray[np.int64]) -> NDArray[np.float64]:
@@ -147,7 +123,6 @@ _AT_A_TIME = 1 << 20
 
 
 @register("bprmf")
-@dataclass
 class BayesianPersonalizedRanking(FactorModel):
     r"""Bayesian personalised ranking: factors that rank the items of a profile above other items.
 
@@ -223,7 +198,6 @@ class BayesianPersonalizedRanking(FactorModel):
 
 
 @register("mf-pointwise")
-@dataclass
 class PointwiseFactors(EpochModel, FactorModel):
     r"""Matrix factorisation with a logistic loss: the probability that a user rates an item.
 
@@ -285,21 +259,10 @@ class PointwiseFactors(EpochModel, FactorModel):
 
         def epoch(before: Numbers, number: int) -> tuple[Numbers, float]:
             now = {name: values.copy() for name, values in before.items()}
-            loss = loops.pointwise_epoch(
-                kept.indptr,
-                users,
-                kept.items,
-                now["bias"],
-                now["user_bias"],
-                now["item_bias"],
-                now["users"],
-                now["items"],
-                self.negatives,
-                self.others == "unrated",
-                self.rate,
-                self.regularization,
-                random_state(stream(self.seed, "mf-pointwise", number)),
-            )
+            learned = (now[name] for name in ("bias", "user_bias", "item_bias", "users", "items"))
+            drawn, steps = (self.negatives, self.others == "unrated"), (self.rate, self.regularization)
+            state = random_state(stream(self.seed, "mf-pointwise", number))
+            loss = loops.pointwise_epoch(kept.indptr, users, kept.items, *learned, *drawn, *steps, state)
             return now, loss / max(len(kept) * (1 + self.negatives), 1)
 
         return numbers, epoch

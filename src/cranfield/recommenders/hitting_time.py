@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cranfield.data import Ratings
-from cranfield.recommenders.matrices import ones_like, rating_matrix, row_of_entries, with_data
+from cranfield.recommenders.matrices import divided_rows, ones_like, rating_matrix
 from cranfield.recommenders.model import Model, setting
 from cranfield.recommenders.registry import register
 from cranfield.recommenders.relevance_models import without_zeros
@@ -19,7 +18,6 @@ _SIDE_BY_SIDE = 64
 
 
 @register("ht")
-@dataclass
 class HittingTime(Model):
     r"""The truncated hitting time from the item to the user, negated so that higher is better.
 
@@ -50,8 +48,11 @@ class HittingTime(Model):
 
         ratings = without_zeros(rating_matrix(train))
         ratings = ones_like(ratings) if self.binary else ratings
-        self._from_users = _transitions(ratings)
-        self._from_items = _transitions(ratings.T.tocsr())
+        sides = (ratings, ratings.T.tocsr())
+        # Empty rows stay empty.
+        self._from_users, self._from_items = (
+            divided_rows(side, np.asarray(side.sum(axis=1)).reshape(-1)) for side in sides
+        )
         labels = connected_components(sparse.block_array([[None, ratings], [ratings.T, None]]), directed=False)[1]
         self._user_part, self._item_part = labels[: train.n_users], labels[train.n_users :]
 
@@ -75,9 +76,3 @@ class HittingTime(Model):
                 time[users, column] = 0
             at_items = not at_items
         return time
-
-
-def _transitions(weights: Any) -> Any:
-    """Return the rows divided by their sums; empty rows stay empty."""
-    sums = np.asarray(weights.sum(axis=1)).reshape(-1)
-    return with_data(weights, weights.data / np.where(sums > 0, sums, 1)[row_of_entries(weights)])

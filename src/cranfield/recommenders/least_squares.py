@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -22,7 +21,6 @@ from cranfield.tables import as_polars, spark_session
 
 
 @register("wrmf")
-@dataclass
 class WeightedFactors(ProfileModel):
     r"""Weighted matrix factorisation: factors fitted to all cells, with more weight on rated ones.
 
@@ -69,7 +67,10 @@ class WeightedFactors(ProfileModel):
         by_user = rating_matrix(train)
         weight = ones_like(by_user) if self.binary else by_user
         by_item, weight_by_item = by_user.T.tocsr(), weight.T.tocsr()
-        self._users, self._items = self._start(train)
+        draw, sizes = stream(self.seed, "wrmf"), (train.n_users, train.n_items)
+        self._users, self._items = (
+            (draw.random((size, self.factors)) * self.start).astype(np.float32) for size in sizes
+        )
         sides = (
             (self._users, self._items, *self._system(by_user, weight)),
             (self._items, self._users, *self._system(by_item, weight_by_item)),
@@ -83,12 +84,6 @@ class WeightedFactors(ProfileModel):
                     solved, fixed, gram, ratings.indptr, read_only(ratings.indices), extra, pull, self.steps,
                 )  # fmt: skip
         check_settled(self.name, (self._users, self._items), alpha=self.alpha, regularization=self.regularization)
-
-    def _start(self, train: Ratings) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-        draw = stream(self.seed, "wrmf")
-        shapes = (train.n_users, self.factors), (train.n_items, self.factors)
-        users, items = ((draw.random(shape) * self.start).astype(np.float32) for shape in shapes)
-        return users, items
 
     def _system(self, ratings: Any, weight: Any) -> tuple[Any, NDArray[np.float32], NDArray[np.float32]]:
         """Return c − 1 and c t at the positions of the ratings."""
@@ -121,7 +116,6 @@ _SPREAD = 0.1
 
 
 @register("ials")
-@dataclass
 class ImplicitLeastSquares(FactorModel, EpochModel, ProfileModel):
     r"""Implicit alternating least squares, with regularisation that depends on the number of ratings.
 
@@ -254,7 +248,6 @@ class SparkFactors(NamedTuple):
 
 
 @register("spark-als")
-@dataclass
 class SparkLeastSquares(FactorModel):
     r"""Alternating least squares on Spark (``pyspark.ml.recommendation.ALS``); the score is :math:`x_u \cdot y_i`.
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -28,7 +27,6 @@ from cranfield.recommenders.work import blas_threads, compiled_loops, need_memor
 
 
 @register("puresvd")
-@dataclass
 class PureSVD(ProfileModel):
     r"""The user's ratings projected on the f leading right singular vectors of the rating matrix.
 
@@ -79,7 +77,6 @@ class PureSVD(ProfileModel):
 
 
 @register("ease")
-@dataclass
 class EmbarrassinglyShallow(ProfileModel):
     r"""Ridge regression of every item on all other items, solved in closed form.
 
@@ -106,12 +103,7 @@ class EmbarrassinglyShallow(ProfileModel):
 
         n_items = train.n_items
         # The Gram matrix, its inverse and the workspace of LAPACK.
-        need_memory(
-            self.name,
-            3 * 8 * n_items**2,
-            f"a dense matrix of {n_items:,} × {n_items:,} items",
-            "use itemknn or slim, which keep only the nearest items",
-        )
+        need_memory(self.name, n_items, 3, "use itemknn or slim, which keep only the nearest items")
         self._ratings = rating_matrix(train, binary=self.binary)
         gram = (self._ratings.T @ self._ratings).toarray()
         gram[np.diag_indices(n_items)] += self.l2
@@ -138,7 +130,6 @@ _COLUMNS = 256
 
 
 @register("slim")
-@dataclass
 class SparseLinear(ProfileModel):
     r"""Each item as a sparse, non-negative combination of the others.
 
@@ -176,12 +167,7 @@ class SparseLinear(ProfileModel):
         self._l1 = 0.35 * square if self.l1 is None else self.l1
         self._l2 = 150 * square if self.l2 is None else self.l2
         if self.neighbours is None:
-            need_memory(
-                self.name,
-                2 * 8 * train.n_items**2,
-                f"a dense matrix of {train.n_items:,} × {train.n_items:,} items",
-                "restrict it, as in slim(neighbours=200)",
-            )
+            need_memory(self.name, train.n_items, 2, "restrict it, as in slim(neighbours=200)")
             self._weights = self._fit_whole(loops)
         else:
             self._weights = self._fit_near(loops, self.neighbours)
@@ -201,7 +187,7 @@ class SparseLinear(ProfileModel):
             for first in range(0, count, _COLUMNS):
                 weights = np.zeros((min(_COLUMNS, count - first), count))
                 rows = range(len(weights))
-                over_rows(loops.slim_whole, rows, self._ratings.nnz, gram, first, *self._settings, weights)
+                over_rows(loops.slim_whole, rows, self._ratings.nnz, gram, first, self._settings, weights)
                 pieces.append(sparse.csr_array(weights))
                 bar.advance(len(weights))
         return sparse.vstack(pieces, format="csr").T.tocsr()
@@ -221,7 +207,7 @@ class SparseLinear(ProfileModel):
         with progress("Fitting slim", total=count, unit="items") as bar:
             for first in range(0, count, _COLUMNS):
                 rows = range(first, min(first + _COLUMNS, count))
-                over_rows(loop, rows, raters.nnz, *items, near, *self._settings, weights)
+                over_rows(loop, rows, raters.nnz, *items, near, self._settings, weights)
                 bar.advance(len(rows))
         target, place = np.nonzero(weights)
         return sparse.csr_array((weights[target, place], (near[target, place], target)), shape=(count, count))

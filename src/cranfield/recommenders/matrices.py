@@ -40,8 +40,12 @@ def row_of_entries(matrix: Any) -> NDArray[np.int64]:
 
 def unit_rows(matrix: Any) -> Any:
     """Return the matrix with its rows divided by their Euclidean lengths; empty rows stay empty."""
-    lengths = np.sqrt(np.asarray(matrix.multiply(matrix).sum(axis=1)).reshape(-1))
-    return with_data(matrix, matrix.data / np.where(lengths > 0, lengths, 1)[row_of_entries(matrix)])
+    return divided_rows(matrix, np.sqrt(np.asarray(matrix.multiply(matrix).sum(axis=1)).reshape(-1)))
+
+
+def divided_rows(matrix: Any, sizes: NDArray[Any]) -> Any:
+    """Return the matrix with its rows divided by ``sizes``, unless they are 0."""
+    return with_data(matrix, matrix.data / np.where(sizes > 0, sizes, 1)[row_of_entries(matrix)])
 
 
 def dense_product(left: Any, right: Any) -> NDArray[np.float64]:
@@ -77,13 +81,7 @@ def product_or_nan(left: Any, right: Any) -> NDArray[np.float64]:
 def without_rounding_errors(block: NDArray[np.float64]) -> NDArray[np.float64]:
     """Round the scores in place to 2⁻³⁶ of the largest in their row, which removes the rounding errors of BLAS.
 
-    BLAS adds in different orders on different processors. Without rounding, the processor would decide how ties are
-    broken.
-
-    Examples
-    --------
-    >>> np.unique(without_rounding_errors(np.array([[0.3, 0.1 + 0.2, 5.0]]))).size
-    2
+    BLAS adds in different orders on different processors, so the processor would decide how ties are broken.
     """
     largest = np.abs(block).max(axis=1, initial=0, keepdims=True)
     grid = np.ldexp(1.0, np.frexp(largest)[1] - 36)
@@ -103,12 +101,6 @@ def largest(block: NDArray[Any], k: int) -> tuple[NDArray[np.int64], NDArray[Any
     """Return the columns of the ``k`` largest entries of each row, best first, and these entries.
 
     Among equal entries, those further left are kept, and come first. NaN comes last.
-
-    Examples
-    --------
-    >>> columns, values = largest(np.array([[1.0, 3.0, 3.0, np.nan, 2.0]]), 3)
-    >>> columns.tolist(), values.tolist()
-    ([[1, 2, 4]], [[3.0, 3.0, 2.0]])
     """
     rows, width = block.shape
     k = min(k, width)
@@ -153,12 +145,6 @@ def cosine_neighbours(rows: Any, k: int) -> Any:
 
     over all columns, with 0 for missing entries. A row is not its own neighbour, and a neighbour has a positive cosine,
     so some rows may have fewer than ``k`` neighbours. Among equally similar rows, the one further up wins.
-
-    Examples
-    --------
-    >>> from scipy import sparse
-    >>> cosine_neighbours(sparse.csr_array([[3.0, 4.0], [4.0, 3.0], [0.0, 1.0]]), 1).toarray().round(2).tolist()
-    [[0.0, 0.96, 0.0], [0.96, 0.0, 0.0], [0.8, 0.0, 0.0]]
     """
     unit = unit_rows(rows)
     return nearest_rows(rows.shape[0], k, row_products(unit, unit))

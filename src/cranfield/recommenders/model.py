@@ -7,6 +7,7 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass
 from functools import lru_cache
+from operator import attrgetter
 from types import NoneType
 from typing import Any, ClassVar, NamedTuple, Self
 
@@ -22,11 +23,7 @@ from cranfield.recommenders.matrices import rating_matrix
 _PLAN = "plan"
 _CSR = ("data", "indices", "indptr")
 _OF_TRAIN: Mapping[str, Callable[[Ratings], NDArray[Any]]] = {
-    "items": lambda train: train.items,
-    "values": lambda train: train.values,
-    "indptr": lambda train: train.indptr,
-    "user_counts": lambda train: train.user_counts,
-    "item_counts": lambda train: train.item_counts,
+    **{name: attrgetter(name) for name in ("items", "values", "indptr", "user_counts", "item_counts")},
     "ones": lambda train: np.ones(len(train)),
 }
 
@@ -41,10 +38,9 @@ class CannotKeepError(SettingError):
 
 
 def _pack(attributes: Mapping[str, Any], train: Ratings) -> dict[str, NDArray[Any]]:
-    """Return attributes as named arrays, with a plan that describes each; nothing is pickled.
+    """Return attributes as named arrays, with a plan in JSON that describes each; nothing is pickled.
 
-    The plan is JSON and says what each attribute is: an array, a sparse matrix, a plain value, a small dataclass or
-    dictionary of these, or an array of the training ratings, which is only named, since the ratings are kept elsewhere.
+    Arrays of the training ratings are only named, since the ratings are kept elsewhere.
     """
     arrays: dict[str, NDArray[Any]] = {}
     of_train = {name: array(train) for name, array in _OF_TRAIN.items()}
@@ -193,16 +189,7 @@ class Model:
         return _pack(learned, self.train.compact())
 
     def restore(self, state: Mapping[str, NDArray[Any]], train: Ratings) -> Self:
-        """Load what a model with the same settings learned from the same training ratings, instead of fitting.
-
-        Examples
-        --------
-        >>> from cranfield.recommenders import recommender
-        >>> train = Ratings.of(["ann", "bob", "bob"], ["x", "x", "y"])
-        >>> state = recommender("knn").fit(train).state()
-        >>> recommender("knn").restore(state, train).score([0]).round(2).tolist()
-        [[0.71, 0.71]]
-        """
+        """Load what a model with the same settings learned from the same training ratings, instead of fitting."""
         vars(self).update(_unpack(state, train.compact(), type(self)))
         return self.fitted_on(train)
 
@@ -377,10 +364,8 @@ class ProfileModel(Model):
 class _KnownCodes(NamedTuple):
     """The users and items with training ratings, if some have none."""
 
-    users: NDArray[np.int64]
-    """For each user, the code among the known users; -1 for a new user."""
-    items: NDArray[np.bool_]
-    """For each item, whether it is known."""
+    users: NDArray[np.int64]  # for each user, the code among the known users; -1 for a new user
+    items: NDArray[np.bool_]  # for each item, whether it is known
 
     @classmethod
     def of(cls, train: Ratings) -> _KnownCodes | None:

@@ -32,7 +32,6 @@ _ROUNDING = 1e-12
 
 
 @register("knn")
-@dataclass
 class UserNeighbours(ProfileModel):
     r"""The ratings of the k most similar users, weighted by their similarity and not normalised.
 
@@ -104,19 +103,16 @@ class UserNeighbours(ProfileModel):
         return np.concatenate(scored) if scored else np.zeros(profiles.shape)
 
     def _score_by(self, near: Any) -> NDArray[np.float64]:
-        scores = product_or_nan(near, self._summed())
+        summed = self._ratings
+        if self.ratings == "truncated":
+            summed = with_data(summed, np.maximum(summed.data - self.threshold + 1.0, 0.0))
+        scores = product_or_nan(near, summed)
         if self.normalised:
             weights = dense_product(near, ones_like(self._ratings))
             np.divide(scores, weights, out=scores, where=weights > 0)
         if self.min_neighbours > 1:
             scores[dense_product(ones_like(near), ones_like(self._ratings)) < self.min_neighbours] = np.nan
         return scores
-
-    def _summed(self) -> Any:
-        """Return the values of the neighbours' ratings in the sum."""
-        if self.ratings == "raw":
-            return self._ratings
-        return with_data(self._ratings, np.maximum(self._ratings.data - self.threshold + 1.0, 0.0))
 
     def _similarity(self, profiles: Any) -> Callable[[slice], NDArray[np.float64]]:
         """Return a function that computes the similarities of a block of profiles to all training users."""
@@ -172,7 +168,6 @@ def _pearson(profiles: Any, ratings: Any) -> _Similarity:
 
 
 @register("itemknn")
-@dataclass
 class ItemNeighbours(ProfileModel):
     r"""The sum of similarities of the target item to the user's items, over the k nearest items of each.
 
@@ -313,7 +308,6 @@ class _ResidualNeighbours(Model):
 
 
 @register("nncosngbr-ub")
-@dataclass
 class ResidualUserNeighbours(_ResidualNeighbours):
     r"""NNCosNgbr-UB: a baseline plus the residuals of the k nearest users.
 
@@ -331,7 +325,6 @@ class ResidualUserNeighbours(_ResidualNeighbours):
 
 
 @register("nncosngbr-ib")
-@dataclass
 class ResidualItemNeighbours(_ResidualNeighbours):
     r"""NNCosNgbr-IB: a baseline plus the user's residuals on the k items nearest to the target item.
 

@@ -24,21 +24,13 @@ class FeatureCoding:
     """An encoding learned in training: the categories of text columns, and the mean and spread of number columns.
 
     A missing text or an unseen category has no category, and a missing number is replaced by the mean. Neither adds
-    anything to what a network computes. ``texts`` and ``numbers`` are the names of the columns; a category is its
-    column, a separator and its text, in ascending order; ``means`` and ``spreads`` are those of the columns of numbers.
-
-    Examples
-    --------
-    >>> known = FeatureCoding.of(pl.DataFrame({"age": [20.0, 40.0, None], "town": ["Oslo", "Rome", None]}))
-    >>> categories, numbers = known.encoded(pl.DataFrame({"age": [50.0, None], "town": ["Paris", "Rome"]}))
-    >>> categories.tolist(), numbers.tolist()
-    ([[2], [1]], [[2.0], [0.0]])
+    anything to what a network computes.
     """
 
-    texts: NDArray[np.str_]
-    numbers: NDArray[np.str_]
-    categories: NDArray[np.str_]
-    means: NDArray[np.float64]
+    texts: NDArray[np.str_]  # the names of the columns of text
+    numbers: NDArray[np.str_]  # the names of the columns of numbers
+    categories: NDArray[np.str_]  # column, separator and text of each, ascending
+    means: NDArray[np.float64]  # of the columns of numbers
     spreads: NDArray[np.float64]
 
     @classmethod
@@ -137,6 +129,12 @@ class NetworkModel(EpochModel, PairModel):
 
     batch: int
     rate: float
+    target: str
+
+    @property
+    def predicts_ratings(self) -> bool:
+        """Whether it is trained to predict ratings."""
+        return self.target == "rating"
 
     def _machinery(self) -> str:
         jax, optax = libraries(self.name)
@@ -258,11 +256,6 @@ class PointwiseNetwork(NetworkModel):
     threshold: float | None = setting(None, or_none=float)
     patience: int = setting(5, low=0)
     seed: int = setting(0, low=0)
-
-    @property
-    def predicts_ratings(self) -> bool:
-        """Whether it was trained on ratings."""
-        return self.target == "rating"
 
     @property
     def uses_features(self) -> bool:

@@ -92,7 +92,6 @@ class CollaborativeFiltering(PointwiseNetwork):
 
 
 @register("neumf")
-@dataclass
 class NeuralFactors(CollaborativeFiltering):
     r"""Neural matrix factorisation: a product of vectors and a multi-layer perceptron, joined by a last layer.
 
@@ -139,7 +138,6 @@ class NeuralFactors(CollaborativeFiltering):
 
 
 @register("gmf")
-@dataclass
 class GeneralizedFactors(CollaborativeFiltering):
     r"""Generalised matrix factorisation: NeuMF with only the product of vectors.
 
@@ -155,7 +153,6 @@ class GeneralizedFactors(CollaborativeFiltering):
 
 
 @register("mlp")
-@dataclass
 class TowerOfLayers(CollaborativeFiltering):
     r"""Multi-layer perceptron: NeuMF with only the tower of layers over the vectors of user and item.
 
@@ -174,7 +171,6 @@ class TowerOfLayers(CollaborativeFiltering):
 
 
 @register("lc-nn")
-@dataclass
 class LatentCross(PointwiseNetwork):
     r"""Latent cross: a network over the vectors of user and item whose hidden layer is multiplied by the context.
 

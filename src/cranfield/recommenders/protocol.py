@@ -46,15 +46,7 @@ def predicts_ratings(system: Recommender) -> bool | None:
 
 
 def fit_takes(system: Any, parameter: str) -> bool:
-    """Whether the ``fit`` of a system, or of a class of systems, has a certain parameter besides the training ratings.
-
-    Examples
-    --------
-    >>> class Stopping:
-    ...     def fit(self, train, validation=None): ...
-    >>> fit_takes(Stopping, "validation"), fit_takes(Stopping(), "checkpoint")
-    (True, False)
-    """
+    """Whether the ``fit`` of a system, or of a class of them, has a certain parameter besides the training ratings."""
     try:
         return parameter in inspect.signature(system.fit).parameters
     except (TypeError, ValueError):  # a compiled method has no signature
@@ -113,7 +105,31 @@ class ScoresPairs(Recommender, Protocol):
         ...
 
 
-class ImplicitModel:
+class _MatrixModel:
+    """A model of another library, fitted on the users × items matrix; NaN for users and items without ratings."""
+
+    def fit(self, train: Ratings) -> Self:
+        """Train the model."""
+        self._ratings = rating_matrix(train)
+        self._new_users, self._new_items = train.user_counts == 0, train.item_counts == 0
+        self._fit()
+        return self
+
+    def score(self, users: NDArray[np.int32]) -> NDArray[Any]:
+        """Return the model's scores."""
+        block = self._score(users)
+        block[:, self._new_items] = np.nan
+        block[self._new_users[users]] = np.nan
+        return block
+
+    def _fit(self) -> None:
+        raise NotImplementedError
+
+    def _score(self, users: NDArray[np.int32]) -> NDArray[Any]:
+        raise NotImplementedError
+
+
+class ImplicitModel(_MatrixModel):
     """A model of the library `implicit`, trained on the users × items matrix of ratings.
 
     Models with factors score by their inner product, item neighbourhoods by their similarity matrix. NaN for users and
@@ -128,32 +144,27 @@ class ImplicitModel:
     def __init__(self, model: Any) -> None:
         self.model = model
 
-    def fit(self, train: Ratings) -> Self:
-        """Train the model."""
+    def _fit(self) -> None:
         from scipy import sparse
 
         # implicit accepts sparse matrices but not sparse arrays.
-        self._ratings = sparse.csr_matrix(rating_matrix(train))
-        self._user_counts, self._item_counts = train.user_counts, train.item_counts
+        self._ratings = sparse.csr_matrix(self._ratings)
         # implicit has its own threads, and asks for a single-threaded BLAS.
         with warnings.catch_warnings(), blas_threads(1):
             # Its neighbourhood models warn about matrices that they created themselves.
             warnings.filterwarnings("ignore", message="Method expects CSR input")
             self.model.fit(self._ratings, show_progress=False)
-        return self
 
-    def score(self, users: NDArray[np.int32]) -> NDArray[Any]:
-        """Return the model's scores."""
+    def _score(self, users: NDArray[np.int32]) -> NDArray[Any]:
         similarity = getattr(self.model, "similarity", None)
-        if similarity is not None and not hasattr(self.model, "item_factors"):
-            block = (self._ratings[users] @ similarity).toarray()
-            block[block == 0] = np.nan
-        else:
-            block = np.asarray(self.model.user_factors[users] @ self.model.item_factors.T, dtype=np.float64)
-        return _nan_for_untrained(block, self._item_counts, self._user_counts[users])
+        if similarity is None or hasattr(self.model, "item_factors"):
+            return np.asarray(self.model.user_factors[users] @ self.model.item_factors.T, dtype=np.float64)
+        block: NDArray[Any] = (self._ratings[users] @ similarity).toarray()
+        block[block == 0] = np.nan
+        return block
 
 
-class ScikitModel:
+class ScikitModel(_MatrixModel):
     """A scikit-learn-like estimator, fitted on the users × items matrix of ratings, with 0 for missing ratings.
 
     A user's scores are the row that the estimator reconstructs: by ``inverse_transform`` after ``transform`` (NMF,
@@ -165,18 +176,11 @@ class ScikitModel:
     def __init__(self, estimator: Any) -> None:
         self.estimator = estimator
 
-    def fit(self, train: Ratings) -> Self:
-        """Fit the estimator."""
-        self._ratings = rating_matrix(train)
-        self._user_counts, self._item_counts = train.user_counts, train.item_counts
-        if hasattr(self.estimator, "transform"):
-            self.estimator.fit(self._ratings)
-        else:
-            self.estimator.fit(self._ratings, self._ratings.toarray())
-        return self
+    def _fit(self) -> None:
+        targets = () if hasattr(self.estimator, "transform") else (self._ratings.toarray(),)
+        self.estimator.fit(self._ratings, *targets)
 
-    def score(self, users: NDArray[np.int32]) -> NDArray[Any]:
-        """Return the rows that the estimator reconstructs."""
+    def _score(self, users: NDArray[np.int32]) -> NDArray[Any]:
         rows = self._ratings[users]
         if not hasattr(self.estimator, "transform"):
             block = self.estimator.predict(rows)
@@ -189,17 +193,7 @@ class ScikitModel:
                 f"{type(self.estimator).__name__} does not return a row of scores",
                 remedy="give an estimator with inverse_transform or components_, or a regressor",
             )
-        block = np.array(block, dtype=np.float64)
-        return _nan_for_untrained(block, self._item_counts, self._user_counts[users])
-
-
-def _nan_for_untrained(
-    block: NDArray[Any], item_counts: NDArray[np.int64], user_counts: NDArray[np.int64]
-) -> NDArray[Any]:
-    """Write NaN into the columns of items and the rows of users without training ratings."""
-    block[:, item_counts == 0] = np.nan
-    block[user_counts == 0] = np.nan
-    return block
+        return np.array(block, dtype=np.float64)
 
 
 class Function:
@@ -230,20 +224,17 @@ class Function:
 def as_recommender(system: Any, seed: int | None = None) -> Recommender:
     """Return the recommender for a spelling, a model or a function.
 
-    Parameters
-    ----------
-    system
-        A spelling (`recommender`); an object with ``fit`` and ``score``, taken as it is; a model of `implicit`; a
-        scikit-learn-like object with ``fit`` and ``transform`` or ``predict``; or a function ``f(train, users)``.
-    seed
-        The seed of a spelled system that uses random numbers.
+    The system is a spelling, whose seed is ``seed`` if it uses random numbers; an object with ``fit`` and ``score``,
+    taken as it is; a model of `implicit`; a scikit-learn-like object with ``fit`` and ``transform`` or ``predict``; or
+    a function ``f(train, users)``.
     """
     if isinstance(system, str):
         return recommender(system, seed)
     if type(system).__module__.split(".")[0] == "implicit":
         return ImplicitModel(system)
     # A class has these methods too, but only an instance can be trained.
-    has = {name: hasattr(system, name) and not isinstance(system, type) for name in _METHODS}
+    methods = ("fit", "score", "transform", "predict")
+    has = {name: hasattr(system, name) and not isinstance(system, type) for name in methods}
     if has["fit"] and (has["transform"] or has["predict"]):
         return ScikitModel(system)
     if has["fit"] and has["score"]:
@@ -257,18 +248,10 @@ def as_recommender(system: Any, seed: int | None = None) -> Recommender:
     )
 
 
-_METHODS = ("fit", "score", "transform", "predict")
-
-
 def named_systems(systems: Any, seed: int | None = None) -> dict[str, Recommender]:
     """Return recommenders by the names of their runs, given one system, several, or a mapping from names to systems.
 
     See `as_recommender`. An object without an attribute ``name`` is named after its class, a function after itself.
-
-    Examples
-    --------
-    >>> list(named_systems(["popularity", "knn( k=50 )"]))
-    ['popularity', 'knn(k=50)']
     """
     if isinstance(systems, Mapping):
         pairs = [(str(name), system) for name, system in systems.items()]
@@ -329,17 +312,7 @@ def checked_scores(system: str, scores: Any, shape: tuple[int, int]) -> NDArray[
 def pair_scores(
     name: str, system: Recommender, users: NDArray[Any], items: NDArray[Any], n_items: int
 ) -> NDArray[np.float64]:
-    """Return the score of each pair of a user code and an item code; NaN where the system has no score.
-
-    Examples
-    --------
-    >>> from cranfield.data import Ratings
-    >>> from cranfield.recommenders import recommender
-    >>> train = Ratings.of(["ann", "bob", "bob"], ["x", "x", "y"])
-    >>> model = recommender("popularity").fit(train)
-    >>> pair_scores("popularity", model, np.array([1, 0]), np.array([0, 1]), train.n_items).tolist()
-    [2.0, 1.0]
-    """
+    """Return the score of each pair of a user code and an item code; NaN where the system has no score."""
     if isinstance(system, ScoresPairs):
         scores = system.score_pairs(users, items)
         return checked_scores(name, np.asarray(scores)[None, :], (1, len(users)))[0].astype(np.float64)
@@ -356,18 +329,7 @@ def pair_scores(
 
 
 def from_profiles(name: str, system: Recommender) -> ScoresProfiles:
-    """Return the system if it can score from profiles, or raise an error that names those that can.
-
-    Examples
-    --------
-    >>> from cranfield.recommenders import recommender
-    >>> from_profiles("bprmf", recommender("bprmf"))
-    Traceback (most recent call last):
-    ...
-    cranfield._errors.SettingError: bprmf cannot score from a profile alone, so it has no lists for users who are held \
-out whole; choose another split, or systems that can: average, ease, ials, itemknn, knn, plsa, popularity, \
-puresvd, slim, wrmf
-    """
+    """Return the system if it can score from profiles, or raise an error that names those that can."""
     if isinstance(system, ScoresProfiles):
         return system
     able = sorted(known for known, kind in SYSTEMS.items() if isinstance(kind, type) and issubclass(kind, ProfileModel))

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from dataclasses import replace as changed
-from typing import Any, TypeVar
+from typing import Any, TypeVar, dataclass_transform
 
 from cranfield._errors import SettingError
 from cranfield._own_code import imported
@@ -16,8 +17,6 @@ _Class = TypeVar("_Class", bound=type[Model])
 
 
 class _Systems(Registry[type[Model]]):
-    """The registry of systems, which an installed package may add to."""
-
     def _add_plugin(self, name: str, thing: Any) -> None:
         self.add(name, checked_class(thing, f"the system {name!r} of an installed package"))
 
@@ -43,8 +42,9 @@ SYSTEMS: Registry[type[Model]] = _Systems("system", plugins="cranfield.recommend
 a new file is enough to add a system."""
 
 
+@dataclass_transform()
 def register(name: str, *, displayed: str = "", replace: bool = False) -> Callable[[_Class], _Class]:
-    """Register a `Model` under ``name``; the decorator goes above ``@dataclass``.
+    """Make a dataclass of a `Model`, unless it is one, and register it under ``name``.
 
     Parameters
     ----------
@@ -57,9 +57,7 @@ def register(name: str, *, displayed: str = "", replace: bool = False) -> Callab
 
     Examples
     --------
-    >>> from dataclasses import dataclass
     >>> @register("popularity")
-    ... @dataclass
     ... class Mine(Model):
     ...     pass
     Traceback (most recent call last):
@@ -71,6 +69,8 @@ def register(name: str, *, displayed: str = "", replace: bool = False) -> Callab
     def add(system: _Class) -> _Class:
         if not (isinstance(system, type) and issubclass(system, Model)):
             raise SettingError(f"{system!r} is not a class derived from cranfield.recommenders.Model; derive it")
+        if "__dataclass_fields__" not in vars(system):
+            dataclass(system)
         SYSTEMS.add(name, system, replace=replace)
         system.name, system.displayed = name, displayed or name
         return system
@@ -79,13 +79,7 @@ def register(name: str, *, displayed: str = "", replace: bool = False) -> Callab
 
 
 def displayed_name(spelling: str) -> str:
-    """Return the display name of a spelled system: its spelling, unless its name could be misunderstood.
-
-    Examples
-    --------
-    >>> displayed_name("knn( k=50 )"), displayed_name("average(damping=5)")
-    ('knn(k=50)', 'item mean(damping=5)')
-    """
+    """Return the display name of a spelled system: its spelling, unless its name could be misunderstood."""
     spelled = parse(spelling)
     system = SYSTEMS.get(spelled.name)
     # An unregistered subclass inherits the display name of its parent, which is another system.
@@ -94,13 +88,7 @@ def displayed_name(spelling: str) -> str:
 
 
 def system_among(name: str, systems: Sequence[str]) -> str | None:
-    """Return the system that a name refers to, as a spelling or a display name; None if there is none.
-
-    Examples
-    --------
-    >>> system_among("average", ["item mean", "knn"]), system_among("knn", ["item mean", "knn"])
-    ('item mean', 'knn')
-    """
+    """Return the system that a name refers to, as a spelling or a display name; None if there is none."""
     if name in systems:
         return name
     with suppress(SettingError):

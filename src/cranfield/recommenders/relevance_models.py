@@ -1,4 +1,4 @@
-"""Language models of users and items: LM-WSR, RM1, RM2 and UIR-Item."""
+"""Models of relevance: language models (LM-WSR, RM1, RM2, UIR-Item), and feedback by Rocchio, RSV, CHI2 and KLD."""
 
 from __future__ import annotations
 
@@ -55,7 +55,6 @@ class _LikelyNeighbours(Model):
 
 
 @register("lm-wsr-ub")
-@dataclass
 class LanguageModelUsers(_LikelyNeighbours):
     r"""LM-WSR-UB: ratings of the users whose profiles best explain the profile of the user.
 
@@ -80,7 +79,6 @@ class LanguageModelUsers(_LikelyNeighbours):
 
 
 @register("lm-wsr-ib")
-@dataclass
 class LanguageModelItems(_LikelyNeighbours):
     r"""LM-WSR-IB: the user's ratings of the items whose raters best explain those of the target item.
 
@@ -91,10 +89,8 @@ class LanguageModelItems(_LikelyNeighbours):
 
     Parameters
     ----------
-    k
-        The number of neighbours.
-    smoothing
-        λ of Jelinek-Mercer: the weight of the collection.
+    k, smoothing
+        As of ``lm-wsr-ub``.
     """
 
     def _fit(self, train: Ratings) -> None:
@@ -192,7 +188,6 @@ class _RelevanceModel(Model):
 
 
 @register("rm1")
-@dataclass
 class RelevanceModel1(_RelevanceModel):
     r"""RM1: models of the neighbours, weighted by how well each explains the whole profile.
 
@@ -245,7 +240,6 @@ def _profile_likelihoods(ratings: Any, neighbours: Any, models: _UserModels) -> 
 
 
 @register("rm2")
-@dataclass
 class RelevanceModel2(_RelevanceModel):
     r"""RM2: each profile item is explained by neighbours who also explain the target item.
 
@@ -287,7 +281,6 @@ class RelevanceModel2(_RelevanceModel):
 
 
 @register("uir")
-@dataclass
 class UserItemRelevance(Model):
     r"""The popularity of the item, increased by each profile item that often occurs with it.
 
@@ -332,3 +325,88 @@ class UserItemRelevance(Model):
 
     def _score_new_users(self, users: NDArray[np.int64]) -> NDArray[np.float64]:
         return np.tile(self._prior, (len(users), 1))
+
+
+Values = NDArray[np.float64]
+
+
+@dataclass
+class _Feedback(Model):
+    r"""Pseudo-relevance feedback: how much more the neighbours V_u like an item than the collection C does.
+
+    .. math::
+        p(i \mid V) = \frac{\sum_{v \in V} r_{vi}}{\sum_{v \in V} \sum_j r_{vj}}, \qquad
+        p_n(i \mid V) = p(i \mid V) / \lvert V \rvert
+
+    V_u are the k users nearest to u by the cosine (Valcarce et al. 2016). An item that no neighbour rated has no score.
+    """
+
+    needs_positive: ClassVar[bool] = True
+
+    k: int = setting(200, low=1)
+
+    def _fit(self, train: Ratings) -> None:
+        self._ratings = rating_matrix(train)
+        self._neighbours = ones_like(cosine_neighbours(self._ratings, self.k))
+        sums = np.asarray(self._ratings.sum(axis=0)).reshape(-1)
+        total = sums.sum()
+        self._collection: Values = sums / (total if total else 1) / train.n_users
+
+    def _score(self, users: NDArray[np.int64]) -> NDArray[np.float64]:
+        members = self._neighbours[users]
+        sums: Any = (members @ self._ratings).tocsr()
+        entries = np.diff(sums.indptr)
+        size = np.repeat(np.diff(members.indptr), entries)
+        share = sums.data / np.repeat(np.asarray(sums.sum(axis=1)).reshape(-1), entries)
+        block = np.full(sums.shape, np.nan)
+        scores = self._weigh(sums.data / size, share, share / size, self._collection[sums.indices])
+        block[np.repeat(np.arange(len(users)), entries), sums.indices] = scores
+        return block
+
+    def _weigh(self, mean: Values, share: Values, likelihood: Values, collection: Values) -> Values:
+        """Return the scores of items, given Σ_v r_vi / |V_u|, p(i|V_u), p_n(i|V_u) and p_n(i|C)."""
+        raise NotImplementedError
+
+
+@register("rw")
+class RocchioWeights(_Feedback):
+    r"""Rocchio's Weights: the mean rating of the neighbours, with missing ratings counted as 0.
+
+    .. math:: RW(u, i) = \sum_{v \in V_u} r_{vi} / \lvert V_u \rvert
+    """
+
+    def _weigh(self, mean: Values, share: Values, likelihood: Values, collection: Values) -> Values:  # noqa: ARG002
+        return mean
+
+
+@register("rsv")
+class RobertsonSelectionValue(_Feedback):
+    r"""Robertson Selection Value; for each user it ranks as Rocchio's Weights does.
+
+    .. math:: RSV(u, i) = \sum_{v \in V_u} \frac{r_{vi}}{\lvert V_u \rvert} p(i \mid V_u)
+    """
+
+    def _weigh(self, mean: Values, share: Values, likelihood: Values, collection: Values) -> Values:  # noqa: ARG002
+        return np.asarray(mean * share)
+
+
+@register("chi2")
+class ChiSquared(_Feedback):
+    r"""Chi-squared of the neighbours' normalised likelihood against the collection's.
+
+    .. math:: CHI2(u, i) = \frac{(p_n(i \mid V_u) - p_n(i \mid C))^2}{p_n(i \mid C)}
+    """
+
+    def _weigh(self, mean: Values, share: Values, likelihood: Values, collection: Values) -> Values:  # noqa: ARG002
+        return np.asarray((likelihood - collection) ** 2 / collection)
+
+
+@register("kld")
+class KullbackLeibler(_Feedback):
+    r"""Kullback-Leibler divergence of the neighbours' normalised likelihood from the collection's.
+
+    .. math:: KLD(u, i) = p_n(i \mid V_u) \log \frac{p_n(i \mid V_u)}{p_n(i \mid C)}
+    """
+
+    def _weigh(self, mean: Values, share: Values, likelihood: Values, collection: Values) -> Values:  # noqa: ARG002
+        return np.asarray(likelihood * np.log(likelihood / collection))

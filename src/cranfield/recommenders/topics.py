@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import partial
 from typing import Any, ClassVar
 
@@ -13,14 +12,13 @@ from cranfield._streams import stream
 from cranfield._terminal import progress
 from cranfield.data import Ratings
 from cranfield.recommenders.factors import average_profile
-from cranfield.recommenders.matrices import nan_for_empty, rating_matrix
+from cranfield.recommenders.matrices import nan_for_empty, rating_matrix, with_data
 from cranfield.recommenders.model import Model, ProfileModel, setting
 from cranfield.recommenders.registry import register
 from cranfield.recommenders.relevance_models import without_zeros
 from cranfield.recommenders.work import compiled_loops, over_rows, read_only
 
 
-@dataclass
 class _Topics(Model):
     r"""The base of PLSA and LDA: θ_uz = p(z|u), φ_zi = p(i|z), and the expected counts of topics.
 
@@ -34,22 +32,27 @@ class _Topics(Model):
 
     needs_positive: ClassVar[bool] = True
 
-    def _explain(
-        self, train: Ratings, topics: int | None, iterations: int, binary: bool, draw: np.random.Generator
-    ) -> None:
-        self._topics = topics = average_profile(train, at_most=50) if topics is None else topics
+    topics: int | None
+    iterations: int
+    binary: bool
+    seed: int
+
+    def _fit(self, train: Ratings) -> None:
+        draw = stream(self.seed, self.name)
+        self._topics = topics = average_profile(train, at_most=50) if self.topics is None else self.topics
         loops = compiled_loops(self.name)
         explain_users = partial(over_rows, loops.explain_users, range(train.n_users), len(train))
         explain_items = partial(over_rows, loops.explain_items, range(train.n_items), len(train))
         ratings = without_zeros(rating_matrix(train))
-        counts = (np.ones(len(ratings.data)) if binary else ratings.data).astype(np.float32)
-        by_item = _transposed_places(ratings)
+        counts = (np.ones(len(ratings.data)) if self.binary else ratings.data).astype(np.float32)
+        # The positions of an item's ratings among those of the users.
+        by_item = with_data(ratings, np.arange(len(ratings.data), dtype=np.int64)).T.tocsr()
         weights = np.empty_like(counts)
         # Initial expected counts: every rating is assigned to the topics at random.
         of_users = (np.diff(ratings.indptr)[:, None] * _random_shares(draw, train.n_users, topics)).astype(np.float32)
         of_items = (np.diff(by_item.indptr)[:, None] * _random_shares(draw, train.n_items, topics)).astype(np.float32)
-        with progress(f"Fitting {self.name}", total=iterations, unit="iterations") as bar:
-            for _ in range(iterations):
+        with progress(f"Fitting {self.name}", total=self.iterations, unit="iterations") as bar:
+            for _ in range(self.iterations):
                 theta, phi = self._mixtures(of_users), self._distributions(of_items)
                 explain_users(ratings.indptr, read_only(ratings.indices), counts, theta, phi, weights, of_users)
                 explain_items(by_item.indptr, by_item.indices, by_item.data, weights, theta, phi, of_items)
@@ -73,7 +76,6 @@ class _Topics(Model):
 
 
 @register("plsa")
-@dataclass
 class ProbabilisticLatentSemantics(_Topics, ProfileModel):
     r"""PLSA, fitted by expectation maximisation (Hofmann 2004).
 
@@ -98,9 +100,6 @@ class ProbabilisticLatentSemantics(_Topics, ProfileModel):
     binary: bool = setting(False)
     seed: int = setting(0, low=0)
 
-    def _fit(self, train: Ratings) -> None:
-        self._explain(train, self.topics, self.iterations, self.binary, stream(self.seed, "plsa"))
-
     def _mixtures(self, of_users: NDArray[np.float32]) -> NDArray[np.float32]:
         return _shares(of_users, axis=1)
 
@@ -121,7 +120,6 @@ class ProbabilisticLatentSemantics(_Topics, ProfileModel):
 
 
 @register("lda")
-@dataclass
 class LatentDirichlet(_Topics):
     r"""LDA, fitted by variational Bayes (Blei, Ng and Jordan 2003).
 
@@ -150,9 +148,6 @@ class LatentDirichlet(_Topics):
     beta: float = setting(1.0, above=0, high=1e9)
     binary: bool = setting(False)
     seed: int = setting(0, low=0)
-
-    def _fit(self, train: Ratings) -> None:
-        self._explain(train, self.topics, self.iterations, self.binary, stream(self.seed, "lda"))
 
     def _mixtures(self, of_users: NDArray[np.float32]) -> NDArray[np.float32]:
         return _geometric_mean(self.alpha + of_users, axis=1)
@@ -185,11 +180,3 @@ def _geometric_mean(parameters: NDArray[np.float32], axis: int) -> NDArray[np.fl
 def _random_shares(draw: np.random.Generator, rows: int, topics: int) -> NDArray[np.float64]:
     shares = 0.5 + draw.random((rows, topics))
     return np.asarray(shares / shares.sum(axis=1, keepdims=True))
-
-
-def _transposed_places(ratings: Any) -> Any:
-    """Return an items × users matrix of the positions of the ratings in the users × items matrix."""
-    from scipy import sparse
-
-    places = np.arange(len(ratings.data), dtype=np.int64)
-    return sparse.csr_array((places, ratings.indices, ratings.indptr), shape=ratings.shape).T.tocsr()

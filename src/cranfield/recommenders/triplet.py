@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
@@ -25,7 +24,6 @@ _EMBEDDINGS_DROPPED = 0.05
 
 
 @register("bpr-triplet")
-@dataclass
 class TripletNetwork(NetworkModel):
     r"""Triplet network: vectors closer to liked items than to others, with a regression of ratings on top.
 
@@ -80,11 +78,6 @@ class TripletNetwork(NetworkModel):
     ridge: float = setting(1.0, above=0)
     patience: int = setting(5, low=0)
     seed: int = setting(0, low=0)
-
-    @property
-    def predicts_ratings(self) -> bool:
-        """Whether it scores by the regression."""
-        return self.target == "rating"
 
     def _start(self, train: Ratings) -> tuple[Numbers, Epoch]:
         draw = stream(self.seed, self.name)

@@ -31,13 +31,7 @@ _WORTH_COMPILING = 1 << 21
 
 
 def blocks(rows: int, width: int) -> list[slice]:
-    """Cut ``rows`` rows of ``width`` cells into blocks that fit in memory.
-
-    Examples
-    --------
-    >>> blocks(5, 1 << 21)
-    [slice(0, 2, None), slice(2, 4, None), slice(4, 5, None)]
-    """
+    """Cut ``rows`` rows of ``width`` cells into blocks that fit in memory."""
     height = max(1, min(_CELLS // max(width, 1), 512))
     return [slice(start, min(start + height, rows)) for start in range(0, rows, height)]
 
@@ -60,12 +54,6 @@ def in_threads(
     """Call ``function`` on each argument, in as many threads as the settings allow; return the results in order.
 
     With several threads, BLAS uses one in each. When a call fails, the remaining calls are not started.
-
-    Examples
-    --------
-    >>> with progress("Squaring", total=3) as bar:
-    ...     in_threads(lambda number: number**2, [1, 2, 3], bar, threads=2)
-    [1, 4, 9]
     """
     threads = settings.workers if threads is None else threads
     results = []
@@ -88,13 +76,7 @@ def in_threads(
 
 
 def one_ahead(function: Callable[[int], Result], arguments: Sequence[int]) -> Iterator[Result]:
-    """Yield the results in order, computing the next one in a second thread if there is one.
-
-    Examples
-    --------
-    >>> list(one_ahead(lambda number: number**2, [1, 2, 3]))
-    [1, 4, 9]
-    """
+    """Yield the results in order, computing the next one in a second thread if there is one."""
     if settings.workers == 1:
         yield from map(function, arguments)
         return
@@ -117,11 +99,7 @@ def blas_threads(threads: int) -> Iterator[None]:
 
 @lru_cache(maxsize=1)
 def _blas(_modules: int) -> Any:
-    """Return the controller of the loaded BLAS libraries.
-
-    The search takes milliseconds. Only importing a module can load another library, so the result is cached until the
-    number of modules changes.
-    """
+    """Return the controller of the loaded BLAS libraries, searched again only if the number of modules changes."""
     from threadpoolctl import ThreadpoolController
 
     return ThreadpoolController().select(user_api="blas")
@@ -139,13 +117,7 @@ def compiled_loops(system: str) -> Any:
 
 
 def over_rows(loop: Callable[..., None], rows: range, ratings: int, *arguments: Any) -> None:
-    """Call a compiled loop on parts of the rows, in as many threads as the settings allow and the ratings are worth.
-
-    Examples
-    --------
-    >>> over_rows(lambda first, last, word: print(word, first, last), range(5), 100, "rows")
-    rows 0 5
-    """
+    """Call a compiled loop on parts of the rows, in as many threads as the settings allow and the ratings are worth."""
     threads = max(1, min(settings.workers, ratings // _RATINGS_A_THREAD))
     # Rows take different times, so there are more parts than threads.
     parts = 1 if threads == 1 else 4 * threads
@@ -174,11 +146,11 @@ def kernels(operations: float, *, if_loaded: bool = False) -> Any | None:
     return _loops
 
 
-def need_memory(system: str, needed: float, why: str, remedy: str) -> None:
-    """Raise an error at once if something cannot fit into the memory of this machine."""
-    free = available_memory()
+def need_memory(system: str, n_items: int, copies: int, remedy: str) -> None:
+    """Raise an error at once if dense items × items matrices cannot fit into the memory of this machine."""
+    needed, free = copies * 8 * n_items**2, available_memory()
     if needed > free:
         raise CranfieldError(
-            f"{system} needs {needed / 2**30:.1f} GiB of memory for {why}, "
+            f"{system} needs {needed / 2**30:.1f} GiB of memory for a dense matrix of {n_items:,} × {n_items:,} items, "
             f"and {free / 2**30:.1f} GiB are free; {remedy}"
         )

@@ -22,7 +22,7 @@ from cranfield.facts import Fact, sentences
 from cranfield.facts import demo as demo_facts
 from cranfield.measures import Kind, Scores, measure
 from cranfield.metrics import kendall_tau_b
-from cranfield.rankings import Run, recommend_each
+from cranfield.rankings import Ranking, Run, timed_each
 from cranfield.recommenders import displayed_name
 from cranfield.reports.figures import Style
 from cranfield.reports.markup import paragraphs
@@ -246,8 +246,8 @@ def demo(size: str = "medium", *, seed: int = 0, stages: Stages = silent) -> Dem
         tests = _test_sets(world, split)
     by_name = {}
     with stages("Training and ranking", len(SYSTEMS)) as advance:
-        for run in recommend_each(split, SYSTEMS, length=_LENGTH, seed=seed):
-            by_name[run.name] = run
+        for done in timed_each(split, SYSTEMS, ranking=Ranking(length=_LENGTH), seed=seed):
+            by_name[done.result.name] = done.result
             advance()
     # Systems trained in parallel may finish in any order.
     runs = [by_name[displayed_name(system)] for system in SYSTEMS]

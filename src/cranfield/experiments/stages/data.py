@@ -25,7 +25,7 @@ from cranfield.experiments.inputs import (
 from cranfield.experiments.pipeline import Pipeline, Stage, Unit
 from cranfield.experiments.user_code import own_of
 from cranfield.judgments import Judgments
-from cranfield.rankings import HeldOut, hold_out
+from cranfield.rankings import HeldOut
 from cranfield.recommenders import recommender
 from cranfield.splits import Split, Splits, registry
 from cranfield.splits import write as write_split
@@ -226,7 +226,7 @@ def held_out(line: Pipeline, unit: Unit) -> HeldOut | None:
     if line.decisions.calibration == "none":
         return None
     place = unit.at("part").place
-    return line.remember("held out", place, lambda: hold_out(split_of(line, unit), line.seed(unit)))
+    return line.remember("held out", place, lambda: HeldOut.of(split_of(line, unit), line.seed(unit)))
 
 
 def training_of(line: Pipeline, unit: Unit) -> Ratings:

@@ -91,7 +91,7 @@ _MET, _LONG = 2e-8, 100
 
 
 class _Judged(Stage[Judged]):
-    name, title, level = "judged", "Judging", "cell"
+    name, title, level, version = "judged", "Judging", "cell", 2
 
     def made_of(self, line: Pipeline, unit: Unit) -> dict[str, Any]:
         decisions = decided(line, unit)

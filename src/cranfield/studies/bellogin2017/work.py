@@ -21,7 +21,7 @@ from cranfield.comparisons import compare
 from cranfield.data import Ratings, by_popularity, head_items
 from cranfield.measures import Scores, measure
 from cranfield.metrics import Metric
-from cranfield.rankings import EVERYONE, Ranker, Ranking, RatedRanker, Run, fit_each, rank_with, rankers_for
+from cranfield.rankings import Ranker, Ranking, RatedRanker, Run, fit_each, rank_with, rankers_for
 from cranfield.splits import Folds, Split, popularity_groups, random, uniform_test
 from cranfield.studies.frame.claims import Floats
 from cranfield.studies.frame.study import PanelNumbers, StudyUnit, ValueRows
@@ -153,10 +153,10 @@ class BiasWork:
         )
 
     def _plain(self, split: Split, ranking: Ranking) -> Ranker:
-        return Ranker.of(split, EVERYONE, ranking, self.seed)
+        return Ranker.of(split, Serving(), ranking, self.seed)
 
     def _rated(self, split: Split, ranking: Ranking) -> Ranker:
-        return RatedRanker.of(split, EVERYONE, ranking, self.seed)
+        return RatedRanker.of(split, Serving(), ranking, self.seed)
 
     def _designs(self, split: Split) -> dict[tuple[str, float], Ranker]:
         """Return the rankers of the designs of Figures 2 and 8 for a random split, under each threshold."""

@@ -16,7 +16,7 @@ from cranfield.comparisons import compare
 from cranfield.data import Ratings, sample
 from cranfield.measures import Scores, measure
 from cranfield.metrics import Metric
-from cranfield.rankings import EVERYONE, Ranking, Run, Serving, measured_ratings, rank_under
+from cranfield.rankings import Ranking, Run, Serving, measured_ratings, rank_under
 from cranfield.recommenders import recommender
 from cranfield.splits import Split, random
 from cranfield.studies.frame.claims import Floats
@@ -103,12 +103,12 @@ class SplitWork:
     def gaps(self, seed: int) -> ValueRows:
         """Measure kNN with few neighbours on half of the ratings, with its gaps left or filled in: Figure 7."""
         split = random(sample(self.data, share=0.5, of="ratings", seed=seed), train=START, exact=False, seed=seed)
-        test = measured_ratings(split, EVERYONE)
+        test = measured_ratings(split)
         rankings = [_FULL.with_(lists="condensed", fill=fill) for fill in FILLS.values()]
         rows: ValueRows = []
         for k in NEIGHBOURS:
             model = recommender(neighbours(k)).fit(split.train)
-            runs = rank_under(model, split, rankings, serving=EVERYONE, seed=seed, name=KNN)
+            runs = rank_under(model, split, rankings, seed=seed, name=KNN)
             for name, run in zip(FILLS, runs, strict=True):
                 scores = measure([run], test, [PRECISION, NDCG], threshold=self.threshold)
                 rows += _rows("gaps", name, float(k), scores, [PRECISION, NDCG])

@@ -25,7 +25,7 @@ from cranfield.biases import correct_runs
 from cranfield.comparisons import Comparison, compare
 from cranfield.data import Ratings
 from cranfield.measures import Scores, measure
-from cranfield.rankings import EVERYONE, Drawn, Ranker, Ranking, Run, fitted, rank_with
+from cranfield.rankings import Drawn, Ranker, Ranking, Run, Serving, fitted, rank_with
 from cranfield.recommenders import EpochModel, recommender
 from cranfield.splits import Split, predefined
 from cranfield.store import Artifact, Made, Store, Vocabularies, read_run, run_facts, save_run
@@ -174,7 +174,7 @@ class NcfBenchmark:
     def rankers(self) -> list[Ranker]:
         """The rankers of the test items among the published items, and among all items."""
         ranking = Ranking(relevant="one", candidates="all", threshold=self.lowest, length="all")
-        full = Ranker.of(self.split, EVERYONE, ranking, 0)
+        full = Ranker.of(self.split, Serving(), ranking, 0)
         users = self.drawn.users
         targets = replace(full.targets, ranking=full.targets.ranking.with_(nonrelevant=99), drawn=self.drawn)
         return [replace(full, targets=targets, users=users), replace(full, users=users)]
