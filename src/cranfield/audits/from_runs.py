@@ -99,18 +99,13 @@ def _table(
             )
         options = {"lists": ("full", "condensed"), **preset_options(preset or PRESET)}
         options = {name: list(values) for name, values in options.items() if name in OPENED_ON_LISTS}
-        options |= _reached(options["metrics"], options["cutoff"], longest, parse(metric).cutoff)
+        start = parse(metric).cutoff
+        options["cutoff"] = [cutoff for cutoff in options["cutoff"] if cutoff <= longest]
+        if {*options["cutoff"], start} == {start}:  # every metric then has the cut-off of the starting point
+            options |= {"cutoff": None, "metrics": [f"{name}@{start}" for name in options["metrics"]]}
     opened = {name: values for name, values in {**options, **(vary or {})}.items() if values is not None}
     table: dict[str, Any] = {"vary": opened, "kinds": dict(kinds or {})}
     return table if budget is None else {**table, "budget": budget}
-
-
-def _reached(metrics: Sequence[str], cutoffs: Sequence[int], longest: int, start: int | None) -> dict[str, Any]:
-    """Return the cut-offs that the lists reach; if only that of the starting point is left, every metric has it."""
-    reached = [cutoff for cutoff in cutoffs if cutoff <= longest]
-    if len({*reached, start}) > 1 or start is None:
-        return {"cutoff": reached}
-    return {"cutoff": None, "metrics": [f"{metric}@{start}" for metric in metrics]}
 
 
 def _check_shown(settings: AuditSettings, longest: int, systems: Sequence[str]) -> None:

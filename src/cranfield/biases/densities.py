@@ -13,7 +13,7 @@ from cranfield import _checks as check
 from cranfield._decisions import takes_decisions
 from cranfield._errors import SettingError
 from cranfield._table import Table
-from cranfield.data import AUTO, Ratings, Relevance
+from cranfield.data import AUTO, Relevance
 from cranfield.facts import Fact
 from cranfield.facts import bias as bias_facts
 from cranfield.judgments import Judged
@@ -164,23 +164,21 @@ def density_of(targets: Targets, threshold: float | str | None = AUTO) -> Densit
     users = np.flatnonzero(test.user_counts).astype(np.int32)
     targets = targets if targets.drawn is not None else targets.drawn_for(users)
     is_one_relevant = targets.ranking.one_relevant
-    sizes: list[NDArray[Any]] = []
-    relevant: list[NDArray[Any]] = []
+    counts: list[tuple[NDArray[Any], NDArray[Any]]] = [(np.zeros(0), np.zeros(0))]
     block = max(1, _CELLS // max(train.n_items, 1))
     for start in range(0, len(users), block):
         part = users[start : start + block]
         if is_one_relevant:
             rows, items = targets.relevant_cells(part)
-            counts = targets.sizes(part[rows], items), np.ones(len(rows))
+            counts.append((targets.sizes(part[rows], items), np.ones(len(rows))))
         else:
-            counts = _sizes(targets, part, level)
-        sizes.append(counts[0])
-        relevant.append(counts[1])
+            counts.append(_sizes(targets, part, level))
+    sizes, relevant = (np.concatenate(parts).astype(np.int64) for parts in zip(*counts))
     candidates = int(np.count_nonzero(test.item_counts)) if targets.ranking.candidates == "test" else train.n_items
     positive = sum(int(np.count_nonzero(part.values >= level)) for part in (train, test))
     return Density(
-        sizes=np.concatenate(sizes).astype(np.int64) if sizes else np.zeros(0, dtype=np.int64),
-        relevant=np.concatenate(relevant).astype(np.int64) if relevant else np.zeros(0, dtype=np.int64),
+        sizes=sizes,
+        relevant=relevant,
         n_users=len(users),
         n_candidates=candidates,
         n_ratings=len(train) + len(test),
@@ -248,7 +246,12 @@ def expected_precision(
     if run.one_relevant:
         raise SettingError("a one-relevant run keeps no lists; give the lists of all targets of the same system")
     run.refuse_gaps("the expected precision")
-    rated, liked = _counts(split.train, split.test, None), _counts(split.train, split.test, density.threshold)
+    parts = (split.train, split.test)
+    items, values = (np.concatenate(column) for column in zip(*((part.items, part.values) for part in parts)))
+    rated, liked = (
+        np.bincount(own, minlength=split.train.n_items).astype(np.float64)
+        for own in (items, items[values >= density.threshold])
+    )
     worth = np.divide(liked, rated, out=np.zeros(len(rated)), where=rated > 0) if uniform_test else liked
     users = np.flatnonzero(split.test.user_counts)
     places = np.searchsorted(run.users, users)
@@ -267,16 +270,6 @@ def expected_precision(
     low = scale * _mean_sum(run, places, worth, np.full(len(places), n))
     high = scale * _mean_sum(run, places, worth, np.maximum(n + positive - 1, n))
     return ExpectedPrecision(low, high, f"bounds of 1R from the {name}", _departures(run, split, density, n))
-
-
-def _counts(train: Ratings, test: Ratings, level: float | None) -> NDArray[np.float64]:
-    """Return the number of ratings of each item in both parts; with ``level``, only ratings of at least this."""
-    counts = np.zeros(train.n_items)
-    for part in (train, test):
-        counts += np.bincount(
-            part.items if level is None else part.items[part.values >= level], minlength=train.n_items
-        )
-    return counts
 
 
 def _mean_sum(run: Run, places: NDArray[np.int64], worth: NDArray[np.float64], depth: NDArray[np.int64]) -> float:

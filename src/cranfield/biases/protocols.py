@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 from cranfield._errors import CranfieldError, ImpossibleSplitError, SettingError
 from cranfield._streams import stream
 from cranfield.biases.densities import recoded
-from cranfield.data import Ratings, Relevance
+from cranfield.data import Ratings
 from cranfield.facts import Fact
 from cranfield.facts import bias as bias_facts
 from cranfield.facts import comparison as comparison_facts
@@ -45,15 +45,11 @@ _UNIFORM = ("U1R", "UAR")
 
 
 class UniformTest(NamedTuple):
-    """Test ratings with the same number for every item.
+    """Test ratings with the same number for every item."""
 
-    ``kept`` says which of the test ratings are kept, ``is_target`` whether each item of the vocabulary has any (the set
-    T), and ``each`` is the number of test ratings of each of these items, η.
-    """
-
-    kept: NDArray[np.bool_]
-    is_target: NDArray[np.bool_]
-    each: int
+    kept: NDArray[np.bool_]  # which of the test ratings are kept
+    is_target: NDArray[np.bool_]  # whether each item of the vocabulary has any: the set T
+    each: int  # the number of test ratings of each of these items: η
 
 
 def uniform_thinning(test: Ratings, seed: int = 0) -> UniformTest:
@@ -106,9 +102,14 @@ class CodedLists:
         return recoded(self.run.users, self.run.user_ids, self.split.test.user_ids).astype(np.int64)
 
     @cached_property
+    def rows(self) -> LongCodes:
+        """The list of each entry."""
+        return np.repeat(np.arange(len(self.run)), np.diff(self.run.indptr))
+
+    @cached_property
     def users(self) -> LongCodes:
         """The user of each entry."""
-        return np.repeat(self.owners, np.diff(self.run.indptr))
+        return self.owners[self.rows]
 
     @cached_property
     def items(self) -> LongCodes:
@@ -168,7 +169,7 @@ def each_relevant_alone(
     test, relevant = split.test, judgments.relevant
     group = lists.competing(group_of_item, kept)
     liked = (lists.places >= 0) & np.append(relevant, False)[lists.places]
-    above = _above_in_group(np.repeat(np.arange(len(lists.run)), np.diff(lists.run.indptr)), group, ~liked)
+    above = _above_in_group(lists.rows, group, ~liked)
     ranks = np.zeros(len(test), dtype=np.int64)
     held = liked & (group >= 0)
     ranks[lists.places[held]] = above[held] + 1
@@ -204,9 +205,8 @@ def among_targets(lists: CodedLists, thin: UniformTest) -> Judged:
     split, kept = lists.split, thin.kept
     group = np.where(thin.is_target, 0, -1).astype(np.int64)
     competing = lists.competing(group, kept) >= 0
-    owner = np.repeat(np.arange(len(lists.run)), np.diff(lists.run.indptr))
     before = np.append(0, np.cumsum(competing))
-    rank = before[1:] - before[lists.run.indptr[:-1]][owner]
+    rank = before[1:] - before[lists.run.indptr[:-1]][lists.rows]
     small, place, _ = lists.judged.judgments.only(kept)
     hit = competing & (lists.places >= 0)
     listed = np.zeros(len(small), dtype=np.int64)
@@ -257,14 +257,11 @@ class Protocol(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Protocols:
-    """Systems under all protocols that the ratings allow, the chosen one first, and notes on those they do not allow.
+    """Systems under all protocols that the ratings allow, and notes on those they do not allow."""
 
-    ``split`` and ``judged`` are the split and the judged lists of the chosen one.
-    """
-
-    every: tuple[Protocol, ...]
-    split: Split
-    judged: tuple[Judged, ...]
+    every: tuple[Protocol, ...]  # the chosen one first
+    split: Split  # of the chosen one
+    judged: tuple[Judged, ...]  # its lists
     notes: tuple[Fact, ...]
 
     @property
@@ -274,13 +271,7 @@ class Protocols:
 
 
 def protocols_of_lists(
-    judged: Sequence[Judged],
-    split: Split,
-    metric: str,
-    *,
-    groups: int = 10,
-    seed: int = 0,
-    strict: bool = False,
+    judged: Sequence[Judged], split: Split, metric: str, groups: int, seed: int, strict: bool
 ) -> Protocols:
     """Measure lists judged by the test part of a split under each protocol; nothing is trained again.
 
@@ -321,25 +312,16 @@ def protocols_of_lists(
 
 
 def protocols_of_data(
-    ratings: Ratings,
-    systems: Any,
-    metric: str,
-    threshold: float | str | None,
-    *,
-    groups: int = 10,
-    nonrelevant: int = 99,
-    seed: int = 0,
-    jobs: int | None = None,
+    data: Ratings, systems: Any, metric: str, level: float, groups: int, nonrelevant: int, seed: int, jobs: int | None
 ) -> Protocols:
     """Train systems on 80 % of the ratings and measure lists of 100 items under each protocol."""
     train, length = 0.8, 100
-    level = Relevance.of(ratings, threshold).threshold
-    split = random(ratings, train=train, seed=seed)
+    split = random(data, train=train, seed=seed)
     notes: list[Fact] = []
     rankings = {"AR": Ranking(length=length, threshold=level)}
-    smallest = ratings.n_items // groups
+    smallest = data.n_items // groups
     if smallest > nonrelevant:
-        split = replace(split, item_groups=popularity_groups(ratings, groups))
+        split = replace(split, item_groups=popularity_groups(data, groups))
         rankings["P1R"] = Ranking(
             relevant="one", candidates="group", nonrelevant=nonrelevant, length="all", threshold=level
         )
@@ -348,7 +330,7 @@ def protocols_of_data(
     lists = _ranked(split, systems, rankings, seed, jobs)
     tests = dict.fromkeys(rankings, split.test)
     try:
-        uniform = uniform_test(ratings, sigma=1.0 - train, epsilon=0.2, seed=seed)
+        uniform = uniform_test(data, sigma=1.0 - train, epsilon=0.2, seed=seed)
     except ImpossibleSplitError as error:
         notes.append(bias_facts.ProtocolsLeftOut(_UNIFORM, str(error)))
     else:

@@ -215,16 +215,6 @@ class LeadAtStart(Fact):
 
 
 @dataclass(frozen=True)
-class OneCell(Fact):
-    """An audit of one cell: no decision is varied."""
-
-    crossed: CrossedOptions
-
-    def _said(self) -> str:
-        return f"There is one cell, {self.crossed}: nothing can be said about other decisions."
-
-
-@dataclass(frozen=True)
 class SameQuestion(Fact):
     """How often the leader of the starting point leads (or ``trails``) in the universes of its question."""
 
@@ -262,6 +252,8 @@ class LedCells(Fact):
 
     def _said(self) -> str:
         answer, leads = self.answer, self.answer.share(self.what)
+        if self.cells == 1:
+            return f"There is one cell, {self.crossed}: nothing can be said about other decisions."
         crossed = f"{self.cells:,} cells{'' if self.complete else ', a sample,'} that cross {self.crossed}"
         equal = answer.share("equal").share
         if equal == 1:
