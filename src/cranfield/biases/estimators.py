@@ -225,7 +225,7 @@ def _imputed(
         except MissingExtraError as error:
             if chosen is not None:
                 raise
-            notes.append(bias_facts.ImputationLeftOut(name, str(error)))
+            notes.append(bias_facts.NoteOn((f"DR ({name})",), str(error)))
     return imputed, notes
 
 

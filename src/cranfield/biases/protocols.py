@@ -30,7 +30,7 @@ from cranfield.data import Ratings
 from cranfield.facts import Fact
 from cranfield.facts import bias as bias_facts
 from cranfield.facts import comparison as comparison_facts
-from cranfield.judgments import Context, Judged, Ranked, as_judged, as_runs, one_relevant
+from cranfield.judgments import Context, Judged, Judgments, Ranked, as_judged, as_runs, one_relevant
 from cranfield.measures import Averaging, Measuring, Scores, measure, measure_judged
 from cranfield.rankings import Ranking, Run, fit_each, rank_under
 from cranfield.recommenders import named_systems
@@ -135,11 +135,21 @@ class CodedLists:
         group = np.where(self.items == UNKNOWN, -1, np.append(group_of_item, -1)[self.items])
         return np.where((self.places >= 0) & ~np.append(kept, True)[self.places], -1, group)
 
-    def ranked(self, lengths: NDArray[Any], *, alone: bool) -> Ranked:
-        """Return the properties of the lists other than their hits."""
-        longest = int(lengths.max(initial=0))
-        return Ranked(
-            self.run.name, ties="average", one_relevant=alone, longest=longest, shares_items=True, draws=self.run.draws
+    def tied(
+        self, judgments: Judgments, hits: tuple[NDArray[Any], ...], lengths: LongCodes, *, alone: bool = False
+    ) -> Judged:
+        """Return judged lists from the list, pointer, first and last rank of each hit; ranks between are as likely."""
+        lists, pointers, first, last = hits
+        name, longest, draws = self.run.name, int(lengths.max(initial=0)), self.run.draws
+        return Judged(
+            judgments=judgments,
+            lists=lists.astype(np.int32),
+            ranks=first.astype(np.int32),
+            pointers=pointers,
+            lengths=lengths.astype(np.int32),
+            tied_from=first.astype(np.int32),
+            tied_to=last.astype(np.int32),
+            ranked=Ranked(name, ties="average", one_relevant=alone, longest=longest, shares_items=True, draws=draws),
         )
 
 
@@ -183,21 +193,11 @@ def each_relevant_alone(
     last = np.maximum(open_items, listed) + 1
     rank = ranks[chosen]
     served = lists.has_list[owner]
-    lengths = np.where(served, last, 0).astype(np.int32)
     hits = np.flatnonzero(served)
-    first = np.where(rank > 0, rank, listed + 1)[hits].astype(np.int32)
-    return Judged(
-        judgments=one_relevant(judgments, chosen),
-        lists=hits.astype(np.int32),
-        ranks=first,
-        pointers=hits,
-        lengths=lengths,
-        tied_from=first,
-        tied_to=np.where(rank > 0, rank, last)[hits].astype(np.int32),
-        groups=own_group.astype(np.int16) if names else None,
-        group_names=tuple(names),
-        ranked=lists.ranked(lengths, alone=True),
-    )
+    first, end = np.where(rank > 0, rank, listed + 1)[hits], np.where(rank > 0, rank, last)[hits]
+    lengths = np.where(served, last, 0)
+    judged = lists.tied(one_relevant(judgments, chosen), (hits, hits, first, end), lengths, alone=True)
+    return replace(judged, groups=own_group.astype(np.int16), group_names=tuple(names)) if names else judged
 
 
 def among_targets(lists: CodedLists, thin: UniformTest) -> Judged:
@@ -221,18 +221,8 @@ def among_targets(lists: CodedLists, thin: UniformTest) -> Judged:
     known = listed[hits] > 0
     first = np.where(known, listed[hits], shown[of_list] + 1)
     order = np.lexsort((first, of_list))
-    lengths = np.where(served, size, 0).astype(np.int32)
-    first, last = first[order].astype(np.int32), np.where(known, listed[hits], size[of_list])[order].astype(np.int32)
-    return Judged(
-        judgments=small,
-        lists=of_list[order].astype(np.int32),
-        ranks=first,
-        pointers=hits[order],
-        lengths=lengths,
-        tied_from=first,
-        tied_to=last,
-        ranked=lists.ranked(lengths, alone=False),
-    )
+    last, lengths = np.where(known, listed[hits], size[of_list]), np.where(served, size, 0)
+    return lists.tied(small, (of_list[order], hits[order], first[order], last[order]), lengths)
 
 
 def _above_in_group(lists: LongCodes, group: LongCodes, counts: NDArray[np.bool_]) -> LongCodes:
@@ -284,7 +274,7 @@ def protocols_of_lists(
     measuring = Measuring(metrics=[metric], threshold=threshold)
     if not measuring.wanted[0].definition.averages_ties:
         reason = f"{metric} has no expectation over the unknown order below a list"
-        return Protocols((chosen,), split, tuple(judged), (*notes, bias_facts.ProtocolsLeftOut((), reason)))
+        return Protocols((chosen,), split, tuple(judged), (*notes, bias_facts.NoteOn((), reason)))
     protocols = [chosen]
     lists = [CodedLists.of(given, split) for given in judged]
     cutoff, smallest = measuring.wanted[0].cutoff or 1, int(np.count_nonzero(split.train.item_counts)) // groups
@@ -299,7 +289,7 @@ def protocols_of_lists(
     thin = uniform_thinning(test, seed)
     if not (thin.kept & (test.values >= threshold)).any():
         reason = "no relevant test rating is left when every item has the same number"
-        notes.append(bias_facts.ProtocolsLeftOut(_UNIFORM, reason))
+        notes.append(bias_facts.NoteOn(_UNIFORM, reason))
         return Protocols(tuple(protocols), split, tuple(judged), tuple(notes))
     target = np.where(thin.is_target, 0, -1).astype(np.int64)
     alone = [each_relevant_alone(given, target, thin.kept) for given in lists]
@@ -332,7 +322,7 @@ def protocols_of_data(
     try:
         uniform = uniform_test(data, sigma=1.0 - train, epsilon=0.2, seed=seed)
     except ImpossibleSplitError as error:
-        notes.append(bias_facts.ProtocolsLeftOut(_UNIFORM, str(error)))
+        notes.append(bias_facts.NoteOn(_UNIFORM, str(error)))
     else:
         wanted = {
             "U1R": Ranking(relevant="one", candidates="test", nonrelevant=nonrelevant, length="all", threshold=level),
@@ -340,7 +330,7 @@ def protocols_of_data(
         }
         lists |= _ranked(uniform, systems, wanted, seed, jobs)
         tests |= dict.fromkeys(wanted, uniform.test)
-        notes += [bias_facts.ProtocolNote(_UNIFORM, note) for note in uniform.notes]
+        notes += [bias_facts.NoteOn(_UNIFORM, note, left_out=False) for note in uniform.notes]
     protocols = []
     for name, runs_under in lists.items():
         known = split.train if name == bias_facts.CHOSEN else None
@@ -350,7 +340,7 @@ def protocols_of_data(
         except CranfieldError as error:
             if name == bias_facts.CHOSEN:
                 raise
-            notes.append(bias_facts.ProtocolsLeftOut((name,), str(error)))
+            notes.append(bias_facts.NoteOn((name,), str(error)))
     judged = as_judged(lists[bias_facts.CHOSEN], split.test, level, Context(split.train))
     return Protocols(tuple(protocols), split, tuple(judged), tuple(notes))
 
