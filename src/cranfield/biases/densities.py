@@ -13,7 +13,7 @@ from cranfield import _checks as check
 from cranfield._decisions import takes_decisions
 from cranfield._errors import SettingError
 from cranfield._table import Table
-from cranfield.data import AUTO, Relevance
+from cranfield.data import AUTO, Ratings, Relevance
 from cranfield.facts import Fact
 from cranfield.facts import bias as bias_facts
 from cranfield.judgments import Judged
@@ -121,6 +121,15 @@ def recoded(codes: NDArray[Any], own: Vocabulary, other: Vocabulary) -> NDArray[
     """Return codes of one vocabulary as codes of another, or `UNKNOWN` for ids that it does not have."""
     table = other.translation(own)
     return codes if table is None else table[codes]
+
+
+def rating_places(ratings: Ratings, users: NDArray[Any], items: NDArray[Any]) -> NDArray[np.int64]:
+    """Return the index of the rating of each pair, by codes; -1 if there is none, or if a code is unknown."""
+    # The first key is that of no pair, so that there is one to look at even without ratings.
+    keys = np.append(-2, ratings.users.astype(np.int64) * ratings.n_items + ratings.items)
+    wanted = np.where((users < 0) | (items < 0), -1, np.asarray(users, dtype=np.int64) * ratings.n_items + items)
+    places = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
+    return np.where(keys[places] == wanted, places - 1, -1)
 
 
 @takes_decisions(Ranking)

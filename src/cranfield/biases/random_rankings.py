@@ -21,7 +21,7 @@ from cranfield._errors import SettingError
 from cranfield._streams import stream
 from cranfield._table import Table
 from cranfield._terminal import progress
-from cranfield.biases.densities import Density, density_of, recoded
+from cranfield.biases.densities import Density, density_of, rating_places, recoded
 from cranfield.data import AUTO, Ratings
 from cranfield.judgments import Context, Judged, Judgments, NegativeGrades, Ranked, as_judged, as_test, judged_by
 from cranfield.measures import (
@@ -390,10 +390,7 @@ def _seen(
         counted = np.append(candidates, False)[recoded(train.items, train.item_ids, judgments.item_ids)]
     counts = np.append(np.bincount(train.users[counted], minlength=train.n_users), 0)[users]
     items, owners = recoded(judgments.items, judgments.item_ids, train.item_ids), users[judgments.lists]
-    keys = train.users.astype(np.int64) * train.n_items + train.items
-    wanted = np.where((owners >= 0) & (items >= 0), owners * train.n_items + items, -1)
-    place = np.minimum(np.searchsorted(keys, wanted), max(len(keys) - 1, 0))
-    return counts, (keys[place] != wanted) if len(keys) else np.ones(len(wanted), dtype=np.bool_)
+    return counts, rating_places(train, owners, items) < 0
 
 
 def _training_cells(
