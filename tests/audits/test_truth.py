@@ -9,8 +9,8 @@ from scipy.stats import kendalltau
 import cranfield as cf
 from cranfield import CranfieldError, Ratings, SettingError, datasets
 from cranfield.audits import Audit, read_audit
+from cranfield.audits.auditing import audit_runs
 from cranfield.audits.enumeration import enumerate_universes
-from cranfield.audits.from_runs import audit_runs
 from cranfield.audits.parsing import audit_settings
 from cranfield.audits.truth import check_truth, true_values
 from cranfield.experiments import Source, System

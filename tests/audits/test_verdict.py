@@ -178,7 +178,7 @@ def test_with_one_question_its_share_is_said_once(noise):
 
 def test_one_cell_says_nothing_of_other_decisions(noise):
     facts = _audit(noise[:, :1], VariedDecision("cutoff", "equivalent", ("10",))).facts()
-    assert [type(fact) for fact in facts] == [audit_facts.LeadAtStart, audit_facts.OneCell]
+    assert [type(fact) for fact in facts] == [audit_facts.LeadAtStart, audit_facts.LedCells]
 
 
 def test_cells_where_systems_are_equal_are_counted(noise):

@@ -151,8 +151,8 @@ def test_a_metric_without_expectations_has_no_neutral_protocols_on_given_lists(g
     _, split, runs = given
     found = cf.bias(runs=runs, test=split.test, train=split.train, metric="ERR@5")
     assert [protocol.name for protocol in found.protocols] == ["AR"]
-    assert isinstance(found.notes[0], bias_facts.ProtocolsLeftOut)
-    assert found.notes[0].protocols == ()
+    assert isinstance(found.notes[0], bias_facts.NoteOn)
+    assert found.notes[0].names == ()
     assert bias_facts.PopularityRemark("no neutral protocol") in found.facts()
 
 
@@ -162,7 +162,7 @@ def test_protocols_that_are_not_possible_are_left_out_and_the_reason_is_given(wo
     assert bias_facts.GroupsTooSmall(50, world.ratings.n_items // 50, 100, drawn=True) in bias.notes
     few = cf.Ratings.of([1, 1, 2, 2, 3, 3, 4], ["a", "b", "a", "c", "a", "d", "e"])
     bias = cf.bias(few, ["popularity", "random"], groups=2, nonrelevant=1, seed=3, metric="P@1")
-    assert [note.protocols for note in bias.notes] == [("U1R", "UAR")]
+    assert [note.names for note in bias.notes] == [("U1R", "UAR")]
 
 
 @pytest.mark.parametrize(

@@ -211,7 +211,7 @@ def test_without_the_library_of_an_imputation_the_others_are_shown(split, monkey
     options = {"train": split.train, "n": 5, "threshold": 4, "resamples": 5}
     result = estimate(run, split.test, **options)
     assert "DR (item mean)" in set(result.frame["estimator"])
-    assert [note.imputation for note in result.notes] == ["svd"]
+    assert [note.names for note in result.notes] == [("DR (svd)",)]
     with pytest.raises(cf.MissingExtraError):
         estimate(run, split.test, imputations="svd", **options)
 

@@ -15,7 +15,7 @@ import polars as pl
 import pytest
 
 import cranfield as cf
-from cranfield.audits.from_runs import audit_runs
+from cranfield.audits.auditing import audit_runs
 from cranfield.comparisons import compare
 
 pytestmark = pytest.mark.usefixtures("undrawn")

@@ -106,7 +106,7 @@ SAID: list[tuple[Fact, str]] = [
     ),
     (audit.LeadAtStart("a", "b", True, 0.0, 0.0, 1.0, False), "Under the starting point a and b are equal."),
     (
-        audit.OneCell(CROSSED),
+        replace(LED, cells=1),
         "There is one cell, cutoff (5, 10), over seed (0, 1): nothing can be said about other decisions.",
     ),
     (

@@ -106,15 +106,18 @@ SAID: list[tuple[Fact, str]] = [
         "The lists end at 1,000 items, and 25% of the relevant test items are outside them on average. Under P1R, U1R, UAR, items outside follow in random order, so a system that would rank rare items well looks worse than it is: rank more items to see it.",
     ),
     (
-        bias.ProtocolsLeftOut((), "ERR@5 has no expectation over the unknown order below a list"),
+        bias.NoteOn((), "ERR@5 has no expectation over the unknown order below a list"),
         "neutral protocols are left out: ERR@5 has no expectation over the unknown order below a list",
     ),
     (
-        bias.ProtocolsLeftOut(("U1R", "UAR"), "there are too few ratings"),
+        bias.NoteOn(("U1R", "UAR"), "there are too few ratings"),
         "U1R and UAR are left out: there are too few ratings",
     ),
-    (bias.ProtocolsLeftOut(("P1R",), "nothing is relevant"), "P1R is left out: nothing is relevant"),
-    (bias.ProtocolNote(("U1R", "UAR"), "each item has 5 test ratings"), "U1R and UAR: each item has 5 test ratings"),
+    (bias.NoteOn(("P1R",), "nothing is relevant"), "P1R is left out: nothing is relevant"),
+    (
+        bias.NoteOn(("U1R", "UAR"), "each item has 5 test ratings", left_out=False),
+        "U1R and UAR: each item has 5 test ratings",
+    ),
     (
         bias.GroupsTooSmall(20, 5, 10, drawn=False),
         "P1R is left out: its 20 popularity groups have 5 items, no more than the 10 that the metric looks at; choose fewer groups",
@@ -133,7 +136,7 @@ SAID: list[tuple[Fact, str]] = [
     ),
     (bias.SplitMayNotDraw("predefined"), "the given split may not draw test ratings at random"),
     (bias.SplitMayNotDraw("temporal"), "the split (temporal) may not draw test ratings at random"),
-    (bias.ImputationLeftOut("svd", "the library is missing"), "DR (svd) is left out: the library is missing"),
+    (bias.NoteOn(("DR (svd)",), "the library is missing"), "DR (svd) is left out: the library is missing"),
     (
         bias.UnevenWeights("ease", 1500, 15, 0.93, 120.4),
         "ease: 15 of 1,500 observed relevant items carry 93% of the weight (effective sample size 120); a larger clip trades this variance for bias",

@@ -1,33 +1,40 @@
-"""The verb `audit`, its plan, and the optional stage: whether the winner remains the same under other decisions."""
+"""The verb `audit` of an experiment or of given lists, its plan, and the optional stage of an experiment."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from cranfield._checks import flag
 from cranfield._errors import SettingError
 from cranfield._numbers import count_text, time_text
+from cranfield._registry import parse
 from cranfield._terminal import Stages, silent
 from cranfield.audits.enumeration import Enumeration, check_options, enumerate_universes
 from cranfield.audits.files import read_audit
-from cranfield.audits.from_runs import audit_runs
-from cranfield.audits.parsing import audit_settings
+from cranfield.audits.measured_lists import SetupLists
+from cranfield.audits.options import GIVEN, check_baseline, preset_options
+from cranfield.audits.parsing import AuditSettings, audit_settings
 from cranfield.audits.result import Audit
 from cranfield.audits.setup_runs import SetupRuns, advice_rows, designs_of
-from cranfield.audits.truth import check_truth, from_here, true_values, truth_made_of
-from cranfield.audits.universes import audit_universes
+from cranfield.audits.truth import check_truth, from_here, given_truth, true_values, truth_made_of
+from cranfield.audits.universes import AVERAGED, MEASURED, UserPlaces, audit_universes, deepest
 from cranfield.audits.verdict import facts_of_enumeration, left_out
+from cranfield.data import AUTO, Ratings
 from cranfield.experiments import (
     OUT,
+    Decisions,
     Experiment,
     Pipeline,
     Plan,
     Results,
     Size,
+    Source,
     Stage,
+    System,
     Unit,
     catalogue_digest,
     experiment_and_folder,
@@ -36,7 +43,10 @@ from cranfield.experiments import (
     run,
     stages,
 )
+from cranfield.facts import comparison as comparison_facts
 from cranfield.facts import sentences
+from cranfield.judgments import Context, as_judged, as_test, check_inputs
+from cranfield.rankings import Gaps
 from cranfield.store import Made
 
 HOME = "audit"
@@ -302,3 +312,107 @@ def plan_audit(
     experiment = with_audit(experiment, preset=preset, vary=vary, budget=budget, truth=truth)
     enumeration = enumerate_universes(audit_settings(experiment))
     return AuditPlan(enumeration, plan(experiment, out, extra_stages=(AUDITED,)))
+
+
+OPENED_ON_LISTS = ("lists", *MEASURED, *AVERAGED)
+"""The decisions that can be opened on given lists."""
+
+PRESET_OF_LISTS = "measuring"
+"""The default preset of given lists; ``lists`` is opened as well, so that condensed lists are included."""
+
+
+def audit_runs(
+    runs: Any,
+    test: Any,
+    *,
+    train: Ratings | None = None,
+    metric: str = "P@10",
+    threshold: float | str | None = AUTO,
+    preset: str | None = None,
+    vary: Mapping[str, Any] | None = None,
+    kinds: Mapping[str, str] | None = None,
+    budget: int | None = None,
+    truth: Mapping[str, float] | str | None = None,
+    gaps: Gaps = "keep",
+    seed: int = 0,
+    strict: bool = False,
+) -> Audit:
+    """Audit given ranked lists; the options are those of `cranfield.audits.audit`.
+
+    Only decisions that need no training can be opened: which items count (``lists``), metrics, cut-offs, thresholds,
+    averages, coverage. Condensed lists are left out, with the reason, if the given lists are too short for them: each
+    list was cut somewhere, and the rated items below the cut are not known. Cut-offs that the lists do not reach are
+    left out of a preset.
+    """
+    test = as_test(test)
+    judged = as_judged(runs, test, threshold, Context(train), gaps=gaps)
+    warnings = [
+        comparison_facts.Warned(warning) for warning in check_inputs(judged, test, strict=flag("strict", strict))
+    ]
+    longest = max(lists.depth for lists in judged)
+    table = _table_of_lists(longest, metric, preset, vary, kinds, budget)
+    level = judged[0].judgments.threshold
+    decisions = Decisions(split="predefined", length="all", metrics=metric, threshold=level)
+    experiment = Experiment(
+        data=(Source("given", train="train", test="test"),),
+        systems=tuple(System(f"system {number}", run=GIVEN) for number in range(len(judged))),
+        decisions=decisions,
+        seed=seed,
+        audit=table,
+    )
+    settings = audit_settings(experiment)
+    names = SetupLists([judged], []).systems
+    known = given_truth(truth, names)
+    _check_shown(settings, longest, names)
+    enumeration = enumerate_universes(settings)
+
+    def lists_of(number: int, places: UserPlaces) -> SetupLists:
+        judgments = judged[0].judgments
+        lists = SetupLists([judged], [places.of("given", judgments.user_ids.ids(judgments.users))])
+        condensed = enumeration.setups[number].experiment.decisions.lists == "condensed"
+        return lists.with_given([True] * len(judged), condensed=condensed)
+
+    return audit_universes(enumeration, names, lists_of, known, warnings)
+
+
+def _table_of_lists(
+    longest: int,
+    metric: str,
+    preset: str | None,
+    vary: Mapping[str, Any] | None,
+    kinds: Mapping[str, str] | None,
+    budget: int | None,
+) -> dict[str, Any]:
+    """Return the table ``[audit]``; options of a preset that need training, or longer lists, are left out."""
+    options: dict[str, Any] = {}
+    if preset is not None or not vary:
+        if parse(metric).cutoff is None:
+            raise SettingError(
+                f"{metric} has no cut-off, and an audit of given lists opens it; start from one such as P@10"
+            )
+        options = {"lists": ("full", "condensed"), **preset_options(preset or PRESET_OF_LISTS)}
+        options = {name: list(values) for name, values in options.items() if name in OPENED_ON_LISTS}
+        start = parse(metric).cutoff
+        options["cutoff"] = [cutoff for cutoff in options["cutoff"] if cutoff <= longest]
+        if {*options["cutoff"], start} == {start}:  # every metric then has the cut-off of the starting point
+            options |= {"cutoff": None, "metrics": [f"{name}@{start}" for name in options["metrics"]]}
+    opened = {name: values for name, values in {**options, **(vary or {})}.items() if values is not None}
+    table: dict[str, Any] = {"vary": opened, "kinds": dict(kinds or {})}
+    return table if budget is None else {**table, "budget": budget}
+
+
+def _check_shown(settings: AuditSettings, longest: int, systems: Sequence[str]) -> None:
+    """Raise an error for decisions that given lists cannot show."""
+    for average in next((decision.values for decision in settings.varied if decision.name == "average"), ()):
+        check_baseline(average, systems)
+    for name in settings.names:
+        if name not in OPENED_ON_LISTS:
+            raise SettingError(
+                f"audit: {name} cannot be opened on given lists, because it needs systems that are trained here; "
+                "leave it out, or audit an experiment file"
+            )
+    if (deep := max(deepest(settings), default=0)) > longest:
+        raise SettingError(
+            f"audit: the longest list has {longest} items, so a cut-off of {deep} cannot be shown; give longer lists, "
+            f"or cut-offs of at most {longest}"
+        )

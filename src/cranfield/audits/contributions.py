@@ -86,22 +86,18 @@ class UserContributions:
 
 @dataclass(frozen=True, eq=False)
 class Leads:
-    """Which system leads in each universe, for one pair of systems.
+    """Which system leads in each universe, for one pair of systems, from averages and from x of `UserContributions`.
 
-    ``difference`` is the first average minus the second, as shown, and ``relative`` is the same divided by the second;
-    NaN where that is 0. With x of `UserContributions`, z is Σx/√Σx², d_z is mean(x)/sd(x), the standardised paired
-    difference, and p is Student's two-sided p of mean(x)/(sd(x)/√n), not corrected for the number of universes.
-    ``lead`` is 1 if the first system is better, −1 if the second is, 0 if they are equal. It is ``significant`` if p is
-    below α and d_z has the sign of the lead: these can differ if the average is not a sum over users, such as a median,
-    since p is that of the mean difference.
+    A lead is ``significant`` if p is below α and d_z has the sign of the lead: these can differ if the average is not a
+    sum over users, such as a median, since p is that of the mean difference.
     """
 
-    difference: Floats
-    relative: Floats
-    z: Floats
-    d_z: Floats
-    p: Floats
-    lead: NDArray[np.int8]
+    difference: Floats  # the first average minus the second, as shown
+    relative: Floats  # the same divided by the second; NaN where that is 0
+    z: Floats  # Σx/√Σx²
+    d_z: Floats  # mean(x)/sd(x), the standardised paired difference
+    p: Floats  # Student's two-sided p of mean(x)/(sd(x)/√n), not corrected for the number of universes
+    lead: NDArray[np.int8]  # 1 if the first system is better, −1 if the second is, 0 if they are equal
     significant: NDArray[np.bool_]
 
 

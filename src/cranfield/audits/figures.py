@@ -161,12 +161,7 @@ _OPTION_KINDS = {
 
 
 def influence(
-    audit: Audit,
-    *,
-    first: str | None = None,
-    second: str | None = None,
-    answer: str = "d_z",
-    style: Style = "screen",
+    audit: Audit, *, first: str | None = None, second: str | None = None, answer: str = "d_z", style: Style = "screen"
 ) -> Any:
     """Return influence bars: the Shapley share of each decision with its interval, and chance as the noise floor."""
     alt, own = altair(), look(style)

@@ -173,7 +173,9 @@ def _least_squares(grid: Grid, answers: Floats) -> Influence:
     if 2 * (1 + sum(part.shape[1] for part in parts.values())) > grid.n_cells:
         parts = {places: part for places, part in parts.items() if len(places) == 1}
     components, errors = _fitted(parts, answers, grid.n_cells)
-    variance = _without_rounding(_sample_variance(grid, answers), answers)
+    centred = answers - (answers @ grid.weights)[:, None]
+    of_sample = np.square(centred) @ grid.weights / max(1 - np.square(grid.weights).sum(), 1e-12)
+    variance = _without_rounding(of_sample, answers)
     # The sum of the estimates may slightly exceed the variance of the sample.
     variance = np.maximum(variance, sum(components.values()))
     shares = {places: _shares(component, variance) for places, component in components.items()}
@@ -217,13 +219,6 @@ def _fitted(
         spread = noise[0] * covariance
         errors[places] = float(4 * slope @ spread @ slope + 2 * np.square(spread).sum())
     return components, errors
-
-
-def _sample_variance(grid: Grid, answers: Floats) -> Floats:
-    """Return the variance of each answer over all cells, from the cells of the sample."""
-    centred = answers - (answers @ grid.weights)[:, None]
-    variance: Floats = np.square(centred) @ grid.weights / max(1 - np.square(grid.weights).sum(), 1e-12)
-    return variance
 
 
 def influence_rows(grid: Grid, leads: Leads, drawn: Resampled) -> list[dict[str, Any]]:

@@ -130,7 +130,8 @@ def joint_tests(
     def block(number: int) -> list[tuple[Floats, Floats, Floats]]:
         by_signs = user_signs(columns.shape[0], number, seed) @ columns
         drawn = draw_counts(len(groups), number, seed)
-        by_users = _over_root(drawn @ groups, drawn @ group_squares)
+        sums, squared = drawn @ groups, drawn @ group_squares
+        by_users = np.divide(sums, np.sqrt(squared), out=np.zeros_like(sums), where=squared > 0)
         return [(own.statistics(by_signs), own.shares(by_signs), own.statistics(by_users)) for own in measures]
 
     numbers = range(-(-draws // _BLOCK))
@@ -188,12 +189,6 @@ def _in_groups(x: Singles, seed: int) -> Singles:
     return np.stack([np.add.reduceat(row[order], bounds) - mean * sizes for row, mean in zip(x, means)]).astype(
         np.float32
     )
-
-
-def _over_root(sums: Singles, squares: Singles) -> Singles:
-    """Return z* = sums/√squares; 0 where the squares are 0."""
-    z: Singles = np.divide(sums, np.sqrt(squares), out=np.zeros_like(sums), where=squares > 0)
-    return z
 
 
 @dataclass(frozen=True, eq=False)

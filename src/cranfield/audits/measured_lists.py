@@ -56,9 +56,7 @@ class SetupLists:
     length: int | None = None  # of lists if a metric has no cut-off; None for the full length
     windows: Sequence[int] | None = None  # of time, for each part, if there are several: each counts equally
     given: Sequence[bool] = ()  # whether the lists of each system are given
-    served: Sequence[
-        Sequence[NDArray[np.bool_]]
-    ] = ()  # parts × systems × users: whether there is a list, even if empty
+    served: Sequence[Sequence[NDArray[np.bool_]]] = ()  # parts × systems × users: whether there is a list
 
     def with_given(self, given: Sequence[bool], *, condensed: bool) -> Self:
         """Return the lists, condensed or not, of systems some of which are given."""

@@ -13,8 +13,9 @@ import numpy as np
 
 from cranfield._errors import CranfieldError
 from cranfield._terminal import progress, unheard
-from cranfield.assessments import Advice, Assessment, assess_folds
+from cranfield.assessments import Assessment, assess_folds
 from cranfield.audits.enumeration import Enumeration, enumerate_universes
+from cranfield.audits.grid import number_or_none
 from cranfield.audits.measured_lists import SetupLists
 from cranfield.audits.parsing import audit_settings
 from cranfield.audits.result import ADVICE_KINDS
@@ -147,32 +148,25 @@ def advice_rows(setup_runs: SetupRuns, experiment: Experiment) -> list[dict[str,
     metrics and those under the starting point; a set-up that cannot be assessed has one row with the reason. There are
     no rows if none of these decisions is opened.
     """
-    rows, first = [], None
-    for setup, advice in _advised(setup_runs, experiment):
-        if isinstance(advice, str):
-            rows.append({**dict.fromkeys(ADVICE_KINDS), "setup": setup, "reason": advice})
-            continue
-        frame = advice.frame().select("metric", "average", "rank", "score", "lower", "upper", "first")
-        scores = {(row["metric"], row["average"]): row["score"] or 0.0 for row in frame.iter_rows(named=True)}
-        first = scores if first is None else first
-        tau = kendall_tau_b([first[name] for name in scores], list(scores.values()))
-        shared = {"tau": None if np.isnan(tau) else tau, "clear": not advice.unclear, "reason": None}
-        rows += [{"setup": setup, **row, **shared} for row in frame.iter_rows(named=True)]
-    return rows
-
-
-def _advised(setup_runs: SetupRuns, experiment: Experiment) -> Iterator[tuple[str, Advice | str]]:
-    """Yield each set-up in words with its advice, or the reason why there is none."""
+    rows, first = list[dict[str, Any]](), None
     designs = designs_of(setup_runs.enumeration)
     with progress("Assessing", total=len(designs), unit="set-ups") as bar:
         for number, words in designs.items():
+            setup = audit_facts.question_text(words)
             try:
                 with unheard():  # only the time left for all set-ups is shown
-                    advice: Advice | str = _assessed(setup_runs, number, experiment).advice()
+                    advice = _assessed(setup_runs, number, experiment).advice()
             except CranfieldError as error:
-                advice = str(error)
-            yield audit_facts.question_text(words), advice
+                rows.append({**dict.fromkeys(ADVICE_KINDS), "setup": setup, "reason": str(error)})
+            else:
+                frame = advice.frame().select("metric", "average", "rank", "score", "lower", "upper", "first")
+                scores = {(row["metric"], row["average"]): row["score"] or 0.0 for row in frame.iter_rows(named=True)}
+                first = scores if first is None else first
+                tau = number_or_none(kendall_tau_b([first[name] for name in scores], list(scores.values())))
+                shared = {"tau": tau, "clear": not advice.unclear, "reason": None}
+                rows += [{"setup": setup, **row, **shared} for row in frame.iter_rows(named=True)]
             bar.advance()
+    return rows
 
 
 def designs_of(enumeration: Enumeration) -> dict[int, dict[str, str]]:

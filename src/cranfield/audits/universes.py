@@ -247,15 +247,19 @@ def _by_setup(enumeration: Enumeration) -> dict[int, list[int]]:
 def _averaged(lists: SetupLists | str, universes: list[tuple[int, Universe]]) -> Iterator[tuple[int, Averaged | str]]:
     """Yield the universes of a set-up by number, or why each fails; one threshold at a time, which saves memory."""
 
+    def threshold_of(entry: tuple[int, Universe]) -> float:
+        threshold = entry[1].measurement.threshold
+        return _OWN if threshold is None else float(threshold)
+
     def order(entry: tuple[int, Universe]) -> tuple[float, int, str, str]:
         measurement = entry[1].measurement
         cutoff = parse(measurement.metric).cutoff or 0
-        return (_threshold(entry), cutoff, measurement.metric, measurement.unjudged)
+        return (threshold_of(entry), cutoff, measurement.metric, measurement.unjudged)
 
     if isinstance(lists, str):
         yield from ((number, lists) for number, _ in universes)
         return
-    for threshold, at_threshold in groupby(sorted(universes, key=order), key=_threshold):
+    for threshold, at_threshold in groupby(sorted(universes, key=order), key=threshold_of):
         view = lists if threshold == _OWN else lists.at(threshold)
         for measurement, members in groupby(at_threshold, key=lambda entry: entry[1].measurement):
             try:
@@ -269,11 +273,6 @@ def _averaged(lists: SetupLists | str, universes: list[tuple[int, Universe]]) ->
                 except SettingError as error:
                     result = str(error)
                 yield number, result
-
-
-def _threshold(entry: tuple[int, Universe]) -> float:
-    threshold = entry[1].measurement.threshold
-    return _OWN if threshold is None else float(threshold)
 
 
 def _contributions(universes: list[Averaged], users: int) -> UserContributions:

@@ -41,14 +41,13 @@ def facts_of_pair(grid: Grid, pair: PairAudit, noise: Sequence[audit_facts.SeedN
     what = "leads" if flips.lead >= 0 else "trails"
     difference, d_z, p = (float(values[start]) for values in (pair.leads.difference, pair.leads.d_z, pair.leads.p))
     yield audit_facts.LeadAtStart(leader, other, flips.lead == 0, difference, d_z, p, flips.significant)
-    if grid.n_cells == 1:
-        yield audit_facts.OneCell(crossed_options(grid))
-        return
     answer, *questions = pair.answers
     # With a single question, its universes are all universes, which the next fact covers.
     if len(questions) > 1:
         yield audit_facts.SameQuestion(leader, what, pair.answer(question_of(grid, grid.start)))
     yield audit_facts.LedCells(leader, other, what, crossed_options(grid), grid.n_cells, grid.complete, answer)
+    if grid.n_cells == 1:
+        return
     if answer.joint is not None:
         yield audit_facts.JointDifference(answer, alpha)
     yield audit_facts.NotAProbability()

@@ -1,13 +1,7 @@
 """Sparsity and popularity bias: predicted, measured and corrected (Bellogín, Castells and Cantador 2017)."""
 
 from cranfield.biases.biasing import bias
-from cranfield.biases.densities import (
-    Density,
-    ExpectedPrecision,
-    density,
-    expected_precision,
-    one_relevant_bounds,
-)
+from cranfield.biases.densities import Density, ExpectedPrecision, density, expected_precision, one_relevant_bounds
 from cranfield.biases.drawn_targets import expected_over_draws
 from cranfield.biases.estimators import Estimates, estimate
 from cranfield.biases.propensities import PROPENSITY_KINDS, Propensities, fit_propensities

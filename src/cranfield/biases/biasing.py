@@ -21,7 +21,7 @@ from cranfield.comparisons import compare
 from cranfield.data import AUTO, Ratings, Relevance
 from cranfield.facts import Fact
 from cranfield.facts import bias as bias_facts
-from cranfield.judgments import Context, as_judged, as_runs, as_test, judged_by
+from cranfield.judgments import Context, Judged, as_judged, as_runs, as_test, judged_by
 from cranfield.measures import PLAIN, Measuring, Scores, by_popularity, group_of_items, measure
 from cranfield.metrics import Metric
 from cranfield.rankings import Gaps, Run, Ties, recommend
@@ -60,14 +60,7 @@ def popularity_shares(scores: Scores, popularity: str, runs: Sequence[Run], spli
 
 
 def partial_correlation(x: Values, y: Values, given: Values) -> float:
-    """Return the correlation of x and y after removing what is linear in ``given``; NaN if one is constant.
-
-    Examples
-    --------
-    >>> z = np.array([1.0, 2.0, 3.0, 4.0])
-    >>> round(partial_correlation(z + [1, -1, -1, 1], z + [1, -1, -1, 1], z), 6)
-    1.0
-    """
+    """Return the correlation of x and y after removing what is linear in ``given``; NaN if one is constant."""
     left, right = _residuals(x, given), _residuals(y, given)
     scale = float(np.sqrt((left @ left) * (right @ right)))
     tiny = 1e-12 * (1.0 + float(np.abs(x).max(initial=0)) * float(np.abs(y).max(initial=0))) * max(len(x), 1)
@@ -169,12 +162,15 @@ def bias(
     if (data is None) == (runs is None):
         raise SettingError("give either ratings to train systems on, or runs=... with test=... and train=...")
     if data is not None:
-        protocols = _of_data(data, systems, str(measured), threshold, groups, nonrelevant, seed, jobs)
+        chosen = _with_popularity(data, systems, seed)
         level = Relevance.of(data, threshold).threshold
+        protocols = protocols_of_data(data, chosen, str(measured), level, groups, nonrelevant, seed, jobs)
     else:
         if systems is not None:
             raise SettingError("systems are trained on ratings, and runs are given; leave one of them out")
-        protocols, level = _of_lists(runs, test, train, str(measured), threshold, groups, ties, gaps, seed, strict)
+        judged, split = _judged(runs, test, train, threshold, ties, gaps, seed)
+        level = judged[0].judgments.threshold
+        protocols = protocols_of_lists(judged, split, str(measured), groups, seed, strict)
     answer = _answer(protocols, measured, level, alpha, seed, given=data is None)
     if propensities is None:
         return answer
@@ -191,39 +187,21 @@ def bias(
     return replace(answer, estimates=estimates)
 
 
-def _of_data(
-    data: Ratings,
-    systems: Any,
-    metric: str,
-    threshold: float | str | None,
-    groups: int,
-    nonrelevant: int,
-    seed: int,
-    jobs: int | None,
-) -> Protocols:
+def _with_popularity(data: Any, systems: Any, seed: int) -> Any:
+    """Return the systems to train, popularity among them."""
     if not isinstance(data, Ratings):
         raise SettingError(f"{type(data).__name__} is not ratings; read them with cf.read")
     chosen = list(SYSTEMS) if systems is None else systems
     chosen = [chosen] if isinstance(chosen, str) else chosen
-    if POPULARITY not in named_systems(chosen, seed):
-        chosen = {**chosen, POPULARITY: POPULARITY} if isinstance(chosen, Mapping) else [*chosen, POPULARITY]
-    return protocols_of_data(
-        data, chosen, metric, threshold, groups=groups, nonrelevant=nonrelevant, seed=seed, jobs=jobs
-    )
+    if POPULARITY in named_systems(chosen, seed):
+        return chosen
+    return {**chosen, POPULARITY: POPULARITY} if isinstance(chosen, Mapping) else [*chosen, POPULARITY]
 
 
-def _of_lists(
-    runs: Any,
-    test: Any,
-    train: Ratings | None,
-    metric: str,
-    threshold: float | str | None,
-    groups: int,
-    ties: Ties | None,
-    gaps: Gaps,
-    seed: int,
-    strict: bool,
-) -> tuple[Protocols, float]:
+def _judged(
+    runs: Any, test: Any, train: Ratings | None, threshold: float | str | None, ties: Ties | None, gaps: Gaps, seed: int
+) -> tuple[list[Judged], Split]:
+    """Return the judged lists, those of popularity among them, and the split of their ratings."""
     if test is None:
         raise SettingError("runs are measured against test ratings; give them as test=... (--test FILE)")
     if train is None:
@@ -244,7 +222,7 @@ def _of_lists(
         longest = max(int(run.list_lengths.max(initial=1)) for run in runs)
         (run,) = recommend(split, {POPULARITY: POPULARITY}, length=max(longest, 1), seed=seed)
         judged.append(judged_by(run, judged[0].judgments, context))
-    return protocols_of_lists(judged, split, metric, groups=groups, seed=seed, strict=strict), level
+    return judged, split
 
 
 def _answer(protocols: Protocols, metric: Metric, level: float, alpha: float, seed: int, *, given: bool) -> Bias:

@@ -123,6 +123,15 @@ def recoded(codes: NDArray[Any], own: Vocabulary, other: Vocabulary) -> NDArray[
     return codes if table is None else table[codes]
 
 
+def rating_places(ratings: Ratings, users: NDArray[Any], items: NDArray[Any]) -> NDArray[np.int64]:
+    """Return the index of the rating of each pair, by codes; -1 if there is none, or if a code is unknown."""
+    # The first key is that of no pair, so that there is one to look at even without ratings.
+    keys = np.append(-2, ratings.users.astype(np.int64) * ratings.n_items + ratings.items)
+    wanted = np.where((users < 0) | (items < 0), -1, np.asarray(users, dtype=np.int64) * ratings.n_items + items)
+    places = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
+    return np.where(keys[places] == wanted, places - 1, -1)
+
+
 @takes_decisions(Ranking)
 def density(
     split: Split, *, threshold: float | str | None = AUTO, seed: int = 0, **decisions: Unpack[RankingOptions]
@@ -164,23 +173,21 @@ def density_of(targets: Targets, threshold: float | str | None = AUTO) -> Densit
     users = np.flatnonzero(test.user_counts).astype(np.int32)
     targets = targets if targets.drawn is not None else targets.drawn_for(users)
     is_one_relevant = targets.ranking.one_relevant
-    sizes: list[NDArray[Any]] = []
-    relevant: list[NDArray[Any]] = []
+    counts: list[tuple[NDArray[Any], NDArray[Any]]] = [(np.zeros(0), np.zeros(0))]
     block = max(1, _CELLS // max(train.n_items, 1))
     for start in range(0, len(users), block):
         part = users[start : start + block]
         if is_one_relevant:
             rows, items = targets.relevant_cells(part)
-            counts = targets.sizes(part[rows], items), np.ones(len(rows))
+            counts.append((targets.sizes(part[rows], items), np.ones(len(rows))))
         else:
-            counts = _sizes(targets, part, level)
-        sizes.append(counts[0])
-        relevant.append(counts[1])
+            counts.append(_sizes(targets, part, level))
+    sizes, relevant = (np.concatenate(parts).astype(np.int64) for parts in zip(*counts))
     candidates = int(np.count_nonzero(test.item_counts)) if targets.ranking.candidates == "test" else train.n_items
     positive = sum(int(np.count_nonzero(part.values >= level)) for part in (train, test))
     return Density(
-        sizes=np.concatenate(sizes).astype(np.int64) if sizes else np.zeros(0, dtype=np.int64),
-        relevant=np.concatenate(relevant).astype(np.int64) if relevant else np.zeros(0, dtype=np.int64),
+        sizes=sizes,
+        relevant=relevant,
         n_users=len(users),
         n_candidates=candidates,
         n_ratings=len(train) + len(test),
@@ -248,7 +255,12 @@ def expected_precision(
     if run.one_relevant:
         raise SettingError("a one-relevant run keeps no lists; give the lists of all targets of the same system")
     run.refuse_gaps("the expected precision")
-    rated, liked = _counts(split.train, split.test, None), _counts(split.train, split.test, density.threshold)
+    parts = (split.train, split.test)
+    items, values = (np.concatenate(column) for column in zip(*((part.items, part.values) for part in parts)))
+    rated, liked = (
+        np.bincount(own, minlength=split.train.n_items).astype(np.float64)
+        for own in (items, items[values >= density.threshold])
+    )
     worth = np.divide(liked, rated, out=np.zeros(len(rated)), where=rated > 0) if uniform_test else liked
     users = np.flatnonzero(split.test.user_counts)
     places = np.searchsorted(run.users, users)
@@ -267,16 +279,6 @@ def expected_precision(
     low = scale * _mean_sum(run, places, worth, np.full(len(places), n))
     high = scale * _mean_sum(run, places, worth, np.maximum(n + positive - 1, n))
     return ExpectedPrecision(low, high, f"bounds of 1R from the {name}", _departures(run, split, density, n))
-
-
-def _counts(train: Ratings, test: Ratings, level: float | None) -> NDArray[np.float64]:
-    """Return the number of ratings of each item in both parts; with ``level``, only ratings of at least this."""
-    counts = np.zeros(train.n_items)
-    for part in (train, test):
-        counts += np.bincount(
-            part.items if level is None else part.items[part.values >= level], minlength=train.n_items
-        )
-    return counts
 
 
 def _mean_sum(run: Run, places: NDArray[np.int64], worth: NDArray[np.float64], depth: NDArray[np.int64]) -> float:

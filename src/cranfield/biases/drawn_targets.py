@@ -76,7 +76,7 @@ def expected_over_draws(
     check.one_of("relevant", relevant, ("all", "one"))
     number = _number_drawn(nonrelevant, unrated, relevant)
     judged = as_judged(runs, as_test(test), threshold, Context(train), ties=ties, gaps=gaps)
-    baseline = RandomTargets.of(judged, keep_seen=check.flag("keep_seen", keep_seen), candidates=candidates)
+    baseline = RandomTargets.of(judged, check.flag("keep_seen", keep_seen), candidates)
     for lists in judged:
         _check_whole(lists, baseline.sizes)
     judgments = judged[0].judgments

@@ -225,7 +225,7 @@ def _imputed(
         except MissingExtraError as error:
             if chosen is not None:
                 raise
-            notes.append(bias_facts.ImputationLeftOut(name, str(error)))
+            notes.append(bias_facts.NoteOn((f"DR ({name})",), str(error)))
     return imputed, notes
 
 
@@ -265,14 +265,11 @@ def _resampled_users(n_lists: int, resamples: int, seed: int) -> NDArray[np.floa
 
 @dataclass(frozen=True, eq=False)
 class _UserSums:
-    """The contribution of each user to the sums of the estimates of one system, by name.
+    """The contribution of each user to the sums of the estimates of one system."""
 
-    ``weights`` are those of the observed relevant items, and ``clip_bias`` is how much clipping can lower IPS.
-    """
-
-    parts: dict[str, Floats]
-    weights: Floats
-    clip_bias: float
+    parts: dict[str, Floats]  # by name
+    weights: Floats  # of the observed relevant items
+    clip_bias: float  # how much clipping can lower IPS
 
     @classmethod
     def of(
@@ -319,19 +316,10 @@ class _UserSums:
         for (metric, estimator), value in self._estimates(np.ones((1, counts.shape[1])), n, has_others).items():
             known = drawn[metric, estimator][~np.isnan(drawn[metric, estimator])]
             ends = np.quantile(known, [(1 - level) / 2, (1 + level) / 2]) if len(known) else (np.nan, np.nan)
-            rows.append(
-                {
-                    "system": system,
-                    "metric": metric,
-                    "estimator": estimator,
-                    "estimate": float(value[0]),
-                    "lower": float(ends[0]),
-                    "upper": float(ends[1]),
-                    "observed": int(observed),
-                    "effective": float(observed) if estimator == "observed" else effective_size(self.weights),
-                    "clip_bias": self.clip_bias if (metric, estimator) == (f"P@{n}", "IPS") else None,
-                }
-            )
+            effective = float(observed) if estimator == "observed" else effective_size(self.weights)
+            clip_bias = self.clip_bias if (metric, estimator) == (f"P@{n}", "IPS") else None
+            numbers = (float(value[0]), float(ends[0]), float(ends[1]), int(observed), effective, clip_bias)
+            rows.append(dict(zip(_SCHEMA, (system, metric, estimator, *numbers))))
         return rows
 
     def _estimates(self, counts: NDArray[Any], n: int, has_others: bool) -> dict[tuple[str, str], Floats]:
@@ -367,13 +355,7 @@ class _UserSums:
 
 
 def effective_size(weights: Floats) -> float:
-    """Return (Σ w)² / Σ w²: how many equal weights have the same variance.
-
-    Examples
-    --------
-    >>> effective_size(np.array([1.0, 1.0, 1.0, 1.0])), round(effective_size(np.array([100.0, 1.0, 1.0])), 2)
-    (4.0, 1.04)
-    """
+    """Return (Σ w)² / Σ w²: how many equal weights have the same variance."""
     squares = float((weights**2).sum())
     return float(weights.sum()) ** 2 / squares if squares > 0 else 0.0
 

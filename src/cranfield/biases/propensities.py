@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from cranfield import _checks as check
 from cranfield._errors import InputError, SettingError
 from cranfield._streams import stream
-from cranfield.biases.densities import recoded
+from cranfield.biases.densities import rating_places, recoded
 from cranfield.data import Ratings
 from cranfield.splits import Split
 from cranfield.tables import UNKNOWN
@@ -66,7 +66,8 @@ class Propensities:
     def of(self, users: NDArray[Any], items: NDArray[Any]) -> Floats:
         """Return p of pairs, by their codes; NaN for a pair that is not given. An unknown item has no ratings."""
         if self.given is not None:
-            return _looked_up(self.given, users, items)
+            places = rating_places(self.given, users, items)
+            return np.where(places >= 0, self.given.values.astype(np.float64)[places], np.nan)
         lowest = self.exponents[0] * np.log(_SMOOTH)
         item = np.where(np.asarray(items) == UNKNOWN, lowest, self.item_part[items])
         return _LINKS[self.kind](self.shift + self.user_part[users] + item)
@@ -150,15 +151,6 @@ def _over(values: Ratings, split: Split) -> Ratings:
     users, items = recoded(values.users, values.user_ids, user_ids), recoded(values.items, values.item_ids, item_ids)
     known = (users != UNKNOWN) & (items != UNKNOWN)
     return Ratings.from_codes(user_ids, item_ids, users[known], items[known], values.values[known])
-
-
-def _looked_up(given: Ratings, users: NDArray[Any], items: NDArray[Any]) -> Floats:
-    width = np.int64(given.n_items)
-    keys = given.users.astype(np.int64) * width + given.items
-    wanted = np.asarray(users, dtype=np.int64) * width + items
-    place = np.minimum(np.searchsorted(keys, wanted), max(len(keys) - 1, 0))
-    is_given = (keys[place] == wanted) & (np.asarray(items) != UNKNOWN)
-    return np.where(is_given, np.asarray(given.values, dtype=np.float64)[place], np.nan)
 
 
 def _fitted(train: Ratings, held_out: NDArray[np.bool_], kind: str) -> tuple[float, float]:

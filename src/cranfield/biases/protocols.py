@@ -26,11 +26,11 @@ from numpy.typing import NDArray
 from cranfield._errors import CranfieldError, ImpossibleSplitError, SettingError
 from cranfield._streams import stream
 from cranfield.biases.densities import recoded
-from cranfield.data import Ratings, Relevance
+from cranfield.data import Ratings
 from cranfield.facts import Fact
 from cranfield.facts import bias as bias_facts
 from cranfield.facts import comparison as comparison_facts
-from cranfield.judgments import Context, Judged, Ranked, as_judged, as_runs, one_relevant
+from cranfield.judgments import Context, Judged, Judgments, Ranked, as_judged, as_runs, one_relevant
 from cranfield.measures import Averaging, Measuring, Scores, measure, measure_judged
 from cranfield.rankings import Ranking, Run, fit_each, rank_under
 from cranfield.recommenders import named_systems
@@ -45,15 +45,11 @@ _UNIFORM = ("U1R", "UAR")
 
 
 class UniformTest(NamedTuple):
-    """Test ratings with the same number for every item.
+    """Test ratings with the same number for every item."""
 
-    ``kept`` says which of the test ratings are kept, ``is_target`` whether each item of the vocabulary has any (the set
-    T), and ``each`` is the number of test ratings of each of these items, η.
-    """
-
-    kept: NDArray[np.bool_]
-    is_target: NDArray[np.bool_]
-    each: int
+    kept: NDArray[np.bool_]  # which of the test ratings are kept
+    is_target: NDArray[np.bool_]  # whether each item of the vocabulary has any: the set T
+    each: int  # the number of test ratings of each of these items: η
 
 
 def uniform_thinning(test: Ratings, seed: int = 0) -> UniformTest:
@@ -106,9 +102,14 @@ class CodedLists:
         return recoded(self.run.users, self.run.user_ids, self.split.test.user_ids).astype(np.int64)
 
     @cached_property
+    def rows(self) -> LongCodes:
+        """The list of each entry."""
+        return np.repeat(np.arange(len(self.run)), np.diff(self.run.indptr))
+
+    @cached_property
     def users(self) -> LongCodes:
         """The user of each entry."""
-        return np.repeat(self.owners, np.diff(self.run.indptr))
+        return self.owners[self.rows]
 
     @cached_property
     def items(self) -> LongCodes:
@@ -134,11 +135,21 @@ class CodedLists:
         group = np.where(self.items == UNKNOWN, -1, np.append(group_of_item, -1)[self.items])
         return np.where((self.places >= 0) & ~np.append(kept, True)[self.places], -1, group)
 
-    def ranked(self, lengths: NDArray[Any], *, alone: bool) -> Ranked:
-        """Return the properties of the lists other than their hits."""
-        longest = int(lengths.max(initial=0))
-        return Ranked(
-            self.run.name, ties="average", one_relevant=alone, longest=longest, shares_items=True, draws=self.run.draws
+    def tied(
+        self, judgments: Judgments, hits: tuple[NDArray[Any], ...], lengths: LongCodes, *, alone: bool = False
+    ) -> Judged:
+        """Return judged lists from the list, pointer, first and last rank of each hit; ranks between are as likely."""
+        lists, pointers, first, last = hits
+        name, longest, draws = self.run.name, int(lengths.max(initial=0)), self.run.draws
+        return Judged(
+            judgments=judgments,
+            lists=lists.astype(np.int32),
+            ranks=first.astype(np.int32),
+            pointers=pointers,
+            lengths=lengths.astype(np.int32),
+            tied_from=first.astype(np.int32),
+            tied_to=last.astype(np.int32),
+            ranked=Ranked(name, ties="average", one_relevant=alone, longest=longest, shares_items=True, draws=draws),
         )
 
 
@@ -168,7 +179,7 @@ def each_relevant_alone(
     test, relevant = split.test, judgments.relevant
     group = lists.competing(group_of_item, kept)
     liked = (lists.places >= 0) & np.append(relevant, False)[lists.places]
-    above = _above_in_group(np.repeat(np.arange(len(lists.run)), np.diff(lists.run.indptr)), group, ~liked)
+    above = _above_in_group(lists.rows, group, ~liked)
     ranks = np.zeros(len(test), dtype=np.int64)
     held = liked & (group >= 0)
     ranks[lists.places[held]] = above[held] + 1
@@ -182,21 +193,11 @@ def each_relevant_alone(
     last = np.maximum(open_items, listed) + 1
     rank = ranks[chosen]
     served = lists.has_list[owner]
-    lengths = np.where(served, last, 0).astype(np.int32)
     hits = np.flatnonzero(served)
-    first = np.where(rank > 0, rank, listed + 1)[hits].astype(np.int32)
-    return Judged(
-        judgments=one_relevant(judgments, chosen),
-        lists=hits.astype(np.int32),
-        ranks=first,
-        pointers=hits,
-        lengths=lengths,
-        tied_from=first,
-        tied_to=np.where(rank > 0, rank, last)[hits].astype(np.int32),
-        groups=own_group.astype(np.int16) if names else None,
-        group_names=tuple(names),
-        ranked=lists.ranked(lengths, alone=True),
-    )
+    first, end = np.where(rank > 0, rank, listed + 1)[hits], np.where(rank > 0, rank, last)[hits]
+    lengths = np.where(served, last, 0)
+    judged = lists.tied(one_relevant(judgments, chosen), (hits, hits, first, end), lengths, alone=True)
+    return replace(judged, groups=own_group.astype(np.int16), group_names=tuple(names)) if names else judged
 
 
 def among_targets(lists: CodedLists, thin: UniformTest) -> Judged:
@@ -204,9 +205,8 @@ def among_targets(lists: CodedLists, thin: UniformTest) -> Judged:
     split, kept = lists.split, thin.kept
     group = np.where(thin.is_target, 0, -1).astype(np.int64)
     competing = lists.competing(group, kept) >= 0
-    owner = np.repeat(np.arange(len(lists.run)), np.diff(lists.run.indptr))
     before = np.append(0, np.cumsum(competing))
-    rank = before[1:] - before[lists.run.indptr[:-1]][owner]
+    rank = before[1:] - before[lists.run.indptr[:-1]][lists.rows]
     small, place, _ = lists.judged.judgments.only(kept)
     hit = competing & (lists.places >= 0)
     listed = np.zeros(len(small), dtype=np.int64)
@@ -221,18 +221,8 @@ def among_targets(lists: CodedLists, thin: UniformTest) -> Judged:
     known = listed[hits] > 0
     first = np.where(known, listed[hits], shown[of_list] + 1)
     order = np.lexsort((first, of_list))
-    lengths = np.where(served, size, 0).astype(np.int32)
-    first, last = first[order].astype(np.int32), np.where(known, listed[hits], size[of_list])[order].astype(np.int32)
-    return Judged(
-        judgments=small,
-        lists=of_list[order].astype(np.int32),
-        ranks=first,
-        pointers=hits[order],
-        lengths=lengths,
-        tied_from=first,
-        tied_to=last,
-        ranked=lists.ranked(lengths, alone=False),
-    )
+    last, lengths = np.where(known, listed[hits], size[of_list]), np.where(served, size, 0)
+    return lists.tied(small, (of_list[order], hits[order], first[order], last[order]), lengths)
 
 
 def _above_in_group(lists: LongCodes, group: LongCodes, counts: NDArray[np.bool_]) -> LongCodes:
@@ -257,14 +247,11 @@ class Protocol(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Protocols:
-    """Systems under all protocols that the ratings allow, the chosen one first, and notes on those they do not allow.
+    """Systems under all protocols that the ratings allow, and notes on those they do not allow."""
 
-    ``split`` and ``judged`` are the split and the judged lists of the chosen one.
-    """
-
-    every: tuple[Protocol, ...]
-    split: Split
-    judged: tuple[Judged, ...]
+    every: tuple[Protocol, ...]  # the chosen one first
+    split: Split  # of the chosen one
+    judged: tuple[Judged, ...]  # its lists
     notes: tuple[Fact, ...]
 
     @property
@@ -274,13 +261,7 @@ class Protocols:
 
 
 def protocols_of_lists(
-    judged: Sequence[Judged],
-    split: Split,
-    metric: str,
-    *,
-    groups: int = 10,
-    seed: int = 0,
-    strict: bool = False,
+    judged: Sequence[Judged], split: Split, metric: str, groups: int, seed: int, strict: bool
 ) -> Protocols:
     """Measure lists judged by the test part of a split under each protocol; nothing is trained again.
 
@@ -293,7 +274,7 @@ def protocols_of_lists(
     measuring = Measuring(metrics=[metric], threshold=threshold)
     if not measuring.wanted[0].definition.averages_ties:
         reason = f"{metric} has no expectation over the unknown order below a list"
-        return Protocols((chosen,), split, tuple(judged), (*notes, bias_facts.ProtocolsLeftOut((), reason)))
+        return Protocols((chosen,), split, tuple(judged), (*notes, bias_facts.NoteOn((), reason)))
     protocols = [chosen]
     lists = [CodedLists.of(given, split) for given in judged]
     cutoff, smallest = measuring.wanted[0].cutoff or 1, int(np.count_nonzero(split.train.item_counts)) // groups
@@ -308,7 +289,7 @@ def protocols_of_lists(
     thin = uniform_thinning(test, seed)
     if not (thin.kept & (test.values >= threshold)).any():
         reason = "no relevant test rating is left when every item has the same number"
-        notes.append(bias_facts.ProtocolsLeftOut(_UNIFORM, reason))
+        notes.append(bias_facts.NoteOn(_UNIFORM, reason))
         return Protocols(tuple(protocols), split, tuple(judged), tuple(notes))
     target = np.where(thin.is_target, 0, -1).astype(np.int64)
     alone = [each_relevant_alone(given, target, thin.kept) for given in lists]
@@ -321,25 +302,16 @@ def protocols_of_lists(
 
 
 def protocols_of_data(
-    ratings: Ratings,
-    systems: Any,
-    metric: str,
-    threshold: float | str | None,
-    *,
-    groups: int = 10,
-    nonrelevant: int = 99,
-    seed: int = 0,
-    jobs: int | None = None,
+    data: Ratings, systems: Any, metric: str, level: float, groups: int, nonrelevant: int, seed: int, jobs: int | None
 ) -> Protocols:
     """Train systems on 80 % of the ratings and measure lists of 100 items under each protocol."""
     train, length = 0.8, 100
-    level = Relevance.of(ratings, threshold).threshold
-    split = random(ratings, train=train, seed=seed)
+    split = random(data, train=train, seed=seed)
     notes: list[Fact] = []
     rankings = {"AR": Ranking(length=length, threshold=level)}
-    smallest = ratings.n_items // groups
+    smallest = data.n_items // groups
     if smallest > nonrelevant:
-        split = replace(split, item_groups=popularity_groups(ratings, groups))
+        split = replace(split, item_groups=popularity_groups(data, groups))
         rankings["P1R"] = Ranking(
             relevant="one", candidates="group", nonrelevant=nonrelevant, length="all", threshold=level
         )
@@ -348,9 +320,9 @@ def protocols_of_data(
     lists = _ranked(split, systems, rankings, seed, jobs)
     tests = dict.fromkeys(rankings, split.test)
     try:
-        uniform = uniform_test(ratings, sigma=1.0 - train, epsilon=0.2, seed=seed)
+        uniform = uniform_test(data, sigma=1.0 - train, epsilon=0.2, seed=seed)
     except ImpossibleSplitError as error:
-        notes.append(bias_facts.ProtocolsLeftOut(_UNIFORM, str(error)))
+        notes.append(bias_facts.NoteOn(_UNIFORM, str(error)))
     else:
         wanted = {
             "U1R": Ranking(relevant="one", candidates="test", nonrelevant=nonrelevant, length="all", threshold=level),
@@ -358,7 +330,7 @@ def protocols_of_data(
         }
         lists |= _ranked(uniform, systems, wanted, seed, jobs)
         tests |= dict.fromkeys(wanted, uniform.test)
-        notes += [bias_facts.ProtocolNote(_UNIFORM, note) for note in uniform.notes]
+        notes += [bias_facts.NoteOn(_UNIFORM, note, left_out=False) for note in uniform.notes]
     protocols = []
     for name, runs_under in lists.items():
         known = split.train if name == bias_facts.CHOSEN else None
@@ -368,7 +340,7 @@ def protocols_of_data(
         except CranfieldError as error:
             if name == bias_facts.CHOSEN:
                 raise
-            notes.append(bias_facts.ProtocolsLeftOut((name,), str(error)))
+            notes.append(bias_facts.NoteOn((name,), str(error)))
     judged = as_judged(lists[bias_facts.CHOSEN], split.test, level, Context(split.train))
     return Protocols(tuple(protocols), split, tuple(judged), tuple(notes))
 

@@ -21,7 +21,7 @@ from cranfield._errors import SettingError
 from cranfield._streams import stream
 from cranfield._table import Table
 from cranfield._terminal import progress
-from cranfield.biases.densities import Density, density_of, recoded
+from cranfield.biases.densities import Density, density_of, rating_places, recoded
 from cranfield.data import AUTO, Ratings
 from cranfield.judgments import Context, Judged, Judgments, NegativeGrades, Ranked, as_judged, as_test, judged_by
 from cranfield.measures import (
@@ -169,44 +169,24 @@ def ratio_to_random(
     test = None if test is None else as_test(test)
     judged = as_judged(runs, test, threshold, Context(train), ties=ties, gaps=gaps, negative_grades=negative_grades)
     scores = measure_judged(judged, measuring)
-    baseline = RandomTargets.of(
-        judged, keep_seen=check.flag("keep_seen", keep_seen), candidates=candidates, targets=targets
-    )
+    baseline = RandomTargets.of(judged, check.flag("keep_seen", keep_seen), candidates, targets)
     return baseline.compared(scores, measuring, averaging, check.whole("seed", seed, at_least=0))
 
 
 @dataclass(frozen=True, eq=False)
 class RandomTargets:
-    """What a random ranking needs to know about the targets of each list.
+    """What a random ranking needs to know about the targets of each list."""
 
-    Parameters
-    ----------
-    like
-        The judged lists of some system: its judgments and its context.
-    sizes, inside
-        The number of targets of each list, and whether each judgment is of a target.
-    longest
-        The length of a random list.
-    excluded, candidates
-        The training ratings whose items are not targets for their user, and which items of the test set's vocabulary
-        can be targets; None if there are no such ratings, or if all items can.
-    """
-
-    like: Judged
-    sizes: NDArray[np.int64]
-    inside: NDArray[np.bool_]
-    longest: int
-    excluded: Ratings | None
-    candidates: NDArray[np.bool_] | None = None
+    like: Judged  # lists of some system: its judgments and its context
+    sizes: NDArray[np.int64]  # the number of targets of each list
+    inside: NDArray[np.bool_]  # whether each judgment is of a target
+    longest: int  # the length of a random list
+    excluded: Ratings | None  # the training ratings whose items are not targets for their user, if any
+    candidates: NDArray[np.bool_] | None = None  # which items of the test set's vocabulary can be targets, if not all
 
     @classmethod
     def of(
-        cls,
-        judged: Sequence[Judged],
-        *,
-        keep_seen: bool = False,
-        candidates: str = "all",
-        targets: Targets | None = None,
+        cls, judged: Sequence[Judged], keep_seen: bool = False, candidates: str = "all", targets: Targets | None = None
     ) -> RandomTargets:
         """Return the targets of judged lists that all have the same judgments."""
         check.one_of("candidates", candidates, ("all", "test"))
@@ -265,8 +245,7 @@ class RandomTargets:
             drawn, spread = self._drawn_scores(measuring.with_(metrics=tuple(others)), averaging, seed)
             parts.append(drawn)
             errors |= spread
-        names = [str(metric) for metric in wanted]
-        random, of_random = _side_by_side(parts, names), np.array([errors[name] for name in names])
+        random, of_random = _side_by_side(parts, list(errors)), np.array(list(errors.values()))
         return RatioToRandom(scores, random, of_random, float(self.sizes.mean()), averaging, self.density)
 
     def tied(self) -> Judged:
@@ -411,10 +390,7 @@ def _seen(
         counted = np.append(candidates, False)[recoded(train.items, train.item_ids, judgments.item_ids)]
     counts = np.append(np.bincount(train.users[counted], minlength=train.n_users), 0)[users]
     items, owners = recoded(judgments.items, judgments.item_ids, train.item_ids), users[judgments.lists]
-    keys = train.users.astype(np.int64) * train.n_items + train.items
-    wanted = np.where((owners >= 0) & (items >= 0), owners * train.n_items + items, -1)
-    place = np.minimum(np.searchsorted(keys, wanted), max(len(keys) - 1, 0))
-    return counts, (keys[place] != wanted) if len(keys) else np.ones(len(wanted), dtype=np.bool_)
+    return counts, rating_places(train, owners, items) < 0
 
 
 def _training_cells(

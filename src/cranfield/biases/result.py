@@ -199,10 +199,7 @@ class Bias:
         return tables
 
     def _predicted_table(self) -> Table:
-        rows = [
-            [row["system"], row["equation"], number_text(row["predicted"]), number_text(row["measured"])]
-            for row in self.predicted.iter_rows(named=True)
-        ]
+        rows = [[name, equation, *map(number_text, values)] for name, equation, *values in self.predicted.iter_rows()]
         notes = [f"Targets under {bias_facts.CHOSEN}: {self.density.symbols}."]
         notes += [f"Measured and predicted values can differ, because {reason}." for reason in self.departures]
         header = ["system", "formula", "predicted", "measured"]
@@ -220,8 +217,14 @@ class Bias:
             ]
             for row in self.shares.iter_rows(named=True)
         ]
-        popular = ["reached by popularity", "partial correlation", "times as popular", "in the head"]
-        header = ["system", self.metric, *popular]
+        header = [
+            "system",
+            self.metric,
+            "reached by popularity",
+            "partial correlation",
+            "times as popular",
+            "in the head",
+        ]
         return Table(header, rows, f"How much of {self.metric} popularity explains under {bias_facts.CHOSEN}", [])
 
     def _orders_table(self) -> Table:

@@ -155,15 +155,13 @@ def correct_sampled(
         worth = _worth(metric, grid)
         among = float(_worth(metric, np.arange(1, int(rows.ranks.max()) + 1))[rows.ranks - 1].mean())
         low, high = mixture.range_of(worth, level)
-        value = float(worth @ explained)
-        if estimator == "bv":
-            value = mixture.corrected(worth, gamma)
+        value = mixture.corrected(worth, gamma) if estimator == "bv" else float(worth @ explained)
         value = float(np.clip(value, low, high))
         identified = high - low <= _WIDE * value
         results.append((str(metric), *(reached * part for part in (among, value, low, high)), bool(identified)))
-    schema = {"metric": pl.String, "sampled": pl.Float64, "estimate": pl.Float64, "lower": pl.Float64}
-    frame = pl.DataFrame(results, schema={**schema, "upper": pl.Float64, "identified": pl.Boolean}, orient="row")
-    return CorrectedMetrics(frame, len(rows.ranks), estimator, level)
+    numbers = dict.fromkeys(("sampled", "estimate", "lower", "upper"), pl.Float64)
+    schema = {"metric": pl.String, **numbers, "identified": pl.Boolean}
+    return CorrectedMetrics(pl.DataFrame(results, schema=schema, orient="row"), len(rows.ranks), estimator, level)
 
 
 def correct_runs(

@@ -38,13 +38,7 @@ def share_text(share: float | None, *, short: bool = False) -> str:
 
 
 def interval_text(share: float, lower: float | None, upper: float | None, *, short: bool = False) -> str:
-    """Return a share with its interval, if it has one, in the format of `share_text`.
-
-    Examples
-    --------
-    >>> interval_text(0.5, 0.42, 0.61), interval_text(0.5, float("nan"), float("nan"))
-    ('50 % [42 %, 61 %]', '50 %')
-    """
+    """Return a share with its interval, if it has one, in the format of `share_text`."""
     if lower is None or upper is None or lower != lower:
         return share_text(share, short=short)
     low, high = (share_text(end, short=short) for end in (lower, upper))
@@ -164,13 +158,7 @@ class OpenedOptions(Fact):
 
 @dataclass(frozen=True)
 class CrossedOptions(Fact):
-    """The opened decisions, chance last.
-
-    Examples
-    --------
-    >>> print(CrossedOptions((OpenedOptions("cutoff", ("5", "10")), OpenedOptions("seed", ("0", "1"), is_chance=True))))
-    cutoff (5, 10), over seed (0, 1)
-    """
+    """The opened decisions, chance last."""
 
     opened: tuple[OpenedOptions, ...]
 
@@ -215,16 +203,6 @@ class LeadAtStart(Fact):
 
 
 @dataclass(frozen=True)
-class OneCell(Fact):
-    """An audit of one cell: no decision is varied."""
-
-    crossed: CrossedOptions
-
-    def _said(self) -> str:
-        return f"There is one cell, {self.crossed}: nothing can be said about other decisions."
-
-
-@dataclass(frozen=True)
 class SameQuestion(Fact):
     """How often the leader of the starting point leads (or ``trails``) in the universes of its question."""
 
@@ -262,6 +240,8 @@ class LedCells(Fact):
 
     def _said(self) -> str:
         answer, leads = self.answer, self.answer.share(self.what)
+        if self.cells == 1:
+            return f"There is one cell, {self.crossed}: nothing can be said about other decisions."
         crossed = f"{self.cells:,} cells{'' if self.complete else ', a sample,'} that cross {self.crossed}"
         equal = answer.share("equal").share
         if equal == 1:
@@ -698,13 +678,7 @@ class NotSumsOverUsers(Fact):
 
 @dataclass(frozen=True)
 class LeftOutCombinations(Fact):
-    """Combinations that are left out: their numbers by reason.
-
-    Examples
-    --------
-    >>> print(LeftOutCombinations({"too short": 2, "nobody is served": 1}))
-    3 combinations are left out (2: too short; 1: nobody is served).
-    """
+    """Combinations that are left out: their numbers by reason."""
 
     reasons: Mapping[str, int]
 

@@ -215,26 +215,16 @@ class OutsideLists(Fact):
 
 
 @dataclass(frozen=True)
-class ProtocolsLeftOut(Fact):
-    """Protocols that are not possible, all neutral ones if none is named, and why."""
+class NoteOn(Fact):
+    """A note on protocols or estimates, all neutral protocols if none is named; or why they are left out."""
 
-    protocols: tuple[str, ...]
-    reason: str
-
-    def _said(self) -> str:
-        are = "is" if len(self.protocols) == 1 else "are"
-        return f"{listed(self.protocols or ('neutral protocols',))} {are} left out: {self.reason}"
-
-
-@dataclass(frozen=True)
-class ProtocolNote(Fact):
-    """A note on the split of some protocols."""
-
-    protocols: tuple[str, ...]
+    names: tuple[str, ...]
     note: Any
+    left_out: bool = True
 
     def _said(self) -> str:
-        return f"{listed(self.protocols)}: {self.note}"
+        left_out = f" {'is' if len(self.names) == 1 else 'are'} left out" if self.left_out else ""
+        return f"{listed(self.names or ('neutral protocols',))}{left_out}: {self.note}"
 
 
 @dataclass(frozen=True)
@@ -292,17 +282,6 @@ class SplitMayNotDraw(Fact):
     def _said(self) -> str:
         spelled = "the given split" if self.split == "predefined" else f"the split ({self.split})"
         return f"{spelled} may not draw test ratings at random"
-
-
-@dataclass(frozen=True)
-class ImputationLeftOut(Fact):
-    """A doubly robust estimate whose imputation cannot be computed."""
-
-    imputation: str
-    reason: str
-
-    def _said(self) -> str:
-        return f"DR ({self.imputation}) is left out: {self.reason}"
 
 
 @dataclass(frozen=True)

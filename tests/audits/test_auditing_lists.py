@@ -11,7 +11,7 @@ import cranfield as cf
 from cranfield import SettingError
 from cranfield._terminal import Progress
 from cranfield.audits import universes
-from cranfield.audits.from_runs import audit_runs
+from cranfield.audits.auditing import audit_runs
 
 
 @pytest.fixture(scope="module")
