@@ -35,8 +35,8 @@ from cranfield.experiments.stages.data import decided, measured_test, split_of
 from cranfield.experiments.stages.lists import lists_of
 from cranfield.experiments.stages.models import spelling_of
 from cranfield.experiments.stages.results import Findings, facts_of_groups
+from cranfield.facts import Fact, html_paragraphs, sentences
 from cranfield.facts import experiment as experiment_facts
-from cranfield.facts import html_paragraphs, sentences
 from cranfield.judgments import Judged
 from cranfield.measures import Segments
 from cranfield.rankings import Calibration
@@ -104,7 +104,7 @@ class Results:
         """Return the decisions resolved for a set of ratings: the threshold ``auto`` becomes a number."""
         return decided(self.line, self._source(data))
 
-    def facts(self, data: str) -> list[Any]:
+    def facts(self, data: str) -> list[Fact]:
         """Return the facts of the verdict on a set of ratings, then those of each group, then those about the metrics.
 
         ``str`` of a fact is its sentence.
