@@ -203,13 +203,7 @@ _CORRECTIONS = {
 
 
 def paragraph(card: Mapping[str, Any]) -> str:
-    """Return a card as a paragraph: the data, each decision, the systems and the coverage.
-
-    Parameters
-    ----------
-    card
-        The card as a dictionary; see `cranfield.experiments.card.card`.
-    """
+    """Return a card as a paragraph: the data, each decision, the systems and the coverage."""
     decisions = card["decisions"]
     sentences = (
         *_data_sentences(card, decisions),

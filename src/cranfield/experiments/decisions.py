@@ -330,13 +330,7 @@ def _phrase(name: str, value: Any) -> str | None:
 
 
 def phrases(letter: str, stated: Mapping[str, Any], but: Collection[str] = ()) -> list[str]:
-    """Return the decisions of a letter in words, except for those in ``but`` and those that need no mention.
-
-    Examples
-    --------
-    >>> phrases("C1", Decisions(length=200).as_dict(), but=["lists"])
-    ['lists of 200']
-    """
+    """Return the decisions of a letter in words, except for those in ``but`` and those that need no mention."""
     names = [name for name, declared in DECISIONS.items() if declared.metadata["letter"] == letter and name not in but]
     return [said for name in names if name in stated and (said := _phrase(name, stated[name])) is not None]
 

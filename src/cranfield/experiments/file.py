@@ -155,13 +155,7 @@ def read_experiment(path: str | Path) -> Experiment:
 
 
 def experiment_of(table: Mapping[str, Any], *, base: Path = Path()) -> Experiment:
-    """Return the experiment described by plain tables, such as those read from a file.
-
-    Examples
-    --------
-    >>> print(experiment_of({"decisions": {"split": "random(train=0.5)", "metrics": ["P@10"]}}).decisions)
-    random 50/50, full lists, P@10, plain mean
-    """
+    """Return the experiment described by plain tables, such as those read from a file."""
     _known("the file", table, TOP)
     stated: dict[str, Any] = {key: table[key] for key in ("title", "seed", "repetitions") if key in table}
     if "decisions" in table:
@@ -240,15 +234,7 @@ def _known(where: str, table: Mapping[str, Any], known: Any) -> Mapping[str, Any
 
 
 def toml_of(experiment: Experiment, about: str = _ABOUT_DEFAULTS) -> str:
-    """Return an experiment as a commented TOML file that reads back as the same experiment.
-
-    ``about`` is a comment for the top of the file.
-
-    Examples
-    --------
-    >>> experiment_of(tomllib.loads(toml_of(Experiment()))) == Experiment()
-    True
-    """
+    """Return an experiment as a commented TOML file that reads back as the same; ``about`` is a comment at its top."""
     lines = [_HEAD + about, f"title = {_value(experiment.title)}"]
     lines.append(f"seed = {experiment.seed}                 # fixes every random choice")
     lines.append(f"repetitions = {experiment.repetitions}          # how many times the ratings are split\n")
@@ -326,14 +312,7 @@ def _value(value: Any) -> str:
 
 
 def moved(experiment: Experiment, folder: Path) -> Experiment:
-    """Return an experiment with its file names relative to another folder.
-
-    Examples
-    --------
-    >>> here = Experiment(data=(Source("mine", file="ratings.csv"),), base=Path("/home/ann"))
-    >>> moved(here, Path("/home/ann/out")).data[0].file
-    '../ratings.csv'
-    """
+    """Return an experiment with its file names relative to another folder."""
 
     def from_there(name: str | None) -> str | None:
         if name is None:

@@ -98,13 +98,7 @@ _SCHEMA = {
 
 
 def bytes_text(count: int) -> str:
-    """Return a number of bytes in readable units.
-
-    Examples
-    --------
-    >>> bytes_text(20), bytes_text(1_234_567)
-    ('20 B', '1.2 MB')
-    """
+    """Return a number of bytes in readable units."""
     power = min((len(str(count)) - 1) // 3, 3)
     return f"{count} B" if power == 0 else f"{count / 1000**power:.1f} {('B', 'kB', 'MB', 'GB')[power]}"
 

@@ -17,13 +17,7 @@ from cranfield.recommenders import recommender
 
 
 def own(*functions: Callable[..., Any]) -> list[str]:
-    """Return a hash of each function that is not ours; the version of cranfield covers the others.
-
-    Examples
-    --------
-    >>> own(print, own)
-    ['...']
-    """
+    """Return a hash of each function that is not ours; the version of cranfield covers the others."""
     return [code_hash(function) for function in functions if not is_ours(function)]
 
 

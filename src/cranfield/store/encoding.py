@@ -201,18 +201,6 @@ def read_run(
     """Return the lists that `save_run` wrote, as a run named ``name``; ``groups`` are the names of their groups.
 
     ``facts`` is the result of `run_facts`.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> from cranfield.rankings import recommend
-    >>> from cranfield.splits import random
-    >>> split = random(Ratings.of([1] * 4 + [2] * 4, [*"abcd"] * 2), train=0.5, exact=True)
-    >>> run, = recommend(split, "popularity")
-    >>> path = save_run(run, Path(tempfile.mkdtemp()) / "run.parquet")
-    >>> ids = Vocabularies(run.user_ids, run.item_ids)
-    >>> read_run(path, "popularity", ids, run_facts(run)).frame().equals(run.frame())
-    True
     """
     columns = {column: values.to_numpy() for column, values in read_parquet(path).to_dict().items()}
     users, one_relevant = columns["user"], "length" in columns

@@ -36,7 +36,7 @@ from cranfield.facts import Fact, sentences
 from cranfield.facts import experiment as experiment_facts
 from cranfield.judgments import Context, as_judged
 from cranfield.measures import Averaging, Scores, Segmenting, Segments, file_and_column, join_folds
-from cranfield.store import Made, read_comparison, read_segments, save_comparison, save_segments
+from cranfield.store import Made, encoding
 from cranfield.tables import write_table
 
 
@@ -44,23 +44,12 @@ from cranfield.tables import write_table
 class Findings:
     """The averages and comparisons on a set of ratings.
 
-    Parameters
-    ----------
-    data
-        What the ratings are called.
-    scores
-        All folds and repetitions together; a user's values are averaged over them.
-    comparison
-        The comparison of these scores; None for a single system, or if no metric has a value per user.
-    averages, comparisons
-        Tidy frames with columns data, repetition and fold; the last two are null in rows for all folds together.
-    averaging
-        How lists are averaged.
+    In the tidy frames ``repetition`` and ``fold`` are null in rows for all folds together.
     """
 
     data: str
-    scores: Scores
-    comparison: Comparison | None
+    scores: Scores  # all folds and repetitions together; a user's values are averaged over them
+    comparison: Comparison | None  # of these scores; None for a single system, or if no metric has a value per user
     averages: pl.DataFrame
     comparisons: pl.DataFrame
     averaging: Averaging
@@ -188,7 +177,7 @@ class _Results(Stage[Findings]):
         paths = [*result.write(place / OUT, line.decisions), *keep_weights(line.experiment, place)]
         if result.comparison is None:
             return paths, {"comparison": None}
-        files, compared = save_comparison(result.comparison, place / _COMPARISON)
+        files, compared = encoding.save_comparison(result.comparison, place / _COMPARISON)
         return [*paths, *files], {"comparison": compared}
 
     def read(self, line: Pipeline, unit: Unit) -> Findings:
@@ -199,7 +188,7 @@ class _Results(Stage[Findings]):
         return Findings(
             unit.source.name,
             with_weights(line.experiment, scores, artifact.home),
-            None if compared is None else read_comparison(artifact.path(_COMPARISON), compared),
+            None if compared is None else encoding.read_comparison(artifact.path(_COMPARISON), compared),
             read_parquet(home / "averages.parquet"),
             pl.DataFrame() if compared is None else read_parquet(home / "comparisons.parquet"),
             line.decisions.averaging,
@@ -266,7 +255,7 @@ class _Segments(Stage[SegmentResults]):
         for ending, several in texts.items():
             text = "\n\n".join(text.rstrip("\n") for text in several)
             paths.append(_write(tables / f"{unit.source.name}-segments.{ending}", text))
-        kept = [save_segments(segment, place, f"{k}") for k, segment in enumerate(results)]
+        kept = [encoding.save_segments(segment, place, f"{k}") for k, segment in enumerate(results)]
         paths += [path for files, _ in kept for path in files] + keep_weights(line.experiment, place)
         return paths, {"segments": [facts for _, facts in kept]}
 
@@ -274,7 +263,7 @@ class _Segments(Stage[SegmentResults]):
         artifact, users = line.artifact(self, unit), vocabularies(line, unit).users
         assert artifact.home is not None
         return tuple(
-            _with_weights(line.experiment, read_segments(artifact.home, f"{k}", facts, users), artifact.home)
+            _with_weights(line.experiment, encoding.read_segments(artifact.home, f"{k}", facts, users), artifact.home)
             for k, facts in enumerate(artifact.facts["segments"])
         )
 

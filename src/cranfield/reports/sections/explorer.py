@@ -43,34 +43,21 @@ _TITLES = (
 class Explored:
     """Averages and p-values under many combinations of decisions.
 
-    Parameters
-    ----------
-    options
-        The choices for each of `DIMENSIONS`.
-    rows, means
-        combinations × dimensions: the index of each choice among the options; combinations × systems: the averages.
-    p
-        combinations × systems: the p-value against the best system of the combination, corrected for all pairs; NaN for
-        that system itself, and for averages that have no test. The test is Student's paired t-test with Bonferroni's
-        correction, which is fast and never gives smaller p-values than max_t. `with_comparison` replaces these by the
-        p-values shown elsewhere on the page.
-    lower_is_better
-        For each option of the dimension ``metric``.
-    left_out
-        What was not computed because the page would become too large, in words; empty if everything was.
-    has_tests
-        Whether the p-values include those of the page's own tests.
+    The p-values compare each system with the best one of its combination, corrected for all pairs; they are NaN for
+    that system itself, and for averages that have no test. The test is Student's paired t-test with Bonferroni's
+    correction, which is fast and never gives smaller p-values than max_t; `with_comparison` replaces these by the
+    p-values shown elsewhere on the page.
     """
 
     systems: tuple[str, ...]
-    options: tuple[tuple[Any, ...], ...]
-    rows: NDArray[np.int64]
-    means: NDArray[np.float64]
-    p: NDArray[np.float64]
-    lower_is_better: tuple[bool, ...]
-    left_out: str = ""
+    options: tuple[tuple[Any, ...], ...]  # the choices for each of `DIMENSIONS`
+    rows: NDArray[np.int64]  # combinations × dimensions: the index of each choice among the options
+    means: NDArray[np.float64]  # combinations × systems
+    p: NDArray[np.float64]  # combinations × systems
+    lower_is_better: tuple[bool, ...]  # for each option of the dimension ``metric``
+    left_out: str = ""  # what was not computed because the page would become too large
     alpha: float = 0.05
-    has_tests: bool = False
+    has_tests: bool = False  # whether the p-values include those of the page's own tests
 
     def find(self, **choices: Any) -> int:
         """Return the row of a combination; dimensions with a single choice may be omitted."""
@@ -124,15 +111,10 @@ class Explored:
 def explore(variants: Sequence[tuple[str, Scores]], *, averaging: Averaging = PLAIN) -> Explored:
     """Average the same systems under every combination of decisions, and test each system against the best.
 
-    Parameters
-    ----------
-    variants
-        Scores of the same systems, each with the name of its test set; thresholds, condensed lists, metrics and
-        cut-offs are taken from the scores themselves, kinds of average and coverage policies are varied here.
-    averaging
-        How the page averages: its kind of average is offered in addition to `AVERAGES`, and is the one kept if there is
-        no room for all. Coverage is varied (``reduced``: over the lists that every system gives); the other settings
-        stay. If groups count equally, only averages that can be taken of groups are offered.
+    Each of the ``variants`` comes with the name of its test set. Thresholds, condensed lists, metrics and cut-offs are
+    those of the scores; kinds of average and coverage policies (``reduced``: over the lists that every system gives)
+    are varied here. The page's own kind of average is offered in addition to `AVERAGES`, and is the one kept if there
+    is no room for all. If groups count equally, only averages that can be taken of groups are offered.
     """
     systems = variants[0][1].systems
     for _, scores in variants:
