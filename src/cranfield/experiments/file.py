@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from cranfield import _checks as check
-from cranfield._errors import InputError, SettingError, nearest
+from cranfield._errors import InputError, SettingError
 from cranfield._files import write_text
 from cranfield._own_code import names_code
 from cranfield._registry import parse
@@ -20,7 +20,7 @@ from cranfield.comparisons import check_correction
 from cranfield.experiments.decisions import DECISIONS, Decisions, known_decision
 from cranfield.experiments.experiment import ASSESSING, AUDITING, LIST_READING, NOTES, Experiment, System
 from cranfield.experiments.searching import Tuning, space_of
-from cranfield.experiments.source import FEATURES, KINDS, READING, Source, at_key
+from cranfield.experiments.source import FEATURES, KINDS, READING, Source, at_key, check_keys
 from cranfield.measures import Segmenting, file_and_column
 from cranfield.recommenders import displayed_name
 
@@ -156,7 +156,7 @@ def read_experiment(path: str | Path) -> Experiment:
 
 def experiment_of(table: Mapping[str, Any], *, base: Path = Path()) -> Experiment:
     """Return the experiment described by plain tables, such as those read from a file."""
-    _known("the file", table, TOP)
+    check_keys("the file", table, TOP)
     stated: dict[str, Any] = {key: table[key] for key in ("title", "seed", "repetitions") if key in table}
     if "decisions" in table:
         stated["decisions"] = _decisions(_table("decisions", table["decisions"]))
@@ -166,12 +166,12 @@ def experiment_of(table: Mapping[str, Any], *, base: Path = Path()) -> Experimen
         stated["systems"] = tuple(_systems(table["systems"]))
     for key, known in (("notes", NOTES), ("assess", ASSESSING), ("audit", AUDITING)):
         if key in table:
-            stated[key] = dict(_known(key, _table(key, table[key]), known))
+            stated[key] = dict(check_keys(key, _table(key, table[key]), known))
     return Experiment(**stated, base=base)
 
 
 def _decisions(table: Mapping[str, Any]) -> Decisions:
-    _known("decisions", table, DECISIONS)
+    check_keys("decisions", table, DECISIONS)
     with at_key("decisions"):
         stated: dict[str, Any] = {
             name: tuple(value) if isinstance(value, list) else value for name, value in table.items()
@@ -188,7 +188,7 @@ _FILES = (*KINDS, "test", *FEATURES)
 def _source(name: str, table: object) -> Source:
     for key in {"path", "source", "csv", "filename"}.intersection(_table(f"data.{name}", table)):
         raise SettingError(f"data.{name}: no key {key!r}; a file of ratings is called 'file'")
-    entries = _known(f"data.{name}", _table(f"data.{name}", table), (*_FILES, *READING))
+    entries = check_keys(f"data.{name}", _table(f"data.{name}", table), (*_FILES, *READING))
     where = {key: entries[key] for key in _FILES if key in entries}
     return Source(name, **where, reading={key: entries[key] for key in READING if key in entries})
 
@@ -207,7 +207,7 @@ def _systems(stated: object) -> Iterator[System]:
 
 def _system(name: str, table: Mapping[str, Any]) -> System:
     where = f"systems.{name}"
-    _known(where, table, SYSTEM)
+    check_keys(where, table, SYSTEM)
     reading = {key: table[key] for key in LIST_READING if key in table}
     if "search" not in table:
         for key in ("metric", "trials"):
@@ -224,13 +224,6 @@ def _table(where: str, value: object) -> Mapping[str, Any]:
     if not isinstance(value, dict):
         raise SettingError(f"{where}={value!r} is not a table; write [{where}] and below it key = value")
     return value
-
-
-def _known(where: str, table: Mapping[str, Any], known: Any) -> Mapping[str, Any]:
-    for key in table:
-        if key not in known:
-            raise SettingError(f"{where}: no key {key!r}{nearest(key, known)}")
-    return table
 
 
 def toml_of(experiment: Experiment, about: str = _ABOUT_DEFAULTS) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -73,17 +74,15 @@ class Findings:
     def write(self, folder: Path, decisions: Decisions) -> list[Path]:
         """Write the frames, the tables and the verdict; return the files."""
         home, tables = folder / "results" / self.data, folder / "tables"
-        paths = [write_table(self.averages, home / "averages.parquet")]
-        paths += [write_table(self.averages, tables / f"{self.data}-averages.csv")]
         table, words = self.table(), decisions.words(without=IN_TABLES)
-        paths += [_write(tables / f"{self.data}-averages.tex", table.titled(self.data, "averages", words).latex())]
-        paths += [_write(tables / f"{self.data}-averages.md", table.markdown())]
+        frames = {"averages": self.averages}
+        texts = {"averages.tex": table.titled(self.data, "averages", words).latex(), "averages.md": table.markdown()}
         if self.comparison is not None:
-            paths += [write_table(self.comparisons, home / "comparisons.parquet")]
-            paths += [write_table(self.comparisons, tables / f"{self.data}-comparisons.csv")]
+            frames["comparisons"] = self.comparisons
             words = ", ".join(filter(None, (words, f"{decisions.lists} lists")))
-            compared = self.comparison.printed().titled(self.data, "comparisons", words)
-            paths += [_write(tables / f"{self.data}-comparisons.tex", compared.latex())]
+            texts["comparisons.tex"] = self.comparison.printed().titled(self.data, "comparisons", words).latex()
+        paths = _write_frames(frames, home, tables, self.data)
+        paths += [_write(tables / f"{self.data}-{name}", text) for name, text in texts.items()]
         return [*paths, _write(home / "results.json", json.dumps(self.as_dict(), indent=1, ensure_ascii=False))]
 
     def as_dict(self) -> dict[str, Any]:
@@ -146,6 +145,12 @@ def _rows(frame: pl.DataFrame) -> list[dict[str, Any]]:
 
 def _write(path: Path, text: str) -> Path:
     return write_text(path, text.rstrip("\n") + "\n")
+
+
+def _write_frames(frames: Mapping[str, pl.DataFrame], home: Path, tables: Path, data: str) -> list[Path]:
+    """Write each frame as Parquet, and as CSV among the tables."""
+    paths = [write_table(frame, home / f"{name}.parquet") for name, frame in frames.items()]
+    return paths + [write_table(frame, tables / f"{data}-{name}.csv") for name, frame in frames.items()]
 
 
 _COMPARISON = "comparison.parquet"
@@ -246,8 +251,7 @@ class _Segments(Stage[SegmentResults]):
                 segment.interactions.select(pl.lit(segment.segments.name).alias("segment"), pl.all())
                 for segment in compared
             )
-        paths = [write_table(frame, home / f"{name}.parquet") for name, frame in frames.items()]
-        paths += [write_table(frame, tables / f"{unit.source.name}-{name}.csv") for name, frame in frames.items()]
+        paths = _write_frames(frames, home, tables, unit.source.name)
         shown = [segment.averaged.table(averaging) for segment in results]
         words = line.decisions.words(without=IN_TABLES)
         titled = [table.titled(unit.source.name, f"segments {k}", words) for k, table in enumerate(shown, start=1)]
