@@ -21,7 +21,7 @@ from cranfield.reports.sections.audit import audit_section
 from cranfield.reports.sections.bias import bias_section
 from cranfield.reports.sections.card import card
 from cranfield.reports.sections.comparison import pairs
-from cranfield.reports.sections.explorer import explore, explorer, label_of
+from cranfield.reports.sections.explorer import explore, explorer
 from cranfield.reports.sections.groups import users
 from cranfield.reports.sections.leaderboard import full_and_condensed, leaderboard
 from cranfield.reports.sections.metrics import trust
@@ -49,7 +49,7 @@ def demo_page(demo: Demo) -> str:
     explored = explore(demo.variants)
     for test, comparison in demo.comparisons.items():
         explored = explored.with_comparison(comparison, test, demo.scores[test], PLAIN)
-    start = explored.find(**label_of(HELD_OUT, demo.scores[HELD_OUT], METRIC))
+    start = explored.find(**explored.label(HELD_OUT, demo.scores[HELD_OUT], METRIC))
     published = demo.scores[HELD_OUT]
     sections = [
         _story(demo, orders(METRIC, true, protocols)),

@@ -251,13 +251,17 @@ def save_scores(scores: Scores, path: Path) -> tuple[Path, dict[str, Any]]:
         "counts": {system: dict(counts) for system, counts in scores.counts.items()},
         "outside_catalogue": [of_system._asdict() for of_system in scores.outside_catalogue],
     }
-    return save_arrays(path, {name: array for name in _ARRAYS if (array := getattr(scores, name)) is not None}), facts
+    arrays = {name: array for name in _ARRAYS if (array := getattr(scores, name)) is not None}
+    with whole_file(path) as temporary, temporary.open("wb") as file:
+        np.savez(file, **arrays)
+    return path, facts
 
 
 def read_scores(path: Path, facts: Mapping[str, Any], users: Vocabulary) -> Scores:
     """Return the scores that `save_scores` wrote."""
-    known: dict[str, Any] = {
-        **read_arrays(path),
+    with np.load(path, allow_pickle=False) as arrays:
+        known: dict[str, Any] = dict(arrays)
+    known |= {
         **{name: tuple(facts[name]) for name in _TUPLES},
         **{name: facts[name] for name in _VALUES},
         **{name: None if facts[name] is None else np.array(facts[name], dtype=np.float64) for name in _TABLES},
@@ -354,19 +358,3 @@ def read_segments(folder: Path, stem: str, about: Mapping[str, Any], users: Voca
     }
     interactions = read_parquet(folder / f"{stem}-interactions.parquet")
     return SegmentComparison(segments, comparisons, interactions, Averaging(**about["averaging"]), about["alpha"])
-
-
-# arrays
-
-
-def save_arrays(path: Path, arrays: Mapping[str, NDArray[Any]]) -> Path:
-    """Write named arrays into one file."""
-    with whole_file(path) as temporary, temporary.open("wb") as file:
-        np.savez(file, **dict(arrays))  # type: ignore[arg-type]
-    return path
-
-
-def read_arrays(path: Path) -> dict[str, NDArray[Any]]:
-    """Return the arrays that `save_arrays` wrote."""
-    with np.load(path, allow_pickle=False) as arrays:
-        return dict(arrays)

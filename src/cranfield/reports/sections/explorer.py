@@ -73,12 +73,9 @@ class Explored:
 
     def with_comparison(self, comparison: Comparison, test: str, scores: Scores, averaging: Averaging) -> Explored:
         """Return a copy with the p-values of a comparison of these scores, so that a pair has only one on the page."""
-        # If every user has a list, both policies are the same and only one is offered.
-        policies = self.options[DIMENSIONS.index("coverage")]
-        policy = averaging.coverage if averaging.coverage in policies else "full"
         p = self.p.copy()
         for metric in comparison.metrics:
-            label = label_of(test, scores, metric, average=str(averaging.average), coverage=policy)
+            label = self.label(test, scores, metric, averaging)
             if not all(value in choices for value, choices in zip(label.values(), self.options)):
                 continue
             row = self.find(**label)
@@ -90,6 +87,13 @@ class Explored:
                     systems.remove(best)
                     p[row, self.systems.index(systems[0])] = pair["p_corrected"]
         return replace(self, p=p, alpha=comparison.alpha, has_tests=True)
+
+    def label(self, test: str, scores: Scores, metric: str, averaging: Averaging = PLAIN) -> dict[str, Any]:
+        """Return the choices that an average of a metric belongs to, for `find`."""
+        # If every user has a list, both policies are the same and only one is offered.
+        known = averaging.coverage in self.options[DIMENSIONS.index("coverage")]
+        policy = averaging.coverage if known else "full"
+        return dict(zip(DIMENSIONS, _label(test, scores, metric, str(averaging.average), policy)))
 
     def as_dict(self) -> dict[str, Any]:
         """Return everything in compact form, ready for JSON; numbers are 32-bit floats in base64."""
@@ -179,13 +183,6 @@ def _within(
     kept = max(1, int(np.searchsorted(numbers, _MOST_NUMBERS, side="right")))
     fewer = f" and {len(variants) - kept} sets of other decisions" if kept < len(variants) else ""
     return variants[:kept], (average,), f"kinds of average other than the {average}{fewer}"
-
-
-def label_of(
-    test: str, scores: Scores, metric: str, *, average: str = "mean", coverage: str = "full"
-) -> dict[str, Any]:
-    """Return the choices that an average of a metric belongs to, for `Explored.find`."""
-    return dict(zip(DIMENSIONS, _label(test, scores, metric, average, coverage)))
 
 
 def _label(test: str, scores: Scores, metric: str, kind: str, policy: str) -> tuple[Any, ...]:
@@ -285,13 +282,5 @@ def _on_page(reported: Reported) -> Section | None:
     explored = explore(measured, averaging=reported.averaging)
     if reported.comparison is not None:
         explored = explored.with_comparison(reported.comparison, "test", scores, reported.averaging)
-    return explorer(explored, _start(explored, scores, reported.averaging))
-
-
-def _start(explored: Explored, scores: Scores, averaging: Averaging) -> int:
-    """Return the row where the explorer starts: the first metric, averaged as in the leaderboard."""
-    # If every user has a list, both policies are the same and only one is offered.
-    known = averaging.coverage in explored.options[DIMENSIONS.index("coverage")]
-    policy = averaging.coverage if known else "full"
-    label = label_of("test", scores, scores.metrics[0], average=str(averaging.average), coverage=policy)
-    return explored.find(**label)
+    start = explored.find(**explored.label("test", scores, scores.metrics[0], reported.averaging))
+    return explorer(explored, start)

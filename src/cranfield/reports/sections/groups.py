@@ -123,8 +123,6 @@ def _tables(segment: Segments | SegmentComparison, averaging: Averaging, level: 
     return tables
 
 
-_FIGURES = 3
-
 _BY_WINDOW = (
     "Every system was retrained at the start of each window on the ratings known by then, and tested on what users "
     "rated in the window. In the averages above, all windows count the same, regardless of their number of users."
