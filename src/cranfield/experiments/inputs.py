@@ -18,7 +18,7 @@ from cranfield._registry import parse
 from cranfield.data import Ratings, filters, read, with_features
 from cranfield.experiments.experiment import Experiment, System
 from cranfield.experiments.source import Source, at_key, simulated
-from cranfield.measures import Average, Scores, Segmenting, catalogue_warnings, read_column
+from cranfield.measures import Average, Segmenting, catalogue_warnings, read_column
 from cranfield.rankings import Run, measured_ratings, read_run
 from cranfield.splits import Split, apply, predefined
 from cranfield.store import fingerprint
@@ -271,13 +271,13 @@ def weights_checksum(experiment: Experiment) -> str | None:
     return None if file is None else input_checksum(file[0])
 
 
-def with_weights(experiment: Experiment, scores: Scores, kept: Path | None = None) -> Scores:
-    """Return scores with the column of user weights, read from its file or from the folder where it is kept."""
+def user_weights(experiment: Experiment, kept: Path | None = None) -> dict[str, pl.DataFrame]:
+    """Return the column of user weights by its name, from its file or where it is kept; none without weights."""
     file = _weights_file(experiment)
     if file is None:
-        return scores
+        return {}
     column = read_column(*file) if kept is None else read_parquet(kept / _WEIGHTS)
-    return replace(scores, user_columns={str(Average.of(experiment.decisions.average).weights): column})
+    return {str(Average.of(experiment.decisions.average).weights): column}
 
 
 def keep_weights(experiment: Experiment, place: Path) -> list[Path]:

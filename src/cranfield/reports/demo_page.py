@@ -59,7 +59,7 @@ def demo_page(demo: Demo) -> str:
         _leaderboard(demo, RANDOM_ITEMS, name="what-holds", title="What holds"),
         explorer(explored, start, true),
         _audited(demo),
-        _without_popularity(demo),
+        bias_section(demo.bias, demo_facts.TrueOrder(demo.protocol_taus(), of_protocols=True)),
         pairs(demo.comparisons[HELD_OUT], title="Pair by pair, as published"),
         users(published),
         trust(demo.assessment),
@@ -144,11 +144,6 @@ def _audited(demo: Demo) -> Section:
         "survives all of them can still be the worse system."
     )
     return replace(section, html=paragraphs([said]) + section.html)
-
-
-def _without_popularity(demo: Demo) -> Section:
-    """Return the order without popularity's advantage, and how close each protocol comes to the truth here."""
-    return bias_section(demo.bias, demo_facts.TrueOrder(demo.protocol_taus(), of_protocols=True))
 
 
 def _systems(demo: Demo) -> str:

@@ -346,9 +346,11 @@ def save_segments(segment: Segments | SegmentComparison, folder: Path, stem: str
     return paths, about
 
 
-def read_segments(folder: Path, stem: str, about: Mapping[str, Any], users: Vocabulary) -> Segments | SegmentComparison:
-    """Return the results by a grouping that `save_segments` wrote."""
-    scores = read_scores(folder / f"{stem}-scores.npz", about["scores"], users)
+def read_segments(
+    folder: Path, stem: str, about: Mapping[str, Any], users: Vocabulary, columns: Mapping[str, pl.DataFrame]
+) -> Segments | SegmentComparison:
+    """Return the results by a grouping that `save_segments` wrote, with columns of users for weighted averages."""
+    scores = replace(read_scores(folder / f"{stem}-scores.npz", about["scores"], users), user_columns=columns)
     segments = Segments(about["name"], about["of"], scores, tuple(about["notes"]))
     if about["comparisons"] is None:
         return segments

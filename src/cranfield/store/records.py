@@ -93,11 +93,6 @@ class Record:
         except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
             return None
 
-    @property
-    def size(self) -> int:
-        """The total size in bytes of its files that exist."""
-        return size_of(self.home / file for file in self.files)
-
     def called(self, name: str) -> Artifact:
         """Return the artifact under the name that an experiment uses."""
         return Artifact(name, self.home, self.files, self.facts)

@@ -26,8 +26,7 @@ from cranfield.comparisons import (
     window_leads,
 )
 from cranfield.experiments.decisions import IN_TABLES, Decisions
-from cranfield.experiments.experiment import Experiment
-from cranfield.experiments.inputs import input_checksum, keep_weights, segment_data, weights_checksum, with_weights
+from cranfield.experiments.inputs import input_checksum, keep_weights, segment_data, user_weights, weights_checksum
 from cranfield.experiments.pipeline import OUT, Pipeline, Stage, Unit
 from cranfield.experiments.stages.data import SPLITS, decided, measured_test, split_of, vocabularies
 from cranfield.experiments.stages.lists import JUDGED, SCORES, lists_of
@@ -100,7 +99,8 @@ class Findings:
 def _findings(line: Pipeline, unit: Unit) -> Findings:
     """Average and compare scores, for each fold and for all folds together."""
     decisions, data, seed, parts = line.decisions, unit.source.name, line.experiment.seed, line.units("part", unit)
-    folds = [with_weights(line.experiment, line.read(SCORES, part)) for part in parts]
+    weights = user_weights(line.experiment)
+    folds = [replace(line.read(SCORES, part), user_columns=weights) for part in parts]
     whole = join_folds(folds, [part.repetition for part in parts])
     whole.check_measured()
     cases: list[tuple[int | None, int | None, Scores]] = [(None, None, whole)]
@@ -192,7 +192,7 @@ class _Results(Stage[Findings]):
         scores = join_folds([line.read(SCORES, part) for part in parts], [part.repetition for part in parts])
         return Findings(
             unit.source.name,
-            with_weights(line.experiment, scores, artifact.home),
+            replace(scores, user_columns=user_weights(line.experiment, artifact.home)),
             None if compared is None else encoding.read_comparison(artifact.path(_COMPARISON), compared),
             read_parquet(home / "averages.parquet"),
             pl.DataFrame() if compared is None else read_parquet(home / "comparisons.parquet"),
@@ -266,8 +266,9 @@ class _Segments(Stage[SegmentResults]):
     def read(self, line: Pipeline, unit: Unit) -> SegmentResults:
         artifact, users = line.artifact(self, unit), vocabularies(line, unit).users
         assert artifact.home is not None
+        weights = user_weights(line.experiment, artifact.home)
         return tuple(
-            _with_weights(line.experiment, encoding.read_segments(artifact.home, f"{k}", facts, users), artifact.home)
+            encoding.read_segments(artifact.home, f"{k}", facts, users, weights)
             for k, facts in enumerate(artifact.facts["segments"])
         )
 
@@ -290,17 +291,7 @@ class _Segments(Stage[SegmentResults]):
             where: dict[str, Any] = {"data": segment_data(line.experiment, unit.source), "reading": unit.source.reading}
             parts.append(Segments.measured(judged, measuring, by, test=test, train=train, name=text, **where))
         joined = Segments.join(parts, [part.repetition for part in line.units("part", unit)])
-        return replace(joined, scores=with_weights(line.experiment, joined.scores))
-
-
-def _with_weights(
-    experiment: Experiment, segment: Segments | SegmentComparison, kept: Path
-) -> Segments | SegmentComparison:
-    """Return the results by a grouping, with the weights of users added to their scores."""
-    if isinstance(segment, SegmentComparison):
-        segments = replace(segment.segments, scores=with_weights(experiment, segment.segments.scores, kept))
-        return replace(segment, segments=segments)
-    return replace(segment, scores=with_weights(experiment, segment.scores, kept))
+        return replace(joined, scores=replace(joined.scores, user_columns=user_weights(line.experiment)))
 
 
 def named_segments(line: Pipeline, unit: Unit) -> tuple[str, ...]:

@@ -14,7 +14,7 @@ from cranfield._errors import CranfieldError, SettingError
 from cranfield._registry import parse
 from cranfield._terminal import shown
 from cranfield.comparisons import AVERAGES as TESTABLE
-from cranfield.comparisons import Comparison, Sample, chosen_test, make_samples, pairs_of
+from cranfield.comparisons import Comparison, chosen_test, make_samples, pairs_of
 from cranfield.measures import PLAIN, Averaging, Scores
 from cranfield.reports.html_page import Reported, Section, on_page
 from cranfield.reports.markup import paragraphs
@@ -204,18 +204,15 @@ def _against_best(scores: Scores, averages: NDArray[np.float64], averaging: Aver
         return p
     places = [scores.metric(sample.metric) for sample in samples]
     best = [_best(averages[:, place], scores.lower_is_better[place]) for place in places]
-    against = [_with_baseline(sample, system) for sample, system in zip(samples, best)]
+    against = []
+    for sample, system in zip(samples, best):
+        first, second = pairs_of(sample.systems, sample.systems[system])
+        against.append(replace(sample, first=first, second=second))
     pairs = len(scores.systems) * (len(scores.systems) - 1) // 2
     test = chosen_test(against, "student", alpha=0.05, seed=0)
     for sample, place, verdict in zip(against, places, test(against)):
         p[sample.first, place] = np.minimum(pairs * verdict.p, 1.0)
     return p
-
-
-def _with_baseline(sample: Sample, system: int) -> Sample:
-    """Return the sample with the pairs of one system and each of the others."""
-    first, second = pairs_of(sample.systems, sample.systems[system])
-    return replace(sample, first=first, second=second)
 
 
 def _best(averages: NDArray[np.float64], lower_is_better: bool) -> int:
