@@ -69,12 +69,6 @@ class _Decisions(Decided):
     def _of(self, name: str) -> Any:
         return getattr(self, name)
 
-    def with_(self, **changes: Any) -> Any:
-        """Return a copy with some decisions changed."""
-        for name in changes:
-            known_decision(name)
-        return super().with_(**changes)
-
     def differences(self, other: Decided) -> dict[str, tuple[Any, Any]]:
         """Return the decisions that differ from another set, by name, each with both values.
 
@@ -277,18 +271,6 @@ def checked_value(name: str, value: Any) -> Any:
     """
     declared = known_decision(name)
     return in_one_form(declared, _written(name, value, declared))
-
-
-def described() -> str:
-    """Return the table for the docs: every decision with its letter, what it decides, its choices and its default."""
-    lines = ["| | key | what it decides | default |", "|---|---|---|---|"]
-    for name, declared in DECISIONS.items():
-        words = " or ".join(f"`{word}`" for word in declared.metadata["choices"])
-        values = declared.default if isinstance(declared.default, tuple) else (declared.default,)
-        usual = ", ".join(f"`{str(value).lower() if isinstance(value, bool) else value}`" for value in values) or "none"
-        says = f"{declared.metadata['says']}: {words}" if words else declared.metadata["says"]
-        lines.append(f"| {declared.metadata['letter']} | `{name}` | {says} | {usual} |")
-    return "\n".join(lines)
 
 
 @cache

@@ -17,7 +17,7 @@ from cranfield._files import write_text
 from cranfield._own_code import names_code
 from cranfield._registry import parse
 from cranfield.comparisons import check_correction
-from cranfield.experiments.decisions import DECISIONS, Decisions, known_decision
+from cranfield.experiments.decisions import DECISIONS, Decisions
 from cranfield.experiments.experiment import ASSESSING, AUDITING, LIST_READING, NOTES, Experiment, System
 from cranfield.experiments.searching import Tuning, space_of
 from cranfield.experiments.source import FEATURES, KINDS, READING, Source, at_key, check_keys
@@ -118,6 +118,18 @@ _NOTES = """
 #   code = "..."                                    where your own code is available
 #   hardware = "..."                                what it ran on, if the log is wrong
 """
+
+
+_OPTIONAL = {
+    "assess": (
+        "which metric can be trusted on these data",
+        "Which metric can be trusted on these data? The keys are options of `cranfield.assess`.",
+    ),
+    "audit": (
+        "whether the winner survives other decisions",
+        "Does the winner survive other decisions? See the page about audits.",
+    ),
+}
 
 
 def read_experiment(path: str | Path) -> Experiment:
@@ -243,8 +255,7 @@ def toml_of(experiment: Experiment, about: str = _ABOUT_DEFAULTS) -> str:
         lines.append(f"{_key(system.name)} = {_value(_stated(system))}")
     lines.append(_NOTES + "[notes]")
     lines += [f"{key} = {_value(value)}" for key, value in experiment.notes.items()]
-    lines += _assess_lines(experiment.assess)
-    lines += _audit_lines(experiment.audit)
+    lines += [*_optional_lines("assess", experiment.assess), *_optional_lines("audit", experiment.audit)]
     return "\n".join(lines) + "\n"
 
 
@@ -257,7 +268,7 @@ def _stated(system: System) -> Any:
 def _decision_lines(decisions: Decisions) -> Iterator[str]:
     letter = None
     for name, value in decisions.as_dict().items():
-        about = known_decision(name).metadata
+        about = DECISIONS[name].metadata
         if about["letter"] != letter:
             letter = about["letter"]
             yield f"# {letter} {_LETTERS[letter]}"
@@ -271,24 +282,18 @@ def _decision_lines(decisions: Decisions) -> Iterator[str]:
             yield f"{line:<32} # {says}"
 
 
-def _assess_lines(assess: Mapping[str, Any] | None) -> Iterator[str]:
-    if assess is None:
-        yield "\n# To ask which metric can be trusted on these data, remove the next comment mark.\n# [assess]"
+def _optional_lines(name: str, table: Mapping[str, Any] | None) -> Iterator[str]:
+    """Yield the lines of a table that an experiment may leave out; tables inside it come last."""
+    question, about = _OPTIONAL[name]
+    if table is None:
+        yield f"\n# To ask {question}, remove the next comment mark.\n# [{name}]"
         return
-    yield "\n# Which metric can be trusted on these data? The keys are options of `cranfield.assess`.\n[assess]"
-    yield from (f"{key} = {_value(value)}" for key, value in assess.items())
-
-
-def _audit_lines(audit: Mapping[str, Any] | None) -> Iterator[str]:
-    if audit is None:
-        yield "\n# To ask whether the winner survives other decisions, remove the next comment mark.\n# [audit]"
-        return
-    yield "\n# Does the winner survive other decisions? See the page about audits.\n[audit]"
-    yield from (f"{key} = {_value(value)}" for key, value in audit.items() if not isinstance(value, Mapping))
-    for key, table in audit.items():
-        if isinstance(table, Mapping):
-            yield f"[audit.{key}]"
-            yield from (f"{_key(name)} = {_value(value)}" for name, value in table.items())
+    yield f"\n# {about}\n[{name}]"
+    yield from (f"{key} = {_value(value)}" for key, value in table.items() if not isinstance(value, Mapping))
+    for key, inner in table.items():
+        if isinstance(inner, Mapping):
+            yield f"[{name}.{key}]"
+            yield from (f"{_key(entry)} = {_value(value)}" for entry, value in inner.items())
 
 
 def _key(name: str) -> str:
