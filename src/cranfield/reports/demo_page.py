@@ -138,6 +138,7 @@ def _story(demo: Demo, drawn: str) -> Section:
 def _audited(demo: Demo) -> Section:
     """Return the section of the audit, with a note on what an audit cannot see."""
     section = audit_section(demo.audit)
+    assert section is not None
     said = (
         f"The audit opens every decision that can be opened on the same lists and {HELD_OUT}, for the first systems of "
         "the published table and the truly best one. No option here removes the bias of the test set: a winner that "

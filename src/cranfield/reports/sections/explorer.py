@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -17,7 +16,7 @@ from cranfield.comparisons import AVERAGES as TESTABLE
 from cranfield.comparisons import Comparison, chosen_test, make_samples, pairs_of
 from cranfield.measures import PLAIN, Averaging, Scores
 from cranfield.reports.html_page import Reported, Section, on_page
-from cranfield.reports.markup import paragraphs
+from cranfield.reports.markup import packed, paragraphs
 
 AVERAGES = ("mean", "weighted(by=relevant)", "median", "trimmed(share=0.1)", "geometric(form=adjusted, epsilon=0.01)")
 """The kinds of average that a reader may choose from."""
@@ -105,8 +104,8 @@ class Explored:
                 for name, title, options in zip(DIMENSIONS, _TITLES, self.options)
             ],
             "keys": (self.rows @ strides).tolist(),
-            "means": _packed(self.means),
-            "p": _packed(self.p),
+            "means": packed(self.means, "<f4"),
+            "p": packed(self.p, "<f4"),
             "lower": list(self.lower_is_better),
             "alpha": self.alpha,
         }
@@ -235,10 +234,6 @@ def _said(dimension: str, value: Any) -> str:
     if dimension == "coverage":
         return {"full": "count as 0", "reduced": "are left out"}[value]
     return f"{value:g}" if isinstance(value, float) else str(value)
-
-
-def _packed(table: NDArray[np.float64]) -> str:
-    return base64.b64encode(np.ascontiguousarray(table, dtype="<f4").tobytes()).decode()
 
 
 _QUICK = "They come from a t-test with Bonferroni's correction."

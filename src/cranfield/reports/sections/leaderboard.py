@@ -28,6 +28,7 @@ _PAIRED = (
 )
 
 
+@on_page(20, "scores", "comparison", "averaging", "level", "data")
 def leaderboard(
     scores: Scores,
     comparison: Comparison | None = None,
@@ -69,12 +70,6 @@ def leaderboard(
     markup = chooser(scores.metrics, hidden) + shown + _KEY + legend + paired + drawn
     markup += notes([*scores.notes, *scores.on_left_out(averaging)])
     return Section(name, title, markup + downloads(name, files=files), tables={name: frame}, files=files)
-
-
-@on_page(20)
-def _leaderboard_on_page(reported: Reported) -> Section:
-    how = {"averaging": reported.averaging, "level": reported.level, "data": reported.data}
-    return leaderboard(reported.scores, reported.comparison, **how)  # type: ignore[arg-type]
 
 
 def _overlaps(rows: Mapping[tuple[str, str], dict[str, Any]], comparison: Comparison) -> bool:
